@@ -5,7 +5,7 @@
 
 #include "models/kernels.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kStatisticBytes = 4;  // log-sum-exp of a row, fp32
@@ -114,4 +114,4 @@ AttentionCore AttentionCoreOf(const Transformer& transformer,
                               : Apart(spec, shape, transformer.causal());
 }
 
-}  // namespace weir
+}  // namespace weir::models

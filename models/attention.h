@@ -8,7 +8,7 @@
 
 #include "models/shape.h"
 
-namespace weir {
+namespace weir::models {
 
 struct AttentionCore {
   std::vector<Kernel> forward;
@@ -24,6 +24,6 @@ struct AttentionCore {
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_ATTENTION_H_

@@ -8,7 +8,7 @@
 #include "models/sublayers.h"
 #include "models/transformer_layers.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kStatisticsBytes = 8;  // per row of a norm, fp32
@@ -245,4 +245,4 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
   return work;
 }
 
-}  // namespace weir
+}  // namespace weir::models

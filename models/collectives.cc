@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using Kind = LayerCollective::Kind;
@@ -66,4 +66,4 @@ void RepeatForwardCollectives(LayerWork* work) {
   work->backward_collectives = std::move(all);
 }
 
-}  // namespace weir
+}  // namespace weir::models

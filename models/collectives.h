@@ -9,7 +9,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 // Appends a collective, or adds its count to the last one if they are otherwise
 // equal.
@@ -33,6 +33,6 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work);
 // recomputation.
 void RepeatForwardCollectives(LayerWork* work);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_COLLECTIVES_H_

@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -265,4 +265,4 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
   return DumpJson(json, 2) + "\n";
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -20,7 +20,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 // Returns a table of the layers, with equal neighbors in one row, and the
 // totals. Requires: see LayersOf.
@@ -29,6 +29,6 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec);
 // Returns the same as JSON, in base units.
 std::string ModelJson(const Model& model, const WorkSpec& spec);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_DESCRIBE_H_

@@ -4,7 +4,7 @@
 #include "models/shape.h"
 #include "models/transformer_layers.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kStatisticsBytes = 8;  // per row of a norm, fp32
@@ -229,4 +229,4 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
   return work;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -5,7 +5,7 @@
 #include "models/kernels.h"
 #include "models/sublayers.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kProbabilityBytes = 4;  // the router computes in fp32
@@ -127,4 +127,4 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -2,7 +2,7 @@
 #include "models/kernels.h"
 #include "models/sublayers.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 // Adds the activation's passes over memory, with `inner` output elements and
@@ -60,4 +60,4 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   work->weight_gradient_stash_bytes += e * (1 + inputs) * inner + e * outer;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/kernels.h"
 
-namespace weir {
+namespace weir::models {
 
 Kernel MemoryKernel(double bytes, KernelPart part, int launches) {
   Kernel kernel;
@@ -62,4 +62,4 @@ void AddPasses(KernelPart part, double forward_bytes, int forward_launches,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -5,7 +5,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise,
                     int launches = 1);
@@ -38,6 +38,6 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work);
 void AddPasses(KernelPart part, double forward_bytes, int forward_launches,
                double backward_bytes, int backward_launches, LayerWork* work);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_KERNELS_H_

@@ -7,7 +7,7 @@
 #include "models/parameters.h"
 #include "models/transformer_layers.h"
 
-namespace weir {
+namespace weir::models {
 LayerList::LayerList(std::vector<LayerWork> layers)
     : kinds_(std::move(layers)), kind_of_(kinds_.size()) {
   std::iota(kind_of_.begin(), kind_of_.end(), 0);
@@ -35,4 +35,4 @@ LayerList ListLayers(const Model& model, const WorkSpec& spec) {
   return layers;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -10,7 +10,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 // Stores each kind of layer once, because a block takes kilobytes and thousands
 // of copies of it do not fit into a cache.
@@ -76,6 +76,6 @@ double ForwardFlops(const LayerList& layers, int tensor_parallel);
 double StageParameters(const LayerList& layers, int first, int last);
 double StageExpertParameters(const LayerList& layers, int first, int last);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_LAYER_LIST_H_

@@ -10,7 +10,7 @@
 #include "models/parameter_sum.h"
 #include "models/parameters.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
@@ -269,4 +269,4 @@ std::optional<KernelPart> KernelPartOf(absl::string_view name) {
   return {};
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::models {
 
 enum class Recompute { kNone, kSelective, kFull };
 
@@ -218,6 +218,6 @@ double StageParameters(const std::vector<LayerWork>& layers, int first,
 double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
                              int last);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_LAYER_WORK_H_

@@ -11,7 +11,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr absl::string_view kLetters = "EtmL";
@@ -155,4 +155,4 @@ absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
   return partition;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -18,7 +18,7 @@
 #include "models/layer_list.h"
 #include "models/partition.h"
 
-namespace weir {
+namespace weir::models {
 
 // The letters of every stage, in order. A stage may be empty.
 using StageLayout = std::vector<std::string>;
@@ -37,6 +37,6 @@ int CountBlocks(const StageLayout& layout);
 absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
                                             const StageLayout& layout);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_LAYOUT_H_

@@ -15,7 +15,7 @@
 #include "models/import/pipedream_graph.h"
 #include "models/model_limits.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr size_t kMaxTextBytes = 64 << 20;
@@ -122,4 +122,4 @@ uint32_t DefaultSequenceLength(const Model& model) {
   return model.transformer().default_sequence_length();
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::models {
 
 // Loads a preset or a file: a native textproto (weir.Model), a Hugging Face
 // config.json (first byte '{'), or a PipeDream profile graph (first line "nodeK
@@ -36,6 +36,6 @@ double CountParameters(const Model& model);
 // models.
 uint32_t DefaultSequenceLength(const Model& model);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_MODEL_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 struct Limit {
@@ -121,4 +121,4 @@ void CheckMeasured(const MeasuredModel& measured, Problems* problems) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::models

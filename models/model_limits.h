@@ -10,7 +10,7 @@
 #include "base/problems.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::models {
 
 inline constexpr int kMaxLayers = 10000;
 inline constexpr double kMaxSeconds = 1e6;
@@ -26,6 +26,6 @@ void CheckTransformer(const Transformer& transformer, const FieldName& name,
 
 void CheckMeasured(const MeasuredModel& measured, Problems* problems);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_MODEL_LIMITS_H_

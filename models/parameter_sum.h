@@ -4,7 +4,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 // Sums the parameters that a stage of consecutive layers stores on one GPU. A
 // copy of the embedding counts only if the stage does not have the embedding.
@@ -22,6 +22,6 @@ class ParameterSum {
   bool has_embedding_ = false;
 };
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_PARAMETER_SUM_H_

@@ -5,7 +5,7 @@
 
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 double NormParameters(const Transformer& transformer) {
@@ -120,4 +120,4 @@ double CountParameters(const Model& model) {
          HeadParameters(transformer).Whole();
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -6,7 +6,7 @@
 
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::models {
 
 struct ParameterCount {
   double split = 0;       // each GPU of the group holds 1/t
@@ -34,6 +34,6 @@ double TiedParameters(const Transformer& transformer);
 // Returns false for a model that ends at its pooler.
 bool HasLogits(const Transformer& transformer);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_PARAMETERS_H_

@@ -11,7 +11,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 bool IsBlock(const LayerWork& layer) {
@@ -173,4 +173,4 @@ absl::StatusOr<Partition> PartitionBalanced(
   return partition;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "models/layer_list.h"
 
-namespace weir {
+namespace weir::models {
 
 // Stage s holds layers [first[s], first[s + 1]). `first` has num_stages + 1
 // entries, first[0] = 0, first[num_stages] = the number of layers.
@@ -32,6 +32,6 @@ absl::StatusOr<Partition> PartitionAsGiven(
 absl::StatusOr<Partition> PartitionBalanced(
     const std::vector<double>& layer_seconds, int num_stages);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_PARTITION_H_

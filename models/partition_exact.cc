@@ -9,7 +9,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -130,4 +130,4 @@ absl::StatusOr<ExactCut> CutExactly(absl::string_view label,
   return cut;
 }
 
-}  // namespace weir
+}  // namespace weir::models

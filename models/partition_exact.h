@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::models {
 
 // Layers [first_layer, end_layer) on devices [first_device, end_device), which
 // process microbatches in turn.
@@ -51,6 +51,6 @@ struct ExactCut {
 absl::StatusOr<ExactCut> CutExactly(absl::string_view label,
                                     const CutProblem& problem);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_PARTITION_EXACT_H_

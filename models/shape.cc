@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace weir {
+namespace weir::models {
 
 Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec) {
   const double t = spec.tensor_parallel;
@@ -46,4 +46,4 @@ double PerGpu(const ParameterCount& count, const Transformer& transformer,
          count.replicated;
 }
 
-}  // namespace weir
+}  // namespace weir::models

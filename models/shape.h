@@ -7,7 +7,7 @@
 #include "models/layer_work.h"
 #include "models/parameters.h"
 
-namespace weir {
+namespace weir::models {
 
 struct Shape {
   double tensor_parallel = 1;
@@ -39,6 +39,6 @@ double PaddedVocabulary(const Transformer& transformer, const WorkSpec& spec);
 double PerGpu(const ParameterCount& count, const Transformer& transformer,
               int tensor_parallel);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_SHAPE_H_

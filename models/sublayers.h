@@ -7,7 +7,7 @@
 #include "models/layer_work.h"
 #include "models/shape.h"
 
-namespace weir {
+namespace weir::models {
 
 // Two linear layers around an activation, `width` wide on each GPU, with `rows`
 // input vectors of the hidden size; `batch` equal copies.
@@ -28,6 +28,6 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,
                 const Shape& shape, LayerWork* work);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_SUBLAYERS_H_

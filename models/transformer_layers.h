@@ -5,7 +5,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec);
 // Returns a block, with a mixture of experts instead of the feed-forward layer
@@ -14,6 +14,6 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
                     bool experts);
 LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_TRANSFORMER_LAYERS_H_

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -47,4 +47,4 @@ double TokensPerSecond(double global_batch_size, double sequence_length,
   return Ratio(global_batch_size * sequence_length, batch_seconds);
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace weir {
+namespace weir::results {
 
 // Returns the idle fraction of all GPUs over the window:
 //   sum over GPUs of idle / (number of GPUs x window), in [0, 1].
@@ -39,6 +39,6 @@ double SamplesPerSecond(double global_batch_size, double batch_seconds);
 double TokensPerSecond(double global_batch_size, double sequence_length,
                        double batch_seconds);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_METRICS_H_

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "results/validate.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr int kNotHere = -1;
@@ -219,4 +219,4 @@ absl::StatusOr<PipelineEvents> PipelineEventsOf(absl::string_view label,
   return Reader(result, std::move(ranks)).Read();
 }
 
-}  // namespace weir
+}  // namespace weir::results

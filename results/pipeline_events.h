@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Timeline.Actions.op
 enum TimelineOp : uint32_t {
@@ -92,6 +92,6 @@ struct PipelineEvents {
 absl::StatusOr<PipelineEvents> PipelineEventsOf(absl::string_view label,
                                                 const Result& result);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_PIPELINE_EVENTS_H_

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "results/validate.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
@@ -80,4 +80,4 @@ absl::StatusOr<Results> LoadResults(const std::string& path) {
   return ParseResults(path, bytes);
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -11,7 +11,7 @@
 #include "base/output_file.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Writes a file that LoadResults reads. Returns InvalidArgument if it cannot be
 // written (see WriteOutput), contains text that is not UTF-8 or would exceed
@@ -27,6 +27,6 @@ absl::StatusOr<Results> LoadResults(const std::string& path);
 absl::StatusOr<Results> ParseResults(absl::string_view label,
                                      absl::string_view bytes);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_STORE_H_

@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::results {
 
 bool FitsMemory(const Result& result) {
   return !result.has_memory_capacity_bytes() || result.fits_memory();
@@ -76,4 +76,4 @@ std::vector<std::string> MergeWarnings(std::span<const Result> results) {
   return merged;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -10,7 +10,7 @@
 
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Returns true if the worst rank fits in memory, or if no device limits it.
 bool FitsMemory(const Result& result);
@@ -41,6 +41,6 @@ std::string RowName(const Result& result);
 // warning that only some results have starts with the name of their row.
 std::vector<std::string> MergeWarnings(std::span<const Result> results);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_SUMMARY_H_

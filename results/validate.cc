@@ -13,7 +13,7 @@
 #include "base/problems.h"
 #include "schedules/action.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -130,7 +130,7 @@ void CheckTimeline(const Result& result, Problems* problems) {
     check.HasSize("microbatch", actions.microbatch());
     if (!actions.num_microbatches().empty()) {
       check.CheckAtMost("num_microbatches", actions.num_microbatches(),
-                        kMaxSpan);
+                        schedules::kMaxSpan);
     }
     check.CheckTimes(actions);
   }
@@ -235,4 +235,4 @@ std::vector<std::string> NonFinitePointers(const Result& result) {
   return pointers;
 }
 
-}  // namespace weir
+}  // namespace weir::results

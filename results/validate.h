@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Checks that a result names its schedule, that all its quantities are finite
 // (except for the losses of a replay), that a replay has one peak per rank, and
@@ -33,6 +33,6 @@ Result WithoutTimeline(const Result& result);
 // NaN or infinite, except those of the timeline.
 std::vector<std::string> NonFinitePointers(const Result& result);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_VALIDATE_H_

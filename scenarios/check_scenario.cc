@@ -18,7 +18,7 @@
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 constexpr double kMaxMicrobatchSize = 1e6;
@@ -33,7 +33,7 @@ double Degree(uint32_t value) { return std::max<uint32_t>(value, 1); }
 // stages from pipeline x chunks (replicated stages); the numbers of stage costs
 // are then checked when the costs are computed.
 bool HasOptions(const Scenario& scenario) {
-  return WithoutOptions(scenario.schedule()) != scenario.schedule();
+  return schedules::WithoutOptions(scenario.schedule()) != scenario.schedule();
 }
 
 void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
@@ -357,7 +357,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckUtf8(problems, "profile", scenario.profile());
   CheckUtf8(problems, "runtime", scenario.runtime());
   CheckUtf8(problems, "schedule", scenario.schedule());
-  CheckSoftware("software", scenario.software(), &problems);
+  calibrate::CheckSoftware("software", scenario.software(), &problems);
   if (scenario.schedule().empty()) {
     problems.Add("schedule", "is empty, expected a schedule's name");
   }
@@ -399,7 +399,7 @@ void CheckBatchDivides(Problems& problems, const Scenario& scenario) {
 
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
                            bool with_shape) {
-  const auto kind = FindScheduleKind(scenario.schedule());
+  const auto kind = schedules::FindScheduleKind(scenario.schedule());
   if (!kind.ok()) {
     return absl::NotFoundError(
         absl::StrCat(label, ": ", kind.status().message()));
@@ -415,7 +415,7 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
   }
   if (!with_shape) return absl::OkStatus();
   const Parallelism& parallelism = scenario.parallelism();
-  const absl::StatusOr<ScheduleSpec> spec = WithOptionsOf(
+  const absl::StatusOr<schedules::ScheduleSpec> spec = schedules::WithOptionsOf(
       scenario.schedule(), **kind,
       {.num_ranks = static_cast<int>(Degree(parallelism.pipeline())),
        .num_microbatches = NumMicrobatches(scenario),
@@ -516,7 +516,7 @@ void FillDefaultsOf(const Model& model, Scenario& scenario) {
     scenario.set_runtime(model.has_measured() ? "none" : "megatron-lm");
   Batch& batch = *scenario.mutable_batch();
   if (batch.sequence_length() == 0)
-    batch.set_sequence_length(DefaultSequenceLength(model));
+    batch.set_sequence_length(models::DefaultSequenceLength(model));
 }
 
 void FillDefaultsOf(const Runtime& runtime, Scenario& scenario) {
@@ -527,4 +527,4 @@ void FillDefaultsOf(const Runtime& runtime, Scenario& scenario) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -15,7 +15,7 @@
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // The most actions that a simulation may have (about 160 bytes each).
 inline constexpr double kMaxActions = 2e8;
@@ -76,6 +76,6 @@ void FillDefaults(Scenario& scenario);
 void FillDefaultsOf(const Model& model, Scenario& scenario);
 void FillDefaultsOf(const Runtime& runtime, Scenario& scenario);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CHECK_SCENARIO_H_

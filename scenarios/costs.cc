@@ -21,7 +21,7 @@
 #include "base/textproto.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 constexpr double kMaxSeconds = 1e9;  // 31 years
@@ -229,11 +229,11 @@ absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path) {
   return costs;
 }
 
-PassCosts PassCostsOf(const TextbookCosts& costs) {
-  PassCosts passes;
+schedules::PassCosts PassCostsOf(const TextbookCosts& costs) {
+  schedules::PassCosts passes;
   passes.hop = costs.hop_seconds();
   for (const TextbookCosts::Stage& stage : costs.stages()) {
-    StagePassCosts& pass = passes.stages.emplace_back();
+    schedules::StagePassCosts& pass = passes.stages.emplace_back();
     pass.forward = stage.forward_seconds();
     if (stage.has_backward_seconds()) {
       pass.backward = stage.backward_seconds();
@@ -256,4 +256,4 @@ PassCosts PassCostsOf(const TextbookCosts& costs) {
   return passes;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

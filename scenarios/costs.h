@@ -8,7 +8,7 @@
 #include "scenarios/scenario.pb.h"
 #include "schedules/pass_costs.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // Reports all problems of the costs. Prepends `prefix` to field names
 // ("textbook." or "").
@@ -17,8 +17,8 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
 
 // Returns the costs in the form that generators use. If only whole backwards
 // are given, I and W take half of them each.
-PassCosts PassCostsOf(const TextbookCosts& costs);
+schedules::PassCosts PassCostsOf(const TextbookCosts& costs);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_COSTS_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "scenarios/check_scenario.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 constexpr absl::string_view kField = "parallelism.layout";
@@ -21,7 +21,7 @@ void FillChunksFromLayout(Scenario& scenario) {
   Parallelism& parallelism = *scenario.mutable_parallelism();
   const uint32_t pipeline = std::max(parallelism.pipeline(), 1u);
   if (text.empty() || parallelism.chunks() != 0) return;
-  const auto layout = ParseLayout(kField, text);
+  const auto layout = models::ParseLayout(kField, text);
   if (!layout.ok() || layout->size() % pipeline != 0) return;
   parallelism.set_chunks(static_cast<uint32_t>(layout->size() / pipeline));
 }
@@ -32,7 +32,7 @@ void CheckLayout(Problems& problems, const Parallelism& parallelism) {
     problems.Add(kField,
                  "is given with blocks_per_stage, expected one of them");
   }
-  const auto layout = ParseLayout(kField, parallelism.layout());
+  const auto layout = models::ParseLayout(kField, parallelism.layout());
   if (!layout.ok()) {
     problems.Add("", layout.status().message());
     return;
@@ -51,9 +51,9 @@ void CheckLayout(Problems& problems, const Parallelism& parallelism) {
 void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
                         int num_blocks) {
   if (parallelism.layout().empty()) return;
-  const auto layout = ParseLayout(kField, parallelism.layout());
+  const auto layout = models::ParseLayout(kField, parallelism.layout());
   if (!layout.ok()) return;  // reported by CheckLayout
-  const int given = CountBlocks(*layout);
+  const int given = models::CountBlocks(*layout);
   if (given != num_blocks) {
     problems.Add(kField, absl::StrCat("holds ", given,
                                       " blocks (t), expected "
@@ -61,16 +61,16 @@ void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
                                       num_blocks));
     return;
   }
-  std::vector<LayerWork> layers(num_blocks + 2);
-  layers.front().role = LayerRole::kEmbedding;
+  std::vector<models::LayerWork> layers(num_blocks + 2);
+  layers.front().role = models::LayerRole::kEmbedding;
   layers.front().name = "embedding";
   for (int i = 0; i < num_blocks; ++i) {
     layers[i + 1].name = absl::StrCat("block ", i);
   }
-  layers.back().role = LayerRole::kHead;
+  layers.back().role = models::LayerRole::kHead;
   layers.back().name = "head";
-  const absl::Status fits = PartitionByLayout(layers, *layout).status();
+  const absl::Status fits = models::PartitionByLayout(layers, *layout).status();
   if (!fits.ok()) problems.Add("", absl::StrCat(kField, ": ", fits.message()));
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "calibrate/profile/software.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // Relative tolerance: drivers and datasheets count memory differently.
@@ -61,8 +61,8 @@ std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
         Ascii(profile.name()),
         ": has measured kernels, but does not say where (provenance)"));
   }
-  const auto measured = VersionsOf(profile.provenance().software());
-  const auto running = VersionsOf(software);
+  const auto measured = calibrate::VersionsOf(profile.provenance().software());
+  const auto running = calibrate::VersionsOf(software);
   std::vector<std::string> differ;
   for (size_t i = 0; i < measured.size(); ++i) {
     const std::string& with = measured[i].second;
@@ -138,4 +138,4 @@ std::string OtherGpuWarning(const DeviceProfile& profile,
                       differ.empty() ? "" : ": ", absl::StrJoin(differ, "; "));
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

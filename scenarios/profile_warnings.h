@@ -9,7 +9,7 @@
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // Returns warnings about a profile: measured kernels without a known GPU, or
 // library versions that differ from `software` where both are known.
@@ -29,6 +29,6 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
 std::string OtherGpuWarning(const DeviceProfile& profile,
                             const DeviceProfile& of_cluster);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_PROFILE_WARNINGS_H_

@@ -20,7 +20,7 @@
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // Returns the value of a result, or appends its status to `failures`. Prefixes
@@ -97,11 +97,13 @@ class Loader {
   }
 
   absl::StatusOr<Model> ModelOfScenario() {
-    if (!scenario_.has_transformer()) return LoadModel(scenario_.model());
+    if (!scenario_.has_transformer())
+      return models::LoadModel(scenario_.model());
     Model model;
     model.set_name("transformer");
     *model.mutable_transformer() = scenario_.transformer();
-    ASSIGN_OR_RETURN(model, CompleteModel(resolved_.label, std::move(model)));
+    ASSIGN_OR_RETURN(model,
+                     models::CompleteModel(resolved_.label, std::move(model)));
     *scenario_.mutable_transformer() = model.transformer();
     return model;
   }
@@ -141,7 +143,8 @@ class Loader {
 
   void TakeDevice(const std::string& device) {
     const char* field = scenario_.profile().empty() ? "device" : "profile";
-    auto profile = Keep(Where(field), LoadDeviceProfile(device), failures_);
+    auto profile =
+        Keep(Where(field), calibrate::LoadDeviceProfile(device), failures_);
     if (!profile.has_value()) return;
     CheckAgainstDevice(problems_, scenario_, *profile);
     if (std::exchange(has_device_, true)) {
@@ -162,7 +165,7 @@ class Loader {
   }
 
   void WarnOfMicrobatches() {
-    const auto kind = FindScheduleKind(scenario_.schedule());
+    const auto kind = schedules::FindScheduleKind(scenario_.schedule());
     const uint32_t size = scenario_.batch().microbatch_size();
     if (!kind.ok() || !(*kind)->single_samples || size <= 1) return;
     resolved_.warnings.push_back(absl::StrCat(
@@ -198,7 +201,7 @@ class Loader {
           !devices.insert(device).second) {
         continue;
       }
-      const auto of_cluster = LoadDeviceProfile(device);
+      const auto of_cluster = calibrate::LoadDeviceProfile(device);
       if (!of_cluster.ok()) continue;  // its profile is not needed
       const std::string text = OtherGpuWarning(resolved_.device, *of_cluster);
       if (!text.empty()) resolved_.warnings.push_back(text);
@@ -207,8 +210,8 @@ class Loader {
 
   void TakeRuntime() {
     if (scenario_.runtime().empty()) return;  // the model did not load
-    auto runtime =
-        Keep(Where("runtime"), LoadRuntime(scenario_.runtime()), failures_);
+    auto runtime = Keep(Where("runtime"),
+                        calibrate::LoadRuntime(scenario_.runtime()), failures_);
     if (!runtime.has_value()) return;
     resolved_.runtime = *std::move(runtime);
     FillDefaultsOf(resolved_.runtime, scenario_);
@@ -247,7 +250,8 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   FillDefaults(resolved.scenario);
   const bool fields_are_sound = problems.empty() && file.ok();
   if (fields_are_sound) CheckBatchDivides(problems, resolved.scenario);
-  if (!scenario.schedule().empty() && !IsScheduleFile(scenario.schedule())) {
+  if (!scenario.schedule().empty() &&
+      !schedules::IsScheduleFile(scenario.schedule())) {
     // Without a whole number of microbatches the shape cannot be checked.
     const absl::Status status =
         CheckSchedule(label, resolved.scenario, problems.empty());
@@ -295,4 +299,4 @@ absl::Status ResolveAgain(const Scenario& scenario,
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

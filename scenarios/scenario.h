@@ -17,7 +17,7 @@
 #include "scenarios/cluster/placement.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // Loads a preset or a textproto. Checks only the syntax; see ResolveScenario.
 absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path);
@@ -70,6 +70,6 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text);
 // Loads a table of costs per stage (weir.TextbookCosts as textproto).
 absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_SCENARIO_H_

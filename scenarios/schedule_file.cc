@@ -8,13 +8,13 @@
 #include "scenarios/check_scenario.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // Sets a field that is not given (0), otherwise checks that it agrees.
 template <typename Set>
-void Fill(Problems& problems, const Schedule& schedule, absl::string_view field,
-          uint32_t given, int found, const Set& set) {
+void Fill(Problems& problems, const schedules::Schedule& schedule,
+          absl::string_view field, uint32_t given, int found, const Set& set) {
   if (given == 0) {
     set(static_cast<uint32_t>(found));
   } else if (given != static_cast<uint32_t>(found)) {
@@ -24,7 +24,7 @@ void Fill(Problems& problems, const Schedule& schedule, absl::string_view field,
 }
 
 // Sets or checks the batch of a model, which determines the microbatches.
-void FillBatch(Problems& problems, const Schedule& schedule,
+void FillBatch(Problems& problems, const schedules::Schedule& schedule,
                Scenario& scenario) {
   Batch& batch = *scenario.mutable_batch();
   const uint64_t share = uint64_t{std::max(batch.microbatch_size(), 1u)} *
@@ -46,10 +46,10 @@ void FillBatch(Problems& problems, const Schedule& schedule,
 }  // namespace
 
 absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario) {
-  if (!IsScheduleFile(scenario.schedule())) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Schedule schedule,
-                   LoadScheduleFile(scenario.schedule()));
-  ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
+  if (!schedules::IsScheduleFile(scenario.schedule())) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                   schedules::LoadScheduleFile(scenario.schedule()));
+  ASSIGN_OR_RETURN(const int chunks, schedules::ChunksOf(schedule));
   Parallelism& parallelism = *scenario.mutable_parallelism();
   Fill(problems, schedule, "parallelism.pipeline", parallelism.pipeline(),
        schedule.num_ranks, [&](uint32_t n) { parallelism.set_pipeline(n); });
@@ -70,4 +70,4 @@ absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario) {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

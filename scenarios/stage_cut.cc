@@ -5,15 +5,16 @@
 #include "base/status_macros.h"
 #include "models/layout.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
-absl::StatusOr<Partition> Cut(const Parallelism& parallelism,
-                              const LayerList& layers, int num_stages) {
+absl::StatusOr<models::Partition> Cut(const Parallelism& parallelism,
+                                      const models::LayerList& layers,
+                                      int num_stages) {
   if (!parallelism.layout().empty()) {
-    ASSIGN_OR_RETURN(const StageLayout layout,
-                     ParseLayout("layout", parallelism.layout()));
-    return PartitionByLayout(layers, layout);
+    ASSIGN_OR_RETURN(const models::StageLayout layout,
+                     models::ParseLayout("layout", parallelism.layout()));
+    return models::PartitionByLayout(layers, layout);
   }
   const auto& given = parallelism.blocks_per_stage();
   if (!given.empty()) {
@@ -22,24 +23,24 @@ absl::StatusOr<Partition> Cut(const Parallelism& parallelism,
           absl::StrCat("blocks_per_stage has ", given.size(),
                        " entries, expected one per stage (", num_stages, ")"));
     }
-    return PartitionAsGiven(layers, {given.begin(), given.end()});
+    return models::PartitionAsGiven(layers, {given.begin(), given.end()});
   }
-  if (layers.front().role != LayerRole::kMeasured) {
-    return PartitionEvenly(layers, num_stages);
+  if (layers.front().role != models::LayerRole::kMeasured) {
+    return models::PartitionEvenly(layers, num_stages);
   }
   std::vector<double> seconds;
-  for (const LayerWork& layer : layers) {
+  for (const models::LayerWork& layer : layers) {
     seconds.push_back(*layer.forward_seconds + *layer.backward_seconds);
   }
-  return PartitionBalanced(seconds, num_stages);
+  return models::PartitionBalanced(seconds, num_stages);
 }
 
 }  // namespace
 
-absl::StatusOr<Partition> CutIntoStages(const ResolvedScenario& resolved,
-                                        const LayerList& layers,
-                                        int num_stages) {
-  absl::StatusOr<Partition> partition =
+absl::StatusOr<models::Partition> CutIntoStages(
+    const ResolvedScenario& resolved, const models::LayerList& layers,
+    int num_stages) {
+  absl::StatusOr<models::Partition> partition =
       Cut(resolved.scenario.parallelism(), layers, num_stages);
   if (!partition.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -48,4 +49,4 @@ absl::StatusOr<Partition> CutIntoStages(const ResolvedScenario& resolved,
   return partition;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -10,15 +10,15 @@
 #include "models/partition.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // Returns the stages by the scenario's layout or blocks_per_stage, otherwise
 // with equal numbers of blocks (measured model: balanced). Returns
 // InvalidArgument with the field's name.
-absl::StatusOr<Partition> CutIntoStages(const ResolvedScenario& resolved,
-                                        const LayerList& layers,
-                                        int num_stages);
+absl::StatusOr<models::Partition> CutIntoStages(
+    const ResolvedScenario& resolved, const models::LayerList& layers,
+    int num_stages);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_STAGE_CUT_H_

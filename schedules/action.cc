@@ -11,7 +11,7 @@
 #include "schedules/action_text.h"
 #include "schedules/limits.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 std::optional<Op> OpOf(char letter) {
@@ -93,4 +93,4 @@ absl::StatusOr<Action> ParseAction(absl::string_view text) {
   return action;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::schedules {
 
 enum class Op : uint8_t {
   kForward,         // F
@@ -63,6 +63,6 @@ std::string ToString(const Action& action);
 // Parses "2F0" or "2B0-3". The whole text must be a single action.
 absl::StatusOr<Action> ParseAction(absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_ACTION_H_

@@ -8,12 +8,12 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Consumes the digits at the front of `text`. Returns std::nullopt if there are
 // none, or if the index is too large for any schedule.
 std::optional<int32_t> ConsumeIndex(absl::string_view* text);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_ACTION_TEXT_H_

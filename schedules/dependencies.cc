@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <deque>
 
-namespace weir {
+namespace weir::schedules {
 
 Dependencies::Dependencies(const Schedule& schedule)
     : schedule_(schedule), total_(schedule.total_microbatches()) {
@@ -139,4 +139,4 @@ int32_t Dependencies::ChannelBefore(Place place) const {
   return position;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -11,7 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The place of an action.
 struct Place {
@@ -80,6 +80,6 @@ class Dependencies {
   std::vector<std::vector<int32_t>> room_;
 };
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_DEPENDENCIES_H_

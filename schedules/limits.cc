@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "base/size_limits.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Costs of generating, checking and interpreting an action, rounded up.
@@ -79,4 +79,4 @@ Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec) {
   return problems;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -9,7 +9,7 @@
 #include "base/problems.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 inline constexpr int kMaxRanks = 100'000;
 inline constexpr int64_t kMaxActions = 400'000'000;
@@ -34,6 +34,6 @@ void CheckOneBatch(const ScheduleSpec& spec, Problems* problems);
 // per rank.
 Problems CheckWithoutFlush(absl::string_view name, const ScheduleSpec& spec);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_LIMITS_H_

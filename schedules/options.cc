@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/spelling.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 const std::string* Given(const ScheduleSpec& spec, absl::string_view option) {
@@ -138,4 +138,4 @@ std::vector<int> IntsOption(const ScheduleSpec& spec, absl::string_view option,
   return values;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -12,7 +12,7 @@
 #include "base/problems.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns "zb-1p" for "zb-1p:memory-limit=6".
 absl::string_view WithoutOptions(absl::string_view name);
@@ -41,6 +41,6 @@ std::string ChoiceOption(const ScheduleSpec& spec, absl::string_view option,
 std::vector<int> IntsOption(const ScheduleSpec& spec, absl::string_view option,
                             int low, int high, Problems* problems);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_OPTIONS_H_

@@ -5,7 +5,7 @@
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::schedules {
 
 std::string OwnScheduleName(const std::string& name_or_path) {
   if (IsScheduleFile(name_or_path)) return name_or_path;
@@ -13,4 +13,4 @@ std::string OwnScheduleName(const std::string& name_or_path) {
   return kind.ok() ? WithOwnName(name_or_path, **kind) : name_or_path;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -4,12 +4,12 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns the registry's name of a schedule for any of its names, including
 // options. Returns files and unknown names unchanged.
 std::string OwnScheduleName(const std::string& name_or_path);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_OWN_NAME_H_

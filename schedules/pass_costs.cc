@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedules/pass_costs.h"
 
-namespace weir {
+namespace weir::schedules {
 
 const StagePassCosts& PassCosts::of(int stage) const {
   static const StagePassCosts& unit = *new StagePassCosts;
@@ -37,4 +37,4 @@ double PassCosts::overlapped(const Action& one, const Action& other) const {
   return duration(one) + duration(other);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

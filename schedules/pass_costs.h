@@ -9,7 +9,7 @@
 
 #include "schedules/action.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Costs of one microbatch in one stage.
 struct StagePassCosts {
@@ -40,6 +40,6 @@ struct PassCosts {
   double overlapped(const Action& one, const Action& other) const;
 };
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_PASS_COSTS_H_

@@ -11,7 +11,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 std::string Normalized(absl::string_view name) {
@@ -88,4 +88,4 @@ absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
   return schedule;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

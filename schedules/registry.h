@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // An option beyond the shape, as in "chimera:pipelines=4".
 struct ScheduleOption {
@@ -53,6 +53,6 @@ absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
                                           const ScheduleSpec& spec);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_REGISTRY_H_

@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "schedules/stages_by_rank.h"
 
-namespace weir {
+namespace weir::schedules {
 
 std::vector<int> Schedule::RanksOf(int stage) const {
   // Replicated stages can have thousands of routes.
@@ -51,4 +51,4 @@ std::vector<std::vector<int>> StagesByRank(const Schedule& schedule) {
   return stages;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

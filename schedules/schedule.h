@@ -12,7 +12,7 @@
 #include "schedules/action.h"
 #include "schedules/pass_costs.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The weight versions that passes read. Training starts with version 0. Update
 // u of a stage turns version u into version u+1 with the gradients of
@@ -109,6 +109,6 @@ struct ScheduleSpec {
   PassCosts costs = {};  // for kinds that order by them
 };
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SCHEDULE_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr int32_t kNever = -1;
@@ -352,4 +352,4 @@ absl::StatusOr<Semantics> InterpretSchedule(const Schedule& schedule) {
   return semantics;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

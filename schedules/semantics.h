@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The versions that a microbatch uses in a stage. F reads forward_version; B,
 // or the I of a split backward, reads backward_version. W reads no weights: it
@@ -68,6 +68,6 @@ std::string Verdict(const Schedule& schedule, const Semantics& semantics);
 // W_s if stages differ, and f(forward; backward) if passes differ.
 std::string UpdateRule(const Schedule& schedule, const Semantics& semantics);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SEMANTICS_H_

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "schedules/stage_semantics.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -192,4 +192,4 @@ std::string SemanticsJson(const Schedule& schedule,
   return DumpJson(json, kIndent);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

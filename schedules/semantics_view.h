@@ -7,7 +7,7 @@
 
 #include "schedules/semantics.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns the verdict, the update rule, a row for each stage, and the versions
 // that every microbatch reads if they fit on the screen.
@@ -17,6 +17,6 @@ std::string SemanticsTable(const Schedule& schedule,
 // Returns the same as a JSON object, with every microbatch.
 std::string SemanticsJson(const Schedule& schedule, const Semantics& semantics);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SEMANTICS_VIEW_H_

@@ -11,7 +11,7 @@
 #include "schedules/registry.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // 1.5 million actions of compute_comms take 16 MB.
@@ -124,4 +124,4 @@ absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path) {
   return kind->flush;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -10,7 +10,7 @@
 #include "schedules/interop/schedule_text.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns true if the text contains a '/', or ends with .csv or .json.
 bool IsScheduleFile(absl::string_view name_or_path);
@@ -51,6 +51,6 @@ bool OrdersByCosts(const std::string& name_or_path);
 // Returns Schedule::flush.
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SOURCE_H_

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 double DistanceOf(const std::vector<double>& distances, int stage) {
@@ -85,4 +85,4 @@ std::vector<StageSemantics> SummarizeStages(const Schedule& schedule,
   return stages;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -8,7 +8,7 @@
 
 #include "schedules/semantics.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Values in updates. Means are over the complete updates after the start, whose
 // microbatches all read version 1 or later, or over the last complete update if
@@ -44,6 +44,6 @@ double PredictedForward(const Schedule& schedule, int stage,
 double PredictedBackward(const Schedule& schedule, int stage,
                          const VersionUse& use);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_STAGE_SEMANTICS_H_

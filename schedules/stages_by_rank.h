@@ -6,12 +6,12 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns Schedule::StagesOf of every rank, in the time of a single call.
 // Requires: the routes contain only ranks of the schedule.
 std::vector<std::vector<int>> StagesByRank(const Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_STAGES_BY_RANK_H_

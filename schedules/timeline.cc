@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Digits and letters repeat together, so that "3" and "d" always refer to the
@@ -158,4 +158,4 @@ std::string DrawTimeline(const Schedule& schedule,
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -15,7 +15,7 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 struct TimelineOptions {
   int max_columns = 160;  // wider pictures are cut, with a note
@@ -25,6 +25,6 @@ struct TimelineOptions {
 std::string DrawTimeline(const Schedule& schedule,
                          const TimelineOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_TIMELINE_H_

@@ -15,7 +15,7 @@
 #include "schedules/dependencies.h"
 #include "schedules/limits.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Collects problems of single actions, up to a limit.
@@ -375,4 +375,4 @@ absl::Status ValidateSchedule(const Schedule& schedule) {
   return CheckExecutable(schedule);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -11,7 +11,7 @@
 #include "schedules/dependencies.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 struct ScheduleProblem {
   absl::string_view rule;  // shape, placement, order, completeness, size
@@ -30,6 +30,6 @@ std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
 // Reports all problems together.
 absl::Status ValidateSchedule(const Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_VALIDATE_H_

@@ -8,7 +8,7 @@
 #include "schedules/semantics.h"
 #include "schedules/stage_semantics.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr double kExact = 1e-9;
@@ -212,4 +212,4 @@ std::string UpdateRule(const Schedule& schedule, const Semantics& semantics) {
   return rule;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 class Walk {
@@ -135,4 +135,4 @@ WalkTimes TimedWalk(const Schedule& schedule, const PassCosts& costs) {
   return times;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -10,7 +10,7 @@
 #include "schedules/dependencies.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Calls visit(rank, position) once for every action that can run, after the
 // preceding actions of its rank and those it waits for. The two actions of an
@@ -36,6 +36,6 @@ struct WalkTimes {
 // Requires: ValidateSchedule(schedule) is OK.
 WalkTimes TimedWalk(const Schedule& schedule, const PassCosts& costs);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_WALK_H_

@@ -22,11 +22,11 @@
 #include "sim/report/uncertainty.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-void FillShape(const ResolvedScenario& resolved, const SimulatedRun& run,
-               Result* result) {
+void FillShape(const scenarios::ResolvedScenario& resolved,
+               const SimulatedRun& run, Result* result) {
   const Scenario& scenario = resolved.scenario;
   result->set_name(scenario.name());
   result->set_schedule(run.schedule.name);
@@ -110,13 +110,13 @@ void FillSpan(const PipelineInputs& inputs, const SimulatedRun& run,
                    times.optimizer_seconds);
   }
   result->set_span_seconds(longest);
-  result->set_span_bubble_ratio(BubbleRatio(idle, longest));
+  result->set_span_bubble_ratio(results::BubbleRatio(idle, longest));
 }
 
 // Sets the breakdown of the busiest GPU's seconds, and their uncertainty.
-void FillBusiest(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-                 const SimulatedRun& run, const std::vector<GpuTimes>& times,
-                 Result* result) {
+void FillBusiest(const scenarios::ResolvedScenario& resolved,
+                 const PipelineInputs& inputs, const SimulatedRun& run,
+                 const std::vector<GpuTimes>& times, Result* result) {
   const int gpu = BusiestGpu(times);
   result->set_busiest_gpu(gpu);
   const std::vector<PartSeconds> parts =
@@ -128,8 +128,9 @@ void FillBusiest(const ResolvedScenario& resolved, const PipelineInputs& inputs,
                   result);
 }
 
-void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-               const SimulatedRun& run, Result* result) {
+void FillBatch(const scenarios::ResolvedScenario& resolved,
+               const PipelineInputs& inputs, const SimulatedRun& run,
+               Result* result) {
   const Window& window = run.window;
   const double seconds = window.end_seconds - window.begin_seconds;
   result->set_makespan_seconds(run.makespan_seconds);
@@ -143,24 +144,24 @@ void FillBatch(const ResolvedScenario& resolved, const PipelineInputs& inputs,
     idle.push_back(times.back().idle_seconds());
     exposed.push_back(times.back().exposed_seconds());
   }
-  result->set_bubble_ratio(BubbleRatio(idle, seconds));
+  result->set_bubble_ratio(results::BubbleRatio(idle, seconds));
   result->set_exposed_communication_ratio(
-      ExposedCommunicationRatio(exposed, seconds));
+      results::ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
   FillBusiest(resolved, inputs, run, times, result);
   if (run.schedule.flush) FillSpan(inputs, run, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.textbook || !(window.batch_seconds() > 0)) return;
   const Batch& batch = resolved.scenario.batch();
-  result->set_samples_per_second(
-      SamplesPerSecond(batch.global_batch_size(), window.batch_seconds()));
+  result->set_samples_per_second(results::SamplesPerSecond(
+      batch.global_batch_size(), window.batch_seconds()));
   if (batch.sequence_length() > 0) {
-    result->set_tokens_per_second(TokensPerSecond(batch.global_batch_size(),
-                                                  batch.sequence_length(),
-                                                  window.batch_seconds()));
+    result->set_tokens_per_second(results::TokensPerSecond(
+        batch.global_batch_size(), batch.sequence_length(),
+        window.batch_seconds()));
   }
   if (run.costs.model_flops > 0) {
-    result->set_model_flops_utilization(ModelFlopsUtilization(
+    result->set_model_flops_utilization(results::ModelFlopsUtilization(
         run.costs.model_flops * run.schedule.num_microbatches *
             resolved.placement.data,
         window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
@@ -188,9 +189,9 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
   }
 }
 
-void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-              const SimulatedRun& run, int gpu, bool keep_timeline,
-              Result* result) {
+void FillRank(const scenarios::ResolvedScenario& resolved,
+              const PipelineInputs& inputs, const SimulatedRun& run, int gpu,
+              bool keep_timeline, Result* result) {
   const int rank = run.graph.rank_of(gpu);
   RankResult* entry = result->add_ranks();
   entry->set_rank(rank);
@@ -216,8 +217,8 @@ void FillRank(const ResolvedScenario& resolved, const PipelineInputs& inputs,
 }
 
 // GPUs may have different capacities; the smallest one is reported.
-void FillCapacity(const ResolvedScenario& resolved, const SimulatedRun& run,
-                  Result* result) {
+void FillCapacity(const scenarios::ResolvedScenario& resolved,
+                  const SimulatedRun& run, Result* result) {
   result->set_fits_memory(true);
   if (resolved.textbook) return;
   double smallest = std::numeric_limits<double>::infinity();
@@ -235,8 +236,9 @@ void FillCapacity(const ResolvedScenario& resolved, const SimulatedRun& run,
   }
 }
 
-void FillRanks(const ResolvedScenario& resolved, const PipelineInputs& inputs,
-               const SimulatedRun& run, bool keep_timeline, Result* result) {
+void FillRanks(const scenarios::ResolvedScenario& resolved,
+               const PipelineInputs& inputs, const SimulatedRun& run,
+               bool keep_timeline, Result* result) {
   std::vector<double> peaks;
   for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
     peaks.push_back(PeakActivationMicrobatches(inputs, run.graph, run.recording,
@@ -264,21 +266,23 @@ double TimelineBegin(const SimulatedRun& run, int num_batches) {
 
 }  // namespace
 
-PipelineInputs InputsOf(const ResolvedScenario& scenario,
-                        const Network& network, const SimulatedRun& run) {
+PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario,
+                        const scenarios::Network& network,
+                        const SimulatedRun& run) {
   return {run.schedule, run.semantics,      run.costs,
           network,      scenario.placement, scenario.scenario.communication()};
 }
 
-Result MakeResult(const ResolvedScenario& scenario, const Network& network,
-                  const SimulatedRun& run, const SimulateOptions& options) {
+Result MakeResult(const scenarios::ResolvedScenario& scenario,
+                  const scenarios::Network& network, const SimulatedRun& run,
+                  const SimulateOptions& options) {
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   Result result;
   FillShape(scenario, run, &result);
   for (const std::string& warning : scenario.warnings) {
     result.add_warnings(warning);
   }
-  result.set_semantics(Verdict(run.schedule, run.semantics));
+  result.set_semantics(schedules::Verdict(run.schedule, run.semantics));
   FillBatch(scenario, inputs, run, &result);
   if (options.keep_timeline) {
     result.mutable_timeline()->set_from_seconds(
@@ -291,4 +295,4 @@ Result MakeResult(const ResolvedScenario& scenario, const Network& network,
   return result;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -14,12 +14,12 @@
 #include "sim/report/window.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::sim {
 
 // One simulated run with all intermediate results.
 struct SimulatedRun {
-  Schedule schedule;
-  Semantics semantics;
+  schedules::Schedule schedule;
+  schedules::Semantics semantics;
   Costs costs;
   PipelineGraph graph;
   Recording recording{0};
@@ -30,13 +30,15 @@ struct SimulatedRun {
 };
 
 // Returns inputs that refer to the arguments.
-PipelineInputs InputsOf(const ResolvedScenario& scenario,
-                        const Network& network, const SimulatedRun& run);
+PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario,
+                        const scenarios::Network& network,
+                        const SimulatedRun& run);
 
 // Requires: the run is complete.
-Result MakeResult(const ResolvedScenario& scenario, const Network& network,
-                  const SimulatedRun& run, const SimulateOptions& options);
+Result MakeResult(const scenarios::ResolvedScenario& scenario,
+                  const scenarios::Network& network, const SimulatedRun& run,
+                  const SimulateOptions& options);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_FILL_RESULT_H_

@@ -11,7 +11,7 @@
 #include "sim/costs/stage_costs.h"
 #include "sim/report/standstill.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // A run without flush is extended until its steady state is found, but not
@@ -20,15 +20,16 @@ constexpr double kMaxSteadyTasks = 4e6;
 constexpr int kMaxSteadyBatches = 600;
 
 // An automatic schedule is ordered by the costs of the stages it will have.
-absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
-                                    const Network& network, int num_batches) {
+absl::StatusOr<schedules::ScheduleSpec> SpecOf(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, int num_batches) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = static_cast<int>(parallelism.pipeline());
   spec.num_microbatches = scenario.num_microbatches;
   spec.num_chunks = static_cast<int>(parallelism.chunks());
   spec.num_batches = num_batches;
-  if (!OrdersByCosts(scenario.scenario.schedule())) return spec;
+  if (!schedules::OrdersByCosts(scenario.scenario.schedule())) return spec;
   const int num_stages = spec.num_ranks * spec.num_chunks;
   ASSIGN_OR_RETURN(
       const Costs costs,
@@ -39,46 +40,49 @@ absl::StatusOr<ScheduleSpec> SpecOf(const ResolvedScenario& scenario,
 
 }  // namespace
 
-Network NetworkOf(const ResolvedScenario& scenario) {
-  return scenario.textbook
-             ? Network::Textbook(scenario.placement.num_gpus(),
+scenarios::Network NetworkOf(const scenarios::ResolvedScenario& scenario) {
+  return scenario.textbook ? scenarios::Network::Textbook(
+                                 scenario.placement.num_gpus(),
                                  scenario.scenario.textbook().hop_seconds())
-             : Network(scenario.cluster);
+                           : scenarios::Network(scenario.cluster);
 }
 
-absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
-                                    const Network& network, int num_batches) {
-  ASSIGN_OR_RETURN(const ScheduleSpec spec,
+absl::StatusOr<schedules::Schedule> ScheduleOf(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, int num_batches) {
+  ASSIGN_OR_RETURN(const schedules::ScheduleSpec spec,
                    SpecOf(scenario, network, num_batches));
-  return GetSchedule(scenario.scenario.schedule(), spec);
+  return schedules::GetSchedule(scenario.scenario.schedule(), spec);
 }
 
-bool IsGeneratedFromShape(const ResolvedScenario& scenario) {
+bool IsGeneratedFromShape(const scenarios::ResolvedScenario& scenario) {
   const std::string& name = scenario.scenario.schedule();
-  return !IsScheduleFile(name) && !OrdersByCosts(name);
+  return !schedules::IsScheduleFile(name) && !schedules::OrdersByCosts(name);
 }
 
-std::vector<int> VersionsOfStages(const Semantics& semantics) {
+std::vector<int> VersionsOfStages(const schedules::Semantics& semantics) {
   return {semantics.max_live_versions.begin(),
           semantics.max_live_versions.end()};
 }
 
-absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario) {
+absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario) {
   const std::string& name = scenario.scenario.schedule();
-  ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
+  ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(name));
   const int given = static_cast<int>(scenario.scenario.num_batches());
   // The file determines its batches.
-  if (flush || given > 0 || IsScheduleFile(name)) return std::max(given, 1);
+  if (flush || given > 0 || schedules::IsScheduleFile(name))
+    return std::max(given, 1);
   return 0;
 }
 
-int FirstBatches(const ResolvedScenario& scenario) {
+int FirstBatches(const scenarios::ResolvedScenario& scenario) {
   return InitialBatches(scenario.scenario.parallelism().pipeline(),
                         scenario.num_microbatches);
 }
 
-absl::Status Deadlock(const Schedule& schedule, const PipelineGraph& graph,
-                      const Recording& recording, bool blocking) {
+absl::Status Deadlock(const schedules::Schedule& schedule,
+                      const PipelineGraph& graph, const Recording& recording,
+                      bool blocking) {
   return absl::FailedPreconditionError(absl::StrCat(
       "deadlock: ", schedule.name,
       blocking ? " cannot run with blocking transfers: "
@@ -100,4 +104,4 @@ bool ShowsEnough(const Window& window, int num_batches, double num_tasks) {
          2 * num_batches > kMaxSteadyBatches || 2 * num_tasks > kMaxSteadyTasks;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -17,29 +17,31 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/report/window.h"
 
-namespace weir {
+namespace weir::sim {
 
-Network NetworkOf(const ResolvedScenario& scenario);
+scenarios::Network NetworkOf(const scenarios::ResolvedScenario& scenario);
 
 // Returns the scenario's schedule, or the error of its generator or file.
-absl::StatusOr<Schedule> ScheduleOf(const ResolvedScenario& scenario,
-                                    const Network& network, int num_batches);
+absl::StatusOr<schedules::Schedule> ScheduleOf(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, int num_batches);
 
 // Returns true if ScheduleOf depends only on the schedule's name and shape.
-bool IsGeneratedFromShape(const ResolvedScenario& scenario);
+bool IsGeneratedFromShape(const scenarios::ResolvedScenario& scenario);
 
 // Returns the largest number of weight versions of each stage.
-std::vector<int> VersionsOfStages(const Semantics& semantics);
+std::vector<int> VersionsOfStages(const schedules::Semantics& semantics);
 
 // Returns the number of batches that is given or follows from the schedule; 0:
 // as many as show the steady state, starting with FirstBatches.
-absl::StatusOr<int> GivenBatches(const ResolvedScenario& scenario);
-int FirstBatches(const ResolvedScenario& scenario);
+absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario);
+int FirstBatches(const scenarios::ResolvedScenario& scenario);
 
 // Returns an error that names the actions that wait for each other. Requires:
 // `recording` is not complete.
-absl::Status Deadlock(const Schedule& schedule, const PipelineGraph& graph,
-                      const Recording& recording, bool blocking);
+absl::Status Deadlock(const schedules::Schedule& schedule,
+                      const PipelineGraph& graph, const Recording& recording,
+                      bool blocking);
 
 double MakespanOf(const Recording& recording);
 
@@ -50,8 +52,8 @@ bool ShowsEnough(const Window& window, int num_batches, double num_tasks);
 // without flush. `run_batches` takes their number and returns an absl::StatusOr
 // of a run that has a window and num_tasks(), the number of tasks of all GPUs.
 template <typename RunBatches>
-auto RunToSteadyState(const ResolvedScenario& scenario, RunBatches run_batches)
-    -> decltype(run_batches(1)) {
+auto RunToSteadyState(const scenarios::ResolvedScenario& scenario,
+                      RunBatches run_batches) -> decltype(run_batches(1)) {
   ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
   if (given > 0) return run_batches(given);
   for (int num_batches = FirstBatches(scenario);; num_batches *= 2) {
@@ -62,6 +64,6 @@ auto RunToSteadyState(const ResolvedScenario& scenario, RunBatches run_batches)
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_PREPARE_H_

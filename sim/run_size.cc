@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Tasks and the edges between them are numbered with 31 bits.
@@ -26,8 +26,9 @@ constexpr double kSecondsPerGpu = 2e-4;
 // A pass, its end and its transfer.
 constexpr double kTasksPerReducedAction = 3;
 
-absl::Status CheckCounted(const ResolvedScenario& scenario, double num_tasks,
-                          double num_gpus, absl::string_view counted) {
+absl::Status CheckCounted(const scenarios::ResolvedScenario& scenario,
+                          double num_tasks, double num_gpus,
+                          absl::string_view counted) {
   constexpr absl::string_view kAdvice =
       "fewer microbatches, batches, stages or replicas, or --method fast";
   RETURN_IF_ERROR(CheckSize(scenario.label, counted,
@@ -45,17 +46,19 @@ SizeEstimate EstimateRun(double num_tasks, double num_gpus) {
           num_tasks * kSecondsPerTask + num_gpus * kSecondsPerGpu};
 }
 
-absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks,
-                        double num_gpus) {
+absl::Status CheckTasks(const scenarios::ResolvedScenario& scenario,
+                        double num_tasks, double num_gpus) {
   return CheckCounted(
       scenario, num_tasks, num_gpus,
       absl::StrFormat("%.3g tasks (actions, transfers, collectives)",
                       num_tasks));
 }
 
-absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches) {
+absl::Status CheckFullRun(const scenarios::ResolvedScenario& scenario,
+                          int num_batches) {
   // A file determines its own shape, and has no more actions than can be read.
-  if (IsScheduleFile(scenario.scenario.schedule())) return absl::OkStatus();
+  if (schedules::IsScheduleFile(scenario.scenario.schedule()))
+    return absl::OkStatus();
   const Parallelism& parallelism = scenario.scenario.parallelism();
   const double num_stages =
       static_cast<double>(parallelism.pipeline()) * parallelism.chunks();
@@ -71,18 +74,18 @@ absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches) {
                       num_replicas, num_tasks));
 }
 
-absl::Status CheckReducedRun(const ResolvedScenario& scenario,
-                             const Schedule& schedule,
+absl::Status CheckReducedRun(const scenarios::ResolvedScenario& scenario,
+                             const schedules::Schedule& schedule,
                              const Symmetry& symmetry) {
   double num_actions = 0;
   for (const auto& actions : schedule.rank_actions) {
     num_actions += static_cast<double>(actions.size());
   }
-  const Placement& place = symmetry.representatives();
+  const scenarios::Placement& place = symmetry.representatives();
   return CheckTasks(
       scenario,
       kTasksPerReducedAction * num_actions * place.data * place.tensor,
       symmetry.full_placement().num_gpus());
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -10,7 +10,7 @@
 #include "schedules/schedule.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Estimates a run of `num_tasks` tasks on `num_gpus` GPUs, with its schedule,
 // its result and the forked engine.
@@ -18,18 +18,19 @@ SizeEstimate EstimateRun(double num_tasks, double num_gpus);
 
 // Returns InvalidArgument if the tasks need more memory or time than there is,
 // or exceed the range of task numbers.
-absl::Status CheckTasks(const ResolvedScenario& scenario, double num_tasks,
-                        double num_gpus);
+absl::Status CheckTasks(const scenarios::ResolvedScenario& scenario,
+                        double num_tasks, double num_gpus);
 
 // The same for a full run before its schedule exists: every GPU does at least
 // one forward per microbatch and stage.
-absl::Status CheckFullRun(const ResolvedScenario& scenario, int num_batches);
+absl::Status CheckFullRun(const scenarios::ResolvedScenario& scenario,
+                          int num_batches);
 
 // The same for a folded run, in which only representatives have tasks.
-absl::Status CheckReducedRun(const ResolvedScenario& scenario,
-                             const Schedule& schedule,
+absl::Status CheckReducedRun(const scenarios::ResolvedScenario& scenario,
+                             const schedules::Schedule& schedule,
                              const Symmetry& symmetry);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_RUN_SIZE_H_

@@ -25,17 +25,17 @@
 #include "sim/report/window.h"
 #include "sim/run_size.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Prepares everything up to the task graph.
-absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
-                                     const Network& network,
-                                     Schedule schedule) {
+absl::StatusOr<SimulatedRun> Prepare(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, schedules::Schedule schedule) {
   SimulatedRun run;
   run.schedule = std::move(schedule);
-  RETURN_IF_ERROR(ValidateSchedule(run.schedule));
-  ASSIGN_OR_RETURN(run.semantics, InterpretSchedule(run.schedule));
+  RETURN_IF_ERROR(schedules::ValidateSchedule(run.schedule));
+  ASSIGN_OR_RETURN(run.semantics, schedules::InterpretSchedule(run.schedule));
   ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
                                            VersionsOfStages(run.semantics)));
   RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
@@ -47,26 +47,28 @@ absl::StatusOr<SimulatedRun> Prepare(const ResolvedScenario& scenario,
 }
 
 // Prepares the first run that Simulate makes.
-absl::StatusOr<SimulatedRun> PrepareFirst(const ResolvedScenario& scenario,
-                                          const Network& network) {
+absl::StatusOr<SimulatedRun> PrepareFirst(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network) {
   ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
   const int num_batches = given > 0 ? given : FirstBatches(scenario);
   RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
-  ASSIGN_OR_RETURN(Schedule schedule,
+  ASSIGN_OR_RETURN(schedules::Schedule schedule,
                    ScheduleOf(scenario, network, num_batches));
   return Prepare(scenario, network, std::move(schedule));
 }
 
-absl::Status CheckComplete(const ResolvedScenario& scenario,
+absl::Status CheckComplete(const scenarios::ResolvedScenario& scenario,
                            const SimulatedRun& run) {
   if (run.recording.complete()) return absl::OkStatus();
   return Deadlock(run.schedule, run.graph, run.recording,
                   scenario.scenario.communication().transfers() == BLOCKING);
 }
 
-absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
-                                     const Network& network, Schedule schedule,
-                                     const SimulateOptions& options) {
+absl::StatusOr<SimulatedRun> RunOnce(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, schedules::Schedule schedule,
+    const SimulateOptions& options) {
   ASSIGN_OR_RETURN(SimulatedRun run,
                    Prepare(scenario, network, std::move(schedule)));
   if (options.runner != nullptr) {
@@ -86,20 +88,20 @@ absl::StatusOr<SimulatedRun> RunOnce(const ResolvedScenario& scenario,
 
 }  // namespace
 
-absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
+absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
                                 const SimulateOptions& options) {
-  const Network network = NetworkOf(scenario);
+  const scenarios::Network network = NetworkOf(scenario);
   const auto run_batches =
       [&](int num_batches) -> absl::StatusOr<SimulatedRun> {
     RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
-    ASSIGN_OR_RETURN(Schedule schedule,
+    ASSIGN_OR_RETURN(schedules::Schedule schedule,
                      ScheduleOf(scenario, network, num_batches));
     return RunOnce(scenario, network, std::move(schedule), options);
   };
   ASSIGN_OR_RETURN(const SimulatedRun run,
                    RunToSteadyState(scenario, run_batches));
   Result result = MakeResult(scenario, network, run, options);
-  if (OrdersTransfers(scenario.scenario.schedule())) {
+  if (schedules::OrdersTransfers(scenario.scenario.schedule())) {
     result.add_warnings(absl::StrCat(
         scenario.scenario.schedule(),
         ": its own order of transfers is checked but not simulated: each is "
@@ -108,8 +110,9 @@ absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
   return result;
 }
 
-absl::StatusOr<Schedule> CheckSimulation(const ResolvedScenario& scenario) {
-  const Network network = NetworkOf(scenario);
+absl::StatusOr<schedules::Schedule> CheckSimulation(
+    const scenarios::ResolvedScenario& scenario) {
+  const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(SimulatedRun run, PrepareFirst(scenario, network));
   // Which tasks can run does not depend on how long flows take.
   ASSIGN_OR_RETURN(run.recording,
@@ -118,8 +121,9 @@ absl::StatusOr<Schedule> CheckSimulation(const ResolvedScenario& scenario) {
   return std::move(run.schedule);
 }
 
-absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
-  const Network network = NetworkOf(scenario);
+absl::StatusOr<uint64_t> FingerprintOf(
+    const scenarios::ResolvedScenario& scenario) {
+  const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const SimulatedRun run, PrepareFirst(scenario, network));
   const TaskGraph& tasks = run.graph.tasks;
   std::vector<double> numbers;
@@ -136,7 +140,7 @@ absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario) {
   for (const std::vector<double>& curve : tasks.slowdowns.curves) {
     numbers.insert(numbers.end(), curve.begin(), curve.end());
   }
-  for (const Link& link : network.links()) {
+  for (const scenarios::Link& link : network.links()) {
     numbers.push_back(link.bytes_per_second);
   }
   return absl::HashOf(numbers);
@@ -149,17 +153,17 @@ std::string MarginWarning(double part) {
                       "need the rest");
 }
 
-absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
-                                            int num_batches) {
+absl::StatusOr<schedules::Schedule> ScheduleOfScenario(
+    const scenarios::ResolvedScenario& scenario, int num_batches) {
   return ScheduleOf(scenario, NetworkOf(scenario), num_batches);
 }
 
-UncontendedTransfer TransferAlone(const ResolvedScenario& scenario,
+UncontendedTransfer TransferAlone(const scenarios::ResolvedScenario& scenario,
                                   int from_rank, int to_rank, double bytes) {
-  const Network network = NetworkOf(scenario);
+  const scenarios::Network network = NetworkOf(scenario);
   const int from = scenario.placement.gpu(0, from_rank, 0);
   const int to = scenario.placement.gpu(0, to_rank, 0);
-  const Route route = network.RouteBetween(from, to);
+  const scenarios::Route route = network.RouteBetween(from, to);
   if (route.links.empty()) return {route.latency_seconds, 0};
   const DeviceProfile& device = scenario.device;
   const bool plain = scenario.cluster.plain_links();
@@ -179,13 +183,13 @@ UncontendedTransfer TransferAlone(const ResolvedScenario& scenario,
   return alone;
 }
 
-absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
-                                        const Schedule& schedule,
-                                        const SimulateOptions& options) {
-  const Network network = NetworkOf(scenario);
+absl::StatusOr<Result> SimulateSchedule(
+    const scenarios::ResolvedScenario& scenario,
+    const schedules::Schedule& schedule, const SimulateOptions& options) {
+  const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const SimulatedRun run,
                    RunOnce(scenario, network, schedule, options));
   return MakeResult(scenario, network, run, options);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -13,7 +13,7 @@
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::sim {
 
 class GraphRunner;
 
@@ -34,23 +34,25 @@ struct SimulateOptions {
 // fix, FailedPrecondition for a schedule that deadlocks, and Internal for bugs
 // in weir. A schedule that does not fit in memory is a result (fits_memory is
 // false).
-absl::StatusOr<Result> Simulate(const ResolvedScenario& scenario,
+absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
 
 // Returns Simulate's errors, deadlocks included, without simulating: builds the
 // task graph and follows its edges. Without flush it checks the first length
 // that Simulate would try. Returns the schedule that it checked.
-absl::StatusOr<Schedule> CheckSimulation(const ResolvedScenario& scenario);
+absl::StatusOr<schedules::Schedule> CheckSimulation(
+    const scenarios::ResolvedScenario& scenario);
 
 // Returns a hash of everything that the engine would run; for a run without
 // flush, of its first length. Equal hashes mean equal times. Comparable within
 // one process and its children. Returns Simulate's errors except deadlocks.
-absl::StatusOr<uint64_t> FingerprintOf(const ResolvedScenario& scenario);
+absl::StatusOr<uint64_t> FingerprintOf(
+    const scenarios::ResolvedScenario& scenario);
 
 // Returns the schedule that Simulate would run; for a schedule without flush,
 // with `num_batches` batches. Returns Simulate's errors.
-absl::StatusOr<Schedule> ScheduleOfScenario(const ResolvedScenario& scenario,
-                                            int num_batches);
+absl::StatusOr<schedules::Schedule> ScheduleOfScenario(
+    const scenarios::ResolvedScenario& scenario, int num_batches);
 
 // Fraction of a GPU's memory that a run should leave free: the memory model
 // counts the context, libraries and communication buffers, but neither
@@ -64,15 +66,15 @@ struct UncontendedTransfer {
   double latency_seconds = 0;
   double link_seconds = 0;  // 0: no link limits it
 };
-UncontendedTransfer TransferAlone(const ResolvedScenario& scenario,
+UncontendedTransfer TransferAlone(const scenarios::ResolvedScenario& scenario,
                                   int from_rank, int to_rank, double bytes);
 
 // Simulates a given schedule, with as many batches as it has; ignores
 // scenario.schedule. Also returns FailedPrecondition for an invalid schedule.
-absl::StatusOr<Result> SimulateSchedule(const ResolvedScenario& scenario,
-                                        const Schedule& schedule,
-                                        const SimulateOptions& options = {});
+absl::StatusOr<Result> SimulateSchedule(
+    const scenarios::ResolvedScenario& scenario,
+    const schedules::Schedule& schedule, const SimulateOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_SIMULATE_H_

@@ -61,7 +61,7 @@ double At(const std::vector<double>& seconds, int stage) {
   return seconds.empty() ? 0 : seconds[stage];
 }
 
-double TransferSeconds(const Costs& costs, const Action& producer,
+double TransferSeconds(const Costs& costs, const schedules::Action& producer,
                        int to_stage) {
   double seconds = costs.latency_seconds;
   if (costs.hop_seconds) seconds += costs.hop_seconds(producer.stage, to_stage);
@@ -69,15 +69,18 @@ double TransferSeconds(const Costs& costs, const Action& producer,
   return seconds;
 }
 
-bool IsTransferToHost(const Action& action) {
-  return action.op == Op::kOffload || action.op == Op::kReload;
+bool IsTransferToHost(const schedules::Action& action) {
+  return action.op == schedules::Op::kOffload ||
+         action.op == schedules::Op::kReload;
 }
-bool IsBackward(const Action& action) {
-  return action.op == Op::kBackward || action.op == Op::kBackwardInput;
+bool IsBackward(const schedules::Action& action) {
+  return action.op == schedules::Op::kBackward ||
+         action.op == schedules::Op::kBackwardInput;
 }
 // Returns true if all gradients of the microbatch are complete after `action`.
-bool EndsBackward(const Action& action) {
-  return action.op == Op::kBackward || action.op == Op::kBackwardWeight;
+bool EndsBackward(const schedules::Action& action) {
+  return action.op == schedules::Op::kBackward ||
+         action.op == schedules::Op::kBackwardWeight;
 }
 
 // The position of an action: (rank, index on that rank).
@@ -86,7 +89,8 @@ enum class Output { kActivation, kGradient, kOnHost, kBack };
 
 class Builder {
  public:
-  Builder(const Schedule& schedule, const Costs& costs, Transfers transfers)
+  Builder(const schedules::Schedule& schedule, const Costs& costs,
+          Transfers transfers)
       : schedule_(schedule), costs_(costs), transfers_(transfers) {}
 
   Graph Build();
@@ -102,17 +106,17 @@ class Builder {
     const auto found = gates_.find(place);
     return found == gates_.end() ? NodeOf(place) : found->second;
   }
-  const Action& ActionAt(Place place) const {
+  const schedules::Action& ActionAt(Place place) const {
     return schedule_.rank_actions[place.first][place.second];
   }
 
-  double Seconds(const Action& action, int rank);
-  double PlainSeconds(const Action& action) const;
-  bool Estimates(const Action& action, int rank);
+  double Seconds(const schedules::Action& action, int rank);
+  double PlainSeconds(const schedules::Action& action) const;
+  bool Estimates(const schedules::Action& action, int rank);
   void AddNodes(int rank);
   void AddOutputs(int rank);
   void ChainCompute(int rank);
-  void ChainChannel(int rank, Op op);
+  void ChainChannel(int rank, schedules::Op op);
   void AddUpdates();
   void LimitResidents(int rank);
   void ConnectInputs(int rank);
@@ -120,7 +124,7 @@ class Builder {
   void LimitQueues(Place producer, int transfer, Place consumer);
   void FindBlocks(int rank);
 
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const Costs& costs_;
   const Transfers transfers_;
   Graph graph_;
@@ -143,8 +147,8 @@ Graph Builder::Build() {
   }
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
     ChainCompute(rank);
-    ChainChannel(rank, Op::kOffload);
-    ChainChannel(rank, Op::kReload);
+    ChainChannel(rank, schedules::Op::kOffload);
+    ChainChannel(rank, schedules::Op::kReload);
     if (schedule_.resident_activations > 0) LimitResidents(rank);
     ConnectInputs(rank);
   }
@@ -152,23 +156,23 @@ Graph Builder::Build() {
   return std::move(graph_);
 }
 
-double Builder::PlainSeconds(const Action& action) const {
+double Builder::PlainSeconds(const schedules::Action& action) const {
   double seconds = 0;
   switch (action.op) {
-    case Op::kForward:
+    case schedules::Op::kForward:
       seconds = At(costs_.forward_seconds, action.stage);
       break;
-    case Op::kBackward:
+    case schedules::Op::kBackward:
       seconds = At(costs_.backward_seconds, action.stage);
       break;
-    case Op::kBackwardInput:
+    case schedules::Op::kBackwardInput:
       seconds = At(costs_.backward_input_seconds, action.stage);
       break;
-    case Op::kBackwardWeight:
+    case schedules::Op::kBackwardWeight:
       seconds = At(costs_.backward_weight_seconds, action.stage);
       break;
-    case Op::kOffload:
-    case Op::kReload:
+    case schedules::Op::kOffload:
+    case schedules::Op::kReload:
       seconds = At(costs_.offload_seconds, action.stage);
       break;
   }
@@ -177,10 +181,10 @@ double Builder::PlainSeconds(const Action& action) const {
 
 // Returns true if the weights are predicted before this action, and records the
 // prediction where only the first forward of an update makes one.
-bool Builder::Estimates(const Action& action, int rank) {
-  using Prediction = WeightPolicy::Prediction;
-  const WeightPolicy& weights = schedule_.weights;
-  const bool forward = action.op == Op::kForward;
+bool Builder::Estimates(const schedules::Action& action, int rank) {
+  using Prediction = schedules::WeightPolicy::Prediction;
+  const schedules::WeightPolicy& weights = schedule_.weights;
+  const bool forward = action.op == schedules::Op::kForward;
   if (!forward && !IsBackward(action)) return false;
   const auto& distance =
       forward ? weights.forward_distance : weights.backward_distance;
@@ -203,11 +207,12 @@ bool Builder::Estimates(const Action& action, int rank) {
 
 // Returns the seconds that an action takes in addition to its own pass: weight
 // prediction and compression.
-double Builder::Seconds(const Action& action, int rank) {
+double Builder::Seconds(const schedules::Action& action, int rank) {
   double seconds =
       Estimates(action, rank) ? At(costs_.prediction_seconds, action.stage) : 0;
   if (!schedule_.compressed_transfers) return seconds;
-  if (action.op != Op::kForward && !IsBackward(action)) return seconds;
+  if (action.op != schedules::Op::kForward && !IsBackward(action))
+    return seconds;
   for (int boundary : {action.stage - 1, action.stage}) {
     if (boundary < 0 || boundary + 1 == schedule_.num_stages) continue;
     const auto& route =
@@ -229,8 +234,9 @@ void Builder::AddNodes(int rank) {
           graph_.Add(PlainSeconds(actions[i]) + extra));
       continue;
     }
-    const Action& other = actions[i + 1];
-    const Action& forward = actions[i].op == Op::kForward ? actions[i] : other;
+    const schedules::Action& other = actions[i + 1];
+    const schedules::Action& forward =
+        actions[i].op == schedules::Op::kForward ? actions[i] : other;
     double seconds = PlainSeconds(actions[i]) + PlainSeconds(other);
     if (!costs_.overlapped_seconds.empty()) {
       seconds =
@@ -250,12 +256,13 @@ void Builder::AddNodes(int rank) {
 void Builder::AddOutputs(int rank) {
   const auto& actions = schedule_.rank_actions[rank];
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
-    const Action& action = actions[i];
-    if (action.op == Op::kBackwardWeight) continue;
-    const Output output = action.op == Op::kForward   ? Output::kActivation
-                          : action.op == Op::kOffload ? Output::kOnHost
-                          : action.op == Op::kReload  ? Output::kBack
-                                                      : Output::kGradient;
+    const schedules::Action& action = actions[i];
+    if (action.op == schedules::Op::kBackwardWeight) continue;
+    const Output output =
+        action.op == schedules::Op::kForward   ? Output::kActivation
+        : action.op == schedules::Op::kOffload ? Output::kOnHost
+        : action.op == schedules::Op::kReload  ? Output::kBack
+                                               : Output::kGradient;
     for (int k = 0; k < action.num_microbatches; ++k) {
       outputs_[{output, action.stage, action.microbatch + k}] = {rank, i};
     }
@@ -277,7 +284,7 @@ void Builder::ChainCompute(int rank) {
   }
 }
 
-void Builder::ChainChannel(int rank, Op op) {
+void Builder::ChainChannel(int rank, schedules::Op op) {
   const auto& actions = schedule_.rank_actions[rank];
   int computed = -1, moved = -1;
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
@@ -299,10 +306,12 @@ void Builder::LimitResidents(int rank) {
   int next_offload = 0;
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
     if (IsBackward(actions[i])) rooms += actions[i].num_microbatches;
-    if (actions[i].op != Op::kForward && actions[i].op != Op::kReload) continue;
+    if (actions[i].op != schedules::Op::kForward &&
+        actions[i].op != schedules::Op::kReload)
+      continue;
     rooms -= actions[i].num_microbatches;
     for (; rooms < 0 && next_offload < i; ++next_offload) {
-      if (actions[next_offload].op != Op::kOffload) continue;
+      if (actions[next_offload].op != schedules::Op::kOffload) continue;
       rooms += actions[next_offload].num_microbatches;
       graph_.AddEdge(NodeOf({rank, next_offload}), BeginOf({rank, i}));
     }
@@ -312,7 +321,7 @@ void Builder::LimitResidents(int rank) {
 void Builder::ConnectInputs(int rank) {
   const auto& actions = schedule_.rank_actions[rank];
   for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
-    const Action& action = actions[i];
+    const schedules::Action& action = actions[i];
     std::map<Place, bool> producers;
     const auto need = [&](Output output, int stage) {
       for (int k = 0; k < action.num_microbatches; ++k) {
@@ -321,8 +330,10 @@ void Builder::ConnectInputs(int rank) {
         if (found != outputs_.end()) producers[found->second] = true;
       }
     };
-    if (action.op == Op::kForward) need(Output::kActivation, action.stage - 1);
-    if (action.op == Op::kReload) need(Output::kOnHost, action.stage);
+    if (action.op == schedules::Op::kForward)
+      need(Output::kActivation, action.stage - 1);
+    if (action.op == schedules::Op::kReload)
+      need(Output::kOnHost, action.stage);
     if (IsBackward(action)) {
       need(Output::kGradient, action.stage + 1);
       need(Output::kBack, action.stage);
@@ -381,7 +392,8 @@ void Builder::FindBlocks(int rank) {
     if (!IsTransferToHost(actions[i])) computes.push_back(i);
   }
   const auto is_pair = [&](size_t k) {
-    return k + 1 < computes.size() && actions[computes[k]].op == Op::kForward &&
+    return k + 1 < computes.size() &&
+           actions[computes[k]].op == schedules::Op::kForward &&
            IsBackward(actions[computes[k + 1]]);
   };
   int num_pairs = 0;
@@ -441,15 +453,16 @@ void Builder::AddUpdates() {
   }
 }
 
-absl::Status Deadlock(const Schedule& schedule, const Builder& builder,
-                      const Graph& graph) {
+absl::Status Deadlock(const schedules::Schedule& schedule,
+                      const Builder& builder, const Graph& graph) {
   std::string stuck;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const auto& actions = schedule.rank_actions[rank];
     for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
       if (graph.nodes[builder.NodeOf({rank, i})].has_run) continue;
       absl::StrAppend(&stuck, stuck.empty() ? "" : ", ", "rank ", rank,
-                      " at position ", i, " (", ToString(actions[i]), ")");
+                      " at position ", i, " (", schedules::ToString(actions[i]),
+                      ")");
       break;
     }
   }
@@ -458,7 +471,7 @@ absl::Status Deadlock(const Schedule& schedule, const Builder& builder,
 }
 
 // Returns the largest count over the start times of all forwards and reloads.
-double PeakMicrobatches(const Schedule& schedule, int rank,
+double PeakMicrobatches(const schedules::Schedule& schedule, int rank,
                         const std::vector<double>& start,
                         const std::vector<double>& end) {
   const auto& actions = schedule.rank_actions[rank];
@@ -469,14 +482,16 @@ double PeakMicrobatches(const Schedule& schedule, int rank,
   }
   int peak = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
-    if (actions[i].op != Op::kForward && actions[i].op != Op::kReload) continue;
+    if (actions[i].op != schedules::Op::kForward &&
+        actions[i].op != schedules::Op::kReload)
+      continue;
     // A pass of zero duration starts and ends at the same time, so the order of
     // the actions decides.
     int now = 0;
     for (size_t k = 0; k < actions.size(); ++k) {
-      const bool takes =
-          actions[k].op == Op::kForward || actions[k].op == Op::kReload;
-      const bool frees = actions[k].op == Op::kOffload ||
+      const bool takes = actions[k].op == schedules::Op::kForward ||
+                         actions[k].op == schedules::Op::kReload;
+      const bool frees = actions[k].op == schedules::Op::kOffload ||
                          IsBackward(actions[k]) ||
                          (schedule.forward_only && takes);
       const int n = actions[k].num_microbatches;
@@ -492,7 +507,7 @@ double PeakMicrobatches(const Schedule& schedule, int rank,
 
 }  // namespace
 
-Costs EqualStages(const Schedule& schedule, double forward_seconds,
+Costs EqualStages(const schedules::Schedule& schedule, double forward_seconds,
                   double backward_seconds) {
   const int n = schedule.num_stages;
   Costs costs;
@@ -503,8 +518,8 @@ Costs EqualStages(const Schedule& schedule, double forward_seconds,
   return costs;
 }
 
-absl::StatusOr<Timing> Evaluate(const Schedule& schedule, const Costs& costs,
-                                Transfers transfers) {
+absl::StatusOr<Timing> Evaluate(const schedules::Schedule& schedule,
+                                const Costs& costs, Transfers transfers) {
   Builder builder(schedule, costs, transfers);
   Graph graph = builder.Build();
   if (graph.Run() > 0) return Deadlock(schedule, builder, graph);
@@ -528,7 +543,7 @@ absl::StatusOr<Timing> Evaluate(const Schedule& schedule, const Costs& costs,
       const Node& node = graph.nodes[builder.NodeOf({rank, i})];
       starts.push_back(node.start);
       ends.push_back(node.end());
-      const Action& action = schedule.rank_actions[rank][i];
+      const schedules::Action& action = schedule.rank_actions[rank][i];
       if (IsTransferToHost(action) || action.overlaps_next) continue;
       timing.busy_seconds[rank] += node.seconds;
     }

@@ -39,7 +39,7 @@ struct Costs {
   // next stage) or an input gradient (sending to the previous stage).
   double latency_seconds = 0;
   std::function<double(int from_stage, int to_stage)> hop_seconds;
-  std::function<double(const Action& producer)> transfer_seconds;
+  std::function<double(const schedules::Action& producer)> transfer_seconds;
 
   // For an inference pipeline with one stage per rank: the number of inputs
   // that may be in transit to a rank or waiting there in addition to the input
@@ -50,7 +50,7 @@ struct Costs {
 
 // Returns equal forward and backward costs for every stage; I and W take half a
 // backward each.
-Costs EqualStages(const Schedule& schedule, double forward_seconds,
+Costs EqualStages(const schedules::Schedule& schedule, double forward_seconds,
                   double backward_seconds);
 
 enum class Transfers {
@@ -87,7 +87,8 @@ struct Timing {
 // Computes the timing of `schedule`. Returns FailedPrecondition "deadlock: ..."
 // if some action can never run. Requires: every (stage, microbatch) is complete
 // and on its rank.
-absl::StatusOr<Timing> Evaluate(const Schedule& schedule, const Costs& costs,
+absl::StatusOr<Timing> Evaluate(const schedules::Schedule& schedule,
+                                const Costs& costs,
                                 Transfers transfers = Transfers::kBuffered);
 
 }  // namespace weir::oracle

@@ -26,12 +26,13 @@ void Set(Figure* figure, double value) {
   figure->set_source("made up for tests");
 }
 
-std::vector<Kernel> DistinctKernels(const WorkSpec& spec) {
-  std::vector<Kernel> distinct;
-  for (const LayerWork& layer : LayersOf(Checked(LoadModel("gpt2")), spec)) {
+std::vector<models::Kernel> DistinctKernels(const models::WorkSpec& spec) {
+  std::vector<models::Kernel> distinct;
+  for (const models::LayerWork& layer :
+       models::LayersOf(Checked(models::LoadModel("gpt2")), spec)) {
     for (const auto* kernels :
          {&layer.forward, &layer.backward_input, &layer.backward_weight}) {
-      for (const Kernel& kernel : *kernels) {
+      for (const models::Kernel& kernel : *kernels) {
         if (std::find(distinct.begin(), distinct.end(), kernel) ==
             distinct.end()) {
           distinct.push_back(kernel);
@@ -43,10 +44,11 @@ std::vector<Kernel> DistinctKernels(const WorkSpec& spec) {
 }
 
 void AddKernels(int microbatch_size, double ratio, DeviceProfile* profile) {
-  const double peak = Checked(PeakFlops(*profile, "bf16"));
-  for (const Kernel& kernel : DistinctKernels(ToyWork(microbatch_size, 1024))) {
-    *profile->add_kernels() =
-        Measure(kernel, ratio * KernelSeconds(*profile, peak, kernel));
+  const double peak = Checked(calibrate::PeakFlops(*profile, "bf16"));
+  for (const models::Kernel& kernel :
+       DistinctKernels(ToyWork(microbatch_size, 1024))) {
+    *profile->add_kernels() = Measure(
+        kernel, ratio * calibrate::KernelSeconds(*profile, peak, kernel));
   }
 }
 
@@ -130,9 +132,9 @@ Quantiles QuantilesAround(double seconds) {
   return quantiles;
 }
 
-MeasuredKernel Measure(const Kernel& kernel, double seconds) {
+MeasuredKernel Measure(const models::Kernel& kernel, double seconds) {
   MeasuredKernel measured;
-  measured.set_part(Name(kernel.part));
+  measured.set_part(models::Name(kernel.part));
   measured.set_format("bf16");
   measured.set_batch(kernel.batch);
   measured.set_m(kernel.m);
@@ -142,15 +144,15 @@ MeasuredKernel Measure(const Kernel& kernel, double seconds) {
   measured.set_performed_flops(
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops);
   switch (kernel.kind) {
-    case Kernel::Kind::kGemm:
+    case models::Kernel::Kind::kGemm:
       measured.set_kind(MeasuredKernel::PRODUCT);
       break;
-    case Kernel::Kind::kAttention:
+    case models::Kernel::Kind::kAttention:
       measured.set_kind(MeasuredKernel::ATTENTION);
       measured.set_num_gemms(kernel.num_gemms);
       measured.set_causal(true);
       break;
-    case Kernel::Kind::kMemory:
+    case models::Kernel::Kind::kMemory:
       measured.set_kind(MeasuredKernel::MEMORY);
       break;
   }
@@ -158,8 +160,8 @@ MeasuredKernel Measure(const Kernel& kernel, double seconds) {
   return measured;
 }
 
-WorkSpec ToyWork(int microbatch_size, int sequence_length) {
-  WorkSpec spec;
+models::WorkSpec ToyWork(int microbatch_size, int sequence_length) {
+  models::WorkSpec spec;
   spec.microbatch_size = microbatch_size;
   spec.sequence_length = sequence_length;
   spec.flash_attention = true;
@@ -169,8 +171,9 @@ WorkSpec ToyWork(int microbatch_size, int sequence_length) {
 }
 
 DeviceProfile ToyProfile() {
-  DeviceProfile profile = Checked(LoadDeviceProfile("a100-sxm-80gb"));
-  for (const NamedFigure& named : FiguresOf(&profile)) {
+  DeviceProfile profile =
+      Checked(calibrate::LoadDeviceProfile("a100-sxm-80gb"));
+  for (const calibrate::NamedFigure& named : calibrate::FiguresOf(&profile)) {
     named.figure->set_source("made up for tests");
   }
   profile.set_name("Toy-1");

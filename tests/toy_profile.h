@@ -11,7 +11,7 @@ namespace weir {
 
 // Returns the work for which the stages below were "measured": gpt2 with fused
 // attention, as Megatron-LM runs it.
-WorkSpec ToyWork(int microbatch_size, int sequence_length);
+models::WorkSpec ToyWork(int microbatch_size, int sequence_length);
 
 // Ratio of every kernel's measured seconds to the estimate of the GEMM model.
 inline constexpr double kToyRatioOf1 = 1.1;  // microbatches of 1
@@ -24,7 +24,7 @@ inline constexpr double kToyRatioOf4 = 1.2;
 DeviceProfile ToyProfile();
 
 // Returns a measurement of one kernel with `seconds` as its median.
-MeasuredKernel Measure(const Kernel& kernel, double seconds);
+MeasuredKernel Measure(const models::Kernel& kernel, double seconds);
 
 // Returns the quantiles of 100 runs that all took about `seconds`.
 Quantiles QuantilesAround(double seconds);

@@ -23,7 +23,7 @@
 #include "calibrate/profile/software.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -256,26 +256,26 @@ std::vector<KernelSummary> SummarizeKernels(const DeviceProfile& profile) {
     KernelSummary summary;
     std::vector<double> ratios;
   };
-  std::map<std::pair<KernelPart, std::string>, Rows> parts;
+  std::map<std::pair<models::KernelPart, std::string>, Rows> parts;
   for (const MeasuredKernel& measured : profile.kernels()) {
-    const Kernel kernel = ShapeOf(measured);
+    const models::Kernel kernel = ShapeOf(measured);
     auto& [summary, ratios] = parts[{kernel.part, measured.format()}];
     ++summary.count;
     summary.num_throttled += measured.throttled();
-    if (kernel.kind != Kernel::Kind::kMemory) {
+    if (kernel.kind != models::Kernel::Kind::kMemory) {
       summary.least_m =
           summary.most_m == 0 ? kernel.m : std::min(summary.least_m, kernel.m);
       summary.most_m = std::max(summary.most_m, kernel.m);
     }
     const auto peak = PeakFlops(profile, measured.format());
-    if (!peak.ok() && kernel.kind != Kernel::Kind::kMemory) continue;
+    if (!peak.ok() && kernel.kind != models::Kernel::Kind::kMemory) continue;
     ratios.push_back(measured.seconds().p50() /
                      KernelSeconds(profile, peak.value_or(1), kernel));
   }
   std::vector<KernelSummary> summaries;
   for (auto& [key, rows] : parts) {
     KernelSummary& summary = rows.summary;
-    summary.part = Name(key.first);
+    summary.part = models::Name(key.first);
     summary.format = key.second;
     std::sort(rows.ratios.begin(), rows.ratios.end());
     if (!rows.ratios.empty()) {
@@ -354,4 +354,4 @@ nlohmann::ordered_json ProfileJson(const DeviceProfile& profile) {
   return json;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

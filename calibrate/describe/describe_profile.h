@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the unit of a parameter: "s" for launch_seconds, "B/s" for
 // memory_bytes_per_second, empty for fractions and counts.
@@ -70,6 +70,6 @@ std::string DescribeDifference(absl::string_view name_a,
                                const ProfileDifference& difference);
 nlohmann::ordered_json DifferenceJson(const ProfileDifference& difference);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_DESCRIBE_DESCRIBE_PROFILE_H_

@@ -14,7 +14,7 @@
 #include "calibrate/profile/figures.h"
 #include "calibrate/profile/software.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -268,4 +268,4 @@ nlohmann::ordered_json DifferenceJson(const ProfileDifference& difference) {
   return json;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/execute/execution_order.h"
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class Board {
  public:
@@ -34,7 +34,7 @@ class Board {
     void* gradients = nullptr;  // the member's gradients, where the sum goes
   };
 
-  Board(const Schedule& schedule, const ExecutionOrder& order)
+  Board(const schedules::Schedule& schedule, const ExecutionOrder& order)
       : waits(schedule.num_ranks),
         num_microbatches_(schedule.total_microbatches()),
         num_stages_(schedule.num_stages),
@@ -71,6 +71,6 @@ class Board {
   std::vector<std::vector<Part>> parts_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_BOARD_H_

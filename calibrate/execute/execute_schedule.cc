@@ -20,7 +20,7 @@
 #include "schedules/semantics.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -99,7 +99,7 @@ class ScheduleExecutor {
 
   const ExecutionPlan& plan_;
   const ExecutionHooks& hooks_;
-  const Dependencies dependencies_;
+  const schedules::Dependencies dependencies_;
   const ExecutionOrder order_;
   std::unique_ptr<ExecutionDevice> logical_;
   ExecutionDevice* device_ = nullptr;
@@ -136,10 +136,11 @@ absl::Status ScheduleExecutor::AddWeights(
 }
 
 absl::Status ScheduleExecutor::RunStep(int step, StepRecord* record) {
-  const Schedule& schedule = plan_.schedule;
+  const schedules::Schedule& schedule = plan_.schedule;
   const int total = schedule.total_microbatches();
   record->ranks.resize(schedule.num_ranks);
-  record->uses.assign(schedule.num_stages, std::vector<VersionUse>(total));
+  record->uses.assign(schedule.num_stages,
+                      std::vector<schedules::VersionUse>(total));
   record->losses.assign(total, 0);
   board_.Clear();
   for (const auto& rank : ranks_) {
@@ -313,23 +314,24 @@ absl::Status ScheduleExecutor::Drain() {
 absl::StatusOr<ExecutionRecord> ExecuteSchedule(const ExecutionPlan& plan,
                                                 ExecutionDevice* device,
                                                 const ExecutionHooks& hooks) {
-  RETURN_IF_ERROR(ValidateSchedule(plan.schedule));
-  RETURN_IF_ERROR(InterpretSchedule(plan.schedule).status());
+  RETURN_IF_ERROR(schedules::ValidateSchedule(plan.schedule));
+  RETURN_IF_ERROR(schedules::InterpretSchedule(plan.schedule).status());
   return ScheduleExecutor(plan, device, hooks).Run();
 }
 
 absl::Status CheckVersions(const ExecutionPlan& plan,
                            const ExecutionRecord& record) {
   constexpr int kMostShown = 10;
-  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(plan.schedule));
+  ASSIGN_OR_RETURN(const schedules::Semantics semantics,
+                   schedules::InterpretSchedule(plan.schedule));
   std::vector<std::string> differences;
   int count = 0;
   for (size_t step = 0; step < record.steps.size(); ++step) {
     const auto& uses = record.steps[step].uses;
     for (size_t stage = 0; stage < semantics.uses.size(); ++stage) {
       for (size_t k = 0; k < semantics.uses[stage].size(); ++k) {
-        const VersionUse& expected = semantics.uses[stage][k];
-        const VersionUse& found = uses[stage][k];
+        const schedules::VersionUse& expected = semantics.uses[stage][k];
+        const schedules::VersionUse& found = uses[stage][k];
         const auto compare = [&](const char* what, int was, int should) {
           if (was == should || ++count > kMostShown) return;
           differences.push_back(absl::StrCat("step ", step, ", stage ", stage,
@@ -351,4 +353,4 @@ absl::Status CheckVersions(const ExecutionPlan& plan,
   return absl::FailedPreconditionError(absl::StrJoin(differences, "\n"));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

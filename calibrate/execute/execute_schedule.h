@@ -10,7 +10,7 @@
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct ExecutionHooks {
   // Called after each step from the calling thread; may be empty.
@@ -41,6 +41,6 @@ absl::StatusOr<ExecutionRecord> ExecuteSchedule(
 absl::Status CheckVersions(const ExecutionPlan& plan,
                            const ExecutionRecord& record);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_EXECUTE_SCHEDULE_H_

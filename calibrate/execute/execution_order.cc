@@ -9,7 +9,7 @@
 #include "calibrate/execute/stage_layout.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Number of actions of each rank that end before an action begins, by rank.
@@ -22,37 +22,41 @@ void Join(const Past& other, Past* past) {
 }
 
 // [rank][position]
-std::vector<std::vector<Past>> PastsOf(const Schedule& schedule,
-                                       const Dependencies& dependencies) {
+std::vector<std::vector<Past>> PastsOf(
+    const schedules::Schedule& schedule,
+    const schedules::Dependencies& dependencies) {
   std::vector<std::vector<Past>> pasts;
   for (const auto& actions : schedule.rank_actions) {
     pasts.emplace_back(actions.size(), Past(schedule.num_ranks, 0));
   }
   // Returns the actions that have ended once the given one has.
-  const auto behind = [&](Place place) {
+  const auto behind = [&](schedules::Place place) {
     Past past = pasts[place.rank][place.position];
     past[place.rank] = place.position + 1;
     return past;
   };
-  WalkSchedule(schedule, dependencies, [&](int rank, int32_t position) {
-    const auto& actions = schedule.rank_actions[rank];
-    if (position > 0 && actions[position - 1].overlaps_next) return;
-    Past& past = pasts[rank][position];
-    if (position > 0) Join(behind({rank, position - 1}), &past);
-    const int last = position + (actions[position].overlaps_next ? 1 : 0);
-    for (int i = position; i <= last; ++i) {
-      for (Place place : dependencies.Awaited(actions[i], {rank, i})) {
-        Join(behind(place), &past);
-      }
-    }
-    if (last > position) pasts[rank][last] = past;
-  });
+  schedules::WalkSchedule(
+      schedule, dependencies, [&](int rank, int32_t position) {
+        const auto& actions = schedule.rank_actions[rank];
+        if (position > 0 && actions[position - 1].overlaps_next) return;
+        Past& past = pasts[rank][position];
+        if (position > 0) Join(behind({rank, position - 1}), &past);
+        const int last = position + (actions[position].overlaps_next ? 1 : 0);
+        for (int i = position; i <= last; ++i) {
+          for (schedules::Place place :
+               dependencies.Awaited(actions[i], {rank, i})) {
+            Join(behind(place), &past);
+          }
+        }
+        if (last > position) pasts[rank][last] = past;
+      });
   return pasts;
 }
 
 class OrderBuilder {
  public:
-  OrderBuilder(const ExecutionPlan& plan, const Dependencies& dependencies)
+  OrderBuilder(const ExecutionPlan& plan,
+               const schedules::Dependencies& dependencies)
       : plan_(plan), schedule_(plan.schedule), dependencies_(dependencies) {
     order_.items.resize(schedule_.num_ranks);
     order_.first_receives.resize(schedule_.num_ranks);
@@ -95,8 +99,8 @@ class OrderBuilder {
   }
 
   const ExecutionPlan& plan_;
-  const Schedule& schedule_;
-  const Dependencies& dependencies_;
+  const schedules::Schedule& schedule_;
+  const schedules::Dependencies& dependencies_;
   ExecutionOrder order_;
   std::map<PendingUpdate, std::vector<int>> exchanges_of_;  // indices
   std::vector<std::vector<int>> item_of_;                   // [rank][position]
@@ -161,8 +165,9 @@ OrderBuilder::UpdatesOf(int rank) const {
   for (int stage : schedule_.StagesOf(rank)) {
     const int per_update = schedule_.microbatches_per_update(stage);
     std::vector<int> expected(NumUpdates(stage), 0);
-    for (const Action& action : actions) {
-      if (action.stage != stage || !CompletesGradient(action.op)) continue;
+    for (const schedules::Action& action : actions) {
+      if (action.stage != stage || !schedules::CompletesGradient(action.op))
+        continue;
       for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
         if (k / per_update < std::ssize(expected)) ++expected[k / per_update];
       }
@@ -171,8 +176,9 @@ OrderBuilder::UpdatesOf(int rank) const {
     int complete = 0, update = 0, needed = 0;
     int early_update = 0, early_needed = 0;
     for (int32_t i = 0; i <= end && update < std::ssize(expected); ++i) {
-      const Action& action = actions[i];
-      if (action.stage != stage || !CompletesGradient(action.op)) continue;
+      const schedules::Action& action = actions[i];
+      if (action.stage != stage || !schedules::CompletesGradient(action.op))
+        continue;
       complete += action.num_microbatches;
       const int32_t at = i + (actions[i].overlaps_next ? 1 : 0);
       while (early && early_update < std::ssize(expected) &&
@@ -204,9 +210,9 @@ void OrderBuilder::AddItems(int rank) {
     } else {
       ExecutionItem item;
       item.position = i;
-      if (actions[i].op == Op::kOffload)
+      if (actions[i].op == schedules::Op::kOffload)
         item.kind = ExecutionItem::Kind::kOffload;
-      if (actions[i].op == Op::kReload)
+      if (actions[i].op == schedules::Op::kReload)
         item.kind = ExecutionItem::Kind::kReload;
       items.push_back(std::move(item));
     }
@@ -287,9 +293,11 @@ void OrderBuilder::AddMessage(const std::vector<std::vector<Past>>& pasts,
                               const MessageKey& key) {
   const int to_stage = key.stage + (key.gradient ? -1 : 1);
   if (to_stage < 0 || to_stage >= schedule_.num_stages) return;
-  const Op op = key.gradient ? Op::kBackward : Op::kForward;
-  const Place from = dependencies_.Find(op, key.stage, key.microbatch);
-  const Place to = dependencies_.Find(op, to_stage, key.microbatch);
+  const schedules::Op op =
+      key.gradient ? schedules::Op::kBackward : schedules::Op::kForward;
+  const schedules::Place from =
+      dependencies_.Find(op, key.stage, key.microbatch);
+  const schedules::Place to = dependencies_.Find(op, to_stage, key.microbatch);
   if (from.rank == to.rank) return;
   const int32_t behind = pasts[from.rank][from.position][to.rank] - 1;
   if (behind < 0) {
@@ -309,7 +317,7 @@ void OrderBuilder::AddMessage(const std::vector<std::vector<Past>>& pasts,
 }  // namespace
 
 ExecutionOrder MakeExecutionOrder(const ExecutionPlan& plan,
-                                  const Dependencies& dependencies) {
+                                  const schedules::Dependencies& dependencies) {
   return OrderBuilder(plan, dependencies).Build();
 }
 
@@ -317,9 +325,10 @@ std::string ItemText(const ExecutionPlan& plan, const ExecutionOrder& order,
                      int rank, const ExecutionItem& item) {
   if (item.position >= 0) {
     const auto& actions = plan.schedule.rank_actions[rank];
-    std::string text = ToString(actions[item.position]);
+    std::string text = schedules::ToString(actions[item.position]);
     for (int i = 1; i < item.num_actions; ++i) {
-      absl::StrAppend(&text, ";", ToString(actions[item.position + i]));
+      absl::StrAppend(&text, ";",
+                      schedules::ToString(actions[item.position + i]));
     }
     return absl::StrCat(text, " (position ", item.position, ")");
   }
@@ -329,4 +338,4 @@ std::string ItemText(const ExecutionPlan& plan, const ExecutionOrder& order,
   return absl::StrCat("update ", update, " of stage ", stage);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/execute/execution_plan.h"
 #include "schedules/dependencies.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Activations that `stage` computed for a microbatch, or the gradient of its
 // input.
@@ -72,12 +72,12 @@ struct ExecutionOrder {
 // sender, and at a fixed point of its program order. The sender frees its side
 // at its first action that depends on the reader of the message.
 ExecutionOrder MakeExecutionOrder(const ExecutionPlan& plan,
-                                  const Dependencies& dependencies);
+                                  const schedules::Dependencies& dependencies);
 
 // Returns, for example, "2F3 (position 7)" or "the update 0 of stage 2".
 std::string ItemText(const ExecutionPlan& plan, const ExecutionOrder& order,
                      int rank, const ExecutionItem& item);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_EXECUTION_ORDER_H_

@@ -17,7 +17,7 @@
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr absl::string_view kPipeMare = "pipemare";
@@ -29,15 +29,17 @@ struct OptimizerRules {
   bool compensates_spikes = false;
 };
 
-OptimizerRules RulesOf(const Schedule& schedule) {
+OptimizerRules RulesOf(const schedules::Schedule& schedule) {
   OptimizerRules rules;
-  const auto kind = FindScheduleKind(schedule.name);
+  const auto kind = schedules::FindScheduleKind(schedule.name);
   if (!kind.ok()) return rules;  // a file
-  const auto spec = WithOptionsOf(schedule.name, **kind, ScheduleSpec());
+  const auto spec = schedules::WithOptionsOf(schedule.name, **kind,
+                                             schedules::ScheduleSpec());
   if (!spec.ok()) return rules;
   Problems none("");
   if ((*kind)->name == kPipeMare) {
-    rules.annealing = IntOption(*spec, "annealing", 0, 0, INT_MAX, &none);
+    rules.annealing =
+        schedules::IntOption(*spec, "annealing", 0, 0, INT_MAX, &none);
   } else if ((*kind)->name == kPipelinedBackprop) {
     const auto mitigation = spec->options.find("mitigation");
     rules.compensates_spikes = mitigation != spec->options.end() &&
@@ -77,13 +79,14 @@ void CheckCut(const ExecutionRequest& request, Problems* problems) {
 
 void CheckOptimizer(const ExecutionRequest& request, Problems* problems) {
   const StageOptimizer& optimizer = request.optimizer;
-  const Schedule& schedule = request.schedule;
+  const schedules::Schedule& schedule = request.schedule;
   problems->CheckPositive("learning_rate", optimizer.learning_rate);
   problems->CheckRange("momentum", optimizer.momentum, 0, std::nextafter(1, 0));
   problems->CheckRange("average_decay", optimizer.average_decay, 0,
                        std::nextafter(1, 0));
   // PipeMare's T2 uses its own average instead.
-  if (schedule.weights.prediction != WeightPolicy::Prediction::kNone &&
+  if (schedule.weights.prediction !=
+          schedules::WeightPolicy::Prediction::kNone &&
       schedule.weights.estimate_buffers == 0 &&
       optimizer.kind == OptimizerKind::kSgd) {
     problems->Add(
@@ -102,7 +105,7 @@ void CheckOptimizer(const ExecutionRequest& request, Problems* problems) {
 // Checks that both stages of a tied table update at the same time by the same
 // rule, so that their copies stay equal.
 void CheckTied(const ExecutionRequest& request, Problems* problems) {
-  const Schedule& schedule = request.schedule;
+  const schedules::Schedule& schedule = request.schedule;
   if (!request.model.transformer().tied_embeddings() || schedule.forward_only ||
       schedule.num_stages < 2) {
     return;
@@ -126,7 +129,7 @@ void CheckTied(const ExecutionRequest& request, Problems* problems) {
 absl::Status CheckRequest(const ExecutionRequest& request) {
   RETURN_IF_ERROR(CheckStage(request.model, WholeSpec(request)));
   Problems problems("replay");
-  const Schedule& schedule = request.schedule;
+  const schedules::Schedule& schedule = request.schedule;
   if (request.num_steps < 1 || (!schedule.flush && request.num_steps != 1)) {
     problems.Add("num_steps",
                  absl::StrCat("is ", request.num_steps,
@@ -150,9 +153,10 @@ absl::Status CutIntoStages(const ExecutionRequest& request,
                            ExecutionPlan* plan) {
   plan->first_layer = request.first_layer;
   if (plan->first_layer.empty()) {
-    ASSIGN_OR_RETURN(const Partition partition,
-                     PartitionEvenly(LayersOf(plan->model, plan->spec.work),
-                                     plan->schedule.num_stages));
+    ASSIGN_OR_RETURN(
+        const models::Partition partition,
+        models::PartitionEvenly(models::LayersOf(plan->model, plan->spec.work),
+                                plan->schedule.num_stages));
     plan->first_layer = partition.first;
   }
   for (int stage = 0; stage < plan->schedule.num_stages; ++stage) {
@@ -176,7 +180,7 @@ void CompensateSpikes(int delay, StageOptimizer* optimizer) {
 }
 
 std::vector<StageOptimizer> OptimizersOf(const ExecutionRequest& request) {
-  const Schedule& schedule = request.schedule;
+  const schedules::Schedule& schedule = request.schedule;
   const OptimizerRules rules = RulesOf(schedule);
   std::vector<StageOptimizer> optimizers;
   for (int stage = 0; stage < schedule.num_stages; ++stage) {
@@ -237,4 +241,4 @@ absl::StatusOr<ExecutionPlan> MakeExecutionPlan(
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "models/model.pb.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // An uncontended transfer takes latency_seconds + bytes / bytes_per_second.
 struct LinkSpec {
@@ -84,7 +84,7 @@ struct TiedTable {
 
 struct ExecutionPlan {
   // With flush one batch, repeated num_steps times; otherwise all batches.
-  Schedule schedule;
+  schedules::Schedule schedule;
   Model model;
   StageSpec spec;                // for every stage, without its layers
   std::vector<int> first_layer;  // [num_stages + 1], as Partition::first
@@ -107,7 +107,7 @@ struct ExecutionPlan {
 
 // Inputs of MakeExecutionPlan(), from a scenario or a test.
 struct ExecutionRequest {
-  Schedule schedule;
+  schedules::Schedule schedule;
   Model model;
   StageSpec spec;
   std::vector<int> first_layer;  // empty: equal shares (PartitionEvenly)
@@ -123,6 +123,6 @@ struct ExecutionRequest {
 absl::StatusOr<ExecutionPlan> MakeExecutionPlan(
     const ExecutionRequest& request);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_EXECUTION_PLAN_H_

@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-namespace weir {
+namespace weir::calibrate {
 
 const char* Name(ExecutionMemory memory) {
   static constexpr const char* kNames[] = {
@@ -15,4 +15,4 @@ const char* Name(ExecutionMemory memory) {
   return kNames[static_cast<int>(memory)];
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

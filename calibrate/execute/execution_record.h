@@ -11,7 +11,7 @@
 
 #include "schedules/semantics.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Names as in MemoryClass of results/result.proto.
 enum class ExecutionMemory : uint8_t {
@@ -73,7 +73,7 @@ struct StepRecord {
   std::vector<TransferRecord> transfers;
   // [stage][microbatch]: versions that were actually read; 0 is the version at
   // the start of the step.
-  std::vector<std::vector<VersionUse>> uses;
+  std::vector<std::vector<schedules::VersionUse>> uses;
   std::vector<double> losses;  // [microbatch], mean over its tokens
   double makespan_seconds = 0;
 };
@@ -86,6 +86,6 @@ struct ExecutionRecord {
   std::string device;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_EXECUTION_RECORD_H_

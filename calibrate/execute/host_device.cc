@@ -16,7 +16,7 @@
 #include "calibrate/execute/optimizer_math.h"
 #include "calibrate/execute/reference/reference_ops.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -397,4 +397,4 @@ std::unique_ptr<ExecutionDevice> MakeHostDevice(
   return std::make_unique<HostDevice>(plan, options);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

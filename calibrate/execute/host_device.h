@@ -9,7 +9,7 @@
 
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct HostDeviceOptions {
   bool concurrent = true;  // ranks are threads; otherwise serial
@@ -23,6 +23,6 @@ struct HostDeviceOptions {
 std::unique_ptr<ExecutionDevice> MakeHostDevice(
     const ExecutionPlan& plan, const HostDeviceOptions& options);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_HOST_DEVICE_H_

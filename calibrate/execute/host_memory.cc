@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 double LeastHostBytes(const ExecutionPlan& plan) {
   double elements = 0;
@@ -46,8 +46,9 @@ absl::Status CheckHostSize(const ExecutionPlan& plan, double num_trainings) {
   constexpr double kBytesPerPass = 200;
   const double microbatches =
       static_cast<double>(plan.schedule.total_microbatches());
-  const double flops = ModelFlops(LayersOf(plan.model, plan.spec.work), 1) *
-                       microbatches * plan.num_steps * num_trainings;
+  const double flops =
+      models::ModelFlops(models::LayersOf(plan.model, plan.spec.work), 1) *
+      microbatches * plan.num_steps * num_trainings;
   const double passes =
       2.0 * plan.schedule.num_stages * microbatches * plan.num_steps;
   return CheckSize(
@@ -59,4 +60,4 @@ absl::Status CheckHostSize(const ExecutionPlan& plan, double num_trainings) {
       "fewer microbatches (--gbs) or steps, a smaller model, or --no-check");
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

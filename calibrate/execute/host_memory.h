@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "calibrate/execute/execution_plan.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns a lower bound on the memory of a training on the host: weights,
 // gradients and optimizer states of every stage once, in double precision.
@@ -25,6 +25,6 @@ absl::Status CheckHostMemory(const ExecutionPlan& plan,
 // (base/size_limits.h).
 absl::Status CheckHostSize(const ExecutionPlan& plan, double num_trainings = 1);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_HOST_MEMORY_H_

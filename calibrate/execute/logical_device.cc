@@ -8,7 +8,7 @@
 
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // A moment `seconds` after the last of `after`, or later than it by the
@@ -301,4 +301,4 @@ std::unique_ptr<ExecutionDevice> MakeLogicalDevice(const ExecutionPlan& plan,
   return std::make_unique<LogicalDevice>(plan, device);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

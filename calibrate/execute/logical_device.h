@@ -11,13 +11,13 @@
 
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Requires: both arguments outlive the device; one thread makes all calls.
 // Seconds of moments are known after all ranks have finished.
 std::unique_ptr<ExecutionDevice> MakeLogicalDevice(const ExecutionPlan& plan,
                                                    ExecutionDevice* device);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_LOGICAL_DEVICE_H_

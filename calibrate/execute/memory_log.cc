@@ -6,7 +6,7 @@
 
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct Change {
@@ -54,4 +54,4 @@ absl::Status MemoryLog::Resolve(RankDevice* device, RankRecord* record) const {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

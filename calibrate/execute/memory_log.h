@@ -11,7 +11,7 @@
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class MemoryLog {
  public:
@@ -43,6 +43,6 @@ class MemoryLog {
   std::vector<Event> events_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // m / (sqrt(v) + epsilon), where both are corrected for their start at 0.
@@ -113,4 +113,4 @@ void RoundToBits(int bits, absl::Span<double> message) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "calibrate/execute/execution_plan.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // First and second moments of a stage, both as long as its weights and
 // initially 0. Momentum keeps its velocity in `first`, SGD uses neither.
@@ -50,6 +50,6 @@ void MoveAverage(double decay, absl::Span<const double> weights,
 // magnitude of the message. Requires: bits is 2 to 32.
 void RoundToBits(int bits, absl::Span<double> message);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_OPTIMIZER_MATH_H_

@@ -22,7 +22,7 @@
 #include "calibrate/execute/stage/stage_program.h"
 #include "calibrate/profile/provenance.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // [index into StageProgram::buffers]; null: currently not allocated. There is
 // one table per microbatch and stage.
@@ -159,6 +159,6 @@ class ExecutionDevice {
   virtual std::string description() const = 0;  // "4 partitions of 32 of ..."
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_RANK_DEVICE_H_

@@ -7,32 +7,37 @@
 #include "base/status_macros.h"
 #include "calibrate/execute/rank_runner.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr ExecutionMemory kBuffers = ExecutionMemory::kCommunicationBuffers;
 
-int SourceOf(const Action& action) {
-  return action.stage + (action.op == Op::kForward ? -1 : 1);
+int SourceOf(const schedules::Action& action) {
+  return action.stage + (action.op == schedules::Op::kForward ? -1 : 1);
 }
 
-bool Receives(const Schedule& schedule, const Action& action) {
-  if (action.op != Op::kForward && !MakesInputGradient(action.op)) return false;
+bool Receives(const schedules::Schedule& schedule,
+              const schedules::Action& action) {
+  if (action.op != schedules::Op::kForward &&
+      !schedules::MakesInputGradient(action.op))
+    return false;
   return SourceOf(action) >= 0 && SourceOf(action) < schedule.num_stages;
 }
 
 }  // namespace
 
-std::string RankRunner::MissingMessage(const Action& action) const {
+std::string RankRunner::MissingMessage(const schedules::Action& action) const {
   if (!Receives(schedule(), action)) return "";
-  const bool gradient = action.op != Op::kForward;
+  const bool gradient = action.op != schedules::Op::kForward;
   const int from = SourceOf(action);
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     if (shared_.board->message({gradient, from, k}).posted) continue;
-    const Place place = shared_.dependencies.Find(action.op, from, k);
+    const schedules::Place place =
+        shared_.dependencies.Find(action.op, from, k);
     return absl::StrCat(
         gradient ? "the gradient of " : "the activations of ",
-        ToString(schedule().rank_actions[place.rank][place.position]),
+        schedules::ToString(
+            schedule().rank_actions[place.rank][place.position]),
         " from rank ", place.rank);
   }
   return "";
@@ -40,11 +45,12 @@ std::string RankRunner::MissingMessage(const Action& action) const {
 
 // Waits for messages and for this rank's own copies to and from the host.
 absl::Status RankRunner::AwaitInputs(int position) {
-  const Action& action = actions()[position];
+  const schedules::Action& action = actions()[position];
   if (Receives(schedule(), action)) {
     RankEventPtr last;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-      const MessageKey key = {action.op != Op::kForward, SourceOf(action), k};
+      const MessageKey key = {action.op != schedules::Op::kForward,
+                              SourceOf(action), k};
       Board::Message message;
       {
         const std::lock_guard lock(shared_.board->mutex);
@@ -60,16 +66,18 @@ absl::Status RankRunner::AwaitInputs(int position) {
       RETURN_IF_ERROR(device_->WaitForEvent(last));
     }
   }
-  for (Place place : shared_.dependencies.Awaited(action, {rank_, position})) {
+  for (schedules::Place place :
+       shared_.dependencies.Awaited(action, {rank_, position})) {
     if (place.rank != rank_) continue;
-    const Action& awaited = actions()[place.position];
-    if (IsCompute(awaited.op)) continue;
+    const schedules::Action& awaited = actions()[place.position];
+    if (schedules::IsCompute(awaited.op)) continue;
     RETURN_IF_ERROR(device_->WaitForEvent(events_[place.position].end));
-    if (awaited.op == Op::kOffload) {
+    if (awaited.op == schedules::Op::kOffload) {
       RETURN_IF_ERROR(ReleaseOffloaded(place.position));
       continue;
     }
-    for (Place before : shared_.dependencies.Awaited(awaited, place)) {
+    for (schedules::Place before :
+         shared_.dependencies.Awaited(awaited, place)) {
       RETURN_IF_ERROR(ReleaseOffloaded(before.position));
     }
   }
@@ -86,10 +94,12 @@ absl::Status RankRunner::FreeArrived(const std::vector<MessageKey>& keys) {
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::Send(const Action& action, const RankEventPtr& start,
+absl::Status RankRunner::Send(const schedules::Action& action,
+                              const RankEventPtr& start,
                               const RankEventPtr& end) {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return absl::OkStatus();
+  const bool forward = action.op == schedules::Op::kForward;
+  if (!forward && !schedules::MakesInputGradient(action.op))
+    return absl::OkStatus();
   Stage& stage = StageOf(action.stage);
   // The input message has been consumed: a forward's input counts as
   // activations from the start of the pass.
@@ -123,10 +133,10 @@ absl::Status RankRunner::Send(const Action& action, const RankEventPtr& start,
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::SendTo(int to_rank, const Action& action,
+absl::Status RankRunner::SendTo(int to_rank, const schedules::Action& action,
                                 const std::vector<int>& microbatches,
                                 const RankEventPtr& end) {
-  const bool gradient = action.op != Op::kForward;
+  const bool gradient = action.op != schedules::Op::kForward;
   const bool stays = to_rank == rank_;
   Stage& stage = StageOf(action.stage);
   const StageProgram& program = stage.layout.program();
@@ -206,7 +216,7 @@ absl::Status RankRunner::SendTo(int to_rank, const Action& action,
 
 namespace {
 
-int64_t SlotOf(const Schedule& schedule, int stage, int microbatch,
+int64_t SlotOf(const schedules::Schedule& schedule, int stage, int microbatch,
                size_t buffer) {
   constexpr int64_t kMostBuffers = 1 << 16;
   return (static_cast<int64_t>(stage) * schedule.total_microbatches() +
@@ -218,7 +228,7 @@ int64_t SlotOf(const Schedule& schedule, int stage, int microbatch,
 }  // namespace
 
 absl::Status RankRunner::Offload(const ExecutionItem& item) {
-  const Action& action = actions()[item.position];
+  const schedules::Action& action = actions()[item.position];
   Stage& stage = StageOf(action.stage);
   ASSIGN_OR_RETURN(const RankEventPtr ready, device_->Now());
   ActionEvents moments = {ready, ready};
@@ -257,7 +267,7 @@ absl::Status RankRunner::Offload(const ExecutionItem& item) {
 // Reloads into new memory. Offloaded memory is only freed when a pass needs the
 // space, so that no pass waits for a channel unnecessarily.
 absl::Status RankRunner::Reload(const ExecutionItem& item) {
-  const Action& action = actions()[item.position];
+  const schedules::Action& action = actions()[item.position];
   Stage& stage = StageOf(action.stage);
   std::vector<std::pair<int, int>> buffers;
   double bytes = 0;
@@ -270,7 +280,7 @@ absl::Status RankRunner::Reload(const ExecutionItem& item) {
   }
   ASSIGN_OR_RETURN(const RankEventPtr now, device_->Now());
   std::vector<RankEventPtr> ready = {now};
-  for (Place place :
+  for (schedules::Place place :
        shared_.dependencies.Awaited(action, {rank_, item.position})) {
     ready.push_back(events_[place.position].end);
   }
@@ -300,4 +310,4 @@ absl::Status RankRunner::ReleaseOffloaded(int position) {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,22 +9,22 @@
 #include "calibrate/execute/rank_runner.h"
 #include "calibrate/execute/training.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
-using Prediction = WeightPolicy::Prediction;
+using Prediction = schedules::WeightPolicy::Prediction;
 
-bool ReadsWeights(Op op) {
-  return op == Op::kForward || MakesInputGradient(op);
+bool ReadsWeights(schedules::Op op) {
+  return op == schedules::Op::kForward || schedules::MakesInputGradient(op);
 }
 
-std::vector<StagePass> PassesOf(Op op) {
+std::vector<StagePass> PassesOf(schedules::Op op) {
   switch (op) {
-    case Op::kForward:
+    case schedules::Op::kForward:
       return {StagePass::kForward};
-    case Op::kBackward:
+    case schedules::Op::kBackward:
       return {StagePass::kBackwardInput, StagePass::kBackwardWeight};
-    case Op::kBackwardInput:
+    case schedules::Op::kBackwardInput:
       return {StagePass::kBackwardInput};
     default:
       return {StagePass::kBackwardWeight};
@@ -75,14 +75,14 @@ absl::Status RankRunner::DoPasses(const ExecutionItem& item) {
   return absl::OkStatus();
 }
 
-void RankRunner::ReadVersions(const Action& action,
+void RankRunner::ReadVersions(const schedules::Action& action,
                               std::vector<int>* versions) {
   if (!ReadsWeights(action.op)) return;
   Stage& stage = StageOf(action.stage);
   const ExecutionFaults& faults = plan().faults;
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-    VersionUse& use = record_->uses[action.stage][k];
-    if (action.op == Op::kForward) {
+    schedules::VersionUse& use = record_->uses[action.stage][k];
+    if (action.op == schedules::Op::kForward) {
       use.forward_version = stage.versions->ReadForward(
           k, stage.admitted[k], stage.last_of_version[k]);
       if (action.stage == 0) stage.admitted[k] = use.forward_version;
@@ -97,7 +97,7 @@ void RankRunner::ReadVersions(const Action& action,
   }
 }
 
-absl::Status RankRunner::RunAction(const Action& action,
+absl::Status RankRunner::RunAction(const schedules::Action& action,
                                    const std::vector<int>& versions,
                                    const RankEventPtr& start,
                                    PassBytes* bytes) {
@@ -137,7 +137,8 @@ absl::Status RankRunner::RunAction(const Action& action,
   }
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     bytes->after += stage.alive_bytes[k];
-    if (action.op == Op::kForward) stage.kept_bytes[k] = stage.alive_bytes[k];
+    if (action.op == schedules::Op::kForward)
+      stage.kept_bytes[k] = stage.alive_bytes[k];
   }
   return absl::OkStatus();
 }
@@ -145,7 +146,8 @@ absl::Status RankRunner::RunAction(const Action& action,
 // Runs one operation after the other, each for all microbatches of a span,
 // which have their scratch at the same time as in one large microbatch.
 absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
-                                 const Action& action, PassBytes* bytes) {
+                                 const schedules::Action& action,
+                                 PassBytes* bytes) {
   const StageLayout& layout = stage->layout;
   const int num_ops = layout.NumOps(pass);
   const int64_t first =
@@ -203,11 +205,12 @@ Buffers RankRunner::StaticTable(Stage* stage, void* weights) const {
   return table;
 }
 
-absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage, const Action& action,
+absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage,
+                                             const schedules::Action& action,
                                              int microbatch, int version,
                                              const RankEventPtr& start) {
-  const WeightPolicy& policy = schedule().weights;
-  const bool forward = action.op == Op::kForward;
+  const schedules::WeightPolicy& policy = schedule().weights;
+  const bool forward = action.op == schedules::Op::kForward;
   const auto& distances =
       forward ? policy.forward_distance : policy.backward_distance;
   const double distance = distances.empty() ? 0 : distances[stage->stage];
@@ -257,7 +260,8 @@ absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage, const Action& action,
   return estimate;
 }
 
-absl::Status RankRunner::EndEstimates(Stage* stage, const Action& action,
+absl::Status RankRunner::EndEstimates(Stage* stage,
+                                      const schedules::Action& action,
                                       const RankEventPtr& end) {
   const auto bytes =
       static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
@@ -283,15 +287,17 @@ absl::Status RankRunner::EndEstimates(Stage* stage, const Action& action,
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::EndAction(const Action& action, const PassBytes& bytes,
+absl::Status RankRunner::EndAction(const schedules::Action& action,
+                                   const PassBytes& bytes,
                                    const RankEventPtr& start,
                                    const RankEventPtr& end) {
   Stage& stage = StageOf(action.stage);
   using enum ReplayMemory;
-  const bool forward = action.op == Op::kForward;
+  const bool forward = action.op == schedules::Op::kForward;
   const StageProgram& program = stage.layout.program();
   double received = 0;
-  if (MakesInputGradient(action.op) && program.output_gradient >= 0) {
+  if (schedules::MakesInputGradient(action.op) &&
+      program.output_gradient >= 0) {
     received =
         static_cast<double>(program.buffers[program.output_gradient].bytes()) *
         action.num_microbatches;
@@ -300,7 +306,7 @@ absl::Status RankRunner::EndAction(const Action& action, const PassBytes& bytes,
     memory_.Add(start, kActivations, bytes.after);
     memory_.AddFor(start, end, kPassScratch, bytes.peak - bytes.after);
   } else {
-    const bool split = action.op == Op::kBackwardWeight;
+    const bool split = action.op == schedules::Op::kBackwardWeight;
     memory_.AddFor(start, end, kPassScratch,
                    bytes.peak - bytes.before - received);
     memory_.Add(end, split ? kWeightGradientStash : kActivations,
@@ -312,8 +318,9 @@ absl::Status RankRunner::EndAction(const Action& action, const PassBytes& bytes,
     RETURN_IF_ERROR(EndEstimates(&stage, action, end));
   }
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-    if (MakesInputGradient(action.op)) stage.versions->EndBackward(k);
-    if (CompletesGradient(action.op)) {
+    if (schedules::MakesInputGradient(action.op))
+      stage.versions->EndBackward(k);
+    if (schedules::CompletesGradient(action.op)) {
       record_->uses[action.stage][k].update = stage.updates_done;
     }
   }
@@ -330,4 +337,4 @@ absl::Status RankRunner::FreeDead(Stage* stage, const RankEventPtr& at) {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 RankRunner::RankRunner(const ExecutionShared& shared, int rank)
     : shared_(shared),
@@ -180,4 +180,4 @@ absl::StatusOr<std::vector<double>> RankRunner::NewestWeights(int stage) {
                            weights.num_elements, weights.format);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

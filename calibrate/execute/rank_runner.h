@@ -21,12 +21,12 @@
 #include "calibrate/execute/weight_versions.h"
 #include "schedules/dependencies.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // State shared by all ranks of a replay.
 struct ExecutionShared {
   const ExecutionPlan& plan;
-  const Dependencies& dependencies;
+  const schedules::Dependencies& dependencies;
   const ExecutionOrder& order;
   Board* board;             // board of the step
   ExecutionDevice* device;  // whose moments are valid on all ranks
@@ -109,8 +109,8 @@ class RankRunner {
   };
 
   const ExecutionPlan& plan() const { return shared_.plan; }
-  const Schedule& schedule() const { return shared_.plan.schedule; }
-  const std::vector<Action>& actions() const {
+  const schedules::Schedule& schedule() const { return shared_.plan.schedule; }
+  const std::vector<schedules::Action>& actions() const {
     return schedule().rank_actions[rank_];
   }
   bool IsMine(int stage, int microbatch) const {
@@ -132,11 +132,11 @@ class RankRunner {
   void MarkLastOfVersions();
 
   // rank_messages.cc
-  std::string MissingMessage(const Action& action) const;
+  std::string MissingMessage(const schedules::Action& action) const;
   absl::Status AwaitInputs(int position);
-  absl::Status Send(const Action& action, const RankEventPtr& start,
+  absl::Status Send(const schedules::Action& action, const RankEventPtr& start,
                     const RankEventPtr& end);
-  absl::Status SendTo(int to_rank, const Action& action,
+  absl::Status SendTo(int to_rank, const schedules::Action& action,
                       const std::vector<int>& microbatches,
                       const RankEventPtr& end);
   absl::Status FreeArrived(const std::vector<MessageKey>& keys);
@@ -146,18 +146,22 @@ class RankRunner {
 
   // rank_passes.cc
   absl::Status DoPasses(const ExecutionItem& item);
-  void ReadVersions(const Action& action, std::vector<int>* versions);
-  absl::Status RunAction(const Action& action, const std::vector<int>& versions,
+  void ReadVersions(const schedules::Action& action,
+                    std::vector<int>* versions);
+  absl::Status RunAction(const schedules::Action& action,
+                         const std::vector<int>& versions,
                          const RankEventPtr& start, PassBytes* bytes);
-  absl::StatusOr<void*> WeightsFor(Stage* stage, const Action& action,
+  absl::StatusOr<void*> WeightsFor(Stage* stage,
+                                   const schedules::Action& action,
                                    int microbatch, int version,
                                    const RankEventPtr& start);
-  absl::Status EndEstimates(Stage* stage, const Action& action,
+  absl::Status EndEstimates(Stage* stage, const schedules::Action& action,
                             const RankEventPtr& end);
-  absl::Status RunPass(Stage* stage, StagePass pass, const Action& action,
-                       PassBytes* bytes);
-  absl::Status EndAction(const Action& action, const PassBytes& bytes,
-                         const RankEventPtr& start, const RankEventPtr& end);
+  absl::Status RunPass(Stage* stage, StagePass pass,
+                       const schedules::Action& action, PassBytes* bytes);
+  absl::Status EndAction(const schedules::Action& action,
+                         const PassBytes& bytes, const RankEventPtr& start,
+                         const RankEventPtr& end);
   absl::Status FreeDead(Stage* stage, const RankEventPtr& at);
   Buffers StaticTable(Stage* stage, void* weights) const;
 
@@ -204,6 +208,6 @@ class RankRunner {
   std::vector<void*> transient_;  // freed after the pass
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_RANK_RUNNER_H_

@@ -5,7 +5,7 @@
 #include "calibrate/execute/rank_runner.h"
 #include "calibrate/execute/training.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 double BytesOfBuffer(const StageLayout& layout, int index) {
@@ -26,15 +26,17 @@ absl::Status RankRunner::Prepare() {
 
 absl::Status RankRunner::PrepareStage(Stage* stage) {
   const StageLayout& layout = stage->layout;
-  const WeightPolicy& policy = schedule().weights;
-  for (const Action& action : actions()) {
-    if (action.stage != stage->stage || action.op != Op::kForward) continue;
+  const schedules::WeightPolicy& policy = schedule().weights;
+  for (const schedules::Action& action : actions()) {
+    if (action.stage != stage->stage || action.op != schedules::Op::kForward)
+      continue;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       stage->forwards.push_back(k);
     }
   }
   const bool keeps_estimates =
-      policy.prediction == WeightPolicy::Prediction::kFirstForwardOfUpdate &&
+      policy.prediction ==
+          schedules::WeightPolicy::Prediction::kFirstForwardOfUpdate &&
       !policy.forward_distance.empty() &&
       policy.forward_distance[stage->stage] != 0;
   stage->versions = std::make_unique<WeightVersions>(
@@ -89,7 +91,8 @@ absl::Status RankRunner::PrepareStage(Stage* stage) {
 // For vertical sync: the rank's own order determines between which forwards of
 // the first stage an update occurs. Replicas do not know each other's order.
 void RankRunner::MarkLastOfVersions() {
-  if (schedule().weights.forward != WeightPolicy::ForwardRead::kFirstStage ||
+  if (schedule().weights.forward !=
+          schedules::WeightPolicy::ForwardRead::kFirstStage ||
       stages_.count(0) == 0 || schedule().RanksOf(0).size() > 1) {
     return;
   }
@@ -101,8 +104,8 @@ void RankRunner::MarkLastOfVersions() {
       first.last_of_version[last] = true;
     }
     for (int i = 0; item.position >= 0 && i < item.num_actions; ++i) {
-      const Action& action = actions()[item.position + i];
-      if (action.stage == 0 && action.op == Op::kForward) {
+      const schedules::Action& action = actions()[item.position + i];
+      if (action.stage == 0 && action.op == schedules::Op::kForward) {
         last = action.last_microbatch();
       }
     }
@@ -168,4 +171,4 @@ absl::Status RankRunner::AllocateReceives(const std::vector<MessageKey>& keys) {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "calibrate/execute/rank_runner.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 double BytesOf(const Exchange::Member& member) {  // fp32
@@ -211,4 +211,4 @@ absl::Status RankRunner::Update(const ExecutionItem& item) {
   return FreeDead(&stage, end);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

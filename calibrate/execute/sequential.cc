@@ -15,13 +15,13 @@
 #include "calibrate/execute/training.h"
 #include "calibrate/execute/update_formula.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns the plan with all stages on one rank.
 ExecutionPlan OneRank(const ExecutionPlan& plan) {
   ExecutionPlan one = plan;
-  one.schedule = Schedule();
+  one.schedule = schedules::Schedule();
   one.schedule.num_ranks = 1;
   one.schedule.num_stages = plan.schedule.num_stages;
   one.links.assign(1, LinkSpec());
@@ -199,7 +199,7 @@ void AddStage(const ExecutionPlan& plan, int stage, absl::Span<const double> a,
 
 absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan,
                                                    const OpenDevice& open) {
-  const Schedule& schedule = plan.schedule;
+  const schedules::Schedule& schedule = plan.schedule;
   const FormulaShape shape{schedule.num_stages, schedule.num_microbatches};
   if (schedule.flush || schedule.forward_only) {
     // Compression rounds what crosses stage boundaries, so the stages must be
@@ -245,4 +245,4 @@ TrainingDifference DifferenceOf(const ExecutionPlan& plan,
   return difference;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -17,7 +17,7 @@
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct SequentialRecord {
   std::vector<double> losses;  // [microbatch over all steps]
@@ -57,6 +57,6 @@ TrainingDifference DifferenceOf(const ExecutionPlan& plan,
                                 const ExecutionRecord& replay,
                                 const SequentialRecord& formula);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_SEQUENTIAL_H_

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/execute/training.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 StageChain::StageChain(const ExecutionPlan& plan, RankDevice* device, int bits)
     : plan_(plan), device_(device), bits_(bits) {
@@ -121,4 +121,4 @@ absl::StatusOr<void*> StageChain::Sent(int stage, int buffer) {
   return rounded;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

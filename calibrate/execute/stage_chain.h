@@ -13,7 +13,7 @@
 #include "calibrate/execute/rank_device.h"
 #include "calibrate/execute/stage_layout.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class StageChain {
  public:
@@ -48,6 +48,6 @@ class StageChain {
   uint64_t seed_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_CHAIN_H_

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "calibrate/execute/training.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 StageHistory::StageHistory(const ExecutionPlan& plan, int stage,
                            RankDevice* device, bool trains)
@@ -136,4 +136,4 @@ absl::StatusOr<std::vector<double>> StageHistory::Download() const {
              : device_->Download(newest_, weights.num_elements, weights.format);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

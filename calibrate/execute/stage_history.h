@@ -15,7 +15,7 @@
 #include "calibrate/execute/stage_layout.h"
 #include "calibrate/execute/update_formula.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class StageHistory {
  public:
@@ -67,6 +67,6 @@ class StageHistory {
   void* average_ = nullptr;  // null: estimates are the optimizer's
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_HISTORY_H_

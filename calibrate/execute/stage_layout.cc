@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir {
+namespace weir::calibrate {
 
 StageLayout::StageLayout(std::shared_ptr<const StageProgram> program)
     : program_(std::move(program)) {
@@ -27,4 +27,4 @@ StageLayout::StageLayout(std::shared_ptr<const StageProgram> program)
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class StageLayout {
  public:
@@ -62,6 +62,6 @@ class StageLayout {
   Lists entering_, leaving_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_LAYOUT_H_

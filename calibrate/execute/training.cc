@@ -8,7 +8,7 @@
 #include "calibrate/execute/stage/dropout_mask.h"
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kWeightsBuffer = 0;
@@ -135,7 +135,7 @@ void AppendLayer(const ExecutionPlan& plan, int layer,
 }  // namespace
 
 MicrobatchData DataOf(const ExecutionPlan& plan, int64_t microbatch) {
-  const WorkSpec& work = plan.spec.work;
+  const models::WorkSpec& work = plan.spec.work;
   const uint32_t vocabulary = plan.model.transformer().vocabulary_size();
   MicrobatchData data;
   for (int sequence = 0; sequence < work.microbatch_size; ++sequence) {
@@ -201,4 +201,4 @@ uint64_t DropoutSeed(const ExecutionPlan& plan, int64_t microbatch) {
   return uint64_t{random.words[0]} << 32 | random.words[1];
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "calibrate/execute/execution_plan.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Tokens and targets (the next tokens) of one microbatch, sequences x
 // sequence_length, as whole numbers: text of a random bigram language, which a
@@ -39,6 +39,6 @@ std::vector<std::vector<double>> CutWeights(const ExecutionPlan& plan,
 // Returns the value that is XORed to the seeds of operations for a microbatch.
 uint64_t DropoutSeed(const ExecutionPlan& plan, int64_t microbatch);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_TRAINING_H_

@@ -12,7 +12,7 @@
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Options = std::map<std::string, std::string>;
@@ -260,11 +260,12 @@ absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
                                         const FormulaShape& shape) {
   const absl::Status unknown = absl::NotFoundError(absl::StrCat(
       schedule_name, ": no formula of a training without flush is known"));
-  const auto found = FindScheduleKind(schedule_name);
+  const auto found = schedules::FindScheduleKind(schedule_name);
   if (!found.ok()) return unknown;  // a file
-  const ScheduleKind* const kind = *found;
-  ASSIGN_OR_RETURN(const ScheduleSpec spec,
-                   WithOptionsOf(schedule_name, *kind, ScheduleSpec()));
+  const schedules::ScheduleKind* const kind = *found;
+  ASSIGN_OR_RETURN(const schedules::ScheduleSpec spec,
+                   schedules::WithOptionsOf(schedule_name, *kind,
+                                            schedules::ScheduleSpec()));
   const Options& options = spec.options;
   if (kind->name == "pipedream") return PipeDreamOf(shape, options);
   if (kind->name == "pipedream-2bw") return TwoBufferedWeights(shape);
@@ -287,4 +288,4 @@ UpdateFormula SynchronousFormula(const FormulaShape& shape) {
   return formula;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // p stages (one per rank without replicas), m microbatches per batch.
 struct FormulaShape {
@@ -46,6 +46,6 @@ absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
 // Returns W(t+1) = W(t) - v grad f(W(t)), over m microbatches in every stage.
 UpdateFormula SynchronousFormula(const FormulaShape& shape);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_UPDATE_FORMULA_H_

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
-using ForwardRead = WeightPolicy::ForwardRead;
+using ForwardRead = schedules::WeightPolicy::ForwardRead;
 
 int CountOf(const std::map<int, int>& counts, int key) {
   const auto found = counts.find(key);
@@ -15,13 +15,14 @@ int CountOf(const std::map<int, int>& counts, int key) {
 
 }  // namespace
 
-WeightVersions::WeightVersions(const Schedule& schedule, int stage,
+WeightVersions::WeightVersions(const schedules::Schedule& schedule, int stage,
                                const std::vector<int>& forwards, bool stashes)
     : policy_(schedule.weights),
       stage_(stage),
       per_update_(schedule.microbatches_per_update(stage)),
       same_(!schedule.forward_only &&
-            policy_.backward == WeightPolicy::BackwardRead::kSameAsForward),
+            policy_.backward ==
+                schedules::WeightPolicy::BackwardRead::kSameAsForward),
       stashes_(stashes),
       forwards_(forwards),
       read_(schedule.total_microbatches(), 0) {}
@@ -116,4 +117,4 @@ std::vector<void*> WeightVersions::TakeDead() {
   return dead;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

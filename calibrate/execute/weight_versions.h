@@ -10,13 +10,13 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class WeightVersions {
  public:
   // `forwards`: microbatches whose forwards this rank runs. `stashes`: false if
   // passes compute with saved estimates instead.
-  WeightVersions(const Schedule& schedule, int stage,
+  WeightVersions(const schedules::Schedule& schedule, int stage,
                  const std::vector<int>& forwards, bool stashes);
 
   void Begin(void* weights);  // version 0 of a step
@@ -43,7 +43,7 @@ class WeightVersions {
  private:
   bool MustKeep(int version) const;
 
-  const WeightPolicy& policy_;
+  const schedules::WeightPolicy& policy_;
   const int stage_, per_update_;
   const bool same_, stashes_;
   std::vector<int> forwards_;
@@ -58,6 +58,6 @@ class WeightVersions {
   int num_left_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_WEIGHT_VERSIONS_H_

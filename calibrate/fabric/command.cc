@@ -28,7 +28,7 @@
 #include "calibrate/fabric/rank_work.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Transfers time out before the ranks that wait for them, so that a hanging
@@ -327,4 +327,4 @@ int RunNetworkCommand(const NetworkFlags& flags,
   return code.ok() ? *code : ExitCodeOf(code.status());
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/fabric/transport.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct NetworkFlags {
   std::string out;    // profile to write; required
@@ -55,6 +55,6 @@ using TransportFactory =
 int RunNetworkCommand(const NetworkFlags& flags,
                       const TransportFactory& make_transport);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_COMMAND_H_

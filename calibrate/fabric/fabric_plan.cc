@@ -9,7 +9,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 std::vector<double> Within(const std::set<double>& sizes, double low,
@@ -111,4 +111,4 @@ absl::StatusOr<std::vector<GroupPlan>> PlanGroups(
   return groups;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

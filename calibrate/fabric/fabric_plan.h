@@ -10,7 +10,7 @@
 #include "calibrate/fabric/topology.h"
 #include "calibrate/pricing/collective_seconds.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 inline constexpr double kLeastBytes = 1024;
 
@@ -40,6 +40,6 @@ struct GroupPlan {
 absl::StatusOr<std::vector<GroupPlan>> PlanGroups(
     const std::vector<RankPlace>& places, const std::vector<int>& sizes);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_FABRIC_PLAN_H_

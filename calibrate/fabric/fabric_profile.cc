@@ -16,7 +16,7 @@
 #include "calibrate/profile/figures.h"
 #include "calibrate/profile/software.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Mean absolute error of a fit above which a remark is added.
@@ -318,4 +318,4 @@ absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
   return profile;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

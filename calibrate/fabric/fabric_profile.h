@@ -11,7 +11,7 @@
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the measurements without any fit.
 NetworkRecord RecordOf(const NetworkMeasurements& measured,
@@ -51,6 +51,6 @@ std::string SourceOf(const Provenance& provenance);
 std::string ReportNetwork(const NetworkMeasurements& measured,
                           const DeviceProfile* profile);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_FABRIC_PROFILE_H_

@@ -10,7 +10,7 @@
 #include "calibrate/fabric/fabric_profile.h"
 #include "calibrate/fabric/fit_transfer.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns true for every second power of two, to keep the tables short.
@@ -172,4 +172,4 @@ NetworkRecord RecordOf(const NetworkMeasurements& measured,
   return record;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

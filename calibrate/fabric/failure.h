@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Prints an error; does nothing if the status is OK.
 using ReportError = std::function<void(const absl::Status& status)>;
@@ -45,6 +45,6 @@ class Failure {
   absl::Time since_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_FAILURE_H_

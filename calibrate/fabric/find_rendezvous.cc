@@ -21,7 +21,7 @@
 #include "calibrate/fabric/launch.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kPortsTried = 8;
@@ -222,4 +222,4 @@ absl::StatusOr<std::string> RunAndRead(
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

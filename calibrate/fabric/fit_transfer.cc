@@ -12,7 +12,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kMaxBreaks = 3;
@@ -204,4 +204,4 @@ absl::StatusOr<TransferFit> FitTransfer(
   return fit;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "calibrate/profile/measured_costs.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct TransferSample {
   double bytes = 0;
@@ -42,6 +42,6 @@ absl::StatusOr<TransferFit> FitTransfer(
 // 0.
 double TransferSeconds(absl::Span<const TransferPiece> pieces, double bytes);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_FIT_TRANSFER_H_

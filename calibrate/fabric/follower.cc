@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -235,4 +235,4 @@ void Follower::Hear() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -18,7 +18,7 @@
 #include "calibrate/fabric/leader.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct FollowerOptions {
   std::string weir_version;
@@ -65,6 +65,6 @@ class Follower {
   std::thread watch_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_FOLLOWER_H_

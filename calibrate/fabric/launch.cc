@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kMostRanks = 1 << 20;
@@ -164,4 +164,4 @@ absl::StatusOr<RankLaunch> ReadLaunch(const Environment& environment) {
   return launch;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns null if there is no such variable.
 using Environment = std::function<const char*(const char* name)>;
@@ -59,6 +59,6 @@ absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
                                           const Environment& environment,
                                           const RunProgram& run);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_LAUNCH_H_

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -222,4 +222,4 @@ void Leader::CheckClocks() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

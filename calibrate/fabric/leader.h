@@ -22,7 +22,7 @@
 #include "calibrate/fabric/pending_connections.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Executes a request, possibly for a long time.
 using Perform = std::function<Answer(const Request& request)>;
@@ -121,6 +121,6 @@ class Leader {
   std::thread watch_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_LEADER_H_

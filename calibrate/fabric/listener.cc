@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct Address {
@@ -183,4 +183,4 @@ absl::StatusOr<std::unique_ptr<ControlWire>> Listener::Accept() {
   return std::unique_ptr<ControlWire>();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "calibrate/fabric/transport.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kNumWarmUps = 5;
@@ -319,4 +319,4 @@ absl::Status MeasureNetwork(Leader* leader, const MeasureOptions& options,
   return Measurer(leader, options, measured).Run();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/fabric/topology.h"
 #include "calibrate/pricing/collective_seconds.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Device memory that a communicator took on its first rank.
 struct CommunicatorSteps {
@@ -85,6 +85,6 @@ struct MeasureOptions {
 absl::Status MeasureNetwork(Leader* leader, const MeasureOptions& options,
                             NetworkMeasurements* measured);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_MEASURE_FABRIC_H_

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 std::vector<std::pair<std::string, std::string>> OneGpuEnvironment(int rank) {
   return {
@@ -18,4 +18,4 @@ std::vector<std::pair<std::string, std::string>> OneGpuEnvironment(int rank) {
   };
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns environment variables that must be set before NCCL starts. NCCL
 // refuses two ranks with one GPU on one host, so every rank claims to be a
@@ -16,6 +16,6 @@ namespace weir {
 // NCCL_HOSTID). Hosts communicate by sockets, which are configured to be local.
 std::vector<std::pair<std::string, std::string>> OneGpuEnvironment(int rank);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_ONE_GPU_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr size_t kMaxDescribed = 5;
@@ -86,4 +86,4 @@ void PendingConnections::Read(const Greet& greet) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

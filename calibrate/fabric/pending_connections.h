@@ -16,7 +16,7 @@
 #include "calibrate/fabric/control.pb.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Dropped connections: all are counted, the first few are described.
 class DroppedConnections {
@@ -59,6 +59,6 @@ class PendingConnections {
   bool out_of_descriptors_ = false;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_PENDING_CONNECTIONS_H_

@@ -7,7 +7,7 @@
 
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::Status RankWork::Prepare(const Request& request, Answer* answer) {
   // Taken from the launcher, otherwise from the order of the ranks in the node.
@@ -84,4 +84,4 @@ Answer RankWork::Perform(const Request& request) {
   return answer;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "calibrate/fabric/control.pb.h"
 #include "calibrate/fabric/launch.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class RankWork {
  public:
@@ -34,6 +34,6 @@ class RankWork {
   std::unique_ptr<Communicator> communicator_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_RANK_WORK_H_

@@ -21,7 +21,7 @@
 #include "calibrate/fabric/leader.h"
 #include "calibrate/fabric/pending_connections.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Time within which an accepted rank must confirm.
@@ -217,4 +217,4 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,7 +6,7 @@
 
 #include "calibrate/fabric/topology.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Candidates of a class: all pairs of a small machine, a uniform sample of a
@@ -92,4 +92,4 @@ std::vector<std::pair<LinkClass::Distance, std::vector<RankPair>>> SamplePairs(
   return sampled;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -18,7 +18,7 @@
 #include "absl/time/clock.h"
 #include "calibrate/fabric/wire.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 void SetOption(int fd, int level, int name, int value) {
@@ -137,4 +137,4 @@ std::string PeerOf(const ControlWire& wire) {
   return std::string(absl::StripPrefix(host, "::ffff:"));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns Slurm's address of a node without the node, "spine.leaf"; empty if it
@@ -132,4 +132,4 @@ absl::string_view NameOf(LinkClass::Distance distance) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

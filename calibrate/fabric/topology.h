@@ -14,7 +14,7 @@
 #include "calibrate/fabric/topology.pb.h"
 #include "calibrate/profile/measured_costs.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Location of a rank: indices of its node and leaf, both in the order of ranks.
 struct RankPlace {
@@ -51,6 +51,6 @@ struct RankPair {
 std::vector<std::pair<LinkClass::Distance, std::vector<RankPair>>> SamplePairs(
     const std::vector<RankPlace>& places, int num_pairs, uint64_t seed);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_TOPOLOGY_H_

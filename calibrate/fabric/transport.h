@@ -15,7 +15,7 @@
 #include "calibrate/pricing/collective_seconds.h"
 #include "calibrate/profile/provenance.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 enum class PairMode { kOneWay, kBothWays, kPingPong };
 
@@ -50,6 +50,6 @@ class Transport {
       absl::string_view id, int num_ranks, int rank) = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_TRANSPORT_H_

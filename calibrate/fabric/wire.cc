@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns a timeout for poll: rounded up, so that a wait never ends early, and
@@ -138,4 +138,4 @@ std::vector<int> WaitReadable(const std::vector<int>& fds,
   return readable;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

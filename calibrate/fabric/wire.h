@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One connection. Send() may be called while another thread receives.
 class ControlWire {
@@ -101,6 +101,6 @@ std::string HostName();
 // Returns the address of the other end ("10.0.0.1"), for messages.
 std::string PeerOf(const ControlWire& wire);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_WIRE_H_

@@ -11,7 +11,7 @@
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/profile/figures.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kFewestGroups = 3;
@@ -72,4 +72,4 @@ absl::StatusOr<Figure> CollectiveResidual(
                                     source, 100 * error));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

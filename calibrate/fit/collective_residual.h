@@ -12,7 +12,7 @@
 #include "calibrate/profile/collective_model.h"
 #include "calibrate/profile/figure.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the predicted seconds of every sample by a fit that excludes the
 // samples of the same collective and number of ranks. Errors as for
@@ -28,6 +28,6 @@ absl::StatusOr<Figure> CollectiveResidual(
     const CollectiveModel& start, absl::Span<const CollectiveSample> samples,
     const CollectiveFit& fit, absl::string_view source);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_COLLECTIVE_RESIDUAL_H_

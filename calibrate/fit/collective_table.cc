@@ -8,7 +8,7 @@
 #include "base/csv.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kMostBytes = 1e15, kMostRanks = 1e6;
@@ -88,4 +88,4 @@ absl::StatusOr<std::vector<CollectiveSample>> ReadAllReduceTable(
   return samples;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

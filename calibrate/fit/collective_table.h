@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/fit/fit_collectives.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Reads the table of github.com/ai-dynamo/aiconfigurator (comm/nccl): op_name,
 // nccl_dtype ("half", "int8"), num_gpus, message_size in elements, latency in
@@ -27,6 +27,6 @@ absl::StatusOr<std::vector<CollectiveSample>> ReadAllReduceTable(
     absl::string_view label, absl::string_view text,
     const CollectiveGroup& group);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_COLLECTIVE_TABLE_H_

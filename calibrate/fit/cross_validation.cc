@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<std::vector<double>> CrossValidate(
     absl::Span<const int> groups, const FitAndPredict& fit_and_predict) {
@@ -37,4 +37,4 @@ std::vector<int> RowFolds(int num_rows, int num_folds) {
   return groups;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

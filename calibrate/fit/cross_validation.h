@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Fits to the rows `fitted` and returns the predictions for the rows
 // `left_out`, in that order. Rows are indices.
@@ -47,6 +47,6 @@ std::vector<int> GroupsOf(const std::vector<Key>& keys) {
   return groups;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_CROSS_VALIDATION_H_

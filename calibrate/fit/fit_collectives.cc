@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kOutlier = 0.1;  // in units of the logarithm
@@ -287,4 +287,4 @@ std::vector<double> PredictCollectives(
   return seconds;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/pricing/collective_seconds.h"
 #include "calibrate/profile/collective_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One measurement. `bytes` is defined as for CheapestCollective().
 struct CollectiveSample {
@@ -50,6 +50,6 @@ absl::StatusOr<CollectiveFit> FitCollectives(
 std::vector<double> PredictCollectives(
     const CollectiveModel& model, absl::Span<const CollectiveSample> samples);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_FIT_COLLECTIVES_H_

@@ -15,7 +15,7 @@
 #include "calibrate/pricing/gemm_terms.h"
 #include "calibrate/profile/gemm_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kNumFitted = 10;     // all GemmFigures() but sustained_rate
@@ -267,4 +267,4 @@ absl::StatusOr<std::vector<double>> CrossValidateGemms(
       });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

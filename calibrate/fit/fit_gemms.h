@@ -11,7 +11,7 @@
 #include "base/error_statistics.h"
 #include "calibrate/pricing/gemm_seconds.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct GemmSample {
   GemmSize shape;
@@ -58,6 +58,6 @@ absl::StatusOr<std::vector<double>> CrossValidateGemms(
     absl::Span<const GemmSample> samples, absl::Span<const int> groups,
     Clock clock = Clock::kBurst);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_FIT_GEMMS_H_

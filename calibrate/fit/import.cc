@@ -9,7 +9,7 @@
 #include "calibrate/fit/nccl_tests.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 const std::vector<MeasurementFormat>& MeasurementFormats() {
   static const auto& formats = *new std::vector<MeasurementFormat>{
@@ -66,4 +66,4 @@ absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
   return absl::InvalidArgumentError(message);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

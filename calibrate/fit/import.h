@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct Import {
   DeviceProfile profile;
@@ -41,6 +41,6 @@ absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
                                           const DeviceProfile& start,
                                           absl::string_view source);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_IMPORT_H_

@@ -15,7 +15,7 @@
 #include "calibrate/profile/figures.h"
 #include "calibrate/profile/gemm_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct TimeColumn {
@@ -193,4 +193,4 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
   return import;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

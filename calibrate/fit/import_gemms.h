@@ -13,7 +13,7 @@
 #include "calibrate/fit/fit_gemms.h"
 #include "calibrate/fit/import.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct MeasuredGemms {
   std::string format;  // number format; empty: the file has no dtype column
@@ -40,6 +40,6 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
                                    const DeviceProfile& start,
                                    absl::string_view source);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_IMPORT_GEMMS_H_

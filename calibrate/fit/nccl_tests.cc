@@ -14,7 +14,7 @@
 #include "calibrate/fit/nccl_tests_internal.h"
 #include "calibrate/profile/figures.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Mean absolute error of a fit above which the report warns.
@@ -159,4 +159,4 @@ absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
   return import;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/pricing/collective_seconds.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // A run of one of the tests.
 struct NcclTestsRun {
@@ -49,6 +49,6 @@ absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
                                        const DeviceProfile& start,
                                        absl::string_view source);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_NCCL_TESTS_H_

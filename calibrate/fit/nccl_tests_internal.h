@@ -11,7 +11,7 @@
 #include "base/problems.h"
 #include "calibrate/fit/nccl_tests.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // ".../all_reduce_perf" and "all_reduce_perf_mpi" are kAllReduce.
 std::optional<CollectiveKind> KindOfProgram(absl::string_view program);
@@ -27,6 +27,6 @@ std::vector<NcclTestsRun> ReadNcclTestsText(absl::string_view text,
 std::vector<NcclTestsRun> ReadNcclTestsJson(absl::string_view text,
                                             Problems* problems);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FIT_NCCL_TESTS_INTERNAL_H_

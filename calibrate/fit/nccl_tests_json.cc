@@ -7,7 +7,7 @@
 #include "base/json_text.h"
 #include "calibrate/fit/nccl_tests_internal.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Json = nlohmann::json;
@@ -151,4 +151,4 @@ std::vector<NcclTestsRun> ReadNcclTestsJson(absl::string_view text,
   return {JsonReader(problems).Read(file)};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

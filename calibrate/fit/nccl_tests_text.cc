@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "calibrate/fit/nccl_tests_internal.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Words = std::vector<absl::string_view>;
@@ -205,4 +205,4 @@ std::vector<NcclTestsRun> ReadNcclTestsText(absl::string_view text,
   return TextReader(problems).Read(text);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Long graphs, as the driver's queue holds about a thousand launches.
@@ -131,4 +131,4 @@ absl::StatusOr<LaunchBatch> RunOverlapped(
       key, ": what runs beside it ended before it did, ", kAttempts, " times"));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/gpu/graph.h"
 #include "calibrate/gpu/graph_timer.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Repeats one round of work from a graph. The number of rounds is fixed, so it
 // always ends.
@@ -54,6 +54,6 @@ absl::StatusOr<LaunchBatch> RunOverlapped(
     const std::vector<std::unique_ptr<BackgroundLoad>>& loads,
     absl::string_view key, GraphTimer* timer, int num_launches);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_BACKGROUND_LOAD_H_

@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int64_t kMinFlushBytes = 64LL << 20;
@@ -247,4 +247,4 @@ absl::Status FillPiece(const Launch& launch, const StageProgram& program,
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

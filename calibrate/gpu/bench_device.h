@@ -18,7 +18,7 @@
 #include "calibrate/gpu/partition.h"
 #include "calibrate/gpu/self_communicator.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct BenchDevice {
   CudaBenchOptions options;
@@ -80,6 +80,6 @@ absl::Status FillPiece(const Launch& launch, const StageProgram& program,
                        const std::vector<PieceFill>& fills, const Piece& piece,
                        void* data, uint64_t seed);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_

@@ -7,7 +7,7 @@
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/host/rotation.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The alignment of cudaMalloc, which StageExecutor relies on.
@@ -68,4 +68,4 @@ absl::Status BufferSets::Refill(const BenchDevice& device,
   return device.Wait("filling buffers with random data");
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/bench_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class BufferSets {
  public:
@@ -36,6 +36,6 @@ class BufferSets {
   std::vector<BufferTable> tables_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_BUFFER_SETS_H_

@@ -9,7 +9,7 @@
 #include "calibrate/gpu/stage_memory.h"
 #include "calibrate/gpu/workloads.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 class CudaBench : public Bench {
@@ -84,4 +84,4 @@ absl::StatusOr<std::unique_ptr<Bench>> OpenCudaBench(
   return std::make_unique<CudaBench>(std::move(device), nvml);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/measure/bench.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct CudaBenchOptions {
   int device = 0;                          // CUDA's index among visible devices
@@ -41,6 +41,6 @@ struct CudaBenchOptions {
 absl::StatusOr<std::unique_ptr<Bench>> OpenCudaBench(
     const CudaBenchOptions& options);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_CUDA_BENCH_H_

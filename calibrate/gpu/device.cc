@@ -11,7 +11,7 @@
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/host/architectures.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 std::string CudaVersion(int version) {
@@ -135,4 +135,4 @@ Provenance ProvenanceOf(const DeviceFacts& facts, const Nvml* nvml) {
   return provenance;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "calibrate/gpu/host/nvml.h"
 #include "calibrate/profile/provenance.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct DeviceFacts {
   int device = 0;
@@ -35,6 +35,6 @@ Provenance ProvenanceOf(const DeviceFacts& facts, const Nvml* nvml);
 // Returns the 64-bit FNV-1a hash in hexadecimal.
 std::string StableHash(absl::string_view bytes);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_DEVICE_H_

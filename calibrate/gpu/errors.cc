@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 absl::StatusCode CodeOf(cudaError_t code) {
@@ -62,4 +62,4 @@ absl::Status NcclStatus(ncclResult_t code, absl::string_view attempted) {
       last != nullptr && *last != '\0' ? absl::StrCat(" (", last, ")") : ""));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

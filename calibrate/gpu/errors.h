@@ -14,12 +14,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::Status CudaStatus(cudaError_t code, absl::string_view attempted);
 absl::Status CublasStatus(cublasStatus_t code, absl::string_view attempted);
 absl::Status NcclStatus(ncclResult_t code, absl::string_view attempted);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_ERRORS_H_

@@ -6,7 +6,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 void* At(void* base, int64_t offset, ElementFormat format) {
@@ -137,4 +137,4 @@ std::string StageExecutor::algorithm(StagePass pass, int op) const {
   return words;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

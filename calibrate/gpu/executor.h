@@ -17,7 +17,7 @@
 #include "calibrate/gpu/host/attention_gemms.h"
 #include "calibrate/gpu/kernels/kernels.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Address of each of a program's buffers, 256-byte aligned; null: currently not
 // allocated. One table per microbatch; all have the same weights.
@@ -114,6 +114,6 @@ class StageExecutor {
   std::array<std::vector<PlannedOp>, kNumStagePasses> planned_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_EXECUTOR_H_

@@ -11,7 +11,7 @@
 #include "calibrate/gpu/executor.h"
 #include "calibrate/gpu/host/gemm_alignment.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 bool HasBias(const StageOp& op) {
@@ -202,4 +202,4 @@ absl::Status StageExecutor::RunAttention(const StageOp& op,
   return run(planned.attention.after, planned.after);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -14,7 +14,7 @@
 #include "calibrate/gpu/device.h"
 #include "calibrate/gpu/host/nvml.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 std::string CudaVersion(int version) {
@@ -95,4 +95,4 @@ std::vector<MachineFinding> FindCuda(int device) {
   return findings;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

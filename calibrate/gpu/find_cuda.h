@@ -7,12 +7,12 @@
 
 #include "calibrate/measure/machine_finding.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns driver, GPU, NVML and libraries, each with a remedy if it is missing.
 // Does not allocate GPU resources.
 std::vector<MachineFinding> FindCuda(int device);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_FIND_CUDA_H_

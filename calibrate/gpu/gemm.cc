@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 cudaDataType_t TypeOf(ElementFormat format) {
@@ -139,4 +139,4 @@ absl::Status Gemm::Run(const GemmOperands& operands, const Workspace& workspace,
   return RunAlgorithm(operands, chosen_, workspace, stream);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/gpu/handles.h"
 #include "calibrate/gpu/host/gemm_shape.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Everything that determines the choice of an algorithm.
 struct GemmSpec {
@@ -106,6 +106,6 @@ class GemmLibrary {
   std::vector<Planned> planned_;  // tens of entries: searched linearly
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_GEMM_H_

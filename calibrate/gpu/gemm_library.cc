@@ -9,7 +9,7 @@
 #include "calibrate/gpu/gemm.h"
 #include "calibrate/gpu/graph.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The heuristics return duplicates and algorithms that do not run, so twice as
@@ -201,4 +201,4 @@ absl::StatusOr<double> GemmLibrary::Time(
   return samples[kSamples / 2];
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -4,7 +4,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<GraphExec> CaptureGraph(
     cudaStream_t stream, absl::FunctionRef<absl::Status()> launch) {
@@ -52,4 +52,4 @@ absl::StatusOr<double> Stopwatch::Seconds(double timeout_seconds,
   return 1e-3 * milliseconds;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

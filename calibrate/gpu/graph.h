@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/handles.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Captures `launch`, which enqueues on `stream`. Requires: it has run once
 // before, as modules that libraries load at first use cannot be captured.
@@ -32,6 +32,6 @@ class Stopwatch {
   Event begin_, end_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_GRAPH_H_

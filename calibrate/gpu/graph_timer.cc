@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -118,4 +118,4 @@ absl::StatusOr<LaunchBatch> GraphTimer::Run(int num_launches) {
   return batch;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

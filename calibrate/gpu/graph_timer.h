@@ -12,7 +12,7 @@
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/gpu/host/rotation.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct Launchable {
   std::string what;  // in errors
@@ -60,6 +60,6 @@ class GraphTimer {
   std::chrono::steady_clock::time_point sampled_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_GRAPH_TIMER_H_

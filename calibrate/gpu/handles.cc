@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<Stream> MakeStream() {
   Stream stream;
@@ -41,4 +41,4 @@ absl::StatusOr<int64_t> FreeMemory() {
   return static_cast<int64_t>(free);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

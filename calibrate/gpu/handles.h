@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/watchdog.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 template <typename Handle, auto Destroy>
 class Owned {
@@ -54,6 +54,6 @@ absl::StatusOr<DeviceMemory> Allocate(int64_t num_bytes,
 // Returns the free memory of the device, not of this process.
 absl::StatusOr<int64_t> FreeMemory();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HANDLES_H_

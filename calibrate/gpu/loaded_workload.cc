@@ -8,7 +8,7 @@
 #include "calibrate/gpu/stage_workload.h"
 #include "calibrate/gpu/workloads.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The passes of a microbatch, repeated on one partition. The optimizer update
@@ -112,4 +112,4 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
   return prepared;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

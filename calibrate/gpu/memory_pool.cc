@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 absl::StatusOr<int64_t> Read(cudaMemPool_t pool, cudaMemPoolAttr attribute) {
@@ -104,4 +104,4 @@ absl::StatusOr<int64_t> MemoryPool::MeasureGranularity(cudaStream_t stream) {
   return std::max<int64_t>(with - before, 1);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/gpu/handles.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Maximum values since the last reset.
 struct PoolMarks {
@@ -49,6 +49,6 @@ class MemoryPool {
   Owned<cudaMemPool_t, cudaMemPoolDestroy> pool_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_MEMORY_POOL_H_

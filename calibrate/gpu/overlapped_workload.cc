@@ -7,7 +7,7 @@
 #include "calibrate/gpu/stage_workload.h"
 #include "calibrate/gpu/workloads.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 class OverlappedWorkload : public PreparedWorkload {
@@ -73,4 +73,4 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareOverlappedWorkload(
   return prepared;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

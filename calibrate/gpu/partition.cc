@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Functions with the signatures of cuda.h, whose declarations cannot be used
 // directly because they would have to be linked.
@@ -242,4 +242,4 @@ void RequestManyQueues() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/handles.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct GreenEntries;  // entry points of the driver
 
@@ -89,6 +89,6 @@ class GpuPartitions {
 // each other in one queue. Must precede all other uses of CUDA.
 void RequestManyQueues();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_PARTITION_H_

@@ -6,7 +6,7 @@
 #include "calibrate/gpu/host/rotation.h"
 #include "calibrate/gpu/workloads.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Computes nothing; moves bytes from the first half of a set to the second.
@@ -92,4 +92,4 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PreparePlainWorkload(
   return prepared;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

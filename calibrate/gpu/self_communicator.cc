@@ -6,7 +6,7 @@
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/watchdog.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<std::unique_ptr<SelfCommunicator>> SelfCommunicator::Create(
     int max_ctas, double timeout_seconds) {
@@ -51,4 +51,4 @@ absl::Status SelfCommunicator::Send(const void* from, void* to,
   return NcclStatus(ended, what);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class SelfCommunicator {
  public:
@@ -32,6 +32,6 @@ class SelfCommunicator {
   const double timeout_seconds_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_SELF_COMMUNICATOR_H_

@@ -7,7 +7,7 @@
 #include "calibrate/gpu/host/stage_walk.h"
 #include "calibrate/gpu/memory_pool.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Wraps a program that the caller keeps alive.
@@ -117,4 +117,4 @@ absl::StatusOr<MeasuredMemory> MeasureStage(const BenchDevice& device,
   return memory;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

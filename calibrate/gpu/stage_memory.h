@@ -8,13 +8,13 @@
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/profile/measured_costs.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Sets predicted, rounded and measured bytes and the number of microbatches.
 absl::StatusOr<MeasuredMemory> MeasureStage(const BenchDevice& device,
                                             const StageProgram& program,
                                             int num_microbatches);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_

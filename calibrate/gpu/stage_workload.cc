@@ -10,7 +10,7 @@
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/workloads.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 std::vector<Piece> AllBuffers(const StageProgram& program) {
   std::vector<Piece> pieces;
@@ -220,4 +220,4 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareStageWorkload(
   return StageWorkload::Create(device, workload);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

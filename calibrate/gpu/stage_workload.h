@@ -12,7 +12,7 @@
 #include "calibrate/gpu/host/op_error.h"
 #include "calibrate/measure/bench.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns all buffers of all passes as whole pieces.
 std::vector<Piece> AllBuffers(const StageProgram& program);
@@ -56,6 +56,6 @@ class StageWorkload : public PreparedWorkload {
   std::unique_ptr<GraphTimer> timer_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_STAGE_WORKLOAD_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -83,4 +83,4 @@ absl::Status RunWithin(double timeout_seconds, absl::string_view what,
 
 bool DeviceIsHung() { return device_is_hung; }
 
-}  // namespace weir
+}  // namespace weir::calibrate

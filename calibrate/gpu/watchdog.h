@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // DeadlineExceeded names `what`; from then on DeviceIsHung() is true.
 absl::Status WaitFor(cudaEvent_t event, double timeout_seconds,
@@ -28,6 +28,6 @@ absl::Status RunWithin(double timeout_seconds, absl::string_view what,
 // would block.
 bool DeviceIsHung();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_WATCHDOG_H_

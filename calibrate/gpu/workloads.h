@@ -9,7 +9,7 @@
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/measure/bench.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Prepares an operation or a pass; for kOpWithCopies and kOpWithCollectives
 // only the operation (PrepareOverlappedWorkload adds the concurrent load).
@@ -30,6 +30,6 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareOverlappedWorkload(
     BenchDevice* device, const Workload& workload);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_WORKLOADS_H_

@@ -14,7 +14,7 @@
 #include "calibrate/profile/software.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // A kernel is `throttled` if a larger fraction of its samples is.
@@ -25,30 +25,30 @@ bool Throttled(const WorkloadResult& result) {
          kThrottledPart * result.seconds().num_samples();
 }
 
-MeasuredKernel::Kind KindOf(const Kernel& kernel) {
+MeasuredKernel::Kind KindOf(const models::Kernel& kernel) {
   switch (kernel.kind) {
-    case Kernel::Kind::kGemm:
+    case models::Kernel::Kind::kGemm:
       return MeasuredKernel::PRODUCT;
-    case Kernel::Kind::kAttention:
+    case models::Kernel::Kind::kAttention:
       return MeasuredKernel::ATTENTION;
-    case Kernel::Kind::kMemory:
+    case models::Kernel::Kind::kMemory:
       break;
   }
   return MeasuredKernel::MEMORY;
 }
 
 MeasuredKernel KernelOf(const TimedOp& timed, absl::string_view format) {
-  const Kernel& kernel = timed.op->kernels[0];
+  const models::Kernel& kernel = timed.op->kernels[0];
   const WorkloadResult& result = *timed.result;
   MeasuredKernel measured;
   measured.set_kind(KindOf(kernel));
-  measured.set_part(Name(kernel.part));
+  measured.set_part(models::Name(kernel.part));
   measured.set_format(std::string(format));
   measured.set_batch(kernel.batch);
   measured.set_m(kernel.m);
   measured.set_n(kernel.n);
   measured.set_k(kernel.k);
-  if (kernel.kind == Kernel::Kind::kAttention) {
+  if (kernel.kind == models::Kernel::Kind::kAttention) {
     measured.set_num_gemms(kernel.num_gemms);
     measured.set_causal(timed.op->causal);
   }
@@ -119,7 +119,7 @@ void Assembler::CollectOps() {
 void Assembler::AddKernels() {
   profile_.clear_kernels();
   std::set<std::tuple<int, double, double, double, double>> of_model;
-  const auto shape = [](const Kernel& kernel) {
+  const auto shape = [](const models::Kernel& kernel) {
     return std::make_tuple(static_cast<int>(kernel.kind), kernel.batch,
                            kernel.m, kernel.n, kernel.k);
   };
@@ -285,4 +285,4 @@ absl::StatusOr<DeviceProfile> AssembleProfile(const MeasuringPlan& plan,
   return Assembler(plan, journal, start).Assemble();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

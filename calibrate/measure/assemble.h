@@ -11,7 +11,7 @@
 #include "calibrate/measure/measurement_plan.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the preset whose model parameters this GPU starts from, by the GPU's
 // name ("NVIDIA H200"). NotFound lists the presets.
@@ -62,6 +62,6 @@ absl::Status CheckStart(const DeviceProfile& start);
 // without embedding and head. All other passes validate the fit.
 bool FitsGap(const MeasuredStage& stage);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_ASSEMBLE_H_

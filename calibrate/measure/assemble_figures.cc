@@ -20,7 +20,7 @@
 #include "calibrate/profile/figures.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Fewer samples are not fitted.
@@ -32,12 +32,12 @@ constexpr size_t kLeastLeftOut = 20;
 
 double Median(const WorkloadResult& result) { return result.seconds().p50(); }
 
-StreamKind StreamKindOf(KernelPart part) {
+StreamKind StreamKindOf(models::KernelPart part) {
   switch (part) {
-    case KernelPart::kNorm:
+    case models::KernelPart::kNorm:
       return StreamKind::kNorm;
-    case KernelPart::kElementwise:
-    case KernelPart::kSoftmax:
+    case models::KernelPart::kElementwise:
+    case models::KernelPart::kSoftmax:
       return StreamKind::kElementwise;
     default:
       return StreamKind::kMemory;
@@ -57,8 +57,9 @@ absl::Status Assembler::FitMemoryFigures() {
   }
   for (const TimedOp& timed : ops_) {
     if (timed.op->kernels.size() != 1) continue;
-    const Kernel& kernel = timed.op->kernels[0];
-    if (kernel.kind != Kernel::Kind::kMemory || !(kernel.bytes > 0)) continue;
+    const models::Kernel& kernel = timed.op->kernels[0];
+    if (kernel.kind != models::Kernel::Kind::kMemory || !(kernel.bytes > 0))
+      continue;
     samples.push_back({StreamKindOf(kernel.part), double(kernel.launches),
                        kernel.bytes, timed.seconds()});
   }
@@ -138,8 +139,8 @@ absl::Status Assembler::FitAttentionFigures() {
   std::set<double> lengths;
   for (const TimedOp& timed : ops_) {
     if (timed.op->kernels.size() != 1) continue;
-    const Kernel& kernel = timed.op->kernels[0];
-    if (kernel.kind != Kernel::Kind::kAttention) continue;
+    const models::Kernel& kernel = timed.op->kernels[0];
+    if (kernel.kind != models::Kernel::Kind::kAttention) continue;
     lengths.insert(kernel.n);
     AttentionSample sample;
     sample.num_gemms = kernel.num_gemms;
@@ -190,8 +191,8 @@ absl::Status Assembler::FitGemmFigures() {
   coverage->clear_batched_gemms();
   for (const TimedOp& timed : ops_) {
     if (timed.op->kernels.size() != 1) continue;
-    const Kernel& kernel = timed.op->kernels[0];
-    if (kernel.kind != Kernel::Kind::kGemm) continue;
+    const models::Kernel& kernel = timed.op->kernels[0];
+    if (kernel.kind != models::Kernel::Kind::kGemm) continue;
     samples.push_back({ShapeOf(kernel), timed.seconds()});
     Include(kernel.m, coverage->mutable_gemm_m());
     Include(kernel.n, coverage->mutable_gemm_n());
@@ -342,4 +343,4 @@ bool FitsGap(const MeasuredStage& stage) {
   return stage.num_blocks() == 1 && !stage.has_embedding() && !stage.has_head();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

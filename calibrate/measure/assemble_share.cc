@@ -12,7 +12,7 @@
 #include "calibrate/measure/statistics.h"
 #include "calibrate/profile/partition_slowdown.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::Status CheckStart(const DeviceProfile& start) {
   if (!start.has_partition_slowdown()) return absl::OkStatus();
@@ -63,4 +63,4 @@ void Assembler::AddPartitionSlowdown() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

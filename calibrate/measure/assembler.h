@@ -18,7 +18,7 @@
 #include "calibrate/measure/measurement_plan.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // A timed operation of the plan.
 struct TimedOp {
@@ -79,6 +79,6 @@ class Assembler {
   std::vector<TimedOp> ops_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_ASSEMBLER_H_

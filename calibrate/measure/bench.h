@@ -14,7 +14,7 @@
 #include "calibrate/profile/measured_costs.pb.h"
 #include "calibrate/profile/provenance.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One operation or pass to run repeatedly.
 struct Workload {
@@ -102,6 +102,6 @@ class Bench {
       const StageProgram& program, int num_microbatches) = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_BENCH_H_

@@ -5,7 +5,7 @@
 #include "calibrate/pricing/kernel_seconds.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Buffers and random data, the choice of an algorithm, the reference.
@@ -74,4 +74,4 @@ double EstimateMeasuringSeconds(const DeviceProfile& profile,
                   std::max(kMostSeconds, launch));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kOutlier = 0.05;  // in units of the logarithm
@@ -193,4 +193,4 @@ absl::StatusOr<AttentionFit> FitAttention(
   return fit;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "base/error_statistics.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // The efficiency that applies to a streaming kernel.
 enum class StreamKind { kMemory, kNorm, kElementwise };
@@ -69,6 +69,6 @@ absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_

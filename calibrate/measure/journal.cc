@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 std::string Quoted(absl::string_view text) {
@@ -151,4 +151,4 @@ const StageMemoryResult* FindMemory(const Calibration& journal,
   return nullptr;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -20,7 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/measure/calibration.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Loads a journal. Returns NotFound, or an error that describes invalid
 // content. Results that do not match their checksum are omitted and described
@@ -53,6 +53,6 @@ const WorkloadResult* FindResult(const Calibration& journal,
 const StageMemoryResult* FindMemory(const Calibration& journal,
                                     absl::string_view key);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_JOURNAL_H_

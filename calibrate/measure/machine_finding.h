@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::calibrate {
 
 // A required or optional component of the machine.
 struct MachineFinding {
@@ -15,6 +15,6 @@ struct MachineFinding {
   bool required = true;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_MACHINE_FINDING_H_

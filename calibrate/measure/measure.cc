@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "calibrate/measure/journal.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kMostBrokenInARow = 3;
@@ -314,4 +314,4 @@ int NumRefused(const Calibration& journal) {
                     }));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

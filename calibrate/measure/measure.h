@@ -12,7 +12,7 @@
 #include "calibrate/measure/measurement_plan.h"
 #include "calibrate/measure/sampling.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct CalibrationOptions {
   SamplingOptions sampling;
@@ -51,6 +51,6 @@ absl::Status Measure(const MeasuringPlan& plan,
 // Returns the number of workloads that were wrong or failed.
 int NumRefused(const Calibration& journal);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_MEASURE_H_

@@ -10,7 +10,7 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
@@ -36,7 +36,7 @@ constexpr Layers kStages[] = {{"1 block", 1, false, false},
 absl::StatusOr<PlannedStage> MakeStage(const Model& model,
                                        const PlanOptions& options,
                                        const Layers& layers,
-                                       const WorkSpec& work) {
+                                       const models::WorkSpec& work) {
   const int blocks = static_cast<int>(model.transformer().num_layers());
   PlannedStage stage;
   stage.num_blocks = layers.num_blocks;
@@ -91,7 +91,8 @@ class Planner {
     }
   }
 
-  WorkSpec Work(int microbatch, int sequence, int tensor, bool fused) const;
+  models::WorkSpec Work(int microbatch, int sequence, int tensor,
+                        bool fused) const;
 
   const Model& model_;
   const PlanOptions& options_;
@@ -99,9 +100,9 @@ class Planner {
   std::set<std::string> keys_;
 };
 
-WorkSpec Planner::Work(int microbatch, int sequence, int tensor,
-                       bool fused) const {
-  WorkSpec work;
+models::WorkSpec Planner::Work(int microbatch, int sequence, int tensor,
+                               bool fused) const {
+  models::WorkSpec work;
   work.microbatch_size = microbatch;
   work.sequence_length = sequence;
   work.tensor_parallel = tensor;
@@ -114,7 +115,7 @@ WorkSpec Planner::Work(int microbatch, int sequence, int tensor,
 absl::Status Planner::AddStages() {
   std::vector<int> lengths = options_.sequence_lengths;
   if (lengths.empty()) {
-    lengths = {static_cast<int>(DefaultSequenceLength(model_))};
+    lengths = {static_cast<int>(models::DefaultSequenceLength(model_))};
   }
   const int blocks = static_cast<int>(model_.transformer().num_layers());
   for (int tensor : options_.tensor_parallel) {
@@ -125,7 +126,7 @@ absl::Status Planner::AddStages() {
                       : options_.unfused_attention)) {
             continue;
           }
-          const WorkSpec work = Work(microbatch, length, tensor, fused);
+          const models::WorkSpec work = Work(microbatch, length, tensor, fused);
           for (const Layers& layers : kStages) {
             if (layers.num_blocks > blocks) continue;
             ASSIGN_OR_RETURN(PlannedStage stage,
@@ -214,7 +215,7 @@ void Planner::AddAttention() {
   for (int length : kAttentionLengths) {
     const int microbatch =
         std::max(1, static_cast<int>(kAttentionTokens / length));
-    WorkSpec work =
+    models::WorkSpec work =
         Work(microbatch, length, options_.tensor_parallel.front(), true);
     work.dropout = false;
     // Only its attention is used. Lengths with a shorter window are skipped.
@@ -357,4 +358,4 @@ absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
   return Planner(model, options).Make();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct PlanOptions {
   std::vector<int> microbatch_sizes = {1, 2, 4};
@@ -109,6 +109,6 @@ double EstimateMeasuringSeconds(const DeviceProfile& profile,
                                 const Workload& workload,
                                 int num_partitions = 1);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_MEASUREMENT_PLAN_H_

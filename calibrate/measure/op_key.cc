@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/measure/measurement_plan.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 void AddSize(absl::string_view name, int64_t value, std::string* key) {
@@ -120,9 +120,9 @@ std::shared_ptr<const StageProgram> GemmProgram(double m, double n, double k,
   op.inner = static_cast<int64_t>(k);
   op.inputs = {{0}, {1}, {}};
   op.outputs = {{2}, {}};
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::kGemm;
-  kernel.part = KernelPart::kProjectionGemm;
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kGemm;
+  kernel.part = models::KernelPart::kProjectionGemm;
   kernel.batch = 1;
   kernel.m = m;
   kernel.n = n;
@@ -149,4 +149,4 @@ const StageOp& OpOf(const Workload& workload) {
   return workload.program->ops(workload.pass)[workload.op];
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -18,7 +18,7 @@
 #include "calibrate/profile/figures.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr absl::string_view kCsvHeader =
@@ -134,12 +134,13 @@ void AddBounds(const StageOp& op, const WorkloadResult& result,
                const DeviceProfile& start, double peak, const CopyRates& copies,
                std::vector<ReportRow>* rows) {
   if (op.kernels.size() != 1) return;
-  const Kernel& kernel = op.kernels[0];
+  const models::Kernel& kernel = op.kernels[0];
   const double seconds = result.seconds().p50();
-  if (kernel.kind == Kernel::Kind::kMemory && copies.At(kernel.bytes) > 0) {
+  if (kernel.kind == models::Kernel::Kind::kMemory &&
+      copies.At(kernel.bytes) > 0) {
     rows->push_back({"bandwidth", result.key(), copies.At(kernel.bytes),
                      kernel.bytes / seconds, "of a copy of as many bytes"});
-  } else if (kernel.kind == Kernel::Kind::kAttention) {
+  } else if (kernel.kind == models::Kernel::Kind::kAttention) {
     rows->push_back({"attention", result.key(),
                      KernelSeconds(start, peak, kernel), seconds,
                      start.attention_efficiency().source()});
@@ -339,4 +340,4 @@ std::string PrintReportCsv(const std::vector<ReportRow>& rows) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "calibrate/measure/measurement_plan.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One line of the report, and of its CSV.
 struct ReportRow {
@@ -49,6 +49,6 @@ std::string PrintReportCsv(const std::vector<ReportRow>& rows);
 // Returns true if a file with this first line is such a table.
 bool IsReportHeader(absl::string_view line);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_REPORT_H_

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "calibrate/measure/statistics.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Runs batches of one workload.
@@ -123,4 +123,4 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
   return runner.device_seconds();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

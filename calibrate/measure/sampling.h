@@ -10,7 +10,7 @@
 #include "calibrate/measure/bench.h"
 #include "calibrate/measure/calibration.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Seconds are device time of the launches themselves.
 struct SamplingOptions {
@@ -42,6 +42,6 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
                                       const std::function<bool()>& stop,
                                       WorkloadResult* result);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_SAMPLING_H_

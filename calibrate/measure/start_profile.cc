@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "calibrate/measure/assemble.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
   struct Known {
@@ -64,4 +64,4 @@ std::string OtherStart(const DeviceProfile& start,
                       ": its datasheet figures stay");
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kOutside = 0.025;  // on each side of the interval
@@ -68,4 +68,4 @@ Quantiles SummarizeSamples(absl::Span<const double> samples) {
   return result;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

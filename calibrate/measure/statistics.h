@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "calibrate/profile/measured_costs.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns a quantile, linearly interpolated between order statistics (type 7 of
 // Hyndman and Fan). Requires: sorted samples, at least one; part in [0, 1].
@@ -25,6 +25,6 @@ MedianInterval MedianIntervalOf(int num_samples);
 // finite and positive.
 Quantiles SummarizeSamples(absl::Span<const double> samples);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_STATISTICS_H_

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Inputs of one cost evaluation, named as in NCCL v2.28.9 src/graph/tuning.cc.
@@ -275,4 +275,4 @@ double CommunicatorBytes(const CollectiveModel& model,
              pair_buffers;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

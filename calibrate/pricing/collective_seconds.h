@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/profile/collective_model.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 enum class CollectiveKind {
   kAllReduce,
@@ -93,6 +93,6 @@ struct CommunicatorCounts {
 double CommunicatorBytes(const CollectiveModel& model,
                          const CommunicatorCounts& counts);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PRICING_COLLECTIVE_SECONDS_H_

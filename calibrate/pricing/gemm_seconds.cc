@@ -7,7 +7,7 @@
 
 #include "calibrate/pricing/gemm_terms.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct Tile {
@@ -87,4 +87,4 @@ double GemmSeconds(const DeviceProfile& profile, double peak_flops,
   return FastestGemm(machine, TermsOf(profile.gemm(), clock), shape).seconds;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

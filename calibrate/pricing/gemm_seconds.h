@@ -23,7 +23,7 @@
 
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // `batch` GEMMs of (m x k) by (k x n), all in one kernel.
 struct GemmSize {
@@ -83,6 +83,6 @@ GemmChoice FastestGemm(const GemmMachine& machine,
 double GemmSeconds(const DeviceProfile& profile, double peak_flops,
                    const GemmSize& shape, Clock clock);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_

@@ -9,7 +9,7 @@
 
 #include "calibrate/pricing/gemm_seconds.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Elements of k per main loop step; a partial step costs a full one.
 inline constexpr double kGemmStep = 32;
@@ -82,6 +82,6 @@ T CandidateSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
                               (seconds + kThrottlingSeconds));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PRICING_GEMM_TERMS_H_

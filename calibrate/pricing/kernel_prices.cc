@@ -7,7 +7,7 @@
 #include "calibrate/pricing/kernel_seconds.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Standard deviation between the medians of two runs of one benchmark, however
@@ -19,11 +19,11 @@ constexpr double kHalfOf95 = 1.959963984540054;
 // accesses per element differ by less than this are treated as the same.
 constexpr double kSameExtra = 0.25;
 
-double FullFlops(const Kernel& kernel) {
+double FullFlops(const models::Kernel& kernel) {
   return 2 * kernel.num_gemms * kernel.batch * kernel.m * kernel.n * kernel.k;
 }
 
-bool IsCausal(const Kernel& kernel) {
+bool IsCausal(const models::Kernel& kernel) {
   return kernel.performed_flops > 0 &&
          kernel.performed_flops < FullFlops(kernel) * (1 - 1e-9);
 }
@@ -31,8 +31,8 @@ bool IsCausal(const Kernel& kernel) {
 // Returns the bytes per element of the result beyond moving operands and result
 // once. For attention, returns the bytes per element of the queries, which
 // reflects how many heads share keys.
-double ExtraBytes(const Kernel& kernel) {
-  if (kernel.kind == Kernel::Kind::kAttention) {
+double ExtraBytes(const models::Kernel& kernel) {
+  if (kernel.kind == models::Kernel::Kind::kAttention) {
     return kernel.bytes / (kernel.batch * kernel.m * kernel.k);
   }
   const double elements =
@@ -45,10 +45,10 @@ double ExtraBytes(const Kernel& kernel) {
 
 }  // namespace
 
-Kernel ShapeOf(const MeasuredKernel& measured) {
-  Kernel kernel;
-  kernel.part =
-      KernelPartOf(measured.part()).value_or(KernelPart::kElementwise);
+models::Kernel ShapeOf(const MeasuredKernel& measured) {
+  models::Kernel kernel;
+  kernel.part = models::KernelPartOf(measured.part())
+                    .value_or(models::KernelPart::kElementwise);
   kernel.batch = measured.batch();
   kernel.m = measured.m();
   kernel.n = measured.n();
@@ -56,10 +56,10 @@ Kernel ShapeOf(const MeasuredKernel& measured) {
   kernel.bytes = measured.bytes();
   kernel.performed_flops = measured.performed_flops();
   if (measured.kind() == MeasuredKernel::PRODUCT) {
-    kernel.kind = Kernel::Kind::kGemm;
+    kernel.kind = models::Kernel::Kind::kGemm;
     kernel.flops = FullFlops(kernel);
   } else if (measured.kind() == MeasuredKernel::ATTENTION) {
-    kernel.kind = Kernel::Kind::kAttention;
+    kernel.kind = models::Kernel::Kind::kAttention;
     kernel.num_gemms = static_cast<int>(measured.num_gemms());
     kernel.flops = FullFlops(kernel);
     if (kernel.performed_flops == 0) {
@@ -70,7 +70,8 @@ Kernel ShapeOf(const MeasuredKernel& measured) {
   return kernel;
 }
 
-KernelPrices::Key KernelPrices::KeyOf(Along along, const Kernel& kernel) {
+KernelPrices::Key KernelPrices::KeyOf(Along along,
+                                      const models::Kernel& kernel) {
   switch (along) {
     case Along::kM:
       return {along, {kernel.batch, kernel.n, kernel.k, 0}};
@@ -122,7 +123,7 @@ KernelPrices::KernelPrices(const DeviceProfile& profile,
   for (const MeasuredKernel& measured : profile.kernels()) {
     const Point point = PointOf(measured);
     if (measured.kind() == MeasuredKernel::MEMORY) {
-      const std::pair<KernelPart, int64_t> key = {
+      const std::pair<models::KernelPart, int64_t> key = {
           point.kernel.part, std::llround(measured.bytes())};
       const auto [at, added] = memory_.try_emplace(key, point);
       if (added) continue;
@@ -141,8 +142,8 @@ KernelPrices::KernelPrices(const DeviceProfile& profile,
   }
 }
 
-const KernelPrices::Line* KernelPrices::Find(Along along,
-                                             const Kernel& kernel) const {
+const KernelPrices::Line* KernelPrices::Find(
+    Along along, const models::Kernel& kernel) const {
   const auto found = lines_.find(KeyOf(along, kernel));
   if (found == lines_.end()) return nullptr;
   const double extra = ExtraBytes(kernel);
@@ -156,7 +157,7 @@ const KernelPrices::Line* KernelPrices::Find(Along along,
 std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
                                                  const DeviceProfile& profile,
                                                  double peak_flops,
-                                                 const Kernel& kernel) {
+                                                 const models::Kernel& kernel) {
   const auto above = std::lower_bound(
       line.points.begin(), line.points.end(), size,
       [](const Point& known, double wanted) { return known.size < wanted; });
@@ -196,9 +197,9 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
 }
 
 KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
-                                const Kernel& kernel) const {
+                                const models::Kernel& kernel) const {
   KernelPrice figures;
-  if (!memory_.empty() && kernel.kind == Kernel::Kind::kMemory) {
+  if (!memory_.empty() && kernel.kind == models::Kernel::Kind::kMemory) {
     const auto found = memory_.find({kernel.part, std::llround(kernel.bytes)});
     if (found != memory_.end()) {
       const Point& point = found->second;
@@ -209,8 +210,8 @@ KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
               false,
               point.throttled};
     }
-  } else if (!lines_.empty() && kernel.kind != Kernel::Kind::kMemory) {
-    const bool gemm = kernel.kind == Kernel::Kind::kGemm;
+  } else if (!lines_.empty() && kernel.kind != models::Kernel::Kind::kMemory) {
+    const bool gemm = kernel.kind == models::Kernel::Kind::kGemm;
     for (Along along : {Along::kM, Along::kK, Along::kSequence}) {
       if (gemm == (along == Along::kSequence)) continue;
       const Line* line = Find(along, kernel);
@@ -225,4 +226,4 @@ KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
   return figures;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -14,7 +14,7 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Predicted time of a kernel and the basis of the prediction.
 struct KernelPrice {
@@ -57,12 +57,12 @@ class KernelPrices {
   // `profile` is the indexed profile or a copy with other model parameters.
   // Requires: peak_flops came from PeakFlops.
   KernelPrice Price(const DeviceProfile& profile, double peak_flops,
-                    const Kernel& kernel) const;
+                    const models::Kernel& kernel) const;
 
  private:
   struct Point {
     double size = 0;
-    Kernel kernel;  // the measured kernel
+    models::Kernel kernel;  // the measured kernel
     double seconds = 0, relative_error = 0;
     bool throttled = false;
     int count = 1;  // measurements averaged
@@ -74,24 +74,24 @@ class KernelPrices {
   // The dimension that varies along a line. A key adds the rest of the shape.
   enum class Along : uint8_t { kM, kK, kSequence };
   using Key = std::pair<Along, std::array<double, 4>>;
-  static Key KeyOf(Along along, const Kernel& kernel);
+  static Key KeyOf(Along along, const models::Kernel& kernel);
   static Point PointOf(const MeasuredKernel& measured);
 
   void AddPoint(Along along, double size, Point point);
-  const Line* Find(Along along, const Kernel& kernel) const;
+  const Line* Find(Along along, const models::Kernel& kernel) const;
   static std::optional<KernelPrice> PriceOn(const Line& line, double size,
                                             const DeviceProfile& profile,
                                             double peak_flops,
-                                            const Kernel& kernel);
+                                            const models::Kernel& kernel);
 
   absl::flat_hash_map<Key, std::vector<Line>> lines_;
   // By part and rounded bytes.
-  absl::flat_hash_map<std::pair<KernelPart, int64_t>, Point> memory_;
+  absl::flat_hash_map<std::pair<models::KernelPart, int64_t>, Point> memory_;
 };
 
 // Converts a measured kernel to a kernel of models/.
-Kernel ShapeOf(const MeasuredKernel& measured);
+models::Kernel ShapeOf(const MeasuredKernel& measured);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PRICING_KERNEL_PRICES_H_

@@ -6,12 +6,12 @@
 
 #include "calibrate/pricing/gemm_seconds.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns the bytes of one element. kernel.bytes may exceed the operands by
 // what an epilogue moves or by a gradient that is accumulated into.
-double ElementBytes(const Kernel& kernel) {
+double ElementBytes(const models::Kernel& kernel) {
   const double elements =
       kernel.batch *
       (kernel.m * kernel.k + kernel.k * kernel.n + kernel.m * kernel.n);
@@ -20,12 +20,12 @@ double ElementBytes(const Kernel& kernel) {
              : 0;
 }
 
-double MemoryEfficiency(const DeviceProfile& profile, KernelPart part) {
-  if (part == KernelPart::kNorm && profile.has_norm_efficiency()) {
+double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
+  if (part == models::KernelPart::kNorm && profile.has_norm_efficiency()) {
     return profile.norm_efficiency().value();
   }
-  const bool elementwise =
-      part == KernelPart::kElementwise || part == KernelPart::kSoftmax;
+  const bool elementwise = part == models::KernelPart::kElementwise ||
+                           part == models::KernelPart::kSoftmax;
   if (elementwise && profile.has_elementwise_efficiency()) {
     return profile.elementwise_efficiency().value();
   }
@@ -36,7 +36,7 @@ double MemoryEfficiency(const DeviceProfile& profile, KernelPart part) {
 // for every tile of queries. Efficiency rises with the sequence length, and
 // more slowly if a causal mask halves the keys.
 double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
-                        const Kernel& kernel) {
+                        const models::Kernel& kernel) {
   const GemmModel& gemm = profile.gemm();
   double efficiency =
       profile.has_attention_efficiency()
@@ -54,21 +54,21 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
 
 }  // namespace
 
-GemmSize ShapeOf(const Kernel& kernel) {
+GemmSize ShapeOf(const models::Kernel& kernel) {
   return {kernel.batch,         kernel.m,    kernel.n, kernel.k,
           ElementBytes(kernel), kernel.bytes};
 }
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
-                     const Kernel& kernel) {
-  if (kernel.kind == Kernel::Kind::kGemm) {
+                     const models::Kernel& kernel) {
+  if (kernel.kind == models::Kernel::Kind::kGemm) {
     return GemmSeconds(profile, peak_flops, ShapeOf(kernel), Clock::kSustained);
   }
   const double memory_seconds =
       kernel.bytes / (profile.memory_bytes_per_second().value() *
                       MemoryEfficiency(profile, kernel.part));
   const double arithmetic_seconds =
-      kernel.kind == Kernel::Kind::kAttention
+      kernel.kind == models::Kernel::Kind::kAttention
           ? AttentionSeconds(profile, peak_flops, kernel)
           : 0;
   return kernel.launches * profile.kernel_seconds().value() +
@@ -76,12 +76,12 @@ double KernelSeconds(const DeviceProfile& profile, double peak_flops,
 }
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
-                     const std::vector<Kernel>& kernels) {
+                     const std::vector<models::Kernel>& kernels) {
   double seconds = 0;
-  for (const Kernel& kernel : kernels) {
+  for (const models::Kernel& kernel : kernels) {
     seconds += KernelSeconds(profile, peak_flops, kernel);
   }
   return seconds;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

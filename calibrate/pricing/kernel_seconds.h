@@ -9,10 +9,10 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the GEMM shape for product_seconds.h. Requires: the kernel is a GEMM.
-GemmSize ShapeOf(const Kernel& kernel);
+GemmSize ShapeOf(const models::Kernel& kernel);
 
 // Returns the seconds of one kernel in a training step as predicted from the
 // model parameters: GEMMs by product_seconds.h, attention by its FLOP and
@@ -20,12 +20,12 @@ GemmSize ShapeOf(const Kernel& kernel);
 // traffic. Measured times are in kernel_prices.h. Requires: peak_flops came
 // from PeakFlops; the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
-                     const Kernel& kernel);
+                     const models::Kernel& kernel);
 
 // The same for kernels that run one after the other.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
-                     const std::vector<Kernel>& kernels);
+                     const std::vector<models::Kernel>& kernels);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PRICING_KERNEL_SECONDS_H_

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::calibrate {
 
 const LinkClass* FindLink(const DeviceProfile& profile,
                           LinkClass::Distance distance) {
@@ -27,4 +27,4 @@ LinkTime LinkTimeOf(const LinkClass& link, double bytes) {
   return {latency, std::max(seconds - latency, 0.0)};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the measured class of this distance, or null. If the leaf switches
 // were unknown, all pairs of nodes were measured as ACROSS_SPINES, which then
@@ -22,6 +22,6 @@ struct LinkTime {
 // Requires: the class is valid; bytes >= 0.
 LinkTime LinkTimeOf(const LinkClass& link, double bytes);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PRICING_LINK_SECONDS_H_

@@ -14,7 +14,7 @@
 #include "calibrate/profile/software.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kMaxSeconds = 1e5;
@@ -49,10 +49,10 @@ void CheckQuantiles(const std::string& field, const Quantiles& quantiles,
 
 void CheckPart(const std::string& field, const std::string& part,
                Problems* problems) {
-  if (KernelPartOf(part).has_value()) return;
+  if (models::KernelPartOf(part).has_value()) return;
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(KernelPart::kPermute); ++i) {
-    names.push_back(Name(static_cast<KernelPart>(i)));
+  for (int i = 0; i <= static_cast<int>(models::KernelPart::kPermute); ++i) {
+    names.push_back(models::Name(static_cast<models::KernelPart>(i)));
   }
   problems->Add(field, absl::StrCat("is \"", part, "\", expected one of: ",
                                     absl::StrJoin(names, ", ")));
@@ -255,4 +255,4 @@ void CheckMeasured(const DeviceProfile& profile, Problems* problems) {
   CheckReserved(profile, problems);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

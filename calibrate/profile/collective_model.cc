@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/profile/collective_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // A parameter of the model itself, and one of a message inside it.
@@ -154,4 +154,4 @@ CollectiveModel NcclDefaults(NcclGeneration generation) {
   return model;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

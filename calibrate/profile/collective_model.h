@@ -7,7 +7,7 @@
 
 #include "calibrate/profile/collective_model.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One parameter of the message and its valid range.
 struct CollectiveFigure {
@@ -30,6 +30,6 @@ enum class NcclGeneration { kVolta, kAmpere, kHopper, kBlackwell };
 // in src/enqueue.cc and the latencies of a ring's first hop.
 CollectiveModel NcclDefaults(NcclGeneration generation);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_COLLECTIVE_MODEL_H_

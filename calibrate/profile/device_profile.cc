@@ -16,7 +16,7 @@
 #include "calibrate/profile/figures.h"
 #include "calibrate/profile/gemm_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 void CheckRates(const DeviceProfile& profile, Problems* problems) {
@@ -187,4 +187,4 @@ absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                    "\", expected one of: ", absl::StrJoin(known, ", ")));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

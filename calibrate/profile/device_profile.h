@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Loads and validates a preset ("v100-sxm2-16gb") or a textproto file.
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
@@ -34,6 +34,6 @@ double ReservedBytes(const DeviceProfile& profile);
 // were measured.
 bool HasMeasuredCommunicators(const DeviceProfile& profile);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_DEVICE_PROFILE_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -133,4 +133,4 @@ void CheckFigure(absl::string_view field, const Figure& figure, double low,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -14,7 +14,7 @@ namespace google::protobuf {
 class Message;
 }
 
-namespace weir {
+namespace weir::calibrate {
 
 struct NamedFigure {
   // "collectives.ll.base_seconds", "matrix_rates[0].peak_..."
@@ -47,6 +47,6 @@ Figure ResidualOf(double mean_absolute_error, absl::string_view source);
 void CheckFigure(absl::string_view field, const Figure& figure, double low,
                  double high, Problems* problems);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_FIGURES_H_

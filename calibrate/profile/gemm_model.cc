@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/profile/gemm_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 const std::vector<GemmFigure>& GemmFigures() {
   using M = GemmModel;
@@ -27,4 +27,4 @@ const std::vector<GemmFigure>& GemmFigures() {
   return figures;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "calibrate/profile/gemm_model.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One parameter of the message and its valid range.
 struct GemmFigure {
@@ -23,6 +23,6 @@ struct GemmFigure {
 // sustained_rate, which short measurements do not show.
 const std::vector<GemmFigure>& GemmFigures();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_GEMM_MODEL_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr uint32_t kMaxPartitions = 1024;
@@ -77,4 +77,4 @@ void CheckPartitionSlowdown(const DeviceProfile& profile, Problems* problems) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "base/problems.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 inline constexpr absl::string_view kSharedPasses[] = {
     "forward", "backward_input", "backward_weight", "optimizer"};
@@ -26,6 +26,6 @@ std::vector<double> SharingCurve(const PartitionSlowdown& share,
 // valid.
 void CheckPartitionSlowdown(const DeviceProfile& profile, Problems* problems);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_PARTITION_SLOWDOWN_H_

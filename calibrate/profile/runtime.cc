@@ -9,12 +9,12 @@
 #include "base/textproto.h"
 #include "calibrate/profile/figures.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns true if the softmax is fused; see softmax_heads_multiple.
 bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
-                  const WorkSpec& spec) {
+                  const models::WorkSpec& spec) {
   if (runtime.unfused_softmax()) return false;
   const uint32_t multiple = runtime.softmax_heads_multiple();
   const uint32_t heads = transformer.num_heads() / spec.tensor_parallel;
@@ -44,7 +44,7 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
 }
 
 void SetFusions(const Runtime& runtime, const Transformer& transformer,
-                WorkSpec* spec) {
+                models::WorkSpec* spec) {
   spec->tensor_async = runtime.overlaps_tensor_collectives();
   spec->fused_softmax = FusesSoftmax(runtime, transformer, *spec);
   spec->fused_bias_gelu = !runtime.unfused_bias_gelu();
@@ -61,4 +61,4 @@ void SetFusions(const Runtime& runtime, const Transformer& transformer,
   spec->early_release = runtime.early_release();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "calibrate/profile/runtime.pb.h"
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Loads and validates a preset ("megatron-lm") or a textproto file. "none" adds
 // no overhead and fuses all kernels.
@@ -18,8 +18,8 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path);
 // Sets the framework's fusions in `spec`. Some depend on the sizes already in
 // it.
 void SetFusions(const Runtime& runtime, const Transformer& transformer,
-                WorkSpec* spec);
+                models::WorkSpec* spec);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_RUNTIME_H_

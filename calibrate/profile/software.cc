@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr size_t kLongest = 60;
@@ -74,4 +74,4 @@ Provenance BothProvenances(const Provenance& kernels,
   return both;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

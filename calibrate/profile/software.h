@@ -11,7 +11,7 @@
 #include "base/problems.h"
 #include "calibrate/profile/provenance.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the name and version of each library; unknown versions are empty.
 std::vector<std::pair<absl::string_view, std::string>> VersionsOf(
@@ -30,6 +30,6 @@ void CheckSoftware(absl::string_view field, const Software& software,
 Provenance BothProvenances(const Provenance& kernels,
                            const Provenance& network);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_PROFILE_SOFTWARE_H_

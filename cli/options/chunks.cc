@@ -9,9 +9,10 @@
 #include "schedules/options.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::cli {
 
-int LegalChunks(const ScheduleKind& kind, ScheduleSpec spec) {
+int LegalChunks(const schedules::ScheduleKind& kind,
+                schedules::ScheduleSpec spec) {
   // If something else is wrong, the chunks should not add to it.
   int best = spec.num_chunks;
   std::ptrdiff_t fewest = std::numeric_limits<std::ptrdiff_t>::max();
@@ -53,7 +54,7 @@ void ScaleCosts(double factor, TextbookCosts* costs) {
   stage->set_prediction_seconds(factor * stage->prediction_seconds());
 }
 
-void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
+void SetLegalChunks(const schedules::ScheduleKind& kind, Scenario* scenario) {
   const auto or_one = [](uint32_t n) { return uint64_t{std::max(n, 1u)}; };
   const auto to_int = [](uint64_t n) {
     return static_cast<int>(
@@ -61,7 +62,7 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
   };
   const Parallelism& parallelism = scenario->parallelism();
   const Batch& batch = scenario->batch();
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = to_int(or_one(parallelism.pipeline()));
   spec.num_chunks = to_int(or_one(parallelism.chunks()));
   // Nothing is checked yet: the product may need 64 bits.
@@ -70,8 +71,8 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
           ? or_one(scenario->num_microbatches())
           : or_one(batch.global_batch_size()) /
                 (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
-  const absl::StatusOr<ScheduleSpec> with_options =
-      WithOptionsOf(scenario->schedule(), kind, spec);
+  const absl::StatusOr<schedules::ScheduleSpec> with_options =
+      schedules::WithOptionsOf(scenario->schedule(), kind, spec);
   if (!with_options.ok()) return;  // reported where it is checked
   const int chunks = LegalChunks(kind, *with_options);
   if (chunks == spec.num_chunks) return;
@@ -84,11 +85,13 @@ void SetLegalChunks(const ScheduleKind& kind, Scenario* scenario) {
 
 absl::Status SetChunksOfFile(const std::string& name_or_path,
                              Scenario* scenario) {
-  if (!IsScheduleFile(name_or_path) || scenario->parallelism().chunks() != 0) {
+  if (!schedules::IsScheduleFile(name_or_path) ||
+      scenario->parallelism().chunks() != 0) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const Schedule schedule, LoadScheduleFile(name_or_path));
-  ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
+  ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                   schedules::LoadScheduleFile(name_or_path));
+  ASSIGN_OR_RETURN(const int chunks, schedules::ChunksOf(schedule));
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
   if (scenario->has_textbook() && chunks > 1) {
     ScaleCosts(1.0 / chunks, scenario->mutable_textbook());
@@ -96,4 +99,4 @@ absl::Status SetChunksOfFile(const std::string& name_or_path,
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -12,7 +12,7 @@
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::cli {
 
 // The scenario to simulate: a scenario file, and flags that override it.
 struct ScenarioFlags {
@@ -142,6 +142,6 @@ struct Flags {
   OutputFlags output;
 };
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_FLAGS_H_

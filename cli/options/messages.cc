@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 bool IsSet(const char* variable) {
@@ -160,4 +160,4 @@ ElapsedLine::~ElapsedLine() {
   thread_.join();
 }
 
-}  // namespace weir
+}  // namespace weir::cli

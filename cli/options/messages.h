@@ -16,7 +16,7 @@
 #include "base/exit_code.h"
 #include "cli/options/flags.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
@@ -83,6 +83,6 @@ class ElapsedLine {
   std::thread thread_;
 };
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_MESSAGES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/option_group.h"
 
-namespace weir {
+namespace weir::cli {
 
 void AddPipeline(Options* options, Scenario* scenario,
                  absl::string_view fallback) {
@@ -80,4 +80,4 @@ Options OptionsOfNamed(absl::string_view name, absl::string_view help,
   return options;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -15,7 +15,7 @@
 #include "cli/options/options.h"
 #include "cli/options/values.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Appends options to a group; each returns the option for further settings.
 class Group {
@@ -110,6 +110,6 @@ void AddMessages(Options* options, OutputFlags* output);
 Options OptionsOfNamed(absl::string_view name, absl::string_view help,
                        Flags* flags);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_OPTION_GROUP_H_

@@ -5,7 +5,7 @@
 #include "cli/options/option_group.h"
 #include "cli/options/scenario_options.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 void AddTolerance(absl::string_view help, double* tolerance, Options* options,
@@ -296,4 +296,4 @@ Options OptionsOfProfileImport(Flags* flags) {
   return options;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

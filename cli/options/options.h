@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "cli/options/flags.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct Option {
   std::string group;  // heading in the help
@@ -63,6 +63,6 @@ Options OptionsOfProfileImport(Flags* flags);
 // dashes are the columns of a table of runs.
 Options OptionsOfScenario(ScenarioFlags* flags);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_OPTIONS_H_

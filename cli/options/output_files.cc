@@ -15,7 +15,7 @@
 #include "results/store.h"
 #include "results/summary.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr absl::string_view kPerfetto = ".pftrace";
@@ -23,7 +23,7 @@ constexpr absl::string_view kChrome = ".json";
 
 // Notes that "show" and "trace" read the file.
 absl::Status WriteResults(const OutputFlags& output, const Results& results) {
-  RETURN_IF_ERROR(SaveResults(output.out, results, ReplaceOf(output)));
+  RETURN_IF_ERROR(results::SaveResults(output.out, results, ReplaceOf(output)));
   PrintNote(absl::StrCat("wrote ", output.out, " (weir show, weir trace)"),
             output);
   return absl::OkStatus();
@@ -74,7 +74,7 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
     trace = IsPerfetto(output.out) ? trace + std::string(FileNameOf(output.out))
                                    : "";
   }
-  return CheckOutputs(
+  return weir::CheckOutputs(
       {{"--out", output.out, replace}, {"--trace", trace, replace}});
 }
 
@@ -100,20 +100,23 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
           : path;
   const double from_seconds = result.timeline().from_seconds();
   return WriteTimeline(
-      file, IsPerfetto(file) ? PerfettoTrace(result) : ChromeTrace(result),
+      file,
+      IsPerfetto(file) ? results::PerfettoTrace(result)
+                       : results::ChromeTrace(result),
       absl::StrCat(
-          "timeline of ", RowName(result),
+          "timeline of ", results::RowName(result),
           from_seconds > 0
               ? absl::StrCat(" from ", FormatSeconds(from_seconds), " on")
               : ""),
       output);
 }
 
-absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
+absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                           const OutputFlags& output) {
   return WriteTimeline(path,
-                       IsPerfetto(path) ? PerfettoTrace(rows.result, rows.names)
-                                        : ChromeTrace(rows.result, rows.names),
+                       IsPerfetto(path)
+                           ? results::PerfettoTrace(rows.result, rows.names)
+                           : results::ChromeTrace(rows.result, rows.names),
                        "predicted above measured", output);
 }
 
@@ -134,9 +137,9 @@ absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
 void PrintWarnings(const Results& results, const OutputFlags& output) {
   const std::vector<Result> all(results.results().begin(),
                                 results.results().end());
-  for (const std::string& warning : MergeWarnings(all)) {
+  for (const std::string& warning : results::MergeWarnings(all)) {
     PrintWarning(warning, output);
   }
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -13,7 +13,7 @@
 #include "results/result.pb.h"
 #include "results/trace/trace.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns which files the flags allow to replace, see base/output_file.h.
 ReplaceOptions ReplaceOf(
@@ -35,7 +35,7 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
                         const OutputFlags& output);
 
 // The same for two results, each rank's rows under each other.
-absl::Status WriteTwoRows(const std::string& path, const TwoRows& rows,
+absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                           const OutputFlags& output);
 
 // Writes --out and, if `traced` is not null, --trace; tries both. Prints a note
@@ -46,6 +46,6 @@ absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
 // Prints the warnings, which a table or a CSV does not contain.
 void PrintWarnings(const Results& results, const OutputFlags& output);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_OUTPUT_FILES_H_

@@ -18,10 +18,11 @@
 #include "scenarios/scenario.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::cli {
 
 absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs) {
-  return absl::StrContains(costs, '=') ? ParseCosts(costs) : LoadCosts(costs);
+  return absl::StrContains(costs, '=') ? scenarios::ParseCosts(costs)
+                                       : scenarios::LoadCosts(costs);
 }
 
 namespace {
@@ -124,8 +125,8 @@ absl::StatusOr<ScenarioRequest> FromMegatronArguments(
                      flags.scenario, " exclude each other"));
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.megatron_args));
-  ASSIGN_OR_RETURN(MegatronRun run,
-                   ReadMegatronArguments(flags.megatron_args, text));
+  ASSIGN_OR_RETURN(plan::MegatronRun run,
+                   plan::ReadMegatronArguments(flags.megatron_args, text));
   request.scenario = std::move(run.scenario);
   if (!run.ignored.empty()) {
     request.notes.push_back(
@@ -141,10 +142,11 @@ absl::Status FillReplicas(const std::string& label, Scenario* scenario) {
   if (parallelism.data() > 0 || scenario->cluster().empty()) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const Cluster cluster,
-                   LoadCluster(scenario->cluster(),
-                               static_cast<int>(scenario->num_nodes())));
-  const auto num_gpus = static_cast<uint32_t>(NumGpus(cluster));
+  ASSIGN_OR_RETURN(
+      const Cluster cluster,
+      scenarios::LoadCluster(scenario->cluster(),
+                             static_cast<int>(scenario->num_nodes())));
+  const auto num_gpus = static_cast<uint32_t>(scenarios::NumGpus(cluster));
   const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
                          std::max(parallelism.pipeline(), 1u);
   if (num_gpus % group != 0) {
@@ -163,29 +165,30 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
   if (!flags.megatron_args.empty()) {
     ASSIGN_OR_RETURN(request, FromMegatronArguments(flags));
   } else if (!flags.scenario.empty()) {
-    ASSIGN_OR_RETURN(request.scenario, LoadScenario(flags.scenario));
+    ASSIGN_OR_RETURN(request.scenario, scenarios::LoadScenario(flags.scenario));
     request.label = flags.scenario;
   }
   RETURN_IF_ERROR(Override(flags, &request.scenario));
   if (!flags.megatron_args.empty()) {
     RETURN_IF_ERROR(FillReplicas(request.label, &request.scenario));
   }
-  FillChunksFromLayout(request.scenario);
+  scenarios::FillChunksFromLayout(request.scenario);
   return request;
 }
 
-absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
-                                                   Scenario scenario) {
-  FillChunksFromLayout(scenario);
-  const auto kind = FindScheduleKind(scenario.schedule());
+absl::StatusOr<scenarios::ResolvedScenario> ResolveWithChunks(
+    const std::string& label, Scenario scenario) {
+  scenarios::FillChunksFromLayout(scenario);
+  const auto kind = schedules::FindScheduleKind(scenario.schedule());
   if (kind.ok() && scenario.parallelism().chunks() == 0) {
     SetLegalChunks(**kind, &scenario);
   }
   RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
-  return ResolveScenario(label, scenario);
+  return scenarios::ResolveScenario(label, scenario);
 }
 
-absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
+absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
+    const ScenarioFlags& flags) {
   ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags));
   if (flags.schedules.size() > 1) {
     Problems problems("command line");
@@ -197,11 +200,11 @@ absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags) {
     request.scenario.set_schedule(flags.schedules[0]);
   }
   ASSIGN_OR_RETURN(
-      ResolvedScenario resolved,
+      scenarios::ResolvedScenario resolved,
       ResolveWithChunks(request.label, std::move(request.scenario)));
   resolved.warnings.insert(resolved.warnings.end(), request.notes.begin(),
                            request.notes.end());
   return resolved;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -11,7 +11,7 @@
 #include "scenarios/scenario.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns the costs of --costs, which are in it ("f=1,b=2") or in a file.
 absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
@@ -29,12 +29,13 @@ struct ScenarioRequest {
 absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags);
 
 // Calls ResolveScenario; chooses chunks for the schedule if none are given.
-absl::StatusOr<ResolvedScenario> ResolveWithChunks(const std::string& label,
-                                                   Scenario scenario);
+absl::StatusOr<scenarios::ResolvedScenario> ResolveWithChunks(
+    const std::string& label, Scenario scenario);
 
 // Returns the only scenario of the flags, with its only schedule.
-absl::StatusOr<ResolvedScenario> ResolveFlags(const ScenarioFlags& flags);
+absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
+    const ScenarioFlags& flags);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_OVERRIDES_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/options/option_group.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 void AddModel(Options* options, Scenario* scenario) {
@@ -246,4 +246,4 @@ Options OptionsOfScenario(ScenarioFlags* flags) {
   return options;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

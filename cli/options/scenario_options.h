@@ -5,7 +5,7 @@
 
 #include "cli/options/options.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Adds all of them, with `several` schedules or one.
 void AddScenario(Options* options, ScenarioFlags* flags, bool several);
@@ -14,6 +14,6 @@ void AddScenario(Options* options, ScenarioFlags* flags, bool several);
 void AddWork(Options* options, ScenarioFlags* flags);
 void AddTensorParallel(Options* options, ScenarioFlags* flags);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_SCENARIO_OPTIONS_H_

@@ -5,7 +5,7 @@
 #include "cli/options/option_group.h"
 #include "cli/options/scenario_options.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 Options OptionsOfScheduleSource(Flags* flags) {
@@ -159,4 +159,4 @@ Options OptionsOfScheduleSynthesize(Flags* flags) {
   return options;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

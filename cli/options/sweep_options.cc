@@ -5,7 +5,7 @@
 #include "cli/options/options.h"
 #include "cli/options/scenario_options.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 void AddSlurm(Options* options, SweepFlags* sweep) {
@@ -87,4 +87,4 @@ Options OptionsOfCollect(Flags* flags) {
   return options;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Parses a whole number from 1 to 2147483647.
 absl::StatusOr<uint32_t> ParseCount(absl::string_view text);
@@ -31,6 +31,6 @@ absl::StatusOr<double> ParseTimeLimit(absl::string_view text);
 using Choices = std::vector<std::pair<absl::string_view, int>>;
 absl::StatusOr<int> ParseChoice(absl::string_view text, const Choices& choices);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_VALUES_H_

@@ -14,31 +14,31 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr size_t kNumNamed = 5;
 
 absl::Status CheckFiles(const Flags& flags) {
-  return CheckOutputs(
-      {{"--csv", flags.sweep.csv, ReplaceOf(flags.output, IsSweepHeader)},
+  return weir::CheckOutputs(
+      {{"--csv", flags.sweep.csv, ReplaceOf(flags.output, plan::IsSweepHeader)},
        {"--sqlite", flags.sweep.sqlite, ReplaceOf(flags.output)}});
 }
 
-absl::Status Write(const Flags& flags, const CollectedSweep& collected) {
+absl::Status Write(const Flags& flags, const plan::CollectedSweep& collected) {
   absl::Status status;
   if (!flags.sweep.csv.empty()) {
-    status.Update(WriteOutput(flags.sweep.csv, SweepCsv(collected),
-                              ReplaceOf(flags.output, IsSweepHeader)));
+    status.Update(WriteOutput(flags.sweep.csv, plan::SweepCsv(collected),
+                              ReplaceOf(flags.output, plan::IsSweepHeader)));
   }
   if (!flags.sweep.sqlite.empty()) {
-    status.Update(WriteSqlite(flags.sweep.sqlite, collected));
+    status.Update(plan::WriteSqlite(flags.sweep.sqlite, collected));
   }
   return status;
 }
 
-std::string Json(const CollectedSweep& collected) {
-  const SweepCounts counts = CountsOf(collected);
+std::string Json(const plan::CollectedSweep& collected) {
+  const plan::SweepCounts counts = plan::CountsOf(collected);
   nlohmann::ordered_json json = {
       {"num_points", counts.num_points},
       {"num_done", counts.num_done},
@@ -47,8 +47,8 @@ std::string Json(const CollectedSweep& collected) {
       {"num_missing", counts.num_points - counts.num_ended()}};
   if (counts.has_best) {
     nlohmann::ordered_json best;
-    const SweepTable table = TableOf(collected.sweep);
-    const auto row = RowOf(collected.sweep, counts.best);
+    const plan::SweepTable table = plan::TableOf(collected.sweep);
+    const auto row = plan::RowOf(collected.sweep, counts.best);
     for (size_t i = 0; i < row.size(); ++i) {
       std::visit(
           [&](const auto& cell) {
@@ -64,33 +64,33 @@ std::string Json(const CollectedSweep& collected) {
   return DumpJson(json);
 }
 
-std::string View(const Flags& flags, const CollectedSweep& collected) {
+std::string View(const Flags& flags, const plan::CollectedSweep& collected) {
   switch (flags.output.format) {
     case OutputFlags::Format::kCsv:
-      return SweepCsv(collected);
+      return plan::SweepCsv(collected);
     case OutputFlags::Format::kJson:
       return Envelope(flags.command, "{}", Json(collected));
     case OutputFlags::Format::kTable:
       break;
   }
-  return CollectedText(collected);
+  return plan::CollectedText(collected);
 }
 
-void Warn(const Flags& flags, const CollectedSweep& collected) {
-  const SweepCounts counts = CountsOf(collected);
+void Warn(const Flags& flags, const plan::CollectedSweep& collected) {
+  const plan::SweepCounts counts = plan::CountsOf(collected);
   const uint32_t num_missing = counts.num_points - counts.num_ended();
   if (num_missing > 0) {
     PrintWarning(
-        absl::StrCat(num_missing, " of ", counts.num_points,
-                     " points are missing: ",
-                     absl::StrJoin(MissingPoints(collected, kNumNamed), ", "),
-                     num_missing > kNumNamed ? ", ..." : "",
-                     " (weir sweep --resume runs them)"),
+        absl::StrCat(
+            num_missing, " of ", counts.num_points, " points are missing: ",
+            absl::StrJoin(plan::MissingPoints(collected, kNumNamed), ", "),
+            num_missing > kNumNamed ? ", ..." : "",
+            " (weir sweep --resume runs them)"),
         flags.output);
   }
   if (counts.num_failed > 0) {
-    PrintWarning(absl::StrCat(counts.num_failed,
-                              " points failed: ", ReasonText(*counts.failure),
+    PrintWarning(absl::StrCat(counts.num_failed, " points failed: ",
+                              plan::ReasonText(*counts.failure),
                               " (weir sweep --resume runs them again)"),
                  flags.output);
   }
@@ -104,10 +104,10 @@ void Warn(const Flags& flags, const CollectedSweep& collected) {
 int RunCollect(const Flags& flags) {
   const absl::Status checked = CheckFiles(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
-  absl::StatusOr<CollectedSweep> collected;
+  absl::StatusOr<plan::CollectedSweep> collected;
   {
     const ElapsedLine line(flags.output, "reading shards");
-    collected = CollectShards(flags.name);
+    collected = plan::CollectShards(flags.name);
   }
   if (!collected.ok()) return PrintError(collected.status(), flags.output);
   const absl::Status written = Write(flags, *collected);
@@ -116,11 +116,11 @@ int RunCollect(const Flags& flags) {
   if (!printed.ok()) return PrintError(printed, flags.output);
   Warn(flags, *collected);
   if (!flags.sweep.complete) return kExitOk;
-  if (!IsComplete(*collected)) return kExitNegative;
-  const std::string none_ran = NoneRanText(CountsOf(*collected));
+  if (!plan::IsComplete(*collected)) return kExitNegative;
+  const std::string none_ran = plan::NoneRanText(plan::CountsOf(*collected));
   if (none_ran.empty()) return kExitOk;
   PrintWarning(none_ran, flags.output);
   return kExitNegative;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/weir/command_table.h"
 
-namespace weir {
+namespace weir::cli {
 
 const std::vector<CommandInfo>& AllCommands() {
   static const auto& commands = *new std::vector<CommandInfo>{
@@ -175,4 +175,4 @@ const std::vector<CommandInfo>& AllCommands() {
   return commands;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

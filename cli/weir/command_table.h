@@ -10,7 +10,7 @@
 #include "cli/options/options.h"
 #include "cli/weir/commands.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct CommandInfo {
   absl::string_view name;  // "simulate", "schedule show"
@@ -33,6 +33,6 @@ std::string HelpText(absl::string_view command, absl::string_view summary,
                      const std::vector<std::string>& examples,
                      const Options& options);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_COMMAND_TABLE_H_

@@ -6,7 +6,7 @@
 
 #include "cli/options/flags.h"
 
-namespace weir {
+namespace weir::cli {
 
 using Command = int(const Flags& flags);
 
@@ -39,6 +39,6 @@ Command RunSweepCommand;
 Command RunCollect;
 Command RunDoctor;
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_COMMANDS_H_

@@ -23,23 +23,24 @@
 #include "schedules/source.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
-absl::StatusOr<ResolvedScenario> ResolveFor(const ScenarioRequest& request,
-                                            const std::string& schedule) {
+absl::StatusOr<scenarios::ResolvedScenario> ResolveFor(
+    const ScenarioRequest& request, const std::string& schedule) {
   Scenario scenario = request.scenario;
-  if (IsScheduleFile(schedule)) {
+  if (schedules::IsScheduleFile(schedule)) {
     scenario.set_schedule(schedule);
     RETURN_IF_ERROR(SetChunksOfFile(schedule, &scenario));
-    return ResolveScenario(request.label, scenario);
+    return scenarios::ResolveScenario(request.label, scenario);
   }
-  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(schedule));
-  scenario.set_schedule(WithOwnName(schedule, *kind));
+  ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
+                   schedules::FindScheduleKind(schedule));
+  scenario.set_schedule(schedules::WithOwnName(schedule, *kind));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
   // One scenario serves schedules that need different numbers of chunks.
   SetLegalChunks(*kind, &scenario);
-  return ResolveScenario(request.label, scenario);
+  return scenarios::ResolveScenario(request.label, scenario);
 }
 
 // Collects messages, each line once: problems of the scenario are the same for
@@ -53,9 +54,9 @@ void Collect(const absl::Status& status, std::vector<std::string>* lines) {
 }
 
 struct Job {
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
   // Set if generating it may take long: its order depends on costs.
-  std::optional<Schedule> schedule;
+  std::optional<schedules::Schedule> schedule;
 };
 
 struct ToSimulate {
@@ -65,10 +66,11 @@ struct ToSimulate {
 
 // Finds errors that would otherwise be reported after minutes of simulating
 // other schedules.
-absl::StatusOr<Job> Checked(ResolvedScenario scenario) {
-  ASSIGN_OR_RETURN(Schedule schedule, CheckSimulation(scenario));
+absl::StatusOr<Job> Checked(scenarios::ResolvedScenario scenario) {
+  ASSIGN_OR_RETURN(schedules::Schedule schedule,
+                   sim::CheckSimulation(scenario));
   Job job;
-  if (OrdersByCosts(scenario.scenario.schedule())) {
+  if (schedules::OrdersByCosts(scenario.scenario.schedule())) {
     job.schedule = std::move(schedule);
   }
   job.scenario = std::move(scenario);
@@ -77,16 +79,17 @@ absl::StatusOr<Job> Checked(ResolvedScenario scenario) {
 
 absl::StatusOr<Job> JobOf(const ScenarioRequest& request,
                           const std::string& schedule, bool needs_check) {
-  ASSIGN_OR_RETURN(ResolvedScenario scenario, ResolveFor(request, schedule));
+  ASSIGN_OR_RETURN(scenarios::ResolvedScenario scenario,
+                   ResolveFor(request, schedule));
   if (needs_check) return Checked(std::move(scenario));
   return Job{std::move(scenario), std::nullopt};
 }
 
 absl::StatusOr<Result> SimulateJob(const Job& job,
-                                   const SimulateOptions& options) {
+                                   const sim::SimulateOptions& options) {
   return job.schedule.has_value()
-             ? SimulateSchedule(job.scenario, *job.schedule, options)
-             : Simulate(job.scenario, options);
+             ? sim::SimulateSchedule(job.scenario, *job.schedule, options)
+             : sim::Simulate(job.scenario, options);
 }
 
 // Checks every schedule before the first one is simulated.
@@ -116,9 +119,10 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   ProgressLine progress(flags.output);
   for (const std::string& schedule : schedules) {
     progress.Show(absl::StrCat("checking ", schedule));
-    const absl::Status known = IsScheduleFile(schedule)
-                                   ? absl::OkStatus()
-                                   : FindScheduleKind(schedule).status();
+    const absl::Status known =
+        schedules::IsScheduleFile(schedule)
+            ? absl::OkStatus()
+            : schedules::FindScheduleKind(schedule).status();
     if (!known.ok()) {
       Collect(absl::NotFoundError(absl::StrCat(from, known.message())), &lines);
       all_known = false;
@@ -177,7 +181,7 @@ Outcome SimulateAll(const std::vector<Job>& jobs, const OutputFlags& output) {
     }
     const std::string what =
         absl::StrCat("[", i + 1, "/", jobs.size(), "] ", schedule);
-    SimulateOptions options;
+    sim::SimulateOptions options;
     options.keep_timeline = !output.out.empty() || !output.trace.empty();
     // The hundreds of batches before the steady state are not informative.
     options.timeline_batches = 16;
@@ -205,13 +209,13 @@ std::string View(const Flags& flags, const Outcome& outcome) {
   const std::vector<Result>& results = outcome.results;
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return CompareJson(flags.command, results, outcome.warnings);
+      return results::CompareJson(flags.command, results, outcome.warnings);
     case OutputFlags::Format::kCsv:
-      return CompareCsv(results);
+      return results::CompareCsv(results);
     case OutputFlags::Format::kTable:
       break;
   }
-  return CompareTable(results);
+  return results::CompareTable(results);
 }
 
 }  // namespace
@@ -234,7 +238,7 @@ int RunCompare(const Flags& flags) {
   if (!printed.ok()) {
     code = std::max<int>(code, PrintError(printed, flags.output));
   }
-  const Fastest fastest = FindFastest(outcome.results);
+  const results::Fastest fastest = results::FindFastest(outcome.results);
   if (!fastest.that_fits) code = std::max<int>(code, kExitNegative);
 
   Results results;
@@ -251,4 +255,4 @@ int RunCompare(const Flags& flags) {
   return code;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -12,7 +12,7 @@
 #include "schedules/source.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 absl::StatusOr<std::string> Converted(const Flags& flags) {
@@ -23,30 +23,33 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
     return problems.ToStatus();
   }
   // A file's own transfers are dropped, which also fixes problems with them.
-  ASSIGN_OR_RETURN(Schedule schedule,
-                   ScheduleOfFlags(flags, FileTransfers::kDropped));
-  RETURN_IF_ERROR(ValidateSchedule(schedule));
-  if (OrdersTransfers(flags.name)) {
+  ASSIGN_OR_RETURN(schedules::Schedule schedule,
+                   ScheduleOfFlags(flags, schedules::FileTransfers::kDropped));
+  RETURN_IF_ERROR(schedules::ValidateSchedule(schedule));
+  if (schedules::OrdersTransfers(flags.name)) {
     PrintWarning(absl::StrCat(flags.name, ": its own transfers are left out"),
                  flags.output);
   }
   if (!asked.lower) {
-    if (asked.merge_backward) schedule = MergeBackwards(std::move(schedule));
-    const absl::Status reads = CheckPyTorchReads(schedule);
+    if (asked.merge_backward)
+      schedule = schedules::MergeBackwards(std::move(schedule));
+    const absl::Status reads = schedules::CheckPyTorchReads(schedule);
     if (!reads.ok()) {
       for (absl::string_view line : absl::StrSplit(reads.message(), '\n')) {
         PrintWarning(absl::StrCat("not for PyTorch: ", line), flags.output);
       }
     }
-    return PrintCsv(schedule);
+    return schedules::PrintCsv(schedule);
   }
   // Lowered schedules are for PyTorch.
-  RETURN_IF_ERROR(CheckPyTorchReads(schedule));
-  LoweringOptions options =
-      asked.transfers_only ? kTransfersOnly : LoweringOptions();
+  RETURN_IF_ERROR(schedules::CheckPyTorchReads(schedule));
+  schedules::LoweringOptions options = asked.transfers_only
+                                           ? schedules::kTransfersOnly
+                                           : schedules::LoweringOptions();
   options.merge_backward = asked.merge_backward;
-  ASSIGN_OR_RETURN(const CommProgram program, LowerSchedule(schedule, options));
-  return PrintCsv(program);
+  ASSIGN_OR_RETURN(const schedules::CommProgram program,
+                   schedules::LowerSchedule(schedule, options));
+  return schedules::PrintCsv(program);
 }
 
 }  // namespace
@@ -65,4 +68,4 @@ int RunScheduleConvert(const Flags& flags) {
   return kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

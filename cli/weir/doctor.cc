@@ -18,7 +18,7 @@
 #include "cli/weir/versions.h"
 #include "sim/engine/engine.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Returns the first of the programs that is in PATH; empty if none is.
@@ -53,7 +53,7 @@ std::string Libraries() {
   return absl::StrCat(
       Line("weir", absl::StrCat(WeirVersion(), " (git ", GitRevision(), ")"),
            ""),
-      Line("SimGrid", SimGridVersion(), ""),
+      Line("SimGrid", sim::SimGridVersion(), ""),
       Line("protobuf", ProtobufVersion(), ""),
       Line("Abseil", AbseilVersion(), ""), Line("compiler", __VERSION__, ""));
 }
@@ -86,4 +86,4 @@ int RunDoctor(const Flags& flags) {
   return num_presets == 0 ? kExitMissing : kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -6,7 +6,7 @@
 #include "base/json_text.h"
 #include "base/version.h"
 
-namespace weir {
+namespace weir::cli {
 
 using Json = nlohmann::ordered_json;
 
@@ -24,7 +24,7 @@ std::string Envelope(absl::string_view command, absl::string_view config,
 
 std::string ScheduleEnvelope(absl::string_view command,
                              absl::string_view schedule_argument,
-                             const Schedule& schedule,
+                             const schedules::Schedule& schedule,
                              absl::string_view result) {
   const Json config = {{"schedule", std::string(schedule_argument)},
                        {"pipeline", schedule.num_ranks},
@@ -34,4 +34,4 @@ std::string ScheduleEnvelope(absl::string_view command,
   return Envelope(command, DumpJson(config), result);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns text that ends with a newline. `config` and `result` are JSON
 // objects.
@@ -23,9 +23,9 @@ std::string Envelope(absl::string_view command, absl::string_view config,
 // The same for a command about a schedule. `result` is a JSON object.
 std::string ScheduleEnvelope(absl::string_view command,
                              absl::string_view schedule_argument,
-                             const Schedule& schedule,
+                             const schedules::Schedule& schedule,
                              absl::string_view result);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_ENVELOPE_H_

@@ -19,21 +19,22 @@
 #include "sim/costs/scenario_figures.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Small enough for a derivative, large enough that whole bytes do not matter.
 constexpr double kFactor = 1.01;
 
 // Runs in a separate process; returns a double as bytes.
-absl::StatusOr<std::string> ElasticityOf(const ResolvedScenario& scenario,
-                                         int figure, uint64_t fingerprint,
-                                         double batch_seconds) {
-  const ResolvedScenario changed = WithFigure(scenario, figure, kFactor);
+absl::StatusOr<std::string> ElasticityOf(
+    const scenarios::ResolvedScenario& scenario, int figure,
+    uint64_t fingerprint, double batch_seconds) {
+  const scenarios::ResolvedScenario changed =
+      sim::WithFigure(scenario, figure, kFactor);
   double elasticity = 0;
-  ASSIGN_OR_RETURN(const uint64_t other, FingerprintOf(changed));
+  ASSIGN_OR_RETURN(const uint64_t other, sim::FingerprintOf(changed));
   if (other != fingerprint) {
-    ASSIGN_OR_RETURN(const Result result, Simulate(changed));
+    ASSIGN_OR_RETURN(const Result result, sim::Simulate(changed));
     elasticity =
         std::log(result.batch_seconds() / batch_seconds) / std::log(kFactor);
   }
@@ -43,9 +44,9 @@ absl::StatusOr<std::string> ElasticityOf(const ResolvedScenario& scenario,
 }
 
 absl::StatusOr<std::vector<double>> Elasticities(
-    const Flags& flags, const ResolvedScenario& scenario,
-    const std::vector<ScenarioFigure>& figures, double batch_seconds) {
-  ASSIGN_OR_RETURN(const uint64_t fingerprint, FingerprintOf(scenario));
+    const Flags& flags, const scenarios::ResolvedScenario& scenario,
+    const std::vector<sim::ScenarioFigure>& figures, double batch_seconds) {
+  ASSIGN_OR_RETURN(const uint64_t fingerprint, sim::FingerprintOf(scenario));
   std::vector<double> elasticities(figures.size(), 0);
   absl::Status failed;
   ProgressLine progress(flags.output);
@@ -83,8 +84,8 @@ absl::StatusOr<std::vector<double>> Elasticities(
   return elasticities;
 }
 
-absl::StatusOr<Explanation> Explain(const Flags& flags) {
-  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario));
   if (scenario.textbook) {
     return absl::InvalidArgumentError(
@@ -92,16 +93,16 @@ absl::StatusOr<Explanation> Explain(const Flags& flags) {
                      ": has costs given by hand, which rest on no figures; "
                      "expected a model and a cluster"));
   }
-  Explanation explanation;
+  results::Explanation explanation;
   {
     ProgressLine progress(flags.output);
-    SimulateOptions options;
+    sim::SimulateOptions options;
     options.progress = [&](double done) {
       progress.Show(scenario.scenario.schedule(), done);
     };
-    ASSIGN_OR_RETURN(explanation.result, Simulate(scenario, options));
+    ASSIGN_OR_RETURN(explanation.result, sim::Simulate(scenario, options));
   }
-  const std::vector<ScenarioFigure> figures = FiguresOf(scenario);
+  const std::vector<sim::ScenarioFigure> figures = sim::FiguresOf(scenario);
   ASSIGN_OR_RETURN(const std::vector<double> elasticities,
                    Elasticities(flags, scenario, figures,
                                 explanation.result.batch_seconds()));
@@ -110,9 +111,9 @@ absl::StatusOr<Explanation> Explain(const Flags& flags) {
       ++explanation.num_without_influence;
       continue;
     }
-    const ScenarioFigure& figure = figures[i];
+    const sim::ScenarioFigure& figure = figures[i];
     explanation.figures.push_back({figure.owner, figure.path, figure.value,
-                                   std::string(NameOf(figure.kind)),
+                                   std::string(calibrate::NameOf(figure.kind)),
                                    figure.source, elasticities[i]});
   }
   return explanation;
@@ -121,12 +122,12 @@ absl::StatusOr<Explanation> Explain(const Flags& flags) {
 }  // namespace
 
 int RunExplain(const Flags& flags) {
-  const absl::StatusOr<Explanation> explanation = Explain(flags);
+  const absl::StatusOr<results::Explanation> explanation = Explain(flags);
   if (!explanation.ok()) return PrintError(explanation.status(), flags.output);
   const absl::Status printed =
       PrintResult(flags.output.format == OutputFlags::Format::kJson
-                      ? ExplanationJson(flags.command, *explanation)
-                      : ExplanationTable(*explanation));
+                      ? results::ExplanationJson(flags.command, *explanation)
+                      : results::ExplanationTable(*explanation));
   if (!printed.ok()) return PrintError(printed, flags.output);
   Results results;
   *results.add_results() = explanation->result;
@@ -134,4 +135,4 @@ int RunExplain(const Flags& flags) {
   return kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr char kGnuplot[] = "gnuplot";
@@ -71,4 +71,4 @@ absl::StatusOr<std::string> DrawSvg(const std::string& script) {
   return svg;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns Unavailable, with a message of one line, if gnuplot is not installed.
 absl::Status FindGnuplot();
@@ -18,6 +18,6 @@ absl::Status FindGnuplot();
 // the user. Uses gnuplot's default settings, whatever ~/.gnuplot contains.
 absl::StatusOr<std::string> DrawSvg(const std::string& script);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_GNUPLOT_H_

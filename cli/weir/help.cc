@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/weir/command_table.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr size_t kIndent = 26;
@@ -139,4 +139,4 @@ std::string HelpText() {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -17,7 +17,7 @@
 #include "scenarios/cluster/describe_cluster.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 int Print(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
@@ -31,26 +31,28 @@ int PrintAssets(absl::string_view folder, const OutputFlags& output) {
                output);
 }
 
-Recompute RecomputeOf(RecomputeMode mode) {
+models::Recompute RecomputeOf(RecomputeMode mode) {
   switch (mode) {
     case RECOMPUTE_FULL:
-      return Recompute::kFull;
+      return models::Recompute::kFull;
     case RECOMPUTE_SELECTIVE:
-      return Recompute::kSelective;
+      return models::Recompute::kSelective;
     default:
-      return Recompute::kNone;
+      return models::Recompute::kNone;
   }
 }
 
-absl::StatusOr<WorkSpec> WorkOf(const Flags& flags, const Model& model) {
+absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
+                                        const Model& model) {
   const Scenario& scenario = flags.scenario.overrides;
   const auto or_else = [](uint32_t value, uint32_t fallback) {
     return static_cast<int>(value == 0 ? fallback : value);
   };
-  WorkSpec spec;
+  models::WorkSpec spec;
   spec.microbatch_size = or_else(scenario.batch().microbatch_size(), 1);
-  spec.sequence_length = or_else(scenario.batch().sequence_length(),
-                                 std::max(1u, DefaultSequenceLength(model)));
+  spec.sequence_length =
+      or_else(scenario.batch().sequence_length(),
+              std::max(1u, models::DefaultSequenceLength(model)));
   spec.tensor_parallel = or_else(scenario.parallelism().tensor(), 1);
   spec.expert_parallel = or_else(scenario.parallelism().expert(), 1);
   spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(false);
@@ -72,33 +74,34 @@ absl::StatusOr<WorkSpec> WorkOf(const Flags& flags, const Model& model) {
   }
   RETURN_IF_ERROR(problems.ToStatus());
   if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0) {
-    RETURN_IF_ERROR(ValidateWorkSpec("command line", model, spec));
+    RETURN_IF_ERROR(models::ValidateWorkSpec("command line", model, spec));
   }
   return spec;
 }
 
 absl::StatusOr<std::string> ViewModel(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Model model, LoadModel(flags.name));
-  ASSIGN_OR_RETURN(const WorkSpec spec, WorkOf(flags, model));
+  ASSIGN_OR_RETURN(const Model model, models::LoadModel(flags.name));
+  ASSIGN_OR_RETURN(const models::WorkSpec spec, WorkOf(flags, model));
   return flags.output.format == OutputFlags::Format::kJson
-             ? ModelJson(model, spec)
-             : DescribeModel(model, spec);
+             ? models::ModelJson(model, spec)
+             : models::DescribeModel(model, spec);
 }
 
 absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
   ASSIGN_OR_RETURN(
       const Cluster cluster,
-      LoadCluster(flags.name,
-                  static_cast<int>(flags.scenario.overrides.num_nodes())));
+      scenarios::LoadCluster(
+          flags.name, static_cast<int>(flags.scenario.overrides.num_nodes())));
   return flags.output.format == OutputFlags::Format::kJson
-             ? DumpJson(ClusterJson(cluster), 2)
-             : DescribeCluster(cluster);
+             ? DumpJson(scenarios::ClusterJson(cluster), 2)
+             : scenarios::DescribeCluster(cluster);
 }
 
 absl::StatusOr<std::string> ViewScenario(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(flags.name));
-  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
-                   ResolveScenario(flags.name, scenario));
+  ASSIGN_OR_RETURN(const Scenario scenario,
+                   scenarios::LoadScenario(flags.name));
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
+                   scenarios::ResolveScenario(flags.name, scenario));
   return absl::StrCat(
       "# proto-file: scenarios/scenario.proto\n# proto-message: Scenario\n",
       PrintTextProto(resolved.scenario));
@@ -130,4 +133,4 @@ int RunScenarioShow(const Flags& flags) {
   return Print(ViewScenario(flags), flags.output);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

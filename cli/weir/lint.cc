@@ -17,11 +17,11 @@
 #include "schedules/lint/lint_text.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
-absl::StatusOr<LintOptions> OptionsOf(const Flags& flags) {
-  LintOptions options;
+absl::StatusOr<schedules::LintOptions> OptionsOf(const Flags& flags) {
+  schedules::LintOptions options;
   Problems problems("weir schedule lint");
   for (const std::string& runtime : flags.schedule.runtimes) {
     const auto is = [&](absl::string_view word) {
@@ -43,24 +43,26 @@ absl::StatusOr<LintOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-absl::StatusOr<LintReport> ReportOf(const Flags& flags) {
-  ASSIGN_OR_RETURN(const LintOptions options, OptionsOf(flags));
-  const bool is_rows = IsScheduleFile(flags.name) &&
+absl::StatusOr<schedules::LintReport> ReportOf(const Flags& flags) {
+  ASSIGN_OR_RETURN(const schedules::LintOptions options, OptionsOf(flags));
+  const bool is_rows = schedules::IsScheduleFile(flags.name) &&
                        !absl::EndsWithIgnoreCase(flags.name, ".json");
   if (!is_rows) {
     // Lowering, streams and dependencies need more than the order.
     constexpr SizeEstimate kPerAction = {300, 2e-6};
     ASSIGN_OR_RETURN(
-        const Schedule schedule,
-        ScheduleOfFlags(flags, FileTransfers::kChecked, kPerAction));
-    return LintSchedule(schedule, options);
+        const schedules::Schedule schedule,
+        ScheduleOfFlags(flags, schedules::FileTransfers::kChecked, kPerAction));
+    return schedules::LintSchedule(schedule, options);
   }
-  ASSIGN_OR_RETURN(const ScheduleRows rows,
-                   ReadScheduleRows(flags.name, flags.schedule.legacy
-                                                    ? CsvDialect::kPyTorchLegacy
-                                                    : CsvDialect::kPyTorch));
-  ASSIGN_OR_RETURN(const LintReport report, LintRows(rows, options));
-  Schedule shape;
+  ASSIGN_OR_RETURN(const schedules::ScheduleRows rows,
+                   schedules::ReadScheduleRows(
+                       flags.name, flags.schedule.legacy
+                                       ? schedules::CsvDialect::kPyTorchLegacy
+                                       : schedules::CsvDialect::kPyTorch));
+  ASSIGN_OR_RETURN(const schedules::LintReport report,
+                   schedules::LintRows(rows, options));
+  schedules::Schedule shape;
   shape.name = report.name;
   shape.num_ranks = report.num_ranks;
   shape.num_stages = report.num_stages;
@@ -69,20 +71,21 @@ absl::StatusOr<LintReport> ReportOf(const Flags& flags) {
   return report;
 }
 
-std::string ReportJson(const Flags& flags, const LintReport& report) {
+std::string ReportJson(const Flags& flags,
+                       const schedules::LintReport& report) {
   using Json = nlohmann::ordered_json;
   const Json config = {{"schedule", flags.name},
                        {"pipeline", report.num_ranks},
                        {"num_stages", report.num_stages},
                        {"num_microbatches", report.num_microbatches},
                        {"runtimes", flags.schedule.runtimes}};
-  return Envelope(flags.command, DumpJson(config), LintJson(report));
+  return Envelope(flags.command, DumpJson(config), schedules::LintJson(report));
 }
 
 }  // namespace
 
 int RunScheduleLint(const Flags& flags) {
-  const absl::StatusOr<LintReport> report = ReportOf(flags);
+  const absl::StatusOr<schedules::LintReport> report = ReportOf(flags);
   if (!report.ok()) {
     PrintError(report.status(), flags.output);
     return kExitUsage;
@@ -90,9 +93,9 @@ int RunScheduleLint(const Flags& flags) {
   const absl::Status printed =
       PrintResult(flags.output.format == OutputFlags::Format::kJson
                       ? ReportJson(flags, *report)
-                      : LintText(*report));
+                      : schedules::LintText(*report));
   if (!printed.ok()) return PrintError(printed, flags.output);
   return report->num_errors() > 0 ? kExitNegative : kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -10,7 +10,7 @@
 #include "cli/options/messages.h"
 #include "cli/weir/parse.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 int Main(int argc, const char* const* argv) {
@@ -29,17 +29,17 @@ int Main(int argc, const char* const* argv) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli
 
 int main(int argc, char** argv) {
   try {
-    return weir::Main(argc, argv);
+    return weir::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {
-    return weir::PrintError(
+    return weir::cli::PrintError(
         absl::UnavailableError("this machine has not enough memory for it"),
-        weir::OutputFlags());
+        weir::cli::OutputFlags());
   } catch (const std::exception& error) {
-    return weir::PrintError(absl::InternalError(error.what()),
-                            weir::OutputFlags());
+    return weir::cli::PrintError(absl::InternalError(error.what()),
+                                 weir::cli::OutputFlags());
   }
 }

@@ -16,7 +16,7 @@
 #include "cli/options/values.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -56,7 +56,7 @@ std::vector<std::string> KnownColumns() {
   for (int i = 0; i < Transformer::descriptor()->field_count(); ++i) {
     known.push_back(Transformer::descriptor()->field(i)->name());
   }
-  for (const Quantity& quantity : AllQuantities()) {
+  for (const results::Quantity& quantity : results::AllQuantities()) {
     known.emplace_back(quantity.name);
   }
   return known;
@@ -88,7 +88,8 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& text,
 }
 
 // Stores a field that is neither an option nor a dimension of the model.
-absl::Status TakeMeasurement(const MeasuredField& field, MeasuredRun* run) {
+absl::Status TakeMeasurement(const results::MeasuredField& field,
+                             MeasuredRun* run) {
   if (field.column == "name") {
     run->name = field.text;
     return absl::OkStatus();
@@ -98,10 +99,10 @@ absl::Status TakeMeasurement(const MeasuredField& field, MeasuredRun* run) {
     return absl::OkStatus();
   }
   if (field.column == "flops_formula") {
-    ASSIGN_OR_RETURN(run->formula, ParseFlopsFormula(field.text));
+    ASSIGN_OR_RETURN(run->formula, results::ParseFlopsFormula(field.text));
     return absl::OkStatus();
   }
-  const Quantity* quantity = FindQuantity(field.column);
+  const results::Quantity* quantity = results::FindQuantity(field.column);
   if (quantity == nullptr) return absl::OkStatus();  // a note
   if (absl::EqualsIgnoreCase(field.text, "oom")) {
     run->out_of_memory = true;
@@ -114,7 +115,7 @@ absl::Status TakeMeasurement(const MeasuredField& field, MeasuredRun* run) {
 
 }  // namespace
 
-absl::Status CheckColumns(const MeasuredTable& table) {
+absl::Status CheckColumns(const results::MeasuredTable& table) {
   ScenarioFlags flags;
   const Options options = OptionsOfScenario(&flags);
   const std::vector<std::string> known = KnownColumns();
@@ -122,9 +123,9 @@ absl::Status CheckColumns(const MeasuredTable& table) {
   absl::flat_hash_set<std::string> seen;
   Problems problems(table.label);
   bool measured = false;
-  for (const MeasuredRow& row : table.rows) {
-    for (const MeasuredField& field : row.fields) {
-      measured = measured || FindQuantity(field.column) != nullptr;
+  for (const results::MeasuredRow& row : table.rows) {
+    for (const results::MeasuredField& field : row.fields) {
+      measured = measured || results::FindQuantity(field.column) != nullptr;
       if (!seen.insert(field.column).second || names.contains(field.column) ||
           IsNote(field.column)) {
         continue;
@@ -143,14 +144,15 @@ absl::Status CheckColumns(const MeasuredTable& table) {
   return problems.ToStatus();
 }
 
-absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
-                     const ScenarioFlags& base, MeasuredRun* run) {
+absl::Status ReadRun(const results::MeasuredTable& table,
+                     const results::MeasuredRow& row, const ScenarioFlags& base,
+                     MeasuredRun* run) {
   run->line = row.line;
   run->flags = base;
   const Options options = OptionsOfScenario(&run->flags);
   Problems problems(absl::StrCat(table.label, ":", row.line));
   absl::flat_hash_map<const Option*, std::string> given;
-  for (const MeasuredField& field : row.fields) {
+  for (const results::MeasuredField& field : row.fields) {
     absl::Status status;
     if (const Option* option = FindOption(options, field.column)) {
       const auto [known, is_new] = given.try_emplace(option, field.source);
@@ -169,4 +171,4 @@ absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
   return problems.ToStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -15,10 +15,10 @@
 #include "results/compare/quantities.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct MeasuredNumber {
-  const Quantity* quantity = nullptr;
+  const results::Quantity* quantity = nullptr;
   double value = 0;  // in the quantity's unit
 };
 
@@ -26,7 +26,7 @@ struct MeasuredRun {
   int line = 0;
   std::string name;  // empty: unnamed
   ScenarioFlags flags;
-  FlopsFormula formula = FlopsFormula::kNone;
+  results::FlopsFormula formula = results::FlopsFormula::kNone;
   std::vector<MeasuredNumber> numbers;
   bool out_of_memory = false;  // measured not to fit in memory: "OOM"
 };
@@ -35,14 +35,15 @@ struct MeasuredRun {
 // column is measured. Known columns are the options of "simulate" without their
 // dashes, the fields of weir.Transformer, quantities, flops_formula, name,
 // scenario, and names that begin with "note".
-absl::Status CheckColumns(const MeasuredTable& table);
+absl::Status CheckColumns(const results::MeasuredTable& table);
 
 // Reads a row. `base` specifies what the row does not. Returns InvalidArgument
 // with all problems, "<file>:<line>: <column> is x, expected y"; `run` then
 // contains what could be read.
-absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
-                     const ScenarioFlags& base, MeasuredRun* run);
+absl::Status ReadRun(const results::MeasuredTable& table,
+                     const results::MeasuredRow& row, const ScenarioFlags& base,
+                     MeasuredRun* run);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_MEASURED_RUN_H_

@@ -15,7 +15,7 @@
 #include "cli/weir/command_table.h"
 #include "cli/weir/versions.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -184,4 +184,4 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
   return line;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

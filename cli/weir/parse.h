@@ -11,7 +11,7 @@
 #include "cli/options/options.h"
 #include "cli/weir/commands.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct CommandLine {
   Command* command = nullptr;  // null: print `text` instead
@@ -35,6 +35,6 @@ bool AsksForHelp(const std::vector<std::string>& words);
 // invalid.
 OutputFlags::Color ColorOf(int argc, const char* const* argv);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_PARSE_H_

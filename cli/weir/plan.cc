@@ -15,7 +15,7 @@
 #include "plan/search/plan_views.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // With --synchronous, keeps only the named schedules that have a flush.
@@ -23,7 +23,8 @@ absl::Status KeepSynchronous(PlanSpace* space) {
   auto* schedules = space->mutable_schedules();
   std::vector<std::string> kept;
   for (const std::string& name : *schedules) {
-    ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name));
+    ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
+                     schedules::FindScheduleKind(name));
     if (kind->flush) kept.push_back(name);
   }
   if (kept.empty() && !schedules->empty()) {
@@ -44,7 +45,7 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
     RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
     request.mutable_space()->set_asynchronous(false);
   }
-  SearchOptions options;
+  plan::SearchOptions options;
   options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                              : DefaultProcesses();
   ProgressLine progress(flags.output);
@@ -55,13 +56,13 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
   }
   NoteInterrupt();
   RETURN_IF_ERROR(
-      CheckSearchSize(request.label, request, options.num_processes));
+      plan::CheckSearchSize(request.label, request, options.num_processes));
   // With these seeds, no plan of a paper's planner is better than the result.
-  options.seeds =
-      SeedsFor(request.label, request, options.num_processes,
-               [&](double done) { progress.Show("asking planners", done); });
+  options.seeds = plan::SeedsFor(
+      request.label, request, options.num_processes,
+      [&](double done) { progress.Show("asking planners", done); });
   absl::StatusOr<PlanReport> report =
-      SearchPlans(request.label, request, options);
+      plan::SearchPlans(request.label, request, options);
   ExitOnInterrupt();
   return report;
 }
@@ -69,15 +70,15 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
 std::string View(const Flags& flags, const PlanReport& report) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, PlanRequestJson(report.request()),
-                      PlanJson(report),
+      return Envelope(flags.command, plan::PlanRequestJson(report.request()),
+                      plan::PlanJson(report),
                       {report.warnings().begin(), report.warnings().end()});
     case OutputFlags::Format::kCsv:
-      return PlanCsv(report);
+      return plan::PlanCsv(report);
     case OutputFlags::Format::kTable:
       break;
   }
-  return PlanTable(report, flags.plan.explain);
+  return plan::PlanTable(report, flags.plan.explain);
 }
 
 }  // namespace
@@ -109,4 +110,4 @@ int RunPlan(const Flags& flags) {
   return code;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

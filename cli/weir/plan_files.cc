@@ -17,7 +17,7 @@
 #include "cli/options/output_files.h"
 #include "plan/search/emit.h"
 
-namespace weir {
+namespace weir::cli {
 
 namespace {
 
@@ -74,11 +74,11 @@ int RemoveStale(const std::string& stem,
 
 absl::StatusOr<int> WritePlan(const Plan& plan, size_t rank,
                               const OutputFlags& output) {
-  ASSIGN_OR_RETURN(const PlanFiles files,
-                   FilesOfPlan(plan, static_cast<int>(rank)));
-  std::vector<PlanFile> written;
+  ASSIGN_OR_RETURN(const plan::PlanFiles files,
+                   plan::FilesOfPlan(plan, static_cast<int>(rank)));
+  std::vector<plan::PlanFile> written;
   absl::flat_hash_set<std::string> paths;
-  for (const PlanFile& file : files.files) {
+  for (const plan::PlanFile& file : files.files) {
     const bool has_mark = absl::EndsWith(file.name, kScenarioSuffix);
     written.push_back({absl::StrCat(FolderOf(output), "/", file.name),
                        has_mark ? MarkText(file.contents) : file.contents});
@@ -86,7 +86,7 @@ absl::StatusOr<int> WritePlan(const Plan& plan, size_t rank,
   }
   // Before there is a new scenario to which an old file could seem to belong.
   const int num_removed = RemoveStale(StemOf(output, rank), paths);
-  for (const PlanFile& file : written) {
+  for (const plan::PlanFile& file : written) {
     RETURN_IF_ERROR(WriteFile(file.name, file.contents));
   }
   for (const std::string& warning : files.warnings) {
@@ -133,4 +133,4 @@ absl::Status WritePlanFiles(const OutputFlags& output,
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::cli

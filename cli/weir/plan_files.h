@@ -10,7 +10,7 @@
 #include "cli/options/flags.h"
 #include "plan/search/plan.pb.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Checks, before hours of search, that the files of `num_plans` plans (0: the
 // usual number) can be written to the folder --out.
@@ -22,6 +22,6 @@ absl::Status CheckPlanFiles(const OutputFlags& output, uint32_t num_plans);
 absl::Status WritePlanFiles(const OutputFlags& output,
                             const std::vector<Plan>& plans);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_PLAN_FILES_H_

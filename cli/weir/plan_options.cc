@@ -12,7 +12,7 @@
 #include "cli/options/options.h"
 #include "cli/weir/plan_papers.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Returns true for options that the search decides or that only one plan has.
@@ -259,4 +259,4 @@ Options OptionsOfPlan(Flags* flags) {
   return options;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -23,7 +23,7 @@
 #include "plan/papers/registry.h"
 #include "plan/papers/run_planner.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Format = OutputFlags::Format;
@@ -35,7 +35,7 @@ constexpr double kPublishedMemoryBytes = 16e9;  // default of the published code
 
 std::string Names() {
   std::string names;
-  for (const PaperPlanner& planner : PaperPlanners()) {
+  for (const plan::PaperPlanner& planner : plan::PaperPlanners()) {
     absl::StrAppend(&names, planner.name, ", ");
   }
   return absl::StrCat(names, kAll);
@@ -49,8 +49,8 @@ absl::StatusOr<std::vector<double>> ParseRates(const std::string& text) {
   return rates;
 }
 
-PipeDreamOptions OptionsOf(const PlanFlags& plan) {
-  PipeDreamOptions options;
+plan::PipeDreamOptions OptionsOf(const PlanFlags& plan) {
+  plan::PipeDreamOptions options;
   options.num_machines.assign(plan.machines.begin(), plan.machines.end());
   options.bytes_per_second = plan.bandwidth;
   options.straight = plan.straight;
@@ -126,9 +126,9 @@ absl::Status CheckGraphFlags(const Flags& flags) {
 
 // Returns limitations of a plan that a user should know. The published code has
 // the same limitations without a warning.
-std::vector<std::string> WarningsOf(const AntichainDag& dag,
-                                    const PipeDreamOptions& options,
-                                    const PipeDreamPlan& found) {
+std::vector<std::string> WarningsOf(const plan::AntichainDag& dag,
+                                    const plan::PipeDreamOptions& options,
+                                    const plan::PipeDreamPlan& found) {
   std::vector<std::string> warnings;
   if (found.num_cut_states < found.num_states) {
     warnings.push_back(absl::StrCat(
@@ -142,7 +142,7 @@ std::vector<std::string> WarningsOf(const AntichainDag& dag,
         num_nodes > 1 ? absl::StrCat(" and ", num_nodes - 1, " more") : ""));
   }
   for (size_t s = 0; s < found.stages.size(); ++s) {
-    const double bytes = BytesOfMinibatch(dag, found.stages[s]);
+    const double bytes = plan::BytesOfMinibatch(dag, found.stages[s]);
     if (bytes <= options.memory_limit_bytes.value_or(bytes)) continue;
     warnings.push_back(absl::StrCat(
         "stage ", s, " needs ", FormatBytes(bytes),
@@ -157,26 +157,28 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
   const PlanFlags& plan = flags.plan;
   RETURN_IF_ERROR(CheckGraphFlags(flags));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(plan.graph));
-  ASSIGN_OR_RETURN(const ProfileGraph graph,
-                   ParseProfileGraph(plan.graph, text));
-  ASSIGN_OR_RETURN(const AntichainDag dag, AntichainDagOf(plan.graph, graph));
-  PipeDreamOptions options = OptionsOf(plan);
-  absl::StatusOr<PipeDreamPlan> planned;
+  ASSIGN_OR_RETURN(const models::ProfileGraph graph,
+                   models::ParseProfileGraph(plan.graph, text));
+  ASSIGN_OR_RETURN(const plan::AntichainDag dag,
+                   plan::AntichainDagOf(plan.graph, graph));
+  plan::PipeDreamOptions options = OptionsOf(plan);
+  absl::StatusOr<plan::PipeDreamPlan> planned;
   {
     ProgressLine progress(flags.output);
     options.progress = [&](double done) { progress.Show(kPipeDream, done); };
     options.stop = Interrupted;
     NoteInterrupt();
-    planned = OptimizePipeDream(plan.graph, dag, options);
+    planned = plan::OptimizePipeDream(plan.graph, dag, options);
     ExitOnInterrupt();
   }
   RETURN_IF_ERROR(planned.status());
-  const PipeDreamPlan& found = *planned;
+  const plan::PipeDreamPlan& found = *planned;
   const std::vector<std::string> warnings = WarningsOf(dag, options, found);
   for (const std::string& warning : warnings) {
     PrintWarning(warning, flags.output);
   }
-  if (flags.output.format == Format::kTable) return PipeDreamTable(dag, found);
+  if (flags.output.format == Format::kTable)
+    return plan::PipeDreamTable(dag, found);
   Json config = {{"algorithm", plan.algorithm},
                  {"graph", plan.graph},
                  {"machines", plan.machines},
@@ -191,8 +193,8 @@ absl::StatusOr<std::string> ViewGraph(const Flags& flags) {
     config["memory_limit_bytes"] = *options.memory_limit_bytes;
     config["use_memory_constraint"] = options.published_memory;
   }
-  return Envelope(flags.command, DumpJson(config), PipeDreamJson(dag, found),
-                  warnings);
+  return Envelope(flags.command, DumpJson(config),
+                  plan::PipeDreamJson(dag, found), warnings);
 }
 
 // Returns the value of a flag: planners take one value, the search a list.
@@ -206,8 +208,8 @@ uint32_t OneOf(absl::string_view flag, const Values& values,
   return values.empty() ? 0 : values[0];
 }
 
-absl::StatusOr<ResolvedScenario> Given(const Flags& flags,
-                                       double memory_limit_bytes) {
+absl::StatusOr<scenarios::ResolvedScenario> Given(const Flags& flags,
+                                                  double memory_limit_bytes) {
   ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags.scenario));
   const PlanSpace& space = flags.plan.request.space();
   Problems problems(request.label);
@@ -230,8 +232,8 @@ absl::StatusOr<ResolvedScenario> Given(const Flags& flags,
   if (scenario.batch().microbatch_size() == 0) {
     scenario.mutable_batch()->set_microbatch_size(1);
   }
-  return GivenForPlanners(request.label, scenario, num_gpus,
-                          memory_limit_bytes);
+  return plan::GivenForPlanners(request.label, scenario, num_gpus,
+                                memory_limit_bytes);
 }
 
 // Refuses flags that only a graph uses.
@@ -254,21 +256,21 @@ absl::Status CheckScenarioFlags(const PlanFlags& plan) {
 
 // Returns an error with the memory that would be enough. The request is valid,
 // but the answer is negative.
-absl::Status NothingFits(const PaperPlanner& planner, const Flags& flags,
-                         const ResolvedScenario& given,
+absl::Status NothingFits(const plan::PaperPlanner& planner, const Flags& flags,
+                         const scenarios::ResolvedScenario& given,
                          const absl::Status& why) {
-  const double bytes = EnoughMemoryBytes(planner, given);
+  const double bytes = plan::EnoughMemoryBytes(planner, given);
   if (bytes == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         why.message(), "; no memory would do, expected other sizes"));
   }
-  ASSIGN_OR_RETURN(const ResolvedScenario unlimited,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario unlimited,
                    Given(flags, /*memory_limit_bytes=*/0));
-  const double device = MostMemoryBytes(unlimited);
+  const double device = plan::MostMemoryBytes(unlimited);
   return absl::FailedPreconditionError(absl::StrCat(
       given.label, ": ", planner.name, ": nothing fits ",
-      FormatBytes(MostMemoryBytes(given)), ": the smallest plan found needs ",
-      FormatBytes(bytes), " of a GPU: ",
+      FormatBytes(plan::MostMemoryBytes(given)),
+      ": the smallest plan found needs ", FormatBytes(bytes), " of a GPU: ",
       bytes <= device
           ? absl::StrFormat("raise --memory-limit to %.0f bytes", bytes)
           : absl::StrCat("a GPU of ", given.device.name(), " has ",
@@ -276,11 +278,11 @@ absl::Status NothingFits(const PaperPlanner& planner, const Flags& flags,
       ", or more of --tp or --recompute, which need less"));
 }
 
-absl::StatusOr<std::vector<PlannerResult>> RunWithProgress(
-    const Flags& flags, const std::vector<const PaperPlanner*>& planners,
-    const ResolvedScenario& given) {
+absl::StatusOr<std::vector<plan::PlannerResult>> RunWithProgress(
+    const Flags& flags, const std::vector<const plan::PaperPlanner*>& planners,
+    const scenarios::ResolvedScenario& given) {
   ProgressLine line(flags.output);
-  RunPlannerOptions options;
+  plan::RunPlannerOptions options;
   if (flags.num_jobs > 0) {
     options.num_processes = static_cast<int>(flags.num_jobs);
   }
@@ -291,23 +293,23 @@ absl::StatusOr<std::vector<PlannerResult>> RunWithProgress(
             : absl::StrCat("[", num_done, "/", planners.size(), "] planners"));
   };
   NoteInterrupt();
-  auto answers = RunPlanners(planners, given, options);
+  auto answers = plan::RunPlanners(planners, given, options);
   ExitOnInterrupt();
   return answers;
 }
 
-absl::StatusOr<std::vector<PlannerResult>> PlannerResultsOf(
+absl::StatusOr<std::vector<plan::PlannerResult>> PlannerResultsOf(
     const Flags& flags) {
   RETURN_IF_ERROR(CheckScenarioFlags(flags.plan));
-  std::vector<const PaperPlanner*> planners = AllPaperPlanners();
+  std::vector<const plan::PaperPlanner*> planners = plan::AllPaperPlanners();
   if (flags.plan.algorithm != kAll) {
-    ASSIGN_OR_RETURN(const PaperPlanner* planner,
-                     FindPaperPlanner(flags.plan.algorithm));
+    ASSIGN_OR_RETURN(const plan::PaperPlanner* planner,
+                     plan::FindPaperPlanner(flags.plan.algorithm));
     planners = {planner};
   }
-  ASSIGN_OR_RETURN(const ResolvedScenario given,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario given,
                    Given(flags, flags.plan.request.memory_limit_bytes()));
-  ASSIGN_OR_RETURN(std::vector<PlannerResult> answers,
+  ASSIGN_OR_RETURN(std::vector<plan::PlannerResult> answers,
                    RunWithProgress(flags, planners, given));
   if (answers.empty()) {
     return absl::CancelledError("interrupted before a planner has answered");
@@ -323,18 +325,18 @@ absl::StatusOr<std::vector<PlannerResult>> PlannerResultsOf(
 }
 
 absl::StatusOr<std::string> PlannerResultsText(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<PlannerResult> answers,
+  ASSIGN_OR_RETURN(const std::vector<plan::PlannerResult> answers,
                    PlannerResultsOf(flags));
-  RETURN_IF_ERROR(WritePlanFiles(flags.output, PlansOf(answers)));
+  RETURN_IF_ERROR(WritePlanFiles(flags.output, plan::PlansOf(answers)));
   switch (flags.output.format) {
     case Format::kCsv:
-      return PlannerResultsCsv(answers);
+      return plan::PlannerResultsCsv(answers);
     case Format::kJson:
       return Envelope(flags.command,
                       DumpJson(Json{{"algorithm", flags.plan.algorithm}}),
-                      PlannerResultsJson(answers));
+                      plan::PlannerResultsJson(answers));
     default:
-      return PlannerResultsTable(answers);
+      return plan::PlannerResultsTable(answers);
   }
 }
 
@@ -402,4 +404,4 @@ int RunPaperPlanners(const Flags& flags) {
   return InterruptExitCode();
 }
 
-}  // namespace weir
+}  // namespace weir::cli

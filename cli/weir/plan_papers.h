@@ -6,13 +6,13 @@
 #include "cli/options/flags.h"
 #include "cli/options/options.h"
 
-namespace weir {
+namespace weir::cli {
 
 void AddPaperPlanners(Options* options, PlanFlags* plan);
 
 // Runs planners and prints their plans; returns the exit code.
 int RunPaperPlanners(const Flags& flags);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_PLAN_PAPERS_H_

@@ -18,7 +18,7 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -39,25 +39,27 @@ int Print(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
 }
 
 absl::StatusOr<std::string> Shown(const Flags& flags) {
-  ASSIGN_OR_RETURN(const DeviceProfile profile, LoadDeviceProfile(flags.name));
-  return WantsJson(flags)
-             ? Framed(flags, {{"profile", flags.name}}, ProfileJson(profile))
-             : DescribeProfile(profile);
+  ASSIGN_OR_RETURN(const DeviceProfile profile,
+                   calibrate::LoadDeviceProfile(flags.name));
+  return WantsJson(flags) ? Framed(flags, {{"profile", flags.name}},
+                                   calibrate::ProfileJson(profile))
+                          : calibrate::DescribeProfile(profile);
 }
 
-absl::StatusOr<ProfileDifference> Compared(const Flags& flags) {
-  ASSIGN_OR_RETURN(const DeviceProfile a, LoadDeviceProfile(flags.name));
+absl::StatusOr<calibrate::ProfileDifference> Compared(const Flags& flags) {
+  ASSIGN_OR_RETURN(const DeviceProfile a,
+                   calibrate::LoadDeviceProfile(flags.name));
   ASSIGN_OR_RETURN(const DeviceProfile b,
-                   LoadDeviceProfile(flags.profile.other));
-  return DiffProfiles(a, b);
+                   calibrate::LoadDeviceProfile(flags.profile.other));
+  return calibrate::DiffProfiles(a, b);
 }
 
-absl::StatusOr<Import> Imported(const Flags& flags) {
+absl::StatusOr<calibrate::Import> Imported(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutput(flags.profile.out, ReplaceOf(flags.output)));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.name));
   ASSIGN_OR_RETURN(const DeviceProfile start,
-                   LoadDeviceProfile(flags.profile.start));
-  return ImportMeasurements(
+                   calibrate::LoadDeviceProfile(flags.profile.start));
+  return calibrate::ImportMeasurements(
       flags.name, text, start,
       flags.profile.source.empty() ? flags.name : flags.profile.source);
 }
@@ -76,14 +78,16 @@ int RunProfileShow(const Flags& flags) {
 }
 
 int RunProfileDiff(const Flags& flags) {
-  const absl::StatusOr<ProfileDifference> difference = Compared(flags);
+  const absl::StatusOr<calibrate::ProfileDifference> difference =
+      Compared(flags);
   if (!difference.ok()) return PrintError(difference.status(), flags.output);
-  const int printed = Print(
-      WantsJson(flags)
-          ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
-                   DifferenceJson(*difference))
-          : DescribeDifference(flags.name, flags.profile.other, *difference),
-      flags.output);
+  const int printed =
+      Print(WantsJson(flags)
+                ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
+                         calibrate::DifferenceJson(*difference))
+                : calibrate::DescribeDifference(flags.name, flags.profile.other,
+                                                *difference),
+            flags.output);
   if (printed != kExitOk) return printed;
   const double tolerance = flags.profile.tolerance;
   return tolerance > 0 && difference->Largest() > tolerance ? kExitNegative
@@ -91,7 +95,7 @@ int RunProfileDiff(const Flags& flags) {
 }
 
 int RunProfileImport(const Flags& flags) {
-  const absl::StatusOr<Import> import = Imported(flags);
+  const absl::StatusOr<calibrate::Import> import = Imported(flags);
   if (!import.ok()) return PrintError(import.status(), flags.output);
   const absl::Status written =
       WriteOutput(flags.profile.out, MarkText(PrintTextProto(import->profile)),
@@ -103,4 +107,4 @@ int RunProfileImport(const Flags& flags) {
   return kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -20,11 +20,12 @@
 #include "schedules/semantics_view.h"
 #include "schedules/timeline.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Returns a table of each stage's weight versions and staleness.
-std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
+std::string VersionRows(const schedules::Schedule& schedule,
+                        const schedules::Semantics& semantics) {
   std::string text = "stage  rank  weight versions  staleness (updates)\n";
   for (int stage = 0; stage < schedule.num_stages; ++stage) {
     absl::StrAppendFormat(&text, "%5d  %4s  %15d  %9d\n", stage,
@@ -35,36 +36,42 @@ std::string VersionRows(const Schedule& schedule, const Semantics& semantics) {
   return text;
 }
 
-std::string Picture(const Schedule& schedule, const Semantics& semantics) {
+std::string Picture(const schedules::Schedule& schedule,
+                    const schedules::Semantics& semantics) {
   return absl::StrFormat(
       "%s: %d ranks, %d stages, %d microbatches%s\n%s\n%s\n\n%s", schedule.name,
       schedule.num_ranks, schedule.num_stages, schedule.num_microbatches,
       schedule.flush ? ", flush"
                      : absl::StrCat(" a batch, ", schedule.num_batches,
                                     " batches, no flush"),
-      DrawTimeline(schedule), Verdict(schedule, semantics),
+      schedules::DrawTimeline(schedule),
+      schedules::Verdict(schedule, semantics),
       VersionRows(schedule, semantics));
 }
 
 absl::StatusOr<std::string> ShowView(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
+  ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                   ValidScheduleOfFlags(flags));
   if (flags.output.format == OutputFlags::Format::kCsv) {
-    return PrintCsv(schedule);
+    return schedules::PrintCsv(schedule);
   }
-  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
+  ASSIGN_OR_RETURN(const schedules::Semantics semantics,
+                   schedules::InterpretSchedule(schedule));
   return flags.output.format == OutputFlags::Format::kJson
-             ? ScheduleJson(schedule, semantics)
+             ? schedules::ScheduleJson(schedule, semantics)
              : Picture(schedule, semantics);
 }
 
 absl::StatusOr<std::string> SemanticsView(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Schedule schedule, ValidScheduleOfFlags(flags));
-  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
+  ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                   ValidScheduleOfFlags(flags));
+  ASSIGN_OR_RETURN(const schedules::Semantics semantics,
+                   schedules::InterpretSchedule(schedule));
   if (flags.output.format != OutputFlags::Format::kJson) {
-    return SemanticsTable(schedule, semantics);
+    return schedules::SemanticsTable(schedule, semantics);
   }
   return ScheduleEnvelope(flags.command, flags.name, schedule,
-                          SemanticsJson(schedule, semantics));
+                          schedules::SemanticsJson(schedule, semantics));
 }
 
 int PrintView(const absl::StatusOr<std::string>& view, const Flags& flags) {
@@ -88,13 +95,13 @@ namespace {
 std::string KindsJson(absl::string_view command) {
   using Json = nlohmann::ordered_json;
   Json kinds = Json::array();
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     Json aliases = Json::array();
     for (absl::string_view alias : kind.aliases) {
       aliases.push_back(std::string(alias));
     }
     Json options = Json::array();
-    for (const ScheduleOption& option : kind.options) {
+    for (const schedules::ScheduleOption& option : kind.options) {
       options.push_back({{"name", std::string(option.name)},
                          {"default", std::string(option.standard)},
                          {"summary", std::string(option.summary)}});
@@ -114,11 +121,11 @@ std::string KindsJson(absl::string_view command) {
 
 std::string KindsText() {
   std::string text;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     absl::StrAppend(&text, text.empty() ? "" : "\n", kind.name, "\n  ",
                     kind.summary, "\n  needs: ", kind.constraints,
                     "\n  paper: ", kind.paper, "\n");
-    for (const ScheduleOption& option : kind.options) {
+    for (const schedules::ScheduleOption& option : kind.options) {
       absl::StrAppend(&text, "  option: ", option.name, "=, ", option.summary,
                       " [", option.standard, "]\n");
     }
@@ -139,4 +146,4 @@ int RunScheduleList(const Flags& flags) {
                    flags);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

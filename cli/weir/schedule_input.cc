@@ -17,14 +17,15 @@
 #include "schedules/source.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
-ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
+schedules::ScheduleSpec SpecOf(const schedules::ScheduleKind& kind,
+                               const Scenario& flags) {
   const auto or_else = [](uint32_t value, int fallback) {
     return value == 0 ? fallback : static_cast<int>(value);
   };
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = or_else(flags.parallelism().pipeline(), 4);
   spec.num_microbatches = or_else(flags.num_microbatches(), 8);
   // Without flush, one batch would only show the start.
@@ -34,13 +35,14 @@ ScheduleSpec SpecOf(const ScheduleKind& kind, const Scenario& flags) {
 }
 
 // Sets the usual number of microbatches, unless the kind only takes others.
-void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
+void SetLegalMicrobatches(const schedules::ScheduleKind& kind,
+                          schedules::ScheduleSpec* spec) {
   const int usual = spec->num_microbatches;
   const int64_t ranks = spec->num_ranks;
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   for (int64_t microbatches : {int64_t{usual}, ranks, 2 * ranks}) {
     spec->num_microbatches = static_cast<int>(std::min(microbatches, kMost));
-    ScheduleSpec legal = *spec;
+    schedules::ScheduleSpec legal = *spec;
     legal.num_chunks = LegalChunks(kind, *spec);
     if (kind.check(legal).ok()) return;
   }
@@ -49,7 +51,7 @@ void SetLegalMicrobatches(const ScheduleKind& kind, ScheduleSpec* spec) {
 
 // Sets the costs of --costs for an automatic order: seconds of a whole rank if
 // weir chooses its chunks, as in simulations.
-absl::Status SetCosts(const Flags& flags, ScheduleSpec* spec) {
+absl::Status SetCosts(const Flags& flags, schedules::ScheduleSpec* spec) {
   if (flags.scenario.costs.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(TextbookCosts costs, ReadCosts(flags.scenario.costs));
   if (flags.scenario.overrides.parallelism().chunks() == 0) {
@@ -64,13 +66,14 @@ absl::Status SetCosts(const Flags& flags, ScheduleSpec* spec) {
                                         num_stages, ")"));
     return problems.ToStatus();
   }
-  spec->costs = PassCostsOf(costs);
+  spec->costs = scenarios::PassCostsOf(costs);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule) {
+absl::Status CheckShapeOfFlags(const Flags& flags,
+                               const schedules::Schedule& schedule) {
   const Scenario& asked = flags.scenario.overrides;
   Problems problems(schedule.name);
   const auto check = [&](absl::string_view field, uint32_t value, int found,
@@ -86,23 +89,24 @@ absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule) {
   check("--batches", asked.num_batches(), schedule.num_batches, "batch",
         "batches");
   if (asked.parallelism().chunks() != 0) {
-    ASSIGN_OR_RETURN(const int chunks, ChunksOf(schedule));
+    ASSIGN_OR_RETURN(const int chunks, schedules::ChunksOf(schedule));
     check("--chunks", asked.parallelism().chunks(), chunks, "stage per rank",
           "stages per rank");
   }
   return problems.ToStatus();
 }
 
-absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags,
-                                         FileTransfers transfers,
-                                         const SizeEstimate& per_action) {
-  if (IsScheduleFile(flags.name)) {
+absl::StatusOr<schedules::Schedule> ScheduleOfFlags(
+    const Flags& flags, schedules::FileTransfers transfers,
+    const SizeEstimate& per_action) {
+  if (schedules::IsScheduleFile(flags.name)) {
     ASSIGN_OR_RETURN(
-        Schedule schedule,
-        LoadScheduleFile(flags.name,
-                         flags.schedule.legacy ? CsvDialect::kPyTorchLegacy
-                                               : CsvDialect::kPyTorch,
-                         transfers));
+        schedules::Schedule schedule,
+        schedules::LoadScheduleFile(flags.name,
+                                    flags.schedule.legacy
+                                        ? schedules::CsvDialect::kPyTorchLegacy
+                                        : schedules::CsvDialect::kPyTorch,
+                                    transfers));
     RETURN_IF_ERROR(CheckShapeOfFlags(flags, schedule));
     if (!flags.scenario.costs.empty()) {
       Problems problems("command line");
@@ -112,9 +116,11 @@ absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags,
     return schedule;
   }
   const Scenario& shape = flags.scenario.overrides;
-  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(flags.name));
-  ASSIGN_OR_RETURN(ScheduleSpec spec,
-                   WithOptionsOf(flags.name, *kind, SpecOf(*kind, shape)));
+  ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
+                   schedules::FindScheduleKind(flags.name));
+  ASSIGN_OR_RETURN(
+      schedules::ScheduleSpec spec,
+      schedules::WithOptionsOf(flags.name, *kind, SpecOf(*kind, shape)));
   if (shape.num_microbatches() == 0) SetLegalMicrobatches(*kind, &spec);
   if (shape.parallelism().chunks() == 0) {
     spec.num_chunks = LegalChunks(*kind, spec);
@@ -126,13 +132,13 @@ absl::StatusOr<Schedule> ScheduleOfFlags(const Flags& flags,
       kind->name, absl::StrFormat("%.3g actions", num_actions),
       {num_actions * per_action.bytes, num_actions * per_action.seconds},
       "fewer ranks, microbatches or batches"));
-  return GenerateSchedule(kind->name, spec);
+  return schedules::GenerateSchedule(kind->name, spec);
 }
 
-absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags) {
-  ASSIGN_OR_RETURN(Schedule schedule, ScheduleOfFlags(flags));
-  RETURN_IF_ERROR(ValidateSchedule(schedule));
+absl::StatusOr<schedules::Schedule> ValidScheduleOfFlags(const Flags& flags) {
+  ASSIGN_OR_RETURN(schedules::Schedule schedule, ScheduleOfFlags(flags));
+  RETURN_IF_ERROR(schedules::ValidateSchedule(schedule));
   return schedule;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

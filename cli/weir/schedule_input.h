@@ -9,7 +9,7 @@
 #include "schedules/schedule.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns the schedule of a file, whose shape must match the flags, or a
 // registered schedule with its options. Its shape is that of the flags or else
@@ -17,16 +17,18 @@ namespace weir {
 // batches if it has no flush. Does not validate it: `weir schedule lint`
 // reports problems. Returns InvalidArgument, before generating it, if the
 // caller's work per action needs more memory or time than there is.
-absl::StatusOr<Schedule> ScheduleOfFlags(
-    const Flags& flags, FileTransfers transfers = FileTransfers::kChecked,
+absl::StatusOr<schedules::Schedule> ScheduleOfFlags(
+    const Flags& flags,
+    schedules::FileTransfers transfers = schedules::FileTransfers::kChecked,
     const SizeEstimate& per_action = {});
 
 // The same as ScheduleOfFlags, validated.
-absl::StatusOr<Schedule> ValidScheduleOfFlags(const Flags& flags);
+absl::StatusOr<schedules::Schedule> ValidScheduleOfFlags(const Flags& flags);
 
 // Returns InvalidArgument if the flags specify a shape other than the file's.
-absl::Status CheckShapeOfFlags(const Flags& flags, const Schedule& schedule);
+absl::Status CheckShapeOfFlags(const Flags& flags,
+                               const schedules::Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_SCHEDULE_INPUT_H_

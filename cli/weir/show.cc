@@ -10,7 +10,7 @@
 #include "results/summary.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Format = OutputFlags::Format;
@@ -19,14 +19,15 @@ std::string View(const Flags& flags, const std::vector<Result>& results) {
   const bool one = results.size() == 1;
   switch (flags.output.format) {
     case Format::kJson:
-      return one ? ResultJson(flags.command, results[0])
-                 : CompareJson(flags.command, results);
+      return one ? results::ResultJson(flags.command, results[0])
+                 : results::CompareJson(flags.command, results);
     case Format::kCsv:
-      return one ? RanksCsv(results[0]) : CompareCsv(results);
+      return one ? results::RanksCsv(results[0]) : results::CompareCsv(results);
     case Format::kTable:
       break;
   }
-  return one ? ResultTable(results[0]) : CompareTable(results);
+  return one ? results::ResultTable(results[0])
+             : results::CompareTable(results);
 }
 
 absl::Status TraceResult(const Flags& flags) {
@@ -34,7 +35,7 @@ absl::Status TraceResult(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/false));
   ASSIGN_OR_RETURN(const std::vector<Result> results,
                    LoadSelected(flags.name, flags.result));
-  const Fastest fastest = FindFastest(results);
+  const results::Fastest fastest = results::FindFastest(results);
   const int chosen = fastest.that_fits.value_or(fastest.of_all.value_or(0));
   return WriteTrace(flags.output.trace, results[chosen], flags.output);
 }
@@ -53,4 +54,4 @@ int RunTrace(const Flags& flags) {
   return status.ok() ? kExitOk : PrintError(status, flags.output);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -14,33 +14,33 @@
 #include "results/views/views.h"
 #include "sim/fast/fast_simulator.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
-  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario));
   ProgressLine progress(flags.output);
-  SimulateOptions options;
+  sim::SimulateOptions options;
   options.keep_timeline =
       !flags.output.out.empty() || !flags.output.trace.empty();
   options.progress = [&](double done) {
     progress.Show(scenario.scenario.schedule(), done);
   };
-  return Simulate(scenario, options);
+  return sim::Simulate(scenario, options);
 }
 
 std::string View(const Flags& flags, const Result& result) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return ResultJson(flags.command, result);
+      return results::ResultJson(flags.command, result);
     case OutputFlags::Format::kCsv:
-      return RanksCsv(result);
+      return results::RanksCsv(result);
     case OutputFlags::Format::kTable:
       break;
   }
-  return ResultTable(result);
+  return results::ResultTable(result);
 }
 
 // Refuses options that only the full simulation supports.
@@ -58,7 +58,8 @@ absl::Status CheckFast(const OutputFlags& output) {
 
 // Returns the used fraction of memory, relative to the GPU with the least
 // memory.
-double MostUsedPart(const ResolvedScenario& scenario, const FastEstimate& run) {
+double MostUsedPart(const scenarios::ResolvedScenario& scenario,
+                    const sim::FastEstimate& run) {
   double least = scenario.device.memory_bytes().value();
   for (const DeviceProfile& other : scenario.other_devices) {
     least = std::min(least, other.memory_bytes().value());
@@ -71,22 +72,23 @@ double MostUsedPart(const ResolvedScenario& scenario, const FastEstimate& run) {
 int RunFast(const Flags& flags) {
   const absl::Status possible = CheckFast(flags.output);
   if (!possible.ok()) return PrintError(possible, flags.output);
-  const absl::StatusOr<ResolvedScenario> scenario =
+  const absl::StatusOr<scenarios::ResolvedScenario> scenario =
       ResolveFlags(flags.scenario);
   if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
-  const absl::StatusOr<FastEstimate> run = FastSimulator().Estimate(*scenario);
+  const absl::StatusOr<sim::FastEstimate> run =
+      sim::FastSimulator().Estimate(*scenario);
   if (!run.ok()) return PrintError(run.status(), flags.output);
   const absl::Status printed =
       PrintResult(flags.output.format == OutputFlags::Format::kJson
-                      ? FastEstimateJson(flags.command, *scenario, *run)
-                      : FastEstimateTable(*scenario, *run));
+                      ? plan::FastEstimateJson(flags.command, *scenario, *run)
+                      : plan::FastEstimateTable(*scenario, *run));
   if (!printed.ok()) return PrintError(printed, flags.output);
   for (const std::string& warning : scenario->warnings) {
     PrintWarning(warning, flags.output);
   }
   if (const double part = MostUsedPart(*scenario, *run);
-      run->fits_memory && part > 1 - kUsualMemoryMargin) {
-    PrintWarning(MarginWarning(part), flags.output);
+      run->fits_memory && part > 1 - sim::kUsualMemoryMargin) {
+    PrintWarning(sim::MarginWarning(part), flags.output);
   }
   return run->fits_memory ? kExitOk : kExitNegative;
 }
@@ -99,7 +101,7 @@ int RunSimulate(const Flags& flags) {
   if (!result.ok()) return PrintError(result.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *result));
   if (!printed.ok()) PrintError(printed, flags.output);
-  const int verdict = FitsMemory(*result) ? kExitOk : kExitNegative;
+  const int verdict = results::FitsMemory(*result) ? kExitOk : kExitNegative;
 
   Results results;
   *results.add_results() = *std::move(result);
@@ -110,4 +112,4 @@ int RunSimulate(const Flags& flags) {
   return printed.ok() ? verdict : kExitUsage;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -11,18 +11,18 @@
 #include "results/summary.h"
 #include "schedules/own_name.h"
 
-namespace weir {
+namespace weir::cli {
 
 absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
                                                  const std::string& name) {
-  ASSIGN_OR_RETURN(Results results, LoadResults(path));
+  ASSIGN_OR_RETURN(Results results, results::LoadResults(path));
   std::vector<Result> selected;
   std::vector<std::string> names;
   for (Result& result : *results.mutable_results()) {
     // Older results may have a name that is now an alias.
-    result.set_schedule(OwnScheduleName(result.schedule()));
-    names.push_back(RowName(result));
-    if (name.empty() || OwnScheduleName(name) == result.schedule() ||
+    result.set_schedule(schedules::OwnScheduleName(result.schedule()));
+    names.push_back(results::RowName(result));
+    if (name.empty() || schedules::OwnScheduleName(name) == result.schedule() ||
         name == result.name() || name == names.back()) {
       selected.push_back(std::move(result));
     }
@@ -43,7 +43,8 @@ absl::StatusOr<Result> LoadOne(const std::string& path,
   ASSIGN_OR_RETURN(std::vector<Result> selected, LoadSelected(path, name));
   if (selected.size() == 1) return std::move(selected.front());
   std::vector<std::string> names;
-  for (const Result& result : selected) names.push_back(RowName(result));
+  for (const Result& result : selected)
+    names.push_back(results::RowName(result));
   Problems problems(path);
   problems.Add("", absl::StrCat("holds ", selected.size(),
                                 " results, expected --result with one of ",
@@ -51,4 +52,4 @@ absl::StatusOr<Result> LoadOne(const std::string& path,
   return problems.ToStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::cli

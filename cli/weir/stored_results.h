@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns all results of a file, or those whose schedule, row or name is
 // `name`, the value of --result; empty: all.
@@ -20,6 +20,6 @@ absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
 absl::StatusOr<Result> LoadOne(const std::string& path,
                                const std::string& name);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_STORED_RESULTS_H_

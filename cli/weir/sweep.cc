@@ -28,7 +28,7 @@
 #include "plan/sweep/slurm.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 // An axis of the flags replaces the file's axis of the same field.
 absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
   if (grid.empty()) return absl::OkStatus();
-  auto axes = ParseGrid(grid);
+  auto axes = plan::ParseGrid(grid);
   if (!axes.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("weir sweep: --grid ", axes.status().message()));
@@ -63,7 +63,7 @@ absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
       flags.scenario.empty() ? sweep->base() : flags.scenario;
   Scenario scenario;
   if (!base.empty()) {
-    ASSIGN_OR_RETURN(scenario, LoadScenario(base));
+    ASSIGN_OR_RETURN(scenario, scenarios::LoadScenario(base));
   }
   scenario.MergeFrom(sweep->scenario());
   RETURN_IF_ERROR(Override(flags, &scenario));
@@ -78,10 +78,10 @@ absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ResolvedSweep> ReadSweep(const Flags& flags) {
+absl::StatusOr<plan::ResolvedSweep> ReadSweep(const Flags& flags) {
   Sweep sweep;
   if (!flags.name.empty()) {
-    ASSIGN_OR_RETURN(sweep, LoadSweep(flags.name));
+    ASSIGN_OR_RETURN(sweep, plan::LoadSweep(flags.name));
   }
   RETURN_IF_ERROR(ApplyBase(flags.scenario, &sweep));
   RETURN_IF_ERROR(ApplyGrid(flags.sweep.grid, &sweep));
@@ -90,7 +90,8 @@ absl::StatusOr<ResolvedSweep> ReadSweep(const Flags& flags) {
     sweep.set_points_csv(flags.sweep.points);
   }
   if (flags.fast) sweep.set_method(SWEEP_FAST);
-  return ResolveSweep(flags.name.empty() ? "weir sweep" : flags.name, sweep);
+  return plan::ResolveSweep(flags.name.empty() ? "weir sweep" : flags.name,
+                            sweep);
 }
 
 // Shows "[1141/2000] points, 38/s, ETA 23 s, best 9.41 s".
@@ -98,7 +99,7 @@ class Progress {
  public:
   explicit Progress(const OutputFlags& output) : line_(output) {}
 
-  void Show(const SweepCounts& counts) {
+  void Show(const plan::SweepCounts& counts) {
     if (!line_.enabled()) return;
     const double seconds =
         std::chrono::duration<double>(Clock::now() - start_).count();
@@ -128,8 +129,8 @@ class Progress {
   ProgressLine line_;
 };
 
-std::string Summary(const ResolvedSweep& sweep, const SweepCounts& counts,
-                    const std::string& path) {
+std::string Summary(const plan::ResolvedSweep& sweep,
+                    const plan::SweepCounts& counts, const std::string& path) {
   std::string text = absl::StrCat(
       EscapeLine(path), ": ", counts.num_points, " points: ",
       counts.num_before > 0 ? absl::StrCat(counts.num_before, " before, ") : "",
@@ -142,16 +143,16 @@ std::string Summary(const ResolvedSweep& sweep, const SweepCounts& counts,
   if (num_left > 0) absl::StrAppend(&text, ", ", num_left, " not yet run");
   absl::StrAppend(&text, "\n");
   if (counts.has_best) {
-    absl::StrAppend(&text, "best: ", PointText(sweep, counts.best), "\n");
+    absl::StrAppend(&text, "best: ", plan::PointText(sweep, counts.best), "\n");
   }
   return text;
 }
 
-void WarnOfFailures(const Flags& flags, const SweepCounts& counts) {
+void WarnOfFailures(const Flags& flags, const plan::SweepCounts& counts) {
   if (counts.num_failed > 0) {
     PrintWarning(
         absl::StrCat(counts.num_failed,
-                     " points failed: ", ReasonText(*counts.failure),
+                     " points failed: ", plan::ReasonText(*counts.failure),
                      counts.num_failed > counts.num_over_time
                          ? " (--resume runs them again)"
                          : " (--resume with a longer --time-limit runs them "
@@ -167,10 +168,10 @@ void WarnOfFailures(const Flags& flags, const SweepCounts& counts) {
   }
 }
 
-int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
-  SweepOptions options;
+int RunHere(const Flags& flags, const plan::ResolvedSweep& sweep) {
+  plan::SweepOptions options;
   options.folder = flags.sweep.folder;
-  const auto shard = ParseShard(flags.sweep.shard);
+  const auto shard = plan::ParseShard(flags.sweep.shard);
   if (!shard.ok()) {
     return PrintError(absl::InvalidArgumentError(absl::StrCat(
                           "weir sweep: --shard ", shard.status().message())),
@@ -188,16 +189,18 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   options.resolve = ResolveWithChunks;
   options.stop = Interrupted;
   NoteInterrupt();
-  absl::StatusOr<SweepCounts> counts;
+  absl::StatusOr<plan::SweepCounts> counts;
   {
     Progress progress(flags.output);
-    options.progress = [&](const SweepCounts& now) { progress.Show(now); };
-    counts = RunSweep(sweep, options);
+    options.progress = [&](const plan::SweepCounts& now) {
+      progress.Show(now);
+    };
+    counts = plan::RunSweep(sweep, options);
   }
   ExitOnInterrupt();
   if (!counts.ok()) return PrintError(counts.status(), flags.output);
   const absl::Status printed = PrintResult(
-      Summary(sweep, *counts, ShardPath(options.folder, options.shard)));
+      Summary(sweep, *counts, plan::ShardPath(options.folder, options.shard)));
   if (!printed.ok()) return PrintError(printed, flags.output);
   WarnOfFailures(flags, *counts);
   if (Interrupted()) return InterruptExitCode();
@@ -205,7 +208,7 @@ int RunHere(const Flags& flags, const ResolvedSweep& sweep) {
   if (counts->num_over_time + counts->num_over_time_before > 0) {
     return kExitNegative;
   }
-  const std::string none_ran = NoneRanText(*counts);
+  const std::string none_ran = plan::NoneRanText(*counts);
   if (none_ran.empty()) return kExitOk;
   PrintWarning(none_ran, flags.output);
   return kExitNegative;
@@ -216,7 +219,7 @@ int WaitForSlurm(const Flags& flags, const std::string& job) {
   NoteInterrupt();
   {
     ProgressLine progress(flags.output);
-    while (!Interrupted() && !SlurmJobHasEnded(job)) {
+    while (!Interrupted() && !plan::SlurmJobHasEnded(job)) {
       progress.Show(absl::StrCat("waiting for job ", job));
       sleep(1);
     }
@@ -233,11 +236,11 @@ int WaitForSlurm(const Flags& flags, const std::string& job) {
 }
 
 absl::StatusOr<std::string> Submit(const Flags& flags,
-                                   const ResolvedSweep& sweep) {
+                                   const plan::ResolvedSweep& sweep) {
   RETURN_IF_ERROR(
-      CheckSweepFolder(sweep, flags.sweep.folder, flags.sweep.resume));
+      plan::CheckSweepFolder(sweep, flags.sweep.folder, flags.sweep.resume));
   std::error_code error;
-  SlurmSweep job;
+  plan::SlurmSweep job;
   job.program = fs::read_symlink("/proc/self/exe", error);
   job.folder = fs::absolute(flags.sweep.folder, error);
   job.file = absl::StrCat(job.folder, "/sweep.textproto");
@@ -247,7 +250,7 @@ absl::StatusOr<std::string> Submit(const Flags& flags,
   job.force = flags.output.force;
   RETURN_IF_ERROR(WriteOutput(job.file, MarkText(PrintTextProto(sweep.sweep)),
                               ReplaceOf(flags.output)));
-  return SubmitToSlurm(job);
+  return plan::SubmitToSlurm(job);
 }
 
 // Refuses flags that would be ignored, which might leave a part of the sweep
@@ -284,4 +287,4 @@ int RunSweepCommand(const Flags& flags) {
   return flags.sweep.wait ? WaitForSlurm(flags, *job) : kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -24,7 +24,7 @@
 #include "schedules/semantics.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Returns the scenario; if none is given, textbook costs in the shape of the
@@ -52,15 +52,15 @@ ScenarioFlags ScenarioOf(const Flags& flags) {
   return asked;
 }
 
-absl::StatusOr<OrderProblem> ProblemOf(const SynthesisFlags& flags,
-                                       const ResolvedScenario& scenario) {
-  ASSIGN_OR_RETURN(OrderProblem problem, OrderProblemOf(scenario));
+absl::StatusOr<plan::OrderProblem> ProblemOf(
+    const SynthesisFlags& flags, const scenarios::ResolvedScenario& scenario) {
+  ASSIGN_OR_RETURN(plan::OrderProblem problem, plan::OrderProblemOf(scenario));
   problem.may_offload = flags.offload;
-  problem.objective = static_cast<OrderObjective>(flags.objective);
+  problem.objective = static_cast<plan::OrderObjective>(flags.objective);
   const double microbatches =
       flags.memory_limit < 0 ? problem.num_ranks : flags.memory_limit;
   if (microbatches > 0) {
-    problem.memory_limit = microbatches * HeldByMicrobatch(problem);
+    problem.memory_limit = microbatches * plan::HeldByMicrobatch(problem);
   }
   return problem;
 }
@@ -91,44 +91,44 @@ absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
     return problems.ToStatus();
   }
   if (flags.out.empty()) return absl::OkStatus();
-  return CheckOutputs(
+  return weir::CheckOutputs(
       {{"--out", flags.out, ReplaceOrder(flags.out, output)},
        {"the proof of --out", ProofOf(flags.out), ReplaceOf(output)}});
 }
 
-absl::Status Write(const Flags& flags, const OrderProblem& problem,
-                   const Synthesis& found,
-                   const std::optional<SimulatedTimes>& simulated) {
+absl::Status Write(const Flags& flags, const plan::OrderProblem& problem,
+                   const plan::Synthesis& found,
+                   const std::optional<plan::SimulatedTimes>& simulated) {
   const std::string& path = flags.synthesis.out;
   if (path.empty()) return absl::OkStatus();
-  std::string text = PrintCsv(found.schedule);
+  std::string text = schedules::PrintCsv(found.schedule);
   if (IsJson(path)) {
-    ASSIGN_OR_RETURN(const Semantics semantics,
-                     InterpretSchedule(found.schedule));
-    text = MarkJson(ScheduleJson(found.schedule, semantics) + "\n");
+    ASSIGN_OR_RETURN(const schedules::Semantics semantics,
+                     schedules::InterpretSchedule(found.schedule));
+    text = MarkJson(schedules::ScheduleJson(found.schedule, semantics) + "\n");
   }
   RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
-  RETURN_IF_ERROR(
-      WriteFile(ProofOf(path),
-                MarkJson(SynthesisJson(problem, found, simulated) + "\n")));
+  RETURN_IF_ERROR(WriteFile(
+      ProofOf(path),
+      MarkJson(plan::SynthesisJson(problem, found, simulated) + "\n")));
   return WriteFile(path, text);
 }
 
 struct SynthesisOutput {
-  OrderProblem problem;
-  Synthesis found;
-  std::optional<SimulatedTimes> simulated;
+  plan::OrderProblem problem;
+  plan::Synthesis found;
+  std::optional<plan::SimulatedTimes> simulated;
 };
 
-absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
-                                       const Synthesis& found) {
-  SimulatedTimes times;
+absl::StatusOr<plan::SimulatedTimes> Confirm(
+    const scenarios::ResolvedScenario& scenario, const plan::Synthesis& found) {
+  plan::SimulatedTimes times;
   ASSIGN_OR_RETURN(const Result result,
-                   SimulateSchedule(scenario, found.schedule));
+                   sim::SimulateSchedule(scenario, found.schedule));
   times.found = result.makespan_seconds();
-  if (const NamedOrder* best = found.best_named()) {
+  if (const plan::NamedOrder* best = found.best_named()) {
     ASSIGN_OR_RETURN(const Result named,
-                     SimulateSchedule(scenario, best->schedule));
+                     sim::SimulateSchedule(scenario, best->schedule));
     times.best_named = named.makespan_seconds();
   }
   return times;
@@ -136,12 +136,12 @@ absl::StatusOr<SimulatedTimes> Confirm(const ResolvedScenario& scenario,
 
 absl::StatusOr<SynthesisOutput> Search(const Flags& flags) {
   RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
-  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
   SynthesisOutput answer;
   ASSIGN_OR_RETURN(answer.problem, ProblemOf(flags.synthesis, scenario));
-  SynthesisOptions options;
-  options.method = static_cast<SynthesisMethod>(flags.synthesis.method);
+  plan::SynthesisOptions options;
+  options.method = static_cast<plan::SynthesisMethod>(flags.synthesis.method);
   options.seconds = flags.synthesis.seconds;
   options.num_moves = flags.synthesis.num_moves;
   options.seed = flags.synthesis.seed;
@@ -152,7 +152,7 @@ absl::StatusOr<SynthesisOutput> Search(const Flags& flags) {
     };
   }
   NoteInterrupt();
-  ASSIGN_OR_RETURN(answer.found, Synthesize(answer.problem, options));
+  ASSIGN_OR_RETURN(answer.found, plan::Synthesize(answer.problem, options));
   if (!Interrupted()) {
     progress.Show("simulating");
     const auto times = Confirm(scenario, answer.found);
@@ -171,13 +171,13 @@ std::string View(const Flags& flags, const SynthesisOutput& answer) {
     case OutputFlags::Format::kJson:
       return Envelope(
           flags.command, "{}",
-          SynthesisJson(answer.problem, answer.found, answer.simulated));
+          plan::SynthesisJson(answer.problem, answer.found, answer.simulated));
     case OutputFlags::Format::kCsv:
-      return SynthesisCsv(answer.problem, answer.found, answer.simulated);
+      return plan::SynthesisCsv(answer.problem, answer.found, answer.simulated);
     case OutputFlags::Format::kTable:
       break;
   }
-  return SynthesisTable(answer.problem, answer.found, answer.simulated);
+  return plan::SynthesisTable(answer.problem, answer.found, answer.simulated);
 }
 
 }  // namespace
@@ -203,4 +203,4 @@ int RunScheduleSynthesize(const Flags& flags) {
   return answer->found.interrupted ? InterruptExitCode() : kExitOk;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -30,7 +30,7 @@
 #include "schedules/source.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr char kScenario[] = "train-study";
@@ -38,8 +38,8 @@ constexpr char kModel[] = "tiny-gpt";
 constexpr int kMicrobatchSize = 2;  // sequences, in the training
 
 struct Work {
-  ResolvedScenario scenario;
-  Schedule schedule;  // all batches, if there is no flush
+  scenarios::ResolvedScenario scenario;
+  schedules::Schedule schedule;  // all batches, if there is no flush
 };
 
 absl::Status CheckFiles(const Flags& flags) {
@@ -48,8 +48,9 @@ absl::Status CheckFiles(const Flags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: --plot is ", plot, ", expected a name ending in .svg"));
   }
-  RETURN_IF_ERROR(CheckOutputs(
-      {{"--out", flags.output.out, ReplaceOf(flags.output, IsTrainStudyHeader)},
+  RETURN_IF_ERROR(weir::CheckOutputs(
+      {{"--out", flags.output.out,
+        ReplaceOf(flags.output, results::IsTrainStudyHeader)},
        {"--plot", plot, ReplaceOf(flags.output)}}));
   return plot.empty() ? absl::OkStatus() : FindGnuplot();
 }
@@ -57,12 +58,12 @@ absl::Status CheckFiles(const Flags& flags) {
 absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
   Work work;
   ASSIGN_OR_RETURN(work.scenario, ResolveFlags(asked));
-  ASSIGN_OR_RETURN(const bool flush,
-                   ScheduleFlushes(work.scenario.scenario.schedule()));
+  ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(
+                                         work.scenario.scenario.schedule()));
   ASSIGN_OR_RETURN(
       work.schedule,
-      ScheduleOfScenario(work.scenario,
-                         flush ? 1 : static_cast<int>(flags.study.updates)));
+      sim::ScheduleOfScenario(
+          work.scenario, flush ? 1 : static_cast<int>(flags.study.updates)));
   if (work.schedule.forward_only) {
     return absl::InvalidArgumentError(
         absl::StrCat(work.schedule.name,
@@ -100,9 +101,9 @@ absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
 absl::StatusOr<Model> ModelOf(const Flags& flags,
                               const std::vector<Work>& works) {
   if (!flags.study.train_model.empty()) {
-    return LoadModel(flags.study.train_model);
+    return models::LoadModel(flags.study.train_model);
   }
-  ASSIGN_OR_RETURN(Model model, LoadModel(kModel));
+  ASSIGN_OR_RETURN(Model model, models::LoadModel(kModel));
   int stages = 1;
   for (const Work& work : works) {
     stages = std::lcm(stages, work.schedule.num_stages);
@@ -113,15 +114,16 @@ absl::StatusOr<Model> ModelOf(const Flags& flags,
   return model;
 }
 
-absl::StatusOr<ExecutionPlan> PlanOf(const Flags& flags, const Model& model,
-                                     const Schedule& schedule, uint64_t seed) {
-  ExecutionRequest request;
+absl::StatusOr<calibrate::ExecutionPlan> PlanOf(
+    const Flags& flags, const Model& model, const schedules::Schedule& schedule,
+    uint64_t seed) {
+  calibrate::ExecutionRequest request;
   request.schedule = schedule;
   request.model = model;
   request.spec.work.microbatch_size = kMicrobatchSize;
   request.spec.work.sequence_length =
       static_cast<int>(model.transformer().default_sequence_length());
-  request.spec.format = ElementFormat::kFp32;
+  request.spec.format = calibrate::ElementFormat::kFp32;
   // Updates of fewer samples are proportionally smaller (linear scaling).
   request.optimizer.learning_rate =
       flags.study.learning_rate *
@@ -131,19 +133,20 @@ absl::StatusOr<ExecutionPlan> PlanOf(const Flags& flags, const Model& model,
   request.num_steps =
       schedule.flush ? static_cast<int>(flags.study.updates) : 1;
   request.seed = seed;
-  return MakeExecutionPlan(request);
+  return calibrate::MakeExecutionPlan(request);
 }
 
 // Returns the mean loss of each batch. Trains one rank after the other, so that
 // the result is the same at any time and on any number of cores.
-absl::StatusOr<std::vector<double>> Train(const ExecutionPlan& plan) {
-  HostDeviceOptions options;
+absl::StatusOr<std::vector<double>> Train(
+    const calibrate::ExecutionPlan& plan) {
+  calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  const auto device = MakeHostDevice(plan, options);
-  ASSIGN_OR_RETURN(const ExecutionRecord record,
-                   ExecuteSchedule(plan, device.get()));
+  const auto device = calibrate::MakeHostDevice(plan, options);
+  ASSIGN_OR_RETURN(const calibrate::ExecutionRecord record,
+                   calibrate::ExecuteSchedule(plan, device.get()));
   std::vector<double> losses;
-  for (const StepRecord& step : record.steps) {
+  for (const calibrate::StepRecord& step : record.steps) {
     const size_t batch = plan.schedule.num_microbatches;
     for (size_t m = 0; m + batch <= step.losses.size(); m += batch) {
       losses.push_back(std::accumulate(step.losses.begin() + m,
@@ -169,7 +172,8 @@ std::vector<double> FromBytes(const std::string& bytes) {
 // Trains each schedule with each seed in a separate process. When interrupted,
 // keeps those that have ended.
 absl::Status TrainAll(const Flags& flags, const Model& model,
-                      const std::vector<Work>& works, TrainStudy* study) {
+                      const std::vector<Work>& works,
+                      results::TrainStudy* study) {
   const int num_seeds = static_cast<int>(flags.study.seeds);
   std::vector<std::vector<double>> losses(works.size() * num_seeds);
   absl::Status failed;
@@ -180,7 +184,7 @@ absl::Status TrainAll(const Flags& flags, const Model& model,
   jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                           : DefaultProcesses();
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const ExecutionPlan plan,
+    ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
                      PlanOf(flags, model, works[job / num_seeds].schedule,
                             job % num_seeds + 1));
     ASSIGN_OR_RETURN(const std::vector<double> trained, Train(plan));
@@ -209,14 +213,14 @@ absl::Status TrainAll(const Flags& flags, const Model& model,
   return absl::OkStatus();
 }
 
-absl::StatusOr<StudySchedule> Simulated(const Work& work,
-                                        ProgressLine* progress) {
-  SimulateOptions options;
+absl::StatusOr<results::StudySchedule> Simulated(const Work& work,
+                                                 ProgressLine* progress) {
+  sim::SimulateOptions options;
   options.progress = [&](double done) {
     progress->Show(absl::StrCat("simulating ", work.schedule.name), done);
   };
-  ASSIGN_OR_RETURN(const Result result, Simulate(work.scenario, options));
-  StudySchedule schedule;
+  ASSIGN_OR_RETURN(const Result result, sim::Simulate(work.scenario, options));
+  results::StudySchedule schedule;
   schedule.schedule = work.schedule.name;
   schedule.semantics = result.semantics();
   schedule.updates_per_batch =
@@ -226,16 +230,16 @@ absl::StatusOr<StudySchedule> Simulated(const Work& work,
   schedule.staleness_updates = static_cast<int>(result.staleness_updates());
   schedule.batch_seconds = result.batch_seconds();
   schedule.bubble_ratio = result.bubble_ratio();
-  schedule.fits_memory = FitsMemory(result);
+  schedule.fits_memory = results::FitsMemory(result);
   return schedule;
 }
 
-absl::StatusOr<TrainStudy> Study(const Flags& flags) {
+absl::StatusOr<results::TrainStudy> Study(const Flags& flags) {
   RETURN_IF_ERROR(CheckFiles(flags));
   ASSIGN_OR_RETURN(const std::vector<Work> works, ReadWork(flags));
   ASSIGN_OR_RETURN(const Model model, ModelOf(flags, works));
-  TrainStudy study;
-  const ResolvedScenario& first = works.front().scenario;
+  results::TrainStudy study;
+  const scenarios::ResolvedScenario& first = works.front().scenario;
   study.scenario =
       first.scenario.name().empty() ? first.label : first.scenario.name();
   study.model = first.textbook ? "costs by hand" : first.model.name();
@@ -246,10 +250,10 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
   study.num_batches = static_cast<int>(flags.study.updates);
   for (const Work& work : works) {
     // Checks the plan before minutes of training.
-    ASSIGN_OR_RETURN(const ExecutionPlan plan,
+    ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
                      PlanOf(flags, model, work.schedule, 1));
-    RETURN_IF_ERROR(CheckHostMemory(plan));
-    RETURN_IF_ERROR(CheckHostSize(plan, flags.study.seeds));
+    RETURN_IF_ERROR(calibrate::CheckHostMemory(plan));
+    RETURN_IF_ERROR(calibrate::CheckHostSize(plan, flags.study.seeds));
   }
   {
     ProgressLine progress(flags.output);
@@ -262,40 +266,43 @@ absl::StatusOr<TrainStudy> Study(const Flags& flags) {
   const absl::Status trained = TrainAll(flags, model, works, &study);
   ExitOnInterrupt();
   RETURN_IF_ERROR(trained);
-  std::erase_if(study.schedules,
-                [](const StudySchedule& s) { return s.curves.empty(); });
+  std::erase_if(study.schedules, [](const results::StudySchedule& s) {
+    return s.curves.empty();
+  });
   return study;
 }
 
-std::string View(const Flags& flags, const TrainStudy& study) {
+std::string View(const Flags& flags, const results::TrainStudy& study) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", TrainStudyJson(study));
+      return Envelope(flags.command, "{}", results::TrainStudyJson(study));
     case OutputFlags::Format::kCsv:
-      return TrainStudyCsv(study);
+      return results::TrainStudyCsv(study);
     case OutputFlags::Format::kTable:
       break;
   }
-  return TrainStudyTable(study);
+  return results::TrainStudyTable(study);
 }
 
-absl::Status WriteFiles(const Flags& flags, const TrainStudy& study) {
+absl::Status WriteFiles(const Flags& flags, const results::TrainStudy& study) {
   if (!flags.output.out.empty()) {
-    RETURN_IF_ERROR(WriteOutput(flags.output.out, TrainStudyCsv(study),
-                                ReplaceOf(flags.output, IsTrainStudyHeader)));
+    RETURN_IF_ERROR(
+        WriteOutput(flags.output.out, results::TrainStudyCsv(study),
+                    ReplaceOf(flags.output, results::IsTrainStudyHeader)));
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
   if (flags.study.plot.empty()) return absl::OkStatus();
-  const StudyPlot plot = TrainStudyPlot(study);
+  const results::StudyPlot plot = results::TrainStudyPlot(study);
   ASSIGN_OR_RETURN(const std::string svg, DrawSvg(plot.script));
-  RETURN_IF_ERROR(WriteOutput(flags.study.plot, MarkSvg(WithNames(svg, plot)),
+  RETURN_IF_ERROR(WriteOutput(flags.study.plot,
+                              MarkSvg(results::WithNames(svg, plot)),
                               ReplaceOf(flags.output)));
   PrintNote(absl::StrCat("wrote ", flags.study.plot), flags.output);
   return absl::OkStatus();
 }
 
 absl::StatusOr<int> TrainStudyCommand(const Flags& flags) {
-  ASSIGN_OR_RETURN(const TrainStudy study, Study(flags));
+  ASSIGN_OR_RETURN(const results::TrainStudy study, Study(flags));
   const int code = Interrupted() ? InterruptExitCode() : kExitOk;
   if (study.schedules.empty()) {
     PrintNote("interrupted before any training had ended", flags.output);
@@ -313,4 +320,4 @@ int RunTrainStudy(const Flags& flags) {
   return code.ok() ? *code : PrintError(code.status(), flags.output);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -25,12 +25,12 @@
 #include "results/views/cells.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 struct Work {
   MeasuredRun run;
-  absl::StatusOr<ResolvedScenario> scenario;
+  absl::StatusOr<scenarios::ResolvedScenario> scenario;
   absl::StatusOr<Result> result = absl::CancelledError("not reached");
 };
 
@@ -41,7 +41,7 @@ absl::StatusOr<MeasuredColumns> LoadColumns(const MeasuredFlags& flags) {
     RETURN_IF_ERROR(ParseTextProto(flags.columns, text, &columns));
   }
   if (flags.where.empty()) return columns;
-  const auto conditions = ParseConditions(flags.where);
+  const auto conditions = results::ParseConditions(flags.where);
   if (!conditions.ok()) {
     Problems problems("command line");
     problems.Add("--where", conditions.status().message());
@@ -51,11 +51,11 @@ absl::StatusOr<MeasuredColumns> LoadColumns(const MeasuredFlags& flags) {
   return columns;
 }
 
-absl::StatusOr<MeasuredTable> LoadTable(const MeasuredFlags& flags) {
+absl::StatusOr<results::MeasuredTable> LoadTable(const MeasuredFlags& flags) {
   ASSIGN_OR_RETURN(const MeasuredColumns columns, LoadColumns(flags));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.file));
-  ASSIGN_OR_RETURN(MeasuredTable table,
-                   ReadMeasuredTable(flags.file, text, columns));
+  ASSIGN_OR_RETURN(results::MeasuredTable table,
+                   results::ReadMeasuredTable(flags.file, text, columns));
   RETURN_IF_ERROR(CheckColumns(table));
   return table;
 }
@@ -80,7 +80,8 @@ std::string NameOf(const MeasuredRun& run) {
   return absl::StrJoin(parts, ", ");
 }
 
-FlopsBasis BasisOf(const MeasuredRun& run, const ResolvedScenario& scenario) {
+results::FlopsBasis BasisOf(const MeasuredRun& run,
+                            const scenarios::ResolvedScenario& scenario) {
   const Transformer& transformer = scenario.model.transformer();
   return {run.formula, 1.0 * transformer.num_layers(),
           1.0 * transformer.hidden_size(), 1.0 * transformer.vocabulary_size()};
@@ -88,19 +89,20 @@ FlopsBasis BasisOf(const MeasuredRun& run, const ResolvedScenario& scenario) {
 
 // Sets the interval of the quantity that follows from the interval of the time:
 // a throughput is lowest if the time is highest; memory does not change.
-void SetInterval(const Result& result, const FlopsBasis& basis,
-                 const Quantity& quantity, ComparedNumber* number) {
+void SetInterval(const Result& result, const results::FlopsBasis& basis,
+                 const results::Quantity& quantity,
+                 results::ComparedNumber* number) {
   if (!result.has_batch_seconds_low()) return;
   const auto at = [&](double batch_seconds) {
     const auto value =
-        quantity.predict(AtBatchSeconds(result, batch_seconds), basis);
+        quantity.predict(results::AtBatchSeconds(result, batch_seconds), basis);
     return value.ok() ? *value / quantity.unit : number->predicted;
   };
   std::tie(number->low, number->high) = std::minmax(
       {at(result.batch_seconds_low()), at(result.batch_seconds_high())});
 }
 
-void Compare(const Work& work, Accuracy* accuracy) {
+void Compare(const Work& work, results::Accuracy* accuracy) {
   const MeasuredRun& run = work.run;
   const std::string name = NameOf(run);
   const auto skip = [&](const absl::Status& status) {
@@ -114,33 +116,34 @@ void Compare(const Work& work, Accuracy* accuracy) {
     return;
   }
   if (!work.result.ok()) return skip(work.result.status());
-  const bool fits = FitsMemory(*work.result);
+  const bool fits = results::FitsMemory(*work.result);
   if (run.out_of_memory)
     accuracy->out_of_memory.push_back({run.line, name, fits});
   if (!run.out_of_memory && run.numbers.empty()) {
     return skip(absl::InvalidArgumentError("nothing was measured"));
   }
-  const FlopsBasis basis = BasisOf(run, *work.scenario);
+  const results::FlopsBasis basis = BasisOf(run, *work.scenario);
   for (const MeasuredNumber& number : run.numbers) {
     const auto predicted = number.quantity->predict(*work.result, basis);
     if (!predicted.ok()) {
       skip(predicted.status());
       continue;
     }
-    ComparedNumber compared = {run.line,
-                               name,
-                               std::string(number.quantity->name),
-                               number.value,
-                               *predicted / number.quantity->unit,
-                               fits};
+    results::ComparedNumber compared = {run.line,
+                                        name,
+                                        std::string(number.quantity->name),
+                                        number.value,
+                                        *predicted / number.quantity->unit,
+                                        fits};
     SetInterval(*work.result, basis, *number.quantity, &compared);
     accuracy->numbers.push_back(std::move(compared));
   }
 }
 
-std::vector<Work> ReadWork(const Flags& flags, const MeasuredTable& table) {
+std::vector<Work> ReadWork(const Flags& flags,
+                           const results::MeasuredTable& table) {
   std::vector<Work> works;
-  for (const MeasuredRow& row : table.rows) {
+  for (const results::MeasuredRow& row : table.rows) {
     MeasuredRun run;
     const absl::Status read = ReadRun(table, row, flags.scenario, &run);
     auto scenario = read.ok() ? ResolveFlags(run.flags) : read;
@@ -165,7 +168,7 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
   jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                           : DefaultProcesses();
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const Result result, Simulate(*valid[job]->scenario));
+    ASSIGN_OR_RETURN(const Result result, sim::Simulate(*valid[job]->scenario));
     return result.SerializeAsString();
   };
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
@@ -190,11 +193,12 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
   return status;
 }
 
-absl::StatusOr<Accuracy> Validate(const Flags& flags) {
-  ASSIGN_OR_RETURN(const MeasuredTable table, LoadTable(flags.measured));
+absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
+  ASSIGN_OR_RETURN(const results::MeasuredTable table,
+                   LoadTable(flags.measured));
   std::vector<Work> works = ReadWork(flags, table);
   RETURN_IF_ERROR(SimulateAll(flags, &works));
-  Accuracy accuracy;
+  results::Accuracy accuracy;
   accuracy.label = table.label;
   accuracy.num_runs = static_cast<int>(works.size());
   accuracy.num_left_out = table.num_left_out;
@@ -202,16 +206,16 @@ absl::StatusOr<Accuracy> Validate(const Flags& flags) {
   return accuracy;
 }
 
-std::string View(const Flags& flags, const Accuracy& accuracy) {
+std::string View(const Flags& flags, const results::Accuracy& accuracy) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", AccuracyJson(accuracy));
+      return Envelope(flags.command, "{}", results::AccuracyJson(accuracy));
     case OutputFlags::Format::kCsv:
-      return AccuracyCsv(accuracy);
+      return results::AccuracyCsv(accuracy);
     case OutputFlags::Format::kTable:
       break;
   }
-  return AccuracyTable(accuracy, flags.measured.all);
+  return results::AccuracyTable(accuracy, flags.measured.all);
 }
 
 absl::Status CheckFlags(const Flags& flags) {
@@ -236,7 +240,7 @@ int RunValidate(const Flags& flags) {
   const absl::Status checked = CheckFlags(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   if (!flags.measured.replay.empty()) return RunValidateReplay(flags);
-  const absl::StatusOr<Accuracy> accuracy = Validate(flags);
+  const absl::StatusOr<results::Accuracy> accuracy = Validate(flags);
   if (!accuracy.ok()) return PrintError(accuracy.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *accuracy));
   if (!printed.ok()) return PrintError(printed, flags.output);
@@ -247,7 +251,7 @@ int RunValidate(const Flags& flags) {
                       flags.output);
   }
   const double tolerance = flags.measured.tolerance;
-  const double error = LargestMeanError(*accuracy);
+  const double error = results::LargestMeanError(*accuracy);
   if (tolerance == 0 || error <= tolerance) return kExitOk;
   PrintWarning(absl::StrFormat("mean absolute error %.1f %% is above the "
                                "tolerance of %.1f %%",
@@ -256,4 +260,4 @@ int RunValidate(const Flags& flags) {
   return kExitNegative;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

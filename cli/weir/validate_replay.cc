@@ -21,7 +21,7 @@
 #include "results/compare/measured_timeline.h"
 #include "results/trace/trace.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 struct Sides {
@@ -67,7 +67,7 @@ absl::StatusOr<Result> LoadMeasured(const Flags& flags) {
   const std::string& path = flags.measured.replay;
   if (absl::EndsWith(path, ".csv")) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-    return ReadMeasuredTimeline(path, text);
+    return results::ReadMeasuredTimeline(path, text);
   }
   ASSIGN_OR_RETURN(const std::vector<Result> all, LoadSelected(path, ""));
   return all.size() == 1 ? all.front() : LoadOne(path, flags.result);
@@ -82,33 +82,35 @@ absl::StatusOr<Sides> LoadSides(const Flags& flags) {
   return sides;
 }
 
-std::string View(const Flags& flags, const ExecutionComparison& comparison) {
+std::string View(const Flags& flags,
+                 const results::ExecutionComparison& comparison) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", ExecutionJson(comparison));
+      return Envelope(flags.command, "{}", results::ExecutionJson(comparison));
     case OutputFlags::Format::kCsv:
-      return ExecutionCsv(comparison);
+      return results::ExecutionCsv(comparison);
     case OutputFlags::Format::kTable:
       break;
   }
-  return ExecutionTable(comparison, flags.measured.all);
+  return results::ExecutionTable(comparison, flags.measured.all);
 }
 
 absl::Status Show(const Flags& flags, const Sides& sides,
-                  const ExecutionComparison& comparison) {
+                  const results::ExecutionComparison& comparison) {
   RETURN_IF_ERROR(PrintResult(View(flags, comparison)));
   if (flags.output.trace.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const TwoRows rows,
-                   PutUnderEachOther(flags.measured.against, sides.predicted,
-                                     flags.measured.replay, sides.measured));
+  ASSIGN_OR_RETURN(
+      const results::TwoRows rows,
+      results::PutUnderEachOther(flags.measured.against, sides.predicted,
+                                 flags.measured.replay, sides.measured));
   return WriteTwoRows(flags.output.trace, rows, flags.output);
 }
 
 // Returns the errors above the tolerance: "makespan +3.1 %".
-std::vector<std::string> Above(const ExecutionComparison& comparison,
+std::vector<std::string> Above(const results::ExecutionComparison& comparison,
                                double tolerance) {
   std::vector<std::string> above;
-  for (const JudgedError& judged : JudgedErrors(comparison)) {
+  for (const results::JudgedError& judged : results::JudgedErrors(comparison)) {
     if (tolerance == 0 || std::abs(judged.error) <= tolerance) continue;
     above.push_back(absl::StrCat(
         judged.what, absl::StrFormat(" %+.2f %%", 100 * judged.error)));
@@ -121,9 +123,9 @@ std::vector<std::string> Above(const ExecutionComparison& comparison,
 int RunValidateReplay(const Flags& flags) {
   const absl::StatusOr<Sides> sides = LoadSides(flags);
   if (!sides.ok()) return PrintError(sides.status(), flags.output);
-  const absl::StatusOr<ExecutionComparison> comparison =
-      CompareExecution(flags.measured.against, sides->predicted,
-                       flags.measured.replay, sides->measured);
+  const absl::StatusOr<results::ExecutionComparison> comparison =
+      results::CompareExecution(flags.measured.against, sides->predicted,
+                                flags.measured.replay, sides->measured);
   if (!comparison.ok()) return PrintError(comparison.status(), flags.output);
   const absl::Status shown = Show(flags, *sides, *comparison);
   if (!shown.ok()) return PrintError(shown, flags.output);
@@ -137,4 +139,4 @@ int RunValidateReplay(const Flags& flags) {
   return kExitNegative;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

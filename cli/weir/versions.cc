@@ -11,7 +11,7 @@
 #include "base/version.h"
 #include "sim/engine/engine.h"
 
-namespace weir {
+namespace weir::cli {
 
 std::string ProtobufVersion() {
   return google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION);
@@ -33,10 +33,10 @@ std::string VersionJson() {
   nlohmann::ordered_json json;
   json["weir"] = std::string(WeirVersion());
   json["git"] = std::string(GitRevision());
-  json["simgrid"] = std::string(SimGridVersion());
+  json["simgrid"] = std::string(sim::SimGridVersion());
   json["protobuf"] = ProtobufVersion();
   json["abseil"] = AbseilVersion();
   return DumpJson(json);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::cli {
 
 std::string ProtobufVersion();
 std::string AbseilVersion();
@@ -17,6 +17,6 @@ std::string VersionText();
 // "abseil": ...}.
 std::string VersionJson();
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_VERSIONS_H_

@@ -9,7 +9,7 @@
 #include "cli/weir_calibrate/calibrate_flags.h"
 #include "cli/weir_calibrate/calibrate_main.h"
 
-namespace weir {
+namespace weir::cli {
 
 int RunCalibration(const RunFlags& flags, const Factories& factories);
 int CheckKernels(const RunFlags& flags, const Factories& factories);
@@ -22,9 +22,9 @@ void PrintErrorMessage(absl::string_view message);
 ExitCode PrintAnswer(absl::string_view text);
 
 // Returns the bench, or Unavailable (exit code 3) with the reason.
-absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
-                                                 const Factories& factories);
+absl::StatusOr<std::unique_ptr<calibrate::Bench>> OpenBench(
+    const RunFlags& flags, const Factories& factories);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_COMMANDS_H_

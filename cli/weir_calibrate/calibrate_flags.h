@@ -11,14 +11,14 @@
 #include "calibrate/measure/measurement_plan.h"
 #include "cli/options/flags.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct RunFlags {
   std::string model;   // preset or file
   std::string out;     // profile to write
   std::string start;   // profile to start from; empty: chosen by the GPU's name
   std::string report;  // CSV; empty: none
-  PlanOptions plan;    // the format is the GPU's
+  calibrate::PlanOptions plan;  // the format is the GPU's
   int device = 0;
   int num_candidates = 8;  // algorithms tried for a GEMM
   std::string only;        // workloads whose key contains this; empty: all
@@ -61,10 +61,10 @@ struct CalibrateLine {
   std::string text;  // help or version
   RunFlags run;      // also of `check`
   ReplayFlags replay;
-  NetworkFlags network;
+  calibrate::NetworkFlags network;
   DoctorFlags doctor;
 };
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_FLAGS_H_

@@ -11,7 +11,7 @@
 #include "cli/weir_calibrate/calibrate_commands.h"
 #include "cli/weir_calibrate/calibrate_parse.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 int Dispatch(const CalibrateLine& line, const Factories& factories) {
@@ -26,7 +26,8 @@ int Dispatch(const CalibrateLine& line, const Factories& factories) {
     case Command::kReplay:
       return RunReplayCommand(line.replay, factories);
     case Command::kNetwork:
-      return RunNetworkCommand(line.network, factories.make_transport);
+      return calibrate::RunNetworkCommand(line.network,
+                                          factories.make_transport);
     case Command::kDoctor:
       return RunDoctor(line.doctor, factories);
   }
@@ -71,4 +72,4 @@ int CalibrateMain(int argc, const char* const* argv,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -15,7 +15,7 @@
 #include "calibrate/measure/bench.h"
 #include "calibrate/measure/machine_finding.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct BenchRequest {
   int device = 0;
@@ -33,22 +33,23 @@ struct ReplayDeviceRequest {
 
 struct Factories {
   // Errors: FailedPrecondition or Unavailable, one line with the reason.
-  std::function<absl::StatusOr<std::unique_ptr<Bench>>(const BenchRequest&)>
+  std::function<absl::StatusOr<std::unique_ptr<calibrate::Bench>>(
+      const BenchRequest&)>
       open_bench;
-  TransportFactory make_transport;
+  calibrate::TransportFactory make_transport;
   // Errors: FailedPrecondition or Unavailable, as for open_bench;
   // InvalidArgument for a plan that a GPU cannot run. The plan must outlive the
   // device; its timeout applies to every wait.
-  std::function<absl::StatusOr<std::unique_ptr<ExecutionDevice>>(
-      const ExecutionPlan& plan, const ReplayDeviceRequest& request)>
+  std::function<absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>>(
+      const calibrate::ExecutionPlan& plan, const ReplayDeviceRequest& request)>
       open_replay;
-  std::function<std::vector<MachineFinding>(int device)> find;
+  std::function<std::vector<calibrate::MachineFinding>(int device)> find;
 };
 
 // Runs the program; returns its exit code (base/exit_code.h).
 int CalibrateMain(int argc, const char* const* argv,
                   const Factories& factories);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_MAIN_H_

@@ -15,7 +15,7 @@
 #include "base/version.h"
 #include "cli/weir_calibrate/replay_options.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Rejects NaN, which CLI::Range accepts.
@@ -38,7 +38,7 @@ void AddPlan(CLI::App* app, RunFlags* flags, std::string* attention) {
   app->add_option("--model", flags->model,
                   "preset, Hugging Face config.json or textproto")
       ->required();
-  PlanOptions* plan = &flags->plan;
+  calibrate::PlanOptions* plan = &flags->plan;
   const auto sizes = CLI::Range(1, 1 << 20);
   app->add_option("--microbatch-sizes", plan->microbatch_sizes,
                   "sequences in a microbatch, each of these")
@@ -97,7 +97,7 @@ void AddRun(CLI::App* app, RunFlags* flags, std::string* attention) {
                 "begin anew, whatever OUT.partial has");
 }
 
-void AddNetwork(CLI::App* app, NetworkFlags* flags) {
+void AddNetwork(CLI::App* app, calibrate::NetworkFlags* flags) {
   app->add_option("--out", flags->out, "profile to write")->required();
   app->add_option("--start", flags->start,
                   "profile whose other figures stay: a preset, or what `run` "
@@ -247,4 +247,4 @@ absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
   return line;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -6,13 +6,13 @@
 #include "absl/status/statusor.h"
 #include "cli/weir_calibrate/calibrate_flags.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Returns InvalidArgument that lists all problems, including all unknown
 // options with the closest known ones.
 absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
                                                       const char* const* argv);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_PARSE_H_

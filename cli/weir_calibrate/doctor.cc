@@ -8,13 +8,13 @@
 #include "base/version.h"
 #include "cli/weir_calibrate/calibrate_commands.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
-std::string Text(const std::vector<MachineFinding>& findings) {
+std::string Text(const std::vector<calibrate::MachineFinding>& findings) {
   std::string text = absl::StrFormat("%-9s %s (git %s)\n", "weir",
                                      WeirVersion(), GitRevision());
-  for (const MachineFinding& finding : findings) {
+  for (const calibrate::MachineFinding& finding : findings) {
     absl::StrAppendFormat(&text, "%-9s %s\n", finding.name,
                           finding.found.empty()
                               ? absl::StrCat("not found: ", finding.advice)
@@ -23,9 +23,10 @@ std::string Text(const std::vector<MachineFinding>& findings) {
   return text;
 }
 
-std::string Json(const std::vector<MachineFinding>& findings, bool usable) {
+std::string Json(const std::vector<calibrate::MachineFinding>& findings,
+                 bool usable) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const MachineFinding& finding : findings) {
+  for (const calibrate::MachineFinding& finding : findings) {
     nlohmann::ordered_json entry = {{"name", finding.name},
                                     {"found", finding.found},
                                     {"required", finding.required}};
@@ -45,9 +46,10 @@ std::string Json(const std::vector<MachineFinding>& findings, bool usable) {
 }  // namespace
 
 int RunDoctor(const DoctorFlags& flags, const Factories& factories) {
-  const std::vector<MachineFinding> findings = factories.find(flags.device);
+  const std::vector<calibrate::MachineFinding> findings =
+      factories.find(flags.device);
   bool usable = true;
-  for (const MachineFinding& finding : findings) {
+  for (const calibrate::MachineFinding& finding : findings) {
     if (finding.required && finding.found.empty()) usable = false;
   }
   const ExitCode printed =
@@ -56,4 +58,4 @@ int RunDoctor(const DoctorFlags& flags, const Factories& factories) {
   return usable ? kExitOk : kExitMissing;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -6,7 +6,7 @@
 
 #include "cli/weir_calibrate/calibrate_main.h"
 
-namespace weir {
+namespace weir::cli {
 
 Factories MachineFactories();
 
@@ -14,6 +14,6 @@ Factories MachineFactories();
 // device that hangs.
 void ExitIfDeviceHangs(int code);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_MACHINE_H_

@@ -3,7 +3,8 @@
 #include "cli/weir_calibrate/machine.h"
 
 int main(int argc, char** argv) {
-  const int code = weir::CalibrateMain(argc, argv, weir::MachineFactories());
-  weir::ExitIfDeviceHangs(code);
+  const int code =
+      weir::cli::CalibrateMain(argc, argv, weir::cli::MachineFactories());
+  weir::cli::ExitIfDeviceHangs(code);
   return code;
 }

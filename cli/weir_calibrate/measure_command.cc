@@ -33,7 +33,7 @@
 #include "cli/weir_calibrate/progress.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Profile used by --list, which has no GPU to query.
@@ -55,7 +55,7 @@ ReplaceOptions ReplaceOf(const RunFlags& flags) {
 
 ReplaceOptions ReplaceReport(const RunFlags& flags) {
   ReplaceOptions options = ReplaceOf(flags);
-  options.is_own_line = IsReportHeader;
+  options.is_own_line = calibrate::IsReportHeader;
   return options;
 }
 
@@ -70,7 +70,7 @@ std::string JournalOf(const RunFlags& flags) {
 absl::Status CheckFiles(const RunFlags& flags) {
   ReplaceOptions any;  // OutputLock::Take checks the contents of the lock file
   any.force = true;
-  return CheckOutputs(
+  return weir::CheckOutputs(
       {{"--out", flags.out, ReplaceOf(flags)},
        {"the unfinished journal of --out", PartialOf(flags), ReplaceOf(flags)},
        {"the journal of --out", JournalOf(flags), ReplaceOf(flags)},
@@ -79,13 +79,15 @@ absl::Status CheckFiles(const RunFlags& flags) {
 }
 
 absl::Status WriteReport(const RunFlags& flags,
-                         const std::vector<ReportRow>& rows) {
-  return WriteOutput(flags.report, PrintReportCsv(rows), ReplaceReport(flags));
+                         const std::vector<calibrate::ReportRow>& rows) {
+  return WriteOutput(flags.report, calibrate::PrintReportCsv(rows),
+                     ReplaceReport(flags));
 }
 
 // Reports an unsupported head size before minutes of measurements, not after
 // them.
-absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
+absl::Status CheckHeadSize(const calibrate::PlanOptions& options,
+                           const Model& model) {
   const int size = static_cast<int>(model.transformer().head_size());
   if (!options.fused_attention || !model.has_transformer() || size == 64 ||
       size == 128) {
@@ -99,21 +101,23 @@ absl::Status CheckHeadSize(const PlanOptions& options, const Model& model) {
 
 // Returns the plan restricted to --only. A pass keeps its operations, which are
 // verified before it is timed.
-absl::StatusOr<MeasuringPlan> PlanOf(const RunFlags& flags, const Model& model,
-                                     ElementFormat format) {
-  PlanOptions options = flags.plan;
+absl::StatusOr<calibrate::MeasuringPlan> PlanOf(
+    const RunFlags& flags, const Model& model,
+    calibrate::ElementFormat format) {
+  calibrate::PlanOptions options = flags.plan;
   options.format = format;
   options.num_partitions = flags.num_partitions;
   RETURN_IF_ERROR(CheckHeadSize(options, model));
-  ASSIGN_OR_RETURN(MeasuringPlan plan, MakePlan(model, options));
+  ASSIGN_OR_RETURN(calibrate::MeasuringPlan plan,
+                   calibrate::MakePlan(model, options));
   absl::flat_hash_set<std::string> needed;
-  for (const PlannedPass& pass : plan.passes) {
+  for (const calibrate::PlannedPass& pass : plan.passes) {
     if (!absl::StrContains(pass.key, flags.only)) continue;
     needed.insert(pass.op_keys.begin(), pass.op_keys.end());
   }
-  for (const PlannedLoad& load : plan.loads) {
+  for (const calibrate::PlannedLoad& load : plan.loads) {
     if (!absl::StrContains(load.key, flags.only)) continue;
-    const PlannedPass& pass = plan.passes[load.pass];
+    const calibrate::PlannedPass& pass = plan.passes[load.pass];
     needed.insert(pass.key);
     needed.insert(pass.op_keys.begin(), pass.op_keys.end());
   }
@@ -131,20 +135,20 @@ absl::StatusOr<MeasuringPlan> PlanOf(const RunFlags& flags, const Model& model,
 }
 
 absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
-  ASSIGN_OR_RETURN(
-      const DeviceProfile profile,
-      LoadDeviceProfile(flags.start.empty() ? kListProfile : flags.start));
-  ASSIGN_OR_RETURN(const MeasuringPlan plan,
+  ASSIGN_OR_RETURN(const DeviceProfile profile,
+                   calibrate::LoadDeviceProfile(
+                       flags.start.empty() ? kListProfile : flags.start));
+  ASSIGN_OR_RETURN(const calibrate::MeasuringPlan plan,
                    PlanOf(flags, model, flags.plan.format));
   std::string text;
   double sum = 0;
-  for (const Workload& workload : plan.workloads) {
-    const double seconds =
-        EstimateMeasuringSeconds(profile, workload, plan.num_partitions);
+  for (const calibrate::Workload& workload : plan.workloads) {
+    const double seconds = calibrate::EstimateMeasuringSeconds(
+        profile, workload, plan.num_partitions);
     sum += seconds;
     absl::StrAppendFormat(&text, "%6.1f s  %s\n", seconds, workload.key);
   }
-  for (const PlannedMemory& memory : plan.memory) {
+  for (const calibrate::PlannedMemory& memory : plan.memory) {
     absl::StrAppendFormat(&text, "%6.1f s  %s\n", kMemorySeconds, memory.key);
     sum += kMemorySeconds;
   }
@@ -158,14 +162,14 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
 // wrong or failed are tried again.
 absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
                                         const std::string& path,
-                                        const Bench& bench) {
+                                        const calibrate::Bench& bench) {
   Calibration now;
   *now.mutable_provenance() = bench.provenance();
   now.mutable_provenance()->set_weir_version(std::string(WeirVersion()));
   now.mutable_provenance()->set_command(flags.command);
   now.mutable_provenance()->set_measured_on(
       absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
-  now.set_format(Name(bench.half_format()));
+  now.set_format(calibrate::Name(bench.half_format()));
   if (bench.num_partitions() > 1) {
     now.set_num_partitions(bench.num_partitions());
     now.set_part_multiprocessors(bench.part_multiprocessors());
@@ -175,11 +179,12 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
   if (!flags.fresh && std::filesystem::exists(path, error) &&
       IsReplaceable(path, ReplaceOptions())) {
     std::vector<std::string> damage;
-    ASSIGN_OR_RETURN(Calibration journal, LoadJournal(path, &damage));
+    ASSIGN_OR_RETURN(Calibration journal,
+                     calibrate::LoadJournal(path, &damage));
     for (const std::string& what : damage) {
       PrintWarning(absl::StrCat(what, "; it is measured again"), OutputFlags());
     }
-    const absl::Status same = CheckSameMachine(path, journal, now);
+    const absl::Status same = calibrate::CheckSameMachine(path, journal, now);
     if (!same.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
           same.message(),
@@ -203,7 +208,7 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
     return journal;
   }
   // Detects an unwritable journal now rather than after ten minutes.
-  RETURN_IF_ERROR(SaveJournal(path, now));
+  RETURN_IF_ERROR(calibrate::SaveJournal(path, now));
   return now;
 }
 
@@ -214,17 +219,18 @@ std::string ShortResult(const WorkloadResult& result) {
 }
 
 // Measures the plan with progress, Ctrl-C and watchdog.
-absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
+absl::Status MeasurePlan(const RunFlags& flags,
+                         const calibrate::MeasuringPlan& plan,
                          const DeviceProfile& start,
-                         const CalibrationOptions& options,
-                         const std::string& path, Bench* bench,
+                         const calibrate::CalibrationOptions& options,
+                         const std::string& path, calibrate::Bench* bench,
                          Calibration* journal) {
   std::map<std::string, double> estimates;
   double left = 0;
-  for (const Workload& workload : plan.workloads) {
-    if (FindResult(*journal, workload.key) != nullptr) continue;
-    left += estimates[workload.key] =
-        EstimateMeasuringSeconds(start, workload, plan.num_partitions);
+  for (const calibrate::Workload& workload : plan.workloads) {
+    if (calibrate::FindResult(*journal, workload.key) != nullptr) continue;
+    left += estimates[workload.key] = calibrate::EstimateMeasuringSeconds(
+        start, workload, plan.num_partitions);
   }
   WorkloadProgress progress(
       flags.quiet, journal->workloads_size(),
@@ -244,7 +250,7 @@ absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
     // Waiting for the GPU would never return.
     _exit(kExitNegative);
   });
-  CalibrationHooks hooks;
+  calibrate::CalibrationHooks hooks;
   hooks.begin = [&](const std::string& key) {
     watchdog.Begin(key);
     progress.Begin(key);
@@ -257,17 +263,20 @@ absl::Status MeasurePlan(const RunFlags& flags, const MeasuringPlan& plan,
     return Interrupted();
   };
   if (!path.empty()) {
-    hooks.save = [&](const Calibration& now) { return SaveJournal(path, now); };
+    hooks.save = [&](const Calibration& now) {
+      return calibrate::SaveJournal(path, now);
+    };
   }
   NoteInterrupt();
-  const absl::Status status = Measure(plan, options, hooks, bench, journal);
+  const absl::Status status =
+      calibrate::Measure(plan, options, hooks, bench, journal);
   ExitOnInterrupt();
   return status;
 }
 
 absl::Status WriteProfile(const std::string& path, const DeviceProfile& profile,
                           const ReplaceOptions& replace) {
-  RETURN_IF_ERROR(ValidateDeviceProfile(path, profile));
+  RETURN_IF_ERROR(calibrate::ValidateDeviceProfile(path, profile));
   return WriteOutput(
       path,
       MarkText(
@@ -279,7 +288,8 @@ absl::Status WriteProfile(const std::string& path, const DeviceProfile& profile,
 
 // Prints why the run ended early; the journal is on disk.
 ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
-                  const MeasuringPlan& plan, const std::string& path) {
+                  const calibrate::MeasuringPlan& plan,
+                  const std::string& path) {
   const bool interrupted = absl::IsCancelled(status);
   PrintErrorMessage(absl::StrCat(status.message(), "\n",
                                  journal.workloads_size(), " of ",
@@ -302,40 +312,44 @@ ExitCode PrintRefused(const Calibration& journal) {
 // Writes profile and report. The journal is already on disk, whatever fails
 // here.
 absl::StatusOr<int> WriteResults(const RunFlags& flags,
-                                 const MeasuringPlan& plan,
+                                 const calibrate::MeasuringPlan& plan,
                                  const DeviceProfile& start,
                                  const Calibration& journal) {
   ASSIGN_OR_RETURN(const DeviceProfile profile,
-                   AssembleProfile(plan, journal, start));
+                   calibrate::AssembleProfile(plan, journal, start));
   RETURN_IF_ERROR(WriteProfile(flags.out, profile, ReplaceOf(flags)));
-  const std::vector<ReportRow> rows = MakeReport(plan, journal, start, profile);
+  const std::vector<calibrate::ReportRow> rows =
+      calibrate::MakeReport(plan, journal, start, profile);
   if (!flags.report.empty()) {
     RETURN_IF_ERROR(WriteReport(flags, rows));
   }
-  return PrintAnswer(PrintReport(rows));
+  return PrintAnswer(calibrate::PrintReport(rows));
 }
 
 absl::StatusOr<int> Calibrate(const RunFlags& flags,
                               const Factories& factories) {
-  ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
+  ASSIGN_OR_RETURN(const Model model, models::LoadModel(flags.model));
   if (flags.list) return List(flags, model);
   RETURN_IF_ERROR(CheckFiles(flags));
   ASSIGN_OR_RETURN(const OutputLock lock, OutputLock::Take(flags.out));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
+  ASSIGN_OR_RETURN(const std::unique_ptr<calibrate::Bench> bench,
                    OpenBench(flags, factories));
   std::string start_name = flags.start;
   if (start_name.empty()) {
     ASSIGN_OR_RETURN(start_name,
-                     StartProfileOf(bench->provenance().gpu_name()));
+                     calibrate::StartProfileOf(bench->provenance().gpu_name()));
   }
-  ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(start_name));
-  RETURN_IF_ERROR(PeakFlops(start, Name(bench->half_format())).status());
-  RETURN_IF_ERROR(CheckStart(start));
-  const std::string other = OtherStart(start, bench->provenance());
+  ASSIGN_OR_RETURN(const DeviceProfile start,
+                   calibrate::LoadDeviceProfile(start_name));
+  RETURN_IF_ERROR(
+      calibrate::PeakFlops(start, calibrate::Name(bench->half_format()))
+          .status());
+  RETURN_IF_ERROR(calibrate::CheckStart(start));
+  const std::string other = calibrate::OtherStart(start, bench->provenance());
   if (!other.empty()) {
     std::fprintf(stderr, "warning: %s\n", EscapeLine(other).c_str());
   }
-  ASSIGN_OR_RETURN(const MeasuringPlan plan,
+  ASSIGN_OR_RETURN(const calibrate::MeasuringPlan plan,
                    PlanOf(flags, model, bench->half_format()));
   const std::string path = PartialOf(flags);
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
@@ -361,18 +375,19 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
 }
 
 absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
-  ASSIGN_OR_RETURN(const Model model, LoadModel(flags.model));
+  ASSIGN_OR_RETURN(const Model model, models::LoadModel(flags.model));
   RETURN_IF_ERROR(CheckOutput(flags.report, ReplaceReport(flags)));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Bench> bench,
+  ASSIGN_OR_RETURN(const std::unique_ptr<calibrate::Bench> bench,
                    OpenBench(flags, factories));
-  ASSIGN_OR_RETURN(MeasuringPlan plan,
+  ASSIGN_OR_RETURN(calibrate::MeasuringPlan plan,
                    PlanOf(flags, model, bench->half_format()));
-  std::erase_if(plan.workloads, [](const Workload& workload) {
-    return workload.kind != Workload::Kind::kOp;
+  std::erase_if(plan.workloads, [](const calibrate::Workload& workload) {
+    return workload.kind != calibrate::Workload::Kind::kOp;
   });
   plan.memory.clear();
-  ASSIGN_OR_RETURN(const DeviceProfile start, LoadDeviceProfile(kListProfile));
-  CalibrationOptions measure;
+  ASSIGN_OR_RETURN(const DeviceProfile start,
+                   calibrate::LoadDeviceProfile(kListProfile));
+  calibrate::CalibrationOptions measure;
   measure.only_verify = true;
   Calibration journal;
   const absl::Status checked =
@@ -393,7 +408,8 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
   absl::StrAppend(&text, num_right, " of ", plan.workloads.size(),
                   " operations are right\n");
   if (!flags.report.empty()) {
-    const std::vector<ReportRow> rows = MakeReport(plan, journal, start, start);
+    const std::vector<calibrate::ReportRow> rows =
+        calibrate::MakeReport(plan, journal, start, start);
     RETURN_IF_ERROR(WriteReport(flags, rows));
   }
   const ExitCode printed = PrintAnswer(text);
@@ -407,8 +423,8 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Bench>> OpenBench(const RunFlags& flags,
-                                                 const Factories& factories) {
+absl::StatusOr<std::unique_ptr<calibrate::Bench>> OpenBench(
+    const RunFlags& flags, const Factories& factories) {
   auto bench = factories.open_bench(
       {flags.device, flags.num_candidates, flags.timeout_seconds,
        flags.num_partitions > 1 ? flags.num_partitions : 0});
@@ -436,4 +452,4 @@ int CheckKernels(const RunFlags& flags, const Factories& factories) {
   return code.ok() ? *code : PrintError(code.status());
 }
 
-}  // namespace weir
+}  // namespace weir::cli

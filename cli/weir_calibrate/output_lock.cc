@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::cli {
 
 std::string OutputLock::PathOf(const std::string& path) {
   return absl::StrCat(path, ".lock");
@@ -56,4 +56,4 @@ OutputLock::~OutputLock() {
   close(fd_);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace weir {
+namespace weir::cli {
 
 // A lock held for the object's lifetime, released however the process ends.
 class OutputLock {
@@ -29,6 +29,6 @@ class OutputLock {
   int fd_;
 };
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_OUTPUT_LOCK_H_

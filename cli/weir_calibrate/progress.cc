@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/options/messages.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr size_t kMostLetters = 60;
@@ -96,4 +96,4 @@ void Watchdog::Watch() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::cli

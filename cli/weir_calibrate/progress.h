@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::cli {
 
 // A line that is overwritten: "[57/210] 3 min left, product m 2048 ..., last
 // 312 us". Shown only if standard error is a terminal.
@@ -64,6 +64,6 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_PROGRESS_H_

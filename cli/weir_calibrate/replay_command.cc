@@ -22,7 +22,7 @@
 #include "cli/weir_calibrate/training_check.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 bool IsSerial(const ReplayFlags& flags) {
@@ -51,13 +51,13 @@ ReplaySettings SettingsOf(const ReplayFlags& flags) {
   return settings;
 }
 
-absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenDeviceOf(
+absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> OpenDeviceOf(
     const ReplayFlags& flags, const Factories& factories,
-    const ExecutionPlan& plan, int num_partitions) {
+    const calibrate::ExecutionPlan& plan, int num_partitions) {
   if (flags.cpu) {
-    HostDeviceOptions options;
+    calibrate::HostDeviceOptions options;
     options.concurrent = !IsSerial(flags);
-    return MakeHostDevice(plan, options);
+    return calibrate::MakeHostDevice(plan, options);
   }
   auto device = factories.open_replay(plan, {flags.device, num_partitions});
   if (absl::IsFailedPrecondition(device.status()) ||
@@ -69,7 +69,7 @@ absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenDeviceOf(
 }
 
 Provenance ProvenanceOf(const ReplayFlags& flags,
-                        const ExecutionDevice& device) {
+                        const calibrate::ExecutionDevice& device) {
   Provenance provenance = device.provenance();
   provenance.set_weir_version(std::string(WeirVersion()));
   provenance.set_command(flags.weir.command);
@@ -80,19 +80,21 @@ Provenance ProvenanceOf(const ReplayFlags& flags,
 
 // Runs with progress; `record` contains the completed steps even if the run is
 // stopped or hangs.
-absl::Status Run(const ReplayFlags& flags, const ExecutionPlan& plan,
-                 ExecutionDevice* device, ExecutionRecord* record) {
+absl::Status Run(const ReplayFlags& flags, const calibrate::ExecutionPlan& plan,
+                 calibrate::ExecutionDevice* device,
+                 calibrate::ExecutionRecord* record) {
   ProgressLine progress(flags.weir.output);
   record->device = device->description();
-  ExecutionHooks hooks;
-  hooks.step_done = [&](int, const StepRecord& step) {
+  calibrate::ExecutionHooks hooks;
+  hooks.step_done = [&](int, const calibrate::StepRecord& step) {
     record->steps.push_back(step);
     progress.Show(plan.schedule.name,
                   1.0 * record->steps.size() / plan.num_steps);
   };
   hooks.stop = Interrupted;
   progress.Show(plan.schedule.name, 0);
-  absl::StatusOr<ExecutionRecord> all = ExecuteSchedule(plan, device, hooks);
+  absl::StatusOr<calibrate::ExecutionRecord> all =
+      calibrate::ExecuteSchedule(plan, device, hooks);
   if (!all.ok()) return all.status();
   *record = *std::move(all);
   record->device = device->description();
@@ -101,8 +103,8 @@ absl::Status Run(const ReplayFlags& flags, const ExecutionPlan& plan,
 
 absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
                                     const Factories& factories,
-                                    const ExecutionPlan& plan,
-                                    const ExecutionRecord& record) {
+                                    const calibrate::ExecutionPlan& plan,
+                                    const calibrate::ExecutionRecord& record) {
   TrainingCheck check;
   if (!flags.check) {
     check.why_not = "--no-check";
@@ -114,7 +116,7 @@ absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
                 : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
   absl::StatusOr<TrainingCheck> done = CheckTraining(
       plan, record,
-      [&](const ExecutionPlan& one) {
+      [&](const calibrate::ExecutionPlan& one) {
         return OpenDeviceOf(flags, factories, one, 0);
       },
       tolerance);
@@ -127,13 +129,13 @@ absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
 std::string View(const ReplayFlags& flags, const Result& result) {
   switch (flags.weir.output.format) {
     case OutputFlags::Format::kJson:
-      return ResultJson(flags.weir.command, result);
+      return results::ResultJson(flags.weir.command, result);
     case OutputFlags::Format::kCsv:
-      return RanksCsv(result);
+      return results::RanksCsv(result);
     case OutputFlags::Format::kTable:
       break;
   }
-  return ResultTable(result);
+  return results::ResultTable(result);
 }
 
 // Prints and writes the result; returns the exit code.
@@ -147,9 +149,10 @@ absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result) {
   return kExitOk;
 }
 
-absl::Status Judge(const ExecutionPlan& plan, const ExecutionRecord& record,
+absl::Status Judge(const calibrate::ExecutionPlan& plan,
+                   const calibrate::ExecutionRecord& record,
                    const TrainingCheck& check) {
-  RETURN_IF_ERROR(CheckVersions(plan, record));
+  RETURN_IF_ERROR(calibrate::CheckVersions(plan, record));
   if (check.holds()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
       "%s did not train what it should: weights differ by %.2g, those of stage "
@@ -165,17 +168,17 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
                                    const Factories& factories) {
   const OutputFlags& output = flags.weir.output;
   RETURN_IF_ERROR(CheckOutputs(output, /*folders=*/true));
-  ASSIGN_OR_RETURN(const ResolvedScenario scenario,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
-  ASSIGN_OR_RETURN(const ExecutionPlan plan,
+  ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
                    PlanOfScenario(scenario, SettingsOf(flags)));
-  ExecutionRecord record;
+  calibrate::ExecutionRecord record;
   Provenance provenance;
   absl::Status ran;
   NoteInterrupt();
   {
     ASSIGN_OR_RETURN(
-        const std::unique_ptr<ExecutionDevice> device,
+        const std::unique_ptr<calibrate::ExecutionDevice> device,
         OpenDeviceOf(flags, factories, plan, flags.num_partitions));
     provenance = ProvenanceOf(flags, *device);
     ran = Run(flags, plan, device.get(), &record);
@@ -211,4 +214,4 @@ int RunReplayCommand(const ReplayFlags& flags, const Factories& factories) {
   return code.ok() ? *code : PrintError(code.status(), flags.weir.output);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -9,7 +9,7 @@
 #include "cli/weir/command_table.h"
 #include "cli/weir/parse.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr absl::string_view kCommand = "weir-calibrate replay";
@@ -104,4 +104,4 @@ absl::StatusOr<CalibrateLine> ParseReplay(
   return line;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

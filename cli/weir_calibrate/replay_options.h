@@ -11,7 +11,7 @@
 #include "cli/options/options.h"
 #include "cli/weir_calibrate/calibrate_flags.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Requires: `flags` outlives the returned options.
 Options OptionsOfReplay(ReplayFlags* flags);
@@ -21,6 +21,6 @@ Options OptionsOfReplay(ReplayFlags* flags);
 absl::StatusOr<CalibrateLine> ParseReplay(
     const std::vector<std::string>& words);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_REPLAY_OPTIONS_H_

@@ -12,14 +12,15 @@
 #include "results/metrics.h"
 #include "schedules/semantics.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
 
-int OpInTimeline(Op op) {
+int OpInTimeline(schedules::Op op) {
   const int number = static_cast<int>(op);
-  return IsCompute(op) ? number : number + 1;  // after the optimizer step
+  return schedules::IsCompute(op) ? number
+                                  : number + 1;  // after the optimizer step
 }
 
 double MeanOf(const std::vector<double>& values, size_t first, size_t count) {
@@ -29,7 +30,7 @@ double MeanOf(const std::vector<double>& values, size_t first, size_t count) {
 
 void FillShape(const FinishedReplay& replay, Result* result) {
   const Scenario& scenario = replay.scenario.scenario;
-  const Schedule& schedule = replay.plan.schedule;
+  const schedules::Schedule& schedule = replay.plan.schedule;
   result->set_name(scenario.name());
   result->set_schedule(schedule.name);
   result->set_method("replay");
@@ -49,15 +50,15 @@ void FillShape(const FinishedReplay& replay, Result* result) {
   result->set_forward_only(schedule.forward_only);
 }
 
-void FillReplay(const FinishedReplay& replay, const StepRecord& shown,
-                Result* result) {
+void FillReplay(const FinishedReplay& replay,
+                const calibrate::StepRecord& shown, Result* result) {
   Replay* entry = result->mutable_replay();
   entry->set_device(replay.record.device);
   entry->set_provenance(PrintTextProto(replay.provenance));
   entry->set_serial(replay.serial);
   entry->set_num_steps(static_cast<uint32_t>(replay.record.steps.size()));
   const size_t batch = replay.plan.schedule.num_microbatches;
-  for (const StepRecord& step : replay.record.steps) {
+  for (const calibrate::StepRecord& step : replay.record.steps) {
     entry->add_step_seconds(step.makespan_seconds);
     for (size_t m = 0; m + batch <= step.losses.size(); m += batch) {
       entry->add_losses(MeanOf(step.losses, m, batch));
@@ -71,15 +72,15 @@ void FillReplay(const FinishedReplay& replay, const StepRecord& shown,
       std::any_of(shown.ranks.begin(), shown.ranks.end(),
                   [](const auto& r) { return r.allocator_peak_bytes > 0; });
   if (!counted) return;
-  for (const RankRecord& rank : shown.ranks) {
+  for (const calibrate::RankRecord& rank : shown.ranks) {
     entry->add_allocator_peak_bytes(rank.allocator_peak_bytes);
     entry->add_taken_peak_bytes(rank.taken_peak_bytes);
   }
 }
 
-void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
-              Result* result) {
-  const RankRecord& record = step.ranks[rank];
+void FillRank(const schedules::Schedule& schedule,
+              const calibrate::StepRecord& step, int rank, Result* result) {
+  const calibrate::RankRecord& record = step.ranks[rank];
   const ReplayWindow all = {0, step.makespan_seconds};
   const RecordedTimes times = TimesOf(schedule, step, rank, all);
   const VersionsHeld held = VersionsOf(schedule, step, rank);
@@ -92,10 +93,11 @@ void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
   entry->set_exposed_communication_seconds(times.exposed_seconds);
   entry->set_peak_memory_bytes(record.peak_bytes);
   entry->set_peak_memory_at_seconds(record.peak_at_seconds);
-  for (int kind = 0; kind < kNumExecutionMemories; ++kind) {
+  for (int kind = 0; kind < calibrate::kNumExecutionMemories; ++kind) {
     if (record.peak_by_class[kind] == 0) continue;
     MemoryClass* memory = entry->add_peak_memory_classes();
-    memory->set_name(Name(static_cast<ExecutionMemory>(kind)));
+    memory->set_name(
+        calibrate::Name(static_cast<calibrate::ExecutionMemory>(kind)));
     memory->set_bytes(record.peak_by_class[kind]);
   }
   entry->set_peak_activation_microbatches(
@@ -110,8 +112,8 @@ void FillRank(const Schedule& schedule, const StepRecord& step, int rank,
       std::max<uint32_t>(result->staleness_updates(), held.staleness));
 }
 
-void FillSpan(const Schedule& schedule, const StepRecord& step,
-              Result* result) {
+void FillSpan(const schedules::Schedule& schedule,
+              const calibrate::StepRecord& step, Result* result) {
   double longest = 0;
   std::vector<ReplaySpan> spans;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
@@ -124,11 +126,11 @@ void FillSpan(const Schedule& schedule, const StepRecord& step,
     idle.push_back(longest - span.seconds + span.idle_seconds);
   }
   result->set_span_seconds(longest);
-  result->set_span_bubble_ratio(BubbleRatio(idle, longest));
+  result->set_span_bubble_ratio(results::BubbleRatio(idle, longest));
 }
 
-void FillBatch(const Schedule& schedule, const StepRecord& step,
-               Result* result) {
+void FillBatch(const schedules::Schedule& schedule,
+               const calibrate::StepRecord& step, Result* result) {
   const ReplayWindow window = WindowOf(schedule, step);
   const double batch_seconds = window.seconds() / window.num_batches;
   result->set_makespan_seconds(step.makespan_seconds);
@@ -141,21 +143,21 @@ void FillBatch(const Schedule& schedule, const StepRecord& step,
     idle.push_back(times.idle_seconds);
     exposed.push_back(times.exposed_seconds);
   }
-  result->set_bubble_ratio(BubbleRatio(idle, window.seconds()));
+  result->set_bubble_ratio(results::BubbleRatio(idle, window.seconds()));
   result->set_exposed_communication_ratio(
-      ExposedCommunicationRatio(exposed, window.seconds()));
+      results::ExposedCommunicationRatio(exposed, window.seconds()));
   result->set_busiest_gpu(static_cast<uint32_t>(
       std::max_element(busy.begin(), busy.end()) - busy.begin()));
   if (schedule.flush) FillSpan(schedule, step, result);
   if (!(batch_seconds > 0)) return;
   result->set_samples_per_second(
-      SamplesPerSecond(result->global_batch_size(), batch_seconds));
-  result->set_tokens_per_second(TokensPerSecond(
+      results::SamplesPerSecond(result->global_batch_size(), batch_seconds));
+  result->set_tokens_per_second(results::TokensPerSecond(
       result->global_batch_size(), result->sequence_length(), batch_seconds));
 }
 
-void FillTimeline(const Schedule& schedule, const StepRecord& step,
-                  Timeline* timeline) {
+void FillTimeline(const schedules::Schedule& schedule,
+                  const calibrate::StepRecord& step, Timeline* timeline) {
   Timeline::Actions* actions = timeline->mutable_actions();
   const auto add = [&](int rank, int op, int stage, int number, int count,
                        double start, double end) {
@@ -168,24 +170,24 @@ void FillTimeline(const Schedule& schedule, const StepRecord& step,
     actions->add_end_seconds(end);
   };
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const RankRecord& record = step.ranks[rank];
+    const calibrate::RankRecord& record = step.ranks[rank];
     for (size_t i = 0; i < record.actions.size(); ++i) {
-      const Action& action = schedule.rank_actions[rank][i];
+      const schedules::Action& action = schedule.rank_actions[rank][i];
       add(rank, OpInTimeline(action.op), action.stage, action.microbatch,
           action.num_microbatches, record.actions[i].start_seconds,
           record.actions[i].end_seconds);
     }
-    for (const UpdateRecord& update : record.updates) {
+    for (const calibrate::UpdateRecord& update : record.updates) {
       add(rank, kOptimizerStep, update.stage, update.update, 1,
           update.start_seconds, update.end_seconds);
     }
-    for (const MemoryRecord& memory : record.memory) {
+    for (const calibrate::MemoryRecord& memory : record.memory) {
       timeline->mutable_memory()->add_gpu(rank);
       timeline->mutable_memory()->add_seconds(memory.seconds);
       timeline->mutable_memory()->add_bytes(memory.bytes);
     }
   }
-  for (const TransferRecord& transfer : step.transfers) {
+  for (const calibrate::TransferRecord& transfer : step.transfers) {
     Timeline::Transfers* transfers = timeline->mutable_transfers();
     transfers->add_from_gpu(transfer.from_rank);
     transfers->add_to_gpu(transfer.to_rank);
@@ -201,7 +203,7 @@ void FillTimeline(const Schedule& schedule, const StepRecord& step,
 
 }  // namespace
 
-int MedianStep(const std::vector<StepRecord>& steps) {
+int MedianStep(const std::vector<calibrate::StepRecord>& steps) {
   std::vector<int> order(steps.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -211,16 +213,18 @@ int MedianStep(const std::vector<StepRecord>& steps) {
 }
 
 absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay) {
-  const Schedule& schedule = replay.plan.schedule;
+  const schedules::Schedule& schedule = replay.plan.schedule;
   if (replay.record.steps.empty()) {
     return absl::InvalidArgumentError("no step of the replay has ended");
   }
-  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
-  const StepRecord& step = replay.record.steps[MedianStep(replay.record.steps)];
+  ASSIGN_OR_RETURN(const schedules::Semantics semantics,
+                   schedules::InterpretSchedule(schedule));
+  const calibrate::StepRecord& step =
+      replay.record.steps[MedianStep(replay.record.steps)];
   Result result;
   FillShape(replay, &result);
   FillReplay(replay, step, &result);
-  result.set_semantics(Verdict(schedule, semantics));
+  result.set_semantics(schedules::Verdict(schedule, semantics));
   FillBatch(schedule, step, &result);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     FillRank(schedule, step, rank, &result);
@@ -235,4 +239,4 @@ absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay) {
   return result;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -15,13 +15,13 @@
 #include "results/result.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct FinishedReplay {
-  const ResolvedScenario& scenario;
-  const ExecutionPlan& plan;
-  const ExecutionRecord& record;  // has at least one step
-  Provenance provenance;          // the device's
+  const scenarios::ResolvedScenario& scenario;
+  const calibrate::ExecutionPlan& plan;
+  const calibrate::ExecutionRecord& record;  // has at least one step
+  Provenance provenance;                     // the device's
   bool serial = false;
   TrainingCheck check;
 };
@@ -31,8 +31,8 @@ struct FinishedReplay {
 absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay);
 
 // Returns the index of that step.
-int MedianStep(const std::vector<StepRecord>& steps);
+int MedianStep(const std::vector<calibrate::StepRecord>& steps);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_REPLAY_RESULT_H_

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Interval = std::pair<double, double>;
@@ -50,22 +50,22 @@ double SecondsOutside(const std::vector<Interval>& united,
   return seconds + Overlap({until, window.second}, window);
 }
 
-std::vector<Interval> PassesOf(const Schedule& schedule, const StepRecord& step,
-                               int rank) {
+std::vector<Interval> PassesOf(const schedules::Schedule& schedule,
+                               const calibrate::StepRecord& step, int rank) {
   std::vector<Interval> passes;
   const auto& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
-    if (!IsCompute(actions[i].op)) continue;
-    const ActionRecord& record = step.ranks[rank].actions[i];
+    if (!schedules::IsCompute(actions[i].op)) continue;
+    const calibrate::ActionRecord& record = step.ranks[rank].actions[i];
     passes.emplace_back(record.start_seconds, record.end_seconds);
   }
   return passes;
 }
 
-std::vector<Interval> BusyOf(const Schedule& schedule, const StepRecord& step,
-                             int rank) {
+std::vector<Interval> BusyOf(const schedules::Schedule& schedule,
+                             const calibrate::StepRecord& step, int rank) {
   std::vector<Interval> busy = PassesOf(schedule, step, rank);
-  for (const UpdateRecord& update : step.ranks[rank].updates) {
+  for (const calibrate::UpdateRecord& update : step.ranks[rank].updates) {
     busy.emplace_back(update.start_seconds, update.end_seconds);
   }
   return Union(std::move(busy));
@@ -75,9 +75,9 @@ std::vector<Interval> BusyOf(const Schedule& schedule, const StepRecord& step,
 // carry a gradient, the sending stage, and the microbatch.
 using Arrivals = std::map<std::tuple<bool, int, int>, Interval>;
 
-Arrivals ArrivalsAt(const StepRecord& step, int rank) {
+Arrivals ArrivalsAt(const calibrate::StepRecord& step, int rank) {
   Arrivals arrivals;
-  for (const TransferRecord& transfer : step.transfers) {
+  for (const calibrate::TransferRecord& transfer : step.transfers) {
     if (transfer.to_rank != rank) continue;
     arrivals[{transfer.gradient, transfer.stage, transfer.microbatch}] = {
         transfer.start_seconds, transfer.end_seconds};
@@ -87,15 +87,17 @@ Arrivals ArrivalsAt(const StepRecord& step, int rank) {
 
 // Returns the end of a batch's last backward (last forward if forward-only) in
 // the stage where the batch ends.
-double BatchEnd(const Schedule& schedule, const StepRecord& step, int batch) {
+double BatchEnd(const schedules::Schedule& schedule,
+                const calibrate::StepRecord& step, int batch) {
   const int stage = schedule.forward_only ? schedule.num_stages - 1 : 0;
   double end = 0;
   for (int rank : schedule.RanksOf(stage)) {
     const auto& actions = schedule.rank_actions[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
-      const Action& action = actions[i];
-      const bool ends = schedule.forward_only ? action.op == Op::kForward
-                                              : CompletesGradient(action.op);
+      const schedules::Action& action = actions[i];
+      const bool ends = schedule.forward_only
+                            ? action.op == schedules::Op::kForward
+                            : schedules::CompletesGradient(action.op);
       if (action.stage == stage && ends &&
           action.last_microbatch() / schedule.num_microbatches == batch) {
         end = std::max(end, step.ranks[rank].actions[i].end_seconds);
@@ -107,7 +109,8 @@ double BatchEnd(const Schedule& schedule, const StepRecord& step, int batch) {
 
 }  // namespace
 
-ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step) {
+ReplayWindow WindowOf(const schedules::Schedule& schedule,
+                      const calibrate::StepRecord& step) {
   ReplayWindow window{0, step.makespan_seconds, schedule.num_batches};
   const int drain = (schedule.num_ranks + schedule.num_microbatches - 1) /
                     schedule.num_microbatches;
@@ -119,8 +122,9 @@ ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step) {
   return window;
 }
 
-RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
-                      int rank, const ReplayWindow& window) {
+RecordedTimes TimesOf(const schedules::Schedule& schedule,
+                      const calibrate::StepRecord& step, int rank,
+                      const ReplayWindow& window) {
   const Interval part = {window.begin_seconds, window.end_seconds};
   const std::vector<Interval> busy = BusyOf(schedule, step, rank);
   RecordedTimes times;
@@ -130,9 +134,9 @@ RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
   const Arrivals arrivals = ArrivalsAt(step, rank);
   const auto& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
-    const Action& action = actions[i];
-    const bool forward = action.op == Op::kForward;
-    if (!forward && !MakesInputGradient(action.op)) continue;
+    const schedules::Action& action = actions[i];
+    const bool forward = action.op == schedules::Op::kForward;
+    if (!forward && !schedules::MakesInputGradient(action.op)) continue;
     const double start = step.ranks[rank].actions[i].start_seconds;
     // The rank was idle since the last busy interval before `start`.
     double idle_from = 0;
@@ -156,7 +160,8 @@ RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
   return times;
 }
 
-ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank) {
+ReplaySpan SpanOf(const schedules::Schedule& schedule,
+                  const calibrate::StepRecord& step, int rank) {
   const std::vector<Interval> passes = Union(PassesOf(schedule, step, rank));
   if (passes.empty()) return {};
   ReplaySpan span;
@@ -166,26 +171,28 @@ ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank) {
   return span;
 }
 
-double PeakActivationMicrobatches(const Schedule& schedule,
-                                  const StepRecord& step, int rank) {
+double PeakActivationMicrobatches(const schedules::Schedule& schedule,
+                                  const calibrate::StepRecord& step, int rank) {
   // At equal times, releases are sorted before allocations.
   std::vector<std::pair<double, double>> events;
   const auto& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
-    const Action& action = actions[i];
-    const ActionRecord& record = step.ranks[rank].actions[i];
+    const schedules::Action& action = actions[i];
+    const calibrate::ActionRecord& record = step.ranks[rank].actions[i];
     for (int m = action.microbatch; m <= action.last_microbatch(); ++m) {
       int num_here = 0;
       for (int stage = 0; stage < schedule.num_stages; ++stage) {
         num_here += schedule.rank_of(stage, m) == rank;
       }
       const double part = 1.0 / std::max(num_here, 1);
-      if (action.op == Op::kForward || action.op == Op::kReload) {
+      if (action.op == schedules::Op::kForward ||
+          action.op == schedules::Op::kReload) {
         events.emplace_back(record.start_seconds, part);
         if (schedule.forward_only) {
           events.emplace_back(record.end_seconds, -part);
         }
-      } else if (MakesInputGradient(action.op) || action.op == Op::kOffload) {
+      } else if (schedules::MakesInputGradient(action.op) ||
+                 action.op == schedules::Op::kOffload) {
         events.emplace_back(record.end_seconds, -part);
       }
     }
@@ -199,25 +206,27 @@ double PeakActivationMicrobatches(const Schedule& schedule,
   return peak;
 }
 
-VersionsHeld VersionsOf(const Schedule& schedule, const StepRecord& step,
-                        int rank) {
+VersionsHeld VersionsOf(const schedules::Schedule& schedule,
+                        const calibrate::StepRecord& step, int rank) {
   VersionsHeld held;
   const auto& actions = schedule.rank_actions[rank];
   for (int stage : schedule.StagesOf(rank)) {
-    const std::vector<VersionUse>& uses = step.uses[stage];
+    const std::vector<schedules::VersionUse>& uses = step.uses[stage];
     std::set<int> needed;  // older versions needed by actions from here on
     for (size_t i = actions.size(); i-- > 0;) {
-      const Action& action = actions[i];
-      if (action.stage != stage || !IsCompute(action.op)) continue;
+      const schedules::Action& action = actions[i];
+      if (action.stage != stage || !schedules::IsCompute(action.op)) continue;
       for (int m = action.microbatch; m <= action.last_microbatch(); ++m) {
-        const VersionUse& use = uses[m];
+        const schedules::VersionUse& use = uses[m];
         held.staleness = std::max<int>(held.staleness, use.staleness());
-        if (action.op == Op::kForward) needed.insert(use.forward_version);
-        if (MakesInputGradient(action.op)) needed.insert(use.backward_version);
+        if (action.op == schedules::Op::kForward)
+          needed.insert(use.forward_version);
+        if (schedules::MakesInputGradient(action.op))
+          needed.insert(use.backward_version);
       }
       int newest = 0;
       const double start = step.ranks[rank].actions[i].start_seconds;
-      for (const UpdateRecord& update : step.ranks[rank].updates) {
+      for (const calibrate::UpdateRecord& update : step.ranks[rank].updates) {
         if (update.stage == stage && update.end_seconds <= start) {
           newest = std::max(newest, update.update + 1);
         }
@@ -230,4 +239,4 @@ VersionsHeld VersionsOf(const Schedule& schedule, const StepRecord& step,
   return held;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

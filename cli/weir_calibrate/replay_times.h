@@ -6,7 +6,7 @@
 #include "calibrate/execute/execution_record.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::cli {
 
 // An interval of a step.
 struct ReplayWindow {
@@ -19,7 +19,8 @@ struct ReplayWindow {
 // Returns the whole step for a schedule with flush. Without flush, returns the
 // interval from the end of a batch in the middle to the end of the last batch
 // before the pipeline drains, if there are enough batches.
-ReplayWindow WindowOf(const Schedule& schedule, const StepRecord& step);
+ReplayWindow WindowOf(const schedules::Schedule& schedule,
+                      const calibrate::StepRecord& step);
 
 struct RecordedTimes {
   double busy_seconds = 0;  // passes and updates; overlapping ones count once
@@ -27,19 +28,21 @@ struct RecordedTimes {
   // Idle time while a message required by the next action was in flight.
   double exposed_seconds = 0;
 };
-RecordedTimes TimesOf(const Schedule& schedule, const StepRecord& step,
-                      int rank, const ReplayWindow& window);
+RecordedTimes TimesOf(const schedules::Schedule& schedule,
+                      const calibrate::StepRecord& step, int rank,
+                      const ReplayWindow& window);
 
 // Time from the start of the first pass to the end of the last, and the part of
 // it outside passes.
 struct ReplaySpan {
   double seconds = 0, idle_seconds = 0;
 };
-ReplaySpan SpanOf(const Schedule& schedule, const StepRecord& step, int rank);
+ReplaySpan SpanOf(const schedules::Schedule& schedule,
+                  const calibrate::StepRecord& step, int rank);
 
 // Same definition as in RankResult.
-double PeakActivationMicrobatches(const Schedule& schedule,
-                                  const StepRecord& step, int rank);
+double PeakActivationMicrobatches(const schedules::Schedule& schedule,
+                                  const calibrate::StepRecord& step, int rank);
 
 // Computed from the versions that were read: the maximum number of versions of
 // a stage that the rank had to hold at a time (the newest, and older ones still
@@ -48,9 +51,9 @@ double PeakActivationMicrobatches(const Schedule& schedule,
 struct VersionsHeld {
   int versions = 1, staleness = 0;
 };
-VersionsHeld VersionsOf(const Schedule& schedule, const StepRecord& step,
-                        int rank);
+VersionsHeld VersionsOf(const schedules::Schedule& schedule,
+                        const calibrate::StepRecord& step, int rank);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_REPLAY_TIMES_H_

@@ -15,14 +15,15 @@
 #include "sim/costs/work_spec.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr int kDefaultCompressedBits = 8;
 
-ElementFormat FormatOf(Precision precision) {
-  if (precision == FP32) return ElementFormat::kFp32;
-  return precision == MIXED_BF16 ? ElementFormat::kBf16 : ElementFormat::kFp16;
+calibrate::ElementFormat FormatOf(Precision precision) {
+  if (precision == FP32) return calibrate::ElementFormat::kFp32;
+  return precision == MIXED_BF16 ? calibrate::ElementFormat::kBf16
+                                 : calibrate::ElementFormat::kFp16;
 }
 
 void CheckParallelism(const Scenario& scenario, Problems* problems) {
@@ -69,7 +70,7 @@ void CheckStash(const Scenario& scenario, int num_versions,
   const Training& training = scenario.training();
   const double given = training.stash_bytes_per_parameter();
   const double found = given > 0 ? given : 4;
-  const int kept = BytesOf(FormatOf(training.precision()));
+  const int kept = calibrate::BytesOf(FormatOf(training.precision()));
   if (num_versions < 2 || found == kept) return;
   problems->Add(
       "training.stash_bytes_per_parameter",
@@ -79,8 +80,8 @@ void CheckStash(const Scenario& scenario, int num_versions,
                    kept, ")"));
 }
 
-void CheckGpu(const ResolvedScenario& resolved, const ReplaySettings& settings,
-              Problems* problems) {
+void CheckGpu(const scenarios::ResolvedScenario& resolved,
+              const ReplaySettings& settings, Problems* problems) {
   const Training& training = resolved.scenario.training();
   if (training.precision() == FP32) {
     problems->Add("training.precision",
@@ -96,7 +97,7 @@ void CheckGpu(const ResolvedScenario& resolved, const ReplaySettings& settings,
   }
 }
 
-absl::Status CheckScenario(const ResolvedScenario& resolved,
+absl::Status CheckScenario(const scenarios::ResolvedScenario& resolved,
                            const ReplaySettings& settings) {
   const Scenario& scenario = resolved.scenario;
   Problems problems(resolved.label);
@@ -127,20 +128,22 @@ absl::Status CheckScenario(const ResolvedScenario& resolved,
 }
 
 // Returns the schedule with as many batches as the simulator examines.
-absl::StatusOr<Schedule> ScheduleToReplay(const ResolvedScenario& resolved) {
+absl::StatusOr<schedules::Schedule> ScheduleToReplay(
+    const scenarios::ResolvedScenario& resolved) {
   ASSIGN_OR_RETURN(const bool flush,
-                   ScheduleFlushes(resolved.scenario.schedule()));
+                   schedules::ScheduleFlushes(resolved.scenario.schedule()));
   int num_batches = 1;
   if (!flush) {
-    ASSIGN_OR_RETURN(const Result predicted, Simulate(resolved));
+    ASSIGN_OR_RETURN(const Result predicted, sim::Simulate(resolved));
     num_batches = static_cast<int>(predicted.num_batches());
   }
-  return ScheduleOfScenario(resolved, num_batches);
+  return sim::ScheduleOfScenario(resolved, num_batches);
 }
 
-absl::Status CheckSchedule(const ResolvedScenario& resolved,
-                           const Schedule& schedule) {
-  ASSIGN_OR_RETURN(const Semantics semantics, InterpretSchedule(schedule));
+absl::Status CheckSchedule(const scenarios::ResolvedScenario& resolved,
+                           const schedules::Schedule& schedule) {
+  ASSIGN_OR_RETURN(const schedules::Semantics semantics,
+                   schedules::InterpretSchedule(schedule));
   Problems problems(resolved.label);
   CheckStash(resolved.scenario,
              *std::max_element(semantics.max_live_versions.begin(),
@@ -149,32 +152,36 @@ absl::Status CheckSchedule(const ResolvedScenario& resolved,
   return problems.ToStatus();
 }
 
-StageOptimizer OptimizerOf(const Training& training, double learning_rate) {
-  StageOptimizer optimizer;
+calibrate::StageOptimizer OptimizerOf(const Training& training,
+                                      double learning_rate) {
+  calibrate::StageOptimizer optimizer;
   const bool sgd = training.optimizer() == SGD_MOMENTUM;
-  optimizer.kind = sgd ? OptimizerKind::kMomentum : OptimizerKind::kAdam;
+  optimizer.kind = sgd ? calibrate::OptimizerKind::kMomentum
+                       : calibrate::OptimizerKind::kAdam;
   const double usual = sgd ? kSgdLearningRate : kAdamLearningRate;
   optimizer.learning_rate = learning_rate > 0 ? learning_rate : usual;
   return optimizer;
 }
 
 // Sets the links for the bytes that stages send, which are the same everywhere.
-void SetLinks(const ResolvedScenario& resolved, ExecutionPlan* plan) {
+void SetLinks(const scenarios::ResolvedScenario& resolved,
+              calibrate::ExecutionPlan* plan) {
   double bytes = 0;
   for (const auto& program : plan->programs) {
     if (program->output < 0) continue;
     bytes = std::max<double>(bytes, program->buffers[program->output].bytes());
   }
   if (plan->schedule.compressed_transfers) {
-    bytes *= plan->compressed_bits / (8.0 * BytesOf(plan->spec.format));
+    bytes *=
+        plan->compressed_bits / (8.0 * calibrate::BytesOf(plan->spec.format));
   }
   const int num_ranks = plan->schedule.num_ranks;
   for (int from = 0; from < num_ranks; ++from) {
     for (int to = 0; to < num_ranks; ++to) {
-      LinkSpec link;
+      calibrate::LinkSpec link;
       if (from != to && bytes > 0) {
-        const UncontendedTransfer alone =
-            TransferAlone(resolved, from, to, bytes);
+        const sim::UncontendedTransfer alone =
+            sim::TransferAlone(resolved, from, to, bytes);
         link.latency_seconds = alone.latency_seconds;
         link.bytes_per_second =
             alone.link_seconds > 0 ? bytes / alone.link_seconds : 0;
@@ -186,27 +193,30 @@ void SetLinks(const ResolvedScenario& resolved, ExecutionPlan* plan) {
 
 }  // namespace
 
-absl::StatusOr<ExecutionPlan> PlanOfScenario(const ResolvedScenario& resolved,
-                                             const ReplaySettings& settings) {
+absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
+    const scenarios::ResolvedScenario& resolved,
+    const ReplaySettings& settings) {
   RETURN_IF_ERROR(CheckScenario(resolved, settings));
   const Training& training = resolved.scenario.training();
-  ExecutionRequest request;
+  calibrate::ExecutionRequest request;
   ASSIGN_OR_RETURN(request.schedule, ScheduleToReplay(resolved));
   RETURN_IF_ERROR(CheckSchedule(resolved, request.schedule));
   request.model = resolved.model;
-  request.spec.work = MakeWorkSpec(resolved);
+  request.spec.work = sim::MakeWorkSpec(resolved);
   request.spec.format = FormatOf(training.precision());
   request.spec.dropout = training.dropout() ? kDropout : 0;
   request.spec.fused_attention = training.flash_attention();
   ASSIGN_OR_RETURN(
-      const Partition partition,
-      CutIntoStages(resolved, LayersOf(request.model, request.spec.work),
-                    request.schedule.num_stages));
+      const models::Partition partition,
+      scenarios::CutIntoStages(
+          resolved, models::LayersOf(request.model, request.spec.work),
+          request.schedule.num_stages));
   request.first_layer = partition.first;
   request.optimizer = OptimizerOf(training, settings.learning_rate);
   request.num_steps = request.schedule.flush ? settings.num_steps : 1;
   request.seed = settings.seed;
-  absl::StatusOr<ExecutionPlan> plan = MakeExecutionPlan(request);
+  absl::StatusOr<calibrate::ExecutionPlan> plan =
+      calibrate::MakeExecutionPlan(request);
   if (!plan.ok()) {
     return absl::Status(
         plan.status().code(),
@@ -219,8 +229,8 @@ absl::StatusOr<ExecutionPlan> PlanOfScenario(const ResolvedScenario& resolved,
                               : 0;
   plan->timeout_seconds = settings.timeout_seconds;
   if (!settings.on_gpu) {
-    absl::Status fits = CheckHostMemory(*plan);
-    fits.Update(CheckHostSize(*plan, settings.is_checked ? 2 : 1));
+    absl::Status fits = calibrate::CheckHostMemory(*plan);
+    fits.Update(calibrate::CheckHostSize(*plan, settings.is_checked ? 2 : 1));
     if (!fits.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(resolved.label, ": ", fits.message()));
@@ -231,4 +241,4 @@ absl::StatusOr<ExecutionPlan> PlanOfScenario(const ResolvedScenario& resolved,
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -10,7 +10,7 @@
 #include "calibrate/execute/execution_plan.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct ReplaySettings {
   bool on_gpu = false;     // 16-bit kernels
@@ -32,9 +32,10 @@ inline constexpr float kDropout = 0.1F;
 // Returns the plan of a scenario. InvalidArgument lists every field that
 // replays do not support, with the flag to use instead. Also returns errors of
 // Simulate(), which determines the number of batches without flush.
-absl::StatusOr<ExecutionPlan> PlanOfScenario(const ResolvedScenario& scenario,
-                                             const ReplaySettings& settings);
+absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
+    const scenarios::ResolvedScenario& scenario,
+    const ReplaySettings& settings);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_SCENARIO_PLAN_H_

@@ -5,15 +5,15 @@
 
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Relative error of rounding a number near 1 to the format.
-double UnitRoundoff(ElementFormat format) {
+double UnitRoundoff(calibrate::ElementFormat format) {
   switch (format) {
-    case ElementFormat::kBf16:
+    case calibrate::ElementFormat::kBf16:
       return std::exp2(-9);
-    case ElementFormat::kFp16:
+    case calibrate::ElementFormat::kFp16:
       return std::exp2(-12);
     default:
       return std::exp2(-24);
@@ -22,19 +22,22 @@ double UnitRoundoff(ElementFormat format) {
 
 }  // namespace
 
-TrainingTolerance GpuTolerance(ElementFormat format, OptimizerKind optimizer) {
+TrainingTolerance GpuTolerance(calibrate::ElementFormat format,
+                               calibrate::OptimizerKind optimizer) {
   const double u = UnitRoundoff(format);
   return {.weights = 4 * u,
-          .change = optimizer == OptimizerKind::kAdam ? std::sqrt(u) : 4 * u,
+          .change = optimizer == calibrate::OptimizerKind::kAdam ? std::sqrt(u)
+                                                                 : 4 * u,
           .losses = 4 * u};
 }
 
 absl::StatusOr<TrainingCheck> CheckTraining(
-    const ExecutionPlan& plan, const ExecutionRecord& record,
-    const OpenDevice& open, const TrainingTolerance& tolerance) {
+    const calibrate::ExecutionPlan& plan,
+    const calibrate::ExecutionRecord& record, const calibrate::OpenDevice& open,
+    const TrainingTolerance& tolerance) {
   TrainingCheck check;
-  const absl::StatusOr<SequentialRecord> formula =
-      TrainSequentially(plan, open);
+  const absl::StatusOr<calibrate::SequentialRecord> formula =
+      calibrate::TrainSequentially(plan, open);
   if (absl::IsNotFound(formula.status()) ||
       absl::IsResourceExhausted(formula.status())) {
     check.why_not = std::string(formula.status().message());
@@ -42,9 +45,9 @@ absl::StatusOr<TrainingCheck> CheckTraining(
   }
   RETURN_IF_ERROR(formula.status());
   check.formula = formula->formula;
-  check.difference = DifferenceOf(plan, record, *formula);
+  check.difference = calibrate::DifferenceOf(plan, record, *formula);
   check.tolerance = tolerance;
   return check;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -10,7 +10,7 @@
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/execute/sequential.h"
 
-namespace weir {
+namespace weir::cli {
 
 // Limits of the fields of TrainingDifference.
 struct TrainingTolerance {
@@ -27,12 +27,13 @@ inline constexpr TrainingTolerance kHostTolerance = {1e-12, 1e-10, 1e-12};
 // format (bf16: 2^-9). Adam's early steps are the signs of gradients: if a
 // gradient's error is e of its usual size, about a fraction e of the signs
 // flip, which changes the step by 2 sqrt(e); e = u / 4.
-TrainingTolerance GpuTolerance(ElementFormat format, OptimizerKind optimizer);
+TrainingTolerance GpuTolerance(calibrate::ElementFormat format,
+                               calibrate::OptimizerKind optimizer);
 
 struct TrainingCheck {
   std::string formula;  // the reference of the comparison; empty: none
   std::string why_not;  // the reason, if `formula` is empty
-  TrainingDifference difference;
+  calibrate::TrainingDifference difference;
   TrainingTolerance tolerance;
 
   bool holds() const {
@@ -45,11 +46,11 @@ struct TrainingCheck {
 // Compares with the papers' formulas, computed sequentially on a device opened
 // by `open` (TrainSequentially). Not checked if no formula is known or the
 // memory of that device does not suffice.
-absl::StatusOr<TrainingCheck> CheckTraining(const ExecutionPlan& plan,
-                                            const ExecutionRecord& record,
-                                            const OpenDevice& open,
-                                            const TrainingTolerance& tolerance);
+absl::StatusOr<TrainingCheck> CheckTraining(
+    const calibrate::ExecutionPlan& plan,
+    const calibrate::ExecutionRecord& record, const calibrate::OpenDevice& open,
+    const TrainingTolerance& tolerance);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_TRAINING_CHECK_H_

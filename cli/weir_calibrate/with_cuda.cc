@@ -9,34 +9,34 @@
 #include "calibrate/gpu/watchdog.h"
 #include "cli/weir_calibrate/machine.h"
 
-namespace weir {
+namespace weir::cli {
 
 Factories MachineFactories() {
   Factories factories;
   factories.open_bench = [](const BenchRequest& request) {
-    CudaBenchOptions options;
+    calibrate::CudaBenchOptions options;
     options.device = request.device;
     options.num_candidates = request.num_candidates;
     options.timeout_seconds = request.timeout_seconds;
     options.num_partitions = request.num_partitions;
-    return OpenCudaBench(options);
+    return calibrate::OpenCudaBench(options);
   };
-  factories.make_transport = MakeNcclTransport;
-  factories.open_replay = [](const ExecutionPlan& plan,
+  factories.make_transport = calibrate::MakeNcclTransport;
+  factories.open_replay = [](const calibrate::ExecutionPlan& plan,
                              const ReplayDeviceRequest& request) {
-    CudaExecutionOptions options;
+    calibrate::CudaExecutionOptions options;
     options.device = request.device;
     options.num_partitions = request.num_partitions;
-    return OpenCudaExecutionDevice(plan, options);
+    return calibrate::OpenCudaExecutionDevice(plan, options);
   };
-  factories.find = FindCuda;
+  factories.find = calibrate::FindCuda;
   return factories;
 }
 
 void ExitIfDeviceHangs(int code) {
-  if (!DeviceIsHung()) return;
+  if (!calibrate::DeviceIsHung()) return;
   std::fflush(nullptr);
   std::_Exit(code);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -5,7 +5,7 @@
 
 #include "cli/weir_calibrate/machine.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // WEIR_WITHOUT_CUDA is the reason found by CMake.
@@ -17,15 +17,20 @@ absl::Status Missing() {
 
 Factories MachineFactories() {
   Factories factories;
-  factories.open_bench =
-      [](const BenchRequest&) -> absl::StatusOr<std::unique_ptr<Bench>> {
+  factories.open_bench = [](const BenchRequest&)
+      -> absl::StatusOr<std::unique_ptr<calibrate::Bench>> {
     return Missing();
   };
-  factories.make_transport = [](const TransportRequest&)
-      -> absl::StatusOr<std::unique_ptr<Transport>> { return Missing(); };
-  factories.open_replay = [](const ExecutionPlan&, const ReplayDeviceRequest&)
-      -> absl::StatusOr<std::unique_ptr<ExecutionDevice>> { return Missing(); };
-  factories.find = [](int) -> std::vector<MachineFinding> {
+  factories.make_transport = [](const calibrate::TransportRequest&)
+      -> absl::StatusOr<std::unique_ptr<calibrate::Transport>> {
+    return Missing();
+  };
+  factories.open_replay = [](const calibrate::ExecutionPlan&,
+                             const ReplayDeviceRequest&)
+      -> absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> {
+    return Missing();
+  };
+  factories.find = [](int) -> std::vector<calibrate::MachineFinding> {
     return {{"CUDA", "", std::string(Missing().message()), true},
             {"CPU", "replay --cpu", "", false}};
   };
@@ -34,4 +39,4 @@ Factories MachineFactories() {
 
 void ExitIfDeviceHangs(int) {}
 
-}  // namespace weir
+}  // namespace weir::cli

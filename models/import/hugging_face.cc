@@ -13,7 +13,7 @@
 #include "models/import/json_fields.h"
 #include "models/model_limits.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 // Pre-training rarely uses the longest context that a model supports.
@@ -342,4 +342,4 @@ absl::StatusOr<Model> ParseHuggingFace(absl::string_view label,
   return model;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -8,13 +8,13 @@
 #include "absl/strings/string_view.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::models {
 
 // Parses a config. Zeros in the result represent defaults that are not filled
 // in yet.
 absl::StatusOr<Model> ParseHuggingFace(absl::string_view label,
                                        absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_IMPORT_HUGGING_FACE_H_

@@ -8,7 +8,7 @@
 #include "base/json_text.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using nlohmann::json;
@@ -119,4 +119,4 @@ std::vector<uint32_t> JsonFields::Counts(const char* key) {
   return counts;
 }
 
-}  // namespace weir
+}  // namespace weir::models

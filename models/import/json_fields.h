@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/problems.h"
 
-namespace weir {
+namespace weir::models {
 
 // Parses a JSON object. A syntax error contains line and column.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view label,
@@ -44,6 +44,6 @@ class JsonFields {
   Problems& problems_;
 };
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_IMPORT_JSON_FIELDS_H_

@@ -18,7 +18,7 @@
 #include "base/status_macros.h"
 #include "models/model_limits.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 // A graph with the line numbers of its edges.
@@ -312,4 +312,4 @@ absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
   return model;
 }
 
-}  // namespace weir
+}  // namespace weir::models

@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::models {
 
 // A graph as in the file.
 struct ProfileGraph {
@@ -46,6 +46,6 @@ absl::StatusOr<ProfileGraph> ParseProfileGraph(absl::string_view label,
 absl::StatusOr<Model> ParsePipeDreamGraph(absl::string_view label,
                                           absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_MODELS_IMPORT_PIPEDREAM_GRAPH_H_

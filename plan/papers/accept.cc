@@ -9,7 +9,7 @@
 #include "plan/papers/device_chain.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 absl::Status Check(const PlannerWork& work, const AcceptOptions& options) {
@@ -110,4 +110,4 @@ absl::StatusOr<PlannedPipeline> PlanAccept(const PlannerWork& work,
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

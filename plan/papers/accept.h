@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct AcceptOptions {
   double compression_ratio = 1;  // bytes sent per byte
@@ -41,6 +41,6 @@ double AcceptSeconds(const PlannerWork& work,
 absl::StatusOr<PlannedPipeline> PlanAccept(const PlannerWork& work,
                                            const AcceptOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_ACCEPT_H_

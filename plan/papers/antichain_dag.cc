@@ -13,7 +13,7 @@
 #include "base/size_limits.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 class Bits {
@@ -86,7 +86,7 @@ void LeaveOut(int node, Pruned* graph) {
   }
 }
 
-Pruned Prune(const ProfileGraph& graph) {
+Pruned Prune(const models::ProfileGraph& graph) {
   const int num_nodes = static_cast<int>(graph.nodes.size());
   Pruned pruned{graph.readers, graph.inputs,
                 std::vector<bool>(num_nodes, false), -1};
@@ -257,8 +257,8 @@ Edges Predecessors(const Edges& next, const std::vector<int>& order) {
   return predecessors;
 }
 
-AntichainState StateOf(const ProfileGraph& graph, const Enumeration& found,
-                       int state) {
+AntichainState StateOf(const models::ProfileGraph& graph,
+                       const Enumeration& found, int state) {
   AntichainState sums;
   sums.nodes = found.NodesOf(state).Members();
   for (int node : sums.nodes) {
@@ -276,7 +276,7 @@ AntichainState StateOf(const ProfileGraph& graph, const Enumeration& found,
 }  // namespace
 
 absl::StatusOr<AntichainDag> AntichainDagOf(absl::string_view label,
-                                            const ProfileGraph& graph,
+                                            const models::ProfileGraph& graph,
                                             int max_states) {
   // Every state stores its nodes and the states before it.
   constexpr double kBytesPerPair = 5, kSecondsPerPair = 5e-8;
@@ -345,4 +345,4 @@ AntichainDag AntichainDagOf(const PlannerWork& work) {
   return dag;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

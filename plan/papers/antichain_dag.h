@@ -15,7 +15,7 @@
 #include "models/import/pipedream_graph.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 // A state, with sums over the antichain and all nodes before it.
 struct AntichainState {
@@ -45,13 +45,13 @@ struct AntichainDag {
 // edges, except where states are incomparable. Returns InvalidArgument for a
 // graph without nodes, and for one with more than `max_states` states.
 absl::StatusOr<AntichainDag> AntichainDagOf(absl::string_view label,
-                                            const ProfileGraph& graph,
+                                            const models::ProfileGraph& graph,
                                             int max_states = 20'000);
 
 // Returns the states of a chain of layers. An embedding and a head stay with
 // their neighboring block.
 AntichainDag AntichainDagOf(const PlannerWork& work);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_ANTICHAIN_DAG_H_

@@ -11,7 +11,7 @@
 #include "models/partition_exact.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -122,10 +122,10 @@ class BaPipeSearch {
   // fit, and with no transfer above `most_transfer` seconds; empty if there is
   // none.
   std::vector<PlannedStage> Balanced(bool fits, double most_transfer) const {
-    CutProblem problem;
+    models::CutProblem problem;
     problem.num_layers = sums_.num_layers();
     problem.num_devices = num_stages_;
-    problem.stage_seconds = [&](const CutStage& stage) {
+    problem.stage_seconds = [&](const models::CutStage& stage) {
       const int first = stage.first_layer, end = stage.end_layer;
       if (!sums_.MayBeStage(first, end) ||
           (fits && !Fits(stage.first_device, first, end))) {
@@ -134,7 +134,7 @@ class BaPipeSearch {
       return StageSeconds(stage.first_device, first, end);
     };
     if (most_transfer < kNever) {
-      problem.transfer_seconds = [&](const CutStage& stage) {
+      problem.transfer_seconds = [&](const models::CutStage& stage) {
         double seconds = 0;
         for (int i = 0; i < replicas_; ++i) {
           const int to = stage.first_device * replicas_ + i;
@@ -145,7 +145,8 @@ class BaPipeSearch {
         return seconds > most_transfer ? kNever : 0;
       };
     }
-    const absl::StatusOr<ExactCut> cut = CutExactly("bapipe", problem);
+    const absl::StatusOr<models::ExactCut> cut =
+        models::CutExactly("bapipe", problem);
     if (!cut.ok()) return {};
     return Stages(cut->stages);
   }
@@ -159,7 +160,8 @@ class BaPipeSearch {
     return sums_.memory_bytes(first, end, kept) <= memory_[stage];
   }
 
-  std::vector<PlannedStage> Stages(const std::vector<CutStage>& cut) const {
+  std::vector<PlannedStage> Stages(
+      const std::vector<models::CutStage>& cut) const {
     std::vector<PlannedStage> stages(num_stages_);
     for (int s = 0; s < num_stages_; ++s) {
       stages[s].first_layer = cut[s].first_layer;
@@ -330,4 +332,4 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
   return best;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 enum class BaPipeOrder { kAsynchronous, kParallel, kNoOverlap, kOverlap };
 
@@ -66,6 +66,6 @@ double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
 absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
                                            const BaPipeOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_BAPIPE_H_

@@ -15,7 +15,7 @@
 #include "plan/papers/dapple_length.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -246,4 +246,4 @@ absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

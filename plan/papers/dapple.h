@@ -42,7 +42,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct DappleOptions {
   // 0: the bandwidth of the work. The public planner has 1e9, 3e9 and 25e9.
@@ -99,6 +99,6 @@ double DapplePivotSeconds(const std::vector<double>& forward,
 absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
                                            const DappleOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_DAPPLE_H_

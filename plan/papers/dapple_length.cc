@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 int NumServers(const std::vector<int>& counts) {
@@ -285,4 +285,4 @@ double DappleLength::AcrOf(const PlacedStages& stages) const {
   return compute > 0 ? 2 * spread_ * transfer / compute : 0;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

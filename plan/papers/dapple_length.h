@@ -9,7 +9,7 @@
 #include "plan/papers/dapple.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct Servers {
   std::vector<std::vector<int>> devices;  // by server, ascending
@@ -69,6 +69,6 @@ double DappleTransferSeconds(const std::vector<int>& from,
 double DappleAllReduceSeconds(int num_devices, int num_servers, double bytes,
                               const DappleOptions& options);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_DAPPLE_LENGTH_H_

@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -275,4 +275,4 @@ PlannerWork WithMicrobatchSize(const PlannerWork& work, int microbatch_size) {
   return other;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct DawnPiperOptions {
   int num_stages = 0;  // 0: one per device; else replicas share the batch
@@ -65,6 +65,6 @@ absl::StatusOr<PlannedPipeline> LargestDawnPiperMicrobatch(
 // the same batch is rounded down.
 PlannerWork WithMicrobatchSize(const PlannerWork& work, int microbatch_size);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_DAWNPIPER_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kMaxStates = 2e7, kMaxTries = 2e9;
@@ -209,4 +209,4 @@ absl::StatusOr<DeviceChain> BestDeviceChain(absl::string_view planner,
   return ChainSearch(types, costs).Run(planner);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "plan/papers/device_types.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct ChainCosts {
   int num_layers = 0;
@@ -43,6 +43,6 @@ absl::StatusOr<DeviceChain> BestDeviceChain(absl::string_view planner,
                                             const DeviceTypes& types,
                                             const ChainCosts& costs);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_DEVICE_CHAIN_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/papers/device_types.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns true if `device` is interchangeable with all devices of `type`.
@@ -53,4 +53,4 @@ DeviceTypes DeviceTypesOf(const PlannerWork& work) {
   return types;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -7,7 +7,7 @@
 
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct DeviceTypes {
   std::vector<std::vector<int>> devices;  // [type], ascending
@@ -22,6 +22,6 @@ struct DeviceTypes {
 // equal. O(devices^2 types).
 DeviceTypes DeviceTypesOf(const PlannerWork& work);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_DEVICE_TYPES_H_

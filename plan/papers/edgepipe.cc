@@ -7,7 +7,7 @@
 #include "plan/papers/device_chain.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 double MemoryBytes(const PlannerWork& work, const LayerSums& sums, int first,
@@ -76,4 +76,4 @@ absl::StatusOr<PlannedPipeline> PlanEdgePipe(const PlannerWork& work,
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

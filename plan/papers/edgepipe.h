@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct EdgePipeOptions {
   // Buffers for a stage's input (none on the first stage) and output, in
@@ -39,6 +39,6 @@ double EdgePipeSeconds(const PlannerWork& work,
 absl::StatusOr<PlannedPipeline> PlanEdgePipe(
     const PlannerWork& work, const EdgePipeOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_EDGEPIPE_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 std::vector<double> SumsOf(const std::vector<PlannerLayer>& layers,
@@ -99,4 +99,4 @@ double LeastMemoryBytes(const PlannerWork& work) {
   return bytes;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

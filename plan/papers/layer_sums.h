@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 // The data that a stage saves for its backward.
 enum class StageKeeps { kActivations, kInputs, kSwapped };
@@ -82,6 +82,6 @@ absl::Status CheckPlannerWork(absl::string_view planner,
 double SlowestSpeed(const PlannerWork& work);
 double LeastMemoryBytes(const PlannerWork& work);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_LAYER_SUMS_H_

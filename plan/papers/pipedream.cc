@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "plan/papers/pipedream_level.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr int kMaxMachines = 4096;
@@ -392,4 +392,4 @@ absl::StatusOr<PlannedPipeline> PlanPipeDream(const PlannerWork& work) {
   return pipeline;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -34,7 +34,7 @@
 #include "plan/papers/antichain_dag.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct PipeDreamOptions {
   // Machines inside one of the next level, by [level], innermost first.
@@ -102,6 +102,6 @@ std::vector<std::vector<int>> NodesOfStages(const AntichainDag& dag,
 // bandwidth.
 absl::StatusOr<PlannedPipeline> PlanPipeDream(const PlannerWork& work);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PIPEDREAM_H_

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
@@ -211,4 +211,4 @@ std::vector<PipeDreamStage> PipeDreamLevel::Stages(int first, int end) const {
   return stages;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

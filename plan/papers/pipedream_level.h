@@ -8,7 +8,7 @@
 #include "plan/papers/antichain_dag.h"
 #include "plan/papers/pipedream.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Seconds or bytes of the states first to last, as [last][first]; infinite:
 // impossible.
@@ -64,6 +64,6 @@ class PipeDreamLevel {
   std::vector<StateSeconds> best_;  // [machines - 1]
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PIPEDREAM_LEVEL_H_

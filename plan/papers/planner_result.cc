@@ -3,7 +3,7 @@
 
 #include "plan/papers/planner_result.pb.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 void PackStatus(const absl::Status& status, PlannerResultWork::Status* packed) {
@@ -92,4 +92,4 @@ absl::StatusOr<PlannerResult> ParseResult(const std::string& bytes) {
   return answer;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -8,13 +8,13 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/run_planner.h"
 
-namespace weir {
+namespace weir::plan {
 
 std::string SerializeResult(const PlannerResult& answer);
 
 // Returns Internal for bytes that SerializeResult did not write.
 absl::StatusOr<PlannerResult> ParseResult(const std::string& bytes);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PLANNER_RESULT_H_

@@ -20,7 +20,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 struct TrainingPlanner {
@@ -67,7 +67,8 @@ struct SeedRequest {
 // The shared facts of the last question's GPUs and tensor groups.
 class Facts {
  public:
-  SharedFacts* Of(const ResolvedScenario& given, const SeedRequest& request) {
+  SharedFacts* Of(const scenarios::ResolvedScenario& given,
+                  const SeedRequest& request) {
     const std::pair now = {request.gpus, request.tensor};
     if (!facts_.has_value() || now != of_) facts_.emplace(given);
     of_ = now;
@@ -86,7 +87,7 @@ bool Allows(const Values& values, const Value& value) {
 }
 
 bool AllowsSchedule(const Space& made, const std::string& name) {
-  const auto kind = FindScheduleKind(name);
+  const auto kind = schedules::FindScheduleKind(name);
   return kind.ok() &&
          std::find(made.schedule_names.begin(), made.schedule_names.end(),
                    (*kind)->name) != made.schedule_names.end();
@@ -97,7 +98,7 @@ bool AllowsSchedule(const Space& made, const std::string& name) {
 // good, too.
 void UseAllowedSchedule(const Space& made, Scenario* scenario) {
   constexpr char kUsual[] = "1f1b";
-  const auto kind = FindScheduleKind(scenario->schedule());
+  const auto kind = schedules::FindScheduleKind(scenario->schedule());
   if (kind.ok() && (*kind)->flush && scenario->parallelism().chunks() <= 1 &&
       !AllowsSchedule(made, scenario->schedule()) &&
       AllowsSchedule(made, kUsual)) {
@@ -150,7 +151,7 @@ absl::StatusOr<PlanReport> ReportOf(const Space& made,
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(
           space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
-  ASSIGN_OR_RETURN(const ResolvedScenario given,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario given,
                    GivenForPlanners(made.base.label, scenario,
                                     static_cast<int>(request.gpus),
                                     made.memory_limit_bytes));
@@ -225,7 +226,7 @@ std::vector<SeedRequest> SeedRequestsOf(const Space& made,
   for (const uint32_t count : gpus) {
     for (const auto& [tensor, all] : sizes) {
       const int64_t num_devices =
-          (count > 0 ? count : NumGpus(made.base.cluster)) / tensor;
+          (count > 0 ? count : scenarios::NumGpus(made.base.cluster)) / tensor;
       for (const TrainingPlanner& asked : kAsked) {
         if (!asked.flush && !asynchronous) continue;
         for (const uint32_t size :
@@ -281,4 +282,4 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   return seeds;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,7 +10,7 @@
 
 #include "plan/search/plan.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns plans that weir can represent and the request allows, neither
 // simulated nor checked for memory; the same for any number of processes. Omits
@@ -31,6 +31,6 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            int num_processes,
                            const std::function<void(double)>& progress = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PLANNER_SEEDS_H_

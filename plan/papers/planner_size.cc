@@ -11,7 +11,7 @@
 #include "plan/search/space.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Per step of a planner's innermost loop, and per state that it stores, rounded
@@ -74,11 +74,12 @@ Steps StepsOf(absl::string_view planner, const PlannerSize& size) {
 
 }  // namespace
 
-PlannerSize PlannerSizeOf(const ResolvedScenario& given) {
+PlannerSize PlannerSizeOf(const scenarios::ResolvedScenario& given) {
   PlannerSize size;
   size.num_layers = NumBlocks(given.model) + 2.0;
   const int listed = given.scenario.parallelism().gpus_size();
-  const double num_gpus = listed > 0 ? listed : NumGpus(given.cluster);
+  const double num_gpus =
+      listed > 0 ? listed : scenarios::NumGpus(given.cluster);
   size.num_devices = std::max(num_gpus / given.placement.tensor, 1.0);
   const Batch& batch = given.scenario.batch();
   size.num_microbatches =
@@ -98,7 +99,7 @@ SizeEstimate EstimatePlanner(absl::string_view planner,
 }
 
 absl::Status CheckPlannerSize(absl::string_view planner,
-                              const ResolvedScenario& given) {
+                              const scenarios::ResolvedScenario& given) {
   const PlannerSize size = PlannerSizeOf(given);
   return CheckSize(
       absl::StrCat(given.label, ": ", planner),
@@ -109,4 +110,4 @@ absl::Status CheckPlannerSize(absl::string_view planner,
       "--mbs)");
 }
 
-}  // namespace weir
+}  // namespace weir::plan

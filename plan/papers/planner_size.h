@@ -10,7 +10,7 @@
 #include "base/size_limits.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct PlannerSize {
   double num_layers = 1;
@@ -19,7 +19,7 @@ struct PlannerSize {
 };
 
 // Returns the sizes of the planner's input for this scenario.
-PlannerSize PlannerSizeOf(const ResolvedScenario& given);
+PlannerSize PlannerSizeOf(const scenarios::ResolvedScenario& given);
 
 // Estimates the worst case, without pruning, of `planner`, a registry name.
 SizeEstimate EstimatePlanner(absl::string_view planner,
@@ -27,8 +27,8 @@ SizeEstimate EstimatePlanner(absl::string_view planner,
 
 // Returns InvalidArgument if the estimate is too large.
 absl::Status CheckPlannerSize(absl::string_view planner,
-                              const ResolvedScenario& given);
+                              const scenarios::ResolvedScenario& given);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PLANNER_SIZE_H_

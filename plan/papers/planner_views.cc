@@ -10,7 +10,7 @@
 #include "base/csv.h"
 #include "base/json_text.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -193,4 +193,4 @@ std::string PlannerResultsJson(const std::vector<PlannerResult>& answers) {
   return Dump(json);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

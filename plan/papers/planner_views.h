@@ -9,7 +9,7 @@
 #include "plan/papers/pipedream.h"
 #include "plan/papers/run_planner.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Views of a plan for a profile graph. The JSON has pipeline_time_seconds,
 // single_stage_time_seconds, data_parallel_time_seconds and num_states; stages,
@@ -24,6 +24,6 @@ std::string PlannerResultsTable(const std::vector<PlannerResult>& answers);
 std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers);
 std::string PlannerResultsJson(const std::vector<PlannerResult>& answers);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PLANNER_VIEWS_H_

@@ -13,7 +13,7 @@
 #include "sim/costs/stage_costs.h"
 #include "sim/costs/work_spec.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
@@ -21,10 +21,10 @@ constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // The GPUs of a tensor group, represented by one device.
 using Group = std::vector<int>;
 
-std::vector<Group> TensorGroups(const ResolvedScenario& scenario) {
+std::vector<Group> TensorGroups(const scenarios::ResolvedScenario& scenario) {
   const auto& listed = scenario.scenario.parallelism().gpus();
   const int num_gpus =
-      listed.empty() ? NumGpus(scenario.cluster) : listed.size();
+      listed.empty() ? scenarios::NumGpus(scenario.cluster) : listed.size();
   const int tensor = scenario.placement.tensor;
   std::vector<Group> groups(num_gpus / tensor);
   for (size_t i = 0; i < groups.size() * tensor; ++i) {
@@ -35,7 +35,7 @@ std::vector<Group> TensorGroups(const ResolvedScenario& scenario) {
 }
 
 // Every GPU of a group sends to its counterpart in the other concurrently.
-double BytesPerSecond(const Network& network, const Group& from,
+double BytesPerSecond(const scenarios::Network& network, const Group& from,
                       const Group& to) {
   std::vector<std::pair<int32_t, int>> flows;  // link, number of flows
   for (size_t i = 0; i < from.size(); ++i) {
@@ -59,21 +59,23 @@ double BytesPerSecond(const Network& network, const Group& from,
 
 // Returns the seconds that one pass waits for ring collectives through the GPUs
 // of a tensor group.
-double CollectiveSeconds(const std::vector<LayerCollective>& collectives,
-                         int size, double bytes_per_second) {
+double CollectiveSeconds(
+    const std::vector<models::LayerCollective>& collectives, int size,
+    double bytes_per_second) {
   double seconds = 0;
   if (size == 1) return seconds;
-  for (const LayerCollective& collective : collectives) {
-    if (collective.group != LayerCollective::Group::kTensor) continue;
+  for (const models::LayerCollective& collective : collectives) {
+    if (collective.group != models::LayerCollective::Group::kTensor) continue;
     const int rounds =
-        collective.kind == LayerCollective::Kind::kAllReduce ? 2 : 1;
+        collective.kind == models::LayerCollective::Kind::kAllReduce ? 2 : 1;
     seconds += collective.count * rounds * (size - 1) * collective.bytes /
                (size * bytes_per_second);
   }
   return seconds;
 }
 
-double RingBytesPerSecond(const Network& network, const Group& group) {
+double RingBytesPerSecond(const scenarios::Network& network,
+                          const Group& group) {
   double slowest = kUnlimited;
   for (size_t i = 0; i < group.size() && group.size() > 1; ++i) {
     slowest = std::min(
@@ -84,19 +86,20 @@ double RingBytesPerSecond(const Network& network, const Group& group) {
 }
 
 // Host launches overlap with the GPU; host work per pass belongs to no layer.
-double WithHost(double seconds, HostWork host, const Runtime& runtime) {
+double WithHost(double seconds, sim::HostWork host, const Runtime& runtime) {
   host.passes = 0;
   return std::max(seconds, host.Seconds(runtime));
 }
 
-PlannerLayer PriceLayer(const LayerWork& work, const LayerWork& recomputed,
-                        const StageCosts& costs, const Runtime& runtime,
+PlannerLayer PriceLayer(const models::LayerWork& work,
+                        const models::LayerWork& recomputed,
+                        const sim::StageCosts& costs, const Runtime& runtime,
                         int tensor, double tensor_bytes_per_second) {
   PlannerLayer layer;
   layer.name = work.name;
-  layer.is_block =
-      work.role == LayerRole::kBlock || work.role == LayerRole::kMeasured;
-  const bool whole = work.role == LayerRole::kMeasured;
+  layer.is_block = work.role == models::LayerRole::kBlock ||
+                   work.role == models::LayerRole::kMeasured;
+  const bool whole = work.role == models::LayerRole::kMeasured;
   layer.forward_seconds =
       WithHost(costs.forward_seconds, costs.forward_host, runtime) +
       CollectiveSeconds(costs.forward_collectives, tensor,
@@ -120,16 +123,17 @@ PlannerLayer PriceLayer(const LayerWork& work, const LayerWork& recomputed,
   return layer;
 }
 
-double SecondsOf(const DeviceCosts& device) {
+double SecondsOf(const sim::DeviceCosts& device) {
   double seconds = 0;
-  for (const StageCosts& layer : device.stages) {
+  for (const sim::StageCosts& layer : device.stages) {
     seconds += layer.forward_seconds + layer.backward_seconds;
   }
   return seconds;
 }
 
-std::vector<PlannerDevice> Devices(const ResolvedScenario& scenario,
-                                   const Network& network, const Costs& costs,
+std::vector<PlannerDevice> Devices(const scenarios::ResolvedScenario& scenario,
+                                   const scenarios::Network& network,
+                                   const sim::Costs& costs,
                                    const std::vector<Group>& groups) {
   std::vector<PlannerDevice> devices;
   for (const Group& group : groups) {
@@ -140,7 +144,7 @@ std::vector<PlannerDevice> Devices(const ResolvedScenario& scenario,
     for (int gpu : group) {
       const int kind =
           scenario.gpu_device.empty() ? 0 : scenario.gpu_device[gpu];
-      const DeviceCosts& own =
+      const sim::DeviceCosts& own =
           kind == 0 ? costs : costs.other_devices[kind - 1];
       device.speed = std::min(device.speed, SecondsOf(costs) / SecondsOf(own));
       device.memory_bytes =
@@ -154,8 +158,8 @@ std::vector<PlannerDevice> Devices(const ResolvedScenario& scenario,
 
 }  // namespace
 
-PlannerLinks PlannerLinksOf(const ResolvedScenario& scenario) {
-  const Network network(scenario.cluster);
+PlannerLinks PlannerLinksOf(const scenarios::ResolvedScenario& scenario) {
+  const scenarios::Network network(scenario.cluster);
   const std::vector<Group> groups = TensorGroups(scenario);
   PlannerLinks links;
   links.servers_bytes_per_second = links.server_bytes_per_second = kUnlimited;
@@ -175,19 +179,20 @@ PlannerLinks PlannerLinksOf(const ResolvedScenario& scenario) {
   return links;
 }
 
-absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario) {
-  if (scenario.textbook) return ComputeLayerCosts(scenario).status();
+absl::StatusOr<PlannerWork> PlannerWorkOf(
+    const scenarios::ResolvedScenario& scenario) {
+  if (scenario.textbook) return sim::ComputeLayerCosts(scenario).status();
   return PlannerWorkOf(scenario, PlannerLinksOf(scenario));
 }
 
-absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario,
-                                          const PlannerLinks& links) {
-  ASSIGN_OR_RETURN(const Costs costs, ComputeLayerCosts(scenario));
-  WorkSpec spec = MakeWorkSpec(scenario);
-  const LayerList layers = ListLayers(scenario.model, spec);
-  spec.recompute = Recompute::kFull;
-  const LayerList recomputed = ListLayers(scenario.model, spec);
-  const Network network(scenario.cluster);
+absl::StatusOr<PlannerWork> PlannerWorkOf(
+    const scenarios::ResolvedScenario& scenario, const PlannerLinks& links) {
+  ASSIGN_OR_RETURN(const sim::Costs costs, sim::ComputeLayerCosts(scenario));
+  models::WorkSpec spec = sim::MakeWorkSpec(scenario);
+  const models::LayerList layers = models::ListLayers(scenario.model, spec);
+  spec.recompute = models::Recompute::kFull;
+  const models::LayerList recomputed = models::ListLayers(scenario.model, spec);
+  const scenarios::Network network(scenario.cluster);
   const std::vector<Group> groups = TensorGroups(scenario);
   const double tensor_rate = RingBytesPerSecond(network, groups.front());
   PlannerWork work;
@@ -205,4 +210,4 @@ absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario,
   return work;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

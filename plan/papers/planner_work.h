@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Costs of a layer for one microbatch on a device of speed 1, as the scenario
 // runs it: with recomputation, the backward includes it and only inputs are
@@ -76,12 +76,13 @@ struct PlannedPipeline {
 // microbatch size, and all GPUs of its cluster (or those it lists). One device
 // represents a tensor-parallel group; its memory is what is available to
 // training. InvalidArgument for costs given by hand, which have no layers.
-absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario);
+absl::StatusOr<PlannerWork> PlannerWorkOf(
+    const scenarios::ResolvedScenario& scenario);
 // As above with known `links`, those of a scenario with the same GPUs and
 // tensor parallelism. Saves time, as a thousand devices have a million pairs.
-absl::StatusOr<PlannerWork> PlannerWorkOf(const ResolvedScenario& scenario,
-                                          const PlannerLinks& links);
-PlannerLinks PlannerLinksOf(const ResolvedScenario& scenario);
+absl::StatusOr<PlannerWork> PlannerWorkOf(
+    const scenarios::ResolvedScenario& scenario, const PlannerLinks& links);
+PlannerLinks PlannerLinksOf(const scenarios::ResolvedScenario& scenario);
 
 // Returns `given`, the scenario from which the work was computed, with this
 // pipeline. Stages of equal replication become pipeline and data parallelism;
@@ -89,8 +90,8 @@ PlannerLinks PlannerLinksOf(const ResolvedScenario& scenario);
 // schedule runs. InvalidArgument, with the reason, if weir's simulator cannot
 // represent it. The result is not resolved.
 absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
-                                    const ResolvedScenario& given);
+                                    const scenarios::ResolvedScenario& given);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_PLANNER_WORK_H_

@@ -12,14 +12,14 @@
 #include "plan/papers/simulable.h"
 #include "plan/papers/two_bw.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Planner = decltype(PaperPlanner::plan);
 
 // Wraps a planner that takes the scenario's work as given.
 Planner OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
-  return [plan](const ResolvedScenario& given,
+  return [plan](const scenarios::ResolvedScenario& given,
                 SharedFacts* facts) -> absl::StatusOr<PlannedPipeline> {
     ASSIGN_OR_RETURN(const PlannerWork work,
                      PlannerWorkOf(given, facts->links));
@@ -28,20 +28,20 @@ Planner OnWork(absl::StatusOr<PlannedPipeline> plan(const PlannerWork&)) {
 }
 
 // Wraps a planner that prices the scenario itself.
-Planner OnScenario(absl::StatusOr<PlannedPipeline> plan(const ResolvedScenario&,
-                                                        const PlannerLinks&)) {
-  return [plan](const ResolvedScenario& given, SharedFacts* facts) {
+Planner OnScenario(absl::StatusOr<PlannedPipeline> plan(
+    const scenarios::ResolvedScenario&, const PlannerLinks&)) {
+  return [plan](const scenarios::ResolvedScenario& given, SharedFacts* facts) {
     return plan(given, facts->links);
   };
 }
 
-absl::StatusOr<PlannedPipeline> Spp(const ResolvedScenario& given,
+absl::StatusOr<PlannedPipeline> Spp(const scenarios::ResolvedScenario& given,
                                     SharedFacts* facts) {
   ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given, facts->links));
   return SimulableSpp(work, &facts->spp_order);
 }
 
-absl::StatusOr<PlannedPipeline> BaPipe(const ResolvedScenario& given,
+absl::StatusOr<PlannedPipeline> BaPipe(const scenarios::ResolvedScenario& given,
                                        SharedFacts* facts) {
   ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given, facts->links));
   BaPipeOptions options;
@@ -108,4 +108,4 @@ absl::StatusOr<const PaperPlanner*> FindPaperPlanner(absl::string_view name) {
                     })));
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include "plan/papers/planner_work.h"
 #include "plan/papers/shared_facts.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct PaperPlanner {
   absl::string_view name;   // "dapple"
@@ -22,8 +22,8 @@ struct PaperPlanner {
   // ScenarioOf. Returns InvalidArgument if the planner does not support the
   // scenario, NotFound if nothing fits. `facts` are those of this scenario, or
   // of one that shares them.
-  std::function<absl::StatusOr<PlannedPipeline>(const ResolvedScenario& given,
-                                                SharedFacts* facts)>
+  std::function<absl::StatusOr<PlannedPipeline>(
+      const scenarios::ResolvedScenario& given, SharedFacts* facts)>
       plan;
 };
 
@@ -32,6 +32,6 @@ const std::vector<PaperPlanner>& PaperPlanners();
 // Returns InvalidArgument with all names if there is no such planner.
 absl::StatusOr<const PaperPlanner*> FindPaperPlanner(absl::string_view name);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_REGISTRY_H_

@@ -15,20 +15,22 @@
 #include "schedules/lint/lint.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
-absl::StatusOr<int> NumLintErrors(const ResolvedScenario& scenario,
+absl::StatusOr<int> NumLintErrors(const scenarios::ResolvedScenario& scenario,
                                   bool* trains) {
   // Two batches also cover the transition between batches, where supported.
-  absl::StatusOr<Schedule> schedule = ScheduleOfScenario(scenario, 2);
-  if (!schedule.ok()) schedule = ScheduleOfScenario(scenario, 1);
+  absl::StatusOr<schedules::Schedule> schedule =
+      sim::ScheduleOfScenario(scenario, 2);
+  if (!schedule.ok()) schedule = sim::ScheduleOfScenario(scenario, 1);
   RETURN_IF_ERROR(schedule.status());
   *trains = !schedule->forward_only;
-  const LintReport report = LintSchedule(*schedule, {});
+  const schedules::LintReport report = schedules::LintSchedule(*schedule, {});
   return static_cast<int>(std::count_if(
-      report.findings.begin(), report.findings.end(), [](const Finding& found) {
-        return found.severity == Finding::Severity::kError;
+      report.findings.begin(), report.findings.end(),
+      [](const schedules::Finding& found) {
+        return found.severity == schedules::Finding::Severity::kError;
       }));
 }
 
@@ -42,14 +44,14 @@ void ScaleMemory(double times, DeviceProfile* device) {
   memory.set_value(memory.value() * times);
 }
 
-absl::Status SimulatePlan(const ResolvedScenario& given,
+absl::Status SimulatePlan(const scenarios::ResolvedScenario& given,
                           PlannerResult* answer) {
   ASSIGN_OR_RETURN(answer->scenario, ScenarioOf(answer->plan, given));
-  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
-                   ResolveScenario(given.label, answer->scenario));
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
+                   scenarios::ResolveScenario(given.label, answer->scenario));
   ASSIGN_OR_RETURN(answer->num_lint_errors,
                    NumLintErrors(resolved, &answer->trains));
-  ASSIGN_OR_RETURN(const Result result, Simulate(resolved));
+  ASSIGN_OR_RETURN(const Result result, sim::Simulate(resolved));
   answer->batch_seconds = result.batch_seconds();
   answer->samples_per_second =
       resolved.scenario.batch().global_batch_size() / result.batch_seconds();
@@ -64,7 +66,7 @@ absl::Status SimulatePlan(const ResolvedScenario& given,
 
 }  // namespace
 
-double MostMemoryBytes(const ResolvedScenario& given) {
+double MostMemoryBytes(const scenarios::ResolvedScenario& given) {
   double bytes = given.device.memory_bytes().value();
   for (const DeviceProfile& device : given.other_devices) {
     bytes = std::max(bytes, device.memory_bytes().value());
@@ -72,10 +74,9 @@ double MostMemoryBytes(const ResolvedScenario& given) {
   return bytes;
 }
 
-absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
-                                                  const Scenario& scenario,
-                                                  int num_gpus,
-                                                  double memory_limit_bytes) {
+absl::StatusOr<scenarios::ResolvedScenario> GivenForPlanners(
+    absl::string_view label, const Scenario& scenario, int num_gpus,
+    double memory_limit_bytes) {
   Scenario given = scenario;
   Parallelism& parallelism = *given.mutable_parallelism();
   for (const char* field : {"data", "pipeline", "chunks", "order", "gpus",
@@ -84,12 +85,13 @@ absl::StatusOr<ResolvedScenario> GivenForPlanners(absl::string_view label,
         &parallelism, parallelism.GetDescriptor()->FindFieldByName(field));
   }
   given.set_schedule("1f1b");
-  ASSIGN_OR_RETURN(ResolvedScenario resolved, ResolveScenario(label, given));
+  ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
+                   scenarios::ResolveScenario(label, given));
   if (resolved.textbook) {
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": textbook costs have stages, expected a model and a cluster"));
   }
-  const int available = NumGpus(resolved.cluster);
+  const int available = scenarios::NumGpus(resolved.cluster);
   const int tensor = resolved.placement.tensor;
   if (num_gpus > available || num_gpus % tensor != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -114,7 +116,7 @@ namespace {
 
 // Runs one planner. Computes `facts` for the first one that is not too large.
 PlannerResult RunPlanner(const PaperPlanner& planner,
-                         const ResolvedScenario& given,
+                         const scenarios::ResolvedScenario& given,
                          std::optional<SharedFacts>* facts) {
   PlannerResult answer;
   answer.algorithm = std::string(planner.name);
@@ -135,7 +137,8 @@ PlannerResult RunPlanner(const PaperPlanner& planner,
 
 absl::StatusOr<std::vector<PlannerResult>> RunPlanners(
     const std::vector<const PaperPlanner*>& planners,
-    const ResolvedScenario& given, const RunPlannerOptions& options) {
+    const scenarios::ResolvedScenario& given,
+    const RunPlannerOptions& options) {
   std::optional<SharedFacts> facts;  // one per process
   std::vector<std::optional<PlannerResult>> answers(planners.size());
   int num_done = 0;
@@ -171,11 +174,11 @@ absl::StatusOr<std::vector<PlannerResult>> RunPlanners(
 }
 
 double EnoughMemoryBytes(const PaperPlanner& planner,
-                         const ResolvedScenario& given) {
+                         const scenarios::ResolvedScenario& given) {
   const double most = MostMemoryBytes(given);
   SharedFacts facts(given);
   const auto has_plan = [&](double times) {
-    ResolvedScenario larger = given;
+    scenarios::ResolvedScenario larger = given;
     ScaleMemory(times, &larger.device);
     for (DeviceProfile& other : larger.other_devices) {
       ScaleMemory(times, &other);
@@ -220,4 +223,4 @@ std::vector<Plan> PlansOf(const std::vector<PlannerResult>& answers) {
   return plans;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -16,7 +16,7 @@
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct PlannerResult {
   std::string algorithm;
@@ -38,7 +38,7 @@ struct PlannerResult {
 // schedule), on the first `num_gpus` GPUs of its cluster (0: all), with at most
 // `memory_limit_bytes` of each visible to planners (0: all). InvalidArgument if
 // the rest is wrong or the cluster has fewer GPUs.
-absl::StatusOr<ResolvedScenario> GivenForPlanners(
+absl::StatusOr<scenarios::ResolvedScenario> GivenForPlanners(
     absl::string_view label, const Scenario& scenario, int num_gpus = 0,
     double memory_limit_bytes = 0);
 
@@ -54,19 +54,20 @@ struct RunPlannerOptions {
 // `given` comes from GivenForPlanners.
 absl::StatusOr<std::vector<PlannerResult>> RunPlanners(
     const std::vector<const PaperPlanner*>& planners,
-    const ResolvedScenario& given, const RunPlannerOptions& options = {});
+    const scenarios::ResolvedScenario& given,
+    const RunPlannerOptions& options = {});
 // Returns the memory of the device that has most.
-double MostMemoryBytes(const ResolvedScenario& given);
+double MostMemoryBytes(const scenarios::ResolvedScenario& given);
 // For a planner for which nothing fits: returns the memory per device with
 // which it finds a plan, accurate to a hundredth. 0: even a thousandfold is too
 // little.
 double EnoughMemoryBytes(const PaperPlanner& planner,
-                         const ResolvedScenario& given);
+                         const scenarios::ResolvedScenario& given);
 std::vector<const PaperPlanner*> AllPaperPlanners();
 
 // Returns the plans that weir can run and that train, as seeds for a search.
 std::vector<Plan> PlansOf(const std::vector<PlannerResult>& answers);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_RUN_PLANNER_H_

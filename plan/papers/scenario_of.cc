@@ -12,7 +12,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/placement.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 std::string StageName(size_t stage) {
@@ -76,11 +76,12 @@ bool EquallyReplicated(const PlannedPipeline& plan) {
 
 // Returns the GPUs by Placement::index. Devices are numbered as in
 // PlannerWorkOf.
-absl::StatusOr<std::vector<int>> GpusOf(const PlannedPipeline& plan,
-                                        const ResolvedScenario& given,
-                                        bool is_equal) {
+absl::StatusOr<std::vector<int>> GpusOf(
+    const PlannedPipeline& plan, const scenarios::ResolvedScenario& given,
+    bool is_equal) {
   const auto& listed = given.scenario.parallelism().gpus();
-  const int num_gpus = listed.empty() ? NumGpus(given.cluster) : listed.size();
+  const int num_gpus =
+      listed.empty() ? scenarios::NumGpus(given.cluster) : listed.size();
   const int tensor = given.placement.tensor;
   std::vector<int> devices;
   const size_t replicas = is_equal ? plan.stages[0].devices.size() : 1;
@@ -113,10 +114,10 @@ void SetPlacement(const std::vector<int>& gpus, int num_gpus,
                   Parallelism* parallelism) {
   parallelism->clear_gpus();
   for (const char* order : {"tp-dp-pp", "tp-pp-dp"}) {
-    const auto named =
-        PlaceInOrder("order", order, std::max<int>(parallelism->tensor(), 1),
-                     static_cast<int>(parallelism->data()),
-                     static_cast<int>(parallelism->pipeline()), num_gpus);
+    const auto named = scenarios::PlaceInOrder(
+        "order", order, std::max<int>(parallelism->tensor(), 1),
+        static_cast<int>(parallelism->data()),
+        static_cast<int>(parallelism->pipeline()), num_gpus);
     if (named.ok() && named->gpus == gpus) {
       parallelism->set_order(order);
       return;
@@ -153,7 +154,7 @@ absl::Status SetSchedule(const PlannedPipeline& plan, bool is_equal,
 }  // namespace
 
 absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
-                                    const ResolvedScenario& given) {
+                                    const scenarios::ResolvedScenario& given) {
   Problems problems("plan");
   if (plan.stages.empty()) problems.Add("stages", "are none");
   if (given.textbook) problems.Add("", "is of costs by hand, without a model");
@@ -173,7 +174,7 @@ absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
   for (const PlannedStage& stage : plan.stages) {
     parallelism.add_blocks_per_stage(NumBlocks(stage, given.model));
   }
-  SetPlacement(gpus, NumGpus(given.cluster), &parallelism);
+  SetPlacement(gpus, scenarios::NumGpus(given.cluster), &parallelism);
   if (plan.microbatch_size > 0) {
     scenario.mutable_batch()->set_microbatch_size(plan.microbatch_size);
   }
@@ -184,4 +185,4 @@ absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
   return scenario;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

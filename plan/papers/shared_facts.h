@@ -9,16 +9,16 @@
 
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct SharedFacts {
-  explicit SharedFacts(const ResolvedScenario& given)
+  explicit SharedFacts(const scenarios::ResolvedScenario& given)
       : links(PlannerLinksOf(given)) {}
 
   PlannerLinks links;
   std::vector<int> spp_order;  // empty: not computed yet
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_SHARED_FACTS_H_

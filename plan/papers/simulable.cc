@@ -16,7 +16,7 @@
 #include "sim/costs/schedule_costs.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 bool AreEqual(const PlannedPipeline& plan) {
@@ -71,8 +71,8 @@ absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
 }
 
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
-    const ResolvedScenario& given, const PlannerLinks& links) {
-  ResolvedScenario scenario = given;
+    const scenarios::ResolvedScenario& given, const PlannerLinks& links) {
+  scenarios::ResolvedScenario scenario = given;
   scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
   ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(scenario, links));
   RETURN_IF_ERROR(CheckPlannerWork("dawnpiper", work));
@@ -102,15 +102,16 @@ absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
   return best;
 }
 
-absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given) {
-  ASSIGN_OR_RETURN(Costs costs, ComputeLayerCosts(given));
-  Schedule schedule;  // only compressed_transfers is used
+absl::StatusOr<AcceptOptions> AcceptOptionsOf(
+    const scenarios::ResolvedScenario& given) {
+  ASSIGN_OR_RETURN(sim::Costs costs, sim::ComputeLayerCosts(given));
+  schedules::Schedule schedule;  // only compressed_transfers is used
   schedule.compressed_transfers = true;
-  RETURN_IF_ERROR(
-      ApplySchedule(given, Network(given.cluster), schedule, &costs));
-  const StageCosts& largest =
+  RETURN_IF_ERROR(sim::ApplySchedule(given, scenarios::Network(given.cluster),
+                                     schedule, &costs));
+  const sim::StageCosts& largest =
       *std::max_element(costs.stages.begin(), costs.stages.end(),
-                        [](const StageCosts& a, const StageCosts& b) {
+                        [](const sim::StageCosts& a, const sim::StageCosts& b) {
                           return a.output_bytes < b.output_bytes;
                         });
   AcceptOptions options;
@@ -122,11 +123,11 @@ absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given) {
   return options;
 }
 
-absl::StatusOr<PlannedPipeline> SimulableAccept(const ResolvedScenario& given,
-                                                const PlannerLinks& links) {
+absl::StatusOr<PlannedPipeline> SimulableAccept(
+    const scenarios::ResolvedScenario& given, const PlannerLinks& links) {
   ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(given, links));
   ASSIGN_OR_RETURN(const AcceptOptions options, AcceptOptionsOf(given));
   return PlanAccept(work, options);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,7 +10,7 @@
 #include "plan/papers/planner_work.h"
 #include "plan/papers/shared_facts.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Return the planner's own choice if its stages are equally replicated; else
 // its best plan with equal replication, with the other's objective in a note.
@@ -27,14 +27,15 @@ absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
 // the least time in 1F1B, (m / replicas + stages - 1) slowest stages, without
 // all-reduces.
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
-    const ResolvedScenario& given, const PlannerLinks& links);
+    const scenarios::ResolvedScenario& given, const PlannerLinks& links);
 
 // Returns the cost of transfers in weir's schedule "accept": bits per element
 // as in the scenario, and the codec time of the layer with the largest output.
-absl::StatusOr<AcceptOptions> AcceptOptionsOf(const ResolvedScenario& given);
-absl::StatusOr<PlannedPipeline> SimulableAccept(const ResolvedScenario& given,
-                                                const PlannerLinks& links);
+absl::StatusOr<AcceptOptions> AcceptOptionsOf(
+    const scenarios::ResolvedScenario& given);
+absl::StatusOr<PlannedPipeline> SimulableAccept(
+    const scenarios::ResolvedScenario& given, const PlannerLinks& links);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_SIMULABLE_H_

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "plan/papers/layer_sums.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -354,4 +354,4 @@ absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -31,7 +31,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 // RDO. Returns all devices, each once.
 std::vector<int> SppDeviceOrder(const PlannerWork& work);
@@ -81,6 +81,6 @@ struct SppOptions {
 absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
                                         const SppOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_SPP_H_

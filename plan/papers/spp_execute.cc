@@ -6,19 +6,21 @@
 #include "plan/papers/spp.h"
 #include "schedules/systems/list_order.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Executes at most kMostExecuted microbatches. Each further one takes as long
 // as the busiest stage or link needs for it, as in the bound of spp.h, and the
 // microbatches that a stage saves grow as in the last half of the executed
 // ones.
-ListOrder LongOrderOf(const std::vector<double>& forward,
-                      const std::vector<double>& backward, int m) {
-  if (m <= kMostExecuted) return ListOrderOf(forward, backward, m);
+schedules::ListOrder LongOrderOf(const std::vector<double>& forward,
+                                 const std::vector<double>& backward, int m) {
+  if (m <= kMostExecuted) return schedules::ListOrderOf(forward, backward, m);
   const int half = kMostExecuted / 2;
-  const ListOrder shorter = ListOrderOf(forward, backward, half);
-  ListOrder order = ListOrderOf(forward, backward, kMostExecuted);
+  const schedules::ListOrder shorter =
+      schedules::ListOrderOf(forward, backward, half);
+  schedules::ListOrder order =
+      schedules::ListOrderOf(forward, backward, kMostExecuted);
   double busiest = 0;
   for (size_t i = 0; i < forward.size(); ++i) {
     busiest = std::max(busiest, forward[i] + backward[i]);
@@ -56,7 +58,7 @@ SppExecution ExecuteSpp(const PlannerWork& work,
     forward.push_back(load.stage_seconds[s] / m * part);
     backward.push_back(load.stage_seconds[s] / m * (1 - part));
   }
-  const ListOrder order = LongOrderOf(forward, backward, m);
+  const schedules::ListOrder order = LongOrderOf(forward, backward, m);
   SppExecution execution;
   execution.most_kept = order.most_kept;
   for (size_t s = 0; s < stages.size(); ++s) {
@@ -66,4 +68,4 @@ SppExecution ExecuteSpp(const PlannerWork& work,
   return execution;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

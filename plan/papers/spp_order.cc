@@ -6,7 +6,7 @@
 
 #include "plan/papers/spp.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns the bandwidth of both directions. Unlimited bandwidth weighs more
@@ -227,4 +227,4 @@ std::vector<int> SppDeviceOrder(const PlannerWork& work) {
   return order;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

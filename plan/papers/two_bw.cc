@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kRecomputeFactor = 4.0 / 3;
@@ -203,9 +203,9 @@ absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwProblem& request) {
 
 namespace {
 
-absl::StatusOr<TwoBwProblem> ProblemOf(const ResolvedScenario& given,
+absl::StatusOr<TwoBwProblem> ProblemOf(const scenarios::ResolvedScenario& given,
                                        const PlannerLinks& links) {
-  ResolvedScenario scenario = given;
+  scenarios::ResolvedScenario scenario = given;
   scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
   Batch& batch = *scenario.scenario.mutable_batch();
   TwoBwProblem request;
@@ -242,8 +242,8 @@ absl::StatusOr<TwoBwProblem> ProblemOf(const ResolvedScenario& given,
 
 }  // namespace
 
-absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
-                                          const PlannerLinks& links) {
+absl::StatusOr<PlannedPipeline> PlanTwoBw(
+    const scenarios::ResolvedScenario& given, const PlannerLinks& links) {
   ASSIGN_OR_RETURN(const TwoBwProblem request, ProblemOf(given, links));
   ASSIGN_OR_RETURN(const TwoBwPlan found, Search(request, true));
   const std::vector<int> first = EqualCut(request.works.front(), found.depth);
@@ -274,4 +274,4 @@ absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 enum class TwoBwExecution { kNotPipelined, kPipelined, kRecomputed };
 const char* Name(TwoBwExecution execution);  // such as "pipelined, recomputed"
@@ -76,9 +76,9 @@ absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwProblem& request);
 // Plans for microbatches of 1, 2, 4, ... sequences that divide the batch.
 // Excludes unpipelined execution at depths above 1, for which weir has no
 // schedule.
-absl::StatusOr<PlannedPipeline> PlanTwoBw(const ResolvedScenario& given,
-                                          const PlannerLinks& links);
+absl::StatusOr<PlannedPipeline> PlanTwoBw(
+    const scenarios::ResolvedScenario& given, const PlannerLinks& links);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_PAPERS_TWO_BW_H_

@@ -13,17 +13,18 @@
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr size_t kRoundBounds = 128;
 constexpr size_t kRoundRanks = 16;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool IsLegal(const PlannedSchedule& schedule, const ScheduleSpec& spec) {
-  const auto kind = FindScheduleKind(schedule.name);
+bool IsLegal(const PlannedSchedule& schedule,
+             const schedules::ScheduleSpec& spec) {
+  const auto kind = schedules::FindScheduleKind(schedule.name);
   if (!kind.ok()) return false;
-  const auto full = WithOptionsOf(schedule.name, **kind, spec);
+  const auto full = schedules::WithOptionsOf(schedule.name, **kind, spec);
   return full.ok() && (*kind)->check(*full).ok();
 }
 
@@ -125,7 +126,7 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   const auto& schedules = space_.schedules_of(shape);
   if (legal.size() == schedules.size()) return legal;
   for (const PlannedSchedule& schedule : schedules) {
-    ScheduleSpec spec;
+    schedules::ScheduleSpec spec;
     spec.num_ranks = shape.pipeline;
     spec.num_chunks = shape.chunks;
     spec.num_microbatches = num_microbatches;
@@ -441,4 +442,4 @@ void BestFirst::FillCounts(PlanReport* report) const {
   report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

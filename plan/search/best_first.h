@@ -29,7 +29,7 @@
 #include "plan/search/seeds.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct Goal {
   Objective objective = OBJECTIVE_TIME;
@@ -126,6 +126,6 @@ class BestFirst {
   double least_seconds_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_BEST_FIRST_H_

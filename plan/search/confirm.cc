@@ -12,19 +12,20 @@
 #include "schedules/lint/lint.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
 
 // Returns the first error of the linter on the simulated order; empty: none.
-absl::StatusOr<std::string> LintErrors(const ResolvedScenario& resolved,
-                                       int num_batches) {
-  ASSIGN_OR_RETURN(const Schedule schedule,
-                   ScheduleOfScenario(resolved, num_batches));
-  const LintReport report = LintSchedule(schedule, {});
-  for (const Finding& finding : report.findings) {
-    if (finding.severity == Finding::Severity::kError) return finding.message;
+absl::StatusOr<std::string> LintErrors(
+    const scenarios::ResolvedScenario& resolved, int num_batches) {
+  ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                   sim::ScheduleOfScenario(resolved, num_batches));
+  const schedules::LintReport report = schedules::LintSchedule(schedule, {});
+  for (const schedules::Finding& finding : report.findings) {
+    if (finding.severity == schedules::Finding::Severity::kError)
+      return finding.message;
   }
   return "";
 }
@@ -32,21 +33,21 @@ absl::StatusOr<std::string> LintErrors(const ResolvedScenario& resolved,
 // Resolves the scenario under the first name in the space that gives the same
 // order. Several names may give one order, and 1F1B should not be reported as
 // one of the schedules that equal it.
-absl::StatusOr<ResolvedScenario> UnderFirstName(const Space& space,
-                                                Scenario scenario) {
-  ASSIGN_OR_RETURN(ResolvedScenario resolved,
-                   ResolveScenario(space.base.label, scenario));
+absl::StatusOr<scenarios::ResolvedScenario> UnderFirstName(const Space& space,
+                                                           Scenario scenario) {
+  ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
+                   scenarios::ResolveScenario(space.base.label, scenario));
   const size_t ranks = resolved.scenario.parallelism().pipeline();
   if (ranks >= space.schedules.size()) return resolved;
   const std::string name = FirstNameOfOrder(resolved, space.schedules[ranks]);
   if (name == resolved.scenario.schedule()) return resolved;
   scenario.set_schedule(name);
-  return ResolveScenario(space.base.label, scenario);
+  return scenarios::ResolveScenario(space.base.label, scenario);
 }
 
 // Returns true if each GPU keeps the margin of its own memory free.
-bool KeepsMargin(const ResolvedScenario& resolved, const Result& result,
-                 double memory_part) {
+bool KeepsMargin(const scenarios::ResolvedScenario& resolved,
+                 const Result& result, double memory_part) {
   for (int i = 0; i < result.ranks_size(); ++i) {
     const int device = resolved.gpu_device.empty()
                            ? 0
@@ -62,10 +63,10 @@ bool KeepsMargin(const ResolvedScenario& resolved, const Result& result,
 }
 
 absl::StatusOr<Confirmed> Look(const Space& space, const Scenario& scenario) {
-  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
                    UnderFirstName(space, scenario));
   Confirmed confirmed;
-  ASSIGN_OR_RETURN(confirmed.result, Simulate(resolved));
+  ASSIGN_OR_RETURN(confirmed.result, sim::Simulate(resolved));
   *confirmed.plan.mutable_scenario() = resolved.scenario;
   confirmed.plan.set_runtime_executes(Executes(resolved.runtime, resolved));
   ASSIGN_OR_RETURN(
@@ -173,4 +174,4 @@ Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
   return unconfirmed;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -12,7 +12,7 @@
 #include "plan/search/plan.pb.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct Confirmed {
   Plan plan;
@@ -33,6 +33,6 @@ absl::StatusOr<std::vector<Confirmed>> Confirm(
 Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
                       double price);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_CONFIRM_H_

@@ -10,16 +10,16 @@
 #include "models/partition.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Blocks = std::optional<std::vector<int>>;
 
-double SecondsOf(const StageCosts& stage) {
+double SecondsOf(const sim::StageCosts& stage) {
   return stage.forward_seconds + stage.backward_seconds;
 }
 
-double StateBytesOf(const StageCosts& stage) {
+double StateBytesOf(const sim::StageCosts& stage) {
   return stage.weight_bytes + stage.gradient_bytes +
          stage.optimizer_state_bytes;
 }
@@ -141,7 +141,7 @@ std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
 }
 
 double LargestStage(const std::vector<double>& weights,
-                    const Partition& partition) {
+                    const models::Partition& partition) {
   double largest = 0;
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     largest = std::max(
@@ -154,7 +154,7 @@ double LargestStage(const std::vector<double>& weights,
 
 Blocks Balanced(const LayerPrice& layers, const std::vector<double>& weights,
                 int num_stages) {
-  const auto partition = PartitionBalanced(weights, num_stages);
+  const auto partition = models::PartitionBalanced(weights, num_stages);
   if (!partition.ok()) return {};
   std::vector<int> blocks =
       MostAlike(weights, num_stages, LargestStage(weights, *partition));
@@ -183,8 +183,9 @@ Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut) {
 
 }  // namespace
 
-absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario) {
-  ResolvedScenario one = scenario;
+absl::StatusOr<LayerPrice> PriceLayers(
+    const scenarios::ResolvedScenario& scenario) {
+  scenarios::ResolvedScenario one = scenario;
   one.scenario.mutable_parallelism()->clear_blocks_per_stage();
   one.scenario.mutable_parallelism()->clear_layout();
   LayerPrice price;
@@ -194,9 +195,9 @@ absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario) {
           ? static_cast<int>(scenario.model.transformer().num_layers())
           : scenario.model.measured().layers_size();
   ASSIGN_OR_RETURN(
-      const Costs costs,
-      ComputeCosts(one, num_blocks, std::vector<int>(num_blocks, 1)));
-  for (const StageCosts& stage : costs.stages) {
+      const sim::Costs costs,
+      sim::ComputeCosts(one, num_blocks, std::vector<int>(num_blocks, 1)));
+  for (const sim::StageCosts& stage : costs.stages) {
     price.seconds.push_back(SecondsOf(stage));
     price.state_bytes.push_back(StateBytesOf(stage));
     for (const double figure :
@@ -229,4 +230,4 @@ std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
   return blocks;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,7 +10,7 @@
 #include "plan/search/space.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Costs of one microbatch on one GPU of its tensor group, by layer. The
 // embedding and the head count as layers where the model has them.
@@ -30,7 +30,8 @@ struct LayerPrice {
 
 // Prices layers for the scenario's tensor parallelism, microbatch size and
 // recomputation.
-absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario);
+absl::StatusOr<LayerPrice> PriceLayers(
+    const scenarios::ResolvedScenario& scenario);
 
 // Returns the number of blocks of each stage:
 //   even          the same number (of a measured model: balanced by seconds)
@@ -44,6 +45,6 @@ absl::StatusOr<LayerPrice> PriceLayers(const ResolvedScenario& scenario);
 std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
                                           int num_stages, Cut cut);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_CUTS_H_

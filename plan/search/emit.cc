@@ -15,7 +15,7 @@
 #include "schedules/interop/schedule_text.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 
 namespace {
 
@@ -47,19 +47,19 @@ Scenario FromAnywhere(Scenario scenario, const Model& model) {
 
 absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
   const std::string name = absl::StrCat("plan-", rank);
-  ASSIGN_OR_RETURN(const ResolvedScenario resolved,
-                   ResolveScenario(name, plan.scenario()));
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
+                   scenarios::ResolveScenario(name, plan.scenario()));
   const auto num_batches =
       static_cast<int>(std::max(plan.scenario().num_batches(), 1u));
-  ASSIGN_OR_RETURN(const Schedule schedule,
-                   ScheduleOfScenario(resolved, num_batches));
+  ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                   sim::ScheduleOfScenario(resolved, num_batches));
   PlanFiles files;
   files.files = {{name + ".textproto",
                   absl::StrCat("# proto-file: scenarios/scenario.proto\n"
                                "# proto-message: weir.Scenario\n",
                                PrintTextProto(FromAnywhere(plan.scenario(),
                                                            resolved.model)))},
-                 {name + ".csv", PrintCsv(schedule)}};
+                 {name + ".csv", schedules::PrintCsv(schedule)}};
   const std::vector<std::string> obstacles = MegatronObstacles(resolved);
   if (obstacles.empty()) {
     files.files.push_back({name + ".args", MegatronArguments(resolved)});
@@ -68,7 +68,7 @@ absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
         "no ", name, ".args, as Megatron-LM cannot run this plan: ",
         absl::StrJoin(obstacles, "; ")));
   }
-  const absl::Status readable = CheckPyTorchReads(schedule);
+  const absl::Status readable = schedules::CheckPyTorchReads(schedule);
   if (!readable.ok()) {
     files.warnings.push_back(
         absl::StrCat(name, ".csv is not for PyTorch: ",
@@ -77,4 +77,4 @@ absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
   return files;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

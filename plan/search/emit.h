@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "plan/search/plan.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct PlanFile {
   std::string name;  // "plan-1.textproto"
@@ -29,6 +29,6 @@ struct PlanFiles {
 // 1.
 absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_EMIT_H_

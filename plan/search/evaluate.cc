@@ -12,7 +12,7 @@
 #include "sim/costs/stage_costs.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // A schedule that takes every number of microbatches and chunks.
@@ -26,9 +26,9 @@ double Largest(const std::vector<double>& values) {
 // of stages and any order of passes. The rank of each stage holds its state
 // and, at some time, the saved activations of one microbatch. `weights_only`:
 // there are no backward passes, so that only weights count.
-double LeastBytes(const Costs& costs, int num_ranks, bool weights_only) {
+double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
-  for (const StageCosts& stage : costs.stages) {
+  for (const sim::StageCosts& stage : costs.stages) {
     double bytes = stage.weight_bytes / costs.shards;
     if (!weights_only) {
       bytes += stage.gradient_bytes / costs.shards +
@@ -39,7 +39,7 @@ double LeastBytes(const Costs& costs, int num_ranks, bool weights_only) {
     largest = std::max(largest, bytes);
   }
   double reserved = costs.reserved_bytes;
-  for (const DeviceCosts& other : costs.other_devices) {
+  for (const sim::DeviceCosts& other : costs.other_devices) {
     reserved = std::min(reserved, other.reserved_bytes);
   }
   return std::max(largest, sum / num_ranks) + reserved;
@@ -47,16 +47,16 @@ double LeastBytes(const Costs& costs, int num_ranks, bool weights_only) {
 
 // Returns a lower bound on the seconds of a batch: all passes, divided evenly
 // among the ranks, on the fastest device.
-double WorkSeconds(const Costs& costs, int num_ranks, int num_microbatches,
+double WorkSeconds(const sim::Costs& costs, int num_ranks, int num_microbatches,
                    bool forward_only) {
   double sum = 0;
   for (size_t s = 0; s < costs.stages.size(); ++s) {
-    const auto seconds = [&](const StageCosts& stage) {
+    const auto seconds = [&](const sim::StageCosts& stage) {
       return stage.forward_seconds +
              (forward_only ? 0 : stage.backward_seconds);
     };
     double least = seconds(costs.stages[s]);
-    for (const DeviceCosts& other : costs.other_devices) {
+    for (const sim::DeviceCosts& other : costs.other_devices) {
       least = std::min(least, seconds(other.stages[s]));
     }
     sum += least;
@@ -89,7 +89,7 @@ absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
     if (mode == whole.recompute) break;
     Shape other = whole;
     other.recompute = mode;
-    RETURN_IF_ERROR(ResolveAgain(
+    RETURN_IF_ERROR(scenarios::ResolveAgain(
         ScenarioOfShape(space_.base.scenario, other, kAnySchedule), &work_));
     ASSIGN_OR_RETURN(const LayerPrice* known, PriceOf(other));
     if (*known == price) return true;
@@ -119,7 +119,7 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   Shape whole = *shape;
   whole.chunks = 1;
   whole.pipeline = 1;
-  RETURN_IF_ERROR(ResolveAgain(
+  RETURN_IF_ERROR(scenarios::ResolveAgain(
       ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
   ASSIGN_OR_RETURN(const bool in_vain, RecomputesInVain(whole, *price));
@@ -135,11 +135,11 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   figures->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
   if (figures->absent()) return absl::OkStatus();
   figures->mutable_blocks()->Assign(shape->blocks.begin(), shape->blocks.end());
-  RETURN_IF_ERROR(ResolveAgain(
+  RETURN_IF_ERROR(scenarios::ResolveAgain(
       ScenarioOfShape(space_.base.scenario, *shape, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(
-      const Costs costs,
-      ComputeCosts(work_, num_stages, std::vector<int>(num_stages, 1)));
+      const sim::Costs costs,
+      sim::ComputeCosts(work_, num_stages, std::vector<int>(num_stages, 1)));
   const bool forward_only = std::any_of(
       space_.schedules_of(*shape).begin(), space_.schedules_of(*shape).end(),
       [](const PlannedSchedule& s) { return s.forward_only; });
@@ -156,7 +156,7 @@ SearchFigures Evaluator::OfShape(Shape shape) {
 }
 
 SearchFigures Evaluator::BoundsOf(const Scenario& scenario) {
-  const absl::Status resolved = ResolveAgain(scenario, &work_);
+  const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
   if (!resolved.ok()) return Illegal(resolved);
   const auto bound = bounder_.Bound(work_);
   if (!bound.ok()) return Illegal(bound.status());
@@ -168,9 +168,9 @@ SearchFigures Evaluator::BoundsOf(const Scenario& scenario) {
 }
 
 SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
-  const absl::Status resolved = ResolveAgain(scenario, &work_);
+  const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
   if (!resolved.ok()) return Illegal(resolved);
-  const auto schedule = ScheduleOfScenario(work_, 1);
+  const auto schedule = sim::ScheduleOfScenario(work_, 1);
   if (!schedule.ok()) return Illegal(schedule.status());
   SearchFigures figures;
   figures.set_order(OrderHash(*schedule));
@@ -178,7 +178,7 @@ SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
 }
 
 SearchFigures Evaluator::RankOf(const Scenario& scenario) {
-  const absl::Status resolved = ResolveAgain(scenario, &work_);
+  const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
   if (!resolved.ok()) return Illegal(resolved);
   if (!fast_simulator_.has_value()) fast_simulator_.emplace();
   const auto run = fast_simulator_->Estimate(work_);
@@ -211,4 +211,4 @@ SearchResult Evaluator::Evaluate(const SearchJob& job) {
   return answer;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

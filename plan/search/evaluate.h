@@ -13,7 +13,7 @@
 #include "sim/bounds/bound.h"
 #include "sim/fast/fast_simulator.h"
 
-namespace weir {
+namespace weir::plan {
 
 // An evaluator of search jobs; one per process. Never fails: errors of a
 // candidate are reported in the `problem` of its figures.
@@ -37,17 +37,17 @@ class Evaluator {
                                         const LayerPrice& price);
 
   const Space& space_;
-  ResolvedScenario work_;
+  scenarios::ResolvedScenario work_;
   // [tensor, expert, microbatch size, recompute]
   std::map<std::tuple<int, int, int, int>, LayerPrice> prices_;
   // [price, stages, cut]
   std::map<std::tuple<const LayerPrice*, int, Cut>,
            std::optional<std::vector<int>>>
       cuts_;
-  Bounder bounder_;
-  std::optional<FastSimulator> fast_simulator_;
+  sim::Bounder bounder_;
+  std::optional<sim::FastSimulator> fast_simulator_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_EVALUATE_H_

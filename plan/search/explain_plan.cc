@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/units.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns the name of a part; "compute" for kernels of the passes.
@@ -108,4 +108,4 @@ std::string WhyNotBest(Objective objective, const Confirmed& best,
   return absl::StrJoin(reasons, "; ");
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -7,7 +7,7 @@
 
 #include "plan/search/confirm.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns for example "5.2 % slower (1.20 s, best 1.14 s): bubble +61.0 ms,
 // tensor collectives +12.0 ms, compute -13.0 ms", the differences on the
@@ -16,6 +16,6 @@ namespace weir {
 std::string WhyNotBest(Objective objective, const Confirmed& best,
                        const Confirmed& plan);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_EXPLAIN_PLAN_H_

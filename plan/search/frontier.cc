@@ -6,7 +6,7 @@
 
 #include "schedules/options.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Entries of one family per round while other families have some.
@@ -28,8 +28,8 @@ Frontier::Family Frontier::FamilyOf(const OpenEntry& entry) const {
   return {{shape.tensor, shape.pipeline, shape.data, shape.expert, shape.order,
            shape.sharding},
           shape.chunks,
-          std::string(
-              WithoutOptions(space_.schedules_of(shape)[entry.schedule].name))};
+          std::string(schedules::WithoutOptions(
+              space_.schedules_of(shape)[entry.schedule].name))};
 }
 
 void Frontier::Insert(const OpenEntry& entry) {
@@ -128,4 +128,4 @@ void Frontier::ForEach(
   for (const OpenEntry& entry : beaten_) visit(entry);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -25,7 +25,7 @@
 #include "plan/search/ranked_plan.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 
 // A shape with all its schedules (`schedule` is -1), or one candidate.
 struct OpenEntry {
@@ -85,6 +85,6 @@ class Frontier {
   std::map<Layout, double> of_layout_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_FRONTIER_H_

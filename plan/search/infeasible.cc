@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr uint32_t kMostTimesNodes = 64;
@@ -263,4 +263,4 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
   return absl::FailedPreconditionError(text);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

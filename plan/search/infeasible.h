@@ -13,7 +13,7 @@
 #include "plan/search/seeds.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 
 // The error if every candidate is illegal. `problems` maps each reason to the
 // number of candidates that it refused.
@@ -27,6 +27,6 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<Seed>& seeds,
                          const SearchOptions& options, SearchWorkers* workers);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_INFEASIBLE_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::plan {
 
 int MegatronMinRanksToInterleave(const Communication& communication) {
   return communication.transfers() == BLOCKING ? 3 : 2;
@@ -23,13 +23,13 @@ int MinRanksToInterleave(const Runtime& runtime,
 }
 
 bool ListsSchedule(const Runtime& runtime, absl::string_view schedule) {
-  const auto kind = FindScheduleKind(std::string(schedule));
+  const auto kind = schedules::FindScheduleKind(std::string(schedule));
   return kind.ok() &&
          std::any_of(runtime.schedules().begin(), runtime.schedules().end(),
                      [&](const std::string& name) {
-                       const auto other = FindScheduleKind(name);
+                       const auto other = schedules::FindScheduleKind(name);
                        return other.ok() && *other == *kind;
                      });
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -7,7 +7,7 @@
 #include "calibrate/profile/runtime.pb.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns the fewest pipeline ranks on which Megatron-LM runs several chunks
 // per rank; validate_args in megatron/training/arguments.py (November 2025)
@@ -22,6 +22,6 @@ int MinRanksToInterleave(const Runtime& runtime,
 // Returns true if the runtime lists the schedule under any of its names.
 bool ListsSchedule(const Runtime& runtime, absl::string_view schedule);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_INTERLEAVING_H_

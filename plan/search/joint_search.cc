@@ -22,7 +22,7 @@
 #include "plan/search/seeds.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr uint32_t kUsualPlans = 5;
@@ -265,4 +265,4 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
              : NothingFits(request, space, shapes, seeds, options, &workers);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "plan/search/plan.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct SearchOptions {
   int num_processes = 1;
@@ -30,6 +30,6 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
                                        const SearchOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_JOINT_SEARCH_H_

@@ -9,7 +9,7 @@
 #include "base/problems.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 std::vector<int> UpTo(int number) {
@@ -20,7 +20,7 @@ std::vector<int> UpTo(int number) {
 
 // Returns the GPUs of the smallest node, so that a tensor group fits into any.
 int GpusOfNode(const Cluster& cluster) {
-  int fewest = NumGpus(cluster);
+  int fewest = scenarios::NumGpus(cluster);
   for (const NodeGroup& group : cluster.groups()) {
     fewest = std::min(fewest, static_cast<int>(group.node().num_gpus()));
   }
@@ -41,8 +41,8 @@ std::vector<int> Sorted(const google::protobuf::RepeatedField<uint32_t>& list) {
 }
 
 std::vector<Layout> LayoutsOf(const PlanSpace& space,
-                              const ResolvedScenario& base) {
-  const int available = NumGpus(base.cluster);
+                              const scenarios::ResolvedScenario& base) {
+  const int available = scenarios::NumGpus(base.cluster);
   const std::vector<int> gpus = Sorted(space.gpus());
   const std::vector<int> data = Sorted(space.data());
   const bool any_number = gpus.empty() && !data.empty();
@@ -88,8 +88,8 @@ std::vector<Layout> LayoutsOf(const PlanSpace& space,
 }
 
 absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
-                       const ResolvedScenario& base) {
-  const int available = NumGpus(base.cluster);
+                       const scenarios::ResolvedScenario& base) {
+  const int available = scenarios::NumGpus(base.cluster);
   Problems problems(label);
   for (const uint32_t gpus : space.gpus()) {
     if (gpus <= static_cast<uint32_t>(available)) continue;
@@ -110,4 +110,4 @@ absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
   return problems.ToStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

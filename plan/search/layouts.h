@@ -10,7 +10,7 @@
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct Layout {
   int tensor = 1, pipeline = 1, data = 1;
@@ -25,13 +25,13 @@ std::vector<int> Sorted(const google::protobuf::RepeatedField<uint32_t>& list);
 // of those named; else, if `data` is named, any product of the three sizes;
 // else all of the cluster.
 std::vector<Layout> LayoutsOf(const PlanSpace& space,
-                              const ResolvedScenario& base);
+                              const scenarios::ResolvedScenario& base);
 
 // Returns InvalidArgument if the cluster has too few GPUs for the request, or
 // if no layout matches the requested numbers.
 absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
-                       const ResolvedScenario& base);
+                       const scenarios::ResolvedScenario& base);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_LAYOUTS_H_

@@ -10,14 +10,14 @@
 #include "absl/strings/str_join.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
 
 class Arguments {
  public:
-  explicit Arguments(const ResolvedScenario& resolved)
+  explicit Arguments(const scenarios::ResolvedScenario& resolved)
       : scenario_(resolved.scenario),
         runtime_(resolved.runtime),
         model_(resolved.model.transformer()) {}
@@ -257,8 +257,8 @@ class Arguments {
 
 }  // namespace
 
-std::string MegatronArguments(const ResolvedScenario& scenario) {
+std::string MegatronArguments(const scenarios::ResolvedScenario& scenario) {
   return Arguments(scenario).Text();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -8,18 +8,19 @@
 
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns the reasons why Megatron-LM cannot run the simulated configuration: a
 // schedule that it lacks, a model that is not a GPT, or combinations that its
 // validate_args refuses. Empty: it can.
-std::vector<std::string> MegatronObstacles(const ResolvedScenario& scenario);
+std::vector<std::string> MegatronObstacles(
+    const scenarios::ResolvedScenario& scenario);
 
 // Returns one argument per line, followed by its value after a space; '#'
 // starts a comment. They start the simulated run (same model, layout, precision
 // and kernels) on random tokens. Requires: MegatronObstacles returns nothing.
-std::string MegatronArguments(const ResolvedScenario& scenario);
+std::string MegatronArguments(const scenarios::ResolvedScenario& scenario);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_

@@ -11,12 +11,12 @@
 #include "plan/search/megatron_arguments.h"
 #include "plan/search/same_order.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 class Obstacles {
  public:
-  explicit Obstacles(const ResolvedScenario& resolved)
+  explicit Obstacles(const scenarios::ResolvedScenario& resolved)
       : resolved_(resolved), scenario_(resolved.scenario) {}
 
   std::vector<std::string> All() {
@@ -36,7 +36,7 @@ class Obstacles {
   }
 
   void CheckSchedule() {
-    const auto runtime = LoadRuntime("megatron-lm");
+    const auto runtime = calibrate::LoadRuntime("megatron-lm");
     if (!runtime.ok()) {
       reasons_.emplace_back(runtime.status().message());
       return;
@@ -92,15 +92,16 @@ class Obstacles {
            "FlashAttention needs fp16 or bf16");
   }
 
-  const ResolvedScenario& resolved_;
+  const scenarios::ResolvedScenario& resolved_;
   const Scenario& scenario_;
   std::vector<std::string> reasons_;
 };
 
 }  // namespace
 
-std::vector<std::string> MegatronObstacles(const ResolvedScenario& scenario) {
+std::vector<std::string> MegatronObstacles(
+    const scenarios::ResolvedScenario& scenario) {
   return Obstacles(scenario).All();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -19,7 +19,7 @@
 #include "plan/search/interleaving.h"
 #include "plan/search/megatron_unsupported.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // The arguments read so far. Fields besides the scenario start with the
@@ -401,7 +401,7 @@ void FinishStages(Parsed* parsed, Problems* problems) {
     chunks = layers / ranks / each;
     parallelism.set_chunks(chunks);
   }
-  const auto layout = ParseLayout("", parallelism.layout());
+  const auto layout = models::ParseLayout("", parallelism.layout());
   if (has_layout && layout.ok()) {
     if (layout->size() % ranks != 0) {
       problems->Add("--pipeline-model-parallel-layout",
@@ -513,4 +513,4 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
   return run;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct MegatronRun {
   // Without the cluster and the number of replicas, which the arguments do not
@@ -28,6 +28,6 @@ struct MegatronRun {
 absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
                                                   absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_MEGATRON_READER_H_

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr absl::string_view kUnsupported[] = {
@@ -110,4 +110,4 @@ bool IsUnsupportedMegatronArgument(absl::string_view name) {
              std::end(kUnsupported);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

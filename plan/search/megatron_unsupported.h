@@ -5,13 +5,13 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns true if an argument, without its "--", changes the layout, time or
 // memory of a step in a way that is not simulated. Arguments about learning
 // rates, data, checkpoints and logs do not.
 bool IsUnsupportedMegatronArgument(absl::string_view name);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_MEGATRON_UNSUPPORTED_H_

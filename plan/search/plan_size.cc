@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "sim/bounds/bound.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Per candidate of any size, including its share of the seeds.
@@ -58,7 +58,7 @@ SizeEstimate EstimateOf(const Counts& counts, int num_processes) {
   const double processes = std::max(num_processes, 1);
   SizeEstimate estimate;
   const double kept =
-      std::min<double>(counts.orders * kMostExpanded, kMostKeptActions);
+      std::min<double>(counts.orders * kMostExpanded, sim::kMostKeptActions);
   estimate.bytes = counts.candidates * kBytesPerCandidate +
                    processes * (counts.largest + kept) * kBytesPerAction;
   estimate.seconds =
@@ -89,4 +89,4 @@ absl::Status CheckSearchSize(const std::string& label,
       "--pp, --schedule and --recompute");
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,7 +10,7 @@
 #include "plan/search/plan.pb.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Estimates the bounds of all candidates, and ranked and full runs of typical
 // candidates in typical numbers, in `num_processes` processes.
@@ -20,6 +20,6 @@ SizeEstimate EstimateSearch(const Space& space, int num_processes);
 absl::Status CheckSearchSize(const std::string& label,
                              const PlanRequest& request, int num_processes);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_PLAN_SIZE_H_

@@ -14,7 +14,7 @@
 #include "base/textproto.h"
 #include "base/units.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -284,4 +284,4 @@ std::string PlanRequestJson(const PlanRequest& request) {
   return Dump({{"request", PrintTextProto(request)}});
 }
 
-}  // namespace weir
+}  // namespace weir::plan

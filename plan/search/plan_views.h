@@ -7,7 +7,7 @@
 
 #include "plan/search/plan.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns one row per plan, best first, and a line of counts. `explain` adds
 // why each further plan lost.
@@ -26,6 +26,6 @@ std::string CountsText(const PlanReport& report);
 // Returns the request as an object.
 std::string PlanRequestJson(const PlanRequest& request);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_PLAN_VIEWS_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Relative difference of values that count as equal.
@@ -61,7 +61,7 @@ std::string OrderName(const Scenario& scenario) {
 }  // namespace
 
 bool ChangesTraining(const std::string& schedule) {
-  const auto kind = FindScheduleKind(schedule);
+  const auto kind = schedules::FindScheduleKind(schedule);
   return kind.ok() && (!(*kind)->flush || (*kind)->name == "accept");
 }
 
@@ -133,4 +133,4 @@ std::vector<RankedPlan> BestOf(std::vector<RankedPlan> found,
   return front;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,7 +10,7 @@
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 // The values to compare, lexicographically. Smaller is better.
 using Score = std::pair<double, double>;
@@ -54,6 +54,6 @@ bool Dominates(const RankedPlan& one, const RankedPlan& other);
 std::vector<RankedPlan> BestOf(std::vector<RankedPlan> found,
                                Objective objective, size_t num_plans);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_RANKED_PLAN_H_

@@ -11,36 +11,36 @@
 #include "schedules/source.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns nothing if the schedule does not accept the scenario's shape.
 std::optional<uint64_t> HashUnder(const std::string& name,
-                                  ResolvedScenario scenario) {
-  if (!IsScheduleFile(name)) {
-    const auto kind = FindScheduleKind(name);
+                                  scenarios::ResolvedScenario scenario) {
+  if (!schedules::IsScheduleFile(name)) {
+    const auto kind = schedules::FindScheduleKind(name);
     if (!kind.ok()) return {};
-    ScheduleSpec spec;
+    schedules::ScheduleSpec spec;
     const Parallelism& parallelism = scenario.scenario.parallelism();
     spec.num_ranks = static_cast<int>(std::max(parallelism.pipeline(), 1u));
     spec.num_chunks = static_cast<int>(std::max(parallelism.chunks(), 1u));
     spec.num_microbatches = scenario.num_microbatches;
-    const auto full = WithOptionsOf(name, **kind, spec);
+    const auto full = schedules::WithOptionsOf(name, **kind, spec);
     if (!full.ok() || !(*kind)->check(*full).ok()) return {};
   }
   scenario.scenario.set_schedule(name);
-  const auto schedule = ScheduleOfScenario(scenario, 1);
+  const auto schedule = sim::ScheduleOfScenario(scenario, 1);
   if (!schedule.ok()) return {};
   return OrderHash(*schedule);
 }
 
 }  // namespace
 
-uint64_t OrderHash(const Schedule& schedule) {
+uint64_t OrderHash(const schedules::Schedule& schedule) {
   std::vector<int64_t> words;
   for (const auto& rank : schedule.rank_actions) {
     words.push_back(-1);
-    for (const Action& action : rank) {
+    for (const schedules::Action& action : rank) {
       words.push_back(static_cast<int64_t>(action.op) +
                       (action.overlaps_next ? 64 : 0));
       words.push_back(action.stage);
@@ -51,7 +51,7 @@ uint64_t OrderHash(const Schedule& schedule) {
   for (const auto& route : schedule.routes) {
     words.insert(words.end(), route.begin(), route.end());
   }
-  const WeightPolicy& weights = schedule.weights;
+  const schedules::WeightPolicy& weights = schedule.weights;
   for (const int64_t word :
        {int64_t{schedule.num_stages}, int64_t{schedule.num_batches},
         int64_t{schedule.flush}, int64_t{schedule.forward_only},
@@ -69,20 +69,21 @@ uint64_t OrderHash(const Schedule& schedule) {
                       weights.backward_distance);
 }
 
-std::string FirstNameOfOrder(const ResolvedScenario& scenario,
+std::string FirstNameOfOrder(const scenarios::ResolvedScenario& scenario,
                              const std::vector<PlannedSchedule>& names) {
   const std::string& own = scenario.scenario.schedule();
   const std::optional<uint64_t> hash = HashUnder(own, scenario);
   if (!hash.has_value()) return own;
   for (const PlannedSchedule& other : names) {
     if (other.name == own) return own;
-    if (OrdersByCosts(other.name)) continue;
+    if (schedules::OrdersByCosts(other.name)) continue;
     if (HashUnder(other.name, scenario) == hash) return other.name;
   }
   return own;
 }
 
-bool Executes(const Runtime& runtime, const ResolvedScenario& scenario) {
+bool Executes(const Runtime& runtime,
+              const scenarios::ResolvedScenario& scenario) {
   if (runtime.schedules().empty()) return true;
   const Parallelism& parallelism = scenario.scenario.parallelism();
   const int least =
@@ -92,11 +93,11 @@ bool Executes(const Runtime& runtime, const ResolvedScenario& scenario) {
     return false;
   }
   const std::string& own = scenario.scenario.schedule();
-  const auto kind = FindScheduleKind(own);
+  const auto kind = schedules::FindScheduleKind(own);
   const std::optional<uint64_t> hash = HashUnder(own, scenario);
   return std::any_of(runtime.schedules().begin(), runtime.schedules().end(),
                      [&](const std::string& name) {
-                       const auto other = FindScheduleKind(name);
+                       const auto other = schedules::FindScheduleKind(name);
                        if (kind.ok() && other.ok() && *kind == *other)
                          return true;
                        return hash.has_value() &&
@@ -104,4 +105,4 @@ bool Executes(const Runtime& runtime, const ResolvedScenario& scenario) {
                      });
 }
 
-}  // namespace weir
+}  // namespace weir::plan

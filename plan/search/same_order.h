@@ -12,22 +12,23 @@
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns equal hashes for schedules with the same actions, routes and weight
 // policy.
-uint64_t OrderHash(const Schedule& schedule);
+uint64_t OrderHash(const schedules::Schedule& schedule);
 
 // Returns the first of `names` that gives the scenario its present order; the
 // scenario's own schedule if none does. Skips schedules that are ordered by
 // costs, which are expensive to generate.
-std::string FirstNameOfOrder(const ResolvedScenario& scenario,
+std::string FirstNameOfOrder(const scenarios::ResolvedScenario& scenario,
                              const std::vector<PlannedSchedule>& names);
 
 // Returns true if the runtime executes the scenario's order of passes, under
 // any name, on as many pipeline ranks. True if the runtime lists no schedules.
-bool Executes(const Runtime& runtime, const ResolvedScenario& scenario);
+bool Executes(const Runtime& runtime,
+              const scenarios::ResolvedScenario& scenario);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_SAME_ORDER_H_

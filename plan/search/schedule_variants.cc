@@ -13,32 +13,34 @@
 #include "schedules/semantics.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns a small schedule of this name, of any shape that it accepts.
-std::optional<Schedule> Sample(const ScheduleKind& kind,
-                               absl::string_view name) {
+std::optional<schedules::Schedule> Sample(const schedules::ScheduleKind& kind,
+                                          absl::string_view name) {
   for (const int chunks : {2, 1}) {
     for (const int microbatches : {8, 4, 16}) {
-      ScheduleSpec spec;
+      schedules::ScheduleSpec spec;
       spec.num_ranks = 4;
       spec.num_chunks = chunks;
       spec.num_microbatches = microbatches;
       spec.num_batches = kind.flush ? 1 : 2;
-      const auto full = WithOptionsOf(name, kind, spec);
+      const auto full = schedules::WithOptionsOf(name, kind, spec);
       if (full.ok() && kind.check(*full).ok()) return kind.generate(*full);
     }
   }
   return {};
 }
 
-std::string SampledBoundKey(const ScheduleKind& kind, absl::string_view name) {
-  const std::optional<Schedule> sample = Sample(kind, name);
+std::string SampledBoundKey(const schedules::ScheduleKind& kind,
+                            absl::string_view name) {
+  const std::optional<schedules::Schedule> sample = Sample(kind, name);
   return sample.has_value() ? BoundKey(*sample) : "";
 }
 
-std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
+std::vector<std::string> MemoryLimits(const schedules::ScheduleKind& kind,
+                                      int num_ranks) {
   const absl::string_view name = kind.name;
   std::set<int> limits;
   if (absl::StartsWith(name, "dapple")) {
@@ -61,9 +63,9 @@ std::vector<std::string> MemoryLimits(const ScheduleKind& kind, int num_ranks) {
 }
 
 // Returns nondefault values of an option to try, each on its own.
-std::vector<std::string> CandidateOptions(const ScheduleKind& kind,
-                                          const ScheduleOption& option,
-                                          int num_ranks) {
+std::vector<std::string> CandidateOptions(
+    const schedules::ScheduleKind& kind,
+    const schedules::ScheduleOption& option, int num_ranks) {
   if (option.name == "memory-limit") return MemoryLimits(kind, num_ranks);
   if (option.name == "backward-order") {
     return {"backward-order=forward"};
@@ -75,13 +77,13 @@ std::vector<std::string> CandidateOptions(const ScheduleKind& kind,
   return {};
 }
 
-void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
+void Append(const schedules::ScheduleKind& kind, const PlannedSchedule& plain,
             const std::string& name, int num_ranks,
             std::vector<PlannedSchedule>* schedules) {
   PlannedSchedule planned = plain;
-  planned.name = WithOwnName(name, kind);
+  planned.name = schedules::WithOwnName(name, kind);
   planned.own_stages = absl::StrContains(name, "replicas");
-  const bool is_plain = WithoutOptions(name) == name;
+  const bool is_plain = schedules::WithoutOptions(name) == name;
   const auto set_places = [&](bool sampled) {
     planned.bound_key =
         sampled ? SampledBoundKey(kind, planned.name) : plain.bound_key;
@@ -91,7 +93,7 @@ void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
   set_places(!is_plain);
   schedules->push_back(planned);
   if (!is_plain) return;
-  for (const ScheduleOption& option : kind.options) {
+  for (const schedules::ScheduleOption& option : kind.options) {
     for (const std::string& text : CandidateOptions(kind, option, num_ranks)) {
       planned.name = absl::StrCat(kind.name, ":", text);
       set_places(option.name != "memory-limit");
@@ -100,11 +102,11 @@ void Append(const ScheduleKind& kind, const PlannedSchedule& plain,
   }
 }
 
-absl::StatusOr<std::set<const ScheduleKind*>> KindsOf(const std::string& label,
-                                                      const Runtime& runtime) {
-  std::set<const ScheduleKind*> kinds;
+absl::StatusOr<std::set<const schedules::ScheduleKind*>> KindsOf(
+    const std::string& label, const Runtime& runtime) {
+  std::set<const schedules::ScheduleKind*> kinds;
   for (const std::string& name : runtime.schedules()) {
-    const auto kind = FindScheduleKind(name);
+    const auto kind = schedules::FindScheduleKind(name);
     if (!kind.ok()) {
       return absl::NotFoundError(absl::StrCat(
           label, ": runtime ", runtime.name(), ": ", kind.status().message()));
@@ -116,16 +118,16 @@ absl::StatusOr<std::set<const ScheduleKind*>> KindsOf(const std::string& label,
 
 }  // namespace
 
-std::string BoundKey(const Schedule& schedule) {
+std::string BoundKey(const schedules::Schedule& schedule) {
   bool has_pairs = false;
   std::set<int> spans;
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+    for (const schedules::Action& action : actions) {
       has_pairs |= action.overlaps_next;
       spans.insert(action.num_microbatches);
     }
   }
-  const WeightPolicy& weights = schedule.weights;
+  const schedules::WeightPolicy& weights = schedule.weights;
   std::string text = absl::StrCat(
       schedule.flush, schedule.forward_only, schedule.compressed_transfers,
       has_pairs, static_cast<int>(weights.prediction), "/",
@@ -141,7 +143,7 @@ std::string BoundKey(const Schedule& schedule) {
                     weights.predicted_copies, "/",
                     absl::StrJoin(weights.forward_distance, ","), "/",
                     absl::StrJoin(weights.backward_distance, ","));
-    const auto semantics = InterpretSchedule(schedule);
+    const auto semantics = schedules::InterpretSchedule(schedule);
     absl::StrAppend(&text, "/",
                     semantics.ok()
                         ? absl::StrJoin(semantics->max_live_versions, ",")
@@ -160,14 +162,15 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     PlannedSchedule plain;
     bool lossy = false;
   };
-  static const std::vector<ScheduleKind>& kinds = AllScheduleKinds();
+  static const std::vector<schedules::ScheduleKind>& kinds =
+      schedules::AllScheduleKinds();
   static const auto& known = *new std::vector<Properties>([] {
     std::vector<Properties> all;
-    for (const ScheduleKind& kind : kinds) {
+    for (const schedules::ScheduleKind& kind : kinds) {
       Properties properties;
       properties.plain.flush = kind.flush;
       properties.plain.single_samples = kind.single_samples;
-      const std::optional<Schedule> sample = Sample(kind, kind.name);
+      const std::optional<schedules::Schedule> sample = Sample(kind, kind.name);
       if (sample.has_value()) {
         properties.plain.forward_only = sample->forward_only;
         properties.lossy = sample->compressed_transfers;
@@ -188,7 +191,7 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
   }());
   std::vector<PlannedSchedule> schedules;
   if (space.schedules().empty()) {
-    ASSIGN_OR_RETURN(const std::set<const ScheduleKind*> executed,
+    ASSIGN_OR_RETURN(const std::set<const schedules::ScheduleKind*> executed,
                      KindsOf(label, runtime));
     const bool any = space.any_runtime() || executed.empty();
     for (size_t i = 0; i < kinds.size(); ++i) {
@@ -203,22 +206,22 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
   }
   std::set<std::string> seen;
   for (const std::string& name : space.schedules()) {
-    if (IsScheduleFile(name)) {
+    if (schedules::IsScheduleFile(name)) {
       return absl::InvalidArgumentError(absl::StrCat(
           label, ": space.schedules has the file ", name,
           ", expected names (weir schedule list): a file has one shape"));
     }
-    const auto kind = FindScheduleKind(name);
+    const auto kind = schedules::FindScheduleKind(name);
     if (!kind.ok()) {
       return absl::NotFoundError(
           absl::StrCat(label, ": ", kind.status().message()));
     }
-    RETURN_IF_ERROR(WithOptionsOf(name, **kind, {}).status());
-    if (!seen.insert(WithOwnName(name, **kind)).second) continue;
+    RETURN_IF_ERROR(schedules::WithOptionsOf(name, **kind, {}).status());
+    if (!seen.insert(schedules::WithOwnName(name, **kind)).second) continue;
     Append(**kind, known[*kind - kinds.data()].plain, name, num_ranks,
            &schedules);
   }
   return schedules;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -12,7 +12,7 @@
 #include "plan/search/space.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns the candidate schedules of pipelines with `num_ranks` ranks: those
 // that the request names; else, in the order of the registry, those that train
@@ -29,8 +29,8 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
 // Returns the bound key of a schedule: the placement of its stages, the routes
 // of its microbatches, and the kinds of passes, transfers and updates that it
 // has. See PlannedSchedule.
-std::string BoundKey(const Schedule& schedule);
+std::string BoundKey(const schedules::Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_SCHEDULE_VARIANTS_H_

@@ -10,7 +10,7 @@
 #include "plan/search/evaluate.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr size_t kShapesPerJob = 64;
@@ -24,7 +24,7 @@ int NumRequests(const SearchJob& job) {
 // search, which takes about a thousand times as long as other orders.
 bool IsExpensive(const SearchJob& job) {
   return job.scenarios_size() == 1 &&
-         OrdersByCosts(job.scenarios(0).schedule());
+         schedules::OrdersByCosts(job.scenarios(0).schedule());
 }
 
 // Batches scenarios into jobs. An expensive scenario gets a job of its own, so
@@ -35,7 +35,8 @@ std::vector<SearchJob> JobsOf(SearchJob::Kind kind,
   std::vector<SearchJob> jobs;
   for (const Scenario& scenario : scenarios) {
     if (jobs.empty() || jobs.back().scenarios_size() >= each ||
-        IsExpensive(jobs.back()) || OrdersByCosts(scenario.schedule())) {
+        IsExpensive(jobs.back()) ||
+        schedules::OrdersByCosts(scenario.schedule())) {
       jobs.emplace_back().set_kind(kind);
     }
     *jobs.back().add_scenarios() = scenario;
@@ -141,4 +142,4 @@ absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Ranks(
   return RunJobs(JobsOf(SearchJob::RANKS, scenarios, 1));
 }
 
-}  // namespace weir
+}  // namespace weir::plan

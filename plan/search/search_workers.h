@@ -12,7 +12,7 @@
 #include "plan/search/search_work.pb.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 
 class SearchWorkers {
  public:
@@ -44,6 +44,6 @@ class SearchWorkers {
   std::function<void()> tick_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_SEARCH_WORKERS_H_

@@ -9,7 +9,7 @@
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 Scenario OnBase(const Scenario& base, const Scenario& given) {
@@ -32,9 +32,9 @@ bool AreEqual(const std::vector<int>& blocks) {
 // Returns the index of the schedule; -1: not found.
 int IndexOf(const std::vector<PlannedSchedule>& schedules,
             const std::string& name) {
-  const auto kind = FindScheduleKind(name);
+  const auto kind = schedules::FindScheduleKind(name);
   if (!kind.ok()) return -1;
-  const std::string own = WithOwnName(name, **kind);
+  const std::string own = schedules::WithOwnName(name, **kind);
   const auto at = std::find_if(
       schedules.begin(), schedules.end(),
       [&](const PlannedSchedule& schedule) { return schedule.name == own; });
@@ -102,4 +102,4 @@ std::vector<Seed> SeedsOn(const Space& space,
   return seeds;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

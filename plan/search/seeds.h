@@ -9,7 +9,7 @@
 #include "plan/search/search_work.pb.h"
 #include "plan/search/space.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct Seed {
   Plan plan;
@@ -26,6 +26,6 @@ std::vector<Seed> SeedsOn(const Space& space,
                           const std::vector<SearchFigures>& shapes,
                           const std::vector<Plan>& given);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_SEEDS_H_

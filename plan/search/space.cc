@@ -16,7 +16,7 @@
 #include "schedules/options.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Limits of the search where the request has none.
@@ -38,7 +38,7 @@ absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
       scenario->cluster().empty()) {
     return absl::OkStatus();
   }
-  const auto cluster = LoadCluster(scenario->cluster(), 0);
+  const auto cluster = scenarios::LoadCluster(scenario->cluster(), 0);
   if (!cluster.ok() || cluster->groups_size() != 1) return absl::OkStatus();
   const uint32_t each = cluster->groups(0).node().num_gpus();
   const uint32_t most =
@@ -48,8 +48,8 @@ absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
 }
 
 // Resolves the scenario as it would run on one GPU.
-absl::StatusOr<ResolvedScenario> ResolveBase(const std::string& label,
-                                             const PlanRequest& request) {
+absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
+    const std::string& label, const PlanRequest& request) {
   Scenario scenario = request.scenario();
   if (scenario.has_textbook()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -63,7 +63,8 @@ absl::StatusOr<ResolvedScenario> ResolveBase(const std::string& label,
   RETURN_IF_ERROR(CountNodes(request.space(), &scenario));
   const uint32_t num_batches = scenario.num_batches();
   scenario.clear_num_batches();
-  ASSIGN_OR_RETURN(ResolvedScenario base, ResolveScenario(label, scenario));
+  ASSIGN_OR_RETURN(scenarios::ResolvedScenario base,
+                   scenarios::ResolveScenario(label, scenario));
   base.scenario.set_num_batches(num_batches);
   return base;
 }
@@ -115,7 +116,8 @@ Sharding ShardingOf(const std::string& name) {
 }
 
 // Returns the fewest pipeline ranks that may run several chunks each.
-int MinRanksOf(const PlanSpace& space, const ResolvedScenario& base) {
+int MinRanksOf(const PlanSpace& space,
+               const scenarios::ResolvedScenario& base) {
   return space.any_runtime() ? 1
                              : MinRanksToInterleave(
                                    base.runtime, base.scenario.communication());
@@ -123,7 +125,7 @@ int MinRanksOf(const PlanSpace& space, const ResolvedScenario& base) {
 
 class Shapes {
  public:
-  Shapes(const PlanSpace& space, const ResolvedScenario& base)
+  Shapes(const PlanSpace& space, const scenarios::ResolvedScenario& base)
       : space_(space),
         base_(base),
         num_blocks_(NumBlocks(base.model)),
@@ -236,7 +238,7 @@ class Shapes {
   }
 
   const PlanSpace& space_;
-  const ResolvedScenario& base_;
+  const scenarios::ResolvedScenario& base_;
   const int num_blocks_;
   const int min_ranks_;  // to interleave
   const int global_batch_;
@@ -251,7 +253,7 @@ void SetMemoryLimit(const PlanRequest& request, Space* space) {
   }
   space->memory_part =
       1 - (request.has_memory_margin() ? request.memory_margin()
-                                       : kUsualMemoryMargin);
+                                       : sim::kUsualMemoryMargin);
   bytes *= space->memory_part;
   const double limit = request.memory_limit_bytes();
   space->memory_limit_bytes = limit > 0 ? std::min(limit, bytes) : bytes;
@@ -292,7 +294,7 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
                      SchedulesToPlan(label, request.space(), shape.pipeline,
                                      space.base.runtime));
     for (PlannedSchedule& schedule : schedules) {
-      const std::string name(WithoutOptions(schedule.name));
+      const std::string name(schedules::WithoutOptions(schedule.name));
       if (ListsSchedule(space.base.runtime, name)) {
         schedule.min_ranks_to_interleave =
             MinRanksOf(request.space(), space.base);
@@ -355,4 +357,4 @@ std::string DescribeShape(const Shape& shape) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

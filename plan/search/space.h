@@ -12,7 +12,7 @@
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Distributions of blocks over the stages (plan/search/cuts.h).
 enum class Cut { kEven, kEndsLighter, kBalanced, kLight };
@@ -63,7 +63,7 @@ inline bool Interleaves(const PlannedSchedule& schedule, const Shape& shape) {
 struct Space {
   // The scenario resolved for one GPU, with its files loaded. Plans differ from
   // it in the fields that shapes and schedules set.
-  ResolvedScenario base;
+  scenarios::ResolvedScenario base;
   std::vector<Shape> shapes;  // without blocks; not all are legal
   // Candidate schedules, by [pipeline].
   std::vector<std::vector<PlannedSchedule>> schedules;
@@ -102,6 +102,6 @@ std::string LayoutText(const std::vector<int>& blocks);
 // Returns for example "tp=8 pp=16 dp=8 mbs=1 chunks=2 recompute=full".
 std::string DescribeShape(const Shape& shape);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_SPACE_H_

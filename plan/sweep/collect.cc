@@ -10,7 +10,7 @@
 #include "base/textproto.h"
 #include "plan/sweep/shard.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns true if outcome `a` of a point is preferred to `b`: a final outcome
@@ -112,4 +112,4 @@ std::vector<uint32_t> MissingPoints(const CollectedSweep& collected,
   return missing;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -16,7 +16,7 @@
 #include "plan/sweep/counts.h"
 #include "plan/sweep/sweep.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct CollectedSweep {
   SweepHead head;
@@ -64,6 +64,6 @@ bool IsSweepHeader(absl::string_view line);
 absl::Status WriteSqlite(const std::string& path,
                          const CollectedSweep& collected);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_COLLECT_H_

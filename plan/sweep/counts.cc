@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 bool IsBetter(const SweepOutcome& a, const SweepOutcome& b) {
@@ -87,4 +87,4 @@ std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {
                                absl::PairFormatter("="))));
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -9,7 +9,7 @@
 
 #include "plan/sweep/sweep.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Counts of a sweep or of one shard. num_ended() is num_points minus the points
 // that have not run yet.
@@ -48,6 +48,6 @@ std::string NoneRanText(const SweepCounts& counts);
 // parallelism.pipeline=8, schedule=1f1b".
 std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_COUNTS_H_

@@ -12,23 +12,23 @@
 #include "plan/sweep/point.h"
 #include "schedules/own_name.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxRankRows = 16;
 
-std::string SymmetryText(const ResolvedScenario& scenario,
-                         const FastEstimate& run) {
+std::string SymmetryText(const scenarios::ResolvedScenario& scenario,
+                         const sim::FastEstimate& run) {
   const std::string all = absl::StrCat(scenario.placement.num_gpus(), " GPUs");
   return run.reduced ? absl::StrCat(run.num_simulated_gpus, " of ", all,
                                     ", the others do the same")
                      : absl::StrCat("all ", all, ": ", run.not_reduced);
 }
 
-std::string ExtrapolationText(const ResolvedScenario& scenario,
-                              const FastEstimate& run) {
+std::string ExtrapolationText(const scenarios::ResolvedScenario& scenario,
+                              const sim::FastEstimate& run) {
   if (!run.extrapolated) {
     return absl::StrCat("all ", run.num_simulated_microbatches, ": ",
                         run.not_extrapolated);
@@ -44,7 +44,7 @@ std::string MemoryText(const SweepOutcome& outcome) {
                       outcome.fits_memory() ? "" : ", does not fit");
 }
 
-std::string RankBlock(const FastEstimate& run) {
+std::string RankBlock(const sim::FastEstimate& run) {
   TextTable table;
   table.header = {"rank", "peak memory"};
   for (size_t rank = 0; rank < run.peak_bytes.size(); ++rank) {
@@ -61,14 +61,15 @@ std::string RankBlock(const FastEstimate& run) {
 
 }  // namespace
 
-std::string FastEstimateTable(const ResolvedScenario& scenario,
-                              const FastEstimate& run) {
+std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
+                              const sim::FastEstimate& run) {
   SweepOutcome outcome;
   FillFigures(run, scenario, &outcome);
   TextTable table;
   table.left = {true, true};
-  table.header = {"schedule",
-                  Ascii(OwnScheduleName(scenario.scenario.schedule()))};
+  table.header = {
+      "schedule",
+      Ascii(schedules::OwnScheduleName(scenario.scenario.schedule()))};
   table.rows = {
       {"time per batch", FormatSeconds(outcome.batch_seconds())},
       {"samples/s", outcome.has_samples_per_second()
@@ -86,14 +87,15 @@ std::string FastEstimateTable(const ResolvedScenario& scenario,
 }
 
 std::string FastEstimateJson(absl::string_view command,
-                             const ResolvedScenario& scenario,
-                             const FastEstimate& run) {
+                             const scenarios::ResolvedScenario& scenario,
+                             const sim::FastEstimate& run) {
   SweepOutcome outcome;
   FillFigures(run, scenario, &outcome);
-  Json result = {{"schedule", OwnScheduleName(scenario.scenario.schedule())},
-                 {"method", outcome.method()},
-                 {"batch_seconds", outcome.batch_seconds()},
-                 {"makespan_seconds", outcome.makespan_seconds()}};
+  Json result = {
+      {"schedule", schedules::OwnScheduleName(scenario.scenario.schedule())},
+      {"method", outcome.method()},
+      {"batch_seconds", outcome.batch_seconds()},
+      {"makespan_seconds", outcome.makespan_seconds()}};
   if (outcome.has_samples_per_second()) {
     result["samples_per_second"] = outcome.samples_per_second();
   }
@@ -121,4 +123,4 @@ std::string FastEstimateJson(absl::string_view command,
   return DumpJson(envelope, 2) + "\n";
 }
 
-}  // namespace weir
+}  // namespace weir::plan

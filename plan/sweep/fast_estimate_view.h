@@ -9,17 +9,17 @@
 #include "scenarios/scenario.h"
 #include "sim/fast/fast_simulator.h"
 
-namespace weir {
+namespace weir::plan {
 
-std::string FastEstimateTable(const ResolvedScenario& scenario,
-                              const FastEstimate& run);
+std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
+                              const sim::FastEstimate& run);
 
 // Returns the envelope of results/views/views.h; "result" has the values of a
 // sweep's point (SweepOutcome) and the method.
 std::string FastEstimateJson(absl::string_view command,
-                             const ResolvedScenario& scenario,
-                             const FastEstimate& run);
+                             const scenarios::ResolvedScenario& scenario,
+                             const sim::FastEstimate& run);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_FAST_ESTIMATE_VIEW_H_

@@ -15,7 +15,7 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -288,4 +288,4 @@ absl::Status SetField(absl::string_view path, absl::string_view value,
   return SetStep(message, steps, 0, value);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns every settable field, without indices, in the order of the file.
 std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& type);
@@ -30,6 +30,6 @@ absl::StatusOr<const google::protobuf::FieldDescriptor*> FindField(
 absl::Status SetField(absl::string_view path, absl::string_view value,
                       google::protobuf::Message* message);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_FIELDS_H_

@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "plan/sweep/sweep.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // FNV-1a, which is the same in every process and on every machine.
@@ -123,4 +123,4 @@ absl::Status CheckSameSweep(const SweepHead& before, const SweepHead& now) {
   return absl::InvalidArgumentError(absl::StrJoin(changes, "\n"));
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,10 +11,10 @@
 #include "results/result.pb.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
-SweepOutcome Done(uint32_t point, const ResolvedScenario& scenario) {
+SweepOutcome Done(uint32_t point, const scenarios::ResolvedScenario& scenario) {
   SweepOutcome outcome;
   outcome.set_point(point);
   outcome.set_kind(SWEEP_DONE);
@@ -52,13 +52,14 @@ void Fill(const Result& result, SweepOutcome* outcome) {
 
 }  // namespace
 
-std::string MethodOf(const FastEstimate& run) {
+std::string MethodOf(const sim::FastEstimate& run) {
   if (run.reduced && run.extrapolated) return "folded, extrapolated";
   if (run.reduced) return "folded";
   return run.extrapolated ? "extrapolated" : "full";
 }
 
-void FillFigures(const FastEstimate& run, const ResolvedScenario& scenario,
+void FillFigures(const sim::FastEstimate& run,
+                 const scenarios::ResolvedScenario& scenario,
                  SweepOutcome* outcome) {
   outcome->set_method(MethodOf(run));
   outcome->set_batch_seconds(run.batch_seconds);
@@ -71,14 +72,15 @@ void FillFigures(const FastEstimate& run, const ResolvedScenario& scenario,
   if (scenario.textbook || !(run.batch_seconds > 0)) return;
   const Batch& batch = scenario.scenario.batch();
   outcome->set_samples_per_second(
-      SamplesPerSecond(batch.global_batch_size(), run.batch_seconds));
+      results::SamplesPerSecond(batch.global_batch_size(), run.batch_seconds));
   if (batch.sequence_length() == 0) return;
-  outcome->set_tokens_per_second(TokensPerSecond(
+  outcome->set_tokens_per_second(results::TokensPerSecond(
       batch.global_batch_size(), batch.sequence_length(), run.batch_seconds));
 }
 
 SweepOutcome PointRunner::Run(
-    uint32_t point, const absl::StatusOr<ResolvedScenario>& scenario) {
+    uint32_t point,
+    const absl::StatusOr<scenarios::ResolvedScenario>& scenario) {
   if (!scenario.ok()) return OutcomeOfError(point, scenario.status());
   SweepOutcome outcome = Done(point, *scenario);
   if (method_ == SWEEP_FAST) {
@@ -88,7 +90,7 @@ SweepOutcome PointRunner::Run(
     FillFigures(*run, *scenario, &outcome);
     return outcome;
   }
-  const auto result = Simulate(*scenario);
+  const auto result = sim::Simulate(*scenario);
   if (!result.ok()) return OutcomeOfError(point, result.status());
   Fill(*result, &outcome);
   return outcome;
@@ -113,4 +115,4 @@ SweepOutcome OutcomeOfError(uint32_t point, const absl::Status& error) {
   return outcome;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

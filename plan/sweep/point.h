@@ -13,7 +13,7 @@
 #include "scenarios/scenario.h"
 #include "sim/fast/fast_simulator.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Runs points in one process and keeps the state that they share.
 class PointRunner {
@@ -21,24 +21,25 @@ class PointRunner {
   explicit PointRunner(SweepMethod method) : method_(method) {}
 
   SweepOutcome Run(uint32_t point,
-                   const absl::StatusOr<ResolvedScenario>& scenario);
+                   const absl::StatusOr<scenarios::ResolvedScenario>& scenario);
 
  private:
   SweepMethod method_;
-  std::optional<FastSimulator> fast_simulator_;
+  std::optional<sim::FastSimulator> fast_simulator_;
 };
 
 // Returns the method of a ranked run: "folded, extrapolated", "full".
-std::string MethodOf(const FastEstimate& run);
+std::string MethodOf(const sim::FastEstimate& run);
 
 // Copies the values of a ranked run.
-void FillFigures(const FastEstimate& run, const ResolvedScenario& scenario,
+void FillFigures(const sim::FastEstimate& run,
+                 const scenarios::ResolvedScenario& scenario,
                  SweepOutcome* outcome);
 
 // Returns the outcome of an error: refused if the scenario caused it, else
 // failed.
 SweepOutcome OutcomeOfError(uint32_t point, const absl::Status& error);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_POINT_H_

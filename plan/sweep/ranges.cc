@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -71,4 +71,4 @@ absl::StatusOr<std::vector<std::string>> ExpandRanges(
   return all;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Expands the ranges "A..B" (by 1), "A..B+STEP" and "A..B*FACTOR" of a numeric
 // field. B is included if a step reaches it. Other values are unchanged.
@@ -19,6 +19,6 @@ absl::StatusOr<std::vector<std::string>> ExpandRanges(
     const google::protobuf::FieldDescriptor& field,
     const google::protobuf::RepeatedPtrField<std::string>& values);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_RANGES_H_

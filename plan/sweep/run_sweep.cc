@@ -10,7 +10,7 @@
 #include "base/worker_pool.h"
 #include "plan/sweep/point.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns an error if this sweep cannot continue the shard.
@@ -180,4 +180,4 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
   return counts;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

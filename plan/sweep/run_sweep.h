@@ -15,7 +15,7 @@
 #include "plan/sweep/sweep.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct SweepOptions {
   std::string folder;  // folder of the shards
@@ -28,9 +28,9 @@ struct SweepOptions {
   bool force = false;  // empties any other file at the shard's path
   int num_processes = 1;
   // Called in the workers.
-  std::function<absl::StatusOr<ResolvedScenario>(const std::string& label,
-                                                 const Scenario& scenario)>
-      resolve = ResolveScenario;
+  std::function<absl::StatusOr<scenarios::ResolvedScenario>(
+      const std::string& label, const Scenario& scenario)>
+      resolve = scenarios::ResolveScenario;
   // Called about ten times a second, and whenever a point ends.
   std::function<void(const SweepCounts&)> progress;
   // Called for each damaged record, whose point runs again.
@@ -48,6 +48,6 @@ absl::StatusOr<SweepCounts> RunSweep(const ResolvedSweep& sweep,
 absl::Status CheckSweepFolder(const ResolvedSweep& sweep,
                               const std::string& folder, bool resume);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_RUN_SWEEP_H_

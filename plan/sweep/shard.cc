@@ -21,7 +21,7 @@
 #include "base/status_macros.h"
 #include "base/temporary_file.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 namespace fs = std::filesystem;
@@ -229,4 +229,4 @@ absl::Status ShardWriter::AppendLine(const std::string& line) {
   return status;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

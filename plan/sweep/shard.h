@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "plan/sweep/sweep.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct Shard {
   int index = 0;  // point k belongs to shard k mod num_shards
@@ -91,6 +91,6 @@ class ShardWriter {
   ShardContents contents_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_SHARD_H_

@@ -15,7 +15,7 @@
 #include "base/output_file.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 std::string ShellWord(absl::string_view text) {
@@ -126,4 +126,4 @@ bool SlurmJobHasEnded(const std::string& job) {
          absl::StripAsciiWhitespace(absl::StrCat(ran->out, ran->err)).empty();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/worker_pool.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct SlurmSweep {
   std::string program;  // weir
@@ -32,6 +32,6 @@ absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep);
 // Returns true if no task of the job is pending or running.
 bool SlurmJobHasEnded(const std::string& job);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_SLURM_H_

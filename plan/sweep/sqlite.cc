@@ -16,7 +16,7 @@
 #include "base/temporary_file.h"
 #include "plan/sweep/collect.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 namespace fs = std::filesystem;
@@ -165,4 +165,4 @@ absl::Status WriteSqlite(const std::string& path,
   return CannotBeWritten(path, written.message());
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -18,7 +18,7 @@
 #include "scenarios/scenario.h"
 #include "schedules/own_name.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // A file with other contents may have millions of invalid points.
@@ -181,7 +181,7 @@ absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
   resolved.sweep = sweep;
   Sweep& whole = resolved.sweep;
   if (!whole.base().empty()) {
-    ASSIGN_OR_RETURN(Scenario scenario, LoadScenario(whole.base()));
+    ASSIGN_OR_RETURN(Scenario scenario, scenarios::LoadScenario(whole.base()));
     scenario.MergeFrom(whole.scenario());
     *whole.mutable_scenario() = std::move(scenario);
     whole.clear_base();
@@ -224,7 +224,7 @@ std::vector<std::pair<std::string, std::string>> ShownSettingsOf(
     const ResolvedSweep& sweep, uint32_t point) {
   auto settings = SettingsOf(sweep, point);
   for (auto& [field, value] : settings) {
-    if (field == "schedule") value = OwnScheduleName(value);
+    if (field == "schedule") value = schedules::OwnScheduleName(value);
   }
   return settings;
 }
@@ -238,4 +238,4 @@ Scenario ScenarioOfPoint(const ResolvedSweep& sweep, uint32_t point) {
   return scenario;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

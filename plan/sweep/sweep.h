@@ -14,7 +14,7 @@
 #include "plan/sweep/sweep.pb.h"
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 // A sweep with all of its inputs loaded and checked.
 struct ResolvedSweep {
@@ -58,6 +58,6 @@ SweepHead HeadOf(const ResolvedSweep& sweep);
 // Returns InvalidArgument with a line for each change.
 absl::Status CheckSameSweep(const SweepHead& before, const SweepHead& now);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_SWEEP_H_

@@ -13,7 +13,7 @@
 #include "plan/sweep/collect.h"
 #include "plan/sweep/fields.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -171,4 +171,4 @@ std::string SweepCsv(const CollectedSweep& collected) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

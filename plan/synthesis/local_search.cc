@@ -12,7 +12,7 @@
 #include "plan/synthesis/search_random.h"
 #include "plan/synthesis/search_threshold.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kRounding = 1e-9;
@@ -294,4 +294,4 @@ LocalSearchResult SearchLocally(const PassTable& table, const PassRows& start,
   return Search(table, start, options).Run();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

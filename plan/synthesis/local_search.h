@@ -8,7 +8,7 @@
 
 #include "plan/synthesis/pass_rows.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct LocalSearchOptions {
   int64_t num_moves = 100'000;  // tried
@@ -43,6 +43,6 @@ struct LocalSearchResult {
 LocalSearchResult SearchLocally(const PassTable& table, const PassRows& start,
                                 const LocalSearchOptions& options);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_LOCAL_SEARCH_H_

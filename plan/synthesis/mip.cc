@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 
-namespace weir {
+namespace weir::plan {
 
 int MipModel::AddVariable(Variable variable) {
   variables.push_back(variable);
@@ -304,4 +304,4 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
   return result;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::plan {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -84,6 +84,6 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
 double LargestViolation(const MipModel& model,
                         const std::vector<double>& values);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_MIP_H_

@@ -12,17 +12,18 @@
 #include "schedules/registry.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
-bool HasOption(const ScheduleKind& kind, absl::string_view name) {
-  return std::any_of(
-      kind.options.begin(), kind.options.end(),
-      [&](const ScheduleOption& option) { return option.name == name; });
+bool HasOption(const schedules::ScheduleKind& kind, absl::string_view name) {
+  return std::any_of(kind.options.begin(), kind.options.end(),
+                     [&](const schedules::ScheduleOption& option) {
+                       return option.name == name;
+                     });
 }
 
 // Returns the name of the kind, without and with the memory limit.
-std::vector<std::string> VariantsOf(const ScheduleKind& kind,
+std::vector<std::string> VariantsOf(const schedules::ScheduleKind& kind,
                                     const OrderProblem& problem) {
   std::string name(kind.name);
   if (!problem.may_offload && HasOption(kind, "offload")) {
@@ -41,7 +42,8 @@ std::vector<std::string> VariantsOf(const ScheduleKind& kind,
   return variants;
 }
 
-bool IsComparable(const OrderProblem& problem, const Schedule& schedule) {
+bool IsComparable(const OrderProblem& problem,
+                  const schedules::Schedule& schedule) {
   if (schedule.routes.size() != 1 || schedule.forward_only ||
       schedule.compressed_transfers || schedule.num_batches != 1 ||
       schedule.num_microbatches != problem.num_microbatches ||
@@ -53,23 +55,27 @@ bool IsComparable(const OrderProblem& problem, const Schedule& schedule) {
       placements.end()) {
     return false;
   }
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+    for (const schedules::Action& action : actions) {
       if (action.num_microbatches > 1) return false;
-      if (!IsCompute(action.op) && !problem.may_offload) return false;
-      if (action.op == Op::kBackwardInput && !problem.can_split) return false;
+      if (!schedules::IsCompute(action.op) && !problem.may_offload)
+        return false;
+      if (action.op == schedules::Op::kBackwardInput && !problem.can_split)
+        return false;
     }
   }
-  return ValidateSchedule(schedule).ok();
+  return schedules::ValidateSchedule(schedule).ok();
 }
 
 std::optional<NamedOrder> OrderOf(const std::string& name,
                                   const OrderProblem& problem) {
-  const ScheduleSpec spec = {.num_ranks = problem.num_ranks,
-                             .num_microbatches = problem.num_microbatches,
-                             .num_chunks = problem.num_chunks,
-                             .costs = problem.costs};
-  absl::StatusOr<Schedule> schedule = GenerateSchedule(name, spec);
+  const schedules::ScheduleSpec spec = {
+      .num_ranks = problem.num_ranks,
+      .num_microbatches = problem.num_microbatches,
+      .num_chunks = problem.num_chunks,
+      .costs = problem.costs};
+  absl::StatusOr<schedules::Schedule> schedule =
+      schedules::GenerateSchedule(name, spec);
   if (!schedule.ok() || !IsComparable(problem, *schedule)) return {};
   NamedOrder order;
   order.name = name;
@@ -85,7 +91,7 @@ std::optional<NamedOrder> OrderOf(const std::string& name,
 
 std::vector<NamedOrder> NamedOrders(const OrderProblem& problem) {
   std::vector<NamedOrder> orders;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     if (!kind.flush) continue;
     for (const std::string& name : VariantsOf(kind, problem)) {
       std::optional<NamedOrder> order = OrderOf(name, problem);
@@ -100,4 +106,4 @@ std::vector<NamedOrder> NamedOrders(const OrderProblem& problem) {
   return orders;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -8,11 +8,11 @@
 
 #include "plan/synthesis/order_problem.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct NamedOrder {
   std::string name;  // "zb-1p:memory-limit=3"
-  Schedule schedule;
+  schedules::Schedule schedule;
   double value = 0;  // objective
   double peak = 0;   // most held on any rank
   bool fits = false;
@@ -25,6 +25,6 @@ struct NamedOrder {
 // pass, compress transfers, or split backwards that cannot be split.
 std::vector<NamedOrder> NamedOrders(const OrderProblem& problem);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_NAMED_ORDERS_H_

@@ -7,7 +7,7 @@
 
 #include "schedules/action.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kRounding = 1e-9;
@@ -15,7 +15,7 @@ constexpr double kRounding = 1e-9;
 }  // namespace
 
 std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
-                                         const Schedule& schedule) {
+                                         const schedules::Schedule& schedule) {
   OffloadRows rows = {table.RowsOf(schedule).ranks,
                       schedule.resident_activations};
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
@@ -23,26 +23,27 @@ std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
     std::vector<int32_t> with;
     size_t passes = 0;
     std::vector<int> forwards(schedule.num_stages, 0), gradients = forwards;
-    for (const Action& action : schedule.rank_actions[rank]) {
-      if (action.op == Op::kOffload) continue;
-      if (action.op == Op::kReload) {
+    for (const schedules::Action& action : schedule.rank_actions[rank]) {
+      if (action.op == schedules::Op::kOffload) continue;
+      if (action.op == schedules::Op::kReload) {
         with.push_back(ReloadOf(
             table,
             table.Number(action.stage, action.microbatch, Pass::kForward)));
         continue;
       }
-      if (action.op == Op::kForward &&
+      if (action.op == schedules::Op::kForward &&
           forwards[action.stage]++ != action.microbatch) {
         return {};
       }
-      if (MakesInputGradient(action.op) &&
+      if (schedules::MakesInputGradient(action.op) &&
           gradients[action.stage]++ != action.microbatch) {
         return {};
       }
       if (passes == rows.ranks[rank].size()) return {};
       with.push_back(rows.ranks[rank][passes++]);
       // A whole backward may have become I and W.
-      while (passes < rows.ranks[rank].size() && action.op == Op::kBackward &&
+      while (passes < rows.ranks[rank].size() &&
+             action.op == schedules::Op::kBackward &&
              table.pass(rows.ranks[rank][passes]) == Pass::kWeight) {
         with.push_back(rows.ranks[rank][passes++]);
       }
@@ -53,7 +54,8 @@ std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
   return rows;
 }
 
-Schedule ScheduleOf(const PassTable& table, const OffloadRows& rows) {
+schedules::Schedule ScheduleOf(const PassTable& table,
+                               const OffloadRows& rows) {
   PassRows passes;
   std::vector<bool> moved(table.num_passes() / 3, false);
   for (const std::vector<int32_t>& row : rows.ranks) {
@@ -66,23 +68,23 @@ Schedule ScheduleOf(const PassTable& table, const OffloadRows& rows) {
       }
     }
   }
-  Schedule schedule = table.ScheduleOf(passes);
+  schedules::Schedule schedule = table.ScheduleOf(passes);
   bool any = false;
   for (size_t rank = 0; rank < rows.ranks.size(); ++rank) {
-    std::vector<Action> actions;
+    std::vector<schedules::Action> actions;
     size_t next = 0;
     for (int32_t number : rows.ranks[rank]) {
       const int32_t forward = IsReload(table, number) ? ForwardOf(table, number)
                                                       : number - number % 3;
       const int stage = table.stage(forward), k = table.microbatch(forward);
       if (IsReload(table, number)) {
-        actions.push_back({Op::kReload, stage, k});
+        actions.push_back({schedules::Op::kReload, stage, k});
         any = true;
         continue;
       }
       actions.push_back(schedule.rank_actions[rank][next++]);
       if (number == forward && moved[number / 3]) {
-        actions.push_back({Op::kOffload, stage, k});
+        actions.push_back({schedules::Op::kOffload, stage, k});
       }
     }
     schedule.rank_actions[rank] = std::move(actions);
@@ -128,7 +130,7 @@ bool OffloadClock::RunRank(const OffloadRows& rows, int rank, double most) {
     const int32_t number = row[at.next];
     if (IsReload(table_, number)) {
       const int32_t cell = number - table_.num_passes();
-      const StagePassCosts& costs =
+      const schedules::StagePassCosts& costs =
           table_.problem().costs.of(table_.stage(cell * 3));
       // Until the reload is timed, the cell holds the end of the offload.
       const double start =
@@ -139,7 +141,7 @@ bool OffloadClock::RunRank(const OffloadRows& rows, int rank, double most) {
       continue;
     }
     const int stage = table_.stage(number);
-    const StagePassCosts& costs = table_.problem().costs.of(stage);
+    const schedules::StagePassCosts& costs = table_.problem().costs.of(stage);
     const Pass pass = table_.pass(number);
     const int32_t cell = number / 3, before = table_.before(number);
     double start = at.compute;
@@ -252,4 +254,4 @@ double OffloadClock::sum_of_ends() const {
   return sum;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 
 #include "plan/synthesis/pass_rows.h"
 
-namespace weir {
+namespace weir::plan {
 
 // An order with offloads. An offload directly follows its forward, as a later
 // one is never better.
@@ -37,8 +37,8 @@ inline int32_t ForwardOf(const PassTable& table, int32_t reload) {
 // Returns nothing if forwards or gradients of a stage are not in the order of
 // microbatches. Requires: as PassTable::RowsOf; the schedule may have offloads.
 std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
-                                         const Schedule& schedule);
-Schedule ScheduleOf(const PassTable& table, const OffloadRows& rows);
+                                         const schedules::Schedule& schedule);
+schedules::Schedule ScheduleOf(const PassTable& table, const OffloadRows& rows);
 
 // Computes times like TimedWalk and memory like PeakHeld.
 class OffloadClock {
@@ -79,6 +79,6 @@ class OffloadClock {
   std::vector<int> ready_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_OFFLOAD_CLOCK_H_

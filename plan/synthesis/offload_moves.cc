@@ -10,7 +10,7 @@
 #include "plan/synthesis/search_random.h"
 #include "plan/synthesis/search_threshold.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kRounding = 1e-9;
@@ -207,4 +207,4 @@ OffloadSearchResult SearchOffloads(const PassTable& table,
   return Search(table, start, options).Run();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -8,7 +8,7 @@
 #include "plan/synthesis/local_search.h"
 #include "plan/synthesis/offload_clock.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct OffloadSearchResult {
   OffloadRows rows;
@@ -26,6 +26,6 @@ OffloadSearchResult SearchOffloads(const PassTable& table,
                                    const OffloadRows& start,
                                    const LocalSearchOptions& options);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_OFFLOAD_MOVES_H_

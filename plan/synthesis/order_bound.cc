@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "plan/synthesis/single_rank_bound.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Bounds must allow for the rounding that the limit allows.
@@ -50,7 +50,9 @@ class Bounds {
   }
 
  private:
-  const StagePassCosts& Of(int stage) const { return problem_.costs.of(stage); }
+  const schedules::StagePassCosts& Of(int stage) const {
+    return problem_.costs.of(stage);
+  }
   double HopTo(int stage) const {
     return table_.route()[stage - 1] == table_.route()[stage]
                ? 0
@@ -119,7 +121,7 @@ class Bounds {
     double tail = first_back;
     std::vector<KnapsackItem> forwards, deferred, held;
     for (int stage : stages) {
-      const StagePassCosts& costs = Of(stage);
+      const schedules::StagePassCosts& costs = Of(stage);
       work += m * (costs.forward + Backward(stage));
       urgent += m * (costs.forward + Input(stage));
       weights += m * Weight(stage);
@@ -169,7 +171,7 @@ class Bounds {
   // rank during its forward, offload, reload and gradient; a channel transfers
   // one at a time.
   void AddWithOffloads(int stage, double head) {
-    const StagePassCosts& costs = Of(stage);
+    const schedules::StagePassCosts& costs = Of(stage);
     const double limit = problem_.memory_limit * (1 + kRounding);
     if (!std::isfinite(limit) || !(limit > 0)) return;
     const int m = problem_.num_microbatches;
@@ -190,7 +192,7 @@ class Bounds {
   // Requires: one stage per rank, so that the rank is the stage.
   SingleRankProblem Alone(int rank) const {
     const int last = problem_.num_ranks - 1;
-    const StagePassCosts& costs = Of(rank);
+    const schedules::StagePassCosts& costs = Of(rank);
     SingleRankProblem alone;
     alone.num_microbatches = problem_.num_microbatches;
     alone.forward = costs.forward;
@@ -209,7 +211,7 @@ class Bounds {
     alone.turnaround = back_[rank] - arrival_[rank] - costs.forward;
     if (rank < last) alone.turn = Of(last).forward + Input(last);
     for (int other = rank + 1; other <= last; ++other) {
-      const StagePassCosts& theirs = Of(other);
+      const schedules::StagePassCosts& theirs = Of(other);
       alone.forwards_apart = std::max(alone.forwards_apart, theirs.forward);
       alone.gradients_apart = std::max(alone.gradients_apart, Input(other));
       const double each = theirs.forward + Input(other) + Weight(other);
@@ -282,4 +284,4 @@ OrderBound LowerBoundOf(const PassTable& table, double enough) {
   return Bounds(table, enough).Best();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

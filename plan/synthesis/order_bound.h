@@ -8,7 +8,7 @@
 
 #include "plan/synthesis/pass_rows.h"
 
-namespace weir {
+namespace weir::plan {
 
 struct OrderBound {
   double value = 0;
@@ -37,6 +37,6 @@ OrderBound LowerBoundOf(
     const PassTable& table,
     double enough = std::numeric_limits<double>::infinity());
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_ORDER_BOUND_H_

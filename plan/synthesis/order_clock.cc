@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::plan {
 
 OrderClock::OrderClock(const PassTable& table)
     : table_(table),
@@ -106,4 +106,4 @@ void OrderClock::Keep() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::plan

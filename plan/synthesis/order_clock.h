@@ -9,7 +9,7 @@
 
 #include "plan/synthesis/pass_rows.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Holds the times of the kept order and of a trial.
 class OrderClock {
@@ -59,6 +59,6 @@ class OrderClock {
   std::vector<int32_t> timed_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_ORDER_CLOCK_H_

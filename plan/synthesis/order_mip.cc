@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr int kYes = -2, kNo = -1;
@@ -99,7 +99,7 @@ void OrderMip::FindWindows(double most) {
   latest_.assign(n, 0);
   const auto least = [&](int32_t number) {
     const int stage = table_.stage(number);
-    const StagePassCosts& costs = problem_.costs.of(stage);
+    const schedules::StagePassCosts& costs = problem_.costs.of(stage);
     double seconds = table_.seconds(number);
     if (!problem_.can_split && table_.pass(number) == Pass::kInput) {
       seconds = costs.fused_backward();
@@ -338,4 +338,4 @@ void OrderMip::AddMemory() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -12,7 +12,7 @@
 #include "plan/synthesis/mip.h"
 #include "plan/synthesis/pass_rows.h"
 
-namespace weir {
+namespace weir::plan {
 
 // The program of a problem on one placement, and the conversion of its
 // solutions. Its objective is the problem's, divided by `unit`.
@@ -36,7 +36,7 @@ class OrderMip {
 
   // Returns the schedule of a solution. TimedWalk's times of it are never later
   // than the solution's.
-  Schedule ScheduleOf(const std::vector<double>& values) const;
+  schedules::Schedule ScheduleOf(const std::vector<double>& values) const;
 
  private:
   // Larger than the effect of CBC's tolerances on a sum.
@@ -91,6 +91,6 @@ class OrderMip {
   std::vector<int> moved_, offload_, reload_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_ORDER_MIP_H_

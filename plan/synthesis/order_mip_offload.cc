@@ -5,7 +5,7 @@
 
 #include "plan/synthesis/order_mip.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns the duration of a transfer in one direction, in multiples of unit_
 // and at most the horizon: the excuses of AddUnless cover no more, and an
@@ -56,7 +56,7 @@ void OrderMip::AddOffloadMemory(int rank) {
   const double unit = HeldByMicrobatch(problem_);
   if (!(unit > 0) || !std::isfinite(problem_.memory_limit)) return;
   const int stage = rank, m = problem_.num_microbatches;  // one per rank
-  const StagePassCosts& costs = problem_.costs.of(stage);
+  const schedules::StagePassCosts& costs = problem_.costs.of(stage);
   const double activation = costs.activation / unit;
   const double deferred = costs.weight_gradient_inputs / unit;
   const double seconds = TransferSeconds(stage);
@@ -168,4 +168,4 @@ void OrderMip::AddOffloadMemory(int rank) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -7,17 +7,19 @@
 #include "plan/synthesis/order_mip.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::plan {
 
 std::vector<double> OrderMip::StartOf(const PassRows& rows) const {
   std::vector<double> values(model_.variables.size(), 0);
-  const Schedule schedule = table_.ScheduleOf(rows);
-  const WalkTimes times = TimedWalk(schedule, problem_.costs);
+  const schedules::Schedule schedule = table_.ScheduleOf(rows);
+  const schedules::WalkTimes times =
+      schedules::TimedWalk(schedule, problem_.costs);
   std::vector<double> position(table_.num_passes(), -1);
   for (int rank = 0; rank < problem_.num_ranks; ++rank) {
     for (size_t i = 0; i < rows.ranks[rank].size(); ++i) {
       const int32_t number = rows.ranks[rank][i];
-      const bool whole = schedule.rank_actions[rank][i].op == Op::kBackward;
+      const bool whole =
+          schedule.rank_actions[rank][i].op == schedules::Op::kBackward;
       position[number] = static_cast<double>(i);
       values[start_[number]] = times.start[rank][i] / unit_;
       if (!whole || whole_[number] < 0) continue;
@@ -41,8 +43,9 @@ std::vector<double> OrderMip::StartOf(const PassRows& rows) const {
   return values;
 }
 
-Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
-  Schedule schedule = EmptyOrder(problem_, table_.route());
+schedules::Schedule OrderMip::ScheduleOf(
+    const std::vector<double>& values) const {
+  schedules::Schedule schedule = EmptyOrder(problem_, table_.route());
   const auto value = [&](const Sum& sum) {
     double total = sum.constant;
     for (const auto& [variable, factor] : sum.terms) {
@@ -62,22 +65,24 @@ Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
       sorted.emplace_back(place, one);
     }
     std::sort(sorted.begin(), sorted.end());
-    std::vector<std::tuple<double, int, Action>> transfers;
+    std::vector<std::tuple<double, int, schedules::Action>> transfers;
     for (size_t cell = 0; cell < moved_.size(); ++cell) {
       const int stage = static_cast<int>(cell) / problem_.num_microbatches;
       if (table_.route()[stage] != rank || values[moved_[cell]] < 0.5) continue;
       const int k = static_cast<int>(cell) % problem_.num_microbatches;
-      transfers.emplace_back(values[offload_[cell]], 0,
-                             Action{Op::kOffload, stage, k});
-      transfers.emplace_back(values[reload_[cell]], 1,
-                             Action{Op::kReload, stage, k});
+      transfers.emplace_back(
+          values[offload_[cell]], 0,
+          schedules::Action{schedules::Op::kOffload, stage, k});
+      transfers.emplace_back(
+          values[reload_[cell]], 1,
+          schedules::Action{schedules::Op::kReload, stage, k});
     }
     std::sort(transfers.begin(), transfers.end(),
               [](const auto& one, const auto& other) {
                 return std::tie(std::get<0>(one), std::get<1>(one)) <
                        std::tie(std::get<0>(other), std::get<1>(other));
               });
-    std::vector<Action>& row = schedule.rank_actions[rank];
+    std::vector<schedules::Action>& row = schedule.rank_actions[rank];
     size_t next = 0;
     for (const auto& [place, number] : sorted) {
       // A transfer waits for the pass before it, so it precedes the first pass
@@ -91,10 +96,12 @@ Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
       const bool whole = !problem_.can_split ||
                          (whole_[input] >= 0 && values[whole_[input]] > 0.5);
       if (table_.pass(number) == Pass::kWeight && whole) continue;
-      const Op op = table_.pass(number) == Pass::kForward  ? Op::kForward
-                    : table_.pass(number) == Pass::kWeight ? Op::kBackwardWeight
-                    : whole                                ? Op::kBackward
-                                                           : Op::kBackwardInput;
+      const schedules::Op op = table_.pass(number) == Pass::kForward
+                                   ? schedules::Op::kForward
+                               : table_.pass(number) == Pass::kWeight
+                                   ? schedules::Op::kBackwardWeight
+                               : whole ? schedules::Op::kBackward
+                                       : schedules::Op::kBackwardInput;
       row.push_back({op, table_.stage(number), table_.microbatch(number)});
     }
     while (next < transfers.size()) {
@@ -104,4 +111,4 @@ Schedule OrderMip::ScheduleOf(const std::vector<double>& values) const {
   return schedule;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

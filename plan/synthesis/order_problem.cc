@@ -11,13 +11,13 @@
 #include "schedules/limits.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Relative error of sums of a few thousand numbers.
 constexpr double kRounding = 1e-9;
 
-double Held(const StagePassCosts& stage) {
+double Held(const schedules::StagePassCosts& stage) {
   return std::max(stage.activation, stage.weight_gradient_inputs);
 }
 
@@ -30,7 +30,7 @@ double LeastHeld(const OrderProblem& problem, const std::vector<int>& route) {
     double activations = 0, most = 0;
     for (int stage = 0; stage < problem.num_stages(); ++stage) {
       if (route[stage] != rank) continue;
-      const StagePassCosts& costs = problem.costs.of(stage);
+      const schedules::StagePassCosts& costs = problem.costs.of(stage);
       activations += costs.activation;
       // Gradients return while all earlier stages are held.
       most = std::max(most, activations - costs.activation + Held(costs));
@@ -43,7 +43,7 @@ double LeastHeld(const OrderProblem& problem, const std::vector<int>& route) {
 void CheckStageCosts(const OrderProblem& problem, Problems* problems) {
   for (int stage = 0; stage < static_cast<int>(problem.costs.stages.size());
        ++stage) {
-    const StagePassCosts& costs = problem.costs.stages[stage];
+    const schedules::StagePassCosts& costs = problem.costs.stages[stage];
     for (double value :
          {costs.forward, costs.backward_input, costs.backward_weight,
           costs.fused_backward(), costs.offload, costs.activation,
@@ -61,7 +61,7 @@ void CheckStageCosts(const OrderProblem& problem, Problems* problems) {
 }  // namespace
 
 bool OrderProblem::may_fuse(int stage) const {
-  const StagePassCosts& costs = this->costs.of(stage);
+  const schedules::StagePassCosts& costs = this->costs.of(stage);
   return !can_split ||
          costs.fused_backward() <
              (costs.backward_input + costs.backward_weight) * (1 - kRounding);
@@ -78,10 +78,10 @@ double HeldByMicrobatch(const OrderProblem& problem) {
 absl::Status CheckOrderProblem(absl::string_view label,
                                const OrderProblem& problem) {
   Problems problems(label);
-  ScheduleSpec spec = {.num_ranks = problem.num_ranks,
-                       .num_microbatches = problem.num_microbatches,
-                       .num_chunks = problem.num_chunks};
-  CheckLimits(spec, &problems, /*num_passes=*/3);
+  schedules::ScheduleSpec spec = {.num_ranks = problem.num_ranks,
+                                  .num_microbatches = problem.num_microbatches,
+                                  .num_chunks = problem.num_chunks};
+  schedules::CheckLimits(spec, &problems, /*num_passes=*/3);
   const int given = static_cast<int>(problem.costs.stages.size());
   if (given > 1 && given != problem.num_stages()) {
     problems.Add("costs", absl::StrFormat("have %d entries, expected 1 or one "
@@ -120,8 +120,9 @@ std::vector<std::vector<int>> PlacementsOf(const OrderProblem& problem) {
   return {looped, zigzag};
 }
 
-Schedule EmptyOrder(const OrderProblem& problem, std::vector<int> route) {
-  Schedule schedule;
+schedules::Schedule EmptyOrder(const OrderProblem& problem,
+                               std::vector<int> route) {
+  schedules::Schedule schedule;
   schedule.name = "synthesized";
   schedule.num_ranks = problem.num_ranks;
   schedule.num_stages = problem.num_stages();
@@ -135,23 +136,23 @@ Schedule EmptyOrder(const OrderProblem& problem, std::vector<int> route) {
 namespace {
 
 double PeakInOrder(const OrderProblem& problem,
-                   const std::vector<Action>& actions) {
+                   const std::vector<schedules::Action>& actions) {
   double held = 0, peak = 0;
-  for (const Action& action : actions) {
-    const StagePassCosts& costs = problem.costs.of(action.stage);
+  for (const schedules::Action& action : actions) {
+    const schedules::StagePassCosts& costs = problem.costs.of(action.stage);
     switch (action.op) {
-      case Op::kForward:
+      case schedules::Op::kForward:
         held += costs.activation;
         break;
-      case Op::kBackwardInput:
+      case schedules::Op::kBackwardInput:
         held += costs.weight_gradient_inputs - costs.activation;
         break;
-      case Op::kBackward:
+      case schedules::Op::kBackward:
         peak = std::max(peak,
                         held - costs.activation + costs.weight_gradient_inputs);
         held -= costs.activation;
         break;
-      case Op::kBackwardWeight:
+      case schedules::Op::kBackwardWeight:
         held -= costs.weight_gradient_inputs;
         break;
       default:
@@ -164,29 +165,30 @@ double PeakInOrder(const OrderProblem& problem,
 
 // Memory is taken at the start of a forward or reload and released at the end
 // of a pass or offload; at one moment, all changes apply together.
-double PeakByTime(const OrderProblem& problem, const WalkTimes& times,
-                  const Schedule& schedule, int rank) {
+double PeakByTime(const OrderProblem& problem,
+                  const schedules::WalkTimes& times,
+                  const schedules::Schedule& schedule, int rank) {
   std::vector<std::pair<double, double>> changes;  // (time, change)
-  const std::vector<Action>& actions = schedule.rank_actions[rank];
+  const std::vector<schedules::Action>& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
-    const StagePassCosts& costs = problem.costs.of(actions[i].stage);
+    const schedules::StagePassCosts& costs = problem.costs.of(actions[i].stage);
     const double start = times.start[rank][i], end = times.end[rank][i];
     switch (actions[i].op) {
-      case Op::kForward:
-      case Op::kReload:
+      case schedules::Op::kForward:
+      case schedules::Op::kReload:
         changes.emplace_back(start, costs.activation);
         break;
-      case Op::kOffload:
+      case schedules::Op::kOffload:
         changes.emplace_back(end, -costs.activation);
         break;
-      case Op::kBackwardInput:
+      case schedules::Op::kBackwardInput:
         changes.emplace_back(end,
                              costs.weight_gradient_inputs - costs.activation);
         break;
-      case Op::kBackward:
+      case schedules::Op::kBackward:
         changes.emplace_back(end, -costs.activation);
         break;
-      case Op::kBackwardWeight:
+      case schedules::Op::kBackwardWeight:
         changes.emplace_back(end, -costs.weight_gradient_inputs);
         break;
     }
@@ -213,17 +215,18 @@ double PeakByTime(const OrderProblem& problem, const WalkTimes& times,
 }  // namespace
 
 std::vector<double> PeakHeld(const OrderProblem& problem,
-                             const Schedule& schedule) {
+                             const schedules::Schedule& schedule) {
   const bool offloads = std::any_of(
       schedule.rank_actions.begin(), schedule.rank_actions.end(),
-      [](const std::vector<Action>& actions) {
-        return std::any_of(
-            actions.begin(), actions.end(),
-            [](const Action& action) { return !IsCompute(action.op); });
+      [](const std::vector<schedules::Action>& actions) {
+        return std::any_of(actions.begin(), actions.end(),
+                           [](const schedules::Action& action) {
+                             return !schedules::IsCompute(action.op);
+                           });
       });
   std::vector<double> peaks;
-  WalkTimes times;
-  if (offloads) times = TimedWalk(schedule, problem.costs);
+  schedules::WalkTimes times;
+  if (offloads) times = schedules::TimedWalk(schedule, problem.costs);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     peaks.push_back(offloads
                         ? PeakByTime(problem, times, schedule, rank)
@@ -232,17 +235,20 @@ std::vector<double> PeakHeld(const OrderProblem& problem,
   return peaks;
 }
 
-bool FitsLimit(const OrderProblem& problem, const Schedule& schedule) {
+bool FitsLimit(const OrderProblem& problem,
+               const schedules::Schedule& schedule) {
   const std::vector<double> peaks = PeakHeld(problem, schedule);
   return std::all_of(peaks.begin(), peaks.end(), [&](double peak) {
     return peak <= problem.memory_limit * (1 + kRounding);
   });
 }
 
-double ObjectiveOf(const OrderProblem& problem, const Schedule& schedule) {
-  const WalkTimes times = TimedWalk(schedule, problem.costs);
+double ObjectiveOf(const OrderProblem& problem,
+                   const schedules::Schedule& schedule) {
+  const schedules::WalkTimes times =
+      schedules::TimedWalk(schedule, problem.costs);
   return problem.objective == OrderObjective::kSpan ? times.span()
                                                     : times.makespan();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

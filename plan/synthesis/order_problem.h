@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::plan {
 
 enum class OrderObjective {
   kMakespan,  // start of the first pass to end of the last
@@ -25,7 +25,7 @@ struct OrderProblem {
   int num_chunks = 1;  // stages per rank
   int num_microbatches = 1;
   // By stage, in any unit. `overlapped` is not used.
-  PassCosts costs = {};
+  schedules::PassCosts costs = {};
   // The limit of what a rank holds, in the units of `costs`: an activation from
   // the start of F to the end of I, the inputs of W from there to the end of W.
   // A whole backward counts as I directly followed by its W.
@@ -56,18 +56,21 @@ absl::Status CheckOrderProblem(absl::string_view label,
 std::vector<std::vector<int>> PlacementsOf(const OrderProblem& problem);
 
 // Returns a schedule of the problem on this placement, without actions.
-Schedule EmptyOrder(const OrderProblem& problem, std::vector<int> route);
+schedules::Schedule EmptyOrder(const OrderProblem& problem,
+                               std::vector<int> route);
 
 // Returns the most that each rank holds at any time; with offloads for the
 // times of TimedWalk, else for any times.
 std::vector<double> PeakHeld(const OrderProblem& problem,
-                             const Schedule& schedule);
+                             const schedules::Schedule& schedule);
 // Returns true if PeakHeld exceeds the limit nowhere, up to rounding.
-bool FitsLimit(const OrderProblem& problem, const Schedule& schedule);
+bool FitsLimit(const OrderProblem& problem,
+               const schedules::Schedule& schedule);
 
 // Returns TimedWalk's makespan or span. Requires: the schedule is valid.
-double ObjectiveOf(const OrderProblem& problem, const Schedule& schedule);
+double ObjectiveOf(const OrderProblem& problem,
+                   const schedules::Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_ORDER_PROBLEM_H_

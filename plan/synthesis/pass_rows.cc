@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace weir {
+namespace weir::plan {
 
 PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
     : problem_(problem),
@@ -25,13 +25,13 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
   // The least time after the gradient of a stage, and after its forward.
   std::vector<double> input_tail(num_stages), forward_tail(num_stages);
   const auto least_input = [&](int stage) {
-    const StagePassCosts& costs = problem.costs.of(stage);
+    const schedules::StagePassCosts& costs = problem.costs.of(stage);
     return problem.can_split
                ? std::min(costs.backward_input, costs.fused_backward())
                : costs.fused_backward();
   };
   const auto least_backward = [&](int stage) {
-    const StagePassCosts& costs = problem.costs.of(stage);
+    const schedules::StagePassCosts& costs = problem.costs.of(stage);
     return problem.can_split
                ? std::min(costs.backward_input + costs.backward_weight,
                           costs.fused_backward())
@@ -57,7 +57,7 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
                                  forward_tail[stage + 1]);
   }
   for (int stage = 0; stage < num_stages; ++stage) {
-    const StagePassCosts& costs = problem.costs.of(stage);
+    const schedules::StagePassCosts& costs = problem.costs.of(stage);
     for (int k = 0; k < num_microbatches_; ++k) {
       const int32_t f = Number(stage, k, Pass::kForward);
       const int32_t i = Number(stage, k, Pass::kInput);
@@ -84,7 +84,7 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
   }
 }
 
-PassRows PassTable::RowsOf(const Schedule& schedule) const {
+PassRows PassTable::RowsOf(const schedules::Schedule& schedule) const {
   PassRows rows;
   rows.ranks.resize(problem_.num_ranks);
   std::vector<std::array<int, 2>> num_run(problem_.num_stages(), {0, 0});
@@ -92,14 +92,14 @@ PassRows PassTable::RowsOf(const Schedule& schedule) const {
   std::vector<size_t> num_weights(problem_.num_stages(), 0);
   for (int rank = 0; rank < problem_.num_ranks; ++rank) {
     std::vector<int32_t>& row = rows.ranks[rank];
-    for (const Action& action : schedule.rank_actions[rank]) {
+    for (const schedules::Action& action : schedule.rank_actions[rank]) {
       const int s = action.stage;
-      if (action.op == Op::kForward) {
+      if (action.op == schedules::Op::kForward) {
         row.push_back(Number(s, num_run[s][0]++, Pass::kForward));
-      } else if (MakesInputGradient(action.op)) {
+      } else if (schedules::MakesInputGradient(action.op)) {
         const int k = num_run[s][1]++;
         row.push_back(Number(s, k, Pass::kInput));
-        if (action.op == Op::kBackwardInput) {
+        if (action.op == schedules::Op::kBackwardInput) {
           waiting[s].push_back(k);
         } else if (!problem_.may_fuse(s)) {
           // A W follows directly. It takes the number of the first waiting one,
@@ -107,7 +107,7 @@ PassRows PassTable::RowsOf(const Schedule& schedule) const {
           waiting[s].push_back(k);
           row.push_back(Number(s, waiting[s][num_weights[s]++], Pass::kWeight));
         }
-      } else if (action.op == Op::kBackwardWeight) {
+      } else if (action.op == schedules::Op::kBackwardWeight) {
         row.push_back(Number(s, waiting[s][num_weights[s]++], Pass::kWeight));
       }
     }
@@ -115,8 +115,8 @@ PassRows PassTable::RowsOf(const Schedule& schedule) const {
   return rows;
 }
 
-Schedule PassTable::ScheduleOf(const PassRows& rows) const {
-  Schedule schedule = EmptyOrder(problem_, route_);
+schedules::Schedule PassTable::ScheduleOf(const PassRows& rows) const {
+  schedules::Schedule schedule = EmptyOrder(problem_, route_);
   std::vector<bool> has_weight(num_passes() / 3, false);
   for (const std::vector<int32_t>& row : rows.ranks) {
     for (int32_t number : row) {
@@ -125,10 +125,11 @@ Schedule PassTable::ScheduleOf(const PassRows& rows) const {
   }
   for (int rank = 0; rank < problem_.num_ranks; ++rank) {
     for (int32_t number : rows.ranks[rank]) {
-      const Op op = pass(number) == Pass::kForward  ? Op::kForward
-                    : pass(number) == Pass::kWeight ? Op::kBackwardWeight
-                    : has_weight[number / 3]        ? Op::kBackwardInput
-                                                    : Op::kBackward;
+      const schedules::Op op =
+          pass(number) == Pass::kForward  ? schedules::Op::kForward
+          : pass(number) == Pass::kWeight ? schedules::Op::kBackwardWeight
+          : has_weight[number / 3]        ? schedules::Op::kBackwardInput
+                                          : schedules::Op::kBackward;
       schedule.rank_actions[rank].push_back(
           {op, stage(number), microbatch(number)});
     }
@@ -153,4 +154,4 @@ PassRows PassTable::OneByOne() const {
   return rows;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -8,7 +8,7 @@
 
 #include "plan/synthesis/order_problem.h"
 
-namespace weir {
+namespace weir::plan {
 
 enum class Pass : uint8_t { kForward, kInput, kWeight };  // F, I or B, W
 
@@ -57,8 +57,8 @@ class PassTable {
   // Converts a schedule. Overlapped pairs become sequential, whole backwards
   // become I and W if that takes no longer, and offloads are dropped. Requires:
   // a single route, that of this placement; no pass of several microbatches.
-  PassRows RowsOf(const Schedule& schedule) const;
-  Schedule ScheduleOf(const PassRows& rows) const;
+  PassRows RowsOf(const schedules::Schedule& schedule) const;
+  schedules::Schedule ScheduleOf(const PassRows& rows) const;
   // Returns the order that completes each microbatch before the next.
   PassRows OneByOne() const;
 
@@ -70,6 +70,6 @@ class PassTable {
   std::vector<int32_t> before_, after_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_PASS_ROWS_H_

@@ -8,29 +8,30 @@
 #include "sim/costs/schedule_costs.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::plan {
 
-absl::StatusOr<OrderProblem> OrderProblemOf(const ResolvedScenario& scenario) {
+absl::StatusOr<OrderProblem> OrderProblemOf(
+    const scenarios::ResolvedScenario& scenario) {
   OrderProblem problem;
   problem.num_ranks =
       static_cast<int>(scenario.scenario.parallelism().pipeline());
   problem.num_chunks =
       static_cast<int>(scenario.scenario.parallelism().chunks());
   problem.num_microbatches = scenario.num_microbatches;
-  const Network network =
-      scenario.textbook
-          ? Network::Textbook(scenario.placement.num_gpus(),
+  const scenarios::Network network =
+      scenario.textbook ? scenarios::Network::Textbook(
+                              scenario.placement.num_gpus(),
                               scenario.scenario.textbook().hop_seconds())
-          : Network(scenario.cluster);
+                        : scenarios::Network(scenario.cluster);
   const int num_stages = problem.num_stages();
   ASSIGN_OR_RETURN(
-      const Costs costs,
-      ComputeCosts(scenario, num_stages, std::vector<int>(num_stages, 1)));
-  problem.costs = PassCostsOf(scenario, network, costs);
-  for (const StageCosts& stage : costs.stages) {
+      const sim::Costs costs,
+      sim::ComputeCosts(scenario, num_stages, std::vector<int>(num_stages, 1)));
+  problem.costs = sim::PassCostsOf(scenario, network, costs);
+  for (const sim::StageCosts& stage : costs.stages) {
     problem.can_split &= stage.backward_input_seconds >= 0;
   }
   return problem;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

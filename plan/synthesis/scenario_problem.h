@@ -7,13 +7,14 @@
 #include "plan/synthesis/order_problem.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns the shape, the seconds and bytes of the stages and the slowest hop,
 // as automatic schedules receive them; without a limit. Errors are those of
 // Simulate.
-absl::StatusOr<OrderProblem> OrderProblemOf(const ResolvedScenario& scenario);
+absl::StatusOr<OrderProblem> OrderProblemOf(
+    const scenarios::ResolvedScenario& scenario);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SCENARIO_PROBLEM_H_

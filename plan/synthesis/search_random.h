@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace weir {
+namespace weir::plan {
 
 // SplitMix64 (Steele et al., 2014).
 class SearchRandom {
@@ -27,6 +27,6 @@ class SearchRandom {
   uint64_t state_;
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SEARCH_RANDOM_H_

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace weir {
+namespace weir::plan {
 
 // The weight of the mean end of the ranks, relative to the objective: most
 // moves do not affect the slowest rank, and a shorter other rank helps later.
@@ -21,6 +21,6 @@ inline double ThresholdAt(double mean_seconds, int64_t move,
   return kFirstThreshold * mean_seconds * left * left;
 }
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SEARCH_THRESHOLD_H_

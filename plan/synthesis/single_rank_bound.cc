@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr size_t kMaxLabels = 256;
@@ -206,4 +206,4 @@ double SituationsOf(const SingleRankProblem& rank) {
          (rank.can_split ? most(rank.weight_inputs) + 1 : 1);
 }
 
-}  // namespace weir
+}  // namespace weir::plan

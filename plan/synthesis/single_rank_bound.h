@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace weir {
+namespace weir::plan {
 
 // A rank with one stage. Times share one unit and held amounts another.
 struct SingleRankProblem {
@@ -44,6 +44,6 @@ double SingleRankBound(const SingleRankProblem& rank);
 // about a second.
 double SituationsOf(const SingleRankProblem& rank);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SINGLE_RANK_BOUND_H_

@@ -8,7 +8,7 @@
 
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr int kMaxStarts = 3;
@@ -16,8 +16,9 @@ constexpr double kRounding = 1e-9;
 
 // Returns true if a converted order is usable. It may hold more than the named
 // one, as whole backwards are split or passes ordered by microbatch.
-bool IsStart(const OrderProblem& problem, const Schedule& schedule) {
-  return ValidateSchedule(schedule).ok() && FitsLimit(problem, schedule);
+bool IsStart(const OrderProblem& problem, const schedules::Schedule& schedule) {
+  return schedules::ValidateSchedule(schedule).ok() &&
+         FitsLimit(problem, schedule);
 }
 
 void AddRows(const OrderProblem& problem, const std::string& name,
@@ -42,10 +43,10 @@ int RoomFor(const OrderProblem& problem) {
 
 }  // namespace
 
-bool HasOffloads(const Schedule& schedule) {
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
-      if (!IsCompute(action.op)) return true;
+bool HasOffloads(const schedules::Schedule& schedule) {
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+    for (const schedules::Action& action : actions) {
+      if (!schedules::IsCompute(action.op)) return true;
     }
   }
   return false;
@@ -68,7 +69,8 @@ StartingPoint StartingPointOf(const OrderProblem& problem,
 }
 
 void AddStart(const OrderProblem& problem, const std::string& name,
-              const Schedule& schedule, StartingPoint* starting_point) {
+              const schedules::Schedule& schedule,
+              StartingPoint* starting_point) {
   if (schedule.routes.empty() ||
       schedule.routes[0] != starting_point->table.route() ||
       HasOffloads(schedule)) {
@@ -79,7 +81,8 @@ void AddStart(const OrderProblem& problem, const std::string& name,
 }
 
 void AddOffloadStart(const OrderProblem& problem, const std::string& name,
-                     const Schedule& schedule, StartingPoint* starting_point) {
+                     const schedules::Schedule& schedule,
+                     StartingPoint* starting_point) {
   if (std::ssize(starting_point->offload_starts) >= kMaxStarts ||
       schedule.routes.empty() ||
       schedule.routes[0] != starting_point->table.route()) {
@@ -98,4 +101,4 @@ void AddOffloadStart(const OrderProblem& problem, const std::string& name,
   starting_point->offload_starts.emplace_back(name, *std::move(rows));
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -12,7 +12,7 @@
 #include "plan/synthesis/order_bound.h"
 #include "plan/synthesis/pass_rows.h"
 
-namespace weir {
+namespace weir::plan {
 
 // A placement with a few distinct orders to start from.
 struct StartingPoint {
@@ -33,13 +33,15 @@ StartingPoint StartingPointOf(const OrderProblem& problem,
 // Add an order if it has this placement and fits, unless it is known or there
 // are enough others. AddStart ignores orders with offloads.
 void AddStart(const OrderProblem& problem, const std::string& name,
-              const Schedule& schedule, StartingPoint* starting_point);
+              const schedules::Schedule& schedule,
+              StartingPoint* starting_point);
 void AddOffloadStart(const OrderProblem& problem, const std::string& name,
-                     const Schedule& schedule, StartingPoint* starting_point);
+                     const schedules::Schedule& schedule,
+                     StartingPoint* starting_point);
 
 // Returns true if the schedule offloads any activation.
-bool HasOffloads(const Schedule& schedule);
+bool HasOffloads(const schedules::Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_STARTING_POINTS_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Cost per pass of all named orders, the bounds and the state of a search.
@@ -53,4 +53,4 @@ absl::Status CheckSynthesisSize(absl::string_view label,
       "--seconds");
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include "plan/synthesis/order_problem.h"
 #include "plan/synthesis/synthesize.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Number of local searches from each starting order.
 inline constexpr int kRunsOfStart = 2;
@@ -32,6 +32,6 @@ absl::Status CheckSynthesisSize(absl::string_view label,
                                 const OrderProblem& problem,
                                 const SynthesisOptions& options);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SYNTHESIS_SIZE_H_

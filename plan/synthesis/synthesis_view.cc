@@ -17,7 +17,7 @@
 #include "schedules/lint/lint.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 absl::string_view NameOf(OrderObjective objective) {
@@ -44,11 +44,11 @@ std::string HeldPerRank(const OrderProblem& problem,
                        });
 }
 
-int64_t NumOffloads(const Schedule& schedule) {
+int64_t NumOffloads(const schedules::Schedule& schedule) {
   int64_t num = 0;
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    num += absl::c_count_if(actions, [](const Action& action) {
-      return action.op == Op::kOffload;
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+    num += absl::c_count_if(actions, [](const schedules::Action& action) {
+      return action.op == schedules::Op::kOffload;
     });
   }
   return num;
@@ -80,25 +80,29 @@ std::string CostsText(const OrderProblem& problem) {
     if (!(problem.costs.of(stage).activation > 0)) return "";
   }
   std::vector<std::string> parts = {
-      PerStage(problem, "f", &StagePassCosts::forward)};
+      PerStage(problem, "f", &schedules::StagePassCosts::forward)};
   if (problem.can_split) {
     for (int stage = 0; stage < problem.num_stages(); ++stage) {
       if (problem.may_fuse(stage)) return "";
     }
-    parts.push_back(PerStage(problem, "i", &StagePassCosts::backward_input));
-    parts.push_back(PerStage(problem, "w", &StagePassCosts::backward_weight));
+    parts.push_back(
+        PerStage(problem, "i", &schedules::StagePassCosts::backward_input));
+    parts.push_back(
+        PerStage(problem, "w", &schedules::StagePassCosts::backward_weight));
   } else {
     OrderProblem whole = problem;  // backward_input holds the whole backward
-    for (StagePassCosts& stage : whole.costs.stages) {
+    for (schedules::StagePassCosts& stage : whole.costs.stages) {
       stage.backward_input = stage.fused_backward();
     }
-    parts.push_back(PerStage(whole, "b", &StagePassCosts::backward_input));
+    parts.push_back(
+        PerStage(whole, "b", &schedules::StagePassCosts::backward_input));
   }
   parts.push_back(absl::StrFormat("c=%.17g", problem.costs.hop));
-  parts.push_back(PerStage(problem, "h", &StagePassCosts::offload));
-  parts.push_back(PerStage(problem, "a", &StagePassCosts::activation));
+  parts.push_back(PerStage(problem, "h", &schedules::StagePassCosts::offload));
   parts.push_back(
-      PerStage(problem, "g", &StagePassCosts::weight_gradient_inputs));
+      PerStage(problem, "a", &schedules::StagePassCosts::activation));
+  parts.push_back(PerStage(problem, "g",
+                           &schedules::StagePassCosts::weight_gradient_inputs));
   return absl::StrJoin(parts, ",");
 }
 
@@ -171,28 +175,30 @@ std::string SynthesisJson(const OrderProblem& problem,
                      {"peak_held", order.peak},
                      {"fits", order.fits}});
   }
-  const LintReport lint = LintSchedule(synthesis.schedule, {});
-  Json json = {{"num_ranks", problem.num_ranks},
-               {"num_stages", problem.num_stages()},
-               {"num_microbatches", problem.num_microbatches},
-               {"placement", synthesis.schedule.routes[0]},
-               {"objective", std::string(NameOf(problem.objective))},
-               {"source", synthesis.source},
-               {"value_seconds", synthesis.value},
-               {"makespan_seconds", synthesis.makespan},
-               {"span_seconds", synthesis.span},
-               {"lower_bound_seconds", synthesis.bound},
-               {"lower_bound_reason", synthesis.bound_reason},
-               {"gap", synthesis.gap()},
-               {"is_proven_optimal", synthesis.is_proven},
-               {"mixed_integer_program", ProgramSaid(synthesis)},
-               {"is_valid", ValidateSchedule(synthesis.schedule).ok()},
-               {"lint_errors", lint.num_errors()},
-               {"lint_notes", lint.num_notes()},
-               {"peak_held_per_rank", synthesis.peak_held},
-               {"held_by_microbatch", HeldByMicrobatch(problem)},
-               {"num_offloads", NumOffloads(synthesis.schedule)},
-               {"costs", CostsText(problem)}};
+  const schedules::LintReport lint =
+      schedules::LintSchedule(synthesis.schedule, {});
+  Json json = {
+      {"num_ranks", problem.num_ranks},
+      {"num_stages", problem.num_stages()},
+      {"num_microbatches", problem.num_microbatches},
+      {"placement", synthesis.schedule.routes[0]},
+      {"objective", std::string(NameOf(problem.objective))},
+      {"source", synthesis.source},
+      {"value_seconds", synthesis.value},
+      {"makespan_seconds", synthesis.makespan},
+      {"span_seconds", synthesis.span},
+      {"lower_bound_seconds", synthesis.bound},
+      {"lower_bound_reason", synthesis.bound_reason},
+      {"gap", synthesis.gap()},
+      {"is_proven_optimal", synthesis.is_proven},
+      {"mixed_integer_program", ProgramSaid(synthesis)},
+      {"is_valid", schedules::ValidateSchedule(synthesis.schedule).ok()},
+      {"lint_errors", lint.num_errors()},
+      {"lint_notes", lint.num_notes()},
+      {"peak_held_per_rank", synthesis.peak_held},
+      {"held_by_microbatch", HeldByMicrobatch(problem)},
+      {"num_offloads", NumOffloads(synthesis.schedule)},
+      {"costs", CostsText(problem)}};
   json["memory_limit"] = std::isfinite(problem.memory_limit)
                              ? Json(problem.memory_limit)
                              : Json(nullptr);
@@ -238,7 +244,8 @@ std::string SynthesisCsv(const OrderProblem& problem,
       {"num_offloads", absl::StrCat(NumOffloads(synthesis.schedule))},
       {"peak_microbatches_per_rank", HeldPerRank(problem, synthesis)},
       {"lint_errors",
-       absl::StrCat(LintSchedule(synthesis.schedule, {}).num_errors())},
+       absl::StrCat(
+           schedules::LintSchedule(synthesis.schedule, {}).num_errors())},
       {"makespan_seconds", number(synthesis.makespan)},
       {"simulated_seconds",
        simulated.has_value() ? number(simulated->found) : ""},
@@ -251,4 +258,4 @@ std::string SynthesisCsv(const OrderProblem& problem,
   return absl::StrCat(names, "\n", values, "\n");
 }
 
-}  // namespace weir
+}  // namespace weir::plan

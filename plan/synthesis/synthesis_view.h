@@ -8,7 +8,7 @@
 
 #include "plan/synthesis/synthesize.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Seconds of a scenario by full simulation.
 struct SimulatedTimes {
@@ -35,6 +35,6 @@ std::string SynthesisCsv(const OrderProblem& problem,
                          const Synthesis& synthesis,
                          const std::optional<SimulatedTimes>& simulated);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SYNTHESIS_VIEW_H_

@@ -25,7 +25,7 @@
 #include "schedules/validate.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::plan {
 
 const NamedOrder* Synthesis::best_named() const {
   return !named.empty() && named.front().fits ? &named.front() : nullptr;
@@ -66,8 +66,10 @@ class Synthesizer {
 
  private:
   // Keeps an order if it is valid, within the limit and better.
-  bool KeepIfBetter(const Schedule& schedule, const std::string& source) {
-    if (!ValidateSchedule(schedule).ok() || !FitsLimit(problem_, schedule)) {
+  bool KeepIfBetter(const schedules::Schedule& schedule,
+                    const std::string& source) {
+    if (!schedules::ValidateSchedule(schedule).ok() ||
+        !FitsLimit(problem_, schedule)) {
       return false;
     }
     const double value = ObjectiveOf(problem_, schedule);
@@ -104,7 +106,7 @@ class Synthesizer {
     struct Run {
       const StartingPoint* starting_point;
       size_t start;
-      Schedule found;
+      schedules::Schedule found;
       bool has_run = false;
     };
     std::vector<Run> runs;
@@ -231,7 +233,7 @@ class Synthesizer {
   bool MipApplies() const {
     if (!problem_.may_offload) return true;
     for (int stage = 0; stage < problem_.num_stages(); ++stage) {
-      const StagePassCosts& costs = problem_.costs.of(stage);
+      const schedules::StagePassCosts& costs = problem_.costs.of(stage);
       if (costs.weight_gradient_inputs > costs.activation) return false;
     }
     return true;
@@ -319,7 +321,7 @@ class Synthesizer {
 
   // With offloads, forwards and reloads wait for room by a count of
   // activations. Tries all counts.
-  void TakeSolution(Schedule schedule) {
+  void TakeSolution(schedules::Schedule schedule) {
     const std::string source = "mixed-integer program";
     if (!HasOffloads(schedule)) {
       KeepIfBetter(schedule, source);
@@ -341,8 +343,9 @@ class Synthesizer {
       return absl::InternalError("no order was found that fits");
     }
     found_.schedule.name = "synthesized";
-    RETURN_IF_ERROR(ValidateSchedule(found_.schedule));
-    const WalkTimes times = TimedWalk(found_.schedule, problem_.costs);
+    RETURN_IF_ERROR(schedules::ValidateSchedule(found_.schedule));
+    const schedules::WalkTimes times =
+        schedules::TimedWalk(found_.schedule, problem_.costs);
     found_.makespan = times.makespan();
     found_.span = times.span();
     found_.peak_held = PeakHeld(problem_, found_.schedule);
@@ -368,7 +371,7 @@ absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
   OrderProblem alone = problem;  // passes run one at a time
   Synthesis synthesis;
   bool overlapped = false;
-  for (StagePassCosts& stage : alone.costs.stages) {
+  for (schedules::StagePassCosts& stage : alone.costs.stages) {
     overlapped |= stage.overlapped.has_value();
     stage.overlapped.reset();
   }
@@ -380,4 +383,4 @@ absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
   return synthesis;
 }
 
-}  // namespace weir
+}  // namespace weir::plan

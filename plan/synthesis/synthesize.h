@@ -13,7 +13,7 @@
 #include "plan/synthesis/named_orders.h"
 #include "plan/synthesis/order_problem.h"
 
-namespace weir {
+namespace weir::plan {
 
 enum class SynthesisMethod {
   kAuto,   // local search, and the program if small and CBC is there
@@ -33,7 +33,7 @@ struct SynthesisOptions {
 };
 
 struct Synthesis {
-  Schedule schedule;
+  schedules::Schedule schedule;
   std::string source;  // "local search from zb-1p", "zb-h1", ...
   double value = 0;    // objective
   double makespan = 0, span = 0;
@@ -59,6 +59,6 @@ struct Synthesis {
 absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
                                      const SynthesisOptions& options = {});
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SYNTHESIS_SYNTHESIZE_H_

@@ -9,7 +9,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr size_t kNumWorst = 5;
@@ -214,4 +214,4 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
   return out;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/error_statistics.h"
 
-namespace weir {
+namespace weir::results {
 
 // One measured number and its prediction. A run may have several.
 struct ComparedNumber {
@@ -78,6 +78,6 @@ std::string AccuracyJson(const Accuracy& accuracy);
 // the order of the file. The interval is empty if there is none.
 std::string AccuracyCsv(const Accuracy& accuracy);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_ACCURACY_H_

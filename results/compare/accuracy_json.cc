@@ -5,7 +5,7 @@
 #include "base/json_text.h"
 #include "results/compare/accuracy.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -70,4 +70,4 @@ std::string AccuracyJson(const Accuracy& accuracy) {
   return DumpJson(result);
 }
 
-}  // namespace weir
+}  // namespace weir::results

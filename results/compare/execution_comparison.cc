@@ -17,7 +17,7 @@
 #include "results/metrics.h"
 #include "results/validate.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr int kMaxNamed = 3;  // actions in an error, and errors
@@ -303,4 +303,4 @@ std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison) {
   return judged;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -15,7 +15,7 @@
 #include "results/pipeline_events.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 struct ComparedAction {
   int rank = 0;
@@ -96,6 +96,6 @@ std::string ExecutionJson(const ExecutionComparison& comparison);
 // measured_start_seconds,measured_seconds,start_error_seconds,duration_error.
 std::string ExecutionCsv(const ExecutionComparison& comparison);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_EXECUTION_COMPARISON_H_

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "results/compare/execution_comparison.h"
 
-namespace weir {
+namespace weir::results {
 
 std::string ExecutionCsv(const ExecutionComparison& comparison) {
   std::string out =
@@ -24,4 +24,4 @@ std::string ExecutionCsv(const ExecutionComparison& comparison) {
   return out;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -5,7 +5,7 @@
 #include "base/json_text.h"
 #include "results/compare/execution_comparison.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -153,4 +153,4 @@ std::string ExecutionJson(const ExecutionComparison& comparison) {
   return DumpJson(json);
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -14,7 +14,7 @@
 #include "results/summary.h"
 #include "results/views/cells.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr size_t kNumWorst = 3;  // ranks
@@ -303,4 +303,4 @@ std::string ExecutionTable(const ExecutionComparison& comparison, bool all) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/intervals.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 // When an input from another rank was computed, sent and received.
@@ -345,4 +345,4 @@ ClockErrors FindClockErrors(const PipelineEvents& timeline) {
   return errors;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -44,7 +44,7 @@
 #include "absl/strings/string_view.h"
 #include "results/pipeline_events.h"
 
-namespace weir {
+namespace weir::results {
 
 enum class IdleCause { kPass, kQueued, kWire, kCopies, kHost, kOther };
 inline constexpr int kNumIdleCauses = 6;
@@ -96,6 +96,6 @@ struct ClockErrors {
 };
 ClockErrors FindClockErrors(const PipelineEvents& timeline);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_IDLE_CAUSES_H_

@@ -18,7 +18,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 // One column of the file and its rule.
@@ -211,4 +211,4 @@ absl::StatusOr<std::vector<MeasuredColumns::Condition>> ParseConditions(
   return conditions;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "results/compare/measured_columns.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 struct MeasuredField {
   std::string column;  // weir's name
@@ -41,6 +41,6 @@ absl::StatusOr<MeasuredTable> ReadMeasuredTable(absl::string_view label,
 absl::StatusOr<std::vector<MeasuredColumns::Condition>> ParseConditions(
     absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_MEASURED_TABLE_H_

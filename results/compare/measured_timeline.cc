@@ -23,7 +23,7 @@
 #include "results/pipeline_events.h"
 #include "schedules/comm/comm_program.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr int kMaxRanks = 1 << 16;
@@ -35,7 +35,7 @@ struct Event {
   int row = 0;
   int rank = 0;
   // For a step, op is not set and microbatch is the update.
-  CommAction action{};
+  schedules::CommAction action{};
   bool step = false;
   double start = 0, end = 0, ready = 0, bytes = 0;  // seconds
 };
@@ -48,7 +48,7 @@ constexpr Unit kUnits[] = {
     {"seconds", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
 
 // Parses "2 step u3", as ActionText prints it.
-bool ParseStep(absl::string_view text, CommAction* step) {
+bool ParseStep(absl::string_view text, schedules::CommAction* step) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(" step u", 1));
   return absl::SimpleAtoi(parts.first, &step->stage) && step->stage >= 0 &&
@@ -104,9 +104,10 @@ class Reader {
   // Excludes receives, which are mostly waiting, and reshards, which take no
   // time.
   static bool IsMeasured(const Event& event) {
-    return event.step || (event.action.op != CommOp::kReceiveForward &&
-                          event.action.op != CommOp::kReceiveBackward &&
-                          event.action.op != CommOp::kReshard);
+    return event.step ||
+           (event.action.op != schedules::CommOp::kReceiveForward &&
+            event.action.op != schedules::CommOp::kReceiveBackward &&
+            event.action.op != schedules::CommOp::kReshard);
   }
 
   // A misspelled column would silently be ignored.
@@ -143,7 +144,7 @@ class Reader {
     const std::string& text = column.Text(event->row);
     event->step = ParseStep(text, &event->action);
     if (event->step) return;
-    const auto action = ParseCommAction(text);
+    const auto action = schedules::ParseCommAction(text);
     if (action.ok()) {
       event->action = *action;
     } else {
@@ -202,10 +203,10 @@ class Writer {
   using Key = std::tuple<bool, int64_t, int32_t>;
 
   static bool IsPass(const Event& event) {
-    return !event.step && event.action.op <= CommOp::kBackwardInput;
+    return !event.step && event.action.op <= schedules::CommOp::kBackwardInput;
   }
   static Key KeyOf(const Event& event) {
-    return {event.action.op != CommOp::kForward, event.action.stage,
+    return {event.action.op != schedules::CommOp::kForward, event.action.stage,
             event.action.microbatch};
   }
 
@@ -256,18 +257,19 @@ class Writer {
   }
 
   absl::Status WriteTransfer(const Event& event) {
-    const bool gradient = event.action.op == CommOp::kSendBackward;
+    const bool gradient = event.action.op == schedules::CommOp::kSendBackward;
     const Event* taker =
         TakerOf({gradient, int64_t{event.action.stage} + (gradient ? -1 : 1),
                  event.action.microbatch});
     if (taker == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          table_.label(), ":", table_.rows()[event.row].line, ": ",
-          ToString(event.action), " has nobody who takes it, expected ",
-          ActionText(gradient ? kBackwardOp : kForwardOp,
-                     event.action.stage + (gradient ? -1 : 1),
-                     event.action.microbatch, 1),
-          " on some rank"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(table_.label(), ":", table_.rows()[event.row].line, ": ",
+                       schedules::ToString(event.action),
+                       " has nobody who takes it, expected ",
+                       ActionText(gradient ? kBackwardOp : kForwardOp,
+                                  event.action.stage + (gradient ? -1 : 1),
+                                  event.action.microbatch, 1),
+                       " on some rank"));
     }
     auto* transfers = result_.mutable_timeline()->mutable_transfers();
     transfers->add_from_gpu(event.rank);
@@ -300,30 +302,30 @@ class Writer {
       return absl::OkStatus();
     }
     switch (event.action.op) {
-      case CommOp::kForward:
-      case CommOp::kBackward:
-      case CommOp::kBackwardInput:
-      case CommOp::kBackwardWeight:
+      case schedules::CommOp::kForward:
+      case schedules::CommOp::kBackward:
+      case schedules::CommOp::kBackwardInput:
+      case schedules::CommOp::kBackwardWeight:
         WriteAction(event, static_cast<uint32_t>(event.action.op));
         break;
-      case CommOp::kOffload:
+      case schedules::CommOp::kOffload:
         WriteAction(event, kOffloadOp);
         break;
-      case CommOp::kReload:
+      case schedules::CommOp::kReload:
         WriteAction(event, kReloadOp);
         break;
-      case CommOp::kSendForward:
-      case CommOp::kSendBackward:
+      case schedules::CommOp::kSendForward:
+      case schedules::CommOp::kSendBackward:
         return WriteTransfer(event);
-      case CommOp::kReduceGradient:
+      case schedules::CommOp::kReduceGradient:
         WriteCollective(event, kGradientReduction);
         break;
-      case CommOp::kUnshard:
+      case schedules::CommOp::kUnshard:
         WriteCollective(event, kWeightGather);
         break;
-      case CommOp::kReshard:
-      case CommOp::kReceiveForward:
-      case CommOp::kReceiveBackward:
+      case schedules::CommOp::kReshard:
+      case schedules::CommOp::kReceiveForward:
+      case schedules::CommOp::kReceiveBackward:
         break;
     }
     return absl::OkStatus();
@@ -347,4 +349,4 @@ absl::StatusOr<Result> ReadMeasuredTimeline(absl::string_view label,
   return Writer(table, events).Write();
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -25,7 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Returns a result whose earliest start is 0 and whose makespan is the last
 // end. Returns InvalidArgument with the bad lines: bad CSV, invalid actions,
@@ -33,6 +33,6 @@ namespace weir {
 absl::StatusOr<Result> ReadMeasuredTimeline(absl::string_view label,
                                             absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_MEASURED_TIMELINE_H_

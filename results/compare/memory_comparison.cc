@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr char kReserved[] = "reserved";
@@ -115,4 +115,4 @@ std::vector<RankMemory> CompareMemory(const Result& predicted,
   return ranks;
 }
 
-}  // namespace weir
+}  // namespace weir::results

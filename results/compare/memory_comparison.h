@@ -9,7 +9,7 @@
 #include "results/pipeline_events.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 struct ComparedClass {
   std::string name;
@@ -59,6 +59,6 @@ std::vector<RankMemory> CompareMemory(const Result& predicted,
                                       const Result& measured,
                                       const PipelineEvents& measured_timeline);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_MEMORY_COMPARISON_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
@@ -171,4 +171,4 @@ const Quantity* FindQuantity(absl::string_view name) {
   return nullptr;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Formulas for the FLOP of a step of B sequences of s tokens through l layers
 // of h units with V words, behind published TFLOP/s (Narayanan et al., SC 2021,
@@ -51,6 +51,6 @@ std::span<const Quantity> AllQuantities();
 // Returns null if there is no quantity of that name.
 const Quantity* FindQuantity(absl::string_view name);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_COMPARE_QUANTITIES_H_

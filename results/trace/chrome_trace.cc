@@ -9,7 +9,7 @@
 #include "results/trace/trace.h"
 #include "results/trace/trace_events.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 // Appends microseconds with three decimals, so that nanoseconds are exact.
@@ -148,4 +148,4 @@ absl::StatusOr<std::string> ChromeTrace(const Result& result) {
   return ChromeTrace(result, GpuNames(result));
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -10,7 +10,7 @@
 #include "results/trace/trace.h"
 #include "results/trace/trace_events.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using perfetto::TracePacket;
@@ -187,4 +187,4 @@ absl::StatusOr<std::string> PerfettoTrace(const Result& result) {
   return PerfettoTrace(result, GpuNames(result));
 }
 
-}  // namespace weir
+}  // namespace weir::results

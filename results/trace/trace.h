@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Returns a Perfetto protobuf (.pftrace): a process per GPU, tracks for
 // compute, sends, receives and collectives, a counter for memory in use, and
@@ -45,6 +45,6 @@ absl::StatusOr<TwoRows> PutUnderEachOther(absl::string_view predicted_label,
                                           absl::string_view measured_label,
                                           const Result& measured);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_TRACE_TRACE_H_

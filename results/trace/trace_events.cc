@@ -18,7 +18,7 @@
 #include "results/pipeline_events.h"
 #include "results/validate.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr size_t kNumLanes = std::size(kAllLanes);
@@ -370,4 +370,4 @@ double SliceBytes(const Result& result, const TraceEvents& events,
   return -1;
 }
 
-}  // namespace weir
+}  // namespace weir::results

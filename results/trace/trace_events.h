@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Kinds of work that a GPU does concurrently, in the order of display.
 enum class Lane : uint8_t {
@@ -99,6 +99,6 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
 double SliceBytes(const Result& result, const TraceEvents& events,
                   const TraceSlice& slice);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_TRACE_TRACE_EVENTS_H_

@@ -8,7 +8,7 @@
 #include "results/pipeline_events.h"
 #include "results/trace/trace.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 // Appends a result's events, with rank r in row 2 r + offset.
@@ -130,4 +130,4 @@ absl::StatusOr<TwoRows> PutUnderEachOther(absl::string_view predicted_label,
   return rows;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "results/summary.h"
 
-namespace weir {
+namespace weir::results {
 
 std::string ShapeText(const Result& result) {
   const uint64_t num_gpus = uint64_t{result.tensor_parallel()} *
@@ -147,4 +147,4 @@ std::string MemoryExcessText(const Result& result) {
              : "does not fit";
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -8,7 +8,7 @@
 
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Returns "tensor 8 x pipeline 8 x data 4 = 256 GPUs, batch 512 = 4 x 128
 // microbatches of 1, sequence 2048", without the parts that the result does not
@@ -44,6 +44,6 @@ bool IsApproximate(const Result& result);
 // Returns "1.40 GiB too much", or "does not fit" if the excess is unknown.
 std::string MemoryExcessText(const Result& result);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_VIEWS_CELLS_H_

@@ -18,7 +18,7 @@
 #include "results/views/cells.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 template <typename Get>
@@ -169,4 +169,4 @@ std::string CompareTable(std::span<const Result> results) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::results

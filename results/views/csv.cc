@@ -12,7 +12,7 @@
 #include "results/summary.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 // Replaces control characters, which could move a terminal's cursor, by '?'.
@@ -154,4 +154,4 @@ std::string CompareCsv(std::span<const Result> results) {
   return Print(ResultLine(Result()), lines);
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -16,7 +16,7 @@
 #include "results/views/cells.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr double kLeastShown = 0.0005;
@@ -152,4 +152,4 @@ std::string ExplanationJson(absl::string_view command,
   return DumpJson(json, 2) + "\n";
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 struct FigureInfluence {
   std::string owner, path;  // "H100-SXM5-80GB", "product.matrix_rate"
@@ -36,6 +36,6 @@ std::string ExplanationTable(const Explanation& explanation);
 std::string ExplanationJson(absl::string_view command,
                             const Explanation& explanation);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_VIEWS_EXPLANATION_H_

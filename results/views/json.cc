@@ -12,7 +12,7 @@
 #include "results/validate.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -81,4 +81,4 @@ std::string CompareJson(absl::string_view command,
   return Print(envelope);
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -24,7 +24,7 @@
 #include "results/views/cells.h"
 #include "results/views/views.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr size_t kMaxRankRows = 16;
@@ -188,4 +188,4 @@ std::string ResultTable(const Result& result) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::results

@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "base/xml.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -286,4 +286,4 @@ std::string WithNames(absl::string_view svg, const StudyPlot& plot) {
   return absl::StrReplaceAll(svg, escaped);
 }
 
-}  // namespace weir
+}  // namespace weir::results

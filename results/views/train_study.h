@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::results {
 
 struct StudyCurve {
   uint64_t seed = 1;
@@ -82,6 +82,6 @@ StudyPlot TrainStudyPlot(const TrainStudy& study);
 // Returns the document with the escaped names in place of the placeholders.
 std::string WithNames(absl::string_view svg, const StudyPlot& plot);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_VIEWS_TRAIN_STUDY_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::results {
 
 // Returns the table of one result: shape, times, worst rank, limit.
 std::string ResultTable(const Result& result);
@@ -34,6 +34,6 @@ std::string CompareJson(absl::string_view command,
 std::string RanksCsv(const Result& result);
 std::string CompareCsv(std::span<const Result> results);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_RESULTS_VIEWS_VIEWS_H_

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
                                     int num_nodes) {
@@ -40,4 +40,4 @@ int NumNodes(const Cluster& cluster) {
   return num_nodes;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

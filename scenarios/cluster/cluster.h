@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "scenarios/cluster/cluster.pb.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // Limits of a cluster. Larger ones are rejected before memory is allocated.
 inline constexpr int kMaxGpus = 1 << 20;
@@ -32,6 +32,6 @@ absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster);
 int NumGpus(const Cluster& cluster);
 int NumNodes(const Cluster& cluster);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CLUSTER_CLUSTER_H_

@@ -16,7 +16,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/node_wiring.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 std::string Rate(double bytes_per_second) {
@@ -240,7 +240,7 @@ std::string DescribeCluster(const Cluster& cluster) {
                     "\nplain links: nothing else says what messages "
                     "take\n");
   }
-  const std::string software = SoftwareText(cluster.software());
+  const std::string software = calibrate::SoftwareText(cluster.software());
   if (!software.empty()) absl::StrAppend(&text, "\nsoftware: ", software, "\n");
   return text;
 }
@@ -265,7 +265,8 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
     fabric["rail_optimized"] = cluster.fabric().rail_optimized();
   }
   if (cluster.plain_links()) json["plain_links"] = true;
-  for (const auto& [name, version] : VersionsOf(cluster.software())) {
+  for (const auto& [name, version] :
+       calibrate::VersionsOf(cluster.software())) {
     if (!version.empty())
       json["software"][absl::AsciiStrToLower(name)] = version;
   }
@@ -273,4 +274,4 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
   return json;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

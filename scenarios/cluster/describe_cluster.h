@@ -8,7 +8,7 @@
 
 #include "scenarios/cluster/cluster.pb.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // Returns the bytes per second in one direction between the first half of the
 // nodes and the rest; 0 for a single node. Halves under different leaf switches
@@ -37,6 +37,6 @@ std::string DescribeCluster(const Cluster& cluster);
 // Requires: as above.
 nlohmann::ordered_json ClusterJson(const Cluster& cluster);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CLUSTER_DESCRIBE_CLUSTER_H_

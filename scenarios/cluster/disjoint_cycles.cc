@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // NCCL opens at most 32 channels; a cycle needs two of them.
@@ -102,4 +102,4 @@ std::vector<std::vector<int>> DisjointCycles(int size,
   return search.best;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

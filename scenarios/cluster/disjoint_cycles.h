@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weir {
+namespace weir::scenarios {
 
 // Returns Hamiltonian cycles of an undirected multigraph that share no edge:
 // the maximum number if the search finishes within its fixed number of steps
@@ -17,6 +17,6 @@ namespace weir {
 std::vector<std::vector<int>> DisjointCycles(int size,
                                              std::vector<int32_t> lanes);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CLUSTER_DISJOINT_CYCLES_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "scenarios/cluster/node_wiring.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 Network::Network(const Cluster& cluster) : fabric_(cluster.fabric()) {
   for (const NodeGroup& group : cluster.groups()) {
@@ -163,4 +163,4 @@ void Network::AppendFabric(int from_node, int to_node, uint32_t rail,
                         1);
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

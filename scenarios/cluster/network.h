@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "scenarios/cluster/cluster.pb.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 // One direction of a physical link. All flows on it share it max-min fairly.
 struct Link {
@@ -110,6 +110,6 @@ class Network {
   int32_t first_leaf_link_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CLUSTER_NETWORK_H_

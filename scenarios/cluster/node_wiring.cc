@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // Adds "<name>.tx" and "<name>.rx".
@@ -281,4 +281,4 @@ std::vector<int> InPcieOrder(const NodeWiring& wiring, std::vector<int> gpus) {
   return gpus;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -11,7 +11,7 @@
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/cluster/network.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 struct NodeWiring {
   Node node;
@@ -79,6 +79,6 @@ int NicOnRail(const NodeWiring& wiring, int gpu, uint32_t rail);
 // Sorts GPUs by socket, then PCIe switch, then number.
 std::vector<int> InPcieOrder(const NodeWiring& wiring, std::vector<int> gpus);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CLUSTER_NODE_WIRING_H_

@@ -6,7 +6,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // Computes the number of GPUs as a double, because it may overflow an int.
@@ -84,4 +84,4 @@ absl::StatusOr<Placement> PlaceAsGiven(absl::string_view where,
   return placement;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

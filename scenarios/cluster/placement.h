@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 struct Placement {
   int tensor = 1, data = 1, pipeline = 1;
@@ -43,6 +43,6 @@ absl::StatusOr<Placement> PlaceAsGiven(absl::string_view where,
                                        int data, int pipeline,
                                        int num_gpus_available);
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_SCENARIOS_CLUSTER_PLACEMENT_H_

@@ -11,7 +11,7 @@
 #include "scenarios/cluster/network.h"
 #include "scenarios/cluster/node_wiring.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 // Returns the cyclic orders in which a collective may visit these GPUs of a
@@ -209,4 +209,4 @@ std::vector<Ring> Network::RingsBetweenNodes(
   return rings;
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

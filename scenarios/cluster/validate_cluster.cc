@@ -13,7 +13,7 @@
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 constexpr int kMaxNics = 1024;
@@ -313,8 +313,8 @@ absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster) {
   }
   if (cluster.has_fabric()) CheckFabric(problems, cluster.fabric());
   CheckTotals(problems, cluster);
-  CheckSoftware("software", cluster.software(), &problems);
+  calibrate::CheckSoftware("software", cluster.software(), &problems);
   return problems.ToStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -12,7 +12,7 @@
 #include "schedules/action_text.h"
 #include "schedules/limits.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr std::array<absl::string_view, kNumCommOps> kWords = {
@@ -115,4 +115,4 @@ absl::StatusOr<CommAction> ParseCommAction(absl::string_view text) {
   return action;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -15,7 +15,7 @@
 #include "schedules/action.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The first values are those of Op.
 enum class CommOp : uint8_t {
@@ -77,6 +77,6 @@ std::string ToString(const CommAction& action);
 // Parses an action. The whole text must be a single action.
 absl::StatusOr<CommAction> ParseCommAction(absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_COMM_COMM_PROGRAM_H_

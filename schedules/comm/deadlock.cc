@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "schedules/comm/streams.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Event = Streams::Event;
@@ -283,4 +283,4 @@ absl::Status CheckExecutable(const Schedule& schedule) {
       "deadlock: ", CycleText(WithoutTransfers(schedule), standstill.cycle)));
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -14,7 +14,7 @@
 #include "schedules/dependencies.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The execution of a program's transfers.
 enum class TransferRule {
@@ -64,6 +64,6 @@ std::string CycleText(const CommProgram& program,
 // Dependencies.
 absl::Status CheckExecutable(const Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_COMM_DEADLOCK_H_

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr int kMaxMoves = 6;
@@ -214,4 +214,4 @@ Reordering FindReordering(const CommProgram& program,
   return far.moves.empty() && !near.moves.empty() ? near : far;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

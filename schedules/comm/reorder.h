@@ -12,7 +12,7 @@
 #include "schedules/comm/comm_program.h"
 #include "schedules/comm/deadlock.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Moves an action to another position in its rank's order.
 struct Move {
@@ -50,6 +50,6 @@ Reordering FindReordering(const CommProgram& program,
                           const std::vector<Wait>& cycle,
                           const FindCycle& find_cycle);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_COMM_REORDER_H_

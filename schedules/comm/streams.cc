@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr uint8_t kPosted = static_cast<uint8_t>(Streams::Event::kPosted);
@@ -198,4 +198,4 @@ std::vector<Streams::Wait> Streams::ShortestCycle(
   return shortest;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -16,7 +16,7 @@
 
 #include "absl/types/span.h"
 
-namespace weir {
+namespace weir::schedules {
 
 class Streams {
  public:
@@ -80,6 +80,6 @@ class Streams {
   std::vector<Packed> needs_;
 };
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_COMM_STREAMS_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Kind = TransferFault::Kind;
@@ -341,4 +341,4 @@ Links LinkProgram(const CommProgram& program, size_t limit,
   return Linker(program, limit, faults).Link();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -11,7 +11,7 @@
 #include "schedules/comm/comm_program.h"
 #include "schedules/dependencies.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The actions of a program are numbered rank by rank.
 struct Links {
@@ -65,6 +65,6 @@ ProgramShape ShapeOf(const CommProgram& program);
 Links LinkProgram(const CommProgram& program, size_t limit,
                   std::vector<TransferFault>* faults);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_COMM_TRANSFERS_H_

@@ -13,7 +13,7 @@
 #include "schedules/interop/schedule_text.h"
 #include "schedules/limits.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr int kNowhere = -1;
@@ -263,4 +263,4 @@ absl::StatusOr<Schedule> ScheduleFromRows(
       absl::StrCat(name, ": ", inferred.problems[0].message));
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

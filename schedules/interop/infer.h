@@ -13,7 +13,7 @@
 #include "schedules/interop/schedule_text.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 struct Inferred {
   // Like the result of ScheduleFromRows, for any rows. A microbatch of a stage
@@ -39,6 +39,6 @@ absl::StatusOr<Inferred> InferSchedule(
 // Does the same for the passes of a file. Errors contain lines and columns.
 absl::StatusOr<Inferred> InferSchedule(const ScheduleRows& rows);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_INFER_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Key = std::pair<int32_t, int32_t>;  // stage, microbatch
@@ -125,4 +125,4 @@ absl::Status ConvertLegacy(ScheduleRows* rows,
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

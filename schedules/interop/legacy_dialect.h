@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "schedules/interop/schedule_text.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // The cell that identifies a legacy file; column 0 if none was found.
 struct LegacySign {
@@ -42,6 +42,6 @@ absl::Status CheckNotLegacy(const ScheduleRows& rows);
 absl::Status ConvertLegacy(ScheduleRows* rows,
                            const std::vector<LegacyPlace>& whole_backwards);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_LEGACY_DIALECT_H_

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "schedules/comm/deadlock.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Row = std::vector<CommAction>;
@@ -348,4 +348,4 @@ CommProgram LowerInProgramOrder(const Schedule& schedule) {
   return program;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

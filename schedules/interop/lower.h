@@ -7,7 +7,7 @@
 #include "schedules/comm/comm_program.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 struct LoweringOptions {
   // Adds UNSHARD and RESHARD, so that at most this number of a rank's stages
@@ -42,6 +42,6 @@ Schedule MergeBackwards(Schedule schedule);
 // it.
 CommProgram LowerInProgramOrder(const Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_LOWER_H_

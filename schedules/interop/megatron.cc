@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // The phases of a rank's order: num_warmup forwards, then pairs of a forward
@@ -179,4 +179,4 @@ std::optional<CommProgram> MegatronProgram(const Schedule& schedule) {
   return program;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

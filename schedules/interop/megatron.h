@@ -10,7 +10,7 @@
 #include "schedules/comm/comm_program.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns std::nullopt if Megatron cannot run the order. It requires forwards,
 // then pairs of a forward and a backward, then backwards, with stages placed in
@@ -20,6 +20,6 @@ namespace weir {
 // ValidateSchedule(schedule) is OK.
 std::optional<CommProgram> MegatronProgram(const Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_MEGATRON_H_

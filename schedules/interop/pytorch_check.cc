@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/comm/transfers.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 uint8_t Bit(CommOp op) {
@@ -115,4 +115,4 @@ std::string PyTorchVerdict(const ScheduleRows& rows) {
   return Check(rows).Run();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 
 #include "schedules/interop/schedule_text.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns the message of PyTorch's _validate_schedule about the file, literally
 // except for line breaks; empty if it accepts the file. The check stops at the
@@ -16,6 +16,6 @@ namespace weir {
 // microbatches of the file fit in memory.
 std::string PyTorchVerdict(const ScheduleRows& rows);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_PYTORCH_CHECK_H_

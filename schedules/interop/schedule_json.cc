@@ -17,7 +17,7 @@
 #include "base/status_macros.h"
 #include "schedules/interop/schedule_text.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -301,4 +301,4 @@ absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
   return schedule;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -19,7 +19,7 @@
 #include "schedules/schedule.h"
 #include "schedules/semantics.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Prints a schedule. Requires: `semantics` is InterpretSchedule(schedule).
 // Equal input gives equal bytes; the text ends without a newline.
@@ -32,6 +32,6 @@ std::string ScheduleJson(const Schedule& schedule, const Semantics& semantics);
 absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
                                            absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_SCHEDULE_JSON_H_

@@ -14,7 +14,7 @@
 #include "schedules/interop/legacy_dialect.h"
 #include "schedules/limits.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kOverlap = "OVERLAP_F_B";
@@ -283,4 +283,4 @@ absl::Status CheckPyTorchReads(const Schedule& schedule) {
   return absl::FailedPreconditionError(absl::StrJoin(lines, "\n"));
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -25,7 +25,7 @@
 #include "schedules/dependencies.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 enum class CsvDialect { kPyTorch, kPyTorchLegacy };
 
@@ -87,6 +87,6 @@ absl::StatusOr<Schedule> ScheduleFromRows(
 // columns.
 absl::StatusOr<Schedule> ScheduleFromRows(const ScheduleRows& rows);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_INTEROP_SCHEDULE_TEXT_H_

@@ -14,7 +14,7 @@
 #include "schedules/interop/infer.h"
 #include "schedules/lint/lint_rules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 enum class Rules { kFile, kAll };  // kAll: also those of runtimes
@@ -234,4 +234,4 @@ absl::Status CheckRows(const ScheduleRows& rows) {
                       absl::StrJoin(lines, "\n"));
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

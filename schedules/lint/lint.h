@@ -37,7 +37,7 @@
 #include "schedules/interop/schedule_text.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 struct Finding {
   enum class Severity { kError, kNote };
@@ -84,6 +84,6 @@ absl::StatusOr<LintReport> LintRows(const ScheduleRows& rows,
 // run, otherwise InvalidArgument. Ignores replicated stages and growing memory.
 absl::Status CheckRows(const ScheduleRows& rows);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_LINT_LINT_H_

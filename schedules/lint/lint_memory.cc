@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 struct RankMemory {
@@ -149,4 +149,4 @@ std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
   return findings;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 
 #include "schedules/lint/lint.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Counts on every rank the (stage, microbatch) activations that it stores from
 // F to B or I (without offloaded ones). No known order with bounded memory
@@ -29,6 +29,6 @@ namespace weir {
 // ValidateSchedule(schedule) is OK.
 std::vector<Finding> FindMemoryGrowth(const Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_LINT_LINT_MEMORY_H_

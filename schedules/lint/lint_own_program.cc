@@ -11,7 +11,7 @@
 #include "schedules/lint/lint_program.h"
 #include "schedules/lint/lint_rules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Returns true if the program can be run despite the faults.
@@ -165,4 +165,4 @@ void LintOwnProgram(Lint* lint, bool sound) {
   AddDeadlock(lint, TransferRule::kOneStream, stream.cycle, std::move(finding));
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

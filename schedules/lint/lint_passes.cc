@@ -14,7 +14,7 @@
 #include "schedules/lint/lint_rules.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 std::string AdviceFor(absl::string_view rule) {
@@ -146,4 +146,4 @@ bool LintPasses(Lint* lint, bool fits) {
   return CheckPassesRun(lint);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

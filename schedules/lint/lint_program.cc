@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Kind = TransferFault::Kind;
@@ -178,4 +178,4 @@ std::vector<Finding> FindStageFaults(const CommProgram& program) {
   return findings;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

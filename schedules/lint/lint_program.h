@@ -8,7 +8,7 @@
 
 #include "schedules/lint/lint.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns the faults of LinkProgram as findings of rule "transfer".
 std::vector<Finding> FromFaults(const std::vector<TransferFault>& faults);
@@ -17,6 +17,6 @@ std::vector<Finding> FromFaults(const std::vector<TransferFault>& faults);
 // program has no REDUCE_GRAD or UNSHARD, respectively.
 std::vector<Finding> FindStageFaults(const CommProgram& program);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_LINT_LINT_PROGRAM_H_

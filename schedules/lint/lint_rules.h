@@ -11,7 +11,7 @@
 #include "schedules/comm/reorder.h"
 #include "schedules/lint/lint.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Maximum number of findings per rule. A broken file may have a problem
 // everywhere.
@@ -55,6 +55,6 @@ void AddReordering(Reordering reordering, Finding* finding);
 void AddHeadOfLine(Lint* lint, const CommProgram& program,
                    const Standstill& stream, double free_end);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_LINT_LINT_RULES_H_

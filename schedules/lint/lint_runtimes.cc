@@ -13,7 +13,7 @@
 #include "schedules/interop/megatron.h"
 #include "schedules/lint/lint_rules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 Finding::Severity SeverityOf(bool asked_for) {
@@ -98,4 +98,4 @@ void LintRuntimes(Lint* lint) {
   if (!own || lint->options.megatron) CheckMegatron(lint);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

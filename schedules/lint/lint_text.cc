@@ -7,7 +7,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -92,4 +92,4 @@ std::string LintJson(const LintReport& report) {
   return DumpJson(json, kIndent);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

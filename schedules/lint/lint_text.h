@@ -7,7 +7,7 @@
 
 #include "schedules/lint/lint.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns the report as text:
 //
@@ -30,6 +30,6 @@ std::string LintText(const LintReport& report);
 // Absent fields are omitted. The text ends without a newline.
 std::string LintJson(const LintReport& report);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_LINT_LINT_TEXT_H_

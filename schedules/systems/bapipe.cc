@@ -8,7 +8,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kAs = "bapipe-as";
@@ -106,4 +106,4 @@ ScheduleKind BaPipeSoKind() {
                                   "2(p-s)-1 microbatches; one weight version");
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -6,7 +6,7 @@
 #include "schedules/systems/generators.h"
 #include "schedules/systems/slots.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "bitpipe";
@@ -58,4 +58,4 @@ ScheduleKind BitPipeKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -6,7 +6,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "breadth-first";
@@ -62,4 +62,4 @@ ScheduleKind BreadthFirstKind() {
       .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include "schedules/systems/generators.h"
 #include "schedules/systems/slots.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "chimera";
@@ -122,4 +122,4 @@ ScheduleKind ChimeraKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

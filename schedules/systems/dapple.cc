@@ -9,7 +9,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kPolicyA = "dapple-pa";
@@ -90,4 +90,4 @@ ScheduleKind DapplePBKind() {
           .generate = GenerateB};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

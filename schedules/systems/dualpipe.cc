@@ -12,7 +12,7 @@
 #include "schedules/systems/generators.h"
 #include "schedules/systems/slots.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kDualPipe = "dualpipe";
@@ -217,4 +217,4 @@ ScheduleKind DualPipeVKind() {
           .generate = GenerateDualPipeV};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -6,7 +6,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kEdgePipe = "edgepipe";
@@ -74,4 +74,4 @@ ScheduleKind AccEPTKind() {
           .generate = GenerateAccEPT};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -10,7 +10,7 @@
 #include "schedules/registry.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 ScheduleKind GPipeKind();                  // gpipe.cc
 ScheduleKind PipeDreamFlushKind();         // pipedream_flush.cc
@@ -86,6 +86,6 @@ bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems);
 // this is GPipe.
 Schedule StageByStage(absl::string_view name, const ScheduleSpec& spec);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_GENERATORS_H_

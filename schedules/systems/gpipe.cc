@@ -6,7 +6,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "gpipe";
@@ -50,4 +50,4 @@ ScheduleKind GPipeKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

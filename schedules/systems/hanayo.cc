@@ -7,7 +7,7 @@
 #include "schedules/systems/generators.h"
 #include "schedules/systems/slots.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "hanayo";
@@ -43,4 +43,4 @@ ScheduleKind HanayoKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "interleaved-1f1b";
@@ -84,4 +84,4 @@ ScheduleKind InterleavedKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

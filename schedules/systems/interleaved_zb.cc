@@ -10,7 +10,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "interleaved-zb";
@@ -95,4 +95,4 @@ ScheduleKind InterleavedZeroBubbleKind() {
       .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

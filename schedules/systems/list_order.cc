@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 class ListScheduler {
@@ -101,4 +101,4 @@ ListOrder ListOrderOf(const std::vector<double>& forward,
   return ListScheduler(forward, backward, num_microbatches).Run();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

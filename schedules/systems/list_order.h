@@ -8,7 +8,7 @@
 
 #include "schedules/action.h"
 
-namespace weir {
+namespace weir::schedules {
 
 struct ListOrder {
   std::vector<std::vector<Action>> rank_actions;  // [stage]
@@ -25,6 +25,6 @@ ListOrder ListOrderOf(const std::vector<double>& forward,
                       const std::vector<double>& backward,
                       int num_microbatches);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_LIST_ORDER_H_

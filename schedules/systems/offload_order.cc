@@ -9,7 +9,7 @@
 #include <queue>
 #include <utility>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -384,4 +384,4 @@ OffloadOrder OrderWithOffload(const ScheduleSpec& spec, double limit,
   return Greedy(spec, limit, policy).Run();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -12,7 +12,7 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Choices of the greedy algorithm.
 struct OffloadPolicy {
@@ -68,6 +68,6 @@ double LargestHeld(const ScheduleSpec& spec);
 OffloadOrder OrderWithOffload(const ScheduleSpec& spec, double limit,
                               const OffloadPolicy& policy);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_OFFLOAD_ORDER_H_

@@ -15,7 +15,7 @@
 #include "schedules/systems/zero_bubble_costs.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Limit of the search, in ordered actions: about 20 policies for 64 ranks and
@@ -211,4 +211,4 @@ OffloadOrder FastestOrder(const ScheduleSpec& spec, double limit,
   return std::move(search).best();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

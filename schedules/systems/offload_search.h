@@ -6,13 +6,13 @@
 
 #include "schedules/systems/offload_order.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Returns the best order found within a fixed budget; deterministic. The order
 // with offloading is never slower than without. Requires: see OrderWithOffload.
 OffloadOrder FastestOrder(const ScheduleSpec& spec, double limit,
                           bool may_offload);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_OFFLOAD_SEARCH_H_

@@ -3,7 +3,7 @@
 
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 
 std::vector<int> LoopedRoute(const ScheduleSpec& spec) {
   std::vector<int> route(spec.num_ranks * spec.num_chunks);
@@ -69,4 +69,4 @@ Schedule OneFOneBSchedule(absl::string_view name, const ScheduleSpec& spec) {
       name, spec, [&](int stage) { return spec.num_ranks - 1 - stage; });
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

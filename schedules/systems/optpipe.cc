@@ -12,7 +12,7 @@
 #include "schedules/systems/offload_search.h"
 #include "schedules/systems/zero_bubble_costs.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "optpipe";
@@ -68,4 +68,4 @@ ScheduleKind OptPipeKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

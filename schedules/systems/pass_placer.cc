@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Far above the rounding error of a sum of 100,000 terms, far below a pass.
@@ -139,4 +139,4 @@ int PassPlacer::WeightsBeforeForward(int stage) const {
   return count;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -9,7 +9,7 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Times are those of TimedWalk at the costs of the spec. A microbatch occupies
 // memory for its activation from F to I and for its weight gradient inputs from
@@ -96,6 +96,6 @@ class PassPlacer {
   std::vector<std::vector<Action>> actions_;
 };
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_PASS_PLACER_H_

@@ -14,7 +14,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kPipeDream = "pipedream";
@@ -193,4 +193,4 @@ ScheduleKind PipeDream2BWKind() {
           .generate = Generate2BW};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

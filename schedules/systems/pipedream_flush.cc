@@ -4,7 +4,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "1f1b";
@@ -37,4 +37,4 @@ ScheduleKind PipeDreamFlushKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

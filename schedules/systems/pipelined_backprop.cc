@@ -7,7 +7,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "pipelined-backprop";
@@ -67,4 +67,4 @@ ScheduleKind PipelinedBackpropKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

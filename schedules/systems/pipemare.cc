@@ -9,7 +9,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "pipemare";
@@ -95,4 +95,4 @@ ScheduleKind PipeMareKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

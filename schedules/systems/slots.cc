@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 struct SlottedAction {
@@ -99,4 +99,4 @@ std::vector<int> Reversed(std::vector<int> route) {
   return route;
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -13,7 +13,7 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // A unit is a group of microbatches that run together before the next unit
 // starts. There is no gap between units if forward and backward take the same
@@ -32,6 +32,6 @@ void OrderBySlots(const SlotUnit& unit, Schedule* schedule);
 // Returns the same stages in the opposite direction.
 std::vector<int> Reversed(std::vector<int> route);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_SLOTS_H_

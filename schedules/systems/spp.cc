@@ -6,7 +6,7 @@
 #include "schedules/systems/list_order.h"
 #include "schedules/systems/zero_bubble_costs.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "spp";
@@ -55,4 +55,4 @@ ScheduleKind SppKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -10,7 +10,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "timeprest";
@@ -91,4 +91,4 @@ ScheduleKind TiMePReStKind() {
           .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

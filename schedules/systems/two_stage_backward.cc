@@ -10,7 +10,7 @@
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kNaive = "2bp-naive";
@@ -200,4 +200,4 @@ ScheduleKind TwoBp1F1B2Kind() {
       "1F1B with weight gradients delayed, flush; one weight version");
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -15,7 +15,7 @@
 #include "schedules/systems/zero_bubble_costs.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kHalf = "v-half";
@@ -323,4 +323,4 @@ ScheduleKind VMinKind() {
           }};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

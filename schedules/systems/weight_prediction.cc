@@ -7,7 +7,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kSpecTrain = "spectrain";
@@ -103,4 +103,4 @@ ScheduleKind XPipeKind() {
           .generate = GenerateXPipe};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

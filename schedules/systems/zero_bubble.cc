@@ -6,7 +6,7 @@
 #include "schedules/limits.h"
 #include "schedules/systems/generators.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kH1 = "zb-h1";
@@ -121,4 +121,4 @@ ScheduleKind ZeroBubbleH2Kind() {
           }};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

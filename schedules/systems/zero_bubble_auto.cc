@@ -10,7 +10,7 @@
 #include "schedules/systems/pass_placer.h"
 #include "schedules/systems/zero_bubble_costs.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kOne = "zb-1p";
@@ -253,4 +253,4 @@ ScheduleKind ZeroBubble2pKind() {
           [](const ScheduleSpec& spec) { return Generate(kTwo, spec); }};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

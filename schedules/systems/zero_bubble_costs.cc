@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/options.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // Small enough for sums over the largest schedule to be finite.
@@ -52,4 +52,4 @@ double MemoryLimit(const ScheduleSpec& spec, double standard, double lowest,
                       std::numeric_limits<double>::max(), problems);
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

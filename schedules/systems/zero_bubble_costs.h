@@ -6,7 +6,7 @@
 #include "base/problems.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 inline constexpr absl::string_view kMemoryLimit = "memory-limit";
 inline constexpr absl::string_view kMemoryLimitSummary =
@@ -24,6 +24,6 @@ void CheckCosts(const ScheduleSpec& spec, Problems* problems);
 double MemoryLimit(const ScheduleSpec& spec, double standard, double lowest,
                    Problems* problems);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SYSTEMS_ZERO_BUBBLE_COSTS_H_

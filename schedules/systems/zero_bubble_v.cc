@@ -12,7 +12,7 @@
 #include "schedules/systems/pass_placer.h"
 #include "schedules/systems/zero_bubble_costs.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr absl::string_view kName = "zb-v";
@@ -318,4 +318,4 @@ ScheduleKind ZeroBubbleVKind() {
       .generate = Generate};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -28,14 +28,14 @@
 #include "sim/prepare.h"
 #include "sim/report/window.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // A schedule and everything that follows from it alone.
 struct Shape {
   // If it is long, with the actions of a shortened schedule.
-  Schedule schedule;
-  Semantics semantics;
+  schedules::Schedule schedule;
+  schedules::Semantics semantics;
   std::optional<PassOrder> order;  // absent if it is long
   Traffic traffic;
   bool is_plain = false;  // see IsPlain
@@ -43,18 +43,18 @@ struct Shape {
 
 // Returns true if Simulate runs as many batches as show a period (without a
 // flush only).
-bool FindsPeriod(const ResolvedScenario& scenario) {
+bool FindsPeriod(const scenarios::ResolvedScenario& scenario) {
   return scenario.scenario.num_batches() == 0 &&
-         !IsScheduleFile(scenario.scenario.schedule());
+         !schedules::IsScheduleFile(scenario.scenario.schedule());
 }
 
-bool IsBlocking(const ResolvedScenario& scenario) {
+bool IsBlocking(const scenarios::ResolvedScenario& scenario) {
   return scenario.scenario.communication().transfers() == BLOCKING;
 }
 
 // Returns the seconds of the steps of a batch (without a flush only).
-double StepsOfBatch(const Schedule& schedule, const std::vector<int>& stages,
-                    double steps) {
+double StepsOfBatch(const schedules::Schedule& schedule,
+                    const std::vector<int>& stages, double steps) {
   int updates = schedule.num_microbatches;
   for (int stage : stages) {
     updates = std::min(updates, schedule.num_microbatches /
@@ -63,9 +63,10 @@ double StepsOfBatch(const Schedule& schedule, const std::vector<int>& stages,
   return updates * steps;
 }
 
-std::vector<double> TailsOf(const Schedule& schedule,
+std::vector<double> TailsOf(const schedules::Schedule& schedule,
                             const UncontendedCosts& seconds) {
-  const std::vector<std::vector<int>> stages = StagesByRank(schedule);
+  const std::vector<std::vector<int>> stages =
+      schedules::StagesByRank(schedule);
   std::vector<double> tails;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const double steps = seconds.OfSteps(rank);
@@ -87,13 +88,14 @@ double LongestPathOf(const PassOrder& order, const std::vector<double>& tails,
 
 // Returns the schedule without most of its periods; nothing if it is not long,
 // or if its microbatches would then take other routes.
-std::optional<Schedule> ShortOf(const Schedule& schedule) {
+std::optional<schedules::Schedule> ShortOf(
+    const schedules::Schedule& schedule) {
   if (NumActions(schedule) <= kMostOrderedActions || !UpdatesOnce(schedule)) {
     return std::nullopt;
   }
   std::optional<ShortenedSchedule> shortened = ShortenSchedule(schedule);
   if (!shortened.has_value() || shortened->num_lanes > 1 ||
-      !FindScheduleProblems(shortened->schedule, 1).empty()) {
+      !schedules::FindScheduleProblems(shortened->schedule, 1).empty()) {
     return std::nullopt;
   }
   return std::move(shortened->schedule);
@@ -104,7 +106,7 @@ std::optional<Schedule> ShortOf(const Schedule& schedule) {
 PlanBound BoundOfRun(const PipelineInputs& inputs, const Symmetry* symmetry,
                      const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers) {
-  const Schedule& schedule = inputs.schedule;
+  const schedules::Schedule& schedule = inputs.schedule;
   UncontendedCosts seconds(inputs, symmetry);
   const std::vector<double> tails = TailsOf(schedule, seconds);
   PlanBound bound;
@@ -146,8 +148,8 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Symmetry* symmetry,
 
 class Bounder::Impl {
  public:
-  absl::StatusOr<PlanBound> Bound(const ResolvedScenario& scenario) {
-    const Network& network = KeptNetworkOf(scenario);
+  absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario) {
+    const scenarios::Network& network = KeptNetworkOf(scenario);
     ASSIGN_OR_RETURN(const std::shared_ptr<const Shape> shape,
                      ShapeOf(scenario, network));
     ASSIGN_OR_RETURN(const Costs* costs, CostsOf(scenario, network, *shape));
@@ -172,17 +174,18 @@ class Bounder::Impl {
   // Returns the schedule that Simulate begins with; keyed by what determines
   // it.
   absl::StatusOr<std::shared_ptr<const Shape>> ShapeOf(
-      const ResolvedScenario& scenario, const Network& network) {
+      const scenarios::ResolvedScenario& scenario,
+      const scenarios::Network& network) {
     const std::string& name = scenario.scenario.schedule();
-    ASSIGN_OR_RETURN(const bool flush, ScheduleFlushes(name));
+    ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(name));
     const int given = static_cast<int>(scenario.scenario.num_batches());
     const int pipeline =
         static_cast<int>(scenario.scenario.parallelism().pipeline());
     const int num_batches =
-        flush || given > 0 || IsScheduleFile(name)
+        flush || given > 0 || schedules::IsScheduleFile(name)
             ? std::max(given, 1)
             : InitialBatches(pipeline, scenario.num_microbatches);
-    const bool keeps = !OrdersByCosts(name);
+    const bool keeps = !schedules::OrdersByCosts(name);
     const std::string key = absl::StrCat(
         name, "\n", pipeline, " ", scenario.scenario.parallelism().chunks(),
         " ", scenario.num_microbatches, " ", num_batches, " ",
@@ -197,15 +200,16 @@ class Bounder::Impl {
   }
 
   static absl::StatusOr<std::shared_ptr<const Shape>> MakeShape(
-      const ResolvedScenario& scenario, const Network& network,
-      int num_batches) {
-    ASSIGN_OR_RETURN(Schedule schedule,
+      const scenarios::ResolvedScenario& scenario,
+      const scenarios::Network& network, int num_batches) {
+    ASSIGN_OR_RETURN(schedules::Schedule schedule,
                      ScheduleOf(scenario, network, num_batches));
-    std::optional<Schedule> shortened = ShortOf(schedule);
+    std::optional<schedules::Schedule> shortened = ShortOf(schedule);
     const int num_microbatches = schedule.num_microbatches;
-    const WeightPolicy weights = schedule.weights;
+    const schedules::WeightPolicy weights = schedule.weights;
     if (shortened.has_value()) schedule = *std::move(shortened);
-    ASSIGN_OR_RETURN(Semantics semantics, InterpretSchedule(schedule));
+    ASSIGN_OR_RETURN(schedules::Semantics semantics,
+                     schedules::InterpretSchedule(schedule));
     std::optional<PassOrder> order(std::in_place, schedule,
                                    IsBlocking(scenario));
     if (!order->complete()) {
@@ -232,22 +236,23 @@ class Bounder::Impl {
               std::move(traffic), is_plain});
   }
 
-  const Network& KeptNetworkOf(const ResolvedScenario& scenario) {
+  const scenarios::Network& KeptNetworkOf(
+      const scenarios::ResolvedScenario& scenario) {
     const std::string key =
         scenario.textbook || scenario.scenario.cluster().empty()
             ? ""
             : absl::StrCat(scenario.scenario.cluster(), "\n",
                            scenario.scenario.num_nodes());
     if (network_ == nullptr || key.empty() || key != network_key_) {
-      network_ = std::make_unique<Network>(NetworkOf(scenario));
+      network_ = std::make_unique<scenarios::Network>(NetworkOf(scenario));
       network_key_ = key;
     }
     return *network_;
   }
 
-  absl::StatusOr<const Costs*> CostsOf(const ResolvedScenario& scenario,
-                                       const Network& network,
-                                       const Shape& shape) {
+  absl::StatusOr<const Costs*> CostsOf(
+      const scenarios::ResolvedScenario& scenario,
+      const scenarios::Network& network, const Shape& shape) {
     const std::string key = CostsKey(scenario, shape);
     const auto at = costs_.find(key);
     if (at != costs_.end()) {
@@ -266,7 +271,7 @@ class Bounder::Impl {
 
   // Returns everything that costs depend on: not the number of microbatches
   // and, for most schedules, only the placement of their stages.
-  static std::string CostsKey(const ResolvedScenario& resolved,
+  static std::string CostsKey(const scenarios::ResolvedScenario& resolved,
                               const Shape& shape) {
     Scenario scenario = resolved.scenario;
     scenario.clear_name();
@@ -277,7 +282,7 @@ class Bounder::Impl {
     scenario.mutable_communication()->clear_transfers();
     scenario.mutable_communication()->clear_gradient_reduction();
     std::string key = scenario.SerializeAsString();
-    const Schedule& schedule = shape.schedule;
+    const schedules::Schedule& schedule = shape.schedule;
     absl::StrAppend(&key, "\n", schedule.num_stages, " ", schedule.flush,
                     schedule.forward_only, schedule.compressed_transfers, " ",
                     shape.is_plain ? "" : resolved.scenario.schedule());
@@ -292,13 +297,16 @@ class Bounder::Impl {
 
   // Returns true if it only has forwards and whole backwards, and no weight
   // estimates.
-  static bool IsPlain(const Schedule& schedule) {
-    if (schedule.weights.prediction != WeightPolicy::Prediction::kNone) {
+  static bool IsPlain(const schedules::Schedule& schedule) {
+    if (schedule.weights.prediction !=
+        schedules::WeightPolicy::Prediction::kNone) {
       return false;
     }
-    for (const std::vector<Action>& actions : schedule.rank_actions) {
-      for (const Action& action : actions) {
-        if (action.op != Op::kForward && action.op != Op::kBackward) {
+    for (const std::vector<schedules::Action>& actions :
+         schedule.rank_actions) {
+      for (const schedules::Action& action : actions) {
+        if (action.op != schedules::Op::kForward &&
+            action.op != schedules::Op::kBackward) {
           return false;
         }
       }
@@ -307,7 +315,8 @@ class Bounder::Impl {
   }
 
   // Costs refer to the scenario for which they were computed.
-  static void PointTo(const ResolvedScenario& scenario, Costs* costs) {
+  static void PointTo(const scenarios::ResolvedScenario& scenario,
+                      Costs* costs) {
     const auto point = [](const DeviceProfile& device, DeviceCosts* of) {
       if (of->communicators != nullptr) {
         of->communicators = &device.collectives();
@@ -327,7 +336,7 @@ class Bounder::Impl {
 
   static constexpr size_t kMostKept = 256;
   BoundedCache<Shape> shapes_{kMostKeptActions};
-  std::unique_ptr<Network> network_;
+  std::unique_ptr<scenarios::Network> network_;
   std::string network_key_;
   absl::flat_hash_map<std::string, std::unique_ptr<Costs>> costs_;
   SymmetryCache symmetries_;
@@ -337,12 +346,13 @@ class Bounder::Impl {
 Bounder::Bounder() : impl_(std::make_unique<Impl>()) {}
 Bounder::~Bounder() = default;
 
-absl::StatusOr<PlanBound> Bounder::Bound(const ResolvedScenario& scenario) {
+absl::StatusOr<PlanBound> Bounder::Bound(
+    const scenarios::ResolvedScenario& scenario) {
   return impl_->Bound(scenario);
 }
 
-absl::StatusOr<PlanBound> BoundOf(const ResolvedScenario& scenario) {
+absl::StatusOr<PlanBound> BoundOf(const scenarios::ResolvedScenario& scenario) {
   return Bounder().Bound(scenario);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

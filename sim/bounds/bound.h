@@ -14,7 +14,7 @@
 #include "sim/bounds/pass_order.h"
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 struct PlanBound {
   // Bound for the scenario's schedule: the longest path through its passes and
@@ -72,7 +72,7 @@ class Bounder {
 
   // Returns Simulate's errors, except those of generated schedules, which are
   // not validated.
-  absl::StatusOr<PlanBound> Bound(const ResolvedScenario& scenario);
+  absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario);
 
  private:
   class Impl;
@@ -80,8 +80,8 @@ class Bounder {
 };
 
 // As Bounder::Bound, for a single scenario.
-absl::StatusOr<PlanBound> BoundOf(const ResolvedScenario& scenario);
+absl::StatusOr<PlanBound> BoundOf(const scenarios::ResolvedScenario& scenario);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_BOUNDS_BOUND_H_

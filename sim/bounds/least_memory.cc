@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "schedules/stages_by_rank.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Smaller amounts may be rounded to no bytes at all.
@@ -48,8 +48,8 @@ class Walk {
       const size_t last = actions[i].overlaps_next ? i + 1 : i;
       double during = 0, seconds = 0;
       for (size_t k = i; k <= last; ++k) {
-        const Action& action = actions[k];
-        if (IsCompute(action.op)) {
+        const schedules::Action& action = actions[k];
+        if (schedules::IsCompute(action.op)) {
           int& extra = extra_versions_[action.stage];
           now_ += (live[k] - 1 - extra) * StageOf(action).stash_bytes;
           extra = live[k] - 1;
@@ -73,7 +73,7 @@ class Walk {
 
  private:
   int Gpu() const { return in_.placement.index(0, rank_, 0); }
-  const StageCosts& StageOf(const Action& action) const {
+  const StageCosts& StageOf(const schedules::Action& action) const {
     return costs_.stages[action.stage];
   }
 
@@ -81,11 +81,12 @@ class Walk {
     const DeviceCosts& device = costs_.device_of(Gpu());
     double bytes = device.reserved_bytes;
     if (device.communicators != nullptr) {
-      bytes += CommunicatorBytes(*device.communicators, LeastCommunicators());
+      bytes += calibrate::CommunicatorBytes(*device.communicators,
+                                            LeastCommunicators());
     } else if (in_.placement.num_gpus() > 1) {
       bytes += device.communication_buffer_bytes;
     }
-    const WeightPolicy& weights = schedule_.weights;
+    const schedules::WeightPolicy& weights = schedule_.weights;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
       bytes += stage.weight_bytes / costs_.shards;
@@ -100,8 +101,8 @@ class Walk {
   }
 
   // Returns those of its tensor group, of its replicas and to its neighbors.
-  CommunicatorCounts LeastCommunicators() const {
-    CommunicatorCounts counts;
+  calibrate::CommunicatorCounts LeastCommunicators() const {
+    calibrate::CommunicatorCounts counts;
     const auto count = [&](int num, const auto& gpu_of) {
       const int node = in_.network.NodeOf(gpu_of(0));
       for (int i = 1; i < num; ++i) {
@@ -111,13 +112,13 @@ class Walk {
       }
       ++counts.num_in_node;
     };
-    const Placement& place = in_.placement;
+    const scenarios::Placement& place = in_.placement;
     bool calls = false, reduces = false;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
-      for (const LayerCollective& one : stage.forward_collectives) {
-        calls |= one.group != LayerCollective::Group::kExpert &&
-                 one.kind != LayerCollective::Kind::kAllToAll &&
+      for (const models::LayerCollective& one : stage.forward_collectives) {
+        calls |= one.group != models::LayerCollective::Group::kExpert &&
+                 one.kind != models::LayerCollective::Kind::kAllToAll &&
                  one.bytes * one.count >= kSomeBytes;
       }
       reduces |= !schedule_.forward_only &&
@@ -189,11 +190,11 @@ class Walk {
   }
 
   // Adds what remains after the action; returns what it holds until it ends.
-  double Begin(const Action& action) {
+  double Begin(const schedules::Action& action) {
     const StageCosts& stage = StageOf(action);
     const int n = action.num_microbatches;
     switch (action.op) {
-      case Op::kForward:
+      case schedules::Op::kForward:
         if (schedule_.forward_only) {
           return (stage.layer_activation_bytes + stage.forward_scratch_bytes) *
                      n +
@@ -201,10 +202,10 @@ class Walk {
         }
         now_ += stage.activation_bytes * n;
         return stage.forward_scratch_bytes * n + GatheredBytes(stage);
-      case Op::kBackward:
-      case Op::kBackwardInput:
+      case schedules::Op::kBackward:
+      case schedules::Op::kBackwardInput:
         if (costs_.shards > 1 && in_.placement.pipeline > 1 &&
-            action.op == Op::kBackward) {
+            action.op == schedules::Op::kBackward) {
           HoldGradients(action.stage);
         }
         now_ += ReloadedBytes(action);
@@ -216,24 +217,24 @@ class Walk {
     }
   }
 
-  void End(const Action& action) {
+  void End(const schedules::Action& action) {
     const StageCosts& stage = StageOf(action);
     const int n = action.num_microbatches;
     switch (action.op) {
-      case Op::kForward:
-      case Op::kReload:
+      case schedules::Op::kForward:
+      case schedules::Op::kReload:
         break;
-      case Op::kBackward:
+      case schedules::Op::kBackward:
         now_ -= stage.activation_bytes * n;
         break;
-      case Op::kBackwardInput:
+      case schedules::Op::kBackwardInput:
         now_ +=
             (stage.weight_gradient_stash_bytes - stage.activation_bytes) * n;
         break;
-      case Op::kBackwardWeight:
+      case schedules::Op::kBackwardWeight:
         now_ -= stage.weight_gradient_stash_bytes * n;
         break;
-      case Op::kOffload:
+      case schedules::Op::kOffload:
         now_ -= stage.activation_bytes * n;
         for (int k = 0; k < n; ++k)
           offloaded_.insert({action.stage, action.microbatch + k});
@@ -242,7 +243,7 @@ class Walk {
   }
 
   // Returns the activations that must be reloaded by now.
-  double ReloadedBytes(const Action& action) {
+  double ReloadedBytes(const schedules::Action& action) {
     double bytes = 0;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       if (offloaded_.erase({action.stage, k}) == 0) continue;
@@ -280,7 +281,7 @@ class Walk {
   }
 
   // Returns the bytes from the next stage, which are held until the pass ends.
-  double InputGradientBytes(const Action& action) const {
+  double InputGradientBytes(const schedules::Action& action) const {
     const int next = action.stage + 1;
     if (next == schedule_.num_stages ||
         schedule_.rank_of(next, action.microbatch) == rank_) {
@@ -291,7 +292,7 @@ class Walk {
 
   const PipelineInputs& in_;
   const Costs& costs_;
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const int rank_;
   const std::vector<int>& stages_;  // the rank's
   double now_ = 0, peak_ = 0;
@@ -303,7 +304,8 @@ class Walk {
 }  // namespace
 
 std::vector<double> LeastPeakBytes(const PipelineInputs& inputs) {
-  const std::vector<std::vector<int>> stages = StagesByRank(inputs.schedule);
+  const std::vector<std::vector<int>> stages =
+      schedules::StagesByRank(inputs.schedule);
   StageTables tables(inputs.schedule.num_stages);
   std::vector<double> bytes;
   for (int rank = 0; rank < inputs.schedule.num_ranks; ++rank) {
@@ -312,4 +314,4 @@ std::vector<double> LeastPeakBytes(const PipelineInputs& inputs) {
   return bytes;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

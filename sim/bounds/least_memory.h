@@ -8,7 +8,7 @@
 
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns a lower bound on the peak bytes of every GPU of a rank in any run, by
 // rank. Of what TraceMemory (memory.h) counts, it includes permanent
@@ -17,6 +17,6 @@ namespace weir {
 // activations that are still being offloaded.
 std::vector<double> LeastPeakBytes(const PipelineInputs& inputs);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_BOUNDS_LEAST_MEMORY_H_

@@ -16,7 +16,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Counts transfers between ranks, reductions of gradients, sums of tied
 // embeddings, gathers of updated weights, and gathers of sharded weights (at
@@ -100,7 +100,7 @@ class LinkLoads {
   double StepSeconds(int rank, int stage, int tensor_rank) const;
 
   const PipelineInputs& in_;
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const Symmetry* symmetry_;
   const OrderFreeBound& any_order_;
   UncontendedCosts& uncontended_;
@@ -112,6 +112,6 @@ class LinkLoads {
   std::vector<int32_t> touched_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_BOUNDS_LINK_LOADS_H_

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -22,8 +22,8 @@ OrderFreeBound::OrderFreeBound(const PipelineInputs& inputs,
       schedule_(inputs.schedule),
       uncontended_(*seconds),
       step_seconds_(step_seconds) {
-  for (const std::vector<Action>& actions : schedule_.rank_actions) {
-    for (const Action& action : actions) {
+  for (const std::vector<schedules::Action>& actions : schedule_.rank_actions) {
+    for (const schedules::Action& action : actions) {
       has_pairs_ |= action.overlaps_next;
       const int span = action.num_microbatches;
       const auto at = std::lower_bound(spans_.begin(), spans_.end(), span);
@@ -66,22 +66,25 @@ double OrderFreeBound::WorkOf(int rank) const {
   return ranks_[rank].work * least / MeanMicrobatches(0);
 }
 
-PassKind OrderFreeBound::KindOf(int rank, Op op, int stage, int route,
-                                int span) const {
+PassKind OrderFreeBound::KindOf(int rank, schedules::Op op, int stage,
+                                int route, int span) const {
   const int microbatch = schedule_.num_routes() == 1
                              ? 0
                              : route * schedule_.microbatches_per_route_turn;
-  const Action action = {op, stage, microbatch, static_cast<uint16_t>(span)};
+  const schedules::Action action = {op, stage, microbatch,
+                                    static_cast<uint16_t>(span)};
   return {rank, action, std::nullopt};
 }
 
 // Returns the seconds of one microbatch if `span` microbatches are done in one
 // action, which together take no longer than one by one.
-double OrderFreeBound::OfPass(int rank, Op op, int stage, int route, int span) {
+double OrderFreeBound::OfPass(int rank, schedules::Op op, int stage, int route,
+                              int span) {
   return uncontended_.OfPass(KindOf(rank, op, stage, route, span)) / span;
 }
 
-double OrderFreeBound::InSum(int rank, Op op, int stage, int route, int span) {
+double OrderFreeBound::InSum(int rank, schedules::Op op, int stage, int route,
+                             int span) {
   const PassKind kind = KindOf(rank, op, stage, route, span);
   return (has_pairs_ ? uncontended_.OfShare(kind) : uncontended_.OfPass(kind)) /
          span;
@@ -109,10 +112,11 @@ void OrderFreeBound::AddRoute(int route) {
     Rank& on = ranks_[rank];
     on.before = std::min(on.before, ahead);
     on.first_stage = std::min(on.first_stage, s);
-    forwards.push_back(OfPass(rank, Op::kForward, s, route, 1));
+    forwards.push_back(OfPass(rank, schedules::Op::kForward, s, route, 1));
     ahead += forwards.back();
     way.forward_ends.push_back(ahead);
-    const double seconds = InSum(rank, Op::kForward, s, route, spans_.back());
+    const double seconds =
+        InSum(rank, schedules::Op::kForward, s, route, spans_.back());
     on.work += count * seconds;
     parts_.push_back({rank, s, count, seconds});
   }
@@ -150,18 +154,24 @@ double OrderFreeBound::AddBackward(Part* part, int route) {
   const StageCosts& stage = in_.costs.of(in_.placement.index(0, rank, 0), s);
   const bool splits = stage.backward_input_seconds >= 0;
   const int span = spans_.back();
-  const auto of = [&](Op op, int n) { return OfPass(rank, op, s, route, n); };
-  const auto in_sum = [&](Op op) { return InSum(rank, op, s, route, span); };
-  double least = in_sum(Op::kBackward);
+  const auto of = [&](schedules::Op op, int n) {
+    return OfPass(rank, op, s, route, n);
+  };
+  const auto in_sum = [&](schedules::Op op) {
+    return InSum(rank, op, s, route, span);
+  };
+  double least = in_sum(schedules::Op::kBackward);
   double input = least;
-  double alone = of(Op::kBackward, 1);
-  part->last = of(Op::kBackward, span) * span;
+  double alone = of(schedules::Op::kBackward, 1);
+  part->last = of(schedules::Op::kBackward, span) * span;
   if (splits) {
-    const double input_alone = in_sum(Op::kBackwardInput);
+    const double input_alone = in_sum(schedules::Op::kBackwardInput);
     input = std::min(input, input_alone);
-    least = std::min(least, input_alone + in_sum(Op::kBackwardWeight));
-    alone = std::min(alone, of(Op::kBackwardInput, 1));
-    part->last = std::max(part->last, of(Op::kBackwardWeight, span) * span);
+    least =
+        std::min(least, input_alone + in_sum(schedules::Op::kBackwardWeight));
+    alone = std::min(alone, of(schedules::Op::kBackwardInput, 1));
+    part->last =
+        std::max(part->last, of(schedules::Op::kBackwardWeight, span) * span);
   }
   part->gradients = least;
   Rank& on = ranks_[rank];
@@ -316,4 +326,4 @@ OrderFreeBound::HeadTail OrderFreeBound::TransferHeadTailAnywhere(
   return around;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

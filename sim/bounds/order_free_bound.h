@@ -12,7 +12,7 @@
 #include "sim/bounds/uncontended_costs.h"
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 class OrderFreeBound {
  public:
@@ -75,10 +75,11 @@ class OrderFreeBound {
   // Returns the microbatches of a batch that take this route; without a flush,
   // the mean.
   double MeanMicrobatches(int route) const;
-  PassKind KindOf(int rank, Op op, int stage, int route, int span) const;
-  double OfPass(int rank, Op op, int stage, int route, int span);
+  PassKind KindOf(int rank, schedules::Op op, int stage, int route,
+                  int span) const;
+  double OfPass(int rank, schedules::Op op, int stage, int route, int span);
   // Returns the least seconds that it adds to the sum of the rank's passes.
-  double InSum(int rank, Op op, int stage, int route, int span);
+  double InSum(int rank, schedules::Op op, int stage, int route, int span);
   void AddRoute(int route);
   void AddPathsOut(int route, const std::vector<double>& forwards);
   double AddBackward(Part* part, int route);
@@ -97,7 +98,7 @@ class OrderFreeBound {
   }
 
   const PipelineInputs& in_;
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   UncontendedCosts& uncontended_;
   const std::span<const double> step_seconds_;
   bool has_pairs_ = false;
@@ -108,6 +109,6 @@ class OrderFreeBound {
   double seconds_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_BOUNDS_ORDER_FREE_BOUND_H_

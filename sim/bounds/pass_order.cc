@@ -9,12 +9,13 @@
 #include "schedules/dependencies.h"
 #include "sim/graph/exchange.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Numbers nodes as they are added, then sorts them.
 class PassOrderBuilder {
  public:
-  PassOrderBuilder(const Schedule& schedule, bool blocking, PassOrder* order)
+  PassOrderBuilder(const schedules::Schedule& schedule, bool blocking,
+                   PassOrder* order)
       : schedule_(schedule), dependencies_(schedule), order_(*order) {
     if (blocking) exchanges_ = PlanExchanges(schedule);
   }
@@ -65,16 +66,19 @@ class PassOrderBuilder {
     }
   }
 
-  int32_t KindOf(int rank, const Action& action, const Action* overlapped) {
-    const auto codec = [&](const Action& one) {  // may differ by route
-      const int s = one.stage;
-      return (s > 0 && schedule_.rank_of(s - 1, one.microbatch) != rank) +
-             2 * (s + 1 < schedule_.num_stages &&
-                  schedule_.rank_of(s + 1, one.microbatch) != rank);
-    };
+  int32_t KindOf(int rank, const schedules::Action& action,
+                 const schedules::Action* overlapped) {
+    const auto codec =
+        [&](const schedules::Action& one) {  // may differ by route
+          const int s = one.stage;
+          return (s > 0 && schedule_.rank_of(s - 1, one.microbatch) != rank) +
+                 2 * (s + 1 < schedule_.num_stages &&
+                      schedule_.rank_of(s + 1, one.microbatch) != rank);
+        };
     PassKind kind{rank, action, std::nullopt};
     if (overlapped != nullptr) kind.overlapped = *overlapped;
-    const Action& other = overlapped != nullptr ? *overlapped : action;
+    const schedules::Action& other =
+        overlapped != nullptr ? *overlapped : action;
     const auto [at, added] = pass_index_.try_emplace(
         std::tuple(rank, action.op, action.stage, action.num_microbatches,
                    action.overlaps_next, other.op, other.stage,
@@ -97,7 +101,7 @@ class PassOrderBuilder {
     const auto& actions = schedule_.rank_actions[rank];
     int32_t last = 0;
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (!IsCompute(actions[i].op)) continue;
+      if (!schedules::IsCompute(actions[i].op)) continue;
       const int32_t node = node_of_[rank][i];
       if (node == last) continue;  // the second of a pair
       Await(node, last, 0);
@@ -111,8 +115,8 @@ class PassOrderBuilder {
   void AddLastGradients(int rank) {
     const auto& actions = schedule_.rank_actions[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (actions[i].op == Op::kBackward ||
-          actions[i].op == Op::kBackwardWeight) {
+      if (actions[i].op == schedules::Op::kBackward ||
+          actions[i].op == schedules::Op::kBackwardWeight) {
         order_.last_gradient_[{rank, actions[i].stage}] = node_of_[rank][i];
       }
     }
@@ -123,11 +127,12 @@ class PassOrderBuilder {
     int32_t computed = 0, offloaded = 0, reloaded = 0;
     for (size_t i = 0; i < actions.size(); ++i) {
       const int32_t node = node_of_[rank][i];
-      if (IsCompute(actions[i].op)) {
+      if (schedules::IsCompute(actions[i].op)) {
         computed = node;
         continue;
       }
-      int32_t& channel = actions[i].op == Op::kOffload ? offloaded : reloaded;
+      int32_t& channel =
+          actions[i].op == schedules::Op::kOffload ? offloaded : reloaded;
       Await(node, computed, 0);
       if (channel != 0) Await(node, channel, 0);
       channel = node;
@@ -140,18 +145,20 @@ class PassOrderBuilder {
   void AddInputs(int rank) {
     const auto& actions = schedule_.rank_actions[rank];
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
-      for (Place from : dependencies_.Awaited(actions[i], {rank, i})) {
-        const Action& made = schedule_.rank_actions[from.rank][from.position];
+      for (schedules::Place from :
+           dependencies_.Awaited(actions[i], {rank, i})) {
+        const schedules::Action& made =
+            schedule_.rank_actions[from.rank][from.position];
         const int32_t node = node_of_[rank][i];
         const int32_t before = node_of_[from.rank][from.position];
         if (from.rank == rank) {
           // Passes of one rank run in its order anyway.
-          if (!IsCompute(made.op)) Await(node, before, 0);
+          if (!schedules::IsCompute(made.op)) Await(node, before, 0);
           continue;
         }
         const int32_t hop =
-            HopOf({from.rank, rank, made.stage, made.op == Op::kForward,
-                   made.num_microbatches});
+            HopOf({from.rank, rank, made.stage,
+                   made.op == schedules::Op::kForward, made.num_microbatches});
         if (exchanges_.empty()) {
           Await(node, before, hop);
         } else {
@@ -161,7 +168,7 @@ class PassOrderBuilder {
     }
   }
 
-  void AddExchange(Place from, Place to, int32_t hop) {
+  void AddExchange(schedules::Place from, schedules::Place to, int32_t hop) {
     const int32_t start = Add(0), transfer = Add(0);
     const int32_t sent = exchanges_[from.rank].send_after[from.position];
     const int32_t received = exchanges_[to.rank].receive_after[to.position];
@@ -178,7 +185,7 @@ class PassOrderBuilder {
     const auto& actions = schedule_.rank_actions[rank];
     const auto count = static_cast<int32_t>(actions.size());
     int32_t next = position + 1;
-    while (next < count && !IsCompute(actions[next].op)) ++next;
+    while (next < count && !schedules::IsCompute(actions[next].op)) ++next;
     if (next < count) {
       Await(node_of_[rank][next], transfer, 0);
     } else {
@@ -252,8 +259,8 @@ class PassOrderBuilder {
     place_[node] = static_cast<int32_t>(order_.nodes_.size()) - 1;
   }
 
-  const Schedule& schedule_;
-  const Dependencies dependencies_;
+  const schedules::Schedule& schedule_;
+  const schedules::Dependencies dependencies_;
   PassOrder& order_;
   std::vector<Exchanges> exchanges_;           // [rank]; empty: not blocking
   std::vector<int32_t> node_pass_;             // [node]
@@ -261,13 +268,14 @@ class PassOrderBuilder {
   std::vector<std::vector<int32_t>> ends_;  // [rank]: last nodes of its order
   std::vector<Wait> waits_;
   std::vector<int32_t> place_;  // [node]; -1: not placed yet
-  absl::flat_hash_map<
-      std::tuple<int, Op, int32_t, uint16_t, bool, Op, int32_t, int>, int32_t>
+  absl::flat_hash_map<std::tuple<int, schedules::Op, int32_t, uint16_t, bool,
+                                 schedules::Op, int32_t, int>,
+                      int32_t>
       pass_index_;
   absl::flat_hash_map<std::tuple<int, int, int, bool, int>, int32_t> hop_index_;
 };
 
-PassOrder::PassOrder(const Schedule& schedule, bool blocking) {
+PassOrder::PassOrder(const schedules::Schedule& schedule, bool blocking) {
   PassOrderBuilder(schedule, blocking, this).Build();
 }
 
@@ -317,4 +325,4 @@ double PassOrder::StartOfLastGradient(int rank, int stage,
          buffers.pass_seconds[nodes_[at->second].pass];
 }
 
-}  // namespace weir
+}  // namespace weir::sim

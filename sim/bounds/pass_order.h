@@ -14,13 +14,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Passes of one rank that take the same seconds, represented by one of them.
 struct PassKind {
   int rank = 0;
-  Action action{};
-  std::optional<Action> overlapped = {};  // runs together with it
+  schedules::Action action{};
+  std::optional<schedules::Action> overlapped = {};  // runs together with it
 };
 
 // Transfers that take the same seconds.
@@ -36,7 +36,7 @@ class PassOrder {
   // Builds the dependencies of PipelineGraph, except for reductions and steps.
   // If `blocking`, ranks go on only together; see exchange.h. Requires:
   // ValidateSchedule(schedule) is OK.
-  PassOrder(const Schedule& schedule, bool blocking);
+  PassOrder(const schedules::Schedule& schedule, bool blocking);
 
   // Returns false if passes wait for each other, which blocking transfers can
   // cause.
@@ -85,6 +85,6 @@ class PassOrder {
   std::vector<HopKind> hops_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_BOUNDS_PASS_ORDER_H_

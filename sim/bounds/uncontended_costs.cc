@@ -9,7 +9,7 @@
 #include "sim/graph/action_seconds.h"
 #include "sim/graph/pass_collectives.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kFewBytes = 4;
@@ -17,7 +17,8 @@ constexpr double kFewBytes = 4;
 // Seconds that each link needs for one byte over each hop, and their maximum.
 class HopLoads {
  public:
-  void Add(std::span<const Link> links, const Route& route) {
+  void Add(std::span<const scenarios::Link> links,
+           const scenarios::Route& route) {
     for (int32_t link : route.links) {
       double& seconds = seconds_[link];
       seconds += 1 / links[link].bytes_per_second;
@@ -41,11 +42,13 @@ UncontendedCosts::UncontendedCosts(const PipelineInputs& inputs,
                 &scratch_, symmetry),
       tensors_(inputs.placement.pipeline),
       experts_(inputs.placement.pipeline) {
-  if (!inputs.schedule.flush) rank_stages_ = StagesByRank(inputs.schedule);
+  if (!inputs.schedule.flush)
+    rank_stages_ = schedules::StagesByRank(inputs.schedule);
 }
 
 // A folded route names a link once for each flow that it represents.
-double UncontendedCosts::SecondsOver(const Route& route, double bytes) const {
+double UncontendedCosts::SecondsOver(const scenarios::Route& route,
+                                     double bytes) const {
   HopLoads loads;
   loads.Add(links(), route);
   return route.latency_seconds + bytes * loads.largest();
@@ -121,14 +124,14 @@ const UncontendedCosts::TimedGroup& UncontendedCosts::ExpertGroup(int rank) {
 
 UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   const int rank = kind.rank;
-  const Action* other =
+  const schedules::Action* other =
       kind.overlapped.has_value() ? &*kind.overlapped : nullptr;
   PassParts parts;
   parts.kernels =
       PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
                   rank, kind.action, other);
   PassCollectives calls;
-  const auto add = [&](const Action& action) {
+  const auto add = [&](const schedules::Action& action) {
     AddCollectivesOf(action, in_.costs, in_.placement.tensor, &calls);
     parts.host += in_.costs.stages[action.stage].host_seconds_of(
         static_cast<int>(action.op));
@@ -164,7 +167,8 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
 }
 
 double UncontendedCosts::OfPass(const PassKind& kind) {
-  if (!IsCompute(kind.action.op)) return OfOffload(kind.rank, kind.action);
+  if (!schedules::IsCompute(kind.action.op))
+    return OfOffload(kind.rank, kind.action);
   const PassParts parts = PartsOf(kind);
   double seconds = parts.kernels;
   if (parts.host > 0) {
@@ -178,14 +182,14 @@ double UncontendedCosts::OfShare(const PassKind& kind) {
   return parts.kernels + parts.in_line + parts.experts;
 }
 
-double UncontendedCosts::OfOffload(int rank, const Action& action) {
+double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {
   const int gpu = in_.placement.gpu(0, rank, 0);
   const StageCosts& stage =
       in_.costs.of(in_.placement.index(0, rank, 0), action.stage);
   const double bytes =
       std::round(in_.costs.stages[action.stage].activation_bytes *
                  action.num_microbatches);
-  const bool to_host = action.op == Op::kOffload;
+  const bool to_host = action.op == schedules::Op::kOffload;
   const int32_t pair =
       bytes > 0 ? lowering_.HostPairOf(gpu, to_host,
                                        {to_host ? InstanceRole::Kind::kToHost
@@ -222,7 +226,7 @@ double UncontendedCosts::OfHop(const HopKind& hop) {
 double UncontendedCosts::OfMove(const HopKind& hop) {
   const std::optional<SendCost> send = SendOf(hop);
   if (!send.has_value()) return 0;
-  const Route& way = route(send->pair);
+  const scenarios::Route& way = route(send->pair);
   return SecondsOver(way, send->bytes) - way.latency_seconds;
 }
 
@@ -252,4 +256,4 @@ double UncontendedCosts::OfStep(int rank, int stage, bool first) const {
   return costs.optimizer_seconds - (first ? 0 : costs.update_seconds);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

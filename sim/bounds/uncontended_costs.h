@@ -14,7 +14,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 class UncontendedCosts {
  public:
@@ -39,8 +39,10 @@ class UncontendedCosts {
 
   // The routes and groups, after symmetry reduction if there is a fold.
   CommunicationLowering& lowering() { return lowering_; }
-  const Route& route(int32_t pair) const { return scratch_.pairs[pair].route; }
-  std::span<const Link> links() const {
+  const scenarios::Route& route(int32_t pair) const {
+    return scratch_.pairs[pair].route;
+  }
+  std::span<const scenarios::Link> links() const {
     return symmetry_ == nullptr ? in_.network.links() : symmetry_->links();
   }
 
@@ -53,7 +55,7 @@ class UncontendedCosts {
     double off_host = 0;
   };
   PassParts PartsOf(const PassKind& kind);
-  double OfOffload(int rank, const Action& action);
+  double OfOffload(int rank, const schedules::Action& action);
   // A group and the times of its hops, with links shared as described above.
   struct TimedGroup {
     struct Hops {
@@ -68,7 +70,7 @@ class UncontendedCosts {
                        const std::vector<Collectives>& calls);
   const TimedGroup& TensorGroup(int rank);
   const TimedGroup& ExpertGroup(int rank);
-  double SecondsOver(const Route& route, double bytes) const;
+  double SecondsOver(const scenarios::Route& route, double bytes) const;
   std::optional<SendCost> SendOf(const HopKind& hop);
   double ExtraSeconds() const {  // added to every transfer
     return in_.communication.transfers() == BLOCKING
@@ -84,6 +86,6 @@ class UncontendedCosts {
   std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_BOUNDS_UNCONTENDED_COSTS_H_

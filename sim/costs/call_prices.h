@@ -9,22 +9,24 @@
 #include "absl/container/flat_hash_map.h"
 #include "calibrate/pricing/collective_seconds.h"
 
-namespace weir {
+namespace weir::sim {
 
 class CallPrices {
  public:
   // Returns CheapestCollective(model, kind, bytes, group). The reference is
   // valid until the next call. Requires: `model` is the same in all calls.
-  const CollectiveCost& Of(const CollectiveModel& model, CollectiveKind kind,
-                           double bytes, const CollectiveGroup& group);
+  const calibrate::CollectiveCost& Of(const CollectiveModel& model,
+                                      calibrate::CollectiveKind kind,
+                                      double bytes,
+                                      const calibrate::CollectiveGroup& group);
 
  private:
-  using Key = std::tuple<CollectiveKind, double, int, int, double, double, bool,
-                         bool, double>;
+  using Key = std::tuple<calibrate::CollectiveKind, double, int, int, double,
+                         double, bool, bool, double>;
 
-  absl::flat_hash_map<Key, CollectiveCost> costs_;
+  absl::flat_hash_map<Key, calibrate::CollectiveCost> costs_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_CALL_PRICES_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/profile/figures.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -81,10 +81,10 @@ struct Found {
   std::vector<LinkNumber> links;     // the rest of `figures`
 };
 
-Found Find(ResolvedScenario* scenario) {
+Found Find(scenarios::ResolvedScenario* scenario) {
   Found found;
   const auto add = [&](const std::string& owner, Message* message) {
-    for (const NamedFigure& named : FiguresOf(message)) {
+    for (const calibrate::NamedFigure& named : calibrate::FiguresOf(message)) {
       if (IsCount(named.path)) continue;
       const Figure& figure = *named.figure;
       found.figures.push_back(
@@ -107,7 +107,7 @@ Found Find(ResolvedScenario* scenario) {
 
 // Scales all rates of a measured link, which its figure represents.
 void ScaleLinkOf(const Figure* figure, double factor,
-                 ResolvedScenario* scenario) {
+                 scenarios::ResolvedScenario* scenario) {
   for (LinkClass& link : *scenario->device.mutable_links()) {
     if (&link.figure() != figure) continue;
     for (TransferPiece& piece : *link.mutable_pieces()) {
@@ -118,14 +118,15 @@ void ScaleLinkOf(const Figure* figure, double factor,
 
 }  // namespace
 
-std::vector<ScenarioFigure> FiguresOf(const ResolvedScenario& scenario) {
-  ResolvedScenario copy = scenario;
+std::vector<ScenarioFigure> FiguresOf(
+    const scenarios::ResolvedScenario& scenario) {
+  scenarios::ResolvedScenario copy = scenario;
   return Find(&copy).figures;
 }
 
-ResolvedScenario WithFigure(const ResolvedScenario& scenario, int index,
-                            double factor) {
-  ResolvedScenario changed = scenario;
+scenarios::ResolvedScenario WithFigure(
+    const scenarios::ResolvedScenario& scenario, int index, double factor) {
+  scenarios::ResolvedScenario changed = scenario;
   const Found found = Find(&changed);
   const int num_in_profiles = static_cast<int>(found.in_profiles.size());
   if (index < num_in_profiles) {
@@ -141,4 +142,4 @@ ResolvedScenario WithFigure(const ResolvedScenario& scenario, int index,
   return changed;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -12,7 +12,7 @@
 #include "calibrate/profile/figure.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::sim {
 
 struct ScenarioFigure {
   std::string owner;  // "H100-SXM5-80GB", "megatron-lm", "DGX H100"
@@ -26,13 +26,14 @@ struct ScenarioFigure {
 // Links of a cluster that differ only in their index (NICs, switches) and have
 // the same value are one parameter: a datasheet's rate, an assumed latency.
 // Counts (num_x) are left out.
-std::vector<ScenarioFigure> FiguresOf(const ResolvedScenario& scenario);
+std::vector<ScenarioFigure> FiguresOf(
+    const scenarios::ResolvedScenario& scenario);
 
 // Returns the scenario with parameter `index` of FiguresOf multiplied by
 // `factor`.
-ResolvedScenario WithFigure(const ResolvedScenario& scenario, int index,
-                            double factor);
+scenarios::ResolvedScenario WithFigure(
+    const scenarios::ResolvedScenario& scenario, int index, double factor);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_SCENARIO_FIGURES_H_

@@ -12,25 +12,26 @@
 #include "scenarios/costs.h"
 #include "schedules/action.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int kDefaultCompressedBits = 8;
 
-bool Has(const Schedule& schedule, Op op) {
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
-    for (const Action& action : actions) {
+bool Has(const schedules::Schedule& schedule, schedules::Op op) {
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+    for (const schedules::Action& action : actions) {
       if (action.op == op) return true;
     }
   }
   return false;
 }
 
-absl::Status CheckSplit(const ResolvedScenario& scenario,
-                        const Schedule& schedule, const Costs& costs) {
+absl::Status CheckSplit(const scenarios::ResolvedScenario& scenario,
+                        const schedules::Schedule& schedule,
+                        const Costs& costs) {
   for (size_t s = 0; s < costs.stages.size(); ++s) {
     if (costs.stages[s].backward_input_seconds >= 0) continue;
-    if (!Has(schedule, Op::kBackwardInput)) return absl::OkStatus();
+    if (!Has(schedule, schedules::Op::kBackwardInput)) return absl::OkStatus();
     return absl::InvalidArgumentError(
         scenario.textbook
             ? absl::StrCat(
@@ -49,10 +50,11 @@ absl::Status CheckSplit(const ResolvedScenario& scenario,
   return absl::OkStatus();
 }
 
-absl::Status CheckOffload(const ResolvedScenario& scenario,
-                          const Network& network, const Schedule& schedule,
+absl::Status CheckOffload(const scenarios::ResolvedScenario& scenario,
+                          const scenarios::Network& network,
+                          const schedules::Schedule& schedule,
                           const Costs& costs) {
-  if (!Has(schedule, Op::kOffload)) return absl::OkStatus();
+  if (!Has(schedule, schedules::Op::kOffload)) return absl::OkStatus();
   for (int i = 0; i < scenario.placement.num_gpus(); ++i) {
     if (costs.of(i, 0).offload_seconds >= 0) continue;
     const int gpu = scenario.placement.gpus[i];
@@ -67,8 +69,8 @@ absl::Status CheckOffload(const ResolvedScenario& scenario,
 
 // Each GPU of a tensor group sends its part of the common output; the next
 // stage gathers it.
-void ScatterTransfers(const ResolvedScenario& scenario,
-                      const Schedule& schedule, Costs* costs) {
+void ScatterTransfers(const scenarios::ResolvedScenario& scenario,
+                      const schedules::Schedule& schedule, Costs* costs) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
   const int tensor = scenario.placement.tensor;
   if (!scenario.runtime.scatters_transfers() || tensor == 1 ||
@@ -79,8 +81,8 @@ void ScatterTransfers(const ResolvedScenario& scenario,
   const double launch = scenario.runtime.collective_launch_seconds().value();
   for (int s = 0; s + 1 < schedule.num_stages; ++s) {
     if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
-    LayerCollective gather;
-    gather.kind = LayerCollective::Kind::kAllGather;
+    models::LayerCollective gather;
+    gather.kind = models::LayerCollective::Kind::kAllGather;
     gather.bytes = costs->stages[s].output_bytes * costs->compression;
     costs->stages[s + 1].forward_collectives.push_back(gather);
     costs->stages[s + 1].forward_host_seconds += launch;
@@ -90,15 +92,16 @@ void ScatterTransfers(const ResolvedScenario& scenario,
 }
 
 double StreamSeconds(const DeviceProfile& device, double bytes) {
-  Kernel kernel;
+  models::Kernel kernel;
   kernel.bytes = bytes;
-  return KernelSeconds(device, 1, kernel);
+  return calibrate::KernelSeconds(device, 1, kernel);
 }
 
 // An estimate reads the weights and the averages with which it extrapolates
 // (its own buffers, or else the optimizer's states), and writes a copy for the
 // passes.
-double PredictionSeconds(const DeviceProfile& device, const Schedule& schedule,
+double PredictionSeconds(const DeviceProfile& device,
+                         const schedules::Schedule& schedule,
                          const Training& training, const StageCosts& stage) {
   const int states = training.optimizer() == SGD_MOMENTUM ? 1 : 2;
   const int averages = schedule.weights.estimate_buffers > 0
@@ -108,11 +111,12 @@ double PredictionSeconds(const DeviceProfile& device, const Schedule& schedule,
                        (1 + averages) * stage.fp32_bytes + stage.weight_bytes);
 }
 
-void Price(const DeviceProfile& device, const Schedule& schedule,
+void Price(const DeviceProfile& device, const schedules::Schedule& schedule,
            const Training& training, double compression,
            std::vector<StageCosts>* stages) {
   for (StageCosts& stage : *stages) {
-    if (schedule.weights.prediction != WeightPolicy::Prediction::kNone) {
+    if (schedule.weights.prediction !=
+        schedules::WeightPolicy::Prediction::kNone) {
       stage.prediction_seconds =
           PredictionSeconds(device, schedule, training, stage);
     }
@@ -124,7 +128,8 @@ void Price(const DeviceProfile& device, const Schedule& schedule,
 }
 
 // Returns the seconds of an uncontended transfer.
-double SecondsAlone(const Network& network, const Route& route, double bytes) {
+double SecondsAlone(const scenarios::Network& network,
+                    const scenarios::Route& route, double bytes) {
   double slowest = 0;
   for (int32_t link : route.links) {
     const double rate = network.links()[link].bytes_per_second;
@@ -133,9 +138,9 @@ double SecondsAlone(const Network& network, const Route& route, double bytes) {
   return route.latency_seconds + (slowest > 0 ? bytes / slowest : 0);
 }
 
-double LargestHop(const ResolvedScenario& scenario, const Network& network,
-                  const Costs& costs) {
-  const Placement& place = scenario.placement;
+double LargestHop(const scenarios::ResolvedScenario& scenario,
+                  const scenarios::Network& network, const Costs& costs) {
+  const scenarios::Placement& place = scenario.placement;
   const int num_stages = static_cast<int>(costs.stages.size());
   double bytes = 0, seconds = 0;
   for (int s = 0; s + 1 < num_stages; ++s) {
@@ -146,7 +151,7 @@ double LargestHop(const ResolvedScenario& scenario, const Network& network,
                            ? place.pipeline
                            : place.pipeline - 1;
   for (int rank = 0; rank < num_hops; ++rank) {
-    const Route route = network.RouteBetween(
+    const scenarios::Route route = network.RouteBetween(
         place.gpu(0, rank, 0), place.gpu(0, (rank + 1) % place.pipeline, 0));
     seconds = std::max(seconds, SecondsAlone(network, route, bytes));
   }
@@ -155,9 +160,9 @@ double LargestHop(const ResolvedScenario& scenario, const Network& network,
 
 }  // namespace
 
-absl::Status ApplySchedule(const ResolvedScenario& scenario,
-                           const Network& network, const Schedule& schedule,
-                           Costs* costs) {
+absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
+                           const scenarios::Network& network,
+                           const schedules::Schedule& schedule, Costs* costs) {
   absl::Status status = CheckSplit(scenario, schedule, *costs);
   if (status.ok()) status = CheckOffload(scenario, network, schedule, *costs);
   if (!status.ok()) return status;
@@ -174,7 +179,8 @@ absl::Status ApplySchedule(const ResolvedScenario& scenario,
   if (scenario.textbook) {
     for (StageCosts& stage : costs->stages) {
       if (!schedule.compressed_transfers) stage.codec_seconds = 0;
-      if (schedule.weights.prediction == WeightPolicy::Prediction::kNone) {
+      if (schedule.weights.prediction ==
+          schedules::WeightPolicy::Prediction::kNone) {
         stage.prediction_seconds = 0;
       }
     }
@@ -197,13 +203,16 @@ absl::Status ApplySchedule(const ResolvedScenario& scenario,
   return absl::OkStatus();
 }
 
-PassCosts PassCostsOf(const ResolvedScenario& scenario, const Network& network,
-                      const Costs& costs) {
-  if (scenario.textbook) return PassCostsOf(scenario.scenario.textbook());
-  PassCosts passes;
-  const Route to_host = network.RouteToHost(scenario.placement.gpus[0]);
+schedules::PassCosts PassCostsOf(const scenarios::ResolvedScenario& scenario,
+                                 const scenarios::Network& network,
+                                 const Costs& costs) {
+  if (scenario.textbook)
+    return scenarios::PassCostsOf(scenario.scenario.textbook());
+  schedules::PassCosts passes;
+  const scenarios::Route to_host =
+      network.RouteToHost(scenario.placement.gpus[0]);
   for (const StageCosts& stage : costs.stages) {
-    StagePassCosts pass;
+    schedules::StagePassCosts pass;
     pass.forward = stage.forward_seconds;
     pass.backward = stage.backward_seconds;
     const bool split = stage.backward_input_seconds >= 0;
@@ -227,4 +236,4 @@ PassCosts PassCostsOf(const ResolvedScenario& scenario, const Network& network,
   return passes;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

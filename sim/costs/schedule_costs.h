@@ -10,23 +10,24 @@
 #include "schedules/schedule.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Adds the costs that only some schedules have: weight estimates, compressed
 // transfers, inference. (Textbook costs contain these seconds.) Returns
 // InvalidArgument if the schedule does not fit the costs: a split backward of
 // layers that were measured whole, an offload over a host link that neither
 // cluster nor device specifies, sharded states without a flush.
-absl::Status ApplySchedule(const ResolvedScenario& scenario,
-                           const Network& network, const Schedule& schedule,
-                           Costs* costs);
+absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
+                           const scenarios::Network& network,
+                           const schedules::Schedule& schedule, Costs* costs);
 
 // Returns the seconds and bytes of each stage, for a generator that orders by
 // costs. A hop takes the uncontended time of the slowest transfer between
 // consecutive ranks.
-PassCosts PassCostsOf(const ResolvedScenario& scenario, const Network& network,
-                      const Costs& costs);
+schedules::PassCosts PassCostsOf(const scenarios::ResolvedScenario& scenario,
+                                 const scenarios::Network& network,
+                                 const Costs& costs);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_SCHEDULE_COSTS_H_

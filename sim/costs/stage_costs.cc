@@ -17,7 +17,7 @@
 #include "sim/costs/stage_layers.h"
 #include "sim/costs/work_spec.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
@@ -62,10 +62,10 @@ void SetParameters(double parameters, const ParameterBytes& bytes,
 
 // Sets the bytes of layers for sharded weights. A copy of a tied embedding is
 // gathered with the embedding.
-void SetLayers(const LayerList& layers, int first, int last,
+void SetLayers(const models::LayerList& layers, int first, int last,
                const ParameterBytes& bytes, StageCosts* stage) {
   std::vector<double> weights;
-  ParameterSum sum;
+  models::ParameterSum sum;
   double before = 0;
   for (int l = first; l < last; ++l) {
     sum.Add(layers[l]);
@@ -89,12 +89,12 @@ void SetLayers(const LayerList& layers, int first, int last,
 // keeps more than one version first copies the one that it replaces. A replica
 // updates its own shard.
 PricedKernel OptimizerKernel(const DeviceProfile& device,
-                             const KernelPrices& prices,
+                             const calibrate::KernelPrices& prices,
                              const StageCosts& stage, bool has_master_weights,
                              bool clears_gradients, int num_versions,
                              double stepped_part) {
-  Kernel kernel;
-  kernel.part = KernelPart::kOptimizer;
+  models::Kernel kernel;
+  kernel.part = models::KernelPart::kOptimizer;
   kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
                  (has_master_weights ? 1 : 2) * stage.weight_bytes;
   if (clears_gradients) kernel.bytes += stage.gradient_bytes;
@@ -142,7 +142,8 @@ double OffloadSeconds(const DeviceProfile& device, double bytes) {
 
 // Sets the gradient bytes of an embedding that the first and the last stage
 // share.
-void SetTiedGradient(const LayerList& layers, const Partition& partition,
+void SetTiedGradient(const models::LayerList& layers,
+                     const models::Partition& partition,
                      const Training& training, Costs* costs) {
   const int first_of_last = partition.first[partition.first.size() - 2];
   if (first_of_last == 0) return;  // one stage has both
@@ -160,7 +161,7 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
   }
   costs->communication_buffer_bytes =
       device.communication_buffer_bytes().value();
-  if (HasMeasuredCommunicators(device)) {
+  if (calibrate::HasMeasuredCommunicators(device)) {
     costs->communicators = &device.collectives();
   }
 }
@@ -169,21 +170,22 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
 absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const Runtime& runtime,
                                     const Scenario& scenario,
-                                    const LayerList& layers,
-                                    const Partition& partition,
+                                    const models::LayerList& layers,
+                                    const models::Partition& partition,
                                     const std::vector<int>& num_versions,
                                     const Costs& shared, bool plain_links) {
   DeviceCosts costs;
-  ASSIGN_OR_RETURN(costs.peak_flops, PeakFlops(device, MatrixFormat(scenario)));
-  costs.prices = KernelPrices(device, MatrixFormat(scenario));
+  ASSIGN_OR_RETURN(costs.peak_flops,
+                   calibrate::PeakFlops(device, MatrixFormat(scenario)));
+  costs.prices = calibrate::KernelPrices(device, MatrixFormat(scenario));
   costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
   costs.memory_bytes = device.memory_bytes().value();
-  costs.reserved_bytes = ReservedBytes(device);
+  costs.reserved_bytes = calibrate::ReservedBytes(device);
   if (!plain_links) SetCommunication(device, &costs);
   if (device.has_partition_slowdown())
     costs.partition_slowdown = &device.partition_slowdown();
   const ParameterBytes bytes = BytesPerParameter(scenario.training());
-  const bool measured = layers.front().role == LayerRole::kMeasured;
+  const bool measured = layers.front().role == models::LayerRole::kMeasured;
   LayerPrices prices(device, costs);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
@@ -196,10 +198,10 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     }
     AddLayers(layers, first, last, &prices, &stage);
     SetHostSeconds(runtime, &stage);
-    SetParameters(StageParameters(layers, first, last), bytes, &stage);
+    SetParameters(models::StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
     stage.expert_gradient_bytes =
-        StageExpertParameters(layers, first, last) * bytes.gradient;
+        models::StageExpertParameters(layers, first, last) * bytes.gradient;
     if (measured) {
       stage.backward_input_seconds = stage.backward_weight_seconds = -1;
     } else {
@@ -220,9 +222,9 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
 }
 
 // Returns the costs of `partition` for a scenario with a model.
-absl::StatusOr<Costs> CostsOfCut(const ResolvedScenario& resolved,
-                                 const LayerList& layers,
-                                 const Partition& partition,
+absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
+                                 const models::LayerList& layers,
+                                 const models::Partition& partition,
                                  const std::vector<int>& num_versions) {
   const Scenario& scenario = resolved.scenario;
   Costs costs;
@@ -247,8 +249,8 @@ absl::StatusOr<Costs> CostsOfCut(const ResolvedScenario& resolved,
   const double bucket_bytes = scenario.communication().bucket_bytes();
   costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
   const int tensor = static_cast<int>(scenario.parallelism().tensor());
-  costs.model_flops = ModelFlops(layers, tensor);
-  costs.forward_flops = ForwardFlops(layers, tensor);
+  costs.model_flops = models::ModelFlops(layers, tensor);
+  costs.forward_flops = models::ForwardFlops(layers, tensor);
   const auto on = [&](const DeviceProfile& device) {
     return CostsOn(device, resolved.runtime, scenario, layers, partition,
                    num_versions, costs, plain_links);
@@ -273,7 +275,7 @@ const char* MatrixFormat(const Scenario& scenario) {
   return precision == MIXED_BF16 ? "bf16" : "fp16";
 }
 
-absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
+absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
                                    int num_stages,
                                    const std::vector<int>& num_versions) {
   const Scenario& scenario = resolved.scenario;
@@ -287,21 +289,24 @@ absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& resolved,
     return TextbookCostsOf(scenario, num_stages);
   }
 
-  const LayerList layers = ListLayers(resolved.model, MakeWorkSpec(resolved));
-  ASSIGN_OR_RETURN(const Partition partition,
-                   CutIntoStages(resolved, layers, num_stages));
+  const models::LayerList layers =
+      models::ListLayers(resolved.model, MakeWorkSpec(resolved));
+  ASSIGN_OR_RETURN(const models::Partition partition,
+                   scenarios::CutIntoStages(resolved, layers, num_stages));
   return CostsOfCut(resolved, layers, partition, num_versions);
 }
 
-absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& resolved) {
+absl::StatusOr<Costs> ComputeLayerCosts(
+    const scenarios::ResolvedScenario& resolved) {
   if (resolved.textbook) {
     return absl::InvalidArgumentError(
         absl::StrCat(resolved.label,
                      ": textbook costs have stages, expected a model, whose "
                      "layers can be cut"));
   }
-  const LayerList layers = ListLayers(resolved.model, MakeWorkSpec(resolved));
-  Partition partition;
+  const models::LayerList layers =
+      models::ListLayers(resolved.model, MakeWorkSpec(resolved));
+  models::Partition partition;
   for (size_t layer = 0; layer <= layers.size(); ++layer) {
     partition.first.push_back(static_cast<int>(layer));
   }
@@ -309,4 +314,4 @@ absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& resolved) {
                     std::vector<int>(layers.size(), 1));
 }
 
-}  // namespace weir
+}  // namespace weir::sim

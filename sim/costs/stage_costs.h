@@ -12,11 +12,11 @@
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Equal kernels of one pass of one microbatch.
 struct PricedKernel {
-  Kernel kernel;
+  models::Kernel kernel;
   double count = 0;
   double seconds = 0;  // per kernel
 };
@@ -69,7 +69,8 @@ struct StageCosts {
   PricedKernel optimizer_kernel;
 
   // Collectives inside the pass, for one microbatch.
-  std::vector<LayerCollective> forward_collectives, backward_collectives;
+  std::vector<models::LayerCollective> forward_collectives,
+      backward_collectives;
 
   double output_bytes = 0;  // sent to the next stage; gradient: same size
 
@@ -109,7 +110,7 @@ struct StageCosts {
 struct DeviceCosts {
   std::vector<StageCosts> stages;
   double peak_flops = 0;
-  KernelPrices prices;
+  calibrate::KernelPrices prices;
   // Gap after every kernel of a pass; a negative gap saves at most the kernel's
   // seconds.
   double kernel_gap_seconds = 0;
@@ -175,15 +176,16 @@ struct Costs : DeviceCosts {
 // Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the
 // largest number of weight versions of each stage: with more than one, the
 // optimizer step copies weights.
-absl::StatusOr<Costs> ComputeCosts(const ResolvedScenario& scenario,
+absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& scenario,
                                    int num_stages,
                                    const std::vector<int>& num_versions);
 
 // The same with every layer as a "stage" of its own with one version, whatever
 // the scenario's partition; for planners that partition layers. Not for
 // textbook costs.
-absl::StatusOr<Costs> ComputeLayerCosts(const ResolvedScenario& scenario);
+absl::StatusOr<Costs> ComputeLayerCosts(
+    const scenarios::ResolvedScenario& scenario);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_STAGE_COSTS_H_

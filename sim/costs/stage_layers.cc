@@ -6,7 +6,7 @@
 
 #include "models/collectives.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 void AddKernel(const PricedKernel& kernel, double count,
@@ -27,26 +27,27 @@ void AddSeconds(const LayerSeconds& seconds, StageCosts* stage) {
   stage->backward_weight_seconds += seconds.backward_weight;
 }
 
-void AddCollectives(const std::vector<LayerCollective>& from,
-                    std::vector<LayerCollective>* to) {
-  for (const LayerCollective& collective : from) AddCollective(collective, to);
+void AddCollectives(const std::vector<models::LayerCollective>& from,
+                    std::vector<models::LayerCollective>* to) {
+  for (const models::LayerCollective& collective : from)
+    models::AddCollective(collective, to);
 }
 
-double Launches(const std::vector<Kernel>& kernels) {
+double Launches(const std::vector<models::Kernel>& kernels) {
   double launches = 0;
-  for (const Kernel& kernel : kernels) launches += kernel.launches;
+  for (const models::Kernel& kernel : kernels) launches += kernel.launches;
   return launches;
 }
 
-double Count(const std::vector<LayerCollective>& collectives) {
+double Count(const std::vector<models::LayerCollective>& collectives) {
   double count = 0;
-  for (const LayerCollective& collective : collectives) {
+  for (const models::LayerCollective& collective : collectives) {
     count += collective.count;
   }
   return count;
 }
 
-void AddHostWork(const LayerWork& layer, StageCosts* stage) {
+void AddHostWork(const models::LayerWork& layer, StageCosts* stage) {
   stage->forward_host.forward_launches += Launches(layer.forward);
   stage->forward_host.collectives += Count(layer.forward_collectives);
   stage->backward_input_host.forward_launches += Launches(layer.recompute);
@@ -58,8 +59,9 @@ void AddHostWork(const LayerWork& layer, StageCosts* stage) {
 }
 
 // `counts`: number of layers per name, which are copies of each other.
-void AddKernels(const std::vector<std::pair<const LayerWork*, int>>& counts,
-                LayerPrices* prices, StageCosts* stage) {
+void AddKernels(
+    const std::vector<std::pair<const models::LayerWork*, int>>& counts,
+    LayerPrices* prices, StageCosts* stage) {
   std::vector<PricedKernel>* to[] = {&stage->forward_kernels,
                                      &stage->backward_input_kernels,
                                      &stage->backward_weight_kernels};
@@ -73,8 +75,8 @@ void AddKernels(const std::vector<std::pair<const LayerWork*, int>>& counts,
   }
 }
 
-void CountLayer(const LayerWork& layer,
-                std::vector<std::pair<const LayerWork*, int>>* counts) {
+void CountLayer(const models::LayerWork& layer,
+                std::vector<std::pair<const models::LayerWork*, int>>* counts) {
   const auto at = std::find_if(
       counts->begin(), counts->end(),
       [&](const auto& known) { return known.first->name == layer.name; });
@@ -87,7 +89,7 @@ void CountLayer(const LayerWork& layer,
 
 // A layer is recomputed right before its own backward, so that the largest sum
 // over layers counts, not the sum of the largest parts.
-void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
+void AddBackwardScratch(const models::LayerWork& layer, StageCosts* stage) {
   double& again = stage->recompute_scratch_bytes;
   double& backward = stage->backward_scratch_bytes;
   backward -= layer.stash_bytes - layer.backward_kept_bytes;
@@ -100,12 +102,13 @@ void AddBackwardScratch(const LayerWork& layer, StageCosts* stage) {
   }
 }
 
-void AddLayer(const LayerWork& layer, StageCosts* stage) {
+void AddLayer(const models::LayerWork& layer, StageCosts* stage) {
   AddCollectives(layer.forward_collectives, &stage->forward_collectives);
   AddCollectives(layer.backward_collectives, &stage->backward_collectives);
   stage->output_bytes = layer.output_bytes;  // the last layer's remains
   stage->activation_bytes += layer.stash_bytes;
-  if (layer.role == LayerRole::kEmbedding || layer.role == LayerRole::kHead) {
+  if (layer.role == models::LayerRole::kEmbedding ||
+      layer.role == models::LayerRole::kHead) {
     stage->end_activation_bytes += layer.stash_bytes;
   }
   stage->layer_activation_bytes =
@@ -121,7 +124,7 @@ void AddLayer(const LayerWork& layer, StageCosts* stage) {
 
 }  // namespace
 
-const LayerSeconds& LayerPrices::Of(const LayerWork& layer) {
+const LayerSeconds& LayerPrices::Of(const models::LayerWork& layer) {
   if (layer.forward_seconds.has_value()) {
     measured_ = {.forward = *layer.forward_seconds,
                  .recompute = layer.recompute_seconds.value_or(0),
@@ -140,10 +143,10 @@ const LayerSeconds& LayerPrices::Of(const LayerWork& layer) {
   return at->second;
 }
 
-double LayerPrices::Price(const std::vector<Kernel>& kernels,
+double LayerPrices::Price(const std::vector<models::Kernel>& kernels,
                           std::vector<PricedKernel>* priced) const {
   double sum = 0;
-  for (const Kernel& kernel : kernels) {
+  for (const models::Kernel& kernel : kernels) {
     const double seconds =
         costs_.prices.Price(device_, costs_.peak_flops, kernel).seconds;
     AddKernel({kernel, 1, seconds}, 1, priced);
@@ -152,16 +155,17 @@ double LayerPrices::Price(const std::vector<Kernel>& kernels,
   return sum;
 }
 
-void AddLayers(const LayerList& layers, int first, int last,
+void AddLayers(const models::LayerList& layers, int first, int last,
                LayerPrices* prices, StageCosts* stage) {
-  std::vector<std::pair<const LayerWork*, int>> counts;
+  std::vector<std::pair<const models::LayerWork*, int>> counts;
   for (int l = first; l < last; ++l) {
     AddSeconds(prices->Of(layers[l]), stage);
     AddHostWork(layers[l], stage);
     AddLayer(layers[l], stage);
-    if (layers[l].role != LayerRole::kMeasured) CountLayer(layers[l], &counts);
+    if (layers[l].role != models::LayerRole::kMeasured)
+      CountLayer(layers[l], &counts);
   }
   AddKernels(counts, prices, stage);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -11,7 +11,7 @@
 #include "models/layer_list.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::sim {
 
 struct LayerSeconds {
   double forward = 0;
@@ -31,10 +31,10 @@ class LayerPrices {
       : device_(device), costs_(costs) {}
 
   // The reference is valid until the next call.
-  const LayerSeconds& Of(const LayerWork& layer);
+  const LayerSeconds& Of(const models::LayerWork& layer);
 
  private:
-  double Price(const std::vector<Kernel>& kernels,
+  double Price(const std::vector<models::Kernel>& kernels,
                std::vector<PricedKernel>* priced) const;
 
   const DeviceProfile& device_;
@@ -45,9 +45,9 @@ class LayerPrices {
 
 // Adds the costs of layers [first, last): seconds, launches, kernels,
 // collectives and memory.
-void AddLayers(const LayerList& layers, int first, int last,
+void AddLayers(const models::LayerList& layers, int first, int last,
                LayerPrices* prices, StageCosts* stage);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_STAGE_LAYERS_H_

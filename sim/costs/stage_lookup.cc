@@ -5,7 +5,7 @@
 #include "schedules/action.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::sim {
 
 double GapAfter(double kernel_seconds, double gap_seconds) {
   return std::max(gap_seconds, -kernel_seconds);
@@ -19,17 +19,17 @@ double HostWork::Seconds(const Runtime& runtime) const {
 }
 
 double StageCosts::seconds_of(int op) const {
-  switch (static_cast<Op>(op)) {
-    case Op::kForward:
+  switch (static_cast<schedules::Op>(op)) {
+    case schedules::Op::kForward:
       return forward_seconds;
-    case Op::kBackward:
+    case schedules::Op::kBackward:
       return backward_seconds;
-    case Op::kBackwardInput:
+    case schedules::Op::kBackwardInput:
       return backward_input_seconds;
-    case Op::kBackwardWeight:
+    case schedules::Op::kBackwardWeight:
       return backward_weight_seconds;
-    case Op::kOffload:
-    case Op::kReload:
+    case schedules::Op::kOffload:
+    case schedules::Op::kReload:
       return offload_seconds;
   }
   return 0;
@@ -56,18 +56,18 @@ double Costs::stepped_part(const StageCosts& stage) const {
 }
 
 double StageCosts::host_seconds_of(int op) const {
-  switch (static_cast<Op>(op)) {
-    case Op::kForward:
+  switch (static_cast<schedules::Op>(op)) {
+    case schedules::Op::kForward:
       return forward_host_seconds;
-    case Op::kBackward:
+    case schedules::Op::kBackward:
       return backward_input_host_seconds + backward_weight_host_seconds;
-    case Op::kBackwardInput:
+    case schedules::Op::kBackwardInput:
       return backward_input_host_seconds;
-    case Op::kBackwardWeight:
+    case schedules::Op::kBackwardWeight:
       return backward_weight_host_seconds;
     default:
       return 0;
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

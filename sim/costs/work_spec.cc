@@ -5,10 +5,10 @@
 
 #include "calibrate/profile/runtime.h"
 
-namespace weir {
-WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
+namespace weir::sim {
+models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   const Scenario& scenario = resolved.scenario;
-  WorkSpec spec;
+  models::WorkSpec spec;
   spec.microbatch_size = scenario.batch().microbatch_size();
   spec.sequence_length = scenario.batch().sequence_length();
   spec.tensor_parallel = scenario.parallelism().tensor();
@@ -19,19 +19,19 @@ WorkSpec MakeWorkSpec(const ResolvedScenario& resolved) {
   spec.dropout = scenario.training().dropout();
   switch (scenario.training().recompute()) {
     case RECOMPUTE_SELECTIVE:
-      spec.recompute = Recompute::kSelective;
+      spec.recompute = models::Recompute::kSelective;
       break;
     case RECOMPUTE_FULL:
-      spec.recompute = Recompute::kFull;
+      spec.recompute = models::Recompute::kFull;
       break;
     default:
-      spec.recompute = Recompute::kNone;
+      spec.recompute = models::Recompute::kNone;
   }
   const bool mixed = scenario.training().precision() != FP32;
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
-  SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
+  calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   return spec;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

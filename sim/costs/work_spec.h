@@ -7,10 +7,10 @@
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::sim {
 
-WorkSpec MakeWorkSpec(const ResolvedScenario& resolved);
+models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_WORK_SPEC_H_

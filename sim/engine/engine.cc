@@ -28,7 +28,7 @@
 #include "sim/engine/event_loop.h"
 #include "sim/engine/platform.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int kPollMilliseconds = 100;
@@ -39,7 +39,8 @@ struct Shared {
 };
 
 // The child process, the only one that uses SimGrid. Never returns.
-[[noreturn]] void RunChild(const TaskGraph& graph, std::span<const Link> links,
+[[noreturn]] void RunChild(const TaskGraph& graph,
+                           std::span<const scenarios::Link> links,
                            Recording* recording, Shared* shared,
                            int message_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -137,7 +138,7 @@ size_t Recording::bytes() const {
 }
 
 absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
-                                       std::span<const Link> links,
+                                       std::span<const scenarios::Link> links,
                                        const EngineOptions& options) {
   Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty());
   void* memory = MapShared(sizeof(Shared));
@@ -176,4 +177,4 @@ std::string SimGridVersion() {
   return absl::StrCat(SIMGRID_VERSION_MAJOR, ".", SIMGRID_VERSION_MINOR);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -17,7 +17,7 @@
 #include "scenarios/cluster/network.h"
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Start and end of every task, in seconds from the start of the run. For graphs
 // with GPU partitions, also the seconds that other partitions added to each
@@ -72,12 +72,12 @@ struct EngineOptions {
 // and Internal with SimGrid's output when SimGrid fails. Bytes of flows are
 // rounded down to whole numbers.
 absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
-                                       std::span<const Link> links,
+                                       std::span<const scenarios::Link> links,
                                        const EngineOptions& options = {});
 
 // Returns SimGrid's version for provenance records, for example "3.32".
 std::string SimGridVersion();
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_ENGINE_H_

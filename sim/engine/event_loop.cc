@@ -10,13 +10,13 @@
 #include "sim/engine/slowdown_state.h"
 #include "sim/engine/timer_queue.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Counts down predecessors and starts the tasks that become ready.
 class EventLoop final : private Platform::Listener {
  public:
-  EventLoop(const TaskGraph& graph, std::span<const Link> links,
+  EventLoop(const TaskGraph& graph, std::span<const scenarios::Link> links,
             Platform* platform, Recording* recording,
             std::atomic<int64_t>* num_ended)
       : graph_(graph),
@@ -321,12 +321,12 @@ class EventLoop final : private Platform::Listener {
 
 }  // namespace
 
-void RunEventLoop(const TaskGraph& graph, std::span<const Link> links,
-                  Platform* platform, Recording* recording,
-                  std::atomic<int64_t>* num_ended) {
+void RunEventLoop(const TaskGraph& graph,
+                  std::span<const scenarios::Link> links, Platform* platform,
+                  Recording* recording, std::atomic<int64_t>* num_ended) {
   platform->SetNetwork(links, graph.pairs);
   EventLoop replay(graph, links, platform, recording, num_ended);
   recording->set_num_ended(replay.Run());
 }
 
-}  // namespace weir
+}  // namespace weir::sim

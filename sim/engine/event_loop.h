@@ -20,15 +20,15 @@
 #include "sim/engine/platform.h"
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Writes all times and the number of tasks that have ended; the times of tasks
 // that wait forever are NaN. `num_ended` is updated now and then for other
 // processes. Requires: the recording is new.
-void RunEventLoop(const TaskGraph& graph, std::span<const Link> links,
-                  Platform* platform, Recording* recording,
-                  std::atomic<int64_t>* num_ended);
+void RunEventLoop(const TaskGraph& graph,
+                  std::span<const scenarios::Link> links, Platform* platform,
+                  Recording* recording, std::atomic<int64_t>* num_ended);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_EVENT_LOOP_H_

@@ -8,12 +8,12 @@
 #include "sim/engine/event_loop.h"
 #include "sim/engine/platform.h"
 
-namespace weir {
+namespace weir::sim {
 
 class GraphRunner::Impl {
  public:
   absl::StatusOr<Recording> Run(const TaskGraph& graph,
-                                std::span<const Link> links) {
+                                std::span<const scenarios::Link> links) {
     Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty());
     if (!recording.valid()) {
       return absl::ResourceExhaustedError("no memory for the simulation");
@@ -30,9 +30,9 @@ class GraphRunner::Impl {
 GraphRunner::GraphRunner() : impl_(std::make_unique<Impl>()) {}
 GraphRunner::~GraphRunner() = default;
 
-absl::StatusOr<Recording> GraphRunner::Run(const TaskGraph& graph,
-                                           std::span<const Link> links) {
+absl::StatusOr<Recording> GraphRunner::Run(
+    const TaskGraph& graph, std::span<const scenarios::Link> links) {
   return impl_->Run(graph, links);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -14,7 +14,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // At most one instance per process, which must not call RunTaskGraph. The
 // process must not fork once a graph has run.
@@ -29,13 +29,13 @@ class GraphRunner {
   // start of this run. A route that names a link k times uses k times its rate
   // there.
   absl::StatusOr<Recording> Run(const TaskGraph& graph,
-                                std::span<const Link> links);
+                                std::span<const scenarios::Link> links);
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_GRAPH_RUNNER_H_

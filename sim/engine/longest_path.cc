@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Relative to the last end: two ways to sum the same seconds differ by less.
@@ -62,7 +62,7 @@ double LastEnd(const Recording& recording) {
 }  // namespace
 
 std::vector<double> RatesAlone(const TaskGraph& graph,
-                               std::span<const Link> links) {
+                               std::span<const scenarios::Link> links) {
   std::vector<double> rates;
   rates.reserve(graph.pairs.size());
   for (const GpuPair& pair : graph.pairs) {
@@ -79,7 +79,7 @@ std::vector<double> RatesAlone(const TaskGraph& graph,
 }
 
 absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
-                                      std::span<const Link> links) {
+                                      std::span<const scenarios::Link> links) {
   const int32_t num_tasks = graph.num_tasks();
   Recording recording(num_tasks, !graph.slowdowns.curves.empty());
   if (!recording.valid()) {
@@ -121,7 +121,7 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
 }
 
 std::vector<int32_t> SharedLinks(const TaskGraph& graph,
-                                 std::span<const Link> links,
+                                 std::span<const scenarios::Link> links,
                                  const Recording& recording) {
   const double rounding = kRounding * LastEnd(recording);
   std::vector<double> used_until(links.size());
@@ -143,7 +143,8 @@ std::vector<int32_t> SharedLinks(const TaskGraph& graph,
   return found;
 }
 
-double FirstMeeting(const TaskGraph& graph, std::span<const Link> links,
+double FirstMeeting(const TaskGraph& graph,
+                    std::span<const scenarios::Link> links,
                     const Recording& recording) {
   const double rounding = kRounding * LastEnd(recording);
   std::vector<double> used_until(links.size());
@@ -231,4 +232,4 @@ bool SlowsTimers(const TaskGraph& graph, const Recording& recording) {
   return false;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

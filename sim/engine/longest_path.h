@@ -21,13 +21,13 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns the bytes per second of an uncontended flow, by pair: the rate of its
 // slowest link, where a link that the route names k times has a k-th of its
 // rate.
 std::vector<double> RatesAlone(const TaskGraph& graph,
-                               std::span<const Link> links);
+                               std::span<const scenarios::Link> links);
 
 // Returns the uncontended seconds of a flow: its latency, then its bytes,
 // rounded down.
@@ -43,18 +43,19 @@ inline double SecondsAlone(const TaskGraph& graph,
 // RunTaskGraph, the recording is incomplete if tasks wait for each other.
 // Returns ResourceExhausted if there is not enough memory.
 absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
-                                      std::span<const Link> links);
+                                      std::span<const scenarios::Link> links);
 
 // Returns the links over which two flows move bytes at the same time,
 // ascending. A flow moves bytes from its start + latency to its end. Flows that
 // only touch in time, up to rounding (1e-13 of the last end), do not meet.
 std::vector<int32_t> SharedLinks(const TaskGraph& graph,
-                                 std::span<const Link> links,
+                                 std::span<const scenarios::Link> links,
                                  const Recording& recording);
 
 // Returns when two flows first meet in this sense, or infinity if they never
 // do. Until then these times are those of the network.
-double FirstMeeting(const TaskGraph& graph, std::span<const Link> links,
+double FirstMeeting(const TaskGraph& graph,
+                    std::span<const scenarios::Link> links,
                     const Recording& recording);
 
 // The rest of a graph if these times are accepted until `seconds`: the tasks
@@ -72,6 +73,6 @@ RestOfGraph RestAfter(const TaskGraph& graph, const Recording& recording,
 // its GPU while it runs, or GPUs are partitions of a physical GPU.
 bool SlowsTimers(const TaskGraph& graph, const Recording& recording);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_LONGEST_PATH_H_

@@ -12,11 +12,11 @@
 
 #include "sim/engine/platform.h"
 
-namespace weir {
+namespace weir::sim {
 // A linker leaves out what nothing refers to, and nothing else here is referred
 // to by name.
 void LinkNoDetach() {}
-}  // namespace weir
+}  // namespace weir::sim
 
 #if SIMGRID_VERSION == 33200
 extern "C" {

@@ -29,7 +29,7 @@ extern double weir_simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E")
     __attribute__((weak));
 }
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 namespace sg4 = simgrid::s4u;
@@ -117,7 +117,8 @@ class Platform::Impl {
   }
   ~Impl() { current = nullptr; }
 
-  void SetNetwork(std::span<const Link> links, std::span<const GpuPair> pairs) {
+  void SetNetwork(std::span<const scenarios::Link> links,
+                  std::span<const GpuPair> pairs) {
     network_ = links;
     pairs_ = pairs;
     prepared_ = false;
@@ -276,7 +277,7 @@ class Platform::Impl {
 
   // Returns two hosts that no other route has: n hosts have n (n - 1) directed
   // pairs.
-  Ends EndsOf(const Route& way) {
+  Ends EndsOf(const scenarios::Route& way) {
     std::vector<int32_t> slots;
     for (int32_t link : way.links) slots.push_back(SlotOf(link));
     const auto [at, is_new] =
@@ -308,7 +309,7 @@ class Platform::Impl {
   std::vector<sg4::Host*> hosts_;
   absl::flat_hash_map<std::vector<int32_t>, int32_t> routes_;  // by slots
 
-  std::span<const Link> network_;
+  std::span<const scenarios::Link> network_;
   std::span<const GpuPair> pairs_;
   bool prepared_ = false;
   std::vector<int32_t> link_slot_;  // [link], into links_
@@ -327,7 +328,7 @@ class Platform::Impl {
 
 Platform::Platform() : impl_(std::make_unique<Impl>()) {}
 Platform::~Platform() = default;
-void Platform::SetNetwork(std::span<const Link> links,
+void Platform::SetNetwork(std::span<const scenarios::Link> links,
                           std::span<const GpuPair> pairs) {
   impl_->SetNetwork(links, pairs);
 }
@@ -340,4 +341,4 @@ void Platform::StopAlarm() { impl_->StopAlarm(); }
 void Platform::Run(Listener* listener) { impl_->Run(listener); }
 int Platform::num_flows() const { return impl_->num_flows(); }
 
-}  // namespace weir
+}  // namespace weir::sim

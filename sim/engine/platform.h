@@ -13,7 +13,7 @@
 #include "scenarios/cluster/network.h"
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Flows share links max-min fairly. A route that names a link k times uses k
 // times its rate there. At most one instance per process, which must not fork
@@ -42,7 +42,8 @@ class Platform {
   // Sets the network from now on, which must outlive its flows. Costs nothing
   // until a flow starts. Requires: no flow is in flight; bandwidths are finite
   // and > 0.
-  void SetNetwork(std::span<const Link> links, std::span<const GpuPair> pairs);
+  void SetNetwork(std::span<const scenarios::Link> links,
+                  std::span<const GpuPair> pairs);
 
   // Starts a flow at `seconds`, which is the current time, that moves `bytes`
   // over the route of a pair without latency.
@@ -65,6 +66,6 @@ class Platform {
 // 3.32; does nothing itself.
 void LinkNoDetach();
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_PLATFORM_H_

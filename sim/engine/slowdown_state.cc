@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace weir {
+namespace weir::sim {
 
 SlowdownState::SlowdownState(const Slowdowns& slowdowns)
     : slowdowns_(slowdowns), num_moving_(slowdowns.factors.size()) {
@@ -51,4 +51,4 @@ std::span<const int32_t> SlowdownState::CountPart(int32_t gpu, int change) {
   return card.gpus;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

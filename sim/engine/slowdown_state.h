@@ -10,7 +10,7 @@
 
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Slowdown factors of a timer by cause; they multiply.
 struct SlowdownFactors {
@@ -53,6 +53,6 @@ class SlowdownState {
   std::vector<SharedGpu> shared_gpus_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_SLOWDOWN_STATE_H_

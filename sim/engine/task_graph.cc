@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 void TaskGraph::Reserve(size_t num_tasks, size_t num_edges) {
   pair_.reserve(num_tasks);
@@ -40,4 +40,4 @@ void TaskGraph::Finish() {
   std::vector<Edge>().swap(edges_);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -12,13 +12,13 @@
 
 #include "scenarios/cluster/network.h"
 
-namespace weir {
+namespace weir::sim {
 
 // A pair of GPUs that at least one flow uses.
 struct GpuPair {
   int32_t from = 0;
   int32_t to = 0;
-  Route route;  // has at least one link
+  scenarios::Route route;  // has at least one link
 };
 
 // The engine that moves data on a GPU: kernels of a communication library or
@@ -114,6 +114,6 @@ class TaskGraph {
   std::vector<int32_t> num_predecessors_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_TASK_GRAPH_H_

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weir {
+namespace weir::sim {
 
 class TimerQueue {
  public:
@@ -99,6 +99,6 @@ class TimerQueue {
   double last_seconds_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_ENGINE_TIMER_QUEUE_H_

@@ -11,10 +11,11 @@
 #include "schedules/validate.h"
 #include "sim/prepare.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-std::string ProgramKey(const ResolvedScenario& scenario, int num_batches) {
+std::string ProgramKey(const scenarios::ResolvedScenario& scenario,
+                       int num_batches) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
   return absl::StrCat(scenario.scenario.schedule(), "\n",
                       parallelism.pipeline(), " ", parallelism.chunks(), " ",
@@ -23,14 +24,15 @@ std::string ProgramKey(const ResolvedScenario& scenario, int num_batches) {
 
 // Fills in what follows from the schedule.
 absl::Status FillProgram(Program* program) {
-  ASSIGN_OR_RETURN(program->semantics, InterpretSchedule(program->schedule()));
+  ASSIGN_OR_RETURN(program->semantics,
+                   schedules::InterpretSchedule(program->schedule()));
   program->versions = VersionsOfStages(program->semantics);
   program->traffic = TrafficOf(program->schedule());
   return absl::OkStatus();
 }
 
 // Returns the scenario without the fields that ComputeCosts ignores.
-std::string PricesKey(const ResolvedScenario& scenario,
+std::string PricesKey(const scenarios::ResolvedScenario& scenario,
                       const Program& program) {
   Scenario asked = scenario.scenario;
   asked.clear_name();
@@ -71,7 +73,7 @@ std::string PricesKey(const ResolvedScenario& scenario,
 
 // Drops data for uncertainties and breakdowns.
 void DropOrigins(DeviceCosts* costs) {
-  costs->prices = KernelPrices();
+  costs->prices = calibrate::KernelPrices();
   for (StageCosts& stage : costs->stages) {
     stage.forward_kernels.clear();
     stage.backward_input_kernels.clear();
@@ -81,38 +83,40 @@ void DropOrigins(DeviceCosts* costs) {
 
 }  // namespace
 
-std::shared_ptr<const Network> FastInputs::NetworkOf(
-    const ResolvedScenario& scenario) {
+std::shared_ptr<const scenarios::Network> FastInputs::NetworkOf(
+    const scenarios::ResolvedScenario& scenario) {
   const std::string key = NetworkKey(scenario);
   if (auto known = networks_.Find(key)) return known;
-  auto network = std::make_shared<const Network>(weir::NetworkOf(scenario));
+  auto network = std::make_shared<const scenarios::Network>(
+      weir::sim::NetworkOf(scenario));
   return networks_.Add(key, network->links().size() + network->num_gpus(),
                        network);
 }
 
-absl::StatusOr<std::shared_ptr<const Schedule>> FastInputs::ScheduleOf(
-    const ResolvedScenario& scenario, const Network& network, int num_batches) {
+absl::StatusOr<std::shared_ptr<const schedules::Schedule>>
+FastInputs::ScheduleOf(const scenarios::ResolvedScenario& scenario,
+                       const scenarios::Network& network, int num_batches) {
   const bool keeps = IsGeneratedFromShape(scenario);
   const std::string key = ProgramKey(scenario, num_batches);
   if (keeps) {
     if (auto known = schedules_.Find(key)) return known;
   }
-  ASSIGN_OR_RETURN(Schedule made,
-                   weir::ScheduleOf(scenario, network, num_batches));
-  auto schedule = std::make_shared<const Schedule>(std::move(made));
+  ASSIGN_OR_RETURN(schedules::Schedule made,
+                   weir::sim::ScheduleOf(scenario, network, num_batches));
+  auto schedule = std::make_shared<const schedules::Schedule>(std::move(made));
   if (keeps) return schedules_.Add(key, NumActions(*schedule), schedule);
-  RETURN_IF_ERROR(ValidateSchedule(*schedule));
+  RETURN_IF_ERROR(schedules::ValidateSchedule(*schedule));
   return schedule;
 }
 
 absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ProgramOf(
-    const ResolvedScenario& scenario,
-    std::shared_ptr<const Schedule> schedule) {
+    const scenarios::ResolvedScenario& scenario,
+    std::shared_ptr<const schedules::Schedule> schedule) {
   const bool keeps = IsGeneratedFromShape(scenario);
   const std::string key = ProgramKey(scenario, schedule->num_batches);
   if (keeps) {
     if (auto known = programs_.Find(key)) return known;
-    RETURN_IF_ERROR(ValidateSchedule(*schedule));
+    RETURN_IF_ERROR(schedules::ValidateSchedule(*schedule));
   }
   Program made;
   made.full = std::move(schedule);
@@ -123,8 +127,8 @@ absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ProgramOf(
 }
 
 absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortProgramOf(
-    const ResolvedScenario& scenario, const Schedule& full,
-    const ShortenOptions& options) {
+    const scenarios::ResolvedScenario& scenario,
+    const schedules::Schedule& full, const ShortenOptions& options) {
   // Both then have one version of every stage, on which costs depend.
   if (!UpdatesOnce(full)) return nullptr;
   const bool keeps = IsGeneratedFromShape(scenario);
@@ -141,7 +145,7 @@ absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortProgramOf(
   // Problems are reported for the whole schedule. Whether the short one
   // completes is found when it runs.
   if (shortened.has_value() &&
-      FindScheduleProblems(shortened->schedule, 1).empty()) {
+      schedules::FindScheduleProblems(shortened->schedule, 1).empty()) {
     program.shortened = std::move(shortened);
     RETURN_IF_ERROR(FillProgram(&program));
   }
@@ -154,7 +158,7 @@ absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortProgramOf(
 }
 
 absl::StatusOr<std::shared_ptr<const Prices>> FastInputs::PricesOf(
-    const ResolvedScenario& scenario, const Program& program) {
+    const scenarios::ResolvedScenario& scenario, const Program& program) {
   const std::string key = PricesKey(scenario, program);
   if (auto known = prices_.Find(key)) return known;
   auto prices = std::make_shared<Prices>();
@@ -168,10 +172,11 @@ absl::StatusOr<std::shared_ptr<const Prices>> FastInputs::PricesOf(
 }
 
 std::shared_ptr<const SymmetryResult> FastInputs::SymmetryOf(
-    const ResolvedScenario& scenario, const Network& network,
-    const Program& program, const Costs& costs) {
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, const Program& program,
+    const Costs& costs) {
   return symmetries_.SymmetryOf(scenario, network, program.schedule(),
                                 program.traffic, costs);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

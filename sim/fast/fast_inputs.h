@@ -17,66 +17,68 @@
 #include "sim/fast/steady.h"
 #include "sim/graph/symmetries.h"
 
-namespace weir {
+namespace weir::sim {
 
 // A schedule and everything that follows from it alone.
 struct Program {
   // The full schedule; null if it was shortened.
-  std::shared_ptr<const Schedule> full;
+  std::shared_ptr<const schedules::Schedule> full;
   std::optional<ShortenedSchedule> shortened;
-  Semantics semantics;
+  schedules::Semantics semantics;
   // Largest number of weight versions, by stage.
   std::vector<int> versions;
   // As the schedule determines it, with copies on several ranks only.
   Traffic traffic;
 
-  const Schedule& schedule() const {
+  const schedules::Schedule& schedule() const {
     return shortened.has_value() ? shortened->schedule : *full;
   }
 };
 
 // Prices, and the scenario to which they point.
 struct Prices {
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
   Costs costs;
 };
 
 // Keeps inputs of scenarios. All functions return Simulate's errors.
 class FastInputs {
  public:
-  std::shared_ptr<const Network> NetworkOf(const ResolvedScenario& scenario);
+  std::shared_ptr<const scenarios::Network> NetworkOf(
+      const scenarios::ResolvedScenario& scenario);
 
   // Returns the schedule of `num_batches` batches. If it follows from the
   // scenario's shape alone, it is as its generator made it; others are
   // validated.
-  absl::StatusOr<std::shared_ptr<const Schedule>> ScheduleOf(
-      const ResolvedScenario& scenario, const Network& network,
-      int num_batches);
+  absl::StatusOr<std::shared_ptr<const schedules::Schedule>> ScheduleOf(
+      const scenarios::ResolvedScenario& scenario,
+      const scenarios::Network& network, int num_batches);
   absl::StatusOr<std::shared_ptr<const Program>> ProgramOf(
-      const ResolvedScenario& scenario,
-      std::shared_ptr<const Schedule> schedule);
+      const scenarios::ResolvedScenario& scenario,
+      std::shared_ptr<const schedules::Schedule> schedule);
   // Returns null if the schedule is not to be shortened this way.
   absl::StatusOr<std::shared_ptr<const Program>> ShortProgramOf(
-      const ResolvedScenario& scenario, const Schedule& full,
-      const ShortenOptions& options);
+      const scenarios::ResolvedScenario& scenario,
+      const schedules::Schedule& full, const ShortenOptions& options);
 
   absl::StatusOr<std::shared_ptr<const Prices>> PricesOf(
-      const ResolvedScenario& scenario, const Program& program);
+      const scenarios::ResolvedScenario& scenario, const Program& program);
 
   // `costs` are those of the program after ApplySchedule.
   std::shared_ptr<const SymmetryResult> SymmetryOf(
-      const ResolvedScenario& scenario, const Network& network,
-      const Program& program, const Costs& costs);
+      const scenarios::ResolvedScenario& scenario,
+      const scenarios::Network& network, const Program& program,
+      const Costs& costs);
 
  private:
   // Limits in links and GPUs, actions, actions, stages.
-  BoundedCache<Network> networks_{1 << 20};
-  BoundedCache<Schedule> schedules_{4 << 20};
+  BoundedCache<scenarios::Network> networks_{1 << 20};
+  BoundedCache<schedules::Schedule> schedules_{4 << 20};
   BoundedCache<Program> programs_{4 << 20};
   BoundedCache<Prices> prices_{1 << 16};
   SymmetryCache symmetries_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_FAST_FAST_INPUTS_H_

@@ -17,7 +17,7 @@
 #include "sim/report/window.h"
 #include "sim/run_size.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Trying more numbers of periods would cost as much as the whole run.
@@ -29,7 +29,7 @@ constexpr double kMostTasksPerReduced = 16;
 
 // One run of a graph and its inputs.
 struct Run {
-  std::shared_ptr<const Network> network;
+  std::shared_ptr<const scenarios::Network> network;
   std::shared_ptr<const Program> program;
   std::shared_ptr<const Prices> prices;  // the costs point into it
   std::shared_ptr<const SymmetryResult> answer;
@@ -44,7 +44,7 @@ struct Run {
   const Symmetry* symmetry() const {
     return answer->symmetry.has_value() ? &*answer->symmetry : nullptr;
   }
-  PipelineInputs InputsOf(const ResolvedScenario& scenario) const {
+  PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario) const {
     return {program->schedule(),
             program->semantics,
             costs,
@@ -73,8 +73,10 @@ class FastSimulator::Impl {
                                       : nullptr),
         runner_(runner == nullptr ? *own_runner_ : *runner) {}
 
-  absl::StatusOr<FastEstimate> Estimate(const ResolvedScenario& scenario) {
-    const std::shared_ptr<const Network> network = inputs_.NetworkOf(scenario);
+  absl::StatusOr<FastEstimate> Estimate(
+      const scenarios::ResolvedScenario& scenario) {
+    const std::shared_ptr<const scenarios::Network> network =
+        inputs_.NetworkOf(scenario);
     const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
       return RunBatches(scenario, network, num_batches);
     };
@@ -83,10 +85,10 @@ class FastSimulator::Impl {
   }
 
  private:
-  absl::StatusOr<Run> RunBatches(const ResolvedScenario& scenario,
-                                 std::shared_ptr<const Network> network,
-                                 int num_batches) {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const Schedule> schedule,
+  absl::StatusOr<Run> RunBatches(
+      const scenarios::ResolvedScenario& scenario,
+      std::shared_ptr<const scenarios::Network> network, int num_batches) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const schedules::Schedule> schedule,
                      inputs_.ScheduleOf(scenario, *network, num_batches));
     absl::string_view why_whole = "no flush";
     if (schedule->flush) {
@@ -102,7 +104,8 @@ class FastSimulator::Impl {
   }
 
   absl::StatusOr<Run> RunReducedOrWhole(
-      const ResolvedScenario& scenario, std::shared_ptr<const Network> network,
+      const scenarios::ResolvedScenario& scenario,
+      std::shared_ptr<const scenarios::Network> network,
       std::shared_ptr<const Program> program) {
     const int num_batches = program->schedule().num_batches;
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
@@ -116,10 +119,10 @@ class FastSimulator::Impl {
     return run;
   }
 
-  absl::StatusOr<Run> RunWhole(const ResolvedScenario& scenario,
-                               std::shared_ptr<const Network> network,
-                               std::shared_ptr<const Program> program,
-                               bool folds) {
+  absl::StatusOr<Run> RunWhole(
+      const scenarios::ResolvedScenario& scenario,
+      std::shared_ptr<const scenarios::Network> network,
+      std::shared_ptr<const Program> program, bool folds) {
     ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, folds));
     if (!run.recording.complete()) {
       return Deadlock(
@@ -133,8 +136,9 @@ class FastSimulator::Impl {
 
   // Returns nothing if the run cannot or should not be shortened; sets why_not.
   absl::StatusOr<std::optional<Run>> RunShortened(
-      const ResolvedScenario& scenario, std::shared_ptr<const Network> network,
-      const Schedule& full, absl::string_view* why_not) {
+      const scenarios::ResolvedScenario& scenario,
+      std::shared_ptr<const scenarios::Network> network,
+      const schedules::Schedule& full, absl::string_view* why_not) {
     *why_not = "its order is too short, or does not repeat";
     ShortenOptions options;
     for (int i = 0; i < kMostTries; ++i) {
@@ -168,10 +172,10 @@ class FastSimulator::Impl {
     return shortened.period_microbatches >= shortened.schedule.num_ranks;
   }
 
-  absl::StatusOr<Run> RunProgram(const ResolvedScenario& scenario,
-                                 std::shared_ptr<const Network> network,
-                                 std::shared_ptr<const Program> program,
-                                 bool folds) {
+  absl::StatusOr<Run> RunProgram(
+      const scenarios::ResolvedScenario& scenario,
+      std::shared_ptr<const scenarios::Network> network,
+      std::shared_ptr<const Program> program, bool folds) {
     Run run;
     run.network = std::move(network);
     run.program = std::move(program);
@@ -211,9 +215,9 @@ class FastSimulator::Impl {
 
   absl::Status SetTimes(Run* run) {
     const TaskGraph& tasks = run->graph.tasks;
-    const std::vector<Link>& links = run->symmetry() == nullptr
-                                         ? run->network->links()
-                                         : run->symmetry()->links();
+    const std::vector<scenarios::Link>& links = run->symmetry() == nullptr
+                                                    ? run->network->links()
+                                                    : run->symmetry()->links();
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
     const double meeting = FirstMeeting(tasks, links, run->recording);
@@ -229,7 +233,8 @@ class FastSimulator::Impl {
   }
 
   // Simulates from the first meeting of flows on, which is often in the drain.
-  absl::Status RunRest(const TaskGraph& tasks, const std::vector<Link>& links,
+  absl::Status RunRest(const TaskGraph& tasks,
+                       const std::vector<scenarios::Link>& links,
                        double meeting, Recording* recording) {
     const RestOfGraph rest = RestAfter(tasks, *recording, meeting);
     ASSIGN_OR_RETURN(const Recording times, runner_.Run(rest.graph, links));
@@ -242,7 +247,8 @@ class FastSimulator::Impl {
     return absl::OkStatus();
   }
 
-  static FastEstimate Fill(const ResolvedScenario& scenario, const Run& run) {
+  static FastEstimate Fill(const scenarios::ResolvedScenario& scenario,
+                           const Run& run) {
     FastEstimate ranked;
     const PipelineInputs inputs = run.InputsOf(scenario);
     const bool extrapolated = run.steadiness.has_value();
@@ -284,8 +290,8 @@ FastSimulator::FastSimulator(GraphRunner* runner)
 FastSimulator::~FastSimulator() = default;
 
 absl::StatusOr<FastEstimate> FastSimulator::Estimate(
-    const ResolvedScenario& scenario) {
+    const scenarios::ResolvedScenario& scenario) {
   return impl_->Estimate(scenario);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::sim {
 
 class GraphRunner;
 
@@ -53,13 +53,14 @@ class FastSimulator {
   // Returns Simulate's errors. A deadlock is reported for representative GPUs,
   // and a folded or extrapolated scenario may have more tasks than Simulate
   // accepts.
-  absl::StatusOr<FastEstimate> Estimate(const ResolvedScenario& scenario);
+  absl::StatusOr<FastEstimate> Estimate(
+      const scenarios::ResolvedScenario& scenario);
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_FAST_FAST_SIMULATOR_H_

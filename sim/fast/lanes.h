@@ -7,13 +7,14 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::sim {
 
 // The numbering of microbatches; see ShortenedSchedule::num_lanes.
 struct Lanes {
   int count = 1, length = 1;
 
-  explicit Lanes(const Schedule& schedule) : length(schedule.num_microbatches) {
+  explicit Lanes(const schedules::Schedule& schedule)
+      : length(schedule.num_microbatches) {
     const int turn = schedule.microbatches_per_route_turn;
     if (schedule.num_routes() < 2 || turn * schedule.num_routes() != length) {
       return;
@@ -38,19 +39,19 @@ struct Lanes {
 // Returns the operations whose stretch passes of `op` belong to if none of
 // these passes is in a stretch, for schedules that split backwards only
 // occasionally (DualPipe).
-inline std::array<Op, 2> OthersLike(Op op) {
+inline std::array<schedules::Op, 2> OthersLike(schedules::Op op) {
   switch (op) {
-    case Op::kBackward:
-      return {Op::kBackwardInput, Op::kBackwardInput};
-    case Op::kBackwardInput:
-      return {Op::kBackward, Op::kBackward};
-    case Op::kBackwardWeight:
-      return {Op::kBackward, Op::kBackwardInput};
+    case schedules::Op::kBackward:
+      return {schedules::Op::kBackwardInput, schedules::Op::kBackwardInput};
+    case schedules::Op::kBackwardInput:
+      return {schedules::Op::kBackward, schedules::Op::kBackward};
+    case schedules::Op::kBackwardWeight:
+      return {schedules::Op::kBackward, schedules::Op::kBackwardInput};
     default:
       return {op, op};
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_FAST_LANES_H_

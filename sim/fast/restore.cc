@@ -8,7 +8,7 @@
 #include "sim/fast/lanes.h"
 #include "sim/fast/steady.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Restores the periods of one rank.
@@ -21,7 +21,7 @@ class Restorer {
         num_periods_(shortened.num_periods_left_out),
         period_(shortened.period_microbatches / shortened.num_lanes) {}
 
-  std::vector<Action> Restore() {
+  std::vector<schedules::Action> Restore() {
     FindStretches();
     const int of_lane = num_periods_ * period_;
     size_t next = 0;
@@ -30,7 +30,7 @@ class Restorer {
         AddPeriods(stretches_[next++]);
       }
       if (i == std::ssize(actions_)) break;
-      Action action = actions_[i];
+      schedules::Action action = actions_[i];
       const Stretch& stretch = StretchOf(action);
       const bool behind = (i >= stretch.end) != stretch.descending;
       action.microbatch =
@@ -43,7 +43,7 @@ class Restorer {
  private:
   using Key = std::array<int, 4>;  // op, stage, lane, index modulo the period
 
-  Key KeyOf(const Action& action, int k) const {
+  Key KeyOf(const schedules::Action& action, int k) const {
     const int microbatch = action.microbatch + k;
     return {static_cast<int>(action.op), action.stage, lanes_.lane(microbatch),
             lanes_.index(microbatch) % period_};
@@ -52,7 +52,7 @@ class Restorer {
   void FindStretches() {
     for (size_t s = 0; s < stretches_.size(); ++s) {
       for (int32_t i = 0; i < stretches_[s].period_actions; ++i) {
-        const Action& action = actions_[stretches_[s].first + i];
+        const schedules::Action& action = actions_[stretches_[s].first + i];
         for (int k = 0; k < action.num_microbatches; ++k) {
           stretch_of_[KeyOf(action, k)] = static_cast<int>(s);
         }
@@ -60,10 +60,10 @@ class Restorer {
     }
   }
 
-  const Stretch& StretchOf(const Action& action) const {
+  const Stretch& StretchOf(const schedules::Action& action) const {
     Key key = KeyOf(action, 0);
     auto at = stretch_of_.find(key);
-    for (Op other : OthersLike(action.op)) {
+    for (schedules::Op other : OthersLike(action.op)) {
       if (at != stretch_of_.end()) break;
       key[0] = static_cast<int>(other);
       at = stretch_of_.find(key);
@@ -73,24 +73,25 @@ class Restorer {
 
   void AddPeriods(const Stretch& stretch) {
     for (int32_t i = 0; i < num_periods_ * stretch.period_actions; ++i) {
-      Action action = restored_[restored_.size() - stretch.period_actions];
+      schedules::Action action =
+          restored_[restored_.size() - stretch.period_actions];
       action.microbatch += stretch.descending ? -period_ : period_;
       restored_.push_back(action);
     }
   }
 
   const Lanes lanes_;  // those of the short schedule
-  const std::vector<Action>& actions_;
+  const std::vector<schedules::Action>& actions_;
   const std::vector<Stretch>& stretches_;
   const int num_periods_, period_;
   absl::flat_hash_map<Key, int> stretch_of_;
-  std::vector<Action> restored_;
+  std::vector<schedules::Action> restored_;
 };
 
 }  // namespace
 
-Schedule RestoreSchedule(const ShortenedSchedule& shortened) {
-  Schedule schedule = shortened.schedule;
+schedules::Schedule RestoreSchedule(const ShortenedSchedule& shortened) {
+  schedules::Schedule schedule = shortened.schedule;
   const int num_microbatches =
       shortened.num_periods_left_out * shortened.period_microbatches;
   if (schedule.weights.microbatches_per_update == schedule.num_microbatches) {
@@ -107,4 +108,4 @@ Schedule RestoreSchedule(const ShortenedSchedule& shortened) {
   return schedule;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

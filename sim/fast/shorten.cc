@@ -11,16 +11,17 @@
 #include "sim/fast/shortened_order.h"
 #include "sim/fast/steady.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-int RouteCycle(const Schedule& schedule) {
+int RouteCycle(const schedules::Schedule& schedule) {
   if (Lanes(schedule).count > 1) return 1;
   return schedule.num_routes() * schedule.microbatches_per_route_turn;
 }
 
 // Returns a period of rank 0's order, 0: none. Most candidates fail early.
-int FirstPeriod(const Schedule& schedule, int least, ShortenedOrder* order) {
+int FirstPeriod(const schedules::Schedule& schedule, int least,
+                ShortenedOrder* order) {
   const auto count = static_cast<int32_t>(schedule.rank_actions.front().size());
   const int step = RouteCycle(schedule);
   const int most = std::min(std::max(4 * schedule.num_ranks * step, 64),
@@ -39,11 +40,11 @@ int FirstPeriod(const Schedule& schedule, int least, ShortenedOrder* order) {
 
 class Shortener {
  public:
-  explicit Shortener(const Schedule& schedule)
+  explicit Shortener(const schedules::Schedule& schedule)
       : schedule_(schedule), lanes_(schedule) {}
 
   bool FindPeriod() {
-    std::vector<std::vector<int>> stages = StagesByRank(schedule_);
+    std::vector<std::vector<int>> stages = schedules::StagesByRank(schedule_);
     for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
       ranks_.emplace_back(schedule_, rank, std::move(stages[rank]));
     }
@@ -111,18 +112,19 @@ class Shortener {
   }
 
   bool InputComes(int rank, const Stretch& stretch, int32_t position) const {
-    const Action& action = schedule_.rank_actions[rank][position];
-    const bool forward = action.op == Op::kForward;
-    if (!forward && !MakesInputGradient(action.op)) return true;
+    const schedules::Action& action = schedule_.rank_actions[rank][position];
+    const bool forward = action.op == schedules::Op::kForward;
+    if (!forward && !schedules::MakesInputGradient(action.op)) return true;
     const int from = action.stage + (forward ? -1 : 1);
     if (from < 0 || from >= schedule_.num_stages) return true;
     const int here = ranks_[rank].ClassOf(action).stretch;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       const ShortenedOrder& other = ranks_[schedule_.rank_of(from, k)];
-      const std::array<Op, 2> ops =
-          forward ? std::array{Op::kForward, Op::kForward}
-                  : std::array{Op::kBackward, Op::kBackwardInput};
-      for (Op op : ops) {
+      const std::array<schedules::Op, 2> ops =
+          forward ? std::array{schedules::Op::kForward, schedules::Op::kForward}
+                  : std::array{schedules::Op::kBackward,
+                               schedules::Op::kBackwardInput};
+      for (schedules::Op op : ops) {
         const PassClass* input = other.Find(op, from, k);
         if (input == nullptr) continue;
         if (input->stretch > here ||
@@ -143,7 +145,8 @@ class Shortener {
 
   // Returns the microbatches that have begun before a stretch does.
   int DepthAt(int rank, const Stretch& stretch) const {
-    const Action& first = schedule_.rank_actions[rank][stretch.first];
+    const schedules::Action& first =
+        schedule_.rank_actions[rank][stretch.first];
     return stretch.descending
                ? lanes_.length - 1 - lanes_.index(first.last_microbatch())
                : lanes_.index(first.microbatch);
@@ -152,7 +155,7 @@ class Shortener {
   void FillSchedule(ShortenedSchedule* shortened) const {
     const int of_lane = shortened->num_periods_left_out * period_;
     const int num_microbatches = of_lane * lanes_.count;
-    Schedule& schedule = shortened->schedule;
+    schedules::Schedule& schedule = shortened->schedule;
     schedule.name = schedule_.name;
     schedule.num_ranks = schedule_.num_ranks;
     schedule.num_stages = schedule_.num_stages;
@@ -176,10 +179,12 @@ class Shortener {
   }
 
   void FillRank(int rank, int of_lane, ShortenedSchedule* shortened) const {
-    const std::vector<Action>& actions = schedule_.rank_actions[rank];
+    const std::vector<schedules::Action>& actions =
+        schedule_.rank_actions[rank];
     const ShortenedOrder& order = ranks_[rank];
     std::vector<Stretch> stretches = order.stretches();
-    std::vector<Action>& kept = shortened->schedule.rank_actions.emplace_back();
+    std::vector<schedules::Action>& kept =
+        shortened->schedule.rank_actions.emplace_back();
     size_t num_kept = actions.size();
     for (const Stretch& stretch : stretches) {
       num_kept -= static_cast<size_t>(shortened->num_periods_left_out) *
@@ -189,7 +194,7 @@ class Shortener {
     int32_t position = 0, num_cut = 0;
     const auto keep_until = [&](int32_t end) {
       for (; position < end; ++position) {
-        Action action = actions[position];
+        schedules::Action action = actions[position];
         const Stretch& stretch =
             order.stretches()[order.ClassOf(action).stretch];
         // The larger numbers come after an ascending stretch, and in and before
@@ -214,7 +219,7 @@ class Shortener {
     shortened->stretches.push_back(std::move(stretches));
   }
 
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const Lanes lanes_;
   std::vector<ShortenedOrder> ranks_;
   int period_ = 0;
@@ -222,13 +227,13 @@ class Shortener {
 
 }  // namespace
 
-size_t NumActions(const Schedule& schedule) {
+size_t NumActions(const schedules::Schedule& schedule) {
   size_t count = 0;
   for (const auto& actions : schedule.rank_actions) count += actions.size();
   return count;
 }
 
-bool UpdatesOnce(const Schedule& schedule) {
+bool UpdatesOnce(const schedules::Schedule& schedule) {
   if (!schedule.flush) return false;
   if (schedule.forward_only) return true;
   for (int stage = 0; stage < schedule.num_stages; ++stage) {
@@ -240,7 +245,7 @@ bool UpdatesOnce(const Schedule& schedule) {
 }
 
 std::optional<ShortenedSchedule> ShortenSchedule(
-    const Schedule& schedule, const ShortenOptions& options) {
+    const schedules::Schedule& schedule, const ShortenOptions& options) {
   if (!schedule.flush || schedule.resident_activations > 0 ||
       schedule.num_microbatches < kLeastPeriods) {
     return std::nullopt;
@@ -261,4 +266,4 @@ ShortenOptions NextTry(const ShortenedSchedule& shortened,
   return next;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace weir {
+namespace weir::sim {
 struct ShortenedOrder::Candidate {
   Stretch stretch;
   int32_t num_periods() const {
@@ -13,7 +13,7 @@ struct ShortenedOrder::Candidate {
   }
 };
 
-ShortenedOrder::ShortenedOrder(const Schedule& schedule, int rank,
+ShortenedOrder::ShortenedOrder(const schedules::Schedule& schedule, int rank,
                                std::vector<int> stages)
     : schedule_(schedule),
       lanes_(schedule),
@@ -25,7 +25,7 @@ void ShortenedOrder::ListPositions() {
   if (!positions_.empty()) return;
   first_row_.fill(-1);
   size_t num_cells = 0;
-  for (const Action& action : actions_) {
+  for (const schedules::Action& action : actions_) {
     int64_t& first = first_row_[static_cast<size_t>(action.op)];
     if (first >= 0) continue;
     first = static_cast<int64_t>(num_cells);
@@ -63,18 +63,20 @@ bool ShortenedOrder::FindStretches(int period) {
   return Choose(candidates);
 }
 
-const PassClass& ShortenedOrder::ClassOf(const Action& action) const {
+const PassClass& ShortenedOrder::ClassOf(
+    const schedules::Action& action) const {
   return classes_[Cell(action)];
 }
 
-const PassClass* ShortenedOrder::Find(Op op, int stage, int microbatch) const {
+const PassClass* ShortenedOrder::Find(schedules::Op op, int stage,
+                                      int microbatch) const {
   const int local = LocalOf(stage);
   if (local < 0) return nullptr;
   const PassClass& found = classes_[Cell(op, local, microbatch)];
   return found.stretch < 0 ? nullptr : &found;
 }
 
-size_t ShortenedOrder::PositionCell(const Action& action,
+size_t ShortenedOrder::PositionCell(const schedules::Action& action,
                                     int microbatch) const {
   return first_row_[static_cast<size_t>(action.op)] +
          static_cast<size_t>(LocalOf(action.stage)) *
@@ -82,13 +84,13 @@ size_t ShortenedOrder::PositionCell(const Action& action,
          microbatch;
 }
 
-size_t ShortenedOrder::Cell(Op op, int local, int microbatch) const {
+size_t ShortenedOrder::Cell(schedules::Op op, int local, int microbatch) const {
   const size_t row = static_cast<size_t>(op) * stages_.size() + local;
   return (row * lanes_.count + lanes_.lane(microbatch)) * period_ +
          lanes_.index(microbatch) % period_;
 }
 
-size_t ShortenedOrder::Cell(const Action& action) const {
+size_t ShortenedOrder::Cell(const schedules::Action& action) const {
   return Cell(action.op, LocalOf(action.stage), action.microbatch);
 }
 
@@ -98,8 +100,8 @@ bool ShortenedOrder::IsSecond(int32_t position) const {
 
 bool ShortenedOrder::IsCopy(int32_t position, int32_t other,
                             int microbatches) const {
-  const Action& one = actions_[position];
-  const Action& copy = actions_[other];
+  const schedules::Action& one = actions_[position];
+  const schedules::Action& copy = actions_[other];
   if (copy.op != one.op || copy.stage != one.stage ||
       copy.microbatch != one.microbatch + microbatches ||
       copy.num_microbatches != one.num_microbatches ||
@@ -111,7 +113,7 @@ bool ShortenedOrder::IsCopy(int32_t position, int32_t other,
 }
 
 int32_t ShortenedOrder::Distance(int32_t position, int microbatches) const {
-  const Action& action = actions_[position];
+  const schedules::Action& action = actions_[position];
   const int wanted = action.microbatch + microbatches;
   if (wanted < 0 || wanted >= schedule_.total_microbatches()) return 0;
   const int32_t other = positions_[PositionCell(action, wanted)];
@@ -124,7 +126,8 @@ bool ShortenedOrder::Choose(std::vector<Candidate> candidates) {
                    [](const Candidate& a, const Candidate& b) {
                      return a.num_periods() > b.num_periods();
                    });
-  classes_.assign(kNumOps * stages_.size() * lanes_.count * period_, {});
+  classes_.assign(schedules::kNumOps * stages_.size() * lanes_.count * period_,
+                  {});
   stretches_.clear();
   for (const Candidate& candidate : candidates) {
     if (IsNew(candidate.stretch)) Take(candidate.stretch);
@@ -179,7 +182,7 @@ void ShortenedOrder::AddCandidate(int32_t first, int32_t length,
 bool ShortenedOrder::IsNew(const Stretch& stretch) const {
   std::vector<size_t> cells;
   for (int32_t i = 0; i < stretch.period_actions; ++i) {
-    const Action& action = actions_[stretch.first + i];
+    const schedules::Action& action = actions_[stretch.first + i];
     if (action.num_microbatches > period_) return false;
     for (int k = 0; k < action.num_microbatches; ++k) {
       const size_t cell =
@@ -198,7 +201,7 @@ void ShortenedOrder::Take(const Stretch& stretch) {
   const int travel =
       (num_periods - 1) * (stretch.descending ? -period_ : period_);
   for (int32_t i = 0; i < stretch.period_actions; ++i) {
-    const Action& action = actions_[stretch.first + i];
+    const schedules::Action& action = actions_[stretch.first + i];
     for (int k = 0; k < action.num_microbatches; ++k) {
       const int microbatch = action.microbatch + k;
       classes_[Cell(action.op, LocalOf(action.stage), microbatch)] = {
@@ -230,9 +233,10 @@ bool ShortenedOrder::SortStretches() {
 
 void ShortenedOrder::FillClasses() {
   const std::vector<PassClass> found = classes_;
-  const size_t row = classes_.size() / kNumOps;
+  const size_t row = classes_.size() / schedules::kNumOps;
   for (size_t i = 0; i < classes_.size(); ++i) {
-    for (Op other : OthersLike(static_cast<Op>(i / row))) {
+    for (schedules::Op other :
+         OthersLike(static_cast<schedules::Op>(i / row))) {
       if (classes_[i].stretch >= 0) break;
       classes_[i] = found[static_cast<size_t>(other) * row + i % row];
     }
@@ -261,4 +265,4 @@ bool ShortenedOrder::CheckOrder() const {
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

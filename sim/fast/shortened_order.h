@@ -11,7 +11,7 @@
 #include "sim/fast/lanes.h"
 #include "sim/fast/steady.h"
 
-namespace weir {
+namespace weir::sim {
 
 // A stretch of fewer periods may be a coincidence.
 inline constexpr int kLeastPeriods = 3;
@@ -26,7 +26,8 @@ struct PassClass {
 class ShortenedOrder {
  public:
   // `stages` must be StagesOf(rank).
-  ShortenedOrder(const Schedule& schedule, int rank, std::vector<int> stages);
+  ShortenedOrder(const schedules::Schedule& schedule, int rank,
+                 std::vector<int> stages);
 
   const std::vector<Stretch>& stretches() const { return stretches_; }
 
@@ -44,18 +45,18 @@ class ShortenedOrder {
   // ascending or descending run.
   bool FindStretches(int period);
 
-  const PassClass& ClassOf(const Action& action) const;
+  const PassClass& ClassOf(const schedules::Action& action) const;
   // Returns the class of other passes; null if this rank has none of them.
-  const PassClass* Find(Op op, int stage, int microbatch) const;
+  const PassClass* Find(schedules::Op op, int stage, int microbatch) const;
 
  private:
   struct Candidate;
 
   // Returns the index among the rank's stages; -1: not on this rank.
   int LocalOf(int stage) const;
-  size_t PositionCell(const Action& action, int microbatch) const;
-  size_t Cell(Op op, int local, int microbatch) const;
-  size_t Cell(const Action& action) const;
+  size_t PositionCell(const schedules::Action& action, int microbatch) const;
+  size_t Cell(schedules::Op op, int local, int microbatch) const;
+  size_t Cell(const schedules::Action& action) const;
 
   // Returns true for the second action of an overlapped pair.
   bool IsSecond(int32_t position) const;
@@ -92,12 +93,12 @@ class ShortenedOrder {
   // stretch.
   bool CheckOrder() const;
 
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const Lanes lanes_;
-  const std::vector<Action>& actions_;
+  const std::vector<schedules::Action>& actions_;
   const std::vector<int> stages_;
   // [op]: start of its part of positions_; -1: the rank has no such action.
-  std::array<int64_t, kNumOps> first_row_;
+  std::array<int64_t, schedules::kNumOps> first_row_;
   // [stage of the rank][microbatch]; -1: no action begins with it.
   std::vector<int32_t> positions_;
   int period_ = 1;
@@ -105,6 +106,6 @@ class ShortenedOrder {
   std::vector<Stretch> stretches_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_FAST_SHORTENED_ORDER_H_

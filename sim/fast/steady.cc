@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Relative to a period, and an order of magnitude below the permitted error:
@@ -282,4 +282,4 @@ double PeakBytesOfAll(const MemoryTimeline& timeline,
   return std::max(peak, timeline.floor_bytes);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -16,7 +16,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/report/memory.h"
 
-namespace weir {
+namespace weir::sim {
 
 // A part of a rank's order in which every action equals the one a period
 // before, with its microbatch shifted forward (or, if `descending`, backward:
@@ -29,7 +29,7 @@ struct Stretch {
 
 // A schedule with whole periods cut out of every stretch of every rank.
 struct ShortenedSchedule {
-  Schedule schedule;
+  schedules::Schedule schedule;
   int num_periods_left_out = 0;  // in every stretch, also below
   int num_periods_kept = 0;      // in the shortest stretch
   int period_microbatches = 0;
@@ -45,11 +45,11 @@ struct ShortenedSchedule {
 };
 
 // Returns the number of actions of all ranks.
-size_t NumActions(const Schedule& schedule);
+size_t NumActions(const schedules::Schedule& schedule);
 
 // Returns true if every stage is updated once, after the whole batch. A
 // shortened schedule then has the same number of weight versions: one.
-bool UpdatesOnce(const Schedule& schedule);
+bool UpdatesOnce(const schedules::Schedule& schedule);
 
 struct ShortenOptions {
   // In every stretch; 0: as many as the times usually need to repeat. A larger
@@ -64,10 +64,10 @@ struct ShortenOptions {
 // actions wait for others by count. Takes a few nanoseconds per action.
 // Requires: ValidateSchedule(schedule) is OK.
 std::optional<ShortenedSchedule> ShortenSchedule(
-    const Schedule& schedule, const ShortenOptions& options = {});
+    const schedules::Schedule& schedule, const ShortenOptions& options = {});
 
 // Returns the schedule that was shortened.
-Schedule RestoreSchedule(const ShortenedSchedule& shortened);
+schedules::Schedule RestoreSchedule(const ShortenedSchedule& shortened);
 
 // The moments at which the run of a shortened schedule repeats itself.
 struct Steadiness {
@@ -137,6 +137,6 @@ double PeakBytesOfAll(const MemoryTimeline& timeline,
                       const ShortenedSchedule& shortened,
                       const Steadiness& steadiness);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_FAST_STEADY_H_

@@ -5,13 +5,13 @@
 
 #include "absl/container/flat_hash_set.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 class Clock {
  public:
-  Clock(const Schedule& schedule, const Costs& costs, int gpu, int rank,
-        bool knows_updates)
+  Clock(const schedules::Schedule& schedule, const Costs& costs, int gpu,
+        int rank, bool knows_updates)
       : schedule_(schedule),
         costs_(costs),
         gpu_(gpu),
@@ -19,7 +19,8 @@ class Clock {
         knows_updates_(knows_updates) {}
 
   std::vector<double> Run() {
-    const std::vector<Action>& actions = schedule_.rank_actions[rank_];
+    const std::vector<schedules::Action>& actions =
+        schedule_.rank_actions[rank_];
     std::vector<double> seconds(actions.size());
     for (size_t i = 0; i < actions.size(); ++i) {
       const bool pair = actions[i].overlaps_next;
@@ -29,7 +30,8 @@ class Clock {
     return seconds;
   }
 
-  double Of(const Action& action, const Action* overlapped) {
+  double Of(const schedules::Action& action,
+            const schedules::Action* overlapped) {
     const double extra = Extra(action);
     if (overlapped == nullptr) return Alone(action) + extra;
     return Overlapped(action, *overlapped) + extra + Extra(*overlapped);
@@ -37,7 +39,7 @@ class Clock {
 
   std::vector<double> Extras() {
     std::vector<double> seconds;
-    for (const Action& action : schedule_.rank_actions[rank_]) {
+    for (const schedules::Action& action : schedule_.rank_actions[rank_]) {
       seconds.push_back(Extra(action));
     }
     return seconds;
@@ -46,32 +48,34 @@ class Clock {
  private:
   const StageCosts& StageOf(int stage) const { return costs_.of(gpu_, stage); }
 
-  double Alone(const Action& action) const {
+  double Alone(const schedules::Action& action) const {
     return StageOf(action.stage).seconds_of(static_cast<int>(action.op)) *
            action.num_microbatches;
   }
 
-  double Overlapped(const Action& one, const Action& other) const {
-    const Action& forward = one.op == Op::kForward ? one : other;
+  double Overlapped(const schedules::Action& one,
+                    const schedules::Action& other) const {
+    const schedules::Action& forward =
+        one.op == schedules::Op::kForward ? one : other;
     const double given = StageOf(forward.stage).overlapped_seconds;
     return given >= 0 ? given * forward.num_microbatches
                       : Alone(one) + Alone(other);
   }
 
-  double Extra(const Action& action) {
+  double Extra(const schedules::Action& action) {
     return Estimate(action) + Codec(action);
   }
 
-  double Estimate(const Action& action) {
+  double Estimate(const schedules::Action& action) {
     const double seconds = StageOf(action.stage).prediction_seconds;
     if (seconds == 0) return 0;
-    const WeightPolicy& weights = schedule_.weights;
-    const bool forward = action.op == Op::kForward;
-    if (!forward && !MakesInputGradient(action.op)) return 0;
+    const schedules::WeightPolicy& weights = schedule_.weights;
+    const bool forward = action.op == schedules::Op::kForward;
+    if (!forward && !schedules::MakesInputGradient(action.op)) return 0;
     const std::vector<double>& distance =
         forward ? weights.forward_distance : weights.backward_distance;
     if (distance.empty() || distance[action.stage] == 0) return 0;
-    using Prediction = WeightPolicy::Prediction;
+    using Prediction = schedules::WeightPolicy::Prediction;
     switch (weights.prediction) {
       case Prediction::kNone:
         return 0;
@@ -88,16 +92,18 @@ class Clock {
     return 0;
   }
 
-  bool IsFirstOfUpdate(const Action& action) {
+  bool IsFirstOfUpdate(const schedules::Action& action) {
     const int update =
         action.microbatch / schedule_.microbatches_per_update(action.stage);
     return estimated_.insert({action.stage, update}).second;
   }
 
   // Transfers between stages of one rank are not compressed.
-  double Codec(const Action& action) const {
+  double Codec(const schedules::Action& action) const {
     if (!schedule_.compressed_transfers) return 0;
-    if (action.op != Op::kForward && !MakesInputGradient(action.op)) return 0;
+    if (action.op != schedules::Op::kForward &&
+        !schedules::MakesInputGradient(action.op))
+      return 0;
     double seconds = 0;
     const int s = action.stage;
     if (s > 0 && schedule_.rank_of(s - 1, action.microbatch) != rank_) {
@@ -110,7 +116,7 @@ class Clock {
     return seconds * action.num_microbatches;
   }
 
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const Costs& costs_;
   const int gpu_, rank_;
   const bool knows_updates_;
@@ -120,22 +126,23 @@ class Clock {
 }  // namespace
 
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu) {
-  const Placement& place = inputs.placement;
+  const scenarios::Placement& place = inputs.placement;
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Run();
 }
 
 std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu) {
-  const Placement& place = inputs.placement;
+  const scenarios::Placement& place = inputs.placement;
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Extras();
 }
 
-double PassSeconds(const Schedule& schedule, const Costs& costs, int gpu,
-                   int rank, const Action& action, const Action* overlapped) {
+double PassSeconds(const schedules::Schedule& schedule, const Costs& costs,
+                   int gpu, int rank, const schedules::Action& action,
+                   const schedules::Action* overlapped) {
   return Clock(schedule, costs, gpu, rank, false).Of(action, overlapped);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

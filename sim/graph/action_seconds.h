@@ -7,7 +7,7 @@
 
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns the seconds of each action of one GPU, by position in its order. A
 // pass takes its cost times its microbatches, plus the preceding estimate of
@@ -23,9 +23,10 @@ std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu);
 // Returns the seconds of one action of a GPU that holds `rank`, together with
 // the action that overlaps it (or null). The action is assumed not to be the
 // first forward of its update.
-double PassSeconds(const Schedule& schedule, const Costs& costs, int gpu,
-                   int rank, const Action& action, const Action* overlapped);
+double PassSeconds(const schedules::Schedule& schedule, const Costs& costs,
+                   int gpu, int rank, const schedules::Action& action,
+                   const schedules::Action* overlapped);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_ACTION_SECONDS_H_

@@ -8,15 +8,15 @@
 #include "calibrate/pricing/link_seconds.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // The seconds that links need for one byte over each of several routes.
 class RouteLoads {
  public:
-  explicit RouteLoads(const Network& network) : network_(network) {}
+  explicit RouteLoads(const scenarios::Network& network) : network_(network) {}
 
-  void Add(const Route& route) {
+  void Add(const scenarios::Route& route) {
     for (int32_t link : route.links) {
       double& seconds = seconds_[link];
       seconds += 1 / network_.links()[link].bytes_per_second;
@@ -38,12 +38,13 @@ class RouteLoads {
   double largest() const { return largest_; }
 
  private:
-  const Network& network_;
+  const scenarios::Network& network_;
   absl::flat_hash_map<int32_t, double> seconds_;
   double largest_ = 0;
 };
 
-double SecondsPerByte(const Network& network, const Route& route) {
+double SecondsPerByte(const scenarios::Network& network,
+                      const scenarios::Route& route) {
   double seconds = 0;
   for (int32_t link : route.links) {
     seconds = std::max(seconds, 1 / network.links()[link].bytes_per_second);
@@ -52,13 +53,13 @@ double SecondsPerByte(const Network& network, const Route& route) {
 }
 
 // An all-reduce sends its bytes around a ring twice.
-double Passes(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce ? 2 : 1;
+double Passes(calibrate::CollectiveKind kind) {
+  return kind == calibrate::CollectiveKind::kAllReduce ? 2 : 1;
 }
 
 }  // namespace
 
-const Route& CommunicationLowering::RouteOf(int from, int to) {
+const scenarios::Route& CommunicationLowering::RouteOf(int from, int to) {
   const auto [at, added] = routes_.try_emplace({from, to});
   if (added) at->second = network_.RouteBetween(from, to);
   return at->second;
@@ -73,7 +74,7 @@ int32_t CommunicationLowering::PairOf(int from, int to,
   const auto [at, added] = pair_index_.try_emplace(
       {from, to, host}, static_cast<int32_t>(tasks_->pairs.size()));
   if (added) {
-    Route route = RouteOf(from, to);
+    scenarios::Route route = RouteOf(from, to);
     route.latency_seconds = latency_seconds;
     // Numbers from num_gpus on are the memory of the GPUs' hosts.
     const int first = host == 0 ? 0 : (host + 1) * network_.num_gpus();
@@ -92,7 +93,7 @@ int32_t CommunicationLowering::ReducedPairOf(int32_t color,
   const auto pair = static_cast<int32_t>(tasks_->pairs.size());
   const auto [at, added] = pair_index_.try_emplace({color, 0, host}, pair);
   if (added) {
-    Route route = symmetry_->color(color).route;
+    scenarios::Route route = symmetry_->color(color).route;
     route.latency_seconds = latency_seconds;
     tasks_->pairs.push_back({2 * pair, 2 * pair + 1, std::move(route)});
     pair_colors_.push_back(color);
@@ -117,7 +118,7 @@ int32_t CommunicationLowering::HostPairOf(int gpu, bool to_host,
                : ReducedPairOf(color,
                                symmetry_->color(color).route.latency_seconds);
   }
-  Route route =
+  scenarios::Route route =
       to_host ? network_.RouteToHost(gpu) : network_.RouteFromHost(gpu);
   if (route.links.empty()) return -1;
   // Each GPU has its own number for its host.
@@ -132,14 +133,14 @@ int32_t CommunicationLowering::HostPairOf(int gpu, bool to_host,
 LinkClass::Distance CommunicationLowering::DistanceBetween(int from,
                                                            int to) const {
   switch (network_.WireBetween(from, to)) {
-    case Wire::kNone:
+    case scenarios::Wire::kNone:
       return LinkClass::DISTANCE_UNSPECIFIED;
-    case Wire::kNvSwitch:
-    case Wire::kNvLink:
+    case scenarios::Wire::kNvSwitch:
+    case scenarios::Wire::kNvLink:
       return LinkClass::SAME_SWITCH;
-    case Wire::kPcie:
+    case scenarios::Wire::kPcie:
       return LinkClass::SAME_NODE;
-    case Wire::kNetwork:
+    case scenarios::Wire::kNetwork:
       break;
   }
   return network_.SameLeaf(from, to) ? LinkClass::SAME_LEAF
@@ -149,19 +150,20 @@ LinkClass::Distance CommunicationLowering::DistanceBetween(int from,
 SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
                                             double extra_seconds,
                                             const InstanceRole& role) {
-  const Route& route = RouteOf(from, to);
+  const scenarios::Route& route = RouteOf(from, to);
   const LinkClass::Distance distance = links_ == nullptr
                                            ? LinkClass::DISTANCE_UNSPECIFIED
                                            : DistanceBetween(from, to);
   const LinkClass* link =
-      links_ == nullptr ? nullptr : FindLink(*links_, distance);
+      links_ == nullptr ? nullptr : calibrate::FindLink(*links_, distance);
   const double seconds_per_byte = SecondsPerByte(network_, route);
   if (link != nullptr) {
-    const LinkTime time = LinkTimeOf(*link, bytes);
-    CollectiveGroup pair;
+    const calibrate::LinkTime time = calibrate::LinkTimeOf(*link, bytes);
+    calibrate::CollectiveGroup pair;
     pair.num_ranks = 2;
     pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
-    CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
+    CountCall({calibrate::CollectiveKind::kSendReceive, bytes, 1}, pair,
+              distance);
     return SendOver(
         SendPairOf(from, to, time.latency_seconds + extra_seconds, role), from,
         to, std::round(time.link_seconds / seconds_per_byte));
@@ -171,16 +173,16 @@ SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
         SendPairOf(from, to, route.latency_seconds + extra_seconds, role), from,
         to, bytes);
   }
-  const Wire wire = network_.WireBetween(from, to);
-  CollectiveGroup pair;
+  const scenarios::Wire wire = network_.WireBetween(from, to);
+  calibrate::CollectiveGroup pair;
   pair.num_ranks = 2;
-  pair.ranks_per_node = wire == Wire::kNetwork ? 1 : 2;
+  pair.ranks_per_node = wire == scenarios::Wire::kNetwork ? 1 : 2;
   pair.intra_bytes_per_second = pair.inter_bytes_per_second =
       1 / seconds_per_byte;
-  pair.pci = wire == Wire::kPcie;
-  const CollectiveCost cost =
-      CheapestCollective(*model_, CollectiveKind::kSendReceive, bytes, pair);
-  CountCall({CollectiveKind::kSendReceive, bytes, 1}, pair);
+  pair.pci = wire == scenarios::Wire::kPcie;
+  const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
+      *model_, calibrate::CollectiveKind::kSendReceive, bytes, pair);
+  CountCall({calibrate::CollectiveKind::kSendReceive, bytes, 1}, pair);
   return SendOver(
       SendPairOf(from, to, cost.latency_seconds + extra_seconds, role), from,
       to, std::round(cost.LinkSeconds() / seconds_per_byte));
@@ -226,12 +228,12 @@ Group CommunicationLowering::GroupOf(const std::vector<int>& gpus,
   }
   Group group;
   RouteLoads intra(network_), inter(network_);
-  for (const Ring& ring : network_.RingsOver(gpus)) {
+  for (const scenarios::Ring& ring : network_.RingsOver(gpus)) {
     ++group.num_rings;
     for (size_t i = 0; i < ring.gpus.size(); ++i) {
       const int from = ring.gpus[i];
       const int to = ring.gpus[(i + 1) % ring.gpus.size()];
-      const Route& route = RouteOf(from, to);
+      const scenarios::Route& route = RouteOf(from, to);
       const bool inside = network_.NodeOf(from) == network_.NodeOf(to);
       (inside ? intra : inter).Add(route);
       group.hop_seconds = std::max(group.hop_seconds, route.latency_seconds);
@@ -263,9 +265,10 @@ Group CommunicationLowering::GroupOf(const std::vector<int>& gpus,
   return group;
 }
 
-double CommunicationLowering::SecondsPerByteOf(const std::vector<Ring>& rings) {
+double CommunicationLowering::SecondsPerByteOf(
+    const std::vector<scenarios::Ring>& rings) {
   RouteLoads loads(network_);
-  for (const Ring& ring : rings) {
+  for (const scenarios::Ring& ring : rings) {
     for (size_t i = 0; i < ring.gpus.size(); ++i) {
       loads.Add(RouteOf(ring.gpus[i], ring.gpus[(i + 1) % ring.gpus.size()]));
     }
@@ -275,7 +278,7 @@ double CommunicationLowering::SecondsPerByteOf(const std::vector<Ring>& rings) {
 
 void CommunicationLowering::SetLinks(const std::vector<int>& gpus,
                                      Group* group) {
-  CollectiveGroup& links = group->links;
+  calibrate::CollectiveGroup& links = group->links;
   links.num_ranks = static_cast<int>(gpus.size());
   absl::flat_hash_map<int, std::vector<int>> in_node;
   for (int gpu : gpus) in_node[network_.NodeOf(gpu)].push_back(gpu);
@@ -287,7 +290,7 @@ void CommunicationLowering::SetLinks(const std::vector<int>& gpus,
   if (even && inside.size() > 1) {
     // Between nodes a ring leaves out one of a node's hops: the links of a GPU
     // are those of rings within the node.
-    const std::vector<Ring> rings = network_.RingsOver(inside);
+    const std::vector<scenarios::Ring> rings = network_.RingsOver(inside);
     const double seconds = SecondsPerByteOf(rings);
     if (seconds > 0) {
       links.intra_bytes_per_second =
@@ -304,15 +307,15 @@ void CommunicationLowering::SetLinks(const std::vector<int>& gpus,
 // From the hops: a mesh has pairs that only PCIe joins, but rings may avoid
 // them.
 void CommunicationLowering::SetWires(Group* group) const {
-  CollectiveGroup& links = group->links;
+  calibrate::CollectiveGroup& links = group->links;
   if (links.ranks_per_node < 2) return;
   links.nvls = true;
   for (int32_t hop : group->intra_hops) {
     const GpuPair& pair = tasks_->pairs[hop];
-    const Wire wire = network_.WireBetween(pair.from % network_.num_gpus(),
-                                           pair.to % network_.num_gpus());
-    links.pci |= wire == Wire::kPcie;
-    links.nvls &= wire == Wire::kNvSwitch;
+    const scenarios::Wire wire = network_.WireBetween(
+        pair.from % network_.num_gpus(), pair.to % network_.num_gpus());
+    links.pci |= wire == scenarios::Wire::kPcie;
+    links.nvls &= wire == scenarios::Wire::kNvSwitch;
   }
 }
 
@@ -329,7 +332,8 @@ void CommunicationLowering::AddLoad(const Group& group,
     load->latency_seconds += steps * count * group.hop_seconds;
     return;
   }
-  const CollectiveCost& cost = prices_.Of(*model_, kind, bytes, group.links);
+  const calibrate::CollectiveCost& cost =
+      prices_.Of(*model_, kind, bytes, group.links);
   load->latency_seconds += count * cost.latency_seconds;
   if (group.shares_links) {
     const double hop_bytes =
@@ -351,7 +355,7 @@ void CommunicationLowering::AddLoad(const Group& group,
 }
 
 void CommunicationLowering::CountCall(const Collectives& collectives,
-                                      const CollectiveGroup& group,
+                                      const calibrate::CollectiveGroup& group,
                                       LinkClass::Distance distance) {
   const bool measured = distance != LinkClass::DISTANCE_UNSPECIFIED;
   if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
@@ -378,10 +382,10 @@ CommunicationLowering::Load CommunicationLowering::LoadOf(
 bool CommunicationLowering::CarryAlike(
     const HopSet& set, const std::vector<int64_t>& pair_flows,
     const std::vector<int32_t>& link_pairs) const {
-  const Route& first = tasks_->pairs[set.hops[0]].route;
+  const scenarios::Route& first = tasks_->pairs[set.hops[0]].route;
   const double seconds_per_byte = SecondsPerByte(network_, first);
   return std::all_of(set.hops.begin(), set.hops.end(), [&](int32_t hop) {
-    const Route& route = tasks_->pairs[hop].route;
+    const scenarios::Route& route = tasks_->pairs[hop].route;
     return pair_flows[hop] == std::ssize(set.first_flows) &&
            route.latency_seconds == first.latency_seconds &&
            SecondsPerByte(network_, route) == seconds_per_byte &&
@@ -432,8 +436,9 @@ void CommunicationLowering::CountCollectives(
   for (const Collectives& one : collectives) {
     CountCall(one, group.links);
     Communicator& communicator = communicators_[group.communicator];
-    (one.kind == CollectiveKind::kAllToAll ? communicator.pairs
-                                           : communicator.collectives) = true;
+    (one.kind == calibrate::CollectiveKind::kAllToAll
+         ? communicator.pairs
+         : communicator.collectives) = true;
   }
 }
 
@@ -450,7 +455,7 @@ CommunicationLowering::UncontendedSecondsOf(
   const bool intra = !group.intra_hops.empty();
   const int32_t hop = (intra ? group.intra_hops : group.inter_hops)[0];
   if (!symmetry_->color(pair_colors_[hop]).has_own_links) return std::nullopt;
-  const Route& route = tasks_->pairs[hop].route;
+  const scenarios::Route& route = tasks_->pairs[hop].route;
   double seconds_per_byte = 0;
   for (size_t i = 0, next = 0; i < route.links.size(); i = next) {
     while (next < route.links.size() && route.links[next] == route.links[i]) {
@@ -496,4 +501,4 @@ void CommunicationLowering::AddCollectives(
   tasks_->SetSeconds(after, tasks_->amount(after) + load.latency_seconds);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -19,7 +19,7 @@
 #include "sim/costs/call_prices.h"
 #include "sim/engine/task_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // A set of GPUs and the hops of its collectives, which are those of its rings.
 struct Group {
@@ -31,15 +31,15 @@ struct Group {
   // hops equally, and both values are the time of all hops.
   double intra_seconds_per_byte = 0, inter_seconds_per_byte = 0;
   bool shares_links = false;
-  double hop_seconds = 0;     // largest latency of any hop
-  CollectiveGroup links;      // as priced by calibrate/
-  int32_t hop_set = -1;       // if in one node, an index into hop_sets_
-  int32_t communicator = -1;  // an index into communicators_
+  double hop_seconds = 0;            // largest latency of any hop
+  calibrate::CollectiveGroup links;  // as priced by calibrate/
+  int32_t hop_set = -1;              // if in one node, an index into hop_sets_
+  int32_t communicator = -1;         // an index into communicators_
 };
 
 // `count` collectives of `bytes` each, one after the other.
 struct Collectives {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  calibrate::CollectiveKind kind = calibrate::CollectiveKind::kAllReduce;
   double bytes = 0;
   double count = 1;
 };
@@ -50,9 +50,9 @@ enum class CollectiveRole { kTensor, kExpert, kReduction, kGather, kTransfer };
 // Equal collectives of the whole run, priced by the model.
 struct CollectiveCall {
   CollectiveRole role = CollectiveRole::kTensor;
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  calibrate::CollectiveKind kind = calibrate::CollectiveKind::kAllReduce;
   double bytes = 0;
-  CollectiveGroup group;
+  calibrate::CollectiveGroup group;
   double count = 0;
   // For transfers between GPUs at this distance, if the profile has measured
   // them.
@@ -102,7 +102,8 @@ class CommunicationLowering {
   // latency per step. Sends take the times that `links` has measured for their
   // distance; `links` may be null. With a fold the pairs are those of its
   // colors; without (null) roles are ignored.
-  CommunicationLowering(const Network& network, const CollectiveModel* model,
+  CommunicationLowering(const scenarios::Network& network,
+                        const CollectiveModel* model,
                         const DeviceProfile* links, TaskGraph* tasks,
                         const Symmetry* symmetry = nullptr)
       : network_(network),
@@ -117,7 +118,7 @@ class CommunicationLowering {
   // model or measured links.
   std::vector<CollectiveCall> ReleaseCollectives() { return std::move(calls_); }
 
-  const Route& RouteOf(int from, int to);
+  const scenarios::Route& RouteOf(int from, int to);
   // Returns a transfer of `bytes` over links, after the latency and
   // `extra_seconds`. Requires: the two GPUs are joined by links.
   SendCost SendBetween(int from, int to, double bytes, double extra_seconds,
@@ -160,7 +161,7 @@ class CommunicationLowering {
   std::vector<Slowdowns::Touch> Touches() const;
 
   // Counts the communicators of each GPU of the cluster in what was added.
-  std::vector<CommunicatorCounts> CountCommunicators() const;
+  std::vector<calibrate::CommunicatorCounts> CountCommunicators() const;
 
   // Returns the uncontended seconds of the collectives.
   double SecondsAlone(const Group& group,
@@ -179,7 +180,7 @@ class CommunicationLowering {
   void AddLoad(const Group& group, const Collectives& collectives,
                Load* load) const;
   void CountCall(
-      const Collectives& collectives, const CollectiveGroup& group,
+      const Collectives& collectives, const calibrate::CollectiveGroup& group,
       LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
   LinkClass::Distance DistanceBetween(int from, int to) const;
   // Records and returns a transfer over `pair`, from one GPU to the other.
@@ -194,11 +195,11 @@ class CommunicationLowering {
   int32_t CommunicatorOf(std::vector<int> gpus, const Group& group);
   // Returns the largest time that a link needs for one byte over every hop of
   // these rings.
-  double SecondsPerByteOf(const std::vector<Ring>& rings);
+  double SecondsPerByteOf(const std::vector<scenarios::Ring>& rings);
   void SetLinks(const std::vector<int>& gpus, Group* group);
   void SetWires(Group* group) const;
 
-  const Network& network_;
+  const scenarios::Network& network_;
   const CollectiveModel* model_;
   mutable CallPrices prices_;
   const DeviceProfile* links_;
@@ -208,9 +209,10 @@ class CommunicationLowering {
   std::vector<CollectiveCall> calls_;
   // Index into calls_ by role, kind, bytes, ranks, ranks in a node, rates and
   // distance.
-  absl::flat_hash_map<std::tuple<CollectiveRole, CollectiveKind, double, int,
-                                 int, double, double, LinkClass::Distance>,
-                      size_t>
+  absl::flat_hash_map<
+      std::tuple<CollectiveRole, calibrate::CollectiveKind, double, int, int,
+                 double, double, LinkClass::Distance>,
+      size_t>
       call_index_;
   // The hops of a group in a node, and the first flow of each of its
   // collectives.
@@ -225,7 +227,7 @@ class CommunicationLowering {
   // each latency of its flows.
   std::vector<double> latencies_;
   absl::flat_hash_map<std::tuple<int, int, int>, int32_t> pair_index_;
-  absl::node_hash_map<std::pair<int, int>, Route> routes_;
+  absl::node_hash_map<std::pair<int, int>, scenarios::Route> routes_;
   std::vector<HopSet> hop_sets_;
   std::vector<size_t> merged_hop_sets_;  // indices into hop_sets_
   // The kinds of calls over a set of GPUs.
@@ -241,6 +243,6 @@ class CommunicationLowering {
   absl::flat_hash_map<std::vector<int32_t>, int32_t> hop_set_index_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_COMMUNICATION_LOWERING_H_

@@ -3,14 +3,15 @@
 
 #include "schedules/stages_by_rank.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 class Planner {
  public:
-  explicit Planner(const std::vector<Action>& actions) : actions_(actions) {
+  explicit Planner(const std::vector<schedules::Action>& actions)
+      : actions_(actions) {
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
-      if (IsCompute(actions[i].op)) compute_.push_back(i);
+      if (schedules::IsCompute(actions[i].op)) compute_.push_back(i);
     }
   }
 
@@ -40,8 +41,8 @@ class Planner {
   // k counts compute actions.
   bool StartsPair(size_t k) const {
     return k + 1 < compute_.size() &&
-           actions_[compute_[k]].op == Op::kForward &&
-           MakesInputGradient(actions_[compute_[k + 1]].op);
+           actions_[compute_[k]].op == schedules::Op::kForward &&
+           schedules::MakesInputGradient(actions_[compute_[k + 1]].op);
   }
 
   // Neither this action nor the next one overlaps another action.
@@ -58,14 +59,15 @@ class Planner {
     return pairs > 1;
   }
 
-  const std::vector<Action>& actions_;
+  const std::vector<schedules::Action>& actions_;
   std::vector<int32_t> compute_;  // positions
 };
 
 }  // namespace
 
-std::vector<Exchanges> PlanExchanges(const Schedule& schedule) {
-  const std::vector<std::vector<int>> stages = StagesByRank(schedule);
+std::vector<Exchanges> PlanExchanges(const schedules::Schedule& schedule) {
+  const std::vector<std::vector<int>> stages =
+      schedules::StagesByRank(schedule);
   std::vector<Exchanges> ranks;
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const bool chunked = stages[rank].size() > 1;
@@ -74,4 +76,4 @@ std::vector<Exchanges> PlanExchanges(const Schedule& schedule) {
   return ranks;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -8,7 +8,7 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Positions in a rank's order after which it exchanges data. At an exchange a
 // rank sends what it has computed since the previous one, receives what it
@@ -33,8 +33,8 @@ struct Exchanges {
 };
 
 // Returns the exchanges of each rank.
-std::vector<Exchanges> PlanExchanges(const Schedule& schedule);
+std::vector<Exchanges> PlanExchanges(const schedules::Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_EXCHANGE_H_

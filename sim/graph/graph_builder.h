@@ -18,7 +18,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 class GraphBuilder {
  public:
@@ -27,7 +27,7 @@ class GraphBuilder {
   PipelineGraph Build();
 
  private:
-  const std::vector<Action>& Actions(int gpu) const {
+  const std::vector<schedules::Action>& Actions(int gpu) const {
     return schedule_.rank_actions[graph_.rank_of(gpu)];
   }
 
@@ -47,7 +47,7 @@ class GraphBuilder {
   void AddActions();
 
   // Adds a flow over the cluster's PCIe if it has any, else a timer.
-  void AddOffload(int gpu, const Action& action, double seconds);
+  void AddOffload(int gpu, const schedules::Action& action, double seconds);
 
   // Adds the ends of passes: after their collectives, and not before the host
   // has launched everything.
@@ -135,7 +135,7 @@ class GraphBuilder {
   void SlowSteps(int gpu);
   void AddSharedGpus();
   // Returns the curve of a pass, or of both passes of an overlapped pair.
-  int32_t CurveOf(int gpu, const Action& action);
+  int32_t CurveOf(int gpu, const schedules::Action& action);
   int32_t AddCurve(std::vector<double> curve);
 
   // Orders offloads and reloads: each channel runs in its order, after the
@@ -159,7 +159,8 @@ class GraphBuilder {
 
   // Adds the transfer of an action's output to the next stage, or of its input
   // gradient to the previous one, for all its microbatches at once.
-  void AddTransfer(int sender, int32_t produced, const Action& action);
+  void AddTransfer(int sender, int32_t produced,
+                   const schedules::Action& action);
 
   // Returns true if the stages of an inference pipeline have bounded queues: a
   // transfer waits for room at the next stage, and a stage for room for its
@@ -184,11 +185,11 @@ class GraphBuilder {
   void AddEdgeToNext(int32_t before, int gpu, int32_t position);
 
   const PipelineInputs& in_;
-  const Schedule& schedule_;
-  const Placement& place_;
-  const Placement& full_placement_;  // without symmetry reduction
+  const schedules::Schedule& schedule_;
+  const scenarios::Placement& place_;
+  const scenarios::Placement& full_placement_;  // without symmetry reduction
   const bool blocking_;
-  const Dependencies dependencies_;
+  const schedules::Dependencies dependencies_;
   const bool has_queues_;
   bool has_channels_ = false;  // some rank offloads
   bool has_pairs_ = false;     // some passes overlap
@@ -206,6 +207,6 @@ class GraphBuilder {
   std::vector<Overlapped> overlapped_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_GRAPH_BUILDER_H_

@@ -5,7 +5,7 @@
 
 #include "sim/graph/graph_builder.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
@@ -53,7 +53,8 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   const auto& runs = graph_.weight_runs[rank];
   const StageCosts& stage = in_.costs.stages[runs[i].stage];
   const int32_t pass = runs[i].first;
-  const bool forward = schedule_.rank_actions[rank][pass].op == Op::kForward;
+  const bool forward =
+      schedule_.rank_actions[rank][pass].op == schedules::Op::kForward;
   const int num_others = stage.num_parameter_layers - 1;
   const double first_bytes = stage.first_gathered_bytes(forward);
   std::vector<int> gpus;
@@ -64,14 +65,14 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   if (num_others > 0) {
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
     lowering_.AddCollectives(group,
-                             {CollectiveKind::kAllGather,
+                             {calibrate::CollectiveKind::kAllGather,
                               (stage.weight_bytes - first_bytes) / num_others,
                               static_cast<double>(num_others)},
                              layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
-  lowering_.AddCollectives(group, {CollectiveKind::kAllGather, first_bytes},
-                           start, end);
+  lowering_.AddCollectives(
+      group, {calibrate::CollectiveKind::kAllGather, first_bytes}, start, end);
   for (int gpu : gpus) {
     if (i > 1) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - 2].last), start);
@@ -81,4 +82,4 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   return layers;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -7,13 +7,15 @@
 
 #include "sim/graph/graph_builder.h"
 
-namespace weir {
+namespace weir::sim {
 
 bool GraphBuilder::HasExpertCollectives() const {
   if (in_.costs.expert_parallel == 1) return false;
   for (const StageCosts& stage : in_.costs.stages) {
-    for (const LayerCollective& collective : stage.forward_collectives) {
-      if (collective.group == LayerCollective::Group::kExpert) return true;
+    for (const models::LayerCollective& collective :
+         stage.forward_collectives) {
+      if (collective.group == models::LayerCollective::Group::kExpert)
+        return true;
     }
   }
   return false;
@@ -50,7 +52,7 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
 
 std::optional<double> GraphBuilder::MergedSeconds(
     const PassGroup& group, size_t position, PassCollectives* collectives) {
-  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
   AddCollectivesOf(actions[position], in_.costs, full_placement_.tensor,
                    collectives);
   if (actions[position].overlaps_next) {
@@ -98,11 +100,11 @@ bool GraphBuilder::MergePassesWithCollectives() {
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     const PassGroup group =
         PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu), false);
-    const std::vector<Action>& actions = Actions(gpu);
+    const std::vector<schedules::Action>& actions = Actions(gpu);
     // Evaluates passes of the same kind and kernel seconds only once.
     std::map<std::array<double, 7>, double> merged;
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (!IsCompute(actions[i].op)) continue;
+      if (!schedules::IsCompute(actions[i].op)) continue;
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
       std::array<double, 7> key = {graph_.tasks.amount(task)};
       const bool pair = actions[i].overlaps_next;
@@ -158,7 +160,7 @@ void GraphBuilder::AddPassEnds() {
 }
 
 void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
-  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
   const bool pair = actions[position].overlaps_next;
   PassCollectives collectives;
   AddCollectivesOf(actions[position], in_.costs, full_placement_.tensor,
@@ -237,11 +239,11 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
                                const PassCollectives& collectives) {
-  const std::vector<Action>& actions = Actions(group.firsts[0]);
+  const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
   const int num_passes = actions[position].overlaps_next ? 2 : 1;
   double host_seconds = 0;
   for (int i = 0; i < num_passes; ++i) {
-    const Action& action = actions[position + i];
+    const schedules::Action& action = actions[position + i];
     host_seconds += in_.costs.stages[action.stage].host_seconds_of(
         static_cast<int>(action.op));
   }
@@ -265,4 +267,4 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -7,7 +7,7 @@
 
 #include "sim/graph/graph_builder.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
@@ -51,9 +51,9 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
   const double part = ExpertPart(inputs, stage);
   ReductionCollectives calls;
   calls.num_pieces = num_pieces;
-  calls.dense = {
-      scatters ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-      bytes * (1 - part), num_calls / num_pieces};
+  calls.dense = {scatters ? calibrate::CollectiveKind::kReduceScatter
+                          : calibrate::CollectiveKind::kAllReduce,
+                 bytes * (1 - part), num_calls / num_pieces};
   calls.experts = calls.dense;
   calls.experts.bytes = bytes * part;
   return calls;
@@ -62,9 +62,10 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
-  return {1,
-          {CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
-          {CollectiveKind::kAllGather, stage.weight_bytes * part}};
+  return {
+      1,
+      {calibrate::CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
+      {calibrate::CollectiveKind::kAllGather, stage.weight_bytes * part}};
 }
 
 void GraphBuilder::SelectReductions() {
@@ -288,7 +289,8 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
       lowering_.GroupOf(gpus,
                         RoleOf(InstanceRole::Kind::kTied,
                                place_.index(replica, ranks[0], t), ranks[1])),
-      {CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes}, start, end);
+      {calibrate::CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
+      start, end);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -8,7 +8,7 @@
 #include "calibrate/profile/partition_slowdown.h"
 #include "sim/graph/graph_builder.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
@@ -17,8 +17,9 @@ constexpr int32_t kNone = PipelineGraph::kNone;
 // equally if these are not known.
 std::vector<double> BackwardCurve(const PartitionSlowdown& share,
                                   const StageCosts& stage) {
-  std::vector<double> curve = SharingCurve(share, "backward_input");
-  const std::vector<double> weight = SharingCurve(share, "backward_weight");
+  std::vector<double> curve = calibrate::SharingCurve(share, "backward_input");
+  const std::vector<double> weight =
+      calibrate::SharingCurve(share, "backward_weight");
   double input_part = 0.5;
   const double sum =
       stage.backward_input_seconds + stage.backward_weight_seconds;
@@ -56,14 +57,14 @@ void GraphBuilder::AddSlowdowns() {
 
 // An overlapped pair has the speed of its backward.
 void GraphBuilder::SlowPasses(int gpu) {
-  const std::vector<Action>& actions = Actions(gpu);
+  const std::vector<schedules::Action>& actions = Actions(gpu);
   for (int32_t i = 0; i < std::ssize(actions); ++i) {
-    if (!IsCompute(actions[i].op)) continue;
-    const Action* action = &actions[i];
-    if (action->overlaps_next && action->op == Op::kForward) {
+    if (!schedules::IsCompute(actions[i].op)) continue;
+    const schedules::Action* action = &actions[i];
+    if (action->overlaps_next && action->op == schedules::Op::kForward) {
       action = &actions[i + 1];
     } else if (i > 0 && actions[i - 1].overlaps_next &&
-               action->op == Op::kForward) {
+               action->op == schedules::Op::kForward) {
       action = &actions[i - 1];
     }
     graph_.tasks.slowdowns.timers[graph_.ActionTask(gpu, i)] = {
@@ -74,8 +75,8 @@ void GraphBuilder::SlowPasses(int gpu) {
 // Flows do not slow steps down (docs/measured-profiles.md).
 void GraphBuilder::SlowSteps(int gpu) {
   if (graph_.first_step[gpu] == kNone) return;
-  const int32_t curve = AddCurve(
-      SharingCurve(*in_.costs.device_of(gpu).partition_slowdown, "optimizer"));
+  const int32_t curve = AddCurve(calibrate::SharingCurve(
+      *in_.costs.device_of(gpu).partition_slowdown, "optimizer"));
   const auto num_steps =
       static_cast<int>(graph_.steps[graph_.rank_of(gpu)].size());
   for (int step = 0; step < num_steps; ++step) {
@@ -84,16 +85,16 @@ void GraphBuilder::SlowSteps(int gpu) {
   }
 }
 
-int32_t GraphBuilder::CurveOf(int gpu, const Action& action) {
+int32_t GraphBuilder::CurveOf(int gpu, const schedules::Action& action) {
   const PartitionSlowdown* share = in_.costs.device_of(gpu).partition_slowdown;
   if (share == nullptr) return -1;
   switch (action.op) {
-    case Op::kForward:
-      return AddCurve(SharingCurve(*share, "forward"));
-    case Op::kBackwardInput:
-      return AddCurve(SharingCurve(*share, "backward_input"));
-    case Op::kBackwardWeight:
-      return AddCurve(SharingCurve(*share, "backward_weight"));
+    case schedules::Op::kForward:
+      return AddCurve(calibrate::SharingCurve(*share, "forward"));
+    case schedules::Op::kBackwardInput:
+      return AddCurve(calibrate::SharingCurve(*share, "backward_input"));
+    case schedules::Op::kBackwardWeight:
+      return AddCurve(calibrate::SharingCurve(*share, "backward_weight"));
     default:
       return AddCurve(BackwardCurve(*share, in_.costs.of(gpu, action.stage)));
   }
@@ -134,4 +135,4 @@ void GraphBuilder::AddSharedGpus() {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -8,7 +8,7 @@
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 std::vector<Slowdowns::Touch> CommunicationLowering::Touches() const {
   const int num_gpus = network_.num_gpus();
@@ -41,14 +41,14 @@ std::vector<Slowdowns::Touch> CommunicationLowering::Touches() const {
   return touches;
 }
 
-std::vector<CommunicatorCounts> CommunicationLowering::CountCommunicators()
-    const {
-  std::vector<CommunicatorCounts> counts(network_.num_gpus());
+std::vector<calibrate::CommunicatorCounts>
+CommunicationLowering::CountCommunicators() const {
+  std::vector<calibrate::CommunicatorCounts> counts(network_.num_gpus());
   for (const auto& [gpus, index] : communicator_index_) {
     if (gpus.size() < 2) continue;
     const Communicator& communicator = communicators_[index];
     for (int gpu : gpus) {
-      CommunicatorCounts& count = counts[gpu];
+      calibrate::CommunicatorCounts& count = counts[gpu];
       if (communicator.collectives) {
         ++(communicator.across_nodes ? count.num_across_nodes
                                      : count.num_in_node);
@@ -70,4 +70,4 @@ std::vector<CommunicatorCounts> CommunicationLowering::CountCommunicators()
   return counts;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/graph/pass_collectives.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-CollectiveKind KindOf(LayerCollective::Kind kind) {
+calibrate::CollectiveKind KindOf(models::LayerCollective::Kind kind) {
   switch (kind) {
-    case LayerCollective::Kind::kAllGather:
-      return CollectiveKind::kAllGather;
-    case LayerCollective::Kind::kReduceScatter:
-      return CollectiveKind::kReduceScatter;
-    case LayerCollective::Kind::kAllToAll:
-      return CollectiveKind::kAllToAll;
+    case models::LayerCollective::Kind::kAllGather:
+      return calibrate::CollectiveKind::kAllGather;
+    case models::LayerCollective::Kind::kReduceScatter:
+      return calibrate::CollectiveKind::kReduceScatter;
+    case models::LayerCollective::Kind::kAllToAll:
+      return calibrate::CollectiveKind::kAllToAll;
     default:
-      return CollectiveKind::kAllReduce;
+      return calibrate::CollectiveKind::kAllReduce;
   }
 }
 
 }  // namespace
 
-void AddCollectivesOf(const Action& action, const Costs& costs, int tensor,
-                      PassCollectives* calls) {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return;
+void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
+                      int tensor, PassCollectives* calls) {
+  const bool forward = action.op == schedules::Op::kForward;
+  if (!forward && !schedules::MakesInputGradient(action.op)) return;
   const StageCosts& stage = costs.stages[action.stage];
   // Split backwards cannot overlap collectives with weight gradients.
-  const bool fused = action.op == Op::kBackward;
-  for (const LayerCollective& one :
+  const bool fused = action.op == schedules::Op::kBackward;
+  for (const models::LayerCollective& one :
        forward ? stage.forward_collectives : stage.backward_collectives) {
     const Collectives call = {KindOf(one.kind),
                               one.bytes * action.num_microbatches,
                               static_cast<double>(one.count)};
-    if (one.group == LayerCollective::Group::kExpert) {
+    if (one.group == models::LayerCollective::Group::kExpert) {
       if (costs.expert_parallel > 1) calls->experts.push_back(call);
     } else if (tensor > 1) {
       const bool hides = one.overlaps_input_gradient ||
@@ -41,4 +41,4 @@ void AddCollectivesOf(const Action& action, const Costs& costs, int tensor,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -9,7 +9,7 @@
 #include "sim/costs/stage_costs.h"
 #include "sim/graph/communication_lowering.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Collectives of one pass or of one overlapped pair: in sequence with its
 // kernels, overlapped with them, and over the expert-parallel group.
@@ -19,9 +19,9 @@ struct PassCollectives {
 
 // Appends the collectives of `action` to `calls`. `tensor` is the number of
 // GPUs that share the stage's layers.
-void AddCollectivesOf(const Action& action, const Costs& costs, int tensor,
-                      PassCollectives* calls);
+void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
+                      int tensor, PassCollectives* calls);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_PASS_COLLECTIVES_H_

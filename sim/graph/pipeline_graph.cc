@@ -13,7 +13,7 @@
 #include "sim/graph/graph_builder.h"
 #include "sim/graph/queues.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
@@ -34,7 +34,7 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
   graph_.total_microbatches = schedule_.total_microbatches();
-  graph_.rank_stages = StagesByRank(schedule_);
+  graph_.rank_stages = schedules::StagesByRank(schedule_);
 }
 
 PipelineGraph GraphBuilder::Build() {
@@ -89,7 +89,7 @@ void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
   const int32_t task = graph_.ActionTask(gpu, position);
   AddEdgeToStart(before, task);
   if (!has_pairs_) return;
-  const std::vector<Action>& actions = Actions(gpu);
+  const std::vector<schedules::Action>& actions = Actions(gpu);
   if (actions[position].overlaps_next) {
     AddEdgeToStart(before, task + 1);
   } else if (position > 0 && actions[position - 1].overlaps_next) {
@@ -107,7 +107,7 @@ void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
 }
 
 void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
-  const std::vector<Action>& actions = Actions(gpu);
+  const std::vector<schedules::Action>& actions = Actions(gpu);
   graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position));
   if (actions[position].overlaps_next) {
     graph_.tasks.AddEdge(before, graph_.ActionEnd(gpu, position + 1));
@@ -137,10 +137,10 @@ void GraphBuilder::AddActions() {
     if (gpu % place_.tensor == 0 || !in_.costs.gpu_device.empty()) {
       seconds = ActionSeconds(in_, gpu);
     }
-    const std::vector<Action>& actions = Actions(gpu);
+    const std::vector<schedules::Action>& actions = Actions(gpu);
     for (size_t i = 0; i < actions.size(); ++i) {
       has_pairs_ |= actions[i].overlaps_next;
-      if (IsCompute(actions[i].op)) {
+      if (schedules::IsCompute(actions[i].op)) {
         graph_.tasks.AddTimer(seconds[i]);
       } else {
         AddOffload(gpu, actions[i], seconds[i]);
@@ -149,19 +149,20 @@ void GraphBuilder::AddActions() {
   }
 }
 
-void GraphBuilder::AddOffload(int gpu, const Action& action, double seconds) {
+void GraphBuilder::AddOffload(int gpu, const schedules::Action& action,
+                              double seconds) {
   has_channels_ = true;
   const double bytes =
       std::round(in_.costs.stages[action.stage].activation_bytes *
                  action.num_microbatches);
   const int32_t pair =
-      bytes > 0
-          ? lowering_.HostPairOf(place_.gpus[gpu], action.op == Op::kOffload,
-                                 RoleOf(action.op == Op::kOffload
-                                            ? InstanceRole::Kind::kToHost
-                                            : InstanceRole::Kind::kFromHost,
-                                        gpu))
-          : kNone;
+      bytes > 0 ? lowering_.HostPairOf(
+                      place_.gpus[gpu], action.op == schedules::Op::kOffload,
+                      RoleOf(action.op == schedules::Op::kOffload
+                                 ? InstanceRole::Kind::kToHost
+                                 : InstanceRole::Kind::kFromHost,
+                             gpu))
+                : kNone;
   if (pair == kNone) {
     graph_.tasks.AddTimer(std::max(seconds, 0.0));
   } else {
@@ -191,7 +192,7 @@ void GraphBuilder::AddSteps() {
 
 void GraphBuilder::AddStreams() {
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
-    const std::vector<Action>& actions = Actions(gpu);
+    const std::vector<schedules::Action>& actions = Actions(gpu);
     const auto count = static_cast<int32_t>(actions.size());
     const auto& steps = graph_.steps[graph_.rank_of(gpu)];
     const bool with_steps = graph_.first_step[gpu] != kNone;
@@ -205,7 +206,7 @@ void GraphBuilder::AddStreams() {
         last = task;
       }
       if (position == count) break;
-      if (!IsCompute(actions[position].op)) continue;
+      if (!schedules::IsCompute(actions[position].op)) continue;
       if (last != kNone) AddEdgeTo(last, gpu, position);
       if (actions[position].overlaps_next) ++position;
       last = graph_.ActionEnd(gpu, position);
@@ -220,15 +221,16 @@ void GraphBuilder::AddChannels() {
          graph_.host_waits[graph_.rank_of(gpu)]) {
       AddEdgeTo(graph_.ActionEnd(gpu, awaited), gpu, position);
     }
-    const std::vector<Action>& actions = Actions(gpu);
+    const std::vector<schedules::Action>& actions = Actions(gpu);
     int32_t computed = kNone, offloaded = kNone, reloaded = kNone;
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
       const int32_t end = graph_.ActionEnd(gpu, i);
-      if (IsCompute(actions[i].op)) {
+      if (schedules::IsCompute(actions[i].op)) {
         computed = end;
         continue;
       }
-      int32_t& channel = actions[i].op == Op::kOffload ? offloaded : reloaded;
+      int32_t& channel =
+          actions[i].op == schedules::Op::kOffload ? offloaded : reloaded;
       for (int32_t before : {computed, channel}) {
         if (before != kNone) {
           graph_.tasks.AddEdge(before, graph_.ActionTask(gpu, i));
@@ -242,11 +244,14 @@ void GraphBuilder::AddChannels() {
 void GraphBuilder::FindHostWaits() {
   graph_.host_waits.resize(schedule_.num_ranks);
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
-    const std::vector<Action>& actions = schedule_.rank_actions[rank];
+    const std::vector<schedules::Action>& actions =
+        schedule_.rank_actions[rank];
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
-      for (Place other : dependencies_.Awaited(actions[i], {rank, i})) {
-        const Op op = schedule_.rank_actions[other.rank][other.position].op;
-        if (IsCompute(op)) continue;
+      for (schedules::Place other :
+           dependencies_.Awaited(actions[i], {rank, i})) {
+        const schedules::Op op =
+            schedule_.rank_actions[other.rank][other.position].op;
+        if (schedules::IsCompute(op)) continue;
         graph_.host_waits[rank].push_back({i, other.position});
       }
     }
@@ -267,12 +272,13 @@ void GraphBuilder::AddTransfers() {
 }
 
 void GraphBuilder::AddTransfer(int sender, int32_t produced,
-                               const Action& action) {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return;
+                               const schedules::Action& action) {
+  const bool forward = action.op == schedules::Op::kForward;
+  if (!forward && !schedules::MakesInputGradient(action.op)) return;
   const int to = action.stage + (forward ? 1 : -1);
   if (to < 0 || to >= schedule_.num_stages) return;
-  const Place next = dependencies_.Find(action.op, to, action.microbatch);
+  const schedules::Place next =
+      dependencies_.Find(action.op, to, action.microbatch);
   const int rank = graph_.rank_of(sender);
   if (next.rank == rank) return;
   const int receiver = sender + (next.rank - rank) * place_.tensor;
@@ -282,7 +288,7 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
                  action.num_microbatches);
   const int32_t producer = graph_.ActionEnd(sender, produced);
   const int from_gpu = place_.gpus[sender], to_gpu = place_.gpus[receiver];
-  const Route& route = lowering_.RouteOf(from_gpu, to_gpu);
+  const scenarios::Route& route = lowering_.RouteOf(from_gpu, to_gpu);
   const bool flow = bytes > 0 && !route.links.empty();
   if (!flow && route.latency_seconds == 0 && !blocking_) {
     AddEdgeTo(producer, receiver, next.position);
@@ -316,11 +322,12 @@ bool GraphBuilder::HasQueues() const {
       schedule_.num_stages != schedule_.num_ranks) {
     return false;
   }
-  const auto alike = [&](const Action& a, const Action& b) {
+  const auto alike = [&](const schedules::Action& a,
+                         const schedules::Action& b) {
     return a.microbatch == b.microbatch &&
            a.num_microbatches == b.num_microbatches;
   };
-  const std::vector<Action>& first = schedule_.rank_actions.front();
+  const std::vector<schedules::Action>& first = schedule_.rank_actions.front();
   return std::all_of(schedule_.rank_actions.begin(),
                      schedule_.rank_actions.end(), [&](const auto& actions) {
                        return std::equal(actions.begin(), actions.end(),
@@ -343,7 +350,7 @@ void GraphBuilder::AddQueue(int sender, int32_t produced, int receiver,
 void GraphBuilder::QueueTransfers() {
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     absl::flat_hash_map<int32_t, int32_t> last;  // by pair of GPUs
-    for (const Action& action : Actions(gpu)) {
+    for (const schedules::Action& action : Actions(gpu)) {
       const int32_t transfer = graph_.OutboundTransfer(gpu, action);
       if (transfer == kNone || graph_.tasks.is_timer(transfer)) continue;
       const auto [at, first] =
@@ -372,10 +379,10 @@ void GraphBuilder::AddPairing(int sender, int32_t produced, int receiver,
 }
 
 void GraphBuilder::AddEdgeToNext(int32_t before, int gpu, int32_t position) {
-  const std::vector<Action>& actions = Actions(gpu);
+  const std::vector<schedules::Action>& actions = Actions(gpu);
   const auto count = static_cast<int32_t>(actions.size());
   int32_t next = position + 1;
-  while (next < count && !IsCompute(actions[next].op)) ++next;
+  while (next < count && !schedules::IsCompute(actions[next].op)) ++next;
   const auto& steps = graph_.steps[graph_.rank_of(gpu)];
   const auto step =
       std::lower_bound(steps.begin(), steps.end(), position + 1,
@@ -393,4 +400,4 @@ PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs) {
   return GraphBuilder(inputs).Build();
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -22,7 +22,7 @@
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/exchange.h"
 
-namespace weir {
+namespace weir::sim {
 
 // One optimizer step of one stage, with positions in its rank's order.
 struct Step {
@@ -68,18 +68,18 @@ class Symmetry;  // sim/graph/symmetry.h
 
 // The inputs of the graph, which must outlive it.
 struct PipelineInputs {
-  const Schedule& schedule;
-  const Semantics& semantics;
+  const schedules::Schedule& schedule;
+  const schedules::Semantics& semantics;
   const Costs& costs;
-  const Network& network;
-  const Placement& placement;
+  const scenarios::Network& network;
+  const scenarios::Placement& placement;
   const Communication& communication;
   // With a fold, `placement` is that of its representatives, and so are the
   // GPUs of the costs and of the graph. Null: every GPU is in the graph.
   const Symmetry* symmetry = nullptr;
 
   // Returns the placement of all GPUs.
-  const Placement& full_placement() const;
+  const scenarios::Placement& full_placement() const;
 };
 
 // GPUs are numbered as in Placement::index. kNone: there is no such task.
@@ -118,8 +118,8 @@ struct PipelineGraph {
     return tensor > 1 ? ActionEnd(gpu, position) : ActionTask(gpu, position);
   }
   // Return the transfer of an action's input, and of its output.
-  int32_t InboundTransfer(int gpu, const Action& action) const;
-  int32_t OutboundTransfer(int gpu, const Action& action) const;
+  int32_t InboundTransfer(int gpu, const schedules::Action& action) const;
+  int32_t OutboundTransfer(int gpu, const schedules::Action& action) const;
 
   int32_t StepTask(int gpu, int step) const {
     return first_step[gpu] == kNone ? kNone : first_step[gpu] + step;
@@ -169,7 +169,7 @@ struct PipelineGraph {
   // Empty without a model of collectives or measured links.
   std::vector<CollectiveCall> calls;
   // [GPU of the cluster]
-  std::vector<CommunicatorCounts> communicators;
+  std::vector<calibrate::CommunicatorCounts> communicators;
   // The start of the experts' collectives in a pass, by its ActionEnd.
   absl::flat_hash_map<int32_t, int32_t> expert_start;
   // The transfers that leave a stage forward (activations) and backward
@@ -214,8 +214,8 @@ double EstimateTasks(const PipelineInputs& inputs);
 PipelineGraph BuildPipelineGraph(const PipelineInputs& inputs);
 
 // Returns the steps of each rank and their positions; see ReductionMode.
-std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
-                                         const Semantics& semantics,
+std::vector<std::vector<Step>> PlanSteps(const schedules::Schedule& schedule,
+                                         const schedules::Semantics& semantics,
                                          ReductionMode mode);
 
 // Returns true if this step is taken together with the one before it, as those
@@ -228,8 +228,9 @@ std::vector<Reduction> PlanReductions(
     const std::vector<std::vector<Step>>& steps);
 
 // Returns the weight runs of each rank.
-std::vector<std::vector<WeightRun>> PlanWeightRuns(const Schedule& schedule);
+std::vector<std::vector<WeightRun>> PlanWeightRuns(
+    const schedules::Schedule& schedule);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_

@@ -3,24 +3,26 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
-const Placement& PipelineInputs::full_placement() const {
+const scenarios::Placement& PipelineInputs::full_placement() const {
   return symmetry == nullptr ? placement : symmetry->full_placement();
 }
 
-int32_t PipelineGraph::InboundTransfer(int gpu, const Action& action) const {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return kNone;
+int32_t PipelineGraph::InboundTransfer(int gpu,
+                                       const schedules::Action& action) const {
+  const bool forward = action.op == schedules::Op::kForward;
+  if (!forward && !schedules::MakesInputGradient(action.op)) return kNone;
   const int from = forward ? action.stage - 1 : action.stage + 1;
   if (from < 0 || from >= num_stages) return kNone;
   return (forward ? activations
                   : gradients)[TransferCell(gpu, from, action.microbatch)];
 }
 
-int32_t PipelineGraph::OutboundTransfer(int gpu, const Action& action) const {
-  const bool forward = action.op == Op::kForward;
-  if (!forward && !MakesInputGradient(action.op)) return kNone;
+int32_t PipelineGraph::OutboundTransfer(int gpu,
+                                        const schedules::Action& action) const {
+  const bool forward = action.op == schedules::Op::kForward;
+  if (!forward && !schedules::MakesInputGradient(action.op)) return kNone;
   return (forward
               ? activations
               : gradients)[TransferCell(gpu, action.stage, action.microbatch)];
@@ -70,4 +72,4 @@ CollectiveSpan PipelineGraph::StepGather(int gpu, int step) const {
   return at == step_gathers.end() ? CollectiveSpan() : at->second;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

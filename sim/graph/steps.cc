@@ -5,17 +5,18 @@
 #include "absl/container/flat_hash_map.h"
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Returns the position of the first forward of `stage` that reads `version`;
 // the end of the order if there is none.
-int32_t FirstReader(const Schedule& schedule, const Semantics& semantics,
-                    int rank, int stage, int version, int32_t from) {
+int32_t FirstReader(const schedules::Schedule& schedule,
+                    const schedules::Semantics& semantics, int rank, int stage,
+                    int version, int32_t from) {
   const auto& actions = schedule.rank_actions[rank];
   for (size_t i = from; i < actions.size(); ++i) {
-    const Action& action = actions[i];
-    if (action.stage == stage && action.op == Op::kForward &&
+    const schedules::Action& action = actions[i];
+    if (action.stage == stage && action.op == schedules::Op::kForward &&
         semantics.uses[stage][action.microbatch].forward_version >= version) {
       return static_cast<int32_t>(i);
     }
@@ -24,18 +25,20 @@ int32_t FirstReader(const Schedule& schedule, const Semantics& semantics,
 }
 
 // Nothing comes between the actions of an overlapped pair.
-int32_t AfterPair(const std::vector<Action>& actions, int32_t position) {
+int32_t AfterPair(const std::vector<schedules::Action>& actions,
+                  int32_t position) {
   return actions[position].overlaps_next ? position + 1 : position;
 }
-int32_t BeforePair(const std::vector<Action>& actions, int32_t position) {
+int32_t BeforePair(const std::vector<schedules::Action>& actions,
+                   int32_t position) {
   return position > 0 && actions[position - 1].overlaps_next ? position - 1
                                                              : position;
 }
 
 }  // namespace
 
-std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
-                                         const Semantics& semantics,
+std::vector<std::vector<Step>> PlanSteps(const schedules::Schedule& schedule,
+                                         const schedules::Semantics& semantics,
                                          ReductionMode mode) {
   const bool overlapped = mode == REDUCTION_OVERLAPPED;
   std::vector<std::vector<Step>> steps(schedule.num_ranks);
@@ -43,7 +46,7 @@ std::vector<std::vector<Step>> PlanSteps(const Schedule& schedule,
     const auto& actions = schedule.rank_actions[rank];
     const auto end = static_cast<int32_t>(actions.size());
     for (int32_t position : semantics.update_positions[rank]) {
-      const Action& action = actions[position];
+      const schedules::Action& action = actions[position];
       Step step;
       step.stage = action.stage;
       step.update = semantics.uses[action.stage][action.microbatch].update;
@@ -89,15 +92,16 @@ std::vector<Reduction> PlanReductions(
   return reductions;
 }
 
-std::vector<std::vector<WeightRun>> PlanWeightRuns(const Schedule& schedule) {
+std::vector<std::vector<WeightRun>> PlanWeightRuns(
+    const schedules::Schedule& schedule) {
   std::vector<std::vector<WeightRun>> ranks;
-  for (const std::vector<Action>& actions : schedule.rank_actions) {
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
     std::vector<WeightRun>& runs = ranks.emplace_back();
     bool was_forward = false;
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
-      const Action& action = actions[i];
-      const bool forward = action.op == Op::kForward;
-      if (!forward && !MakesInputGradient(action.op)) continue;
+      const schedules::Action& action = actions[i];
+      const bool forward = action.op == schedules::Op::kForward;
+      if (!forward && !schedules::MakesInputGradient(action.op)) continue;
       if (runs.empty() || runs.back().stage != action.stage ||
           was_forward != forward) {
         runs.push_back({action.stage, i, i});
@@ -109,4 +113,4 @@ std::vector<std::vector<WeightRun>> PlanWeightRuns(const Schedule& schedule) {
   return ranks;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

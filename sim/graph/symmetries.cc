@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-std::string SymmetryKey(const ResolvedScenario& scenario,
+std::string SymmetryKey(const scenarios::ResolvedScenario& scenario,
                         const Traffic& traffic) {
-  const Placement& place = scenario.placement;
+  const scenarios::Placement& place = scenario.placement;
   std::string key =
       absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
                    " ", place.pipeline, " ", traffic.expert_parallel,
@@ -46,14 +46,14 @@ bool DevicesAreAlike(const Symmetry& symmetry, const Costs& costs) {
 
 }  // namespace
 
-std::string NetworkKey(const ResolvedScenario& scenario) {
+std::string NetworkKey(const scenarios::ResolvedScenario& scenario) {
   return scenario.textbook
              ? absl::StrFormat("textbook %d %a", scenario.placement.num_gpus(),
                                scenario.scenario.textbook().hop_seconds())
              : scenario.cluster.SerializeAsString();
 }
 
-Traffic TrafficOf(const Schedule& schedule) {
+Traffic TrafficOf(const schedules::Schedule& schedule) {
   Traffic traffic;
   std::set<std::pair<int, int>> sends;
   for (const std::vector<int>& route : schedule.routes) {
@@ -79,17 +79,18 @@ Traffic TrafficOf(const Schedule& schedule) {
   traffic.copies.assign(copies.begin(), copies.end());
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const auto& actions = schedule.rank_actions[rank];
-    if (std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-          return !IsCompute(action.op);
-        })) {
+    if (std::any_of(actions.begin(), actions.end(),
+                    [](const schedules::Action& action) {
+                      return !schedules::IsCompute(action.op);
+                    })) {
       traffic.offloads.push_back(rank);
     }
   }
   return traffic;
 }
 
-Traffic WholeTraffic(Traffic traffic, const Placement& place,
-                     const Schedule& schedule, const Costs& costs) {
+Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
+                     const schedules::Schedule& schedule, const Costs& costs) {
   if (place.data > 1) {
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
       traffic.copies.push_back({rank});
@@ -114,13 +115,14 @@ Traffic WholeTraffic(Traffic traffic, const Placement& place,
 }
 
 std::shared_ptr<const SymmetryResult> SymmetryCache::SymmetryOf(
-    const ResolvedScenario& scenario, const Network& network,
-    const Schedule& schedule, const Traffic& traffic, const Costs& costs) {
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, const schedules::Schedule& schedule,
+    const Traffic& traffic, const Costs& costs) {
   const auto no = [](absl::string_view why_not) {
     return std::make_shared<const SymmetryResult>(
         SymmetryResult{std::nullopt, why_not});
   };
-  const Placement& place = scenario.placement;
+  const scenarios::Placement& place = scenario.placement;
   const auto shares = [](const DeviceCosts& device) {
     return device.partition_slowdown != nullptr;
   };
@@ -146,4 +148,4 @@ std::shared_ptr<const SymmetryResult> SymmetryCache::SymmetryOf(
   return answer;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -15,18 +15,18 @@
 #include "sim/costs/stage_costs.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns a key of everything that the scenario's network depends on.
-std::string NetworkKey(const ResolvedScenario& scenario);
+std::string NetworkKey(const scenarios::ResolvedScenario& scenario);
 
 // Returns the traffic that the schedule alone determines: sends between ranks,
 // stages with copies on several ranks, and offloads.
-Traffic TrafficOf(const Schedule& schedule);
+Traffic TrafficOf(const schedules::Schedule& schedule);
 
 // Adds the traffic that the layout and the costs determine.
-Traffic WholeTraffic(Traffic traffic, const Placement& place,
-                     const Schedule& schedule, const Costs& costs);
+Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
+                     const schedules::Schedule& schedule, const Costs& costs);
 
 struct SymmetryResult {
   std::optional<Symmetry> symmetry;  // absent: it cannot be folded
@@ -37,13 +37,14 @@ class SymmetryCache {
  public:
   // `traffic` is TrafficOf(schedule), `costs` those after ApplySchedule.
   std::shared_ptr<const SymmetryResult> SymmetryOf(
-      const ResolvedScenario& scenario, const Network& network,
-      const Schedule& schedule, const Traffic& traffic, const Costs& costs);
+      const scenarios::ResolvedScenario& scenario,
+      const scenarios::Network& network, const schedules::Schedule& schedule,
+      const Traffic& traffic, const Costs& costs);
 
  private:
   BoundedCache<SymmetryResult> symmetries_{1 << 20};  // weight in GPUs
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_SYMMETRIES_H_

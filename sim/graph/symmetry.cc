@@ -9,10 +9,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "sim/graph/symmetry_search.h"
 
-namespace weir {
+namespace weir::sim {
 
-SymmetrySearch::SymmetrySearch(const Network& network,
-                               const Placement& full_placement,
+SymmetrySearch::SymmetrySearch(const scenarios::Network& network,
+                               const scenarios::Placement& full_placement,
                                const Traffic& traffic)
     : network_(network),
       place_(full_placement),
@@ -52,7 +52,7 @@ std::optional<Symmetry> SymmetrySearch::Run() {
 void SymmetrySearch::SetRepresentatives() {
   symmetry_.replicas_ = FirstOfEach(symmetry_.replica_class_);
   symmetry_.tensor_ranks_ = FirstOfEach(symmetry_.tensor_class_);
-  Placement& rest = symmetry_.representatives_;
+  scenarios::Placement& rest = symmetry_.representatives_;
   rest.tensor = static_cast<int>(symmetry_.tensor_ranks_.size());
   rest.data = static_cast<int>(symmetry_.replicas_.size());
   rest.pipeline = place_.pipeline;
@@ -171,9 +171,9 @@ void SymmetrySearch::NameColors() {
   }
 }
 
-std::optional<Symmetry> Symmetry::Find(const Network& network,
-                                       const Placement& full_placement,
-                                       const Traffic& traffic) {
+std::optional<Symmetry> Symmetry::Find(
+    const scenarios::Network& network,
+    const scenarios::Placement& full_placement, const Traffic& traffic) {
   return SymmetrySearch(network, full_placement, traffic).Run();
 }
 
@@ -202,4 +202,4 @@ int32_t Symmetry::ColorOf(const InstanceRole& role) const {
   return at == sends_.end() ? -1 : at->second;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

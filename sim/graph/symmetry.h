@@ -58,7 +58,7 @@
 #include "sim/engine/task_graph.h"
 #include "sim/graph/communication_lowering.h"
 
-namespace weir {
+namespace weir::sim {
 
 // The communication pattern, regardless of bytes and frequency.
 struct Traffic {
@@ -80,14 +80,16 @@ class Symmetry {
   // Finds a fold. Starts with all GPUs in one class and splits classes by what
   // their members do, until all members do the same. Returns nothing if no GPU
   // then represents another one.
-  static std::optional<Symmetry> Find(const Network& network,
-                                      const Placement& full_placement,
-                                      const Traffic& traffic);
+  static std::optional<Symmetry> Find(
+      const scenarios::Network& network,
+      const scenarios::Placement& full_placement, const Traffic& traffic);
 
-  const Placement& full_placement() const { return full_placement_; }
+  const scenarios::Placement& full_placement() const { return full_placement_; }
   // The representative GPUs, by class of replicas and of tensor ranks; the
   // first GPU of each class.
-  const Placement& representatives() const { return representatives_; }
+  const scenarios::Placement& representatives() const {
+    return representatives_;
+  }
   // Returns the index in representatives() of the GPU that represents this one
   // of full_placement().
   int RepresentativeOf(int index) const;
@@ -100,11 +102,11 @@ class Symmetry {
 
   // The links that routes of the folded graph name. A route names a link k
   // times if it represents k flows of the full graph that cross the link.
-  const std::vector<Link>& links() const { return links_; }
+  const std::vector<scenarios::Link>& links() const { return links_; }
 
   // A color of uses.
   struct Color {
-    Route route;  // over links(); original latency
+    scenarios::Route route;  // over links(); original latency
     // The representatives, as GPUs of the cluster, that its flows touch.
     Slowdowns::Touch touch;
     // No flow of another role or of another color crosses its links.
@@ -126,16 +128,16 @@ class Symmetry {
  private:
   friend class SymmetrySearch;
 
-  Placement full_placement_, representatives_;
+  scenarios::Placement full_placement_, representatives_;
   std::vector<int32_t> replica_class_, tensor_class_;
   std::vector<int32_t> replicas_, tensor_ranks_;  // [class]
-  std::vector<Link> links_;
+  std::vector<scenarios::Link> links_;
   std::vector<Color> colors_;
   absl::flat_hash_map<std::vector<int>, int> copies_index_;
   absl::flat_hash_map<InstanceRole, int32_t> sends_;
   absl::flat_hash_map<InstanceRole, Group> groups_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_SYMMETRY_H_

@@ -8,10 +8,10 @@
 
 #include "sim/graph/symmetry_search.h"
 
-namespace weir {
+namespace weir::sim {
 
 bool SymmetrySearch::PricedAlike(const Group& a, const Group& b) {
-  const CollectiveGroup &one = a.links, &other = b.links;
+  const calibrate::CollectiveGroup &one = a.links, &other = b.links;
   return a.num_rings == b.num_rings &&
          a.intra_seconds_per_byte == b.intra_seconds_per_byte &&
          a.inter_seconds_per_byte == b.inter_seconds_per_byte &&
@@ -33,7 +33,7 @@ void SymmetrySearch::SignInstances() {
     add(std::bit_cast<uint64_t>(instance.latency_seconds));
     if (instance.group < 0) continue;
     const Group& group = groups_[instance.group];
-    const CollectiveGroup& links = group.links;
+    const calibrate::CollectiveGroup& links = group.links;
     add(group.num_rings * 2 + group.shares_links);
     add(links.num_ranks * 4 + links.pci * 2 + links.nvls);
     add(links.ranks_per_node);
@@ -88,4 +88,4 @@ bool SymmetrySearch::Split(const std::vector<uint64_t>& signatures,
   return *classes != before;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

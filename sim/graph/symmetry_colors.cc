@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "sim/graph/symmetry_search.h"
 
-namespace weir {
+namespace weir::sim {
 
 void SymmetrySearch::NameRoles() {
   roles_.clear();
@@ -107,4 +107,4 @@ bool SymmetrySearch::RolesAreApart() {
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

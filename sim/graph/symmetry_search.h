@@ -11,13 +11,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "sim/graph/symmetry.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Starts with one class of replicas and one class of tensor ranks, and splits
 // them until all members of a class do the same.
 class SymmetrySearch {
  public:
-  SymmetrySearch(const Network& network, const Placement& full_placement,
+  SymmetrySearch(const scenarios::Network& network,
+                 const scenarios::Placement& full_placement,
                  const Traffic& traffic);
 
   std::optional<Symmetry> Run();
@@ -40,7 +41,7 @@ class SymmetrySearch {
     int32_t first_use = 0, end_use = 0;
     int32_t group = -1;  // index into groups_
     // For a transfer: what its price depends on.
-    Wire wire = Wire::kNone;
+    scenarios::Wire wire = scenarios::Wire::kNone;
     bool same_leaf = false;
     double latency_seconds = 0;
     std::vector<uint64_t> colors = {};  // ascending, without duplicates
@@ -75,7 +76,7 @@ class SymmetrySearch {
                            int end_tensor_rank) const;
   Instance InstanceOf(const InstanceRole& name) const;
   // Adds a use to the last instance; nothing if the route has no links.
-  void AddUse(int from, int to, const Route& route, uint8_t kind);
+  void AddUse(int from, int to, const scenarios::Route& route, uint8_t kind);
   void AddSend(const InstanceRole& name, int from, int to);
   void AddGroup(const InstanceRole& name, const std::vector<int>& gpus);
   // Renumbers links so that only those in use count.
@@ -122,8 +123,8 @@ class SymmetrySearch {
   // Routes with more names would cost more than they save.
   static constexpr size_t kMaxNames = 4096;
 
-  const Network& network_;
-  const Placement& place_;
+  const scenarios::Network& network_;
+  const scenarios::Placement& place_;
   const Traffic& traffic_;
   TaskGraph hops_;  // only its pairs are used
   CommunicationLowering lowering_;
@@ -139,6 +140,6 @@ class SymmetrySearch {
   absl::flat_hash_map<uint64_t, int32_t> color_number_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_GRAPH_SYMMETRY_SEARCH_H_

@@ -4,7 +4,7 @@
 
 #include "sim/graph/symmetry_search.h"
 
-namespace weir {
+namespace weir::sim {
 
 void SymmetrySearch::AddUses() {
   const int d = place_.data, n = place_.tensor, e = traffic_.expert_parallel;
@@ -78,7 +78,7 @@ SymmetrySearch::Instance SymmetrySearch::InstanceOf(
   return instance;
 }
 
-void SymmetrySearch::AddUse(int from, int to, const Route& route,
+void SymmetrySearch::AddUse(int from, int to, const scenarios::Route& route,
                             uint8_t kind) {
   if (route.links.empty()) return;
   HopUse use;
@@ -100,7 +100,7 @@ void SymmetrySearch::AddUse(int from, int to, const Route& route,
 
 void SymmetrySearch::AddSend(const InstanceRole& name, int from, int to) {
   Instance instance = InstanceOf(name);
-  const Route route = network_.RouteBetween(from, to);
+  const scenarios::Route route = network_.RouteBetween(from, to);
   instance.wire = network_.WireBetween(from, to);
   instance.same_leaf = network_.SameLeaf(from, to);
   instance.latency_seconds = route.latency_seconds;
@@ -137,4 +137,4 @@ void SymmetrySearch::NumberLinks() {
   link_colors_.resize(rates_.size());
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -4,7 +4,7 @@
 
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Counts the tasks of graph_builder.h, for one group of each kind.
@@ -48,13 +48,13 @@ class Counter {
       }
     }
     double flows = 0;
-    for (const Ring& ring : in_.network.RingsOver(gpus)) {
+    for (const scenarios::Ring& ring : in_.network.RingsOver(gpus)) {
       flows += static_cast<double>(ring.gpus.size());
     }
     return flows;
   }
 
-  const StageCosts& StageOf(const Action& action) const {
+  const StageCosts& StageOf(const schedules::Action& action) const {
     return in_.costs.stages[action.stage];
   }
 
@@ -66,9 +66,9 @@ class Counter {
                        });
   }
 
-  bool Sends(const Action& action, int rank) const {
-    const bool forward = action.op == Op::kForward;
-    if (!forward && !MakesInputGradient(action.op)) return false;
+  bool Sends(const schedules::Action& action, int rank) const {
+    const bool forward = action.op == schedules::Op::kForward;
+    if (!forward && !schedules::MakesInputGradient(action.op)) return false;
     const int to = action.stage + (forward ? 1 : -1);
     return to >= 0 && to < schedule_.num_stages &&
            schedule_.rank_of(to, action.microbatch) != rank;
@@ -90,18 +90,20 @@ class Counter {
     return tasks;
   }
 
-  double OfCollectives(const std::vector<Action>& actions, size_t i) const {
+  double OfCollectives(const std::vector<schedules::Action>& actions,
+                       size_t i) const {
     bool in_line = false, beside = false, experts = false;
     for (size_t k = i; k < i + (actions[i].overlaps_next ? 2 : 1); ++k) {
-      const bool forward = actions[k].op == Op::kForward;
-      if (!forward && !MakesInputGradient(actions[k].op)) continue;
-      for (const LayerCollective& one :
+      const bool forward = actions[k].op == schedules::Op::kForward;
+      if (!forward && !schedules::MakesInputGradient(actions[k].op)) continue;
+      for (const models::LayerCollective& one :
            forward ? StageOf(actions[k]).forward_collectives
                    : StageOf(actions[k]).backward_collectives) {
-        const bool hides =
-            one.overlaps_input_gradient ||
-            (one.overlaps_weight_gradient && actions[k].op == Op::kBackward);
-        const bool expert = one.group == LayerCollective::Group::kExpert;
+        const bool hides = one.overlaps_input_gradient ||
+                           (one.overlaps_weight_gradient &&
+                            actions[k].op == schedules::Op::kBackward);
+        const bool expert =
+            one.group == models::LayerCollective::Group::kExpert;
         (expert ? experts : hides ? beside : in_line) = true;
       }
     }
@@ -170,8 +172,8 @@ class Counter {
   }
 
   const PipelineInputs& in_;
-  const Placement& place_;
-  const Schedule& schedule_;
+  const scenarios::Placement& place_;
+  const schedules::Schedule& schedule_;
   const double tensor_flows_, expert_flows_;
   std::vector<double> replica_flows_;  // [rank]
 };
@@ -182,4 +184,4 @@ double EstimateTasks(const PipelineInputs& inputs) {
   return Counter(inputs).Count();
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "sim/graph/action_seconds.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 class Parts {
@@ -31,7 +31,7 @@ class Parts {
     const std::vector<double> seconds = ActionSeconds(in_, gpu_);
     const std::vector<double> extra = ExtraSeconds(in_, gpu_);
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (!IsCompute(actions[i].op)) continue;
+      if (!schedules::IsCompute(actions[i].op)) continue;
       const bool pair = actions[i].overlaps_next;
       AddPass(i, seconds[i], pair ? extra[i] + extra[i + 1] : extra[i]);
       if (actions[i].overlaps_next) ++i;
@@ -72,7 +72,7 @@ class Parts {
 
   // Adds the seconds of the action's kernels, times `scale`, to their parts.
   // Returns their unscaled sum.
-  double AddKernels(const Action& action, double scale) {
+  double AddKernels(const schedules::Action& action, double scale) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
     const double gap = in_.costs.device_of(gpu_).kernel_gap_seconds;
     double sum = 0;
@@ -83,14 +83,16 @@ class Parts {
         const double gaps = priced.count * GapAfter(priced.seconds, gap) *
                             action.num_microbatches;
         sum += seconds + gaps;
-        Add("kernel_gaps", gaps * scale, action.op == Op::kForward);
-        Add(Name(priced.kernel.part), seconds * scale,
-            action.op == Op::kForward);
+        Add("kernel_gaps", gaps * scale, action.op == schedules::Op::kForward);
+        Add(models::Name(priced.kernel.part), seconds * scale,
+            action.op == schedules::Op::kForward);
       }
     };
-    if (action.op == Op::kForward) add(stage.forward_kernels);
-    if (MakesInputGradient(action.op)) add(stage.backward_input_kernels);
-    if (action.op == Op::kBackward || action.op == Op::kBackwardWeight) {
+    if (action.op == schedules::Op::kForward) add(stage.forward_kernels);
+    if (schedules::MakesInputGradient(action.op))
+      add(stage.backward_input_kernels);
+    if (action.op == schedules::Op::kBackward ||
+        action.op == schedules::Op::kBackwardWeight) {
       add(stage.backward_weight_kernels);
     }
     return sum;
@@ -104,7 +106,8 @@ class Parts {
     const int32_t task = graph_.ActionTask(gpu_, at);
     const double scale = InWindow(task);
     const bool pair = actions[position].overlaps_next;
-    const bool forward = actions[position].op == Op::kForward && !pair;
+    const bool forward =
+        actions[position].op == schedules::Op::kForward && !pair;
     double kernels = AddKernels(actions[position], scale);
     if (pair) kernels += AddKernels(actions[position + 1], scale);
     Add(modelled_ ? "weight_estimates" : "given",
@@ -189,4 +192,4 @@ std::vector<PartSeconds> BreakDown(const PipelineInputs& inputs,
   return Parts(inputs, graph, recording, gpu, window).Run(times);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

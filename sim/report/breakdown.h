@@ -11,7 +11,7 @@
 #include "sim/report/gpu_times.h"
 #include "sim/report/window.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns the parts of PartSeconds that take time, largest first, in seconds
 // per batch of the window; they add up to window.batch_seconds(). `times` are
@@ -21,6 +21,6 @@ std::vector<PartSeconds> BreakDown(const PipelineInputs& inputs,
                                    const Recording& recording, int gpu,
                                    const Window& window, const GpuTimes& times);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_BREAKDOWN_H_

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
@@ -58,4 +58,4 @@ PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
   return path;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

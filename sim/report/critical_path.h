@@ -7,7 +7,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/report/window.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Seconds of one batch on a chain of tasks in which each task starts when the
 // previous one ends: the last task to end, the task that it waited for, and so
@@ -24,6 +24,6 @@ struct PathSeconds {
 PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
                          const Window& window);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_CRITICAL_PATH_H_

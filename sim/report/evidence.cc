@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kLeastElasticity = 0.1;
@@ -73,11 +73,11 @@ class Sum {
 
   void AddKernel(size_t index, double seconds) {
     switch (prices_.kernels[index].basis) {
-      case KernelPrice::Basis::kMeasured:
+      case calibrate::KernelPrice::Basis::kMeasured:
         return sum_.set_measured(sum_.measured() + seconds);
-      case KernelPrice::Basis::kInterpolated:
+      case calibrate::KernelPrice::Basis::kInterpolated:
         return sum_.set_interpolated(sum_.interpolated() + seconds);
-      case KernelPrice::Basis::kFigures:
+      case calibrate::KernelPrice::Basis::kFigures:
         return Add(kinds_.of_kernel(index), seconds);
     }
   }
@@ -186,4 +186,4 @@ SecondsByEvidence EvidenceOf(const GpuWork& work, const WorkPrices& prices,
   return Sum(work, prices, kinds, device).Run(batch_seconds);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

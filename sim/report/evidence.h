@@ -11,7 +11,7 @@
 #include "results/result.pb.h"
 #include "sim/report/gpu_work.h"
 
-namespace weir {
+namespace weir::sim {
 
 // The weakest kind of evidence for each cost, among the model parameters that
 // change the cost by at least a tenth of their own relative change. From
@@ -45,6 +45,6 @@ SecondsByEvidence EvidenceOf(const GpuWork& work, const WorkPrices& prices,
                              const WeakestKinds& kinds,
                              const DeviceProfile& device, double batch_seconds);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_EVIDENCE_H_

@@ -7,7 +7,7 @@
 
 #include "base/intervals.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 class Walk {
@@ -31,7 +31,7 @@ class Walk {
              steps[step].before == static_cast<int32_t>(i)) {
         AddStep(static_cast<int>(step++), i);
       }
-      if (i == actions.size() || !IsCompute(actions[i].op)) continue;
+      if (i == actions.size() || !schedules::IsCompute(actions[i].op)) continue;
       const bool second = i > 0 && actions[i - 1].overlaps_next;
       if (!second) AddAction(i);
     }
@@ -201,4 +201,4 @@ GpuTimes TimesOf(const PipelineInputs& inputs, const PipelineGraph& graph,
       .Run();
 }
 
-}  // namespace weir
+}  // namespace weir::sim

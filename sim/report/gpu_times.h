@@ -6,7 +6,7 @@
 #include "sim/engine/engine.h"
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Seconds inside one interval of the run. Busy time is passes (including the
 // collectives in them; an overlapped pair counts once) and optimizer steps; the
@@ -42,6 +42,6 @@ GpuTimes TimesOf(const PipelineInputs& inputs, const PipelineGraph& graph,
                  const Recording& recording, int gpu, double begin_seconds,
                  double end_seconds);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_GPU_TIMES_H_

@@ -11,7 +11,7 @@
 #include "sim/graph/action_seconds.h"
 #include "sim/report/critical_path.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 class Gatherer {
@@ -37,7 +37,8 @@ class Gatherer {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const std::vector<double> extra = ExtraSeconds(in_, gpu_);
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (IsCompute(actions[i].op)) AddAction(static_cast<int>(i), extra[i]);
+      if (schedules::IsCompute(actions[i].op))
+        AddAction(static_cast<int>(i), extra[i]);
     }
     const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
     for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
@@ -84,7 +85,7 @@ class Gatherer {
     return copies ? Mover::kCopies : Mover::kKernels;
   }
 
-  int IndexOf(const Kernel& kernel) {
+  int IndexOf(const models::Kernel& kernel) {
     const auto first = work_.kernels.begin();
     const auto index = std::find(first, work_.kernels.end(), kernel) - first;
     if (index == std::ssize(work_.kernels)) work_.kernels.push_back(kernel);
@@ -94,7 +95,7 @@ class Gatherer {
   // The first action of an overlapped pair accounts for the collectives.
   void AddAction(int position, double extra_seconds) {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
-    const Action& action = actions[position];
+    const schedules::Action& action = actions[position];
     const bool second = position > 0 && actions[position - 1].overlaps_next;
     GpuWork::Pass& pass =
         passes_[{action.stage, action.op, action.num_microbatches}];
@@ -120,7 +121,7 @@ class Gatherer {
     pass.expert_seconds += Clipped(experts, end_[end]);
   }
 
-  void Describe(const Action& action, double extra_seconds,
+  void Describe(const schedules::Action& action, double extra_seconds,
                 GpuWork::Pass* pass) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);
     const auto add = [&](const std::vector<PricedKernel>& kernels) {
@@ -129,15 +130,16 @@ class Gatherer {
         pass->kernels.push_back({IndexOf(priced.kernel), count});
       }
     };
-    if (action.op == Op::kForward) {
+    if (action.op == schedules::Op::kForward) {
       add(stage.forward_kernels);
       pass->host = stage.forward_host;
     }
-    if (MakesInputGradient(action.op)) {
+    if (schedules::MakesInputGradient(action.op)) {
       add(stage.backward_input_kernels);
       pass->host = stage.backward_input_host;
     }
-    if (action.op == Op::kBackward || action.op == Op::kBackwardWeight) {
+    if (action.op == schedules::Op::kBackward ||
+        action.op == schedules::Op::kBackwardWeight) {
       add(stage.backward_weight_kernels);
       pass->host.backward_launches +=
           stage.backward_weight_host.backward_launches;
@@ -170,7 +172,7 @@ class Gatherer {
   const int gpu_;
   const Window& window_;
   GpuWork work_;
-  std::map<std::tuple<int, Op, int>, GpuWork::Pass> passes_;
+  std::map<std::tuple<int, schedules::Op, int>, GpuWork::Pass> passes_;
 };
 
 // Returns how many times longer the calls of each role take than at `base`.
@@ -223,20 +225,22 @@ const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device) {
 WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
                      const DeviceProfile& first, const Runtime& runtime) {
   WorkPrices prices;
-  static const KernelPrices& unmeasured = *new KernelPrices;
-  const KernelPrices& measured =
+  static const calibrate::KernelPrices& unmeasured =
+      *new calibrate::KernelPrices;
+  const calibrate::KernelPrices& measured =
       work.kernel_prices == nullptr ? unmeasured : *work.kernel_prices;
-  for (const Kernel& kernel : work.kernels) {
+  for (const models::Kernel& kernel : work.kernels) {
     prices.kernels.push_back(measured.Price(device, work.peak_flops, kernel));
   }
   prices.kernel_gap_seconds = device.kernel_gap_seconds().value();
   for (const CollectiveCall& call : work.calls) {
-    const LinkClass* link = FindLink(first, call.distance);
+    const LinkClass* link = calibrate::FindLink(first, call.distance);
     prices.call_seconds.push_back(
-        link != nullptr ? LinkTimeOf(*link, call.bytes).Seconds()
-                        : CheapestCollective(first.collectives(), call.kind,
-                                             call.bytes, call.group)
-                              .Seconds());
+        link != nullptr
+            ? calibrate::LinkTimeOf(*link, call.bytes).Seconds()
+            : calibrate::CheapestCollective(first.collectives(), call.kind,
+                                            call.bytes, call.group)
+                  .Seconds());
   }
   const Figure& slowdown = SlowdownFigure(work, device);
   if (slowdown.value() != 0) prices.slowdown = slowdown.value();
@@ -288,4 +292,4 @@ GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
   return work;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -15,7 +15,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/report/window.h"
 
-namespace weir {
+namespace weir::sim {
 
 inline constexpr int kNumCollectiveRoles = 5;
 
@@ -42,8 +42,9 @@ struct GpuWork {
 
   int device = 0;  // as in Costs::gpu_device
   double peak_flops = 0;
-  const KernelPrices* kernel_prices = nullptr;  // null: no measurements
-  std::vector<Kernel> kernels;                  // distinct
+  const calibrate::KernelPrices* kernel_prices =
+      nullptr;                          // null: no measurements
+  std::vector<models::Kernel> kernels;  // distinct
   std::vector<Pass> passes;
   std::vector<Step> steps;
   std::vector<CollectiveCall> calls;  // over all GPUs
@@ -64,7 +65,7 @@ GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,
 // The prices that are varied: seconds of each kernel and call, and the host
 // parameters.
 struct WorkPrices {
-  std::vector<KernelPrice> kernels;  // [GpuWork::kernels]
+  std::vector<calibrate::KernelPrice> kernels;  // [GpuWork::kernels]
   double kernel_gap_seconds = 0;
   std::vector<double> call_seconds;  // [GpuWork::calls]
   double slowdown = 1;               // factor of passes, by GpuWork::slowed_by
@@ -84,6 +85,6 @@ const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device);
 double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                    const WorkPrices& prices, double given_factor = 1);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_GPU_WORK_H_

@@ -9,10 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "base/units.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-std::string StagesOf(const Schedule& schedule, int rank) {
+std::string StagesOf(const schedules::Schedule& schedule, int rank) {
   const std::vector<int> stages = schedule.StagesOf(rank);
   return absl::StrCat(stages.size() == 1 ? "stage " : "stages ",
                       absl::StrJoin(stages, ", "));
@@ -74,4 +74,4 @@ std::string DescribeLimit(const PipelineInputs& inputs,
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

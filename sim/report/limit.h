@@ -10,7 +10,7 @@
 #include "sim/report/gpu_times.h"
 #include "sim/report/window.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns the GPU with the longest busy time; the first one in case of a tie.
 int BusiestGpu(const std::vector<GpuTimes>& times);
@@ -23,6 +23,6 @@ std::string DescribeLimit(const PipelineInputs& inputs,
                           const PipelineGraph& graph, const Window& window,
                           const std::vector<GpuTimes>& times);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_LIMIT_H_

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Event {
@@ -53,8 +53,9 @@ class Tracer {
 
   double CommunicationBytes(const DeviceCosts& device) const {
     if (device.communicators != nullptr) {
-      return CommunicatorBytes(*device.communicators,
-                               graph_.communicators[in_.placement.gpus[gpu_]]);
+      return calibrate::CommunicatorBytes(
+          *device.communicators,
+          graph_.communicators[in_.placement.gpus[gpu_]]);
     }
     return in_.full_placement().num_gpus() > 1
                ? device.communication_buffer_bytes
@@ -65,7 +66,7 @@ class Tracer {
     const DeviceCosts& device = in_.costs.device_of(gpu_);
     Static(MemoryKind::kReserved) = device.reserved_bytes;
     Static(MemoryKind::kCommunicationBuffers) = CommunicationBytes(device);
-    const WeightPolicy& weights = in_.schedule.weights;
+    const schedules::WeightPolicy& weights = in_.schedule.weights;
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
       const double shards = in_.costs.shards;
@@ -126,12 +127,12 @@ class Tracer {
     const auto& live = in_.semantics.live_versions[rank_];
     absl::flat_hash_map<int, int> stashed;  // by stage
     for (size_t i = 0; i < actions.size(); ++i) {
-      const Action& action = actions[i];
+      const schedules::Action& action = actions[i];
       const StageCosts& stage = in_.costs.stages[action.stage];
       const double start = start_[graph_.ActionTask(gpu_, i)];
       const double end = end_[graph_.ActionEnd(gpu_, i)];
       AddPass(action, stage, start, end);
-      if (!IsCompute(action.op)) continue;
+      if (!schedules::IsCompute(action.op)) continue;
       const int extra = live[i] - 1;
       Add(start, MemoryKind::kWeightStash, extra - stashed[action.stage],
           stage.stash_bytes);
@@ -160,11 +161,11 @@ class Tracer {
     Add(seconds, MemoryKind::kEndActivations, n, stage.end_activation_bytes);
   }
 
-  void AddPass(const Action& action, const StageCosts& stage, double start,
-               double end) {
+  void AddPass(const schedules::Action& action, const StageCosts& stage,
+               double start, double end) {
     const int n = action.num_microbatches;
     switch (action.op) {
-      case Op::kForward:
+      case schedules::Op::kForward:
         if (in_.schedule.forward_only) {
           Add(start, MemoryKind::kActivations, n, stage.layer_activation_bytes);
           Add(end, MemoryKind::kActivations, -n, stage.layer_activation_bytes);
@@ -173,27 +174,27 @@ class Tracer {
         }
         AddScratch(start, end, stage.forward_scratch_bytes * n);
         break;
-      case Op::kBackward:
-      case Op::kBackwardInput:
+      case schedules::Op::kBackward:
+      case schedules::Op::kBackwardInput:
         Add(start, MemoryKind::kRecomputeScratch, n,
             stage.recompute_scratch_bytes);
         Add(end, MemoryKind::kRecomputeScratch, -n,
             stage.recompute_scratch_bytes);
         AddScratch(start, end, stage.backward_scratch_bytes * n);
         AddActivations(end, stage, -n);
-        if (action.op == Op::kBackwardInput) {
+        if (action.op == schedules::Op::kBackwardInput) {
           Add(end, MemoryKind::kWeightGradientStash, n,
               stage.weight_gradient_stash_bytes);
         }
         break;
-      case Op::kBackwardWeight:
+      case schedules::Op::kBackwardWeight:
         Add(end, MemoryKind::kWeightGradientStash, -n,
             stage.weight_gradient_stash_bytes);
         break;
-      case Op::kOffload:
+      case schedules::Op::kOffload:
         AddActivations(end, stage, -n);
         break;
-      case Op::kReload:
+      case schedules::Op::kReload:
         AddActivations(start, stage, n);
         break;
     }
@@ -229,7 +230,7 @@ class Tracer {
       if (i == 0 || gathered >= before) continue;
       // Its first layer is gathered during the last layer of the previous run.
       const auto forward = [&](size_t run) {
-        return actions[runs[run].first].op == Op::kForward;
+        return actions[runs[run].first].op == schedules::Op::kForward;
       };
       const double two = stage_of(i - 1).first_gathered_bytes(!forward(i - 1)) +
                          stage.first_gathered_bytes(forward(i));
@@ -245,8 +246,9 @@ class Tracer {
     for (size_t i = 0; i < steps.size(); ++i) {
       const int32_t reduced = graph_.ReduceEnd(gpu_, static_cast<int>(i));
       if (reduced == PipelineGraph::kNone) continue;
-      const auto makes = [&](const Action& action) {
-        return action.stage == steps[i].stage && CompletesGradient(action.op);
+      const auto makes = [&](const schedules::Action& action) {
+        return action.stage == steps[i].stage &&
+               schedules::CompletesGradient(action.op);
       };
       const auto first = std::find_if(actions.begin(), actions.end(), makes);
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
@@ -265,8 +267,8 @@ class Tracer {
   // Adds data in flight: the sender's copy until it is sent, the receiver's
   // from its first byte until it is used (then a forward's input is part of the
   // activations).
-  void AddBuffers(const Action& action, double start, double end) {
-    const bool forward = action.op == Op::kForward;
+  void AddBuffers(const schedules::Action& action, double start, double end) {
+    const bool forward = action.op == schedules::Op::kForward;
     const int n = action.num_microbatches;
     const int32_t in = graph_.InboundTransfer(gpu_, action);
     if (in != PipelineGraph::kNone) {
@@ -382,17 +384,19 @@ std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
   const auto start = recording.start_seconds(), end = recording.end_seconds();
   std::vector<Change> changes;
   for (size_t i = 0; i < actions.size(); ++i) {
-    const Action& action = actions[i];
+    const schedules::Action& action = actions[i];
     const double from = start[graph.ActionTask(gpu, static_cast<int>(i))];
     const double to = end[graph.ActionEnd(gpu, static_cast<int>(i))];
-    if (action.op == Op::kForward || action.op == Op::kReload) {
+    if (action.op == schedules::Op::kForward ||
+        action.op == schedules::Op::kReload) {
       const Change taken = {from, action.num_microbatches};
       const bool second = i > 0 && actions[i - 1].overlaps_next;
       changes.insert(second ? changes.end() - 1 : changes.end(), taken);
       if (inputs.schedule.forward_only) {
         changes.push_back({to, -action.num_microbatches});
       }
-    } else if (action.op == Op::kOffload || MakesInputGradient(action.op)) {
+    } else if (action.op == schedules::Op::kOffload ||
+               schedules::MakesInputGradient(action.op)) {
       changes.push_back({to, -action.num_microbatches});
     }
   }
@@ -406,7 +410,7 @@ std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
 }
 
 // Returns the most stages of the rank that one microbatch passes through.
-int StagesOnRoute(const Schedule& schedule, int rank,
+int StagesOnRoute(const schedules::Schedule& schedule, int rank,
                   const std::vector<int>& stages) {
   int64_t most = 1;
   for (const std::vector<int>& route : schedule.routes) {
@@ -432,4 +436,4 @@ double PeakActivationMicrobatches(const PipelineInputs& inputs,
          StagesOnRoute(inputs.schedule, rank, graph.rank_stages[rank]);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -11,7 +11,7 @@
 #include "sim/engine/engine.h"
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 enum class MemoryKind : uint8_t {
   kWeights,
@@ -67,6 +67,6 @@ double PeakActivationMicrobatches(const PipelineInputs& inputs,
                                   const PipelineGraph& graph,
                                   const Recording& recording, int gpu);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_MEMORY_H_

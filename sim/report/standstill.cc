@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int32_t kNone = PipelineGraph::kNone;
@@ -22,7 +22,7 @@ struct Named {
 
 class Finder {
  public:
-  Finder(const Schedule& schedule, const PipelineGraph& graph,
+  Finder(const schedules::Schedule& schedule, const PipelineGraph& graph,
          const Recording& recording)
       : schedule_(schedule),
         graph_(graph),
@@ -159,11 +159,11 @@ class Finder {
   }
 
   std::string ActionText(const Named& at) const {
-    return ToString(
+    return schedules::ToString(
         schedule_.rank_actions[graph_.rank_of(at.gpu)][at.position]);
   }
 
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const PipelineGraph& graph_;
   std::vector<bool> is_stuck_;   // [task]
   std::vector<int32_t> before_;  // [task]: a stuck task that it waits for
@@ -171,9 +171,10 @@ class Finder {
 
 }  // namespace
 
-std::string StandstillText(const Schedule& schedule, const PipelineGraph& graph,
+std::string StandstillText(const schedules::Schedule& schedule,
+                           const PipelineGraph& graph,
                            const Recording& recording) {
   return Finder(schedule, graph, recording).Text();
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -3,22 +3,23 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
 // Timeline.Collectives.kind
 enum Kind { kTensor = 0, kGradient = 1, kWeights = 2, kExpert = 3, kTied = 4 };
 
-int OpInTimeline(Op op) {
+int OpInTimeline(schedules::Op op) {
   const int number = static_cast<int>(op);
-  return IsCompute(op) ? number : number + 1;  // after the optimizer step
+  return schedules::IsCompute(op) ? number
+                                  : number + 1;  // after the optimizer step
 }
 
-double BytesOf(const std::vector<LayerCollective>& collectives,
-               LayerCollective::Group group) {
+double BytesOf(const std::vector<models::LayerCollective>& collectives,
+               models::LayerCollective::Group group) {
   double bytes = 0;
-  for (const LayerCollective& one : collectives) {
+  for (const models::LayerCollective& one : collectives) {
     if (one.group == group) bytes += one.bytes * one.count;
   }
   return bytes;
@@ -38,11 +39,12 @@ class Filler {
   void AddGpu(int gpu) {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu)];
     for (size_t i = 0; i < actions.size(); ++i) {
-      const Action& action = actions[i];
+      const schedules::Action& action = actions[i];
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
       AddAction(gpu, OpInTimeline(action.op), action.stage, action.microbatch,
                 start_[task], end_[task], action.num_microbatches);
-      if (IsCompute(action.op)) AddCollectivesIn(gpu, static_cast<int>(i));
+      if (schedules::IsCompute(action.op))
+        AddCollectivesIn(gpu, static_cast<int>(i));
       AddTransfer(gpu, action);
     }
     AddSteps(gpu);
@@ -73,11 +75,11 @@ class Filler {
 
   // Adds the collectives that end after the kernels.
   void AddCollectivesIn(int gpu, int position) {
-    using Group = LayerCollective::Group;
-    const Action& action =
+    using Group = models::LayerCollective::Group;
+    const schedules::Action& action =
         in_.schedule.rank_actions[graph_.rank_of(gpu)][position];
     const StageCosts& stage = in_.costs.stages[action.stage];
-    const auto& collectives = action.op == Op::kForward
+    const auto& collectives = action.op == schedules::Op::kForward
                                   ? stage.forward_collectives
                                   : stage.backward_collectives;
     const double computed = end_[graph_.ActionTask(gpu, position)];
@@ -117,10 +119,10 @@ class Filler {
                   end_[span.end]);
   }
 
-  void AddTransfer(int gpu, const Action& action) {
+  void AddTransfer(int gpu, const schedules::Action& action) {
     const int32_t task = graph_.OutboundTransfer(gpu, action);
     if (task == PipelineGraph::kNone || end_[task] < from_seconds_) return;
-    const bool forward = action.op == Op::kForward;
+    const bool forward = action.op == schedules::Op::kForward;
     const int to = forward ? action.stage + 1 : action.stage - 1;
     const int from_rank = graph_.rank_of(gpu);
     const int to_rank = in_.schedule.rank_of(to, action.microbatch);
@@ -166,7 +168,7 @@ class Filler {
       const StageCosts& stage = in_.costs.stages[runs[i].stage];
       const bool forward =
           in_.schedule.rank_actions[graph_.rank_of(gpu)][runs[i].first].op ==
-          Op::kForward;
+          schedules::Op::kForward;
       const double first_bytes = stage.first_gathered_bytes(forward);
       AddSpanOf(gpu, kWeights, runs[i].stage, index, first_bytes,
                 {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
@@ -205,4 +207,4 @@ void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -8,7 +8,7 @@
 #include "sim/graph/pipeline_graph.h"
 #include "sim/report/memory.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Adds every action, optimizer step, transfer and collective that ends at or
 // after timeline->from_seconds().
@@ -19,6 +19,6 @@ void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
 // including the bytes in use at that time.
 void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_TIMELINE_H_

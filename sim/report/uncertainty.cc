@@ -18,7 +18,7 @@
 #include "sim/costs/stage_costs.h"
 #include "sim/report/evidence.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kDefaultGemmResidual = 0.1;
@@ -36,16 +36,17 @@ double ValueOr(bool has, const Figure& figure, double value) {
   return has ? figure.value() : value;
 }
 
-const DeviceProfile& DeviceOf(const ResolvedScenario& scenario, int device) {
+const DeviceProfile& DeviceOf(const scenarios::ResolvedScenario& scenario,
+                              int device) {
   return device == 0 ? scenario.device : scenario.other_devices[device - 1];
 }
 
-bool IsMemory(const Kernel& kernel) {
-  return kernel.kind == Kernel::Kind::kMemory;
+bool IsMemory(const models::Kernel& kernel) {
+  return kernel.kind == models::Kernel::Kind::kMemory;
 }
 
 // Returns true if two kernels have the same error factor.
-bool ShareResidual(const Kernel& a, const Kernel& b) {
+bool ShareResidual(const models::Kernel& a, const models::Kernel& b) {
   if (a.kind != b.kind) return false;
   if (IsMemory(a)) return a.part == b.part;
   return a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k &&
@@ -54,7 +55,7 @@ bool ShareResidual(const Kernel& a, const Kernel& b) {
 
 class Variations {
  public:
-  Variations(const ResolvedScenario& scenario, const GpuWork& work)
+  Variations(const scenarios::ResolvedScenario& scenario, const GpuWork& work)
       : work_(work),
         device_(DeviceOf(scenario, work.device)),
         first_(scenario.device),
@@ -65,7 +66,8 @@ class Variations {
 
   Uncertainty Run() {
     for (size_t i = 0; i < work_.calls.size(); ++i) {
-      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      const LinkClass* link =
+          calibrate::FindLink(first_, work_.calls[i].distance);
       if (link != nullptr) kinds_.SetCall(i, link->figure().kind());
     }
     Uncertainty result;
@@ -103,8 +105,8 @@ class Variations {
   // Collectives are those of the first device, kernels those of this one.
   double FiguresOfDevice(DeviceProfile* device, bool collectives) {
     double sum = 0;
-    for (const NamedFigure& named : FiguresOf(device)) {
-      const double error = RelativeError(*named.figure);
+    for (const calibrate::NamedFigure& named : calibrate::FiguresOf(device)) {
+      const double error = calibrate::RelativeError(*named.figure);
       const double value = named.figure->value();
       if (absl::StartsWith(named.path, "collectives.") != collectives ||
           error == 0 || value == 0) {
@@ -121,8 +123,9 @@ class Variations {
     double sum = FiguresOfDevice(&device_, false);
     if (!work_.calls.empty()) sum += FiguresOfDevice(&first_, true);
     WorkPrices prices = base_;
-    for (const NamedFigure& named : FiguresOf(&prices.runtime)) {
-      const double error = RelativeError(*named.figure);
+    for (const calibrate::NamedFigure& named :
+         calibrate::FiguresOf(&prices.runtime)) {
+      const double error = calibrate::RelativeError(*named.figure);
       const double value = named.figure->value();
       if (error == 0 || value == 0) continue;
       named.figure->set_value(value * std::exp(error));
@@ -139,14 +142,14 @@ class Variations {
     const double memory =
         ValueOr(device_.has_memory_residual(), device_.memory_residual(),
                 kDefaultMemoryResidual);
-    const std::vector<Kernel>& kernels = work_.kernels;
+    const std::vector<models::Kernel>& kernels = work_.kernels;
     std::vector<bool> done(kernels.size(), false);
     double sum = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (done[i]) continue;
       WorkPrices prices = base_;
-      const KernelPrice& price = base_.kernels[i];
-      if (price.basis != KernelPrice::Basis::kFigures) {
+      const calibrate::KernelPrice& price = base_.kernels[i];
+      if (price.basis != calibrate::KernelPrice::Basis::kFigures) {
         // Its own error; between two measured sizes at most that of the
         // formula.
         prices.kernels[i].seconds *= std::exp(
@@ -155,7 +158,7 @@ class Variations {
         continue;
       }
       for (size_t k = i; k < kernels.size(); ++k) {
-        if (base_.kernels[k].basis != KernelPrice::Basis::kFigures ||
+        if (base_.kernels[k].basis != calibrate::KernelPrice::Basis::kFigures ||
             !ShareResidual(kernels[i], kernels[k])) {
           continue;
         }
@@ -175,11 +178,13 @@ class Variations {
     double sum = 0;
     for (size_t i = 0; i < work_.calls.size(); ++i) {
       WorkPrices prices = base_;
-      const LinkClass* link = FindLink(first_, work_.calls[i].distance);
+      const LinkClass* link =
+          calibrate::FindLink(first_, work_.calls[i].distance);
       prices.call_seconds[i] *=
-          std::exp(link == nullptr ? residual
-                                   : std::hypot(link->residual(),
-                                                RelativeError(link->figure())));
+          std::exp(link == nullptr
+                       ? residual
+                       : std::hypot(link->residual(),
+                                    calibrate::RelativeError(link->figure())));
       sum += Change(prices);
     }
     return sum;
@@ -197,7 +202,7 @@ bool Holds(const Range& range, double value) {
   return range.low() <= value && value <= range.high();
 }
 
-bool Covers(const Coverage& coverage, const Kernel& kernel) {
+bool Covers(const Coverage& coverage, const models::Kernel& kernel) {
   return (kernel.batch <= 1 || coverage.batched_gemms()) &&
          Holds(coverage.gemm_m(), kernel.m) &&
          Holds(coverage.gemm_n(), kernel.n) &&
@@ -240,7 +245,8 @@ void AddCollectives(const GpuWork& work, const WorkPrices& prices,
   outside->in_node += role_seconds * inside_node / all;
 }
 
-Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
+Outside OutsideOf(const scenarios::ResolvedScenario& scenario,
+                  const GpuWork& work) {
   const DeviceProfile& device = DeviceOf(scenario, work.device);
   const WorkPrices prices =
       PriceWork(work, device, scenario.device, scenario.runtime);
@@ -251,14 +257,14 @@ Outside OutsideOf(const ResolvedScenario& scenario, const GpuWork& work) {
     tensor += count * pass.tensor_seconds;
     expert += count * pass.expert_seconds;
     for (const auto& [index, calls] : pass.kernels) {
-      const Kernel& kernel = work.kernels[index];
-      const KernelPrice& price = prices.kernels[index];
+      const models::Kernel& kernel = work.kernels[index];
+      const calibrate::KernelPrice& price = prices.kernels[index];
       const double seconds = count * calls * price.seconds;
       if (price.throttled) outside.throttled += seconds;
-      if (price.basis != KernelPrice::Basis::kFigures) continue;
-      if (kernel.kind == Kernel::Kind::kAttention && price.outside) {
+      if (price.basis != calibrate::KernelPrice::Basis::kFigures) continue;
+      if (kernel.kind == models::Kernel::Kind::kAttention && price.outside) {
         outside.attention += seconds;
-      } else if (kernel.kind == Kernel::Kind::kGemm &&
+      } else if (kernel.kind == models::Kernel::Kind::kGemm &&
                  !Covers(device.coverage(), kernel)) {
         outside.gemms += seconds;
       }
@@ -292,7 +298,7 @@ std::string OtherFormat(const DeviceProfile& device, absl::string_view format) {
 
 }  // namespace
 
-Uncertainty UncertaintyOf(const ResolvedScenario& scenario,
+Uncertainty UncertaintyOf(const scenarios::ResolvedScenario& scenario,
                           const GpuWork& work) {
   return Variations(scenario, work).Run();
 }
@@ -302,8 +308,8 @@ double TotalLogError(const Uncertainty& uncertainty) {
                     std::hypot(uncertainty.collectives(), uncertainty.step()));
 }
 
-void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
-                     Result* result) {
+void FillUncertainty(const scenarios::ResolvedScenario& scenario,
+                     const GpuWork& work, Result* result) {
   Variations variations(scenario, work);
   *result->mutable_uncertainty() = variations.Run();
   *result->mutable_seconds_by_evidence() =
@@ -341,4 +347,4 @@ void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
                                           device, " throttled"));
 }
 
-}  // namespace weir
+}  // namespace weir::sim

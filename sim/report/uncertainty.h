@@ -8,13 +8,13 @@
 #include "scenarios/scenario.h"
 #include "sim/report/gpu_work.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Computes the uncertainty to first order, from the batch's critical path:
 // changes each model parameter, each GEMM shape, each kind of other kernel and
 // each collective by one standard deviation, one after the other, prices
 // everything again, and treats the changes of the logarithm as independent.
-Uncertainty UncertaintyOf(const ResolvedScenario& scenario,
+Uncertainty UncertaintyOf(const scenarios::ResolvedScenario& scenario,
                           const GpuWork& work);
 
 double TotalLogError(const Uncertainty& uncertainty);
@@ -23,9 +23,9 @@ double TotalLogError(const Uncertainty& uncertainty);
 // times. Warns of each kind of cost of which at least 5 % of the time is
 // outside the device's Coverage. Requires: batch_seconds and parts are set;
 // `work` is that of the busiest GPU.
-void FillUncertainty(const ResolvedScenario& scenario, const GpuWork& work,
-                     Result* result);
+void FillUncertainty(const scenarios::ResolvedScenario& scenario,
+                     const GpuWork& work, Result* result);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_UNCERTAINTY_H_

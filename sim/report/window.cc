@@ -8,7 +8,7 @@
 
 #include "sim/graph/queues.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Relative difference up to which two periods are equal at their ends: above
@@ -41,16 +41,16 @@ int StateBatches(int depth, int num_microbatches) {
 // Returns the microbatches in flight: those that the ranks of the first stage
 // have begun and not ended in their orders, at least one per rank. In
 // inference: the contents of full queues at both ends of every hop.
-int Depth(const Schedule& schedule) {
+int Depth(const schedules::Schedule& schedule) {
   int depth = 0;
   for (int rank : schedule.RanksOf(0)) {
     int now = 0, most = 0;
-    for (const Action& action : schedule.rank_actions[rank]) {
+    for (const schedules::Action& action : schedule.rank_actions[rank]) {
       if (action.stage != 0) continue;
-      if (action.op == Op::kForward) {
+      if (action.op == schedules::Op::kForward) {
         now += action.num_microbatches;
         most = std::max(most, now);
-      } else if (MakesInputGradient(action.op)) {
+      } else if (schedules::MakesInputGradient(action.op)) {
         now -= action.num_microbatches;
       }
     }
@@ -63,7 +63,7 @@ int Depth(const Schedule& schedule) {
 }
 
 // Returns the number of batches after which routes recur in the same order.
-int RouteCycle(const Schedule& schedule) {
+int RouteCycle(const schedules::Schedule& schedule) {
   const int64_t round =
       int64_t{schedule.num_routes()} * schedule.microbatches_per_route_turn;
   return static_cast<int>(round /
@@ -72,7 +72,7 @@ int RouteCycle(const Schedule& schedule) {
 
 class Run {
  public:
-  Run(const Schedule& schedule, const PipelineGraph& graph,
+  Run(const schedules::Schedule& schedule, const PipelineGraph& graph,
       const Recording& recording)
       : schedule_(schedule),
         graph_(graph),
@@ -123,8 +123,9 @@ class Run {
     std::vector<int32_t> last(schedule_.num_batches, -1);
     const auto& actions = schedule_.rank_actions[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (!IsCompute(actions[i].op)) continue;
-      if (actions[i].op == Op::kForward && !schedule_.forward_only) continue;
+      if (!schedules::IsCompute(actions[i].op)) continue;
+      if (actions[i].op == schedules::Op::kForward && !schedule_.forward_only)
+        continue;
       last[actions[i].microbatch / schedule_.num_microbatches] =
           static_cast<int32_t>(i);
     }
@@ -145,7 +146,7 @@ class Run {
     const int32_t oldest = newest - state;
     if (oldest - shift < 0) return false;
     for (int32_t i = newest; i > oldest; --i) {
-      Action before = actions[i];
+      schedules::Action before = actions[i];
       before.microbatch -= period * schedule_.num_microbatches;
       if (actions[i - shift] != before) return false;
       const double difference = end_[graph_.ActionEnd(gpu, i)] -
@@ -157,7 +158,7 @@ class Run {
     return true;
   }
 
-  const Schedule& schedule_;
+  const schedules::Schedule& schedule_;
   const PipelineGraph& graph_;
   const std::span<const double> end_;
   const int depth_;
@@ -193,8 +194,9 @@ int InitialBatches(int num_ranks, int num_microbatches) {
          StateBatches(num_ranks, num_microbatches) + 4;
 }
 
-Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
-                  const Recording& recording, double makespan_seconds) {
+Window FindWindow(const schedules::Schedule& schedule,
+                  const PipelineGraph& graph, const Recording& recording,
+                  double makespan_seconds) {
   Window window;
   window.end_seconds = makespan_seconds;
   if (schedule.flush) return window;
@@ -221,4 +223,4 @@ Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
   return window;
 }
 
-}  // namespace weir
+}  // namespace weir::sim

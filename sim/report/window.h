@@ -6,7 +6,7 @@
 #include "sim/engine/engine.h"
 #include "sim/graph/pipeline_graph.h"
 
-namespace weir {
+namespace weir::sim {
 
 // With flush: the whole run, one batch. Without: one period of the steady
 // state. To find a period, the last batches before the drain, as many as
@@ -40,14 +40,15 @@ struct Window {
   }
 };
 
-Window FindWindow(const Schedule& schedule, const PipelineGraph& graph,
-                  const Recording& recording, double makespan_seconds);
+Window FindWindow(const schedules::Schedule& schedule,
+                  const PipelineGraph& graph, const Recording& recording,
+                  double makespan_seconds);
 
 // Returns the number of batches with which a run without flush starts looking
 // for its steady state: warm-up and drain of the pipeline, and some periods
 // between them.
 int InitialBatches(int num_ranks, int num_microbatches);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_WINDOW_H_

@@ -24,7 +24,7 @@ constexpr int kRanks = 8;
 
 // Returns one switch over all GPUs with 25 GB/s per direction (5 GB/s if
 // `slow`) and 1 us.
-Network Star(int num_gpus, bool slow) {
+scenarios::Network Star(int num_gpus, bool slow) {
   Cluster cluster;
   NodeGroup* group = cluster.add_groups();
   group->set_count(1);
@@ -32,13 +32,14 @@ Network Star(int num_gpus, bool slow) {
   group->mutable_node()->mutable_nv_switch()->set_bytes_per_second(slow ? 5e9
                                                                         : 25e9);
   group->mutable_node()->mutable_nv_switch()->set_latency_seconds(1e-6);
-  return Network(cluster);
+  return scenarios::Network(cluster);
 }
 
 struct Pipelines {
   Pipelines(int num_gpus, int num_microbatches, bool slow = false)
-      : schedule(*GenerateSchedule("1f1b", {kRanks, num_microbatches})),
-        semantics(*InterpretSchedule(schedule)),
+      : schedule(
+            *schedules::GenerateSchedule("1f1b", {kRanks, num_microbatches})),
+        semantics(*schedules::InterpretSchedule(schedule)),
         network(Star(num_gpus, slow)) {
     placement.pipeline = kRanks;
     placement.data = num_gpus / kRanks;
@@ -46,7 +47,7 @@ struct Pipelines {
     std::mt19937 random(1);
     std::uniform_real_distribution<> jitter(1.0, 1.3);
     for (int s = 0; s < kRanks; ++s) {
-      StageCosts stage;
+      sim::StageCosts stage;
       stage.forward_seconds = 1e-3 * jitter(random);
       stage.backward_seconds = 2e-3 * jitter(random);
       stage.output_bytes = 16e6;
@@ -54,16 +55,16 @@ struct Pipelines {
     }
   }
 
-  PipelineGraph Graph() const {
-    return BuildPipelineGraph(
+  sim::PipelineGraph Graph() const {
+    return sim::BuildPipelineGraph(
         {schedule, semantics, costs, network, placement, communication});
   }
 
-  Schedule schedule;
-  Semantics semantics;
-  Costs costs;
-  Network network;
-  Placement placement;
+  schedules::Schedule schedule;
+  schedules::Semantics semantics;
+  sim::Costs costs;
+  scenarios::Network network;
+  scenarios::Placement placement;
   Communication communication;
 };
 
@@ -80,11 +81,12 @@ void BM_Graph(benchmark::State& state) {
 
 void BM_Engine(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
-  const PipelineGraph graph = pipelines.Graph();
+  const sim::PipelineGraph graph = pipelines.Graph();
   int64_t tasks = 0;
   for (auto _ : state) {
     const double begin = CpuSeconds();
-    const auto recording = RunTaskGraph(graph.tasks, pipelines.network.links());
+    const auto recording =
+        sim::RunTaskGraph(graph.tasks, pipelines.network.links());
     if (!recording.ok() || !recording->complete()) {
       state.SkipWithError("the run failed");
     }
@@ -100,8 +102,8 @@ void BM_Engine(benchmark::State& state) {
 // tasks.
 void BM_GraphRunner(benchmark::State& state) {
   const Pipelines pipelines(kRanks, 32, state.range(0) != 0);
-  const PipelineGraph graph = pipelines.Graph();
-  GraphRunner runner;
+  const sim::PipelineGraph graph = pipelines.Graph();
+  sim::GraphRunner runner;
   const double begin = CpuSeconds();
   for (auto _ : state) {
     const double run_begin = CpuSeconds();
@@ -116,11 +118,11 @@ void BM_GraphRunner(benchmark::State& state) {
 
 void BM_OneRun(benchmark::State& state) {
   const Pipelines pipelines(kRanks, 32, state.range(0) != 0);
-  const PipelineGraph graph = pipelines.Graph();
+  const sim::PipelineGraph graph = pipelines.Graph();
   for (auto _ : state) {
     const double begin = CpuSeconds();
     benchmark::DoNotOptimize(
-        RunTaskGraph(graph.tasks, pipelines.network.links()));
+        sim::RunTaskGraph(graph.tasks, pipelines.network.links()));
     state.SetIterationTime(CpuSeconds() - begin);
   }
 }
@@ -128,11 +130,11 @@ void BM_OneRun(benchmark::State& state) {
 // Measures the same tasks without link sharing.
 void BM_LongestPath(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
-  const PipelineGraph graph = pipelines.Graph();
+  const sim::PipelineGraph graph = pipelines.Graph();
   for (auto _ : state) {
     const double begin = CpuSeconds();
     benchmark::DoNotOptimize(
-        LongestPath(graph.tasks, pipelines.network.links()));
+        sim::LongestPath(graph.tasks, pipelines.network.links()));
     state.SetIterationTime(CpuSeconds() - begin);
   }
   state.SetItemsProcessed(state.iterations() * graph.tasks.num_tasks());

@@ -9,14 +9,14 @@ namespace weir {
 namespace {
 
 void PriceGemm(benchmark::State& state) {
-  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
-  const double peak = *PeakFlops(profile, "bf16");
+  const DeviceProfile profile = *calibrate::LoadDeviceProfile("h100-sxm");
+  const double peak = *calibrate::PeakFlops(profile, "bf16");
   const double m = static_cast<double>(state.range(0));
-  GemmSize shape = MakeGemmSize(m, 4 * 8192, 8192);
+  calibrate::GemmSize shape = calibrate::MakeGemmSize(m, 4 * 8192, 8192);
   for (auto _ : state) {
     benchmark::DoNotOptimize(shape);
-    benchmark::DoNotOptimize(
-        GemmSeconds(profile, peak, shape, Clock::kSustained));
+    benchmark::DoNotOptimize(calibrate::GemmSeconds(
+        profile, peak, shape, calibrate::Clock::kSustained));
   }
 }
 BENCHMARK(PriceGemm)->Arg(1)->Arg(64)->Arg(2048)->Arg(16384);

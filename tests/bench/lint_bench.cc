@@ -15,20 +15,21 @@
 namespace weir {
 namespace {
 
-Schedule Large(absl::string_view name, int chunks) {
-  absl::StatusOr<Schedule> schedule =
-      GenerateSchedule(name, {64, 1024, chunks});
+schedules::Schedule Large(absl::string_view name, int chunks) {
+  absl::StatusOr<schedules::Schedule> schedule =
+      schedules::GenerateSchedule(name, {64, 1024, chunks});
   if (!schedule.ok()) std::abort();
   return *std::move(schedule);
 }
 
-constexpr LintOptions kAll = {
+constexpr schedules::LintOptions kAll = {
     .rendezvous = true, .pytorch = true, .megatron = true};
 
 void GenerateAndLint(benchmark::State& state, absl::string_view name,
                      int chunks) {
   for (auto _ : state) {
-    const LintReport report = LintSchedule(Large(name, chunks), kAll);
+    const schedules::LintReport report =
+        schedules::LintSchedule(Large(name, chunks), kAll);
     benchmark::DoNotOptimize(report.findings.data());
   }
   state.counters["peak_MiB"] = PeakMebibytes();
@@ -47,19 +48,20 @@ BENCHMARK_CAPTURE(GenerateAndLint, one_f_one_b, "1f1b", 1)
     ->Unit(benchmark::kMillisecond);
 
 void Lower(benchmark::State& state) {
-  const Schedule schedule = Large("interleaved-1f1b", 4);
+  const schedules::Schedule schedule = Large("interleaved-1f1b", 4);
   for (auto _ : state) {
-    if (!LowerSchedule(schedule, {}).ok()) std::abort();
+    if (!schedules::LowerSchedule(schedule, {}).ok()) std::abort();
   }
 }
 BENCHMARK(Lower)->Unit(benchmark::kMillisecond);
 
 void LintLoweredFile(benchmark::State& state) {
-  const std::string text =
-      PrintCsv(*LowerSchedule(Large("interleaved-1f1b", 4), {}));
+  const std::string text = schedules::PrintCsv(
+      *schedules::LowerSchedule(Large("interleaved-1f1b", 4), {}));
   for (auto _ : state) {
-    absl::StatusOr<ScheduleRows> rows = ParseScheduleRows("bench", text);
-    if (!rows.ok() || !LintRows(*rows, {}).ok()) std::abort();
+    absl::StatusOr<schedules::ScheduleRows> rows =
+        schedules::ParseScheduleRows("bench", text);
+    if (!rows.ok() || !schedules::LintRows(*rows, {}).ok()) std::abort();
   }
   state.SetBytesProcessed(state.iterations() * text.size());
 }

@@ -25,18 +25,18 @@ void CountPlans(benchmark::State& state) {
 
 // Evaluates the longest path of one schedule, with other costs for every plan.
 void BM_BoundOfPlan(benchmark::State& state, const char* name, int num_chunks) {
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = 8 / num_chunks;
   spec.num_chunks = num_chunks;
   spec.num_microbatches = 32;
-  const auto schedule = GenerateSchedule(name, spec);
+  const auto schedule = schedules::GenerateSchedule(name, spec);
   if (!schedule.ok()) return state.SkipWithError("no schedule");
-  const PassOrder order(*schedule, false);
+  const sim::PassOrder order(*schedule, false);
   std::mt19937 random(1);
   std::uniform_real_distribution<> draw(0.5, 1.5);
   std::vector<double> drawn(4096);
   for (double& seconds : drawn) seconds = draw(random);
-  PassOrder::Buffers buffers;
+  sim::PassOrder::Buffers buffers;
   const size_t num_passes = order.passes().size();
   size_t at = 0;
   for (auto _ : state) {
@@ -55,8 +55,8 @@ BENCHMARK_CAPTURE(BM_BoundOfPlan, 1f1b, "1f1b", 1);
 BENCHMARK_CAPTURE(BM_BoundOfPlan, interleaved, "interleaved-1f1b", 2);
 BENCHMARK_CAPTURE(BM_BoundOfPlan, zb_h1, "zb-h1", 1);
 
-Textbook EightStages(int k) {
-  Textbook textbook;
+sim::Textbook EightStages(int k) {
+  sim::Textbook textbook;
   textbook.schedule = "1f1b";
   textbook.num_ranks = 8;
   textbook.num_microbatches = 32;
@@ -70,17 +70,17 @@ Textbook EightStages(int k) {
   return textbook;
 }
 
-std::vector<ResolvedScenario> Plans() {
-  std::vector<ResolvedScenario> plans;
-  for (int k = 0; k < 64; ++k) plans.push_back(Resolve(EightStages(k)));
+std::vector<scenarios::ResolvedScenario> Plans() {
+  std::vector<scenarios::ResolvedScenario> plans;
+  for (int k = 0; k < 64; ++k) plans.push_back(sim::Resolve(EightStages(k)));
   return plans;
 }
 
 // Computes the same bound from scenarios, including the bound over all orders
 // and the memory.
 void BM_BoundOfScenario(benchmark::State& state) {
-  const std::vector<ResolvedScenario> plans = Plans();
-  Bounder bounder;
+  const std::vector<scenarios::ResolvedScenario> plans = Plans();
+  sim::Bounder bounder;
   size_t k = 0;
   for (auto _ : state) {
     benchmark::DoNotOptimize(bounder.Bound(plans[k++ % plans.size()]));
@@ -91,11 +91,11 @@ BENCHMARK(BM_BoundOfScenario);
 
 // Bounds one preset repeatedly.
 void BM_BoundOfPreset(benchmark::State& state, const char* name) {
-  const auto scenario = LoadScenario(name);
+  const auto scenario = scenarios::LoadScenario(name);
   if (!scenario.ok()) return state.SkipWithError("no such preset");
-  const auto resolved = ResolveScenario(name, *scenario);
+  const auto resolved = scenarios::ResolveScenario(name, *scenario);
   if (!resolved.ok()) return state.SkipWithError("not resolved");
-  Bounder bounder;
+  sim::Bounder bounder;
   for (auto _ : state) benchmark::DoNotOptimize(bounder.Bound(*resolved));
   CountPlans(state);
 }
@@ -103,8 +103,8 @@ BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt_2_2b, "pipedream-flush-gpt-2.2b");
 BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt3_175b, "gpt3-175b-selene");
 
 void BM_FastEstimate(benchmark::State& state) {
-  const std::vector<ResolvedScenario> plans = Plans();
-  FastSimulator ranker;
+  const std::vector<scenarios::ResolvedScenario> plans = Plans();
+  sim::FastSimulator ranker;
   size_t k = 0;
   for (auto _ : state) {
     const double before = CpuSeconds();
@@ -115,8 +115,8 @@ void BM_FastEstimate(benchmark::State& state) {
 }
 BENCHMARK(BM_FastEstimate)->UseManualTime();
 
-ScheduleSpec Large() {
-  ScheduleSpec spec;
+schedules::ScheduleSpec Large() {
+  schedules::ScheduleSpec spec;
   spec.num_ranks = 64;
   spec.num_chunks = 4;
   spec.num_microbatches = 1024;
@@ -124,15 +124,16 @@ ScheduleSpec Large() {
 }
 
 void BM_Shorten(benchmark::State& state, const char* name, int num_chunks) {
-  ScheduleSpec spec = Large();
+  schedules::ScheduleSpec spec = Large();
   spec.num_chunks = num_chunks;
-  const auto schedule = GenerateSchedule(name, spec);
+  const auto schedule = schedules::GenerateSchedule(name, spec);
   if (!schedule.ok()) return state.SkipWithError("no schedule");
   int64_t num_actions = 0;
   for (const auto& actions : schedule->rank_actions) {
     num_actions += std::ssize(actions);
   }
-  for (auto _ : state) benchmark::DoNotOptimize(ShortenSchedule(*schedule));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(sim::ShortenSchedule(*schedule));
   state.counters["ns/action"] = benchmark::Counter(
       1e-9 * static_cast<double>(num_actions) *
           static_cast<double>(state.iterations()),
@@ -145,15 +146,15 @@ BENCHMARK_CAPTURE(BM_Shorten, interleaved, "interleaved-1f1b", 4)
 // Generates the order of 64 ranks x 4 chunks x 1,024 microbatches, shortens it,
 // evaluates its longest path and extrapolates.
 void BM_LargeFastEstimate(benchmark::State& state) {
-  Textbook textbook;
+  sim::Textbook textbook;
   textbook.schedule = "interleaved-1f1b";
   textbook.num_ranks = 64;
   textbook.num_chunks = 4;
   textbook.num_microbatches = 1024;
   textbook.hop_seconds = 0.01;
-  const ResolvedScenario scenario = Resolve(textbook);
+  const scenarios::ResolvedScenario scenario = sim::Resolve(textbook);
   for (auto _ : state) {
-    FastSimulator ranker;
+    sim::FastSimulator ranker;
     const double before = CpuSeconds();
     benchmark::DoNotOptimize(ranker.Estimate(scenario));
     state.SetIterationTime(CpuSeconds() - before);
@@ -165,9 +166,10 @@ BENCHMARK(BM_LargeFastEstimate)->UseManualTime()->Unit(benchmark::kMillisecond);
 // shortening.
 void BM_LargeBound(benchmark::State& state) {
   for (auto _ : state) {
-    const auto schedule = GenerateSchedule("interleaved-1f1b", Large());
-    const PassOrder order(*schedule, false);
-    PassOrder::Buffers buffers;
+    const auto schedule =
+        schedules::GenerateSchedule("interleaved-1f1b", Large());
+    const sim::PassOrder order(*schedule, false);
+    sim::PassOrder::Buffers buffers;
     const std::vector<double> passes(order.passes().size(), 1);
     const std::vector<double> hops(order.hops().size(), 0.01);
     benchmark::DoNotOptimize(order.Makespan(passes, hops, {}, &buffers));
@@ -177,7 +179,8 @@ BENCHMARK(BM_LargeBound)->Unit(benchmark::kMillisecond);
 
 void BM_LargeGenerated(benchmark::State& state) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(GenerateSchedule("interleaved-1f1b", Large()));
+    benchmark::DoNotOptimize(
+        schedules::GenerateSchedule("interleaved-1f1b", Large()));
   }
 }
 BENCHMARK(BM_LargeGenerated)->Unit(benchmark::kMillisecond);

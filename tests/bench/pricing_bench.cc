@@ -33,10 +33,10 @@ constexpr char kExperts[] =
     "experts_per_token: 4 num_dense_blocks: 2 gated_feed_forward: true }";
 
 void Price(benchmark::State& state, const char* model, int num_stages) {
-  ResolvedScenario resolved;
+  scenarios::ResolvedScenario resolved;
   resolved.label = "benchmark";
-  resolved.model = Checked(ParseModel("benchmark", model));
-  resolved.device = Checked(LoadDeviceProfile("h100-sxm"));
+  resolved.model = Checked(models::ParseModel("benchmark", model));
+  resolved.device = Checked(calibrate::LoadDeviceProfile("h100-sxm"));
   Scenario& scenario = resolved.scenario;
   scenario.mutable_parallelism()->set_tensor(8);
   scenario.mutable_parallelism()->set_sequence_parallel(true);
@@ -46,7 +46,7 @@ void Price(benchmark::State& state, const char* model, int num_stages) {
   scenario.mutable_training()->set_recompute(RECOMPUTE_SELECTIVE);
   const std::vector<int> versions(num_stages, 1);
   for (auto _ : state) {
-    const auto costs = ComputeCosts(resolved, num_stages, versions);
+    const auto costs = sim::ComputeCosts(resolved, num_stages, versions);
     if (!costs.ok()) std::abort();
     benchmark::DoNotOptimize(costs->stages.data());
   }

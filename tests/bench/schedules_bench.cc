@@ -43,31 +43,33 @@ constexpr Work kKinds[] = {
 
 // Returns costs that differ enough that the gaps of an automatic order have no
 // common divisor.
-PassCosts BlockCosts() {
-  StagePassCosts block;
+schedules::PassCosts BlockCosts() {
+  schedules::StagePassCosts block;
   block.forward = 10.402;
   block.backward_input = 10.248;
   block.backward_weight = 7.698;
   block.offload = 20;
   block.activation = 34 * 6144 + 5 * 48 * 1024;
   block.weight_gradient_inputs = 32 * 6144;
-  PassCosts costs;
+  schedules::PassCosts costs;
   costs.stages = {block};
   costs.hop = 0.46;
   return costs;
 }
 
 void BM_Generate(benchmark::State& state, const Work& work) {
-  ScheduleSpec spec = {.num_ranks = kRanks,
-                       .num_microbatches = kMicrobatches,
-                       .num_chunks = work.num_chunks,
-                       .costs = BlockCosts()};
+  schedules::ScheduleSpec spec = {.num_ranks = kRanks,
+                                  .num_microbatches = kMicrobatches,
+                                  .num_chunks = work.num_chunks,
+                                  .costs = BlockCosts()};
   size_t num_actions = 0;
   for (auto _ : state) {
     const double begin = CpuSeconds();
-    const absl::StatusOr<Schedule> schedule = GenerateSchedule(work.name, spec);
-    const absl::Status status =
-        schedule.ok() ? ValidateSchedule(*schedule) : schedule.status();
+    const absl::StatusOr<schedules::Schedule> schedule =
+        schedules::GenerateSchedule(work.name, spec);
+    const absl::Status status = schedule.ok()
+                                    ? schedules::ValidateSchedule(*schedule)
+                                    : schedule.status();
     state.SetIterationTime(CpuSeconds() - begin);
     if (!status.ok()) {
       std::fprintf(stderr, "%s\n", status.ToString().c_str());

@@ -35,12 +35,12 @@ Value Checked(absl::StatusOr<Value> value) {
   return *std::move(value);
 }
 
-ResolvedScenario Deep(const std::string& schedule, int num_chunks) {
-  ResolvedScenario resolved;
+scenarios::ResolvedScenario Deep(const std::string& schedule, int num_chunks) {
+  scenarios::ResolvedScenario resolved;
   resolved.label = "benchmark";
-  resolved.model = Checked(ParseModel("benchmark", kDeepModel));
-  resolved.cluster = Checked(LoadCluster("dgx-h100", kRanks / 8));
-  resolved.device = Checked(LoadDeviceProfile("h100-sxm"));
+  resolved.model = Checked(models::ParseModel("benchmark", kDeepModel));
+  resolved.cluster = Checked(scenarios::LoadCluster("dgx-h100", kRanks / 8));
+  resolved.device = Checked(calibrate::LoadDeviceProfile("h100-sxm"));
   resolved.placement.pipeline = kRanks;
   for (int gpu = 0; gpu < kRanks; ++gpu) {
     resolved.placement.gpus.push_back(gpu);
@@ -63,10 +63,10 @@ ResolvedScenario Deep(const std::string& schedule, int num_chunks) {
 
 void BM_Simulate(benchmark::State& state, const std::string& schedule) {
   const int num_chunks = static_cast<int>(state.range(0));
-  const ResolvedScenario scenario = Deep(schedule, num_chunks);
+  const scenarios::ResolvedScenario scenario = Deep(schedule, num_chunks);
   for (auto _ : state) {
     const double begin = CpuSeconds();
-    const Result result = Checked(Simulate(scenario));
+    const Result result = Checked(sim::Simulate(scenario));
     state.SetIterationTime(CpuSeconds() - begin);
     benchmark::DoNotOptimize(result.makespan_seconds());
   }
@@ -96,12 +96,12 @@ void BM_Megatron1008B(benchmark::State& state) {
   if (!google::protobuf::TextFormat::ParseFromString(kMegatron, &scenario)) {
     std::abort();
   }
-  const ResolvedScenario resolved =
-      Checked(ResolveScenario("benchmark", scenario));
+  const scenarios::ResolvedScenario resolved =
+      Checked(scenarios::ResolveScenario("benchmark", scenario));
   double user_seconds = 0;
   for (auto _ : state) {
     const double begin = CpuSeconds(), user_begin = UserSeconds();
-    const Result result = Checked(Simulate(resolved));
+    const Result result = Checked(sim::Simulate(resolved));
     state.SetIterationTime(CpuSeconds() - begin);
     user_seconds += UserSeconds() - user_begin;
     benchmark::DoNotOptimize(result.makespan_seconds());

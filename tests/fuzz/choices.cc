@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 constexpr int kSeedBytes = 4;
@@ -113,4 +113,4 @@ std::string Damage(std::string bytes, Choices* choices) {
   return bytes;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

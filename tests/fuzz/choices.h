@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "tests/random_source.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 class Choices : public RandomSource {
  public:
@@ -48,6 +48,6 @@ class Choices : public RandomSource {
 // Flips, inserts, removes or repeats a few bytes.
 std::string Damage(std::string bytes, Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_CHOICES_H_

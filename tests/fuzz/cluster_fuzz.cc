@@ -17,7 +17,8 @@ void Require(bool fact) {
   if (!fact) std::abort();
 }
 
-void RequireSound(const weir::Network& network, const weir::Route& route) {
+void RequireSound(const weir::scenarios::Network& network,
+                  const weir::scenarios::Route& route) {
   Require(std::isfinite(route.latency_seconds) && route.latency_seconds >= 0);
   for (const int link : route.links) {
     Require(link >= 0 && link < static_cast<int>(network.links().size()));
@@ -27,12 +28,12 @@ void RequireSound(const weir::Network& network, const weir::Route& route) {
 
 // Checks that a valid cluster has routes and rings and can be described.
 void Use(const weir::Cluster& cluster) {
-  Require(std::isfinite(weir::BisectionBytesPerSecond(cluster)));
-  const int num_gpus = weir::NumGpus(cluster);
+  Require(std::isfinite(weir::scenarios::BisectionBytesPerSecond(cluster)));
+  const int num_gpus = weir::scenarios::NumGpus(cluster);
   if (num_gpus > 100000) return;
-  Require(!weir::DescribeCluster(cluster).empty());
-  Require(!weir::ClusterJson(cluster).dump().empty());
-  const weir::Network network(cluster);
+  Require(!weir::scenarios::DescribeCluster(cluster).empty());
+  Require(!weir::scenarios::ClusterJson(cluster).dump().empty());
+  const weir::scenarios::Network network(cluster);
   Require(network.num_gpus() == num_gpus);
   const int step = 1 + num_gpus / kMaxGpusToWalk;
   std::vector<int> gpus;
@@ -41,9 +42,10 @@ void Use(const weir::Cluster& cluster) {
     for (const int to : {gpus.front(), gpus[gpus.size() / 2], gpus.back()})
       RequireSound(network, network.RouteBetween(from, to));
   }
-  const std::vector<weir::Ring> rings = network.RingsOver(gpus);
+  const std::vector<weir::scenarios::Ring> rings = network.RingsOver(gpus);
   Require(rings.empty() == (gpus.size() < 2));
-  for (const weir::Ring& ring : rings) Require(ring.gpus.size() == gpus.size());
+  for (const weir::scenarios::Ring& ring : rings)
+    Require(ring.gpus.size() == gpus.size());
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   weir::Cluster cluster;
   if (!weir::ParseTextProto("fuzz", text, &cluster).ok()) return 0;
-  const absl::Status status = weir::ValidateCluster("fuzz", cluster);
+  const absl::Status status = weir::scenarios::ValidateCluster("fuzz", cluster);
   if (status.ok()) {
     Use(cluster);
   } else {

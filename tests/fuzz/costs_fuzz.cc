@@ -16,7 +16,7 @@ bool Sound(double seconds) { return seconds >= 0 && seconds <= 1e9; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto costs = weir::ParseCosts(text);
+  const auto costs = weir::scenarios::ParseCosts(text);
   if (!costs.ok()) {
     Require(costs.status().message().find("--costs") != std::string::npos);
     return 0;

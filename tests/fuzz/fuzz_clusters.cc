@@ -13,14 +13,15 @@
 #include "tests/fuzz/generate_cluster.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
-void CheckRoute(const Network& network, int from, int to) {
-  const Route route = network.RouteBetween(from, to);
+void CheckRoute(const scenarios::Network& network, int from, int to) {
+  const scenarios::Route route = network.RouteBetween(from, to);
   REQUIRE(std::isfinite(route.latency_seconds) && route.latency_seconds >= 0);
   REQUIRE(from != to || route.links.empty());
-  REQUIRE((from == to) == (network.WireBetween(from, to) == Wire::kNone));
+  REQUIRE((from == to) ==
+          (network.WireBetween(from, to) == scenarios::Wire::kNone));
   std::set<int32_t> links;
   for (const int32_t link : route.links) {
     REQUIRE(link >= 0 && link < std::ssize(network.links()));
@@ -30,11 +31,11 @@ void CheckRoute(const Network& network, int from, int to) {
   }
 }
 
-void CheckRings(const Network& network, std::vector<int> gpus) {
-  const std::vector<Ring> rings = network.RingsOver(gpus);
+void CheckRings(const scenarios::Network& network, std::vector<int> gpus) {
+  const std::vector<scenarios::Ring> rings = network.RingsOver(gpus);
   REQUIRE(rings.empty() == (gpus.size() < 2));
   const std::set<int32_t> members(gpus.begin(), gpus.end());
-  for (const Ring& ring : rings) {
+  for (const scenarios::Ring& ring : rings) {
     REQUIRE(ring.gpus.size() == gpus.size());
     REQUIRE(std::set<int32_t>(ring.gpus.begin(), ring.gpus.end()) == members);
   }
@@ -48,8 +49,8 @@ void CheckTextForm(const Cluster& cluster) {
 }
 
 void Use(const Cluster& cluster, Choices* choices) {
-  const Network network(cluster);
-  const int num_gpus = NumGpus(cluster);
+  const scenarios::Network network(cluster);
+  const int num_gpus = scenarios::NumGpus(cluster);
   REQUIRE(network.num_gpus() == num_gpus);
   for (int i = 0; i < 8; ++i) {
     CheckRoute(network, choices->Int(0, num_gpus - 1),
@@ -60,11 +61,11 @@ void Use(const Cluster& cluster, Choices* choices) {
   choices->Shuffle(&gpus);
   gpus.resize(choices->Int(1, std::min(num_gpus, 16)));
   CheckRings(network, gpus);
-  const double bisection = BisectionBytesPerSecond(cluster);
+  const double bisection = scenarios::BisectionBytesPerSecond(cluster);
   REQUIRE(std::isfinite(bisection) && bisection >= 0);
-  REQUIRE((bisection == 0) == (NumNodes(cluster) == 1));
-  REQUIRE(!DescribeCluster(cluster).empty());
-  REQUIRE(!ClusterJson(cluster).dump().empty());
+  REQUIRE((bisection == 0) == (scenarios::NumNodes(cluster) == 1));
+  REQUIRE(!scenarios::DescribeCluster(cluster).empty());
+  REQUIRE(!scenarios::ClusterJson(cluster).dump().empty());
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ void Use(const Cluster& cluster, Choices* choices) {
 bool RunInput(Choices* choices) {
   const Cluster cluster = GenerateCluster({}, choices);
   CheckTextForm(cluster);
-  const absl::Status status = ValidateCluster("fuzz", cluster);
+  const absl::Status status = scenarios::ValidateCluster("fuzz", cluster);
   if (!status.ok()) {
     REQUIRE(absl::IsInvalidArgument(status) && !status.message().empty());
     return false;
@@ -81,4 +82,4 @@ bool RunInput(Choices* choices) {
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

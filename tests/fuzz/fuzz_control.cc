@@ -18,7 +18,7 @@
 #include "tests/fuzz/generate_message.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 using google::protobuf::Message;
@@ -51,7 +51,7 @@ class Peer {
     int fds[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
     fd_ = fds[0];
-    wire_ = std::make_unique<ControlWire>(fds[1]);
+    wire_ = std::make_unique<calibrate::ControlWire>(fds[1]);
   }
   ~Peer() { Hang(); }
 
@@ -63,11 +63,11 @@ class Peer {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
-  ControlWire& wire() { return *wire_; }
+  calibrate::ControlWire& wire() { return *wire_; }
 
  private:
   int fd_ = -1;
-  std::unique_ptr<ControlWire> wire_;
+  std::unique_ptr<calibrate::ControlWire> wire_;
 };
 
 // Takes all received messages. Stops at the first error.
@@ -137,4 +137,4 @@ bool RunInput(Choices* choices) {
   return choices->OneIn(3) ? CheckHostile(choices) : CheckWhole(choices);
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

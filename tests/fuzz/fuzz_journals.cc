@@ -17,7 +17,7 @@
 #include "tests/fuzz/generate_message.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -56,7 +56,7 @@ SweepOutcome GenerateOutcome(Choices* choices) {
 
 void Append(const std::string& path, int num_outcomes, Written* written,
             Choices* choices) {
-  auto writer = ShardWriter::Open(path);
+  auto writer = plan::ShardWriter::Open(path);
   REQUIRE_OK(writer);
   if (!writer->contents().has_head) {
     FillMessage(&written->head, choices);
@@ -71,7 +71,7 @@ void Append(const std::string& path, int num_outcomes, Written* written,
 }
 
 void CheckWhole(const std::string& path, const Written& written) {
-  const auto read = ReadShardFile(path);
+  const auto read = plan::ReadShardFile(path);
   REQUIRE_OK(read);
   REQUIRE(read->has_head);
   REQUIRE(MessageDifferencer::Equals(read->head, written.head));
@@ -84,7 +84,7 @@ void CheckWhole(const std::string& path, const Written& written) {
 }
 
 // Checks that damage may lose outcomes but never adds any.
-void CheckPart(const ShardContents& read, const Written& written) {
+void CheckPart(const plan::ShardContents& read, const Written& written) {
   if (read.has_head) {
     REQUIRE(MessageDifferencer::Equals(read.head, written.head));
   }
@@ -123,17 +123,17 @@ bool CheckShard(Choices* choices) {
   const std::string after =
       cut ? CutAnywhere(*bytes, choices) : Damage(*bytes, choices);
   Overwrite(path, after);
-  const auto read = ReadShardFile(path);
+  const auto read = plan::ReadShardFile(path);
   REQUIRE(read.ok() || !cut);
   if (read.ok()) CheckPart(*read, written);
-  auto writer = ShardWriter::Open(path);
+  auto writer = plan::ShardWriter::Open(path);
   REQUIRE(writer.ok() || !cut);
   if (!writer.ok()) return false;
   CheckPart(writer->contents(), written);
   if (!cut) return true;
   // A run that resumes after a crash appends the remaining outcomes.
   written.outcomes.resize(writer->contents().outcomes.size());
-  { const ShardWriter closed = *std::move(writer); }
+  { const plan::ShardWriter closed = *std::move(writer); }
   Append(path, 2, &written, choices);
   CheckWhole(path, written);
   return true;
@@ -165,19 +165,19 @@ bool CheckCalibration(Choices* choices) {
   const std::string path = Folder() + "/journal";
   Calibration journal;
   FillMessage(&journal, choices);
-  REQUIRE_OK(SaveJournal(path, journal));
-  const auto read = LoadJournal(path);
+  REQUIRE_OK(calibrate::SaveJournal(path, journal));
+  const auto read = calibrate::LoadJournal(path);
   REQUIRE_OK(read);
   REQUIRE_THAT(MessageDifferencer::Equals(*read, journal),
                journal.DebugString());
   for (const WorkloadResult& workload : journal.workloads()) {
-    REQUIRE(FindResult(*read, workload.key()) != nullptr);
+    REQUIRE(calibrate::FindResult(*read, workload.key()) != nullptr);
   }
-  REQUIRE_OK(CheckSameMachine(path, *read, journal));
+  REQUIRE_OK(calibrate::CheckSameMachine(path, *read, journal));
   const auto bytes = ReadFile(path);
   REQUIRE_OK(bytes);
   Overwrite(path, Damage(*bytes, choices));
-  const auto damaged = LoadJournal(path);
+  const auto damaged = calibrate::LoadJournal(path);
   if (damaged.ok()) CheckPart(*damaged, journal);
   REQUIRE(damaged.ok() || !damaged.status().message().empty());
   return true;
@@ -189,4 +189,4 @@ bool RunInput(Choices* choices) {
   return choices->OneIn(3) ? CheckCalibration(choices) : CheckShard(choices);
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

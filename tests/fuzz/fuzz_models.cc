@@ -13,14 +13,14 @@
 #include "tests/fuzz/generate_model.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 void CheckAmount(double amount) {
   REQUIRE_THAT(std::isfinite(amount) && amount >= 0, std::to_string(amount));
 }
 
-void CheckLayer(const LayerWork& layer) {
+void CheckLayer(const models::LayerWork& layer) {
   for (const double amount :
        {layer.parameters, layer.expert_parameters, layer.shared_parameters,
         layer.output_bytes, layer.stash_bytes, layer.recompute_scratch_bytes,
@@ -31,7 +31,7 @@ void CheckLayer(const LayerWork& layer) {
   REQUIRE(layer.expert_parameters <= layer.parameters);
   for (const auto* kernels : {&layer.forward, &layer.backward_input,
                               &layer.backward_weight, &layer.recompute}) {
-    for (const Kernel& kernel : *kernels) {
+    for (const models::Kernel& kernel : *kernels) {
       CheckAmount(kernel.flops);
       CheckAmount(kernel.performed_flops);
       CheckAmount(kernel.bytes);
@@ -39,25 +39,26 @@ void CheckLayer(const LayerWork& layer) {
   }
   for (const auto* collectives :
        {&layer.forward_collectives, &layer.backward_collectives}) {
-    for (const LayerCollective& collective : *collectives) {
+    for (const models::LayerCollective& collective : *collectives) {
       CheckAmount(collective.bytes);
       REQUIRE(collective.count >= 1);
     }
   }
 }
 
-void CheckStages(const std::vector<LayerWork>& layers, Choices* choices) {
+void CheckStages(const std::vector<models::LayerWork>& layers,
+                 Choices* choices) {
   std::vector<double> seconds;
   double total = 0;
-  for (const LayerWork& layer : layers) {
+  for (const models::LayerWork& layer : layers) {
     seconds.push_back(1e-12 * layer.parameters);
     total += layer.parameters - layer.shared_parameters;
   }
   const double whole =
-      StageParameters(layers, 0, static_cast<int>(layers.size()));
+      models::StageParameters(layers, 0, static_cast<int>(layers.size()));
   REQUIRE(std::fabs(whole - total) <= 1e-9 * total);
   const int num_stages = choices->Int(1, 8);
-  const auto partition = PartitionBalanced(seconds, num_stages);
+  const auto partition = models::PartitionBalanced(seconds, num_stages);
   REQUIRE(partition.ok() == (num_stages <= std::ssize(layers)));
   if (!partition.ok()) return;
   REQUIRE(std::ssize(partition->first) == num_stages + 1);
@@ -67,19 +68,19 @@ void CheckStages(const std::vector<LayerWork>& layers, Choices* choices) {
 }
 
 void Use(const Model& model, Choices* choices) {
-  CheckAmount(CountParameters(model));
+  CheckAmount(models::CountParameters(model));
   const std::string text = PrintTextProto(model);
-  const auto again = ParseModel("again", text);
+  const auto again = models::ParseModel("again", text);
   REQUIRE_OK(again);
   REQUIRE_THAT(PrintTextProto(*again) == text, text);
-  const WorkSpec spec = GenerateWorkSpec(model, choices);
-  if (!ValidateWorkSpec("fuzz", model, spec).ok()) return;
-  const std::vector<LayerWork> layers = LayersOf(model, spec);
-  for (const LayerWork& layer : layers) CheckLayer(layer);
-  CheckAmount(ModelFlops(layers, spec.tensor_parallel));
+  const models::WorkSpec spec = GenerateWorkSpec(model, choices);
+  if (!models::ValidateWorkSpec("fuzz", model, spec).ok()) return;
+  const std::vector<models::LayerWork> layers = models::LayersOf(model, spec);
+  for (const models::LayerWork& layer : layers) CheckLayer(layer);
+  CheckAmount(models::ModelFlops(layers, spec.tensor_parallel));
   CheckStages(layers, choices);
-  REQUIRE(!DescribeModel(model, spec).empty());
-  REQUIRE(nlohmann::json::accept(ModelJson(model, spec)));
+  REQUIRE(!models::DescribeModel(model, spec).empty());
+  REQUIRE(nlohmann::json::accept(models::ModelJson(model, spec)));
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ bool RunInput(Choices* choices) {
       break;
   }
   if (choices->OneIn(12)) text = Damage(std::move(text), choices);
-  const auto model = ParseModel("fuzz", text);
+  const auto model = models::ParseModel("fuzz", text);
   if (!model.ok()) {
     REQUIRE(!model.status().message().empty());
     return false;
@@ -109,4 +110,4 @@ bool RunInput(Choices* choices) {
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

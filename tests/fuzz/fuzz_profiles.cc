@@ -14,32 +14,34 @@
 #include "tests/fuzz/generate_profile.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
-Kernel GenerateKernel(Choices* choices) {
+models::Kernel GenerateKernel(Choices* choices) {
   const double m = choices->LogReal(1, 1e5), n = choices->LogReal(1, 1e5);
   if (choices->OneIn(3)) {
-    return MemoryKernel(
-        m * n, choices->Of<KernelPart>({KernelPart::kNorm, KernelPart::kSoftmax,
-                                        KernelPart::kElementwise}));
+    return models::MemoryKernel(
+        m * n, choices->Of<models::KernelPart>(
+                   {models::KernelPart::kNorm, models::KernelPart::kSoftmax,
+                    models::KernelPart::kElementwise}));
   }
-  return GemmKernel(choices->Int(1, 64), std::floor(m), std::floor(n),
-                    std::floor(choices->LogReal(1, 1e5)),
-                    choices->Int(1, 2) * 2, KernelPart::kProjectionGemm);
+  return models::GemmKernel(choices->Int(1, 64), std::floor(m), std::floor(n),
+                            std::floor(choices->LogReal(1, 1e5)),
+                            choices->Int(1, 2) * 2,
+                            models::KernelPart::kProjectionGemm);
 }
 
 void PriceKernels(const DeviceProfile& profile, Choices* choices) {
   for (const MatrixRate& rate : profile.matrix_rates()) {
-    const KernelPrices prices(profile, rate.format());
+    const calibrate::KernelPrices prices(profile, rate.format());
     for (int i = 0; i < 4; ++i) {
-      const Kernel kernel = GenerateKernel(choices);
+      const models::Kernel kernel = GenerateKernel(choices);
       const double seconds =
           prices.Price(profile, rate.peak_flops().value(), kernel).seconds;
       REQUIRE_THAT(std::isfinite(seconds) && seconds >= 0,
                    PrintTextProto(profile));
       const double by_figures =
-          KernelSeconds(profile, rate.peak_flops().value(), kernel);
+          calibrate::KernelSeconds(profile, rate.peak_flops().value(), kernel);
       REQUIRE(std::isfinite(by_figures) && by_figures >= 0);
     }
   }
@@ -55,22 +57,22 @@ bool RunInput(Choices* choices) {
     REQUIRE_OK(ParseTextProto("again", text, &again));
     REQUIRE(PrintTextProto(again) == text);
   }
-  const absl::Status status = ValidateDeviceProfile("fuzz", profile);
+  const absl::Status status = calibrate::ValidateDeviceProfile("fuzz", profile);
   if (!status.ok()) {
     REQUIRE(absl::IsInvalidArgument(status) && !status.message().empty());
     return false;
   }
-  const double reserved = ReservedBytes(profile);
+  const double reserved = calibrate::ReservedBytes(profile);
   REQUIRE(std::isfinite(reserved) && reserved >= 0);
-  for (const absl::string_view pass : kSharedPasses) {
+  for (const absl::string_view pass : calibrate::kSharedPasses) {
     for (const double factor :
-         SharingCurve(profile.partition_slowdown(), pass)) {
+         calibrate::SharingCurve(profile.partition_slowdown(), pass)) {
       REQUIRE(std::isfinite(factor) && factor > 0);
     }
   }
   PriceKernels(profile, choices);
-  if (choices->OneIn(16)) REQUIRE(!DescribeProfile(profile).empty());
+  if (choices->OneIn(16)) REQUIRE(!calibrate::DescribeProfile(profile).empty());
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

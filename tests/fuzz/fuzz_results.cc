@@ -15,7 +15,7 @@
 #include "tests/fuzz/generate_result.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 void CheckJson(const std::string& json) {
@@ -29,32 +29,32 @@ void CheckCsv(const std::string& csv) {
 void ViewOne(const Result& result, Choices* choices) {
   switch (choices->Int(0, 3)) {
     case 0:
-      return CheckJson(ResultJson("fuzz", result));
+      return CheckJson(results::ResultJson("fuzz", result));
     case 1:
-      return CheckCsv(RanksCsv(result));
+      return CheckCsv(results::RanksCsv(result));
     default:
-      REQUIRE(!ResultTable(result).empty());
+      REQUIRE(!results::ResultTable(result).empty());
   }
 }
 
 void ViewAll(const std::vector<Result>& results, Choices* choices) {
   switch (choices->Int(0, 4)) {
     case 0:
-      return CheckJson(CompareJson("fuzz", results));
+      return CheckJson(results::CompareJson("fuzz", results));
     case 1:
-      return CheckCsv(CompareCsv(results));
+      return CheckCsv(results::CompareCsv(results));
     case 2:
-      REQUIRE(!CompareTable(results).empty());
+      REQUIRE(!results::CompareTable(results).empty());
       return;
     default:
       break;
   }
   const auto compared =
-      CompareExecution("a", results.front(), "b", results.back());
+      results::CompareExecution("a", results.front(), "b", results.back());
   if (!compared.ok()) return;
-  REQUIRE(!ExecutionTable(*compared, true).empty());
-  CheckJson(ExecutionJson(*compared));
-  CheckCsv(ExecutionCsv(*compared));
+  REQUIRE(!results::ExecutionTable(*compared, true).empty());
+  CheckJson(results::ExecutionJson(*compared));
+  CheckCsv(results::ExecutionCsv(*compared));
 }
 
 }  // namespace
@@ -71,14 +71,14 @@ bool RunInput(Choices* choices) {
     bytes = results.SerializeAsString();
     if (choices->OneIn(12)) bytes = Damage(std::move(bytes), choices);
   }
-  const auto read = ParseResults("fuzz", bytes);
+  const auto read = results::ParseResults("fuzz", bytes);
   if (!read.ok()) {
     REQUIRE(absl::IsInvalidArgument(read.status()) &&
             !read.status().message().empty());
     return false;
   }
   const std::string again = read->SerializeAsString();
-  const auto same = ParseResults("again", again);
+  const auto same = results::ParseResults("again", again);
   REQUIRE_OK(same);
   REQUIRE(same->SerializeAsString() == again);
   const std::vector<Result> all(read->results().begin(), read->results().end());
@@ -87,4 +87,4 @@ bool RunInput(Choices* choices) {
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

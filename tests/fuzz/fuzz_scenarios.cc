@@ -20,14 +20,14 @@
 #include "tests/fuzz/target.h"
 #include "tests/sim/nudge.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 constexpr double kRounding = 1e-9;
 
 struct Engine {
-  GraphRunner runner;
-  FastSimulator fast_simulator{&runner};
+  sim::GraphRunner runner;
+  sim::FastSimulator fast_simulator{&runner};
 };
 
 // Never destroyed, as SimGrid's teardown is slow.
@@ -36,15 +36,15 @@ Engine& TheEngine() {
   return engine;
 }
 
-absl::StatusOr<Result> SimulateHere(const ResolvedScenario& scenario,
+absl::StatusOr<Result> SimulateHere(const scenarios::ResolvedScenario& scenario,
                                     bool keep_timeline) {
-  SimulateOptions options;
+  sim::SimulateOptions options;
   options.keep_timeline = keep_timeline;
   options.runner = &TheEngine().runner;
-  return Simulate(scenario, options);
+  return sim::Simulate(scenario, options);
 }
 
-std::string Describe(const ResolvedScenario& scenario) {
+std::string Describe(const scenarios::ResolvedScenario& scenario) {
   return PrintTextProto(scenario.scenario) + PrintTextProto(scenario.cluster) +
          PrintTextProto(scenario.device);
 }
@@ -63,7 +63,7 @@ bool Near(double a, double b, double tolerance) {
   return std::fabs(a - b) <= tolerance * std::fabs(b);
 }
 
-bool Near(const FastEstimate& ranked, const Result& full) {
+bool Near(const sim::FastEstimate& ranked, const Result& full) {
   const std::vector<double> peaks = PeaksOf(full);
   bool near = ranked.peak_bytes.size() == peaks.size() &&
               ranked.fits_memory == full.fits_memory() &&
@@ -76,11 +76,12 @@ bool Near(const FastEstimate& ranked, const Result& full) {
 }
 
 // Returns true if the result is determined to nine digits (tests/sim/nudge.h).
-bool IsWellConditioned(const ResolvedScenario& scenario, const Result& full) {
+bool IsWellConditioned(const scenarios::ResolvedScenario& scenario,
+                       const Result& full) {
   std::mt19937 random(1);
   for (int i = 0; i < 8; ++i) {
-    ResolvedScenario other = scenario;
-    NudgeRates(&random, &other.cluster);
+    scenarios::ResolvedScenario other = scenario;
+    sim::NudgeRates(&random, &other.cluster);
     const auto result = SimulateHere(other, false);
     if (!result.ok()) return false;
     const std::vector<double> peaks = PeaksOf(full), others = PeaksOf(*result);
@@ -97,7 +98,7 @@ bool IsWellConditioned(const ResolvedScenario& scenario, const Result& full) {
   return true;
 }
 
-void CheckFast(const ResolvedScenario& scenario,
+void CheckFast(const scenarios::ResolvedScenario& scenario,
                const absl::StatusOr<Result>& full) {
   const auto ranked = TheEngine().fast_simulator.Estimate(scenario);
   REQUIRE_THAT(ranked.status().code() == full.status().code(),
@@ -112,11 +113,12 @@ void CheckFast(const ResolvedScenario& scenario,
 
 // Without a flush, a run without a detected period may be shorter than the
 // bound.
-void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
-  const auto bound = BoundOf(scenario);
+void CheckBounds(const scenarios::ResolvedScenario& scenario,
+                 const Result& full) {
+  const auto bound = sim::BoundOf(scenario);
   REQUIRE_THAT(bound.ok(), StatusText(bound) + Describe(scenario));
   const bool flushes =
-      ScheduleFlushes(scenario.scenario.schedule()).value_or(false);
+      schedules::ScheduleFlushes(scenario.scenario.schedule()).value_or(false);
   const double above = 1 + kRounding;
   if (flushes || full.steady_state()) {
     REQUIRE_THAT(bound->batch_seconds <= full.batch_seconds() * above,
@@ -134,7 +136,7 @@ void CheckBounds(const ResolvedScenario& scenario, const Result& full) {
     REQUIRE_THAT(bound->peak_bytes[i] <= peaks[i] * above,
                  absl::StrFormat("rank %d: bound %.17g bytes, full %.17g\n", i,
                                  bound->peak_bytes[i], peaks[i]) +
-                     PrintTextProto(WithoutTimeline(full)) +
+                     PrintTextProto(results::WithoutTimeline(full)) +
                      Describe(scenario));
   }
 }
@@ -147,7 +149,8 @@ void CheckTextForm(const GeneratedScenario& generated) {
   REQUIRE_THAT(PrintTextProto(again) == text, text);
   if (!generated.resolved.ok() || generated.changed) return;
   const std::string complete = PrintTextProto(generated.resolved->scenario);
-  const auto resolved = ResolveScenario("again", generated.resolved->scenario);
+  const auto resolved =
+      scenarios::ResolveScenario("again", generated.resolved->scenario);
   REQUIRE_THAT(resolved.ok(), complete);
   REQUIRE_THAT(PrintTextProto(resolved->scenario) == complete, complete);
 }
@@ -156,7 +159,7 @@ void CheckStore(const Result& result) {
   Results results;
   *results.add_results() = result;
   const std::string bytes = results.SerializeAsString();
-  const auto again = ParseResults("again", bytes);
+  const auto again = results::ParseResults("again", bytes);
   REQUIRE_OK(again);
   REQUIRE(again->SerializeAsString() == bytes);
 }
@@ -170,7 +173,7 @@ bool RunInput(Choices* choices) {
     REQUIRE(!generated.resolved.status().message().empty());
     return false;
   }
-  const ResolvedScenario& scenario = *generated.resolved;
+  const scenarios::ResolvedScenario& scenario = *generated.resolved;
   const bool keep_timeline = choices->OneIn(2);
   const auto result = SimulateHere(scenario, keep_timeline);
   if (!result.ok()) {
@@ -189,4 +192,4 @@ bool RunInput(Choices* choices) {
   return result.ok();
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -19,7 +19,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/sim/random_schedule.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 bool CheckTable(Choices* choices) {
@@ -40,7 +40,7 @@ bool CheckTable(Choices* choices) {
 bool CheckMeasured(Choices* choices) {
   const MeasuredRuns runs = GenerateMeasuredRuns(choices);
   const std::string text = runs.table.ToCsv(choices);
-  const auto read = ReadMeasuredTable("fuzz", text, runs.columns);
+  const auto read = results::ReadMeasuredTable("fuzz", text, runs.columns);
   if (!read.ok()) {
     REQUIRE(absl::IsInvalidArgument(read.status()));
     return false;
@@ -48,9 +48,9 @@ bool CheckMeasured(Choices* choices) {
   REQUIRE_THAT(std::ssize(read->rows) + read->num_left_out ==
                    std::ssize(runs.table.rows),
                text);
-  for (const MeasuredRow& row : read->rows) {
+  for (const results::MeasuredRow& row : read->rows) {
     REQUIRE(row.line >= 2 && !row.fields.empty());
-    for (const MeasuredField& field : row.fields) {
+    for (const results::MeasuredField& field : row.fields) {
       REQUIRE_THAT(!field.text.empty(), text);
     }
   }
@@ -60,49 +60,50 @@ bool CheckMeasured(Choices* choices) {
 bool CheckTimeline(Choices* choices) {
   std::string text = GenerateTimelineCsv(choices);
   if (choices->OneIn(6)) text = Damage(std::move(text), choices);
-  const auto result = ReadMeasuredTimeline("fuzz", text);
+  const auto result = results::ReadMeasuredTimeline("fuzz", text);
   if (!result.ok()) {
     REQUIRE(absl::IsInvalidArgument(result.status()));
     return false;
   }
-  REQUIRE_THAT(ValidateResult("fuzz", *result).ok(), text);
+  REQUIRE_THAT(results::ValidateResult("fuzz", *result).ok(), text);
   REQUIRE_THAT(result->makespan_seconds() >= 0, text);
-  const auto events = PipelineEventsOf("fuzz", *result);
+  const auto events = results::PipelineEventsOf("fuzz", *result);
   REQUIRE_THAT(events.ok(), text);
-  for (const RankIdle& idle : FindIdleCauses(*events)) {
+  for (const results::RankIdle& idle : results::FindIdleCauses(*events)) {
     REQUIRE_THAT(std::isfinite(idle.idle_seconds()) && idle.busy_seconds >= 0,
                  text);
   }
-  FindClockErrors(*events);
+  results::FindClockErrors(*events);
   if (result->makespan_seconds() < 9e9) {
-    REQUIRE_THAT(ChromeTrace(*result).ok(), text);
-    REQUIRE_THAT(PerfettoTrace(*result).ok(), text);
+    REQUIRE_THAT(results::ChromeTrace(*result).ok(), text);
+    REQUIRE_THAT(results::PerfettoTrace(*result).ok(), text);
   }
   return true;
 }
 
 bool CheckScheduleFile(Choices* choices) {
-  const Schedule schedule = RandomSchedule(choices);
+  const schedules::Schedule schedule = sim::RandomSchedule(choices);
   // A file cannot represent a rank without actions.
   for (const auto& actions : schedule.rank_actions) {
     if (actions.empty()) return false;
   }
-  std::string text = PrintCsv(schedule);
+  std::string text = schedules::PrintCsv(schedule);
   if (choices->OneIn(2)) {
-    const auto program = LowerSchedule(schedule, kTransfersOnly);
+    const auto program =
+        schedules::LowerSchedule(schedule, schedules::kTransfersOnly);
     REQUIRE_THAT(program.ok(), text);
-    text = PrintCsv(*program);
+    text = schedules::PrintCsv(*program);
   }
   const bool damaged = choices->OneIn(3);
   if (damaged) text = Damage(std::move(text), choices);
-  const auto rows = ParseScheduleRows("fuzz", text);
+  const auto rows = schedules::ParseScheduleRows("fuzz", text);
   REQUIRE_THAT(rows.ok() || damaged, StatusText(rows) + "\n" + text);
   if (!rows.ok()) return false;
-  const auto report =
-      LintRows(*rows, {.rendezvous = true, .pytorch = true, .megatron = true});
+  const auto report = schedules::LintRows(
+      *rows, {.rendezvous = true, .pytorch = true, .megatron = true});
   if (!report.ok()) return false;
-  REQUIRE(!LintText(*report).empty());
-  CheckRows(*rows).IgnoreError();
+  REQUIRE(!schedules::LintText(*report).empty());
+  schedules::CheckRows(*rows).IgnoreError();
   return true;
 }
 
@@ -121,4 +122,4 @@ bool RunInput(Choices* choices) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -10,7 +10,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/results/trace/trace_stats.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 int64_t NumEvents(const Timeline& timeline) {
@@ -18,7 +18,7 @@ int64_t NumEvents(const Timeline& timeline) {
          timeline.collectives().gpu_size();
 }
 
-void CheckTrace(const Result& result, const ReadTrace& read) {
+void CheckTrace(const Result& result, const results::ReadTrace& read) {
   REQUIRE_THAT(read.errors.empty(),
                read.errors.front() + result.ShortDebugString());
   // A transfer has a slice at each end.
@@ -27,7 +27,7 @@ void CheckTrace(const Result& result, const ReadTrace& read) {
   REQUIRE_THAT(static_cast<int>(read.NumCounterValues()) ==
                    result.timeline().memory().gpu_size(),
                result.ShortDebugString());
-  for (const ReadSlice& slice : read.slices) {
+  for (const results::ReadSlice& slice : read.slices) {
     REQUIRE(slice.start_ns <= slice.end_ns);
   }
 }
@@ -35,11 +35,12 @@ void CheckTrace(const Result& result, const ReadTrace& read) {
 // Checks both formats. Returns false if there is no trace, which is the case if
 // the timeline ends after 9e9 s.
 bool CheckBoth(const Result& result) {
-  const auto perfetto = PerfettoTrace(result);
-  const auto chrome = ChromeTrace(result);
+  const auto perfetto = results::PerfettoTrace(result);
+  const auto chrome = results::ChromeTrace(result);
   REQUIRE(perfetto.ok() == chrome.ok());
   if (!perfetto.ok()) return false;
-  const ReadTrace one = ReadPerfetto(*perfetto), other = ReadChrome(*chrome);
+  const results::ReadTrace one = results::ReadPerfetto(*perfetto),
+                           other = results::ReadChrome(*chrome);
   CheckTrace(result, one);
   CheckTrace(result, other);
   REQUIRE(one.slices.size() == other.slices.size());
@@ -54,28 +55,30 @@ bool RunInput(Choices* choices) {
   if (choices->OneIn(8)) {
     SpoilMessage(result.mutable_timeline(), choices);
   }
-  if (!ValidateResult("fuzz", result).ok()) {
-    REQUIRE(!PerfettoTrace(result).ok() && !ChromeTrace(result).ok());
+  if (!results::ValidateResult("fuzz", result).ok()) {
+    REQUIRE(!results::PerfettoTrace(result).ok() &&
+            !results::ChromeTrace(result).ok());
     return false;
   }
   const bool has_trace = CheckBoth(result);
-  const auto events = PipelineEventsOf("fuzz", result);
+  const auto events = results::PipelineEventsOf("fuzz", result);
   if (events.ok()) {
-    const std::vector<RankIdle> idle = FindIdleCauses(*events);
-    for (const RankIdle& rank : idle) {
+    const std::vector<results::RankIdle> idle =
+        results::FindIdleCauses(*events);
+    for (const results::RankIdle& rank : idle) {
       REQUIRE_THAT(rank.busy_seconds >= 0 && rank.idle_seconds() > -1e-9,
                    result.ShortDebugString());
     }
-    TimesOf(*events, idle);
-    FindClockErrors(*events);
+    results::TimesOf(*events, idle);
+    results::FindClockErrors(*events);
   }
   if (!choices->OneIn(4)) return true;
-  const auto both = PutUnderEachOther("a", result, "b", result);
+  const auto both = results::PutUnderEachOther("a", result, "b", result);
   if (both.ok() && has_trace) {
-    REQUIRE_OK(ChromeTrace(both->result, both->names));
-    REQUIRE_OK(PerfettoTrace(both->result, both->names));
+    REQUIRE_OK(results::ChromeTrace(both->result, both->names));
+    REQUIRE_OK(results::PerfettoTrace(both->result, both->names));
   }
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -7,7 +7,7 @@
 
 #include "base/assets.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 class Generator {
@@ -161,4 +161,4 @@ Cluster GenerateCluster(const ClusterShape& shape, Choices* choices) {
   return Generator(shape, choices).Generate();
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -7,7 +7,7 @@
 #include "scenarios/cluster/cluster.pb.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 struct ClusterShape {
   int least_gpus = 1;
@@ -20,6 +20,6 @@ struct ClusterShape {
 
 Cluster GenerateCluster(const ClusterShape& shape, Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_CLUSTER_H_

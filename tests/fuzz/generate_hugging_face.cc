@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/generate_model.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -151,4 +151,4 @@ std::string GenerateHuggingFaceConfig(Choices* choices) {
   return Generator(choices).Generate();
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

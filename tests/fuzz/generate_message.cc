@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 using google::protobuf::EnumDescriptor;
@@ -161,4 +161,4 @@ void SpoilMessage(Message* message, Choices* choices) {
   PutValue(*field, false, choices, set);
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -7,7 +7,7 @@
 
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 // Sets some of the fields: finite numbers, valid UTF-8, known enumerators, up
 // to three entries of repeated fields, messages up to `depth` levels down.
@@ -18,6 +18,6 @@ void FillMessage(google::protobuf::Message* message, Choices* choices,
 // including NaN, infinity, negative numbers and unknown enumerators.
 void SpoilMessage(google::protobuf::Message* message, Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_MESSAGE_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 constexpr int kMostLayers = 48;
@@ -127,18 +127,19 @@ std::string GenerateProfileGraph(Choices* choices) {
   return text;
 }
 
-WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
-  WorkSpec spec;
+models::WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
+  models::WorkSpec spec;
   spec.microbatch_size = choices->OneIn(16) ? 1000000 : choices->Int(1, 64);
-  spec.recompute = choices->Of<Recompute>(
-      {Recompute::kNone, Recompute::kSelective, Recompute::kFull});
+  spec.recompute = choices->Of<models::Recompute>(
+      {models::Recompute::kNone, models::Recompute::kSelective,
+       models::Recompute::kFull});
   if (model.has_measured()) {
-    if (spec.recompute == Recompute::kSelective) {
-      spec.recompute = Recompute::kFull;
+    if (spec.recompute == models::Recompute::kSelective) {
+      spec.recompute = models::Recompute::kFull;
     }
     return spec;
   }
-  spec.sequence_length = static_cast<int>(DefaultSequenceLength(model));
+  spec.sequence_length = static_cast<int>(models::DefaultSequenceLength(model));
   const auto heads = static_cast<int>(model.transformer().num_heads());
   const int t = choices->Of<int>({1, 2, 4, heads});
   spec.tensor_parallel = heads % t == 0 ? t : 1;
@@ -162,4 +163,4 @@ WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
   return spec;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -9,7 +9,7 @@
 #include "models/model.pb.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 // Generates a Hugging Face config.json of any supported family, with keys that
 // weir does not know, nulls where they are allowed, and occasionally a value of
@@ -23,8 +23,8 @@ std::string GenerateProfileGraph(Choices* choices);
 Model GenerateModel(Choices* choices);
 
 // Generates a configuration for running a valid model.
-WorkSpec GenerateWorkSpec(const Model& model, Choices* choices);
+models::WorkSpec GenerateWorkSpec(const Model& model, Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_MODEL_H_

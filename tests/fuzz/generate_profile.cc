@@ -11,14 +11,14 @@
 #include "calibrate/profile/figures.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 const std::vector<DeviceProfile>& Originals() {
   static const auto& originals = *[] {
     auto* all = new std::vector<DeviceProfile>{ToyProfile()};
     for (const std::string& name : ListAssets("calibrate/profile/presets")) {
-      const auto profile = LoadDeviceProfile(name);
+      const auto profile = calibrate::LoadDeviceProfile(name);
       if (profile.ok()) all->push_back(*profile);
     }
     return all;
@@ -44,7 +44,7 @@ bool IsAtLeastOne(const std::string& path) {
 }
 
 void MoveFigures(DeviceProfile* profile, Choices* choices) {
-  for (NamedFigure& named : FiguresOf(profile)) {
+  for (calibrate::NamedFigure& named : calibrate::FiguresOf(profile)) {
     if (!choices->OneIn(4)) continue;
     double value = named.figure->value() * choices->LogReal(0.7, 1.4);
     if (IsPart(named.path)) value = std::clamp(value, 1e-3, 1.0);
@@ -80,7 +80,7 @@ void DropParts(DeviceProfile* profile, Choices* choices) {
 }
 
 void BreakFigure(DeviceProfile* profile, Choices* choices) {
-  std::vector<NamedFigure> figures = FiguresOf(profile);
+  std::vector<calibrate::NamedFigure> figures = calibrate::FiguresOf(profile);
   if (figures.empty()) return;
   Figure* figure =
       figures[choices->Int(0, static_cast<int>(figures.size()) - 1)].figure;
@@ -105,4 +105,4 @@ DeviceProfile GenerateProfile(Choices* choices) {
   return profile;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

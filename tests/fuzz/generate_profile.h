@@ -7,13 +7,13 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 // Changes model parameters of a profile and removes some of its optional parts.
 void VaryProfile(bool may_be_invalid, DeviceProfile* profile, Choices* choices);
 
 DeviceProfile GenerateProfile(Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_PROFILE_H_

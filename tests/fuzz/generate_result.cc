@@ -4,7 +4,7 @@
 #include "tests/fuzz/generate_message.h"
 #include "tests/results/sample.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 // Stretches or shifts single events.
@@ -40,9 +40,11 @@ Result FilledResult(Choices* choices) {
 
 Result GenerateTimeline(Choices* choices) {
   if (choices->OneIn(3)) {
-    return RandomTimeline(choices->Int(0, 1 << 30), choices->Int(0, 12));
+    return results::RandomTimeline(choices->Int(0, 1 << 30),
+                                   choices->Int(0, 12));
   }
-  Result result = PipelineTimeline(choices->Int(1, 4), choices->Int(1, 4));
+  Result result =
+      results::PipelineTimeline(choices->Int(1, 4), choices->Int(1, 4));
   Timeline* timeline = result.mutable_timeline();
   if (choices->OneIn(2)) {
     MoveEvents(timeline->mutable_actions(), choices);
@@ -67,9 +69,9 @@ Result Shortened(Result result, Choices* choices) {
 Result GenerateResult(Choices* choices) {
   switch (choices->Int(0, 5)) {
     case 0:
-      return Shortened(SampleResult(), choices);
+      return Shortened(results::SampleResult(), choices);
     case 1:
-      return Shortened(TextbookResult(), choices);
+      return Shortened(results::TextbookResult(), choices);
     case 2:
     case 3:
       return FilledResult(choices);
@@ -78,4 +80,4 @@ Result GenerateResult(Choices* choices) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

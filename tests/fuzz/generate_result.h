@@ -7,13 +7,13 @@
 #include "results/result.pb.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 Result GenerateResult(Choices* choices);
 
 // Generates a timeline: a regular pipeline, or events at random times.
 Result GenerateTimeline(Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_RESULT_H_

@@ -15,27 +15,27 @@
 #include "tests/fuzz/generate_schedule.h"
 #include "tests/sim/random_plan.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 constexpr int kMostTries = 8;
 // Most scenarios are small, as most bugs show in small ones, which run several
 // times as fast.
-constexpr RandomPlan::Limits kSmall = {.num_gpus = 8, .num_actions = 96};
-constexpr RandomPlan::Limits kLarge = {.num_gpus = 16, .num_actions = 512};
+constexpr sim::RandomPlan::Limits kSmall = {.num_gpus = 8, .num_actions = 96};
+constexpr sim::RandomPlan::Limits kLarge = {.num_gpus = 16, .num_actions = 512};
 
-Scenario DrawScenario(RandomPlan* plan, Choices* choices) {
+Scenario DrawScenario(sim::RandomPlan* plan, Choices* choices) {
   Scenario scenario;
   for (int left = kMostTries; left > 0; --left) {
     scenario = plan->DrawScenario();
-    const auto kind = FindScheduleKind(scenario.schedule());
+    const auto kind = schedules::FindScheduleKind(scenario.schedule());
     if (kind.ok() && choices->OneIn(3)) {
       const auto num_ranks =
           static_cast<int>(scenario.parallelism().pipeline());
       scenario.set_schedule(absl::StrCat(
           scenario.schedule(), GenerateOptions(**kind, num_ranks, choices)));
     }
-    if (CheckSchedule("fuzz", scenario, true).ok()) break;
+    if (scenarios::CheckSchedule("fuzz", scenario, true).ok()) break;
   }
   return scenario;
 }
@@ -60,7 +60,7 @@ void Break(Scenario* scenario, Choices* choices) {
   }
 }
 
-void ReplaceCluster(ResolvedScenario* resolved, Choices* choices) {
+void ReplaceCluster(scenarios::ResolvedScenario* resolved, Choices* choices) {
   const std::vector<int>& gpus = resolved->placement.gpus;
   resolved->cluster = GenerateCluster(
       {.least_gpus = *std::max_element(gpus.begin(), gpus.end()) + 1,
@@ -73,9 +73,9 @@ void ReplaceCluster(ResolvedScenario* resolved, Choices* choices) {
 
 // Changes the scenario within the limits of validation, so that the simulator
 // must accept it too.
-absl::Status Change(RandomPlan* plan, GeneratedScenario* generated,
+absl::Status Change(sim::RandomPlan* plan, GeneratedScenario* generated,
                     Choices* choices) {
-  ResolvedScenario* resolved = &*generated->resolved;
+  scenarios::ResolvedScenario* resolved = &*generated->resolved;
   generated->changed = !resolved->textbook;
   if (resolved->textbook) return absl::OkStatus();
   if (choices->OneIn(2)) {
@@ -84,24 +84,24 @@ absl::Status Change(RandomPlan* plan, GeneratedScenario* generated,
     ReplaceCluster(resolved, choices);
     if (choices->OneIn(2)) VaryProfile(false, &resolved->device, choices);
   }
-  absl::Status status = ValidateCluster("fuzz", resolved->cluster);
-  status.Update(ValidateDeviceProfile("fuzz", resolved->device));
+  absl::Status status = scenarios::ValidateCluster("fuzz", resolved->cluster);
+  status.Update(calibrate::ValidateDeviceProfile("fuzz", resolved->device));
   return status;
 }
 
 }  // namespace
 
 GeneratedScenario GenerateScenario(Choices* choices) {
-  RandomPlan plan(choices, choices->OneIn(6) ? kLarge : kSmall);
+  sim::RandomPlan plan(choices, choices->OneIn(6) ? kLarge : kSmall);
   GeneratedScenario generated = {DrawScenario(&plan, choices),
                                  absl::UnknownError("not resolved")};
   generated.scenario.set_name(choices->Text());
   if (choices->OneIn(20)) Break(&generated.scenario, choices);
-  generated.resolved = ResolveScenario("fuzz", generated.scenario);
+  generated.resolved = scenarios::ResolveScenario("fuzz", generated.scenario);
   if (!generated.resolved.ok() || choices->OneIn(3)) return generated;
   const absl::Status status = Change(&plan, &generated, choices);
   if (!status.ok()) generated.resolved = status;
   return generated;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -7,18 +7,18 @@
 #include "scenarios/scenario.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 struct GeneratedScenario {
   Scenario scenario;  // as a user would write it
   // The simulator's input: from ResolveScenario, or with another cluster and
   // other devices.
-  absl::StatusOr<ResolvedScenario> resolved;
+  absl::StatusOr<scenarios::ResolvedScenario> resolved;
   bool changed = false;  // `resolved` differs from `scenario`
 };
 
 GeneratedScenario GenerateScenario(Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_SCENARIO_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/options.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 constexpr int kMostTries = 12;
@@ -44,11 +44,11 @@ std::string ValueOf(absl::string_view option, int num_ranks, Choices* choices) {
   return choices->OneIn(2) ? "yes" : "no";
 }
 
-PassCosts GenerateCosts(int num_stages, Choices* choices) {
-  PassCosts costs;
+schedules::PassCosts GenerateCosts(int num_stages, Choices* choices) {
+  schedules::PassCosts costs;
   if (choices->OneIn(2)) return costs;
   for (int s = 0; s < num_stages; ++s) {
-    StagePassCosts& stage = costs.stages.emplace_back();
+    schedules::StagePassCosts& stage = costs.stages.emplace_back();
     stage.forward = choices->Real(0.1, 3);
     stage.backward_input = choices->Real(0.1, 3);
     stage.backward_weight = choices->Real(0.1, 3);
@@ -62,10 +62,10 @@ PassCosts GenerateCosts(int num_stages, Choices* choices) {
 
 }  // namespace
 
-std::string GenerateOptions(const ScheduleKind& kind, int num_ranks,
+std::string GenerateOptions(const schedules::ScheduleKind& kind, int num_ranks,
                             Choices* choices) {
   std::string options;
-  for (const ScheduleOption& option : kind.options) {
+  for (const schedules::ScheduleOption& option : kind.options) {
     if (choices->OneIn(2)) continue;
     absl::StrAppend(&options, ":", option.name, "=",
                     ValueOf(option.name, num_ranks, choices));
@@ -74,12 +74,12 @@ std::string GenerateOptions(const ScheduleKind& kind, int num_ranks,
 }
 
 ScheduleRequest GenerateScheduleRequest(Choices* choices) {
-  const auto& kinds = AllScheduleKinds();
-  const ScheduleKind& kind =
+  const auto& kinds = schedules::AllScheduleKinds();
+  const schedules::ScheduleKind& kind =
       kinds[choices->Int(0, static_cast<int>(kinds.size()) - 1)];
   ScheduleRequest request;
   for (int left = kMostTries; left > 0; --left) {
-    ScheduleSpec spec;
+    schedules::ScheduleSpec spec;
     spec.num_ranks = choices->Int(1, 8);
     spec.num_chunks = choices->Of<int>({1, 1, 2, 2, 3, 4});
     spec.num_microbatches = choices->OneIn(3)
@@ -91,7 +91,7 @@ ScheduleRequest GenerateScheduleRequest(Choices* choices) {
                        ? GenerateOptions(kind, spec.num_ranks, choices)
                        : "");
     request.spec = spec;
-    const auto full = WithOptionsOf(request.name, kind, spec);
+    const auto full = schedules::WithOptionsOf(request.name, kind, spec);
     if (full.ok() && kind.check(*full).ok()) break;
   }
   if (kind.uses_costs) {
@@ -101,4 +101,4 @@ ScheduleRequest GenerateScheduleRequest(Choices* choices) {
   return request;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

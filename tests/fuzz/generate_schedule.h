@@ -9,20 +9,20 @@
 #include "schedules/schedule.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 struct ScheduleRequest {
   std::string name;  // with options
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
 };
 
 // Generates a request. Its kind accepts it unless many attempts failed.
 ScheduleRequest GenerateScheduleRequest(Choices* choices);
 
 // Generates ":option=value" for some of the options of a kind, or nothing.
-std::string GenerateOptions(const ScheduleKind& kind, int num_ranks,
+std::string GenerateOptions(const schedules::ScheduleKind& kind, int num_ranks,
                             Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_SCHEDULE_H_

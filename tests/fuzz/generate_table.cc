@@ -8,7 +8,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 std::string ToLine(const std::vector<std::string>& fields) {
@@ -127,4 +127,4 @@ std::string GenerateTimelineCsv(Choices* choices) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

@@ -9,7 +9,7 @@
 #include "results/compare/measured_columns.pb.h"
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 struct GeneratedTable {
   std::vector<std::string> header;
@@ -31,6 +31,6 @@ MeasuredRuns GenerateMeasuredRuns(Choices* choices);
 // Generates a timeline in the format of results/compare/measured_timeline.h.
 std::string GenerateTimelineCsv(Choices* choices);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_GENERATE_TABLE_H_

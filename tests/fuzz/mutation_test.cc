@@ -16,7 +16,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 constexpr int kMutationsPerFile = 2000;
@@ -105,4 +105,4 @@ TEST(MutationTest, NoMutationOfTheCorpusCrashes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::fuzz

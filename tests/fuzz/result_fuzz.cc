@@ -19,28 +19,31 @@
 namespace {
 
 void CompareBoth(const weir::Result& predicted, const weir::Result& measured) {
-  weir::PutUnderEachOther("a", predicted, "b", measured).status().IgnoreError();
-  const auto compared = weir::CompareExecution("a", predicted, "b", measured);
+  weir::results::PutUnderEachOther("a", predicted, "b", measured)
+      .status()
+      .IgnoreError();
+  const auto compared =
+      weir::results::CompareExecution("a", predicted, "b", measured);
   if (!compared.ok()) return;
-  weir::ExecutionTable(*compared, true);
-  weir::ExecutionJson(*compared);
-  weir::ExecutionCsv(*compared);
+  weir::results::ExecutionTable(*compared, true);
+  weir::results::ExecutionJson(*compared);
+  weir::results::ExecutionCsv(*compared);
 }
 
 void ShowAll(absl::string_view bytes) {
-  const auto results = weir::ParseResults("fuzz", bytes);
+  const auto results = weir::results::ParseResults("fuzz", bytes);
   if (!results.ok()) return;
   const std::vector<weir::Result> all(results->results().begin(),
                                       results->results().end());
-  weir::CompareTable(all);
-  weir::CompareJson("fuzz", all);
-  weir::CompareCsv(all);
+  weir::results::CompareTable(all);
+  weir::results::CompareJson("fuzz", all);
+  weir::results::CompareCsv(all);
   for (const weir::Result& result : all) {
-    weir::ResultTable(result);
-    weir::ResultJson("fuzz", result);
-    weir::RanksCsv(result);
-    weir::PerfettoTrace(result).IgnoreError();
-    weir::ChromeTrace(result).IgnoreError();
+    weir::results::ResultTable(result);
+    weir::results::ResultJson("fuzz", result);
+    weir::results::RanksCsv(result);
+    weir::results::PerfettoTrace(result).IgnoreError();
+    weir::results::ChromeTrace(result).IgnoreError();
   }
   if (all.empty()) return;
   CompareBoth(all.front(), all.back());

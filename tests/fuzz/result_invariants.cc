@@ -23,7 +23,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/results/trace/trace_stats.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -35,7 +35,7 @@ constexpr double kRounding = 1e-9;
 constexpr double kLongestTraceSeconds = 9e9;
 
 std::string Describe(const Result& result) {
-  return PrintTextProto(WithoutTimeline(result));
+  return PrintTextProto(results::WithoutTimeline(result));
 }
 
 // Returns true for gaps between kernels, which are negative if the next kernel
@@ -149,7 +149,7 @@ void CheckOrder(const Result& result) {
   const Timeline::Actions& actions = result.timeline().actions();
   std::map<uint32_t, std::vector<std::pair<double, double>>> by_gpu;
   for (int i = 0; i < actions.gpu_size(); ++i) {
-    if (actions.op(i) > kStepOp) continue;
+    if (actions.op(i) > results::kStepOp) continue;
     by_gpu[actions.gpu(i)].push_back(
         {actions.start_seconds(i), actions.end_seconds(i)});
   }
@@ -168,11 +168,12 @@ void CheckOrder(const Result& result) {
 
 void CheckTrace(const Result& result) {
   if (result.makespan_seconds() >= kLongestTraceSeconds) return;
-  const auto perfetto = PerfettoTrace(result);
-  const auto chrome = ChromeTrace(result);
+  const auto perfetto = results::PerfettoTrace(result);
+  const auto chrome = results::ChromeTrace(result);
   REQUIRE_OK(perfetto);
   REQUIRE_OK(chrome);
-  for (const ReadTrace& read : {ReadPerfetto(*perfetto), ReadChrome(*chrome)}) {
+  for (const results::ReadTrace& read :
+       {results::ReadPerfetto(*perfetto), results::ReadChrome(*chrome)}) {
     REQUIRE_THAT(read.errors.empty(), read.errors.front() + Describe(result));
     REQUIRE_THAT(static_cast<int>(read.slices.size()) >=
                      result.timeline().actions().gpu_size(),
@@ -185,7 +186,7 @@ void CheckTrace(const Result& result) {
 void CheckQuantities(const Result& result) {
   const std::string bad = BadQuantity(result, "result");
   REQUIRE_THAT(bad.empty(), bad + "\n" + Describe(result));
-  REQUIRE_OK(ValidateResult("fuzz", result));
+  REQUIRE_OK(results::ValidateResult("fuzz", result));
   REQUIRE_THAT(result.bubble_ratio() <= 1 + kRounding &&
                    result.span_bubble_ratio() <= 1 + kRounding &&
                    result.exposed_communication_ratio() <= 1 + kRounding,
@@ -200,23 +201,24 @@ void CheckQuantities(const Result& result) {
 }
 
 void CheckTimeline(const Result& result) {
-  REQUIRE_OK(ValidateTimeline("fuzz", result));
+  REQUIRE_OK(results::ValidateTimeline("fuzz", result));
   CheckOrder(result);
   CheckMemory(result);
 }
 
 void CheckViews(const Result& result) {
-  REQUIRE(!ResultTable(result).empty());
-  REQUIRE(!CompareTable({&result, 1}).empty());
-  REQUIRE_THAT(nlohmann::json::accept(ResultJson("fuzz", result)),
+  REQUIRE(!results::ResultTable(result).empty());
+  REQUIRE(!results::CompareTable({&result, 1}).empty());
+  REQUIRE_THAT(nlohmann::json::accept(results::ResultJson("fuzz", result)),
                Describe(result));
-  REQUIRE_THAT(nlohmann::json::accept(CompareJson("fuzz", {&result, 1})),
-               Describe(result));
-  const auto ranks = ReadCsv("ranks", RanksCsv(result));
+  REQUIRE_THAT(
+      nlohmann::json::accept(results::CompareJson("fuzz", {&result, 1})),
+      Describe(result));
+  const auto ranks = ReadCsv("ranks", results::RanksCsv(result));
   REQUIRE_OK(ranks);
   REQUIRE(ranks->num_rows() == result.ranks_size());
-  REQUIRE_OK(ReadCsv("results", CompareCsv({&result, 1})));
+  REQUIRE_OK(ReadCsv("results", results::CompareCsv({&result, 1})));
   if (result.has_timeline()) CheckTrace(result);
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz

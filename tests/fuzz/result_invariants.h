@@ -5,7 +5,7 @@
 
 #include "results/result.pb.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 // Requires that no quantity is negative, infinite or NaN; that busy and idle
 // seconds add up to the run; that parts, kinds of evidence and classes of
@@ -20,6 +20,6 @@ void CheckTimeline(const Result& result);
 // Requires that every view renders and that JSON, CSV and traces read back.
 void CheckViews(const Result& result);
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_RESULT_INVARIANTS_H_

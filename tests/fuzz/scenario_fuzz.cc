@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
        {&scenario.model(), &scenario.cluster(), &scenario.profile()}) {
     if (name->find('/') != std::string::npos) return 0;
   }
-  const auto resolved = weir::ResolveScenario("fuzz", scenario);
+  const auto resolved = weir::scenarios::ResolveScenario("fuzz", scenario);
   if (!resolved.ok()) {
     Require(!resolved.status().message().empty());
     return 0;
@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<int>& gpus = resolved->placement.gpus;
   Require(static_cast<int>(gpus.size()) == resolved->placement.num_gpus());
   Require(std::set<int>(gpus.begin(), gpus.end()).size() == gpus.size());
-  const auto again = weir::ResolveScenario("fuzz", resolved->scenario);
+  const auto again =
+      weir::scenarios::ResolveScenario("fuzz", resolved->scenario);
   Require(again.ok());
   Require(weir::PrintTextProto(again->scenario) ==
           weir::PrintTextProto(resolved->scenario));

@@ -17,7 +17,7 @@
 #include "schedules/timeline.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 void Require(bool holds) {
@@ -25,82 +25,90 @@ void Require(bool holds) {
 }
 
 void FuzzAction(absl::string_view text) {
-  absl::StatusOr<Action> action = ParseAction(text);
+  absl::StatusOr<schedules::Action> action = schedules::ParseAction(text);
   if (action.ok()) {
-    absl::StatusOr<Action> again = ParseAction(ToString(*action));
+    absl::StatusOr<schedules::Action> again =
+        schedules::ParseAction(schedules::ToString(*action));
     Require(again.ok() && *again == *action);
   }
-  absl::StatusOr<CommAction> comm = ParseCommAction(text);
+  absl::StatusOr<schedules::CommAction> comm = schedules::ParseCommAction(text);
   if (!comm.ok()) return;
-  absl::StatusOr<CommAction> again = ParseCommAction(ToString(*comm));
+  absl::StatusOr<schedules::CommAction> again =
+      schedules::ParseCommAction(schedules::ToString(*comm));
   Require(again.ok() && *again == *comm);
 }
 
 // Checks that a valid schedule has every view and that its lowering runs.
-void FuzzValid(const Schedule& schedule) {
-  DrawTimeline(schedule);
-  absl::StatusOr<Semantics> semantics = InterpretSchedule(schedule);
+void FuzzValid(const schedules::Schedule& schedule) {
+  schedules::DrawTimeline(schedule);
+  absl::StatusOr<schedules::Semantics> semantics =
+      schedules::InterpretSchedule(schedule);
   if (semantics.ok()) {
-    const std::string json = ScheduleJson(schedule, *semantics);
-    absl::StatusOr<Schedule> again = ParseScheduleJson("fuzz", json);
+    const std::string json = schedules::ScheduleJson(schedule, *semantics);
+    absl::StatusOr<schedules::Schedule> again =
+        schedules::ParseScheduleJson("fuzz", json);
     Require(again.ok() && again->rank_actions == schedule.rank_actions);
   }
   for (const bool merge : {false, true}) {
-    absl::StatusOr<CommProgram> program =
-        LowerSchedule(schedule, {.merge_backward = merge});
+    absl::StatusOr<schedules::CommProgram> program =
+        schedules::LowerSchedule(schedule, {.merge_backward = merge});
     Require(program.ok());
-    absl::StatusOr<ScheduleRows> rows =
-        ParseScheduleRows("fuzz", PrintCsv(*program));
+    absl::StatusOr<schedules::ScheduleRows> rows =
+        schedules::ParseScheduleRows("fuzz", schedules::PrintCsv(*program));
     Require(rows.ok() && rows->program.ranks == program->ranks);
     // All transfers match; the only possible findings concern replicas.
-    absl::StatusOr<LintReport> report = LintRows(*rows, {});
+    absl::StatusOr<schedules::LintReport> report =
+        schedules::LintRows(*rows, {});
     Require(report.ok());
-    for (const Finding& finding : report->findings) {
+    for (const schedules::Finding& finding : report->findings) {
       Require(finding.rule != "transfer" && finding.rule != "one-stream" &&
               finding.rule != "gradient" && finding.rule != "sharding");
     }
   }
 }
 
-void FuzzSchedule(absl::string_view text, CsvDialect dialect) {
-  absl::StatusOr<ScheduleRows> rows = ParseScheduleRows("fuzz", text, dialect);
+void FuzzSchedule(absl::string_view text, schedules::CsvDialect dialect) {
+  absl::StatusOr<schedules::ScheduleRows> rows =
+      schedules::ParseScheduleRows("fuzz", text, dialect);
   if (!rows.ok()) return;
   // A file in the old dialect is printed in the current one.
-  absl::StatusOr<ScheduleRows> same =
-      ParseScheduleRows("fuzz", PrintCsv(rows->program));
-  if (dialect == CsvDialect::kPyTorch) {
+  absl::StatusOr<schedules::ScheduleRows> same =
+      schedules::ParseScheduleRows("fuzz", schedules::PrintCsv(rows->program));
+  if (dialect == schedules::CsvDialect::kPyTorch) {
     const bool has_empty_row =
         std::any_of(rows->program.ranks.begin(), rows->program.ranks.end(),
                     [](const auto& row) { return row.empty(); });
     Require(has_empty_row ||
             (same.ok() && same->program.ranks == rows->program.ranks));
   }
-  absl::StatusOr<LintReport> report =
-      LintRows(*rows, {.rendezvous = true, .pytorch = true, .megatron = true});
+  absl::StatusOr<schedules::LintReport> report = schedules::LintRows(
+      *rows, {.rendezvous = true, .pytorch = true, .megatron = true});
   if (report.ok()) {
-    LintText(*report);
-    LintJson(*report);
-    PyTorchVerdict(*rows);
+    schedules::LintText(*report);
+    schedules::LintJson(*report);
+    schedules::PyTorchVerdict(*rows);
   }
-  absl::StatusOr<Schedule> schedule =
-      ScheduleFromRows("fuzz", PassesOf(rows->program));
-  if (schedule.ok() && ValidateSchedule(*schedule).ok()) FuzzValid(*schedule);
+  absl::StatusOr<schedules::Schedule> schedule =
+      schedules::ScheduleFromRows("fuzz", schedules::PassesOf(rows->program));
+  if (schedule.ok() && schedules::ValidateSchedule(*schedule).ok())
+    FuzzValid(*schedule);
 }
 
 void FuzzJson(absl::string_view text) {
-  absl::StatusOr<Schedule> schedule = ParseScheduleJson("fuzz", text);
-  if (!schedule.ok() || !ValidateSchedule(*schedule).ok()) return;
-  LintSchedule(*schedule, {});
+  absl::StatusOr<schedules::Schedule> schedule =
+      schedules::ParseScheduleJson("fuzz", text);
+  if (!schedule.ok() || !schedules::ValidateSchedule(*schedule).ok()) return;
+  schedules::LintSchedule(*schedule, {});
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  weir::FuzzAction(text);
-  weir::FuzzSchedule(text, weir::CsvDialect::kPyTorch);
-  weir::FuzzSchedule(text, weir::CsvDialect::kPyTorchLegacy);
-  weir::FuzzJson(text);
+  weir::fuzz::FuzzAction(text);
+  weir::fuzz::FuzzSchedule(text, weir::schedules::CsvDialect::kPyTorch);
+  weir::fuzz::FuzzSchedule(text, weir::schedules::CsvDialect::kPyTorchLegacy);
+  weir::fuzz::FuzzJson(text);
   return 0;
 }

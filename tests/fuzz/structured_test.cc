@@ -19,7 +19,7 @@
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/target.h"
 
-namespace weir {
+namespace weir::fuzz {
 namespace {
 
 // The least share of inputs that must pass validation; invalid inputs test
@@ -92,4 +92,4 @@ TEST_F(StructuredTest, RandomInputsKeepTheInvariantsAndAreMostlyValid) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::fuzz

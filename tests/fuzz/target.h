@@ -9,7 +9,7 @@
 
 #include "tests/fuzz/choices.h"
 
-namespace weir {
+namespace weir::fuzz {
 
 // Decodes one input, runs it and checks the invariants of its results. Returns
 // true if the input passed validation, so that the share of inputs that test
@@ -41,6 +41,6 @@ std::string StatusText(const StatusLike& status) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::fuzz
 
 #endif  // WEIR_TESTS_FUZZ_TARGET_H_

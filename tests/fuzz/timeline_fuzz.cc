@@ -11,11 +11,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto result = weir::ReadMeasuredTimeline("fuzz", text);
+  const auto result = weir::results::ReadMeasuredTimeline("fuzz", text);
   if (!result.ok()) return 0;
-  const auto events = weir::PipelineEventsOf("fuzz", *result);
+  const auto events = weir::results::PipelineEventsOf("fuzz", *result);
   if (!events.ok()) std::abort();
-  weir::FindIdleCauses(*events);
-  weir::FindClockErrors(*events);
+  weir::results::FindIdleCauses(*events);
+  weir::results::FindClockErrors(*events);
   return 0;
 }

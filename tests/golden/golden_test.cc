@@ -121,8 +121,8 @@ class GoldenTest : public testing::TestWithParam<Case> {};
 TEST_P(GoldenTest, ReportIsAsReviewed) {
   const std::string arguments =
       absl::StrReplaceAll(GetParam().arguments, {{"SOURCE", WEIR_SOURCE_DIR}});
-  WriteInput("toy.textproto", PrintTextProto(ToyProfile()));
-  const ProgramRun run = RunWeir(arguments);
+  cli::WriteInput("toy.textproto", PrintTextProto(ToyProfile()));
+  const cli::ProgramRun run = cli::RunWeir(arguments);
   ExpectGolden(
       absl::StrCat("golden/", GetParam().name, ".txt"),
       absl::StrCat("$ weir ", GetParam().arguments, "\n", WithoutBuild(run.out),

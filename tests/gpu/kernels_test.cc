@@ -14,7 +14,7 @@
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 #include "tests/calibrate/gpu/kernels/other_checks.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::TestParamInfo;
@@ -130,4 +130,4 @@ INSTANTIATE_TEST_SUITE_P(Training, OtherTest, ValuesIn(TrainingChecks()),
                          CaseName<OtherCheck>);
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,7 +6,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 LayerWork BlockOf(const Gpt& gpt, const WorkSpec& spec) {
@@ -147,4 +147,4 @@ INSTANTIATE_TEST_SUITE_P(
         Gpt{.a = 8, .h = 512, .l = 1, .V = 1000, .s = 128, .b = 7}));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

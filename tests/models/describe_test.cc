@@ -8,7 +8,7 @@
 
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(ModelJsonTest, BytesThatAreNotTextAreReplaced) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

@@ -8,7 +8,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::ElementsAre;
@@ -195,4 +195,4 @@ TEST(ExpertLayersTest, LatentAttentionIsRefusedAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

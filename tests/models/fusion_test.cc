@@ -7,7 +7,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kAs2b = 16.0 * 512 * 512 * 4;
@@ -118,4 +118,4 @@ TEST(FusionTest, VocabularyIsPaddedButNotCounted) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

@@ -9,7 +9,7 @@
 
 #include "models/layer_work.h"
 
-namespace weir {
+namespace weir::models {
 
 // A GPT with the sizes of the literature: a heads, h hidden, l layers, V words.
 struct Gpt {
@@ -52,6 +52,6 @@ inline double Flops(const std::vector<Kernel>& kernels) {
 #define EXPECT_SAME(actual, expected) \
   EXPECT_NEAR((actual) / (expected), 1, 1e-9)
 
-}  // namespace weir
+}  // namespace weir::models
 
 #endif  // WEIR_TESTS_MODELS_GPT_H_

@@ -5,7 +5,7 @@
 
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 Model DeepModel(bool experts) {
@@ -60,4 +60,4 @@ TEST(LayerListTest, OfAVectorHasItsLayers) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

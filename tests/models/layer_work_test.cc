@@ -9,7 +9,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::AllOf;
@@ -333,4 +333,4 @@ TEST(ValidateWorkSpecTest, MeasuredModelsAreWhole) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

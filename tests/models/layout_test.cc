@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::ElementsAre;
@@ -77,4 +77,4 @@ TEST(LayoutTest, OtherLayersThanTheModelsAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

@@ -7,7 +7,7 @@
 #include "base/assets.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::AllOf;
@@ -146,4 +146,4 @@ TEST(ModelTest, UnknownNameListsThePresets) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

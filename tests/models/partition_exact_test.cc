@@ -12,7 +12,7 @@
 
 #include "models/partition.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(CutExactlyTest, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

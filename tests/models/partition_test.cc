@@ -10,7 +10,7 @@
 
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::AllOf;
@@ -148,4 +148,4 @@ TEST(PartitionTest, RealModelsCut) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

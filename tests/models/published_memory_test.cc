@@ -13,7 +13,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
@@ -202,4 +202,4 @@ TEST(PublishedMemoryTest, PeakOf1F1BInZeroBubble) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

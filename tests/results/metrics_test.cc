@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 TEST(MetricsTest, BubbleRatioOfAPipelineIsItsClosedForm) {
@@ -59,4 +59,4 @@ TEST(MetricsTest, ThroughputIsPerBatch) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

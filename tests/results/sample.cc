@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
@@ -257,4 +257,4 @@ Result RandomTimeline(uint32_t seed, int num_events) {
   return result;
 }
 
-}  // namespace weir
+}  // namespace weir::results

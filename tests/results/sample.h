@@ -9,7 +9,7 @@
 #include "results/result.pb.h"
 #include "results/views/explanation.h"
 
-namespace weir {
+namespace weir::results {
 
 // Returns two replicas of 4 pipeline ranks with 2 GPUs each, which fit in
 // memory.
@@ -37,6 +37,6 @@ Result PipelineTimeline(int num_ranks, int num_microbatches);
 // duration, repeat, and lack their other ends.
 Result RandomTimeline(uint32_t seed, int num_events);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_TESTS_RESULTS_SAMPLE_H_

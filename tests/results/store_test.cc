@@ -18,7 +18,7 @@
 #include "results/views/views.h"
 #include "tests/results/sample.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using ::testing::EndsWith;
@@ -212,4 +212,4 @@ TEST(StoreTest, DamagedBytesNeverCrashAView) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

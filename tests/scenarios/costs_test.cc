@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,10 +148,11 @@ TEST(CostsTest, MemoryIsInBytesAndKnownToGenerators) {
   const auto costs = ParseCosts("f=1,i=1,w=1,a=4e9,g=1e9");
   ASSERT_TRUE(costs.ok()) << costs.status();
   EXPECT_EQ(costs->stages(0).activation_bytes(), 4e9);
-  const PassCosts passes = PassCostsOf(*costs);
+  const schedules::PassCosts passes = PassCostsOf(*costs);
   EXPECT_EQ(passes.of(0).activation, 4e9);
   EXPECT_EQ(passes.of(0).weight_gradient_inputs, 1e9);
-  const PassCosts alone = PassCostsOf(*ParseCosts("f=1,b=4,c=2,a=7"));
+  const schedules::PassCosts alone =
+      PassCostsOf(*ParseCosts("f=1,b=4,c=2,a=7"));
   EXPECT_EQ(alone.of(3).weight_gradient_inputs, 7);
   EXPECT_EQ(alone.of(3).backward_input, 2);
   EXPECT_EQ(alone.hop, 2);
@@ -167,4 +168,4 @@ TEST(CostsTest, MemoryMustBeANumberOfBytes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -10,7 +10,7 @@
 #include "scenarios/cluster/describe_cluster.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using testing::ElementsAre;
@@ -45,11 +45,11 @@ TEST(ProfileWarningsTest, KernelsOfNoKnownGpuWarn) {
 }
 
 TEST(ProfileWarningsTest, AnotherGpuIsToldByNameMultiprocessorsAndMemory) {
-  const DeviceProfile h200 = *LoadDeviceProfile("h200-sxm");
+  const DeviceProfile h200 = *calibrate::LoadDeviceProfile("h200-sxm");
   DeviceProfile measured = h200;
   measured.mutable_provenance()->set_gpu_name("NVIDIA H200");
   EXPECT_EQ(OtherGpuWarning(measured, h200), "");
-  EXPECT_THAT(OtherGpuWarning(*LoadDeviceProfile("h100-sxm"), h200),
+  EXPECT_THAT(OtherGpuWarning(*calibrate::LoadDeviceProfile("h100-sxm"), h200),
               HasSubstr("the profile is of H100-SXM5-80GB, the cluster has "
                         "H200"));
   measured.mutable_provenance()->set_num_multiprocessors(144);
@@ -93,4 +93,4 @@ TEST(ProfileWarningsTest, TheScenarioReplacesVersionsOfTheCluster) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/scenarios/small_scenarios.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::AllOf;
@@ -271,4 +271,4 @@ TEST(ScenarioProblemsTest, UnknownEnumNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -13,7 +13,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "tests/scenarios/small_scenarios.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::ElementsAre;
@@ -307,4 +307,4 @@ TEST(ScenarioTest, WarnsOfMicrobatchesThatAScheduleIsNotDefinedFor) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -12,7 +12,7 @@
 #include "base/textproto.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::scenarios {
 
 inline Scenario Parse(const std::string& text) {
   Scenario scenario;
@@ -45,6 +45,6 @@ inline Scenario Textbook() {
     textbook { stages { forward_seconds: 1 backward_seconds: 2 } })");
 }
 
-}  // namespace weir
+}  // namespace weir::scenarios
 
 #endif  // WEIR_TESTS_SCENARIOS_SMALL_SCENARIOS_H_

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(ActionTest, ErrorOfLongGarbageIsShort) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

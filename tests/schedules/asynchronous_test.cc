@@ -12,7 +12,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::Each;
@@ -500,4 +500,4 @@ TEST(AsynchronousTest, TooFewBatchesAreAdmitted) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -148,4 +148,4 @@ TEST(ChimeraTest, IllegalShapesAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

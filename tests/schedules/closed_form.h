@@ -14,7 +14,7 @@
 #include "schedules/validate.h"
 #include "schedules/walk.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Generates and validates a schedule.
 inline Schedule Valid(absl::string_view name, const ScheduleSpec& spec) {
@@ -101,6 +101,6 @@ inline std::string ErrorOf(absl::string_view name, const ScheduleSpec& spec) {
   return std::string(GenerateSchedule(name, spec).status().message());
 }
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_TESTS_SCHEDULES_CLOSED_FORM_H_

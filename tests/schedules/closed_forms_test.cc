@@ -8,7 +8,7 @@
 #include "schedules/validate.h"
 #include "tests/oracle.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr double kForward = 1.0;
@@ -162,4 +162,4 @@ TEST(ClosedForms, NoScheduleBeatsTheLowerBounds) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

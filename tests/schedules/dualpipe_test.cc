@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -166,4 +166,4 @@ TEST(DualPipeTest, IllegalShapesAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

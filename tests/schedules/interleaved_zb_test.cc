@@ -5,7 +5,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::HasSubstr;
@@ -36,4 +36,4 @@ TEST(InterleavedZeroBubbleTest, RoundsMustBeWhole) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -11,7 +11,7 @@
 #include "tests/schedules/recount.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 std::vector<Schedule> AllKinds() {
@@ -347,4 +347,4 @@ TEST(ScheduleMutationTest, AWrongPredictionDistanceIsCaught) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

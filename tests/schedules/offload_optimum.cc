@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr int kMaxRanks = 4;
@@ -284,4 +284,4 @@ std::optional<int> ShortestBatch(const OffloadProblem& problem,
   return Exhaustive(problem, max_states).Shortest();
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace weir {
+namespace weir::schedules {
 
 // A problem with equal stages, one per rank. Times are integers, so that some
 // shortest schedule starts every action at an integer time.
@@ -31,6 +31,6 @@ struct OffloadProblem {
 std::optional<int> ShortestBatch(const OffloadProblem& problem,
                                  int64_t max_states);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_TESTS_SCHEDULES_OFFLOAD_OPTIMUM_H_

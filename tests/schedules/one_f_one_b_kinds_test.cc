@@ -4,7 +4,7 @@
 #include "tests/oracle.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -185,4 +185,4 @@ TEST(OneFOneBKindsTest, IllegalShapesAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

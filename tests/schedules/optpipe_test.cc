@@ -20,7 +20,7 @@
 #include "tests/schedules/offload_optimum.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -393,4 +393,4 @@ TEST(OptPipeTest, NearlyAlwaysAnOptimumOfSmallShapes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using oracle::Costs;
@@ -176,4 +176,4 @@ TEST(OracleTest, BlockingIsNeverFasterThanBuffered) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr int kMaxRanks = 4;
@@ -300,4 +300,4 @@ Optimum FindOptimum(const OrderProblem& problem, int64_t max_states) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace weir {
+namespace weir::schedules {
 
 // A problem with equal stages, one per rank. Memory is as in StagePassCosts.
 struct OrderProblem {
@@ -29,6 +29,6 @@ struct Optimum {
 // states and prunes by lower bounds. Gives up after `max_states` states.
 Optimum FindOptimum(const OrderProblem& problem, int64_t max_states);
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_TESTS_SCHEDULES_ORDER_OPTIMUM_H_

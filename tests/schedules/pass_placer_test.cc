@@ -6,7 +6,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 ScheduleSpec Spec() {
@@ -93,4 +93,4 @@ TEST(PassPlacerTest, ArrivesAHopAfterItsProducer) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -18,7 +18,7 @@
 #include "schedules/walk.h"
 #include "tests/oracle.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 constexpr double kRounding = 1e-9;
@@ -433,4 +433,4 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, ScheduleProperties,
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -10,7 +10,7 @@
 
 #include "schedules/schedule.h"
 
-namespace weir {
+namespace weir::schedules {
 
 class Recount {
  public:
@@ -137,6 +137,6 @@ class Recount {
   const Schedule& schedule_;
 };
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_TESTS_SCHEDULES_RECOUNT_H_

@@ -13,7 +13,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -196,4 +196,4 @@ TEST(RegistryTest, TooManyActionsSaysHowMany) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

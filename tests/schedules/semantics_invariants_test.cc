@@ -13,7 +13,7 @@
 #include "tests/schedules/recount.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::Each;
@@ -154,4 +154,4 @@ INSTANTIATE_TEST_SUITE_P(EveryKind, SemanticsInvariants,
                          testing::ValuesIn(NamesWithOptions()), ParameterName);
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::Each;
@@ -283,4 +283,4 @@ TEST(SemanticsTest, OffloadsReadNoWeights) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

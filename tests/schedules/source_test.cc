@@ -10,7 +10,7 @@
 #include "schedules/semantics.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -112,4 +112,4 @@ TEST(SourceTest, BrokenJsonIsNamedFieldByField) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

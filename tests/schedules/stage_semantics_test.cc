@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 struct Read {
@@ -86,4 +86,4 @@ TEST(StageSemanticsTest, PredictionsMoveWhatPassesComputeWith) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include "base/size_limits.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(ScheduleSizeTest, IsRefusedWithAnEstimateBeforeItIsMade) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

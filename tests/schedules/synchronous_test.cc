@@ -6,7 +6,7 @@
 #include "schedules/semantics.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 template <typename Check>
@@ -91,4 +91,4 @@ TEST(SynchronousTest, NothingIsFasterThanTheFirstMicrobatch) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -13,7 +13,7 @@
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::schedules {
 
 // Generates a schedule. Requires: the kind exists and the spec is legal for it.
 inline Schedule Generated(absl::string_view name, const ScheduleSpec& spec) {
@@ -95,6 +95,6 @@ inline ScheduleSpec LegalSpec(const ScheduleKind& kind) {
   return {};
 }
 
-}  // namespace weir
+}  // namespace weir::schedules
 
 #endif  // WEIR_TESTS_SCHEDULES_TEST_SCHEDULES_H_

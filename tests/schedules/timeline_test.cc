@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(TimelineTest, LabelsOfManyRanksAlign) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -146,4 +146,4 @@ TEST(TwoStageBackwardTest, IllegalShapesAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -185,4 +185,4 @@ TEST(ValidateTest, WeightPolicyIsInRange) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

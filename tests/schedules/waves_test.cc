@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -194,4 +194,4 @@ TEST(WavesTest, IllegalShapesAreNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -12,7 +12,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -259,4 +259,4 @@ TEST(ZeroBubbleAutoTest, OtherToolsNamesAreKnown) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -11,7 +11,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 struct Times {
@@ -310,4 +310,4 @@ TEST(ZeroBubbleClosedForms, VHalfAndVMinNeverHoldMoreThanTheirShare) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

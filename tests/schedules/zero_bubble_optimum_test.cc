@@ -9,7 +9,7 @@
 #include "tests/schedules/order_optimum.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // A search of more states ends with the best bound proven so far.
@@ -134,4 +134,4 @@ TEST(ZeroBubbleOptimumTest, TheSearchFindsWhatIsKnown) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -10,7 +10,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 // A stage of a profiled model; times in ms. The memory held is that of a
@@ -152,4 +152,4 @@ TEST(ZeroBubbleTablesTest, AnyUnitOfTimeAndMemoryGivesTheSameOrder) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -12,21 +12,21 @@
 #include "sim/bounds/bound.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kRounding = 1e-9;
 
-ResolvedScenario Resolved(const std::string& text) {
+scenarios::ResolvedScenario Resolved(const std::string& text) {
   Scenario scenario;
   const absl::Status parsed = ParseTextProto("test", text, &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return resolved.value();
 }
 
-void ExpectNotAboveTheRun(const ResolvedScenario& scenario) {
+void ExpectNotAboveTheRun(const scenarios::ResolvedScenario& scenario) {
   const auto bound = BoundOf(scenario);
   const auto result = Simulate(scenario);
   ASSERT_TRUE(bound.ok() && result.ok()) << bound.status() << result.status();
@@ -37,7 +37,7 @@ void ExpectNotAboveTheRun(const ResolvedScenario& scenario) {
 // transfer whole bytes. Such a pass once ended up to half a byte's time before
 // its host, and so below the bound.
 TEST(BoundOfScenarioTest, NotAboveARunWhosePassesWaitForTheirHost) {
-  const ResolvedScenario resolved = Resolved(R"pb(
+  const scenarios::ResolvedScenario resolved = Resolved(R"pb(
     cluster: "selene"
     parallelism {
       tensor: 2
@@ -74,7 +74,7 @@ TEST(BoundOfScenarioTest, NotAboveARunWhosePassesWaitForTheirHost) {
 // so a collective takes less than the two combined.
 TEST(BoundOfScenarioTest,
      NotAboveARunWhoseHostWaitsForCollectivesOverUnlikeHops) {
-  ResolvedScenario resolved = Resolved(R"pb(
+  scenarios::ResolvedScenario resolved = Resolved(R"pb(
     cluster: "dgx-h100"
     parallelism { tensor: 4 pipeline: 2 sequence_parallel: true }
     batch { microbatch_size: 2 global_batch_size: 4 sequence_length: 240 }
@@ -125,7 +125,7 @@ TEST(BoundOfScenarioTest,
     edge->set_b(links.b);
     edge->set_num_links(links.count);
   }
-  ASSERT_TRUE(ValidateCluster("test", resolved.cluster).ok());
+  ASSERT_TRUE(scenarios::ValidateCluster("test", resolved.cluster).ok());
   ExpectNotAboveTheRun(resolved);
 }
 
@@ -133,7 +133,7 @@ TEST(BoundOfScenarioTest,
 // the backwards of other stages of its rank start, so a rank never holds all
 // full gradients at once.
 TEST(BoundOfScenarioTest, MemoryHoldsGradientsUntilTheirLastBackwardOnly) {
-  const ResolvedScenario resolved = Resolved(R"pb(
+  const scenarios::ResolvedScenario resolved = Resolved(R"pb(
     cluster: "dgx-a100"
     parallelism { data: 2 pipeline: 4 chunks: 2 }
     batch { microbatch_size: 1 global_batch_size: 8 sequence_length: 240 }
@@ -202,7 +202,7 @@ TEST(BoundOfScenarioTest, NeverAboveARunWhoseReplicasAreUnlike) {
     scenario.mutable_batch()->set_global_batch_size(128);
     scenario.set_runtime("none");
     scenario.set_schedule(schedule);
-    const auto resolved = ResolveScenario("test", scenario);
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     SCOPED_TRACE(schedule);
     ExpectNotAboveTheRun(*resolved);
@@ -210,4 +210,4 @@ TEST(BoundOfScenarioTest, NeverAboveARunWhoseReplicasAreUnlike) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

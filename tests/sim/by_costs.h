@@ -24,10 +24,10 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 
 struct ByCosts {
-  Schedule schedule;
+  schedules::Schedule schedule;
   Costs costs;
   int tensor = 1, data = 1;
   bool overlapped_reduction = false;
@@ -47,7 +47,7 @@ class CostsRun {
  public:
   explicit CostsRun(const ByCosts& by_costs)
       : in_(by_costs),
-        semantics_(InterpretSchedule(in_.schedule).value()),
+        semantics_(schedules::InterpretSchedule(in_.schedule).value()),
         placement_{in_.tensor, in_.data, in_.schedule.num_ranks, {}},
         recording_(0) {
     placement_.gpus.resize(placement_.num_gpus());
@@ -107,16 +107,16 @@ class CostsRun {
 
  private:
   ByCosts in_;
-  Semantics semantics_;
-  Placement placement_;
+  schedules::Semantics semantics_;
+  scenarios::Placement placement_;
   Communication communication_;
-  std::optional<Network> network_;
+  std::optional<scenarios::Network> network_;
   PipelineGraph graph_;
   Recording recording_;
 };
 
 // One stage and one microbatch: F, then B.
-inline Schedule OnePass() {
+inline schedules::Schedule OnePass() {
   return ByHand({{0}}, 1, {Actions({"0F0", "0B0"})});
 }
 
@@ -130,6 +130,6 @@ inline Costs OneStage(double forward_seconds, double backward_seconds) {
   return costs;
 }
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_BY_COSTS_H_

@@ -7,7 +7,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kForward = 1.25, kBackward = 2.5;
@@ -151,4 +151,4 @@ TEST(SimulatorClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -16,12 +16,12 @@
 #include "sim/graph/communication_lowering.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 const CollectiveModel& Model() {
-  static const auto& model =
-      *new CollectiveModel(LoadDeviceProfile("h100-sxm").value().collectives());
+  static const auto& model = *new CollectiveModel(
+      calibrate::LoadDeviceProfile("h100-sxm").value().collectives());
   return model;
 }
 
@@ -60,7 +60,7 @@ class Lab {
   }
 
  private:
-  const Network network_;
+  const scenarios::Network network_;
   TaskGraph tasks_;
   CommunicationLowering lowering_;
   std::vector<int32_t> ends_;
@@ -68,19 +68,19 @@ class Lab {
 
 // Nodes of four GPUs on two PCIe switches, with one adapter.
 Cluster PcieNodes(int num_nodes) {
-  return *LoadCluster("nc24rs-v3", num_nodes);
+  return *scenarios::LoadCluster("nc24rs-v3", num_nodes);
 }
 
 struct Shape {
   std::string name;
   Cluster cluster;
   std::vector<int> gpus;
-  CollectiveGroup links;
+  calibrate::CollectiveGroup links;
 };
 
 std::vector<Shape> Shapes() {
-  const Cluster dgx1 = *LoadCluster("dgx-1-v100", 2);
-  const Cluster h100 = *LoadCluster("dgx-h100", 4);
+  const Cluster dgx1 = *scenarios::LoadCluster("dgx-1-v100", 2);
+  const Cluster h100 = *scenarios::LoadCluster("dgx-h100", 4);
   const double nv = 450e9, pcie = 48e9;  // narrower than its adapter of 50e9
   return {
       {"two in a node",
@@ -170,15 +170,19 @@ TEST(CollectivesTest, AloneTakeWhatTheModelSays) {
                      .intra_bytes_per_second = 12e9,
                      .pci = true};
     }
-    for (CollectiveKind kind :
-         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-          CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
+    for (calibrate::CollectiveKind kind :
+         {calibrate::CollectiveKind::kAllReduce,
+          calibrate::CollectiveKind::kAllGather,
+          calibrate::CollectiveKind::kReduceScatter,
+          calibrate::CollectiveKind::kAllToAll}) {
       for (double bytes : {1024.0, 1e6, 64e6, 16e9}) {
-        SCOPED_TRACE(testing::Message() << NameOf(kind) << " " << bytes);
+        SCOPED_TRACE(testing::Message()
+                     << calibrate::NameOf(kind) << " " << bytes);
         Lab lab(shape.cluster);
         lab.Add(shape.gpus, {kind, bytes, 1});
         const double expected =
-            CheapestCollective(Model(), kind, bytes, shape.links).Seconds();
+            calibrate::CheapestCollective(Model(), kind, bytes, shape.links)
+                .Seconds();
         // Flows transfer whole bytes.
         const double byte = 1 / 6e9;
         EXPECT_NEAR(lab.Run()[0], expected, 1e-9 * expected + byte);
@@ -191,15 +195,17 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
   for (const Shape& shape : Shapes()) {
     if (shape.gpus.empty()) continue;
     SCOPED_TRACE(shape.name);
-    const Collectives calls[] = {{CollectiveKind::kAllReduce, 8e9, 3},
-                                 {CollectiveKind::kAllGather, 4e9, 2}};
+    const Collectives calls[] = {
+        {calibrate::CollectiveKind::kAllReduce, 8e9, 3},
+        {calibrate::CollectiveKind::kAllGather, 4e9, 2}};
     Lab lab(shape.cluster);
     const double alone =
         lab.lowering().SecondsAlone(lab.lowering().GroupOf(shape.gpus), calls);
     double sum = 0;
     for (const auto& [kind, bytes, count] : calls) {
       sum += count *
-             CheapestCollective(Model(), kind, bytes, shape.links).Seconds();
+             calibrate::CheapestCollective(Model(), kind, bytes, shape.links)
+                 .Seconds();
     }
     // At most their sum: while one waits for the links between nodes, another
     // may use the links within the node.
@@ -214,26 +220,27 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
 TEST(CollectivesTest, HopsThatShareAPcieTreeAreChargedTogether) {
   Lab lab(PcieNodes(2));
   const Group group = lab.lowering().GroupOf(Gpus(0, 8));
-  lab.Add(Gpus(0, 8), {CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add(Gpus(0, 8), {calibrate::CollectiveKind::kAllReduce, 8e9, 1});
   const double expected =
-      CheapestCollective(Model(), CollectiveKind::kAllReduce, 8e9, group.links)
+      calibrate::CheapestCollective(
+          Model(), calibrate::CollectiveKind::kAllReduce, 8e9, group.links)
           .Seconds();
   EXPECT_NEAR(lab.Run()[0], expected, 1e-8 * expected);
 }
 
 TEST(CollectivesTest, TwoOnTheSameLinksTakeTwiceTheTime) {
-  const Cluster cluster = *LoadCluster("dgx-h100", 2);
-  const CollectiveGroup links = {.num_ranks = 16,
-                                 .ranks_per_node = 8,
-                                 .intra_bytes_per_second = 450e9,
-                                 .inter_bytes_per_second = 48e9,
-                                 .nvls = true};
-  const CollectiveCost cost =
-      CheapestCollective(Model(), CollectiveKind::kAllGather, 16e9, links);
+  const Cluster cluster = *scenarios::LoadCluster("dgx-h100", 2);
+  const calibrate::CollectiveGroup links = {.num_ranks = 16,
+                                            .ranks_per_node = 8,
+                                            .intra_bytes_per_second = 450e9,
+                                            .inter_bytes_per_second = 48e9,
+                                            .nvls = true};
+  const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
+      Model(), calibrate::CollectiveKind::kAllGather, 16e9, links);
   Lab lab(cluster);
   for (int i : {0, 1}) {
     (void)i;
-    lab.Add(Gpus(0, 16), {CollectiveKind::kAllGather, 16e9, 1});
+    lab.Add(Gpus(0, 16), {calibrate::CollectiveKind::kAllGather, 16e9, 1});
   }
   const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
   for (double seconds : lab.Run()) {
@@ -247,12 +254,12 @@ TEST(CollectivesTest, GroupsShareTheAdaptersOfTheirNodes) {
   cluster.mutable_groups(0)->set_count(2);
   Nic* nic = cluster.mutable_groups(0)->mutable_node()->add_nics();
   nic->set_bytes_per_second(25e9);
-  const CollectiveCost cost = CheapestCollective(
-      Model(), CollectiveKind::kAllReduce, 8e9,
+  const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
+      Model(), calibrate::CollectiveKind::kAllReduce, 8e9,
       {.num_ranks = 2, .ranks_per_node = 1, .inter_bytes_per_second = 25e9});
   Lab lab(cluster);
-  lab.Add({0, 2}, {CollectiveKind::kAllReduce, 8e9, 1});
-  lab.Add({1, 3}, {CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add({0, 2}, {calibrate::CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add({1, 3}, {calibrate::CollectiveKind::kAllReduce, 8e9, 1});
   const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
   for (double seconds : lab.Run()) {
     EXPECT_NEAR(seconds, expected, 1e-9 * expected);
@@ -264,16 +271,18 @@ TEST(CollectivesTest, GroupsShareTheAdaptersOfTheirNodes) {
 TEST(CollectivesTest, SendsTakeWhatTheModelSays) {
   for (double bytes : {1024.0, 1e6, 8e9}) {
     for (int to : {1, 8, 9}) {
-      Lab lab(*LoadCluster("dgx-h100", 2));
+      Lab lab(*scenarios::LoadCluster("dgx-h100", 2));
       lab.Send(0, to, bytes, 0.25);
-      const CollectiveGroup links = {.num_ranks = 2,
-                                     .ranks_per_node = to == 1 ? 2 : 1,
-                                     .intra_bytes_per_second = 450e9,
-                                     .inter_bytes_per_second = 48e9};
+      const calibrate::CollectiveGroup links = {
+          .num_ranks = 2,
+          .ranks_per_node = to == 1 ? 2 : 1,
+          .intra_bytes_per_second = 450e9,
+          .inter_bytes_per_second = 48e9};
       const double expected =
-          0.25 + CheapestCollective(Model(), CollectiveKind::kSendReceive,
-                                    bytes, links)
-                     .Seconds();
+          0.25 +
+          calibrate::CheapestCollective(
+              Model(), calibrate::CollectiveKind::kSendReceive, bytes, links)
+              .Seconds();
       EXPECT_NEAR(lab.Run()[0], expected, 1e-9 * expected + 1 / 48e9)
           << bytes << " to " << to;
     }
@@ -282,10 +291,10 @@ TEST(CollectivesTest, SendsTakeWhatTheModelSays) {
 
 // One port, two receivers.
 TEST(CollectivesTest, SendsShareTheirPort) {
-  const CollectiveCost cost = CheapestCollective(
-      Model(), CollectiveKind::kSendReceive, 8e9,
+  const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
+      Model(), calibrate::CollectiveKind::kSendReceive, 8e9,
       {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 450e9});
-  Lab lab(*LoadCluster("dgx-h100", 1));
+  Lab lab(*scenarios::LoadCluster("dgx-h100", 1));
   lab.Send(0, 1, 8e9);
   lab.Send(0, 2, 8e9);
   const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
@@ -297,7 +306,7 @@ TEST(CollectivesTest, SendsShareTheirPort) {
 // SimGrid has one latency per pair of hosts, so each latency gets its own
 // hosts, separate from the hosts that represent GPU memory.
 TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
-  Cluster cluster = *LoadCluster("dgx-h100", 1);
+  Cluster cluster = *scenarios::LoadCluster("dgx-h100", 1);
   Lab lab(cluster);
   const double extra[] = {0, 0.5, 1, 0.5};
   for (double seconds : extra) lab.Send(0, 1, 8e9, seconds);
@@ -311,8 +320,8 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   // Three latencies in one direction, one in the other, and two paths to a
   // host.
   EXPECT_EQ(hosts.size(), 6u);
-  const CollectiveCost cost = CheapestCollective(
-      Model(), CollectiveKind::kSendReceive, 8e9,
+  const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
+      Model(), calibrate::CollectiveKind::kSendReceive, 8e9,
       {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 450e9});
   const double link = cost.LinkSeconds();
   ASSERT_LT(link, 0.2);
@@ -331,10 +340,12 @@ TEST(CollectivesTest, ReducedHopsChangeNoTime) {
     std::vector<double> ends[2];
     int num_flows[] = {0, 0};
     for (int folded : {0, 1}) {
-      Lab lab(*LoadCluster("dgx-h100", 2));
+      Lab lab(*scenarios::LoadCluster("dgx-h100", 2));
       for (int node : {0, 1}) {
-        lab.Add(Gpus(8 * node, 8), {CollectiveKind::kAllGather, 3e8, 2});
-        lab.Add(Gpus(8 * node, 8), {CollectiveKind::kReduceScatter, 1e8, 1});
+        lab.Add(Gpus(8 * node, 8),
+                {calibrate::CollectiveKind::kAllGather, 3e8, 2});
+        lab.Add(Gpus(8 * node, 8),
+                {calibrate::CollectiveKind::kReduceScatter, 1e8, 1});
       }
       lab.Send(0, send_inside ? 1 : 8, 2e8);
       if (folded == 1) lab.lowering().MergeHops();
@@ -351,4 +362,4 @@ TEST(CollectivesTest, ReducedHopsChangeNoTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

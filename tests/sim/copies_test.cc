@@ -12,7 +12,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 Measured TwoStages() {
@@ -110,7 +110,7 @@ TEST(CopiesTest, CopiesCountAsStagesOfTheirOwn) {
 // batches, and so does the steady state.
 TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
   constexpr int kBatches = 24;
-  const Schedule schedule = RoundRobin(kBatches);
+  const schedules::Schedule schedule = RoundRobin(kBatches);
   Textbook textbook;
   textbook.num_ranks = 3;
   textbook.num_microbatches = 1;
@@ -126,7 +126,8 @@ TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
   const auto end_of = [&](int k) {
     const auto& actions = schedule.rank_actions[k % 2];
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (actions[i].op == Op::kBackward && actions[i].microbatch == k) {
+      if (actions[i].op == schedules::Op::kBackward &&
+          actions[i].microbatch == k) {
         return timing->end_seconds[k % 2][i];
       }
     }
@@ -139,4 +140,4 @@ TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

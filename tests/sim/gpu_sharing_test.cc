@@ -17,7 +17,7 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 PartitionSlowdown ShareOf(int num_partitions, double forward,
@@ -109,7 +109,7 @@ struct RandomGraph {
 
   std::mt19937 random;
   TaskGraph graph;
-  std::vector<Link> links;
+  std::vector<scenarios::Link> links;
   std::vector<fluid::Task> tasks;
   std::vector<fluid::Factors> factors;
 };
@@ -199,13 +199,13 @@ TEST(GpuSharingTest, APairCountsOnceAndGoesAtTheSpeedOfItsBackward) {
 }
 
 // Two stages with forwards of 1 and 2 s and backwards of 3 and 2 s.
-ResolvedScenario TwoStages(const Cluster& cluster) {
+scenarios::ResolvedScenario TwoStages(const Cluster& cluster) {
   Measured measured;
   measured.num_ranks = measured.num_microbatches = 2;
   measured.forward_seconds = {1, 2};
   measured.backward_seconds = {3, 2};
   measured.activation_bytes = {0, 0};
-  ResolvedScenario resolved = Resolve(measured, cluster);
+  scenarios::ResolvedScenario resolved = Resolve(measured, cluster);
   *resolved.device.mutable_partition_slowdown() = ShareOf(4, 1.5, 1.2, 1.3);
   return resolved;
 }
@@ -233,12 +233,13 @@ TEST(GpuSharingTest, GPipeByHandWithItsDrainTimedAnew) {
 }
 
 TEST(GpuSharingTest, AFactorOfOneChangesNoBit) {
-  ResolvedScenario alone = TwoStages(*LoadCluster("one-card"));
+  scenarios::ResolvedScenario alone =
+      TwoStages(*scenarios::LoadCluster("one-card"));
   alone.num_microbatches = 7;
   alone.scenario.mutable_batch()->set_global_batch_size(7);
   alone.scenario.set_schedule("1f1b");
   alone.device.clear_partition_slowdown();
-  ResolvedScenario shared = alone;
+  scenarios::ResolvedScenario shared = alone;
   *shared.device.mutable_partition_slowdown() = ShareOf(2, 1, 1, 1);
   EXPECT_EQ(Simulate(alone)->SerializeAsString(),
             Simulate(shared)->SerializeAsString());
@@ -246,7 +247,7 @@ TEST(GpuSharingTest, AFactorOfOneChangesNoBit) {
 
 TEST(GpuSharingTest, GpusAreGroupsOfANodesGpus) {
   const auto makespan = [](const Cluster& cluster, std::vector<int> gpus) {
-    ResolvedScenario resolved = TwoStages(cluster);
+    scenarios::ResolvedScenario resolved = TwoStages(cluster);
     resolved.placement.gpus = std::move(gpus);
     return Simulate(resolved)->makespan_seconds();
   };
@@ -261,7 +262,7 @@ TEST(GpuSharingTest, GpusAreGroupsOfANodesGpus) {
 // Checks flows and partitions at the same time: their slowdown factors
 // multiply, and each has its own part of the batch time.
 TEST(GpuSharingTest, FactorsMultiplyAndAreToldApart) {
-  ResolvedScenario resolved = TwoStages(OneSwitch(2, 1e9, 0));
+  scenarios::ResolvedScenario resolved = TwoStages(OneSwitch(2, 1e9, 0));
   // The transfer of rank 0's first output takes 2 s: 1..3.
   resolved.model.mutable_measured()->mutable_layers(0)->set_activation_bytes(
       2e9);
@@ -276,4 +277,4 @@ TEST(GpuSharingTest, FactorsMultiplyAndAreToldApart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

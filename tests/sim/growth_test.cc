@@ -32,7 +32,7 @@ void* operator new(size_t size, const std::nothrow_t&) noexcept {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Allows for n log n and for vectors that double their capacity.
@@ -40,19 +40,19 @@ constexpr double kMostGrowth = 4 * 1.5;
 
 template <typename Run>
 double BytesOf(const Textbook& textbook, Run run) {
-  const ResolvedScenario scenario = Resolve(textbook);
+  const scenarios::ResolvedScenario scenario = Resolve(textbook);
   const double before = num_bytes;
   run(scenario);
   return num_bytes - before;
 }
 
-void Rank(const ResolvedScenario& scenario) {
+void Rank(const scenarios::ResolvedScenario& scenario) {
   ASSERT_TRUE(FastSimulator().Estimate(scenario).ok());
 }
-void Full(const ResolvedScenario& scenario) {
+void Full(const scenarios::ResolvedScenario& scenario) {
   ASSERT_TRUE(Simulate(scenario).ok());
 }
-void Bound(const ResolvedScenario& scenario) {
+void Bound(const scenarios::ResolvedScenario& scenario) {
   ASSERT_TRUE(Bounder().Bound(scenario).ok());
 }
 
@@ -107,7 +107,7 @@ TaskGraph ChainOfFlows(int32_t num_tasks) {
 // The fast method must not need more memory than the full method, which runs
 // the engine in another process.
 TEST(GrowthTest, LongestPathTakesNoMemoryBesideItsTimes) {
-  const std::vector<Link> links = {{"link", 1}};
+  const std::vector<scenarios::Link> links = {{"link", 1}};
   const TaskGraph graph = ChainOfFlows(100'000);
   double before = num_bytes;
   const auto path = LongestPath(graph, links);
@@ -122,4 +122,4 @@ TEST(GrowthTest, LongestPathTakesNoMemoryBesideItsTimes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

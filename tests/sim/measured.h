@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::sim {
 
 // A measured model with one layer per stage.
 struct Measured {
@@ -45,9 +45,9 @@ inline DeviceProfile FreeDevice() {
   return device;
 }
 
-inline ResolvedScenario Resolve(const Measured& measured,
-                                const Cluster& cluster) {
-  ResolvedScenario resolved;
+inline scenarios::ResolvedScenario Resolve(const Measured& measured,
+                                           const Cluster& cluster) {
+  scenarios::ResolvedScenario resolved;
   resolved.label = "test";
   resolved.num_microbatches = measured.num_microbatches;
   resolved.placement.pipeline = measured.num_ranks;
@@ -133,6 +133,6 @@ inline Cluster SharedNics(int num_gpus, double bytes_per_second,
   return cluster;
 }
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_MEASURED_H_

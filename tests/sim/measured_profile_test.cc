@@ -13,7 +13,7 @@
 #include "tests/sim/measured.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using testing::Contains;
@@ -22,9 +22,9 @@ using testing::Not;
 
 // Returns a scenario of `model`, with the settings that the toy profile was
 // measured with, on one node of DGX A100.
-ResolvedScenario Toy(int microbatch_size,
-                     const std::string& parallelism = "pipeline: 4",
-                     const std::string& model = "model: 'gpt2'") {
+scenarios::ResolvedScenario Toy(int microbatch_size,
+                                const std::string& parallelism = "pipeline: 4",
+                                const std::string& model = "model: 'gpt2'") {
   Scenario scenario;
   const std::string text =
       absl::StrCat(model,
@@ -36,13 +36,13 @@ ResolvedScenario Toy(int microbatch_size,
                    "fp32_gradients: false }");
   EXPECT_TRUE(ParseTextProto("x", text, &scenario).ok());
   scenario.mutable_batch()->set_microbatch_size(microbatch_size);
-  auto resolved = ResolveScenario("x", scenario);
+  auto resolved = scenarios::ResolveScenario("x", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   resolved->device = ToyProfile();
   return *std::move(resolved);
 }
 
-Result Predict(const ResolvedScenario& scenario) {
+Result Predict(const scenarios::ResolvedScenario& scenario) {
   const auto result = Simulate(scenario);
   EXPECT_TRUE(result.ok()) << result.status();
   return *result;
@@ -88,7 +88,7 @@ TEST(MeasuredProfileTest, ImportedLayersAreGiven) {
 // the parameter's change. The least certain such parameter determines the
 // evidence of the kernel.
 TEST(MeasuredProfileTest, TheWeakestFigureThatMattersDecides) {
-  ResolvedScenario scenario = Toy(1);
+  scenarios::ResolvedScenario scenario = Toy(1);
   scenario.runtime = Runtime();
   scenario.device.clear_kernels();
   for (const char* assumed : {"sustained_rate", "kernel_seconds"}) {
@@ -107,7 +107,7 @@ TEST(MeasuredProfileTest, TheWeakestFigureThatMattersDecides) {
 }
 
 TEST(MeasuredProfileTest, MeasuredKernelsAreMoreCertain) {
-  ResolvedScenario scenario = Toy(1);
+  scenarios::ResolvedScenario scenario = Toy(1);
   const double measured = Predict(scenario).uncertainty().kernels();
   scenario.device.clear_kernels();
   const double modelled = Predict(scenario).uncertainty().kernels();
@@ -116,7 +116,7 @@ TEST(MeasuredProfileTest, MeasuredKernelsAreMoreCertain) {
 }
 
 TEST(MeasuredProfileTest, GapsAreAPartOfTheirOwn) {
-  ResolvedScenario scenario = Toy(1);
+  scenarios::ResolvedScenario scenario = Toy(1);
   const Result with = Predict(scenario);
   scenario.device.clear_kernel_gap_seconds();
   const Result without = Predict(scenario);
@@ -133,7 +133,7 @@ TEST(MeasuredProfileTest, GapsAreAPartOfTheirOwn) {
 }
 
 TEST(MeasuredProfileTest, AGapBelowZeroIsNoEvidenceOfItsOwn) {
-  ResolvedScenario scenario = Toy(1);
+  scenarios::ResolvedScenario scenario = Toy(1);
   for (const double gap : {-1e-7, -1e-4}) {
     scenario.device.mutable_kernel_gap_seconds()->set_value(gap);
     const Result result = Predict(scenario);
@@ -153,8 +153,8 @@ TEST(MeasuredProfileTest, AGapBelowZeroTakesAtMostTheKernel) {
 
 // Checks that each GPU of a run on eight has the buffers of these communicators
 // if their memory was measured, and the profile's fixed buffers otherwise.
-void ExpectCommunicators(ResolvedScenario scenario,
-                         const CommunicatorCounts& counts) {
+void ExpectCommunicators(scenarios::ResolvedScenario scenario,
+                         const calibrate::CommunicatorCounts& counts) {
   const auto buffers = [](const Result& result, int rank) {
     for (const MemoryClass& memory : result.ranks(rank).peak_memory_classes()) {
       if (memory.name() == "communication_buffers") return memory.bytes();
@@ -172,7 +172,8 @@ void ExpectCommunicators(ResolvedScenario scenario,
     figure->set_kind(Figure::MEASURED);
   }
   const Result result = Predict(scenario);
-  const double all = CommunicatorBytes(scenario.device.collectives(), counts);
+  const double all =
+      calibrate::CommunicatorBytes(scenario.device.collectives(), counts);
   for (int rank = 0; rank < 8; ++rank) {
     // All other buffers are equal.
     EXPECT_EQ(buffers(result, rank) - all,
@@ -218,7 +219,7 @@ TEST(MeasuredProfileTest, AnUncontendedSendTakesWhatWasMeasured) {
       measured.num_ranks = 2;
       measured.forward_seconds = measured.backward_seconds = {1, 1};
       measured.activation_bytes = {bytes, 0};
-      ResolvedScenario scenario = Resolve(measured, cluster);
+      scenarios::ResolvedScenario scenario = Resolve(measured, cluster);
       *scenario.device.mutable_links() = ToyProfile().links();
       const double send =
           bytes < 1e6 ? 1e-5 + 2 * bytes / rate : 1e-5 + (1e6 + bytes) / rate;
@@ -233,14 +234,15 @@ TEST(MeasuredProfileTest, DistancesThatWereNotMeasuredAreAsBefore) {
   measured.num_ranks = 2;
   measured.forward_seconds = measured.backward_seconds = {1, 1};
   measured.activation_bytes = {1e8, 0};
-  ResolvedScenario scenario = Resolve(measured, SharedNics(2, 2.5e10, 5e-6));
+  scenarios::ResolvedScenario scenario =
+      Resolve(measured, SharedNics(2, 2.5e10, 5e-6));
   const double before = Predict(scenario).batch_seconds();
   *scenario.device.add_links() = ToyProfile().links(0);  // one switch
   EXPECT_EQ(Predict(scenario).batch_seconds(), before);
 }
 
 TEST(MeasuredProfileTest, KernelsThatThrottledWarn) {
-  ResolvedScenario scenario = Toy(1);
+  scenarios::ResolvedScenario scenario = Toy(1);
   EXPECT_THAT(Predict(scenario).warnings(),
               Not(Contains(HasSubstr("throttled"))));
   for (MeasuredKernel& kernel : *scenario.device.mutable_kernels()) {
@@ -253,7 +255,7 @@ TEST(MeasuredProfileTest, KernelsThatThrottledWarn) {
 }
 
 TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
-  ResolvedScenario scenario = Toy(1);
+  scenarios::ResolvedScenario scenario = Toy(1);
   EXPECT_THAT(Predict(scenario).warnings(),
               Not(Contains(HasSubstr("measured in"))));
   scenario.scenario.mutable_training()->set_precision(MIXED_FP16);
@@ -263,4 +265,4 @@ TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

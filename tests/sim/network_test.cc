@@ -14,14 +14,14 @@
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Evaluates a measured scenario with the oracle. Times are those measured, and
 // a transfer takes its latency plus its bytes over the bandwidth.
 oracle::Timing Expect(const Measured& measured, double bytes_per_second,
                       double latency_seconds) {
-  const auto schedule = GenerateSchedule(
+  const auto schedule = schedules::GenerateSchedule(
       measured.schedule,
       {measured.num_ranks, measured.num_microbatches, 1, measured.num_batches});
   EXPECT_TRUE(schedule.ok()) << schedule.status();
@@ -29,9 +29,10 @@ oracle::Timing Expect(const Measured& measured, double bytes_per_second,
   costs.forward_seconds = measured.forward_seconds;
   costs.backward_seconds = measured.backward_seconds;
   costs.latency_seconds = latency_seconds;
-  costs.transfer_seconds = [&](const Action& producer) {
-    const int boundary =
-        producer.op == Op::kForward ? producer.stage : producer.stage - 1;
+  costs.transfer_seconds = [&](const schedules::Action& producer) {
+    const int boundary = producer.op == schedules::Op::kForward
+                             ? producer.stage
+                             : producer.stage - 1;
     return measured.activation_bytes[boundary] / bytes_per_second;
   };
   if (schedule->forward_only) costs.queued_microbatches = 2;
@@ -71,8 +72,9 @@ TEST(NetworkTest, AMessageBetweenPartsOfOneGpuTakesItsLinkAlone) {
   measured.num_microbatches = 1;
   measured.forward_seconds = measured.backward_seconds = {1e-3, 1e-3};
   measured.activation_bytes = {64e6, 0};
-  ResolvedScenario resolved = Resolve(measured, *LoadCluster("one-card"));
-  const DeviceProfile h200 = *LoadDeviceProfile("h200-sxm");
+  scenarios::ResolvedScenario resolved =
+      Resolve(measured, *scenarios::LoadCluster("one-card"));
+  const DeviceProfile h200 = *calibrate::LoadDeviceProfile("h200-sxm");
   *resolved.device.mutable_collectives() = h200.collectives();
   resolved.device.mutable_collective_slowdown()->set_value(1.5);
   for (int from = 0; from < 8; ++from) {
@@ -172,7 +174,7 @@ TEST(NetworkTest, InferenceThatSharesAnAdapterIsSteady) {
     measured.forward_seconds[3] = last_seconds;
     for (int num_microbatches : {1, 4}) {
       measured.num_microbatches = num_microbatches;
-      ResolvedScenario resolved = Resolve(measured, cluster);
+      scenarios::ResolvedScenario resolved = Resolve(measured, cluster);
       resolved.placement.gpus = {0, 2, 1, 3};
       const auto result = Simulate(resolved);
       ASSERT_TRUE(result.ok()) << result.status();
@@ -295,4 +297,4 @@ TEST(NetworkTest, SameInputSameBytesInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -7,7 +7,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -46,4 +46,4 @@ void NudgeRates(std::mt19937* random, Cluster* cluster) {
   Nudge(random, cluster);
 }
 
-}  // namespace weir
+}  // namespace weir::sim

@@ -9,11 +9,11 @@
 
 #include "scenarios/cluster/cluster.pb.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Changes every rate and latency of a cluster in the thirteenth digit.
 void NudgeRates(std::mt19937* random, Cluster* cluster);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_NUDGE_H_

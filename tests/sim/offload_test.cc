@@ -10,12 +10,12 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Two forwards of one stage; the activations of the first are offloaded
 // meanwhile.
-Schedule OneAway() {
+schedules::Schedule OneAway() {
   return ByHand({{0}}, 2,
                 {Actions({"0F0", "0O0", "0F1", "0B1", "0R0", "0B0"})});
 }
@@ -92,7 +92,7 @@ TEST(OffloadTest, PartsOfTheBatchAreThePassesAndTheWaiting) {
 
 // With room for one, the second forward waits for the end of the offload.
 TEST(OffloadTest, ALimitOfResidentsIsKept) {
-  Schedule schedule = OneAway();
+  schedules::Schedule schedule = OneAway();
   schedule.resident_activations = 1;
   const Result result =
       RunByHand(Resolve(OneStage(1), WithPcie(1, 50, 1000)), schedule);
@@ -117,7 +117,8 @@ TEST(OffloadTest, GpusShareWhatTheClusterSaysTheyShare) {
 // If the cluster has no PCIe, the device's rate applies. Without either, the
 // simulation fails.
 TEST(OffloadTest, TheDeviceKnowsItsHostLink) {
-  ResolvedScenario scenario = Resolve(OneStage(1), OneSwitch(1, 1e15, 0));
+  scenarios::ResolvedScenario scenario =
+      Resolve(OneStage(1), OneSwitch(1, 1e15, 0));
   const auto refused = SimulateSchedule(scenario, OneAway());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(refused.status().message().find("host_bytes_per_second"),
@@ -139,4 +140,4 @@ TEST(OffloadTest, CostsByHandSayHowLongItTakes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -15,7 +15,7 @@
 #include "tests/sim/random_schedule.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 class Cases {
@@ -32,7 +32,7 @@ class Cases {
 
   // Returns a valid random shape for a schedule kind, usually with unequal
   // stages.
-  Textbook Next(const ScheduleKind& kind, bool blocking) {
+  Textbook Next(const schedules::ScheduleKind& kind, bool blocking) {
     Textbook textbook;
     textbook.schedule = std::string(kind.name);
     textbook.blocking = blocking;
@@ -64,7 +64,7 @@ class Cases {
     textbook->hop_seconds = Int(0, 2) == 0 ? 0 : Seconds(0, 1.5);
   }
 
-  static ScheduleSpec Spec(const Textbook& textbook) {
+  static schedules::ScheduleSpec Spec(const Textbook& textbook) {
     return {textbook.num_ranks, textbook.num_microbatches, textbook.num_chunks,
             textbook.num_batches};
   }
@@ -98,12 +98,12 @@ oracle::Costs CostsOf(const Textbook& textbook, int num_stages) {
 
 // Returns the costs that the simulator passes to kinds of schedules that use
 // them.
-PassCosts KnownCosts(const Textbook& textbook) {
-  PassCosts costs;
+schedules::PassCosts KnownCosts(const Textbook& textbook) {
+  schedules::PassCosts costs;
   const int num_stages = textbook.num_ranks * textbook.num_chunks;
   const oracle::Costs of = CostsOf(textbook, num_stages);
   for (int s = 0; s < num_stages; ++s) {
-    StagePassCosts& stage = costs.stages.emplace_back();
+    schedules::StagePassCosts& stage = costs.stages.emplace_back();
     stage.forward = of.forward_seconds[s];
     stage.backward_input = of.backward_input_seconds[s];
     stage.backward_weight = of.backward_weight_seconds[s];
@@ -123,7 +123,8 @@ void ExpectEqual(double actual, double expected, const char* what) {
 
 // Compares all values of each rank and the start and end of each action.
 // Returns false if both report a deadlock.
-bool ExpectSameAsOracle(const Schedule& schedule, const Textbook& textbook) {
+bool ExpectSameAsOracle(const schedules::Schedule& schedule,
+                        const Textbook& textbook) {
   const auto expected =
       oracle::Evaluate(schedule, CostsOf(textbook, schedule.num_stages),
                        textbook.blocking ? oracle::Transfers::kBlocking
@@ -150,7 +151,7 @@ bool ExpectSameAsOracle(const Schedule& schedule, const Textbook& textbook) {
     ExpectEqual(actual.peak_activation_microbatches(),
                 expected->peak_microbatches[rank], "peak");
     for (size_t i = 0; i < schedule.rank_actions[rank].size(); ++i) {
-      const Action& action = schedule.rank_actions[rank][i];
+      const schedules::Action& action = schedule.rank_actions[rank][i];
       EXPECT_EQ(actions.stage(event), action.stage);
       EXPECT_EQ(actions.microbatch(event), action.microbatch);
       ExpectEqual(actions.start_seconds(event),
@@ -171,17 +172,18 @@ std::string Describe(const Textbook& textbook) {
 }
 
 // Returns false if both report a deadlock.
-bool ExpectSameAsOracle(const ScheduleKind& kind, const Textbook& textbook) {
-  ScheduleSpec spec = Cases::Spec(textbook);
+bool ExpectSameAsOracle(const schedules::ScheduleKind& kind,
+                        const Textbook& textbook) {
+  schedules::ScheduleSpec spec = Cases::Spec(textbook);
   if (kind.uses_costs) spec.costs = KnownCosts(textbook);
-  const auto schedule = GenerateSchedule(textbook.schedule, spec);
+  const auto schedule = schedules::GenerateSchedule(textbook.schedule, spec);
   EXPECT_TRUE(schedule.ok()) << schedule.status();
   return ExpectSameAsOracle(*schedule, textbook);
 }
 
 TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   Cases cases(1);
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     for (int i = 0; i < 80; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/false);
       SCOPED_TRACE(Describe(textbook));
@@ -197,7 +199,7 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   constexpr absl::string_view kAlwaysRun[] = {
       "gpipe", "1f1b", "interleaved-1f1b", "pipedream", "pipedream-2bw"};
   Cases cases(2);
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     int completed = 0;
     for (int i = 0; i < 50; ++i) {
       const Textbook textbook = cases.Next(kind, /*blocking=*/true);
@@ -217,13 +219,13 @@ struct Features {
   int copies = 0, pairs = 0, spans = 0, offloads = 0, limits = 0, inference = 0,
       async = 0;
 
-  void Add(const Schedule& schedule) {
+  void Add(const schedules::Schedule& schedule) {
     bool pair = false, span = false, offload = false, copy = false;
     for (const auto& actions : schedule.rank_actions) {
-      for (const Action& action : actions) {
+      for (const schedules::Action& action : actions) {
         pair |= action.overlaps_next;
         span |= action.num_microbatches > 1;
-        offload |= action.op == Op::kOffload;
+        offload |= action.op == schedules::Op::kOffload;
       }
     }
     for (int s = 0; s < schedule.num_stages; ++s) {
@@ -246,7 +248,7 @@ TEST(SimulatorOracleTest, AnyScheduleEqualsTheLongestPath) {
     int completed = 0;
     Features seen;
     for (int i = 0; i < 1000; ++i) {
-      const Schedule schedule = RandomSchedule(cases.random());
+      const schedules::Schedule schedule = RandomSchedule(cases.random());
       seen.Add(schedule);
       Textbook textbook;
       textbook.schedule = "random";
@@ -256,7 +258,7 @@ TEST(SimulatorOracleTest, AnyScheduleEqualsTheLongestPath) {
       textbook.blocking = blocking;
       cases.DrawCosts(schedule.num_stages, &textbook);
       SCOPED_TRACE(absl::StrCat("case ", i, ": ", Describe(textbook), "\n",
-                                PrintCsv(schedule)));
+                                schedules::PrintCsv(schedule)));
       completed += ExpectSameAsOracle(schedule, textbook);
       if (HasFailure()) return;
     }
@@ -269,4 +271,4 @@ TEST(SimulatorOracleTest, AnyScheduleEqualsTheLongestPath) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

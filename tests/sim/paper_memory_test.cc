@@ -15,7 +15,7 @@
 
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kLayers = 32, kHidden = 2304, kHeads = 32, kSequence = 512;
@@ -38,7 +38,7 @@ struct Setting {
 };
 
 Result RunPaper(const Setting& setting) {
-  auto scenario = LoadScenario("pipedream-2bw-gpt-2.2b");
+  auto scenario = scenarios::LoadScenario("pipedream-2bw-gpt-2.2b");
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   scenario->set_schedule(setting.schedule);
   scenario->set_runtime("none");  // the formulas omit fp32 copies
@@ -56,7 +56,7 @@ Result RunPaper(const Setting& setting) {
   if (setting.precision == FP32) {
     scenario->mutable_training()->set_precision(FP32);
   }
-  const auto resolved = ResolveScenario("test", *scenario);
+  const auto resolved = scenarios::ResolveScenario("test", *scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   const auto result = Simulate(*resolved);
   EXPECT_TRUE(result.ok()) << result.status();
@@ -188,4 +188,4 @@ TEST(PaperMemoryTest, PipeDreamFlush) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

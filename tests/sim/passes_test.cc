@@ -10,11 +10,11 @@
 #include "sim/costs/schedule_costs.h"
 #include "tests/sim/by_costs.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-using Group = LayerCollective::Group;
-using Kind = LayerCollective::Kind;
+using Group = models::LayerCollective::Group;
+using Kind = models::LayerCollective::Kind;
 
 // A pass takes the longer of the times of the GPU and its host.
 TEST(PassesTest, TakeAtLeastWhatTheHostNeedsToLaunchThem) {
@@ -167,9 +167,9 @@ TEST(PassesTest, ExpertsFollowTheTensorCollectives) {
 
 // Two ranks of two GPUs each. The output of a stage has 200 bytes.
 struct Scattered {
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
   Costs costs = OneStage(1, 2);
-  Schedule schedule =
+  schedules::Schedule schedule =
       ByHand({{0, 1}}, 1, {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
 
   Scattered() {
@@ -179,7 +179,7 @@ struct Scattered {
     costs.stages.push_back(costs.stages[0]);
   }
   void Apply() {
-    const Network network(OneSwitch(4, 100, 0));
+    const scenarios::Network network(OneSwitch(4, 100, 0));
     ASSERT_TRUE(ApplySchedule(scenario, network, schedule, &costs).ok());
   }
 };
@@ -241,7 +241,7 @@ TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
     ByCosts run{.schedule = ForwardOnly(2, 8), .costs = OneStage(1, 0)};
     run.costs.stages.push_back(OneStage(10, 0).stages[0]);
     run.costs.stages[0].output_bytes = 10;  // 0.1 seconds
-    std::vector<Action>& second = run.schedule.rank_actions[1];
+    std::vector<schedules::Action>& second = run.schedule.rank_actions[1];
     if (!one_order) std::swap(second[0], second[1]);
     const CostsRun result(run);
     EXPECT_NEAR(result.Start(0, 5), 5, 1e-9);
@@ -253,4 +253,4 @@ TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

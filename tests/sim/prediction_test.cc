@@ -11,7 +11,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Seconds {
@@ -132,4 +132,4 @@ TEST(PredictionTest, TheSlowestStagePaysForItsOwnAlone) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -18,7 +18,7 @@
 #include "sim/report/memory.h"
 #include "tests/sim/random_case.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 void ExpectWorkIsConserved(const PipelineInputs& inputs,
@@ -32,7 +32,8 @@ void ExpectWorkIsConserved(const PipelineInputs& inputs,
                 times.expert_exchange_seconds;
   double least = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
-    if (!IsCompute(actions[i].op) || actions[i].overlaps_next) continue;
+    if (!schedules::IsCompute(actions[i].op) || actions[i].overlaps_next)
+      continue;
     // A host that is slower than its GPU makes the pass longer.
     work += graph.tasks.amount(graph.ActionTask(gpu, static_cast<int>(i)));
     least += seconds[i];
@@ -59,12 +60,14 @@ void ExpectNothingOverlaps(const PipelineInputs& inputs,
                            const PipelineGraph& graph,
                            const Recording& recording, int gpu) {
   const auto& actions = inputs.schedule.rank_actions[graph.rank_of(gpu)];
-  std::map<Op, double> last;  // kForward: all computation
+  std::map<schedules::Op, double> last;  // kForward: all computation
   for (size_t i = 0; i < actions.size(); ++i) {
     const int position = static_cast<int>(i);
     const double start =
         recording.start_seconds()[graph.ActionTask(gpu, position)];
-    const Op channel = IsCompute(actions[i].op) ? Op::kForward : actions[i].op;
+    const schedules::Op channel = schedules::IsCompute(actions[i].op)
+                                      ? schedules::Op::kForward
+                                      : actions[i].op;
     const bool second = i > 0 && actions[i - 1].overlaps_next;
     if (second) {
       EXPECT_EQ(start,
@@ -98,9 +101,10 @@ void ExpectMemoryReturnsToItsFloor(const PipelineInputs& inputs,
 double LongestChain(const PipelineInputs& inputs) {
   double seconds = 0;
   for (const auto& actions : inputs.schedule.rank_actions) {
-    for (const Action& action : actions) {
-      if (action.microbatch > 0 || action.op == Op::kBackwardWeight ||
-          !IsCompute(action.op)) {
+    for (const schedules::Action& action : actions) {
+      if (action.microbatch > 0 ||
+          action.op == schedules::Op::kBackwardWeight ||
+          !schedules::IsCompute(action.op)) {
         continue;
       }
       const StageCosts& stage = inputs.costs.stages[action.stage];
@@ -116,7 +120,8 @@ TEST(PropertiesTest, HoldForAnyScheduleOnAnyNetwork) {
   int completed = 0;
   for (int i = 0; i < 400; ++i) {
     const RandomCase one(&random);
-    SCOPED_TRACE(absl::StrCat("case ", i, "\n", PrintCsv(one.schedule())));
+    SCOPED_TRACE(
+        absl::StrCat("case ", i, "\n", schedules::PrintCsv(one.schedule())));
     const PipelineInputs inputs = one.inputs();
     const PipelineGraph graph = BuildPipelineGraph(inputs);
     const auto recording = RunTaskGraph(graph.tasks, one.network().links());
@@ -143,4 +148,4 @@ TEST(PropertiesTest, HoldForAnyScheduleOnAnyNetwork) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

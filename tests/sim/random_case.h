@@ -15,7 +15,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/random_schedule.h"
 
-namespace weir {
+namespace weir::sim {
 
 // All GPUs share one switch, and one PCIe switch to the host.
 inline Cluster SharedEverything(int num_gpus) {
@@ -44,7 +44,7 @@ class RandomCase {
   // transfers that may block.
   explicit RandomCase(std::mt19937* random, bool nodes = false)
       : schedule_(RandomSchedule(random)),
-        semantics_(*InterpretSchedule(schedule_)) {
+        semantics_(*schedules::InterpretSchedule(schedule_)) {
     const auto draw = [&](double low, double high) {
       return std::uniform_real_distribution<>(low, high)(*random);
     };
@@ -102,7 +102,7 @@ class RandomCase {
     }
     const int num_gpus = placement_.num_gpus();
     network_.emplace(SharedAdapters(num_gpus, draw(2, 4)));
-    placement_ = *PlaceInOrder(
+    placement_ = *scenarios::PlaceInOrder(
         "test", draw(0, 1) == 0 ? "tp-dp-pp" : "tp-pp-dp", placement_.tensor,
         placement_.data, placement_.pipeline, num_gpus);
     if (draw(0, 3) == 0) {
@@ -126,8 +126,8 @@ class RandomCase {
     for (StageCosts& stage : costs_.stages) {
       stage.expert_gradient_bytes = stage.gradient_bytes / 3;
       stage.forward_collectives.push_back(
-          {.kind = LayerCollective::Kind::kAllToAll,
-           .group = LayerCollective::Group::kExpert,
+          {.kind = models::LayerCollective::Kind::kAllToAll,
+           .group = models::LayerCollective::Group::kExpert,
            .bytes = 20});
     }
   }
@@ -142,18 +142,18 @@ class RandomCase {
         *network_, placement_,
         WholeTraffic(TrafficOf(schedule_), placement_, schedule_, costs_));
   }
-  const Schedule& schedule() const { return schedule_; }
-  const Network& network() const { return *network_; }
+  const schedules::Schedule& schedule() const { return schedule_; }
+  const scenarios::Network& network() const { return *network_; }
 
  private:
-  Schedule schedule_;
-  Semantics semantics_;
+  schedules::Schedule schedule_;
+  schedules::Semantics semantics_;
   Costs costs_;
-  Placement placement_;
+  scenarios::Placement placement_;
   Communication communication_;
-  std::optional<Network> network_;
+  std::optional<scenarios::Network> network_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_RANDOM_CASE_H_

@@ -8,7 +8,7 @@
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 bool TakesChunks(const std::string& schedule) {
@@ -51,13 +51,13 @@ Scenario RandomPlan::DrawScenario() {
       Of<ReductionMode>({REDUCTION_OVERLAPPED, REDUCTION_BLOCKING}));
   communication->set_bucket_bytes(Of<double>({0, 1e6, 1e7}));
   if (OneIn(4)) communication->set_compressed_bits_per_element(4);
-  const auto flushes = ScheduleFlushes(scenario.schedule());
+  const auto flushes = schedules::ScheduleFlushes(scenario.schedule());
   if (OneIn(2) && !*flushes) scenario.set_num_batches(Int(1, 4));
   return scenario;
 }
 
 void RandomPlan::DrawShape(Scenario* scenario) {
-  const auto& kinds = AllScheduleKinds();
+  const auto& kinds = schedules::AllScheduleKinds();
   scenario->set_schedule(std::string(
       OneIn(3) ? "1f1b" : kinds[Int(0, std::ssize(kinds) - 1)].name));
   Parallelism* parallelism = scenario->mutable_parallelism();
@@ -186,7 +186,7 @@ void RandomPlan::DrawTraining(Scenario* scenario) {
   }
 }
 
-void RandomPlan::Change(ResolvedScenario* resolved) {
+void RandomPlan::Change(scenarios::ResolvedScenario* resolved) {
   if (resolved->textbook) return;
   ChangeNodes(&resolved->cluster);
   ChangePlacement(&resolved->placement);
@@ -255,7 +255,7 @@ void RandomPlan::SlowOneNode(Cluster* cluster) {
   add(static_cast<int>(whole.count()) - before - 1);
 }
 
-void RandomPlan::ChangeDevice(ResolvedScenario* resolved) {
+void RandomPlan::ChangeDevice(scenarios::ResolvedScenario* resolved) {
   DeviceProfile* device = &resolved->device;
   if (OneIn(6)) {
     device->mutable_collective_slowdown()->set_value(1.25);
@@ -282,7 +282,7 @@ void RandomPlan::ChangeDevice(ResolvedScenario* resolved) {
   if (OneIn(6)) SlowOneGpu(resolved);
 }
 
-void RandomPlan::SlowOneGpu(ResolvedScenario* resolved) {
+void RandomPlan::SlowOneGpu(scenarios::ResolvedScenario* resolved) {
   if (!resolved->other_devices.empty()) return;
   DeviceProfile slow = resolved->device;
   slow.mutable_kernel_seconds()->set_value(3e-5);
@@ -295,7 +295,7 @@ void RandomPlan::SlowOneGpu(ResolvedScenario* resolved) {
   resolved->gpu_device[Of(gpus)] = 1;
 }
 
-void RandomPlan::ChangePlacement(Placement* placement) {
+void RandomPlan::ChangePlacement(scenarios::Placement* placement) {
   std::vector<int>& gpus = placement->gpus;
   const int row = placement->tensor;
   switch (Int(0, 23)) {
@@ -330,4 +330,4 @@ void RandomPlan::ChangePlacement(Placement* placement) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

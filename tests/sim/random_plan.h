@@ -11,7 +11,7 @@
 #include "scenarios/scenario.h"
 #include "tests/random_source.h"
 
-namespace weir {
+namespace weir::sim {
 
 class RandomPlan {
  public:
@@ -36,7 +36,7 @@ class RandomPlan {
 
   // Changes values that presets fix: adapters, PCIe, leaf switches, devices,
   // runtimes, placements.
-  void Change(ResolvedScenario* resolved);
+  void Change(scenarios::ResolvedScenario* resolved);
 
  private:
   int Int(int low, int high) { return source_.Int(low, high); }
@@ -58,9 +58,9 @@ class RandomPlan {
   void ChangeNodes(Cluster* cluster);
   void ChangeAdapters(Node* node);
   void SlowOneNode(Cluster* cluster);
-  void ChangeDevice(ResolvedScenario* resolved);
-  void SlowOneGpu(ResolvedScenario* resolved);
-  void ChangePlacement(Placement* placement);
+  void ChangeDevice(scenarios::ResolvedScenario* resolved);
+  void SlowOneGpu(scenarios::ResolvedScenario* resolved);
+  void ChangePlacement(scenarios::Placement* placement);
 
   std::mt19937 random_;  // unused if a source is given
   MersenneSource mersenne_;
@@ -68,6 +68,6 @@ class RandomPlan {
   Limits limits_;
 };
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_RANDOM_PLAN_H_

@@ -7,7 +7,7 @@
 #include "schedules/semantics.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Emits actions in an order that can run: repeatedly a random action whose
@@ -16,7 +16,7 @@ class Generator {
  public:
   explicit Generator(RandomSource* source) : source_(*source) {}
 
-  Schedule Next() {
+  schedules::Schedule Next() {
     schedule_ = {};
     schedule_.name = "random";
     DrawShape();
@@ -27,12 +27,13 @@ class Generator {
   }
 
   // Marks random pairs as overlapped where the schedule stays valid.
-  void DrawPairs(Schedule* schedule) {
+  void DrawPairs(schedules::Schedule* schedule) {
     for (auto& actions : schedule->rank_actions) {
       for (size_t i = 0; i + 1 < actions.size(); ++i) {
         if (!Chance(2)) continue;
         actions[i].overlaps_next = true;
-        if (!ValidateSchedule(*schedule).ok()) actions[i].overlaps_next = false;
+        if (!schedules::ValidateSchedule(*schedule).ok())
+          actions[i].overlaps_next = false;
       }
     }
   }
@@ -41,7 +42,7 @@ class Generator {
 
  private:
   struct Item {
-    Action action;
+    schedules::Action action;
     std::vector<int> needs;  // indices of items
     bool done = false;
   };
@@ -64,8 +65,8 @@ class Generator {
   }
 
   void DrawPolicy() {
-    using Prediction = WeightPolicy::Prediction;
-    WeightPolicy& weights = schedule_.weights;
+    using Prediction = schedules::WeightPolicy::Prediction;
+    schedules::WeightPolicy& weights = schedule_.weights;
     weights.microbatches_per_update = schedule_.num_microbatches;
     if (Chance(2)) {
       weights.prediction = static_cast<Prediction>(Int(0, 4));
@@ -99,8 +100,9 @@ class Generator {
     return pieces;
   }
 
-  int AddItem(Op op, int stage, int first, int last, std::vector<int> needs) {
-    Action action = {op, stage, first};
+  int AddItem(schedules::Op op, int stage, int first, int last,
+              std::vector<int> needs) {
+    schedules::Action action = {op, stage, first};
     action.num_microbatches = static_cast<uint16_t>(last - first);
     items_.push_back({action, std::move(needs)});
     return static_cast<int>(items_.size()) - 1;
@@ -119,12 +121,13 @@ class Generator {
       int before = -1;
       for (int s = 0; s < num_stages; ++s) {
         before =
-            AddItem(Op::kForward, s, first, last,
+            AddItem(schedules::Op::kForward, s, first, last,
                     before < 0 ? std::vector<int>{} : std::vector<int>{before});
         int held = before;
         if (offloads_ && Chance(3)) {
-          const int away = AddItem(Op::kOffload, s, first, last, {held});
-          held = AddItem(Op::kReload, s, first, last, {away});
+          const int away =
+              AddItem(schedules::Op::kOffload, s, first, last, {held});
+          held = AddItem(schedules::Op::kReload, s, first, last, {away});
         }
         std::fill(ready[s].begin() + first, ready[s].begin() + last, held);
       }
@@ -138,9 +141,11 @@ class Generator {
                                ready[s].begin() + last);
         if (before >= 0) needs.push_back(before);
         const bool split = splits_ && Chance(2);
-        before = AddItem(split ? Op::kBackwardInput : Op::kBackward, s, first,
-                         last, std::move(needs));
-        if (split) AddItem(Op::kBackwardWeight, s, first, last, {before});
+        before = AddItem(
+            split ? schedules::Op::kBackwardInput : schedules::Op::kBackward, s,
+            first, last, std::move(needs));
+        if (split)
+          AddItem(schedules::Op::kBackwardWeight, s, first, last, {before});
       }
     }
   }
@@ -165,29 +170,29 @@ class Generator {
   }
 
   RandomSource& source_;
-  Schedule schedule_;
+  schedules::Schedule schedule_;
   std::vector<Item> items_;
   bool spans_ = false, offloads_ = false, splits_ = false;
 };
 
 }  // namespace
 
-Schedule RandomSchedule(std::mt19937* random) {
+schedules::Schedule RandomSchedule(std::mt19937* random) {
   MersenneSource source(random);
   return RandomSchedule(&source);
 }
 
-Schedule RandomSchedule(RandomSource* source) {
+schedules::Schedule RandomSchedule(RandomSource* source) {
   Generator generator(source);
   while (true) {
-    Schedule schedule = generator.Next();
+    schedules::Schedule schedule = generator.Next();
     // Reject: a rank has no stage, updates are out of order, or too few
     // activations may be resident.
-    if (!ValidateSchedule(schedule).ok()) continue;
-    if (!InterpretSchedule(schedule).ok()) continue;
+    if (!schedules::ValidateSchedule(schedule).ok()) continue;
+    if (!schedules::InterpretSchedule(schedule).ok()) continue;
     if (generator.Chance(2)) generator.DrawPairs(&schedule);
     return schedule;
   }
 }
 
-}  // namespace weir
+}  // namespace weir::sim

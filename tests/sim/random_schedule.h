@@ -9,12 +9,12 @@
 #include "schedules/schedule.h"
 #include "tests/random_source.h"
 
-namespace weir {
+namespace weir::sim {
 
 // Returns a valid schedule that depends only on the state of `random`.
-Schedule RandomSchedule(std::mt19937* random);
-Schedule RandomSchedule(RandomSource* source);
+schedules::Schedule RandomSchedule(std::mt19937* random);
+schedules::Schedule RandomSchedule(RandomSource* source);
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_RANDOM_SCHEDULE_H_

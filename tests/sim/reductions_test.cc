@@ -9,7 +9,7 @@
 
 #include "tests/sim/by_costs.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 enum { kGradient = 1, kWeights = 2, kTied = 4 };
@@ -220,4 +220,4 @@ TEST(ReductionsTest, NothingIsTiedWithinARankOrWithoutFlush) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

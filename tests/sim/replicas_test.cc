@@ -12,10 +12,10 @@
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-Result RunReplicas(const ResolvedScenario& resolved) {
+Result RunReplicas(const scenarios::ResolvedScenario& resolved) {
   SimulateOptions options;
   options.keep_timeline = true;
   const auto result = Simulate(resolved, options);
@@ -71,15 +71,16 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
     edges.push_back({3 * replica, 3 * replica + 1, 1});
     edges.push_back({3 * replica + 1, 3 * replica + 2, 1});
   }
-  const auto schedule = GenerateSchedule("1f1b", {3, 5, 1, 1});
+  const auto schedule = schedules::GenerateSchedule("1f1b", {3, 5, 1, 1});
   ASSERT_TRUE(schedule.ok());
   oracle::Costs costs;
   costs.forward_seconds = measured.forward_seconds;
   costs.backward_seconds = measured.backward_seconds;
   // A gradient has the size of its activation.
-  costs.transfer_seconds = [&](const Action& producer) {
-    const int boundary =
-        producer.op == Op::kForward ? producer.stage : producer.stage - 1;
+  costs.transfer_seconds = [&](const schedules::Action& producer) {
+    const int boundary = producer.op == schedules::Op::kForward
+                             ? producer.stage
+                             : producer.stage - 1;
     return measured.activation_bytes[boundary] / 100;
   };
   const auto timing = oracle::Evaluate(*schedule, costs);
@@ -145,7 +146,7 @@ TEST(ReplicasTest, PlacementDecidesTheLinks) {
   measured.forward_seconds = {1, 1};
   measured.backward_seconds = {2, 2};
   measured.activation_bytes = {1000, 0};
-  ResolvedScenario resolved = Resolve(
+  scenarios::ResolvedScenario resolved = Resolve(
       measured, Mesh(4, {{0, 1, 10}, {1, 2, 10}, {2, 3, 10}, {1, 3, 1}}));
   resolved.placement.gpus = {3, 1};
   EXPECT_NEAR(RunReplicas(resolved).makespan_seconds(), 6 + 2 * 10, 1e-9);
@@ -181,7 +182,8 @@ TEST(ReplicasTest, ReductionsOfARankQueue) {
   measured.parameter_bytes = {300, 500};
   for (bool overlapped : {false, true}) {
     measured.overlapped_reduction = overlapped;
-    ResolvedScenario resolved = Resolve(measured, Mesh(2, {{0, 1, 1}}));
+    scenarios::ResolvedScenario resolved =
+        Resolve(measured, Mesh(2, {{0, 1, 1}}));
     resolved.placement = {1, 2, 1, {0, 1}};
     resolved.scenario.mutable_parallelism()->set_pipeline(1);
     resolved.scenario.mutable_parallelism()->set_chunks(2);
@@ -207,4 +209,4 @@ TEST(ReplicasTest, ReductionsOfARankQueue) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -12,7 +12,7 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using ::testing::AllOf;
@@ -29,7 +29,7 @@ TEST(RunSizeTest, GrowsWithTasksAndGpus) {
 }
 
 TEST(RunSizeTest, AcceptsAFullRunAtTheLimitAndRefusesItBelow) {
-  const ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
   SizeEstimate least = EstimateRun(kLeastTasks, kGpus);
   {
     const ScopedSizeLimits limits({least.bytes, least.seconds});
@@ -41,7 +41,7 @@ TEST(RunSizeTest, AcceptsAFullRunAtTheLimitAndRefusesItBelow) {
 }
 
 TEST(RunSizeTest, SimulateRefusesWithCountsAnEstimateAndAdvice) {
-  const ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
   const ScopedSizeLimits limits({1000, 1});
   const absl::Status status = Simulate(scenario).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -55,7 +55,7 @@ TEST(RunSizeTest, SimulateRefusesWithCountsAnEstimateAndAdvice) {
 }
 
 TEST(RunSizeTest, SimulateCountsTheTasksThatOnlyTheScheduleKnows) {
-  const ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
   const SizeEstimate passes = EstimateRun(64, kGpus);
   {
     // Enough for the forwards, not for the backwards.
@@ -84,7 +84,7 @@ TEST(RunSizeTest, TasksDoNotDependOnTheNumbersOfRanks) {
 }
 
 TEST(RunSizeTest, FastRunsAreRefusedToo) {
-  const ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
   FastSimulator ranker;
   {
     const ScopedSizeLimits limits({1000, 1});
@@ -96,11 +96,11 @@ TEST(RunSizeTest, FastRunsAreRefusedToo) {
 
 TEST(RunSizeTest, RefusesMoreTasksThanHaveNumbers) {
   const ScopedSizeLimits limits({1e30, 1e30});
-  const ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
   EXPECT_TRUE(CheckTasks(scenario, 3e8, 1).ok());
   EXPECT_THAT(CheckTasks(scenario, 3.1e8, 1).message(),
               HasSubstr("expected at most 3e+08 tasks"));
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -10,11 +10,12 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // One stage per layer, on `num_ranks` ranks and two replicas.
-ResolvedScenario Sharded(int num_ranks, int num_stages, int num_microbatches) {
+scenarios::ResolvedScenario Sharded(int num_ranks, int num_stages,
+                                    int num_microbatches) {
   Measured measured;
   measured.num_ranks = num_stages;  // layers
   measured.num_microbatches = num_microbatches;
@@ -26,7 +27,7 @@ ResolvedScenario Sharded(int num_ranks, int num_stages, int num_microbatches) {
     measured.activation_bytes.push_back(0);
     measured.parameter_bytes.push_back(400 * (s + 1));
   }
-  ResolvedScenario resolved =
+  scenarios::ResolvedScenario resolved =
       Resolve(measured, OneSwitch(2 * num_ranks, 100, 0));
   resolved.placement = {1, 2, num_ranks, {}};
   for (int gpu = 0; gpu < 2 * num_ranks; ++gpu) {
@@ -56,7 +57,7 @@ TEST(ShardedTest, BreadthFirstGathersTwiceWhateverTheBatch) {
 
 // 1F1B alternates for every microbatch, so it gathers its weights every time.
 TEST(ShardedTest, OneForwardOneBackwardGathersForEveryTurn) {
-  const Schedule schedule =
+  const schedules::Schedule schedule =
       ByHand({{0}}, 3, {Actions({"0F0", "0B0", "0F1", "0B1", "0F2", "0B2"})});
   const Result result = RunByHand(Sharded(1, 1, 3), schedule);
   int gathers = 0;
@@ -116,9 +117,9 @@ TEST(ShardedTest, MemoryIsDividedButForWhatIsInUse) {
 
 // An optimizer step processes only the replica's shard.
 TEST(ShardedTest, StepsTakeTheirShareOfTheTime) {
-  ResolvedScenario scenario = Sharded(1, 1, 1);
+  scenarios::ResolvedScenario scenario = Sharded(1, 1, 1);
   scenario.device.mutable_memory_bytes_per_second()->set_value(100);
-  const Schedule schedule = BreadthFirst(1, 1, 1);
+  const schedules::Schedule schedule = BreadthFirst(1, 1, 1);
   const double sharded = RunByHand(scenario, schedule).makespan_seconds();
   // All-gathers of 2 s (the second overlaps with the forward), a reduction of 2
   // s. The step moves gradients, states twice, weights twice: half of 7 x 400
@@ -275,4 +276,4 @@ TEST(ShardedTest, BlockingReductionsAreNotForShards) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -18,7 +18,7 @@
 #include "sim/fast/steady.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 
 struct World {
   Costs costs;
@@ -29,22 +29,23 @@ struct World {
 };
 
 struct OneRun {
-  Semantics semantics;
-  Placement placement;
+  schedules::Semantics semantics;
+  scenarios::Placement placement;
   Communication communication;
-  std::unique_ptr<Network> network;
+  std::unique_ptr<scenarios::Network> network;
   PipelineGraph graph;
   Recording recording{0};
 
-  OneRun(const Schedule& schedule, const World& world)
-      : semantics(InterpretSchedule(schedule).value()),
+  OneRun(const schedules::Schedule& schedule, const World& world)
+      : semantics(schedules::InterpretSchedule(schedule).value()),
         placement{1, world.data, schedule.num_ranks, {}} {
     placement.gpus.resize(placement.num_gpus());
     std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
-    network = world.cluster.has_value()
-                  ? std::make_unique<Network>(*world.cluster)
-                  : std::make_unique<Network>(Network::Textbook(
-                        placement.num_gpus(), world.hop_seconds));
+    network =
+        world.cluster.has_value()
+            ? std::make_unique<scenarios::Network>(*world.cluster)
+            : std::make_unique<scenarios::Network>(scenarios::Network::Textbook(
+                  placement.num_gpus(), world.hop_seconds));
     communication.set_transfers(world.blocking ? BLOCKING : OVERLAPPED);
     graph = BuildPipelineGraph(Inputs(schedule, world));
     if (world.cluster.has_value()) {
@@ -55,7 +56,8 @@ struct OneRun {
       recording = *LongestPath(graph.tasks, network->links());
     }
   }
-  PipelineInputs Inputs(const Schedule& schedule, const World& world) const {
+  PipelineInputs Inputs(const schedules::Schedule& schedule,
+                        const World& world) const {
     return {schedule, semantics, world.costs,
             *network, placement, communication};
   }
@@ -75,9 +77,9 @@ class Cases {
     return std::uniform_real_distribution<>(low, high)(random_);
   }
 
-  std::optional<Schedule> Next(const ScheduleKind& kind) {
+  std::optional<schedules::Schedule> Next(const schedules::ScheduleKind& kind) {
     for (int k = 0; k < 200; ++k) {
-      ScheduleSpec spec;
+      schedules::ScheduleSpec spec;
       spec.num_ranks = Int(1, 5);
       spec.num_chunks = Int(1, 3);
       spec.num_microbatches = Int(40, 120);
@@ -122,7 +124,8 @@ struct Extrapolated {
 };
 
 // Extrapolates like a planner, with more periods if necessary.
-inline Extrapolated Extrapolate(const Schedule& schedule, const World& world) {
+inline Extrapolated Extrapolate(const schedules::Schedule& schedule,
+                                const World& world) {
   Extrapolated result;
   ShortenOptions options;
   for (int attempt = 0; attempt < 4; ++attempt) {
@@ -142,8 +145,9 @@ inline Extrapolated Extrapolate(const Schedule& schedule, const World& world) {
   return result;
 }
 
-inline World WorldFor(const ScheduleKind& kind, const Schedule& schedule,
-                      bool shared, Cases* cases) {
+inline World WorldFor(const schedules::ScheduleKind& kind,
+                      const schedules::Schedule& schedule, bool shared,
+                      Cases* cases) {
   World world;
   world.costs = cases->CostsFor(schedule.num_stages);
   world.hop_seconds = cases->Int(0, 1) == 0 ? 0 : cases->Seconds(0, 0.8);
@@ -155,6 +159,6 @@ inline World WorldFor(const ScheduleKind& kind, const Schedule& schedule,
   return world;
 }
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_SHORT_RUNS_H_

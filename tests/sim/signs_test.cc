@@ -15,7 +15,7 @@
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -44,12 +44,12 @@ void ExpectNoCrumbs(const Result& result) {
 
 // Returns true if the scenario can be simulated.
 bool Check(const Scenario& scenario) {
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   if (!resolved.ok()) return false;
   const auto result = Simulate(*resolved);
   if (!result.ok()) return false;
   SCOPED_TRACE(scenario.DebugString());
-  const Json json = Json::parse(ResultJson("test", *result));
+  const Json json = Json::parse(results::ResultJson("test", *result));
   ExpectNoneNegative(json["result"], "");
   ExpectNoCrumbs(*result);
   EXPECT_NEAR(result->ranks(0).busy_seconds() + result->ranks(0).idle_seconds(),
@@ -152,7 +152,7 @@ TEST_P(SignsTest, NothingIsNegativeForAModel) {
 
 std::vector<std::string> AllSchedules() {
   std::vector<std::string> names;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     names.emplace_back(kind.name);
   }
   return names;
@@ -167,4 +167,4 @@ INSTANTIATE_TEST_SUITE_P(All, SignsTest, ::testing::ValuesIn(AllSchedules()),
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

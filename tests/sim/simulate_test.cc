@@ -14,11 +14,11 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // GPT-2 on two replicas of two stages.
-ResolvedScenario Gpt2() {
+scenarios::ResolvedScenario Gpt2() {
   Scenario scenario;
   scenario.set_model("gpt2");
   scenario.set_cluster("p3-16xlarge");
@@ -30,13 +30,13 @@ ResolvedScenario Gpt2() {
   scenario.mutable_batch()->set_microbatch_size(2);
   scenario.mutable_batch()->set_global_batch_size(24);
   scenario.mutable_batch()->set_sequence_length(512);
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *resolved;
 }
 
 TEST(SimulateTest, ThroughputAndUtilization) {
-  const ResolvedScenario resolved = Gpt2();
+  const scenarios::ResolvedScenario resolved = Gpt2();
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
   const double seconds = result->batch_seconds();
@@ -44,16 +44,17 @@ TEST(SimulateTest, ThroughputAndUtilization) {
   EXPECT_DOUBLE_EQ(result->samples_per_second(), 24 / seconds);
   EXPECT_DOUBLE_EQ(result->tokens_per_second(), 24 * 512 / seconds);
   // All 24 sequences, on four V100.
-  WorkSpec spec;
+  models::WorkSpec spec;
   spec.microbatch_size = 24;
   spec.sequence_length = 512;
-  const double flops = ModelFlops(LayersOf(resolved.model, spec), 1);
+  const double flops =
+      models::ModelFlops(models::LayersOf(resolved.model, spec), 1);
   EXPECT_NEAR(result->model_flops_utilization(), flops / (seconds * 4 * 125e12),
               1e-9);
 }
 
 TEST(SimulateTest, FitsUpToTheLastByte) {
-  ResolvedScenario resolved = Gpt2();
+  scenarios::ResolvedScenario resolved = Gpt2();
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
   double peak = 0;
@@ -76,7 +77,7 @@ TEST(SimulateTest, FitsUpToTheLastByte) {
 // Allocators fragment and kernels need workspaces, so a run that just fits may
 // fail.
 TEST(SimulateTest, WarnsWhereLittleMemoryIsLeft) {
-  ResolvedScenario resolved = Gpt2();
+  scenarios::ResolvedScenario resolved = Gpt2();
   const double peak = Simulate(resolved)->peak_memory_bytes();
   const auto warns = [&](double part) {
     resolved.device.mutable_memory_bytes()->set_value(peak / part);
@@ -105,7 +106,7 @@ TEST(SimulateTest, InferenceHoldsAFewInputsHoweverLongItRuns) {
   std::vector<double> seconds;
   for (int batch : {32, 256}) {
     scenario.mutable_batch()->set_global_batch_size(batch);
-    const auto resolved = ResolveScenario("test", scenario);
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     const auto result = Simulate(*resolved);
     ASSERT_TRUE(result.ok()) << result.status();
@@ -144,7 +145,8 @@ TEST(SimulateTest, TheStepIsPartOfTheBatch) {
   measured.backward_seconds = {2, 2};
   measured.activation_bytes = {0, 0};
   measured.parameter_bytes = {400, 800};
-  ResolvedScenario resolved = Resolve(measured, ChainOfLinks(2, 1e15, 1e-15));
+  scenarios::ResolvedScenario resolved =
+      Resolve(measured, ChainOfLinks(2, 1e15, 1e-15));
   resolved.device.mutable_memory_bytes_per_second()->set_value(1000);
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -186,7 +188,7 @@ TEST(SimulateTest, ATimelineCanBeginLate) {
   measured.forward_seconds = {1, 1};
   measured.backward_seconds = {2, 2};
   measured.activation_bytes = {10, 0};
-  const ResolvedScenario resolved =
+  const scenarios::ResolvedScenario resolved =
       Resolve(measured, ChainOfLinks(2, 1e15, 1e-15));
   SimulateOptions options;
   options.keep_timeline = true;
@@ -212,8 +214,9 @@ TEST(SimulateTest, ATimelineCanBeginLate) {
 }
 
 // Returns the scenarios used to check every kind of schedule.
-std::vector<ResolvedScenario> ScenariosOf(const ScheduleKind& kind) {
-  std::vector<ResolvedScenario> scenarios;
+std::vector<scenarios::ResolvedScenario> ScenariosOf(
+    const schedules::ScheduleKind& kind) {
+  std::vector<scenarios::ResolvedScenario> scenarios;
   Textbook textbook;
   textbook.schedule = std::string(kind.name);
   textbook.weight_gradient_seconds = {1};
@@ -232,8 +235,8 @@ std::vector<ResolvedScenario> ScenariosOf(const ScheduleKind& kind) {
 
 TEST(CheckSimulationTest, ReturnsTheErrorsOfSimulateOrItsSchedule) {
   int num_deadlocks = 0, num_illegal = 0;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
-    for (const ResolvedScenario& scenario : ScenariosOf(kind)) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
+    for (const scenarios::ResolvedScenario& scenario : ScenariosOf(kind)) {
       const absl::Status simulated = Simulate(scenario).status();
       const auto checked = CheckSimulation(scenario);
       EXPECT_EQ(checked.status(), simulated) << kind.name;
@@ -250,7 +253,7 @@ TEST(CheckSimulationTest, ReturnsTheErrorsOfSimulateOrItsSchedule) {
 }
 
 TEST(SimulateTest, AResultSaysWhatWasSimulated) {
-  ResolvedScenario resolved = Gpt2();
+  scenarios::ResolvedScenario resolved = Gpt2();
   resolved.scenario.set_name("a name");
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -275,4 +278,4 @@ TEST(SimulateTest, AResultSaysWhatWasSimulated) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -15,7 +15,7 @@
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kSequence = 512, kHidden = 768;
@@ -38,8 +38,9 @@ struct Tensor {
   int num_stages() const { return num_ranks * num_chunks; }
 };
 
-ResolvedScenario Resolve(const Tensor& tensor, const Cluster& cluster) {
-  ResolvedScenario resolved;
+scenarios::ResolvedScenario Resolve(const Tensor& tensor,
+                                    const Cluster& cluster) {
+  scenarios::ResolvedScenario resolved;
   resolved.label = "test";
   resolved.num_microbatches = tensor.num_microbatches;
   resolved.placement = {
@@ -207,7 +208,8 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
           Resolve(tensor, cluster), tensor.num_stages(),
           std::vector<int>(tensor.num_stages(), batches > 1 ? 2 : 1));
       ASSERT_TRUE(costs.ok()) << costs.status();
-      const auto plan = GenerateSchedule(schedule, {p, 8, chunks, batches});
+      const auto plan =
+          schedules::GenerateSchedule(schedule, {p, 8, chunks, batches});
       ASSERT_TRUE(plan.ok()) << plan.status();
       oracle::Costs expect;
       const auto collectives = [&](double halves) {
@@ -232,7 +234,7 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
                                                     : 0);
       }
       expect.latency_seconds = nic_latency;
-      expect.transfer_seconds = [&](const Action&) {
+      expect.transfer_seconds = [&](const schedules::Action&) {
         return kTensorBytes / (sequence_parallel ? t : 1) / nic;
       };
       const auto timing =
@@ -374,7 +376,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
         ->set_bytes_per_second(slow_nic);
     const auto costs = ComputeCosts(Resolve(tensor, cluster), 2, {1, 1});
     ASSERT_TRUE(costs.ok()) << costs.status();
-    const auto plan = GenerateSchedule("1f1b", {2, 3, 1, 1});
+    const auto plan = schedules::GenerateSchedule("1f1b", {2, 3, 1, 1});
     ASSERT_TRUE(plan.ok()) << plan.status();
     oracle::Costs expect;
     const double ring = RingSeconds(2, kTensorBytes, nv, 0);
@@ -384,7 +386,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
       expect.backward_seconds.push_back(costs->stages[s].backward_seconds +
                                         NumBackward(tensor) * ring);
     }
-    expect.transfer_seconds = [&](const Action&) {
+    expect.transfer_seconds = [&](const schedules::Action&) {
       return kTensorBytes / slow_nic;
     };
     const auto timing = oracle::Evaluate(*plan, expect);
@@ -410,15 +412,15 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
 
 // The collectives of a backward belong to the input gradient: W has none.
 TEST(TensorTest, WeightGradientsCallNoCollective) {
-  Schedule schedule;
+  schedules::Schedule schedule;
   schedule.name = "split";
   schedule.num_ranks = schedule.num_stages = 1;
   schedule.num_microbatches = 1;
   schedule.routes = {{0}};
-  schedule.rank_actions = {{{Op::kForward, 0, 0},
-                            {Op::kBackwardInput, 0, 0},
-                            {Op::kBackwardWeight, 0, 0}}};
-  const auto semantics = InterpretSchedule(schedule);
+  schedule.rank_actions = {{{schedules::Op::kForward, 0, 0},
+                            {schedules::Op::kBackwardInput, 0, 0},
+                            {schedules::Op::kBackwardWeight, 0, 0}}};
+  const auto semantics = schedules::InterpretSchedule(schedule);
   ASSERT_TRUE(semantics.ok()) << semantics.status();
   Costs costs;
   StageCosts& stage = costs.stages.emplace_back();
@@ -427,8 +429,8 @@ TEST(TensorTest, WeightGradientsCallNoCollective) {
   stage.backward_weight_seconds = 4;
   stage.forward_collectives = {{.bytes = 1000, .count = 1}};
   stage.backward_collectives = {{.bytes = 1000, .count = 3}};
-  const Network network(OneSwitch(2, 100, 0));
-  const Placement placement{2, 1, 1, {0, 1}};
+  const scenarios::Network network(OneSwitch(2, 100, 0));
+  const scenarios::Placement placement{2, 1, 1, {0, 1}};
   const Communication communication;
   const PipelineInputs inputs{schedule, *semantics, costs,
                               network,  placement,  communication};
@@ -445,4 +447,4 @@ TEST(TensorTest, WeightGradientsCallNoCollective) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -8,7 +8,7 @@
 
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::sim {
 
 struct Textbook {
   std::string schedule = "gpipe";
@@ -50,8 +50,8 @@ inline void FillStage(const Textbook& textbook, size_t s,
   stage->set_codec_seconds(given(textbook.codec_seconds));
 }
 
-inline ResolvedScenario Resolve(const Textbook& textbook) {
-  ResolvedScenario resolved;
+inline scenarios::ResolvedScenario Resolve(const Textbook& textbook) {
+  scenarios::ResolvedScenario resolved;
   resolved.label = "test";
   resolved.textbook = true;
   resolved.num_microbatches = textbook.num_microbatches;
@@ -73,6 +73,6 @@ inline ResolvedScenario Resolve(const Textbook& textbook) {
   return resolved;
 }
 
-}  // namespace weir
+}  // namespace weir::sim
 
 #endif  // WEIR_TESTS_SIM_TEXTBOOK_H_

@@ -26,31 +26,31 @@ constexpr double kLeastBytes = 1024;
 struct Device {
   const char* set;
   const char* preset;
-  NcclGeneration generation;
+  calibrate::NcclGeneration generation;
   const char* table;  // below DATA; empty: vTrain's all-reduces of a DGX-1
 };
 
 constexpr Device kDevices[] = {
-    {"nccl_a100", "a100-sxm-80gb", NcclGeneration::kAmpere,
+    {"nccl_a100", "a100-sxm-80gb", calibrate::NcclGeneration::kAmpere,
      "aiconfigurator/a100_sxm_comm_nccl_2.27.3_nccl_perf.csv"},
-    {"nccl_h100", "h100-sxm", NcclGeneration::kHopper,
+    {"nccl_h100", "h100-sxm", calibrate::NcclGeneration::kHopper,
      "aiconfigurator/h100_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
-    {"nccl_h200", "h200-sxm", NcclGeneration::kHopper,
+    {"nccl_h200", "h200-sxm", calibrate::NcclGeneration::kHopper,
      "aiconfigurator/h200_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
-    {"nccl_v100", "v100-sxm2-16gb", NcclGeneration::kVolta, ""},
+    {"nccl_v100", "v100-sxm2-16gb", calibrate::NcclGeneration::kVolta, ""},
 };
 
-using Samples = std::vector<CollectiveSample>;
+using Samples = std::vector<calibrate::CollectiveSample>;
 
 absl::StatusOr<Samples> ReadTable(const Device& device,
                                   const std::string& data) {
-  const CollectiveModel nccl = NcclDefaults(device.generation);
-  CollectiveGroup node;
+  const CollectiveModel nccl = calibrate::NcclDefaults(device.generation);
+  calibrate::CollectiveGroup node;
   node.intra_bytes_per_second = nccl.link_bytes_per_second().value();
   node.nvls = nccl.has_nvls_efficiency();
   const std::string path = absl::StrCat(data, "/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return ReadCollectiveTable(path, text, "half", kLeastBytes, node);
+  return calibrate::ReadCollectiveTable(path, text, "half", kLeastBytes, node);
 }
 
 // In a DGX-1, one link joins two GPUs; rings of four GPUs have two links in
@@ -59,13 +59,13 @@ absl::StatusOr<Samples> ReadMesh(const std::string& data) {
   Samples samples;
   const double links[] = {25e9, 100e9, 150e9};
   for (int i = 0; i < 3; ++i) {
-    CollectiveGroup group;
+    calibrate::CollectiveGroup group;
     group.num_ranks = group.ranks_per_node = 2 << i;
     group.intra_bytes_per_second = links[i];
     const std::string path =
         absl::StrCat(data, "/nccl/v100_AR_GPU", 2 << i, "_pow2.csv");
     ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-    ASSIGN_OR_RETURN(const Samples part, ReadAllReduceTable(path, text, group));
+    ASSIGN_OR_RETURN(const Samples part, calibrate::ReadAllReduceTable(path, text, group));
     samples.insert(samples.end(), part.begin(), part.end());
   }
   return samples;
@@ -73,10 +73,10 @@ absl::StatusOr<Samples> ReadMesh(const std::string& data) {
 
 std::vector<MeasuredSeconds> RowsOf(const Samples& samples) {
   std::vector<MeasuredSeconds> rows;
-  for (const CollectiveSample& sample : samples) {
+  for (const calibrate::CollectiveSample& sample : samples) {
     rows.push_back(
         {static_cast<int>(rows.size()) + 1,
-         absl::StrFormat("%s of %.0f bytes on %d", NameOf(sample.kind),
+         absl::StrFormat("%s of %.0f bytes on %d", calibrate::NameOf(sample.kind),
                          sample.bytes, sample.group.num_ranks),
          sample.seconds});
   }
@@ -89,14 +89,14 @@ absl::Status Write(const Device& device, const std::string& data,
   ASSIGN_OR_RETURN(const Samples samples,
                    mesh ? ReadMesh(data) : ReadTable(device, data));
   ASSIGN_OR_RETURN(const DeviceProfile profile,
-                   LoadDeviceProfile(device.preset));
+                   calibrate::LoadDeviceProfile(device.preset));
   const std::vector<MeasuredSeconds> rows = RowsOf(samples);
   const std::string path = absl::StrCat(folder, "/", device.set);
   RETURN_IF_ERROR(WriteRows(
-      path + ".csv", rows, PredictCollectives(profile.collectives(), samples)));
+      path + ".csv", rows, calibrate::PredictCollectives(profile.collectives(), samples)));
   ASSIGN_OR_RETURN(
       const std::vector<double> left_out,
-      CrossValidateCollectives(CollectiveStart(device.generation), samples));
+      calibrate::CrossValidateCollectives(calibrate::CollectiveStart(device.generation), samples));
   return WriteRows(path + "_left_out.csv", rows, left_out);
 }
 

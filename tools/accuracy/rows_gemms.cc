@@ -40,13 +40,13 @@ absl::Status Write(const Device& device, const std::string& data,
   const std::string table =
       absl::StrCat(data, "/aiconfigurator/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(table));
-  ASSIGN_OR_RETURN(const MeasuredGemms products, ReadGemms(table, text));
+  ASSIGN_OR_RETURN(const calibrate::MeasuredGemms products, calibrate::ReadGemms(table, text));
   ASSIGN_OR_RETURN(const DeviceProfile profile,
-                   LoadDeviceProfile(device.preset));
-  ASSIGN_OR_RETURN(const GemmMachine machine, MachineOf(profile, "bf16"));
+                   calibrate::LoadDeviceProfile(device.preset));
+  ASSIGN_OR_RETURN(const calibrate::GemmMachine machine, calibrate::MachineOf(profile, "bf16"));
   std::vector<MeasuredSeconds> rows;
   for (size_t i = 0; i < products.samples.size(); ++i) {
-    const GemmSample& sample = products.samples[i];
+    const calibrate::GemmSample& sample = products.samples[i];
     rows.push_back({products.lines[i],
                     absl::StrFormat("%.0f x %.0f x %.0f", sample.shape.m,
                                     sample.shape.n, sample.shape.k),
@@ -55,14 +55,14 @@ absl::Status Write(const Device& device, const std::string& data,
   const std::string path = absl::StrCat(folder, "/", device.set);
   RETURN_IF_ERROR(
       WriteRows(path + ".csv", rows,
-                PredictGemms(machine, profile.gemm(), products.samples)));
+                calibrate::PredictGemms(machine, profile.gemm(), products.samples)));
   // Leaves out a tenth of the weight shapes at a time, each with all of its
   // rows, and starts from generic parameters, since the preset's were fitted to
   // every row.
-  std::vector<int> groups = WeightShapes(products.samples);
+  std::vector<int> groups = calibrate::WeightShapes(products.samples);
   for (int& group : groups) group %= kNumFolds;
   ASSIGN_OR_RETURN(const std::vector<double> left_out,
-                   CrossValidateGemms(machine, GenericGemms(machine, 0.5),
+                   calibrate::CrossValidateGemms(machine, calibrate::GenericGemms(machine, 0.5),
                                          products.samples, groups));
   return WriteRows(path + "_left_out.csv", rows, left_out);
 }

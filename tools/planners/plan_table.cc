@@ -47,7 +47,7 @@ std::string Cell(absl::string_view text) {
   return cell;
 }
 
-void AddPlan(const std::string& name, const PlannerResult& answer,
+void AddPlan(const std::string& name, const plan::PlannerResult& answer,
              Tables* tables) {
   const Scenario& scenario = answer.scenario;
   const Parallelism& parallelism = scenario.parallelism();
@@ -82,7 +82,7 @@ void AddPlan(const std::string& name, const PlannerResult& answer,
       !answer.trains ? "inference" : (answer.fits_memory ? "yes" : "no"));
 }
 
-void AddRefusal(const std::string& name, const PlannerResult& answer,
+void AddRefusal(const std::string& name, const plan::PlannerResult& answer,
                 Tables* tables) {
   const std::string why = Cell(answer.simulated.message());
   absl::StrAppend(&tables->csv, name, ",", answer.algorithm, ",,,,,,,,,,,,,,,",
@@ -92,9 +92,9 @@ void AddRefusal(const std::string& name, const PlannerResult& answer,
                   " | | | | | |\n");
 }
 
-absl::StatusOr<PlannerResult> Joint(const std::string& path,
+absl::StatusOr<plan::PlannerResult> Joint(const std::string& path,
                                     const Scenario& scenario,
-                                    const std::vector<PlannerResult>& answers) {
+                                    const std::vector<plan::PlannerResult>& answers) {
   PlanRequest request;
   *request.mutable_scenario() = scenario;
   request.set_num_plans(1);
@@ -113,19 +113,19 @@ absl::StatusOr<PlannerResult> Joint(const std::string& path,
   for (const uint32_t size : {1, 2, 4, 8, 16, 32}) {
     request.mutable_space()->add_microbatch_size(size);
   }
-  SearchOptions options;
+  plan::SearchOptions options;
   options.num_processes = DefaultProcesses();
-  options.seeds = PlansOf(answers);
-  for (Plan& plan : SeedsFor(path, request, options.num_processes)) {
+  options.seeds = plan::PlansOf(answers);
+  for (Plan& plan : plan::SeedsFor(path, request, options.num_processes)) {
     options.seeds.push_back(std::move(plan));
   }
   ASSIGN_OR_RETURN(const PlanReport report,
-                   SearchPlans(path, request, options));
+                   plan::SearchPlans(path, request, options));
   if (report.plans().empty()) {
     return absl::NotFoundError(absl::StrCat(path, ": the search found none"));
   }
   const Plan& plan = report.plans(0);
-  PlannerResult joint;
+  plan::PlannerResult joint;
   joint.algorithm = plan.source() == "joint"
                         ? "joint"
                         : absl::StrCat("joint (", plan.source(), ")");
@@ -139,17 +139,17 @@ absl::StatusOr<PlannerResult> Joint(const std::string& path,
 
 absl::Status AddCase(const std::string& path, Tables* tables) {
   const std::string name = std::filesystem::path(path).stem();
-  ASSIGN_OR_RETURN(const Scenario scenario, LoadScenario(path));
-  ASSIGN_OR_RETURN(const ResolvedScenario given,
-                   GivenForPlanners(path, scenario));
-  ASSIGN_OR_RETURN(const std::vector<PlannerResult> answers,
-                   RunPlanners(AllPaperPlanners(), given));
-  ASSIGN_OR_RETURN(const PlannerResult joint, Joint(path, scenario, answers));
+  ASSIGN_OR_RETURN(const Scenario scenario, scenarios::LoadScenario(path));
+  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario given,
+                   plan::GivenForPlanners(path, scenario));
+  ASSIGN_OR_RETURN(const std::vector<plan::PlannerResult> answers,
+                   plan::RunPlanners(plan::AllPaperPlanners(), given));
+  ASSIGN_OR_RETURN(const plan::PlannerResult joint, Joint(path, scenario, answers));
   absl::StrAppend(
       &tables->markdown, "\n## ", name, "\n\n",
       "| planner | schedule | t / p / d / v / microbatch | blocks | samples/s "
       "| peak GB | fits |\n|---|---|---|---|---:|---:|---|\n");
-  for (const PlannerResult& answer : answers) {
+  for (const plan::PlannerResult& answer : answers) {
     if (!answer.simulated.ok()) {
       AddRefusal(name, answer, tables);
       continue;

@@ -15,7 +15,7 @@
 #include "calibrate/gpu/host/host_tensor.h"
 #include "calibrate/gpu/kernels/training_kernels.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Holds the tokens of many microbatches; weights take several rounds.
@@ -360,4 +360,4 @@ absl::Status CudaRank::ResetPeak() {
   return pool_->ResetMarks();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

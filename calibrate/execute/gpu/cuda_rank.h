@@ -16,7 +16,7 @@
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/gpu/memory_pool.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Resources of a rank; all of them outlive the rank.
 struct RankTools {
@@ -109,6 +109,6 @@ class CudaRank : public RankDevice {
   Buffers located_;  // addresses for the running operation
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_CUDA_RANK_H_

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<std::shared_ptr<EventPool>> EventPool::Create(int num_events) {
   std::shared_ptr<EventPool> pool(new EventPool);
@@ -52,4 +52,4 @@ bool RecordedEvent::HasPassed() const {
   return code != cudaErrorNotReady;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/gpu/handles.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Thread-safe.
 class EventPool {
@@ -49,6 +49,6 @@ class RecordedEvent {
   Event event_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_EVENT_POOL_H_

@@ -8,7 +8,7 @@
 #include "calibrate/execute/gpu/partitioned_execution.h"
 #include "calibrate/execute/gpu/serial_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 absl::Status CheckFormat(const ExecutionPlan& plan, ElementFormat half_format) {
@@ -46,4 +46,4 @@ absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenCudaExecutionDevice(
   return PartitionedExecution::Open(plan, std::move(bench), options);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

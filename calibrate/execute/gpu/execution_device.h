@@ -33,7 +33,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/execute/rank_device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct CudaExecutionOptions {
   int device = 0;  // CUDA's index among visible devices
@@ -60,6 +60,6 @@ struct CudaExecutionOptions {
 absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenCudaExecutionDevice(
     const ExecutionPlan& plan, const CudaExecutionOptions& options);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_EXECUTION_DEVICE_H_

@@ -10,7 +10,7 @@
 #include "calibrate/execute/gpu/partitioned_rank.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Leaves room for the overhead of a pool and of the driver.
@@ -28,7 +28,7 @@ std::vector<int> SendsTo(const ExecutionPlan& plan, int rank) {
 }  // namespace
 
 std::vector<std::pair<int, int>> PairsThatSend(const ExecutionPlan& plan) {
-  const Schedule& schedule = plan.schedule;
+  const schedules::Schedule& schedule = plan.schedule;
   std::set<std::pair<int, int>> pairs;
   const auto both = [&pairs](int a, int b) {
     if (a == b) return;
@@ -164,4 +164,4 @@ std::string PartitionedExecution::description() const {
       ", ", parts_->copies().num_multiprocessors(), " for messages", warning_);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

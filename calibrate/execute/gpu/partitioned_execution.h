@@ -13,7 +13,7 @@
 #include "calibrate/execute/gpu/execution_device.h"
 #include "calibrate/gpu/partition.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class PartitionedRank;
 
@@ -52,6 +52,6 @@ class PartitionedExecution : public ExecutionDevice {
 // neighboring stages, replicas of a stage, both ends of a tied table.
 std::vector<std::pair<int, int>> PairsThatSend(const ExecutionPlan& plan);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_EXECUTION_H_

@@ -9,7 +9,7 @@
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/kernels/training_kernels.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct CudaRankEvent : RankEvent {
@@ -265,4 +265,4 @@ bool PartitionedRank::HasPassed(const RankEventPtr& moment) {
   return static_cast<const CudaRankEvent&>(*moment).event->HasPassed();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

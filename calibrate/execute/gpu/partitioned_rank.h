@@ -9,7 +9,7 @@
 
 #include "calibrate/execute/gpu/partitioned_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class PartitionedRank : public CudaRank {
  public:
@@ -93,6 +93,6 @@ class PartitionedRank : public CudaRank {
   std::map<int64_t, Slot> slots_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_RANK_H_

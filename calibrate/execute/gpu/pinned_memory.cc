@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 absl::StatusOr<PinnedMemory> AllocatePinned(int64_t num_bytes,
                                             absl::string_view what_for) {
@@ -81,4 +81,4 @@ absl::Status UploadRing::Upload(int64_t num_bytes, void* to,
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

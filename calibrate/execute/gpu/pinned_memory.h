@@ -15,7 +15,7 @@
 #include "calibrate/execute/gpu/event_pool.h"
 #include "calibrate/gpu/handles.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 using PinnedMemory = Owned<void*, cudaFreeHost>;
 // ResourceExhausted names `what_for`. Slow, and other work of the device may
@@ -66,6 +66,6 @@ class UploadRing {
   std::deque<Piece> pieces_;  // in flight, oldest first
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_PINNED_MEMORY_H_

@@ -10,7 +10,7 @@
 #include "calibrate/execute/optimizer_math.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Share of the free memory. A rank that needs more takes it from the rest, or
@@ -303,4 +303,4 @@ absl::StatusOr<bool> SerialExecution::MakeRoom(const SerialRank* keep,
   return true;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/execute/gpu/spilled_memory.h"
 #include "calibrate/gpu/graph.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Accumulated seconds of work, measured on the device. A piece of work lasts
 // from a Begin() to the next End(); copies run ahead of it for as long as its
@@ -81,6 +81,6 @@ class SerialExecution : public ExecutionDevice {
   std::vector<std::unique_ptr<SerialRank>> ranks_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_SERIAL_EXECUTION_H_

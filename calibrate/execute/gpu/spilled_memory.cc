@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 absl::Status NotThere() {
@@ -106,4 +106,4 @@ absl::Status SpilledMemory::Restore() {
   return status;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

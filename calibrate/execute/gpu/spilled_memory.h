@@ -12,7 +12,7 @@
 #include "calibrate/execute/gpu/pinned_memory.h"
 #include "calibrate/gpu/memory_pool.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Allocates and frees in the order of one stream. Returned pointers are names
 // that stay the same wherever the memory is: they are not addresses, but
@@ -62,6 +62,6 @@ class SpilledMemory {
   int64_t num_bytes_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_SPILLED_MEMORY_H_

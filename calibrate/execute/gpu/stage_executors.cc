@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns true if the operation uses GEMMs, which includes unfused attention.
@@ -106,4 +106,4 @@ absl::StatusOr<StageExecutors> StageExecutors::Create(
   return all;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/gpu/bench_device.h"
 #include "calibrate/gpu/executor.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class StageExecutors {
  public:
@@ -35,6 +35,6 @@ class StageExecutors {
   std::map<int, const StageExecutor*> by_stage_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_GPU_STAGE_EXECUTORS_H_

@@ -6,7 +6,7 @@
 #include "calibrate/execute/gpu/serial_execution.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Initial estimates: libraries take some microseconds per launch, and more for
@@ -58,4 +58,4 @@ absl::Status WorkClock::End() {
   return absl::OkStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

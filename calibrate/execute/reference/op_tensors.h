@@ -8,7 +8,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 template <typename T>
 struct Rows {
@@ -71,6 +71,6 @@ void ReferenceCrossEntropy(const StageOp& op, const OpTensors& tensors);
 void ReferenceAdam(const StageOp& op, const OpTensors& tensors);
 void ReferenceClear(const StageOp& op, const OpTensors& tensors);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_REFERENCE_OP_TENSORS_H_

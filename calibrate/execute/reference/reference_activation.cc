@@ -3,7 +3,7 @@
 
 #include "calibrate/execute/reference/op_tensors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kCubic = 0.044715;
@@ -76,4 +76,4 @@ void ReferenceGatedBackward(const StageOp& op, const OpTensors& tensors) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

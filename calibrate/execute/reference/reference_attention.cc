@@ -5,7 +5,7 @@
 
 #include "calibrate/execute/reference/op_tensors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // One head of one sequence, with the positions of its rows in the packed
@@ -155,4 +155,4 @@ void ReferenceAttentionBackward(const StageOp& op, const OpTensors& tensors) {
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

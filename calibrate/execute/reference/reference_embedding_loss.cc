@@ -5,7 +5,7 @@
 
 #include "calibrate/execute/reference/op_tensors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 void ReferenceEmbeddingForward(const StageOp& op, const OpTensors& tensors) {
   const Rows<const double> tokens = tensors.In(0), table = tensors.In(1);
@@ -81,4 +81,4 @@ void ReferenceClear(const StageOp& op, const OpTensors& tensors) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -4,7 +4,7 @@
 
 #include "calibrate/execute/reference/op_tensors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The rows of b in use at one time stay in the L2 cache.
@@ -95,4 +95,4 @@ void ReferenceBiasGradient(const StageOp& op, const OpTensors& tensors) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 #include "calibrate/execute/reference/op_tensors.h"
 #include "calibrate/execute/stage/dropout_mask.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The sum x + dropout(delta + bias) of a residual, row by row.
@@ -113,4 +113,4 @@ void ReferenceDropoutBackward(const StageOp& op, const OpTensors& tensors) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -3,7 +3,7 @@
 
 #include "calibrate/execute/reference/op_tensors.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 void RunReference(const StageOp& op, absl::Span<const double* const> inputs,
                   absl::Span<double* const> outputs) {
@@ -49,4 +49,4 @@ void RunReference(const StageOp& op, absl::Span<const double* const> inputs,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Runs `op`. All tensors are doubles, whatever their format on a GPU: tokens
 // and targets are whole numbers, masks 0 or 1. Nothing is rounded.
@@ -26,6 +26,6 @@ namespace weir {
 void RunReference(const StageOp& op, absl::Span<const double* const> inputs,
                   absl::Span<double* const> outputs);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_REFERENCE_REFERENCE_OPS_H_

@@ -5,7 +5,7 @@
 
 #include "calibrate/execute/reference/reference_ops.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 StageBuffers MakeStageBuffers(const StageProgram& program) {
   StageBuffers buffers;
@@ -36,4 +36,4 @@ void RunReferencePass(const StageProgram& program, StagePass pass,
   for (const StageOp& op : program.ops(pass)) RunReferenceOp(op, buffers);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // One vector per program.buffers entry, with its num_elements.
 using StageBuffers = std::vector<std::vector<double>>;
@@ -23,6 +23,6 @@ void RunReferenceOp(const StageOp& op, StageBuffers* buffers);
 void RunReferencePass(const StageProgram& program, StagePass pass,
                       StageBuffers* buffers);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_REFERENCE_REFERENCE_STAGE_H_

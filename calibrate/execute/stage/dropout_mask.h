@@ -17,7 +17,7 @@
 #define WEIR_HOST_DEVICE inline
 #endif
 
-namespace weir {
+namespace weir::calibrate {
 
 struct Philox4 {
   uint32_t words[4];
@@ -74,6 +74,6 @@ WEIR_HOST_DEVICE bool IsKept(uint64_t seed, float probability, int64_t i) {
   return (kept >> (i % 8) & 1) != 0;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_DROPOUT_MASK_H_

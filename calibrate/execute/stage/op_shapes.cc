@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct OpTensors {
@@ -113,4 +113,4 @@ int NumOutputs(OpKind kind) {
   return static_cast<int>(TensorsOf(op).outputs.size());
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // A dense tensor of more than two dimensions has its last dimension as columns.
 struct TensorShape {
@@ -29,6 +29,6 @@ inline int64_t StrideOf(const TensorView& view, const TensorShape& shape) {
   return view.stride > 0 ? view.stride : shape.columns;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_OP_SHAPES_H_

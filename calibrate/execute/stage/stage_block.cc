@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 Block::Block(StageBuilder* b, int layer)
     : b_(b), name_(absl::StrCat("block ", layer)), seed_(2 * layer) {
@@ -14,18 +14,18 @@ Block::Block(StageBuilder* b, int layer)
   const int64_t into = t.gated_feed_forward() ? 2 : 1;
   norm1_ = MakeNorm(b, Named("norm 1"));
   qkv_ = b->MakeLinear(Named("qkv"), sizes.hidden, sizes.packed(),
-                       t.attention_bias(), KernelPart::kProjectionGemm);
+                       t.attention_bias(), models::KernelPart::kProjectionGemm);
   qkv_.needed = sizes.projection_needed;
-  projection_ =
-      b->MakeLinear(Named("projection"), sizes.query, sizes.hidden,
-                    t.attention_output_bias(), KernelPart::kProjectionGemm);
+  projection_ = b->MakeLinear(Named("projection"), sizes.query, sizes.hidden,
+                              t.attention_output_bias(),
+                              models::KernelPart::kProjectionGemm);
   norm2_ = MakeNorm(b, Named("norm 2"));
   into_ = b->MakeLinear(Named("feed-forward 1"), sizes.hidden,
                         into * sizes.feed_forward, t.feed_forward_bias(),
-                        KernelPart::kFeedForwardGemm);
-  out_ =
-      b->MakeLinear(Named("feed-forward 2"), sizes.feed_forward, sizes.hidden,
-                    t.feed_forward_bias(), KernelPart::kFeedForwardGemm);
+                        models::KernelPart::kFeedForwardGemm);
+  out_ = b->MakeLinear(Named("feed-forward 2"), sizes.feed_forward,
+                       sizes.hidden, t.feed_forward_bias(),
+                       models::KernelPart::kFeedForwardGemm);
 }
 
 TensorView Block::Forward(const TensorView& x) {
@@ -93,7 +93,8 @@ Added Block::Attention() {
                       sizes.query);
   op.inputs = {packed_};
   op.outputs = {o_, statistics_};
-  b_->Add(StagePass::kForward, std::move(op), KernelPart::kAttentionCore);
+  b_->Add(StagePass::kForward, std::move(op),
+          models::KernelPart::kAttentionCore);
   const Added added{b_->Stream(Named("projection y")), Mask("attention"),
                     seed_};
   b_->LinearForward(projection_, o_, added.delta);
@@ -109,7 +110,8 @@ void Block::AttentionBackward() {
                       tokens(), sizes.query);
   op.inputs = {d_o, o_, packed_, statistics_};
   op.outputs = {d_packed_, AttentionRows("scratch")};
-  b_->Add(StagePass::kBackwardInput, std::move(op), KernelPart::kAttentionCore);
+  b_->Add(StagePass::kBackwardInput, std::move(op),
+          models::KernelPart::kAttentionCore);
   Rotary(StagePass::kBackwardInput, d_packed_);
 }
 
@@ -179,4 +181,4 @@ TensorView Block::DropoutBackward(const TensorView& d, const TensorView& mask,
   return delta;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

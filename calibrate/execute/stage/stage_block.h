@@ -8,7 +8,7 @@
 #include "calibrate/execute/stage/stage_builder.h"
 #include "calibrate/execute/stage/stage_norm.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class Block {
  public:
@@ -55,6 +55,6 @@ class Block {
   TensorView d_out2_, d_into_, d_out1_, d_packed_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_BLOCK_H_

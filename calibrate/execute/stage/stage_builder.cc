@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/shape.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kWeightsBuffer = 0, kGradientsBuffer = 1, kStateBuffer = 2;
@@ -20,8 +20,9 @@ int64_t RoundUp(int64_t n) {
 
 }  // namespace
 
-StageSizes SizesOf(const Transformer& transformer, const WorkSpec& spec) {
-  const Shape shape = ShapeOf(transformer, spec);
+StageSizes SizesOf(const Transformer& transformer,
+                   const models::WorkSpec& spec) {
+  const models::Shape shape = models::ShapeOf(transformer, spec);
   StageSizes sizes;
   sizes.sequences = spec.microbatch_size;
   sizes.sequence_length = spec.sequence_length;
@@ -109,14 +110,15 @@ StageOp StageBuilder::Op(OpKind kind, const std::string& name, int64_t rows,
   return op;
 }
 
-void StageBuilder::Add(StagePass pass, StageOp op, KernelPart part,
+void StageBuilder::Add(StagePass pass, StageOp op, models::KernelPart part,
                        double needed) {
   op.kernels = KernelsOf(op, spec_.format, part, needed);
   program_.passes[static_cast<int>(pass)].push_back(std::move(op));
 }
 
 Linear StageBuilder::MakeLinear(const std::string& name, int64_t in,
-                                int64_t out, bool bias, KernelPart part) {
+                                int64_t out, bool bias,
+                                models::KernelPart part) {
   Linear linear{.name = name, .in = in, .out = out};
   linear.weight = Parameter(in * out);
   if (bias) linear.bias = Parameter(out);
@@ -181,10 +183,10 @@ StageProgram StageBuilder::Finish() {
                    {.buffer = kStateBuffer, .offset = 2 * n},
                    {.buffer = kWeightsBuffer}};
     adam.outputs = adam.inputs;
-    Add(StagePass::kOptimizer, std::move(adam), KernelPart::kOptimizer);
+    Add(StagePass::kOptimizer, std::move(adam), models::KernelPart::kOptimizer);
   }
   SetLifetimes(&program_);
   return std::move(program_);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // `Shape` of models/ as whole numbers, for one GPU.
 struct StageSizes {
@@ -22,13 +22,14 @@ struct StageSizes {
   int64_t packed() const { return query + 2 * key_value; }
 };
 
-StageSizes SizesOf(const Transformer& transformer, const WorkSpec& spec);
+StageSizes SizesOf(const Transformer& transformer,
+                   const models::WorkSpec& spec);
 
 struct Linear {
   std::string name;
   int64_t in = 0, out = 0;
   TensorView weight = {}, bias = {};  // weight [out, in]; bias may be absent
-  KernelPart part = KernelPart::kProjectionGemm;
+  models::KernelPart part = models::KernelPart::kProjectionGemm;
   double needed = 1;
 };
 
@@ -63,10 +64,11 @@ class StageBuilder {
              int64_t columns) const;
   // `needed`: see StageSizes.
   void Add(StagePass pass, StageOp op,
-           KernelPart part = KernelPart::kElementwise, double needed = 1);
+           models::KernelPart part = models::KernelPart::kElementwise,
+           double needed = 1);
 
   Linear MakeLinear(const std::string& name, int64_t in, int64_t out, bool bias,
-                    KernelPart part);
+                    models::KernelPart part);
   // Computes y = x w^T [+ bias], or its GELU if aux is given.
   void LinearForward(const Linear& linear, const TensorView& x,
                      const TensorView& y, const TensorView& aux = {});
@@ -91,8 +93,8 @@ class StageBuilder {
 
 // Returns the kernels that models/ counts for an operation. Requires: all sizes
 // of the operation are set.
-std::vector<Kernel> KernelsOf(const StageOp& op, ElementFormat format,
-                              KernelPart part, double needed);
+std::vector<models::Kernel> KernelsOf(const StageOp& op, ElementFormat format,
+                                      models::KernelPart part, double needed);
 
 // Sets classes and lifetimes of the buffers from the operations that use them.
 void SetLifetimes(StageProgram* program);
@@ -100,6 +102,6 @@ void SetLifetimes(StageProgram* program);
 // Adds the operations of all layers, forward and backward.
 void AddLayers(StageBuilder* builder);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_BUILDER_H_

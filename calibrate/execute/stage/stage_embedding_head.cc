@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace weir {
+namespace weir::calibrate {
 
 Embedding::Embedding(StageBuilder* b, int tokens)
     : b_(b), tokens_{.buffer = tokens} {
@@ -18,7 +18,7 @@ TensorView Embedding::Forward() {
   StageOp op = Op(OpKind::kEmbeddingForward, "embedding");
   op.inputs = {tokens_, table_, positions_};
   op.outputs = {y};
-  b_->Add(StagePass::kForward, std::move(op), KernelPart::kEmbedding);
+  b_->Add(StagePass::kForward, std::move(op), models::KernelPart::kEmbedding);
   return y;
 }
 
@@ -27,7 +27,8 @@ void Embedding::BackwardWeight(const TensorView& dy) {
   op.inputs = {dy, tokens_};
   op.outputs = {StageBuilder::GradientOf(table_),
                 StageBuilder::GradientOf(positions_)};
-  b_->Add(StagePass::kBackwardWeight, std::move(op), KernelPart::kEmbedding);
+  b_->Add(StagePass::kBackwardWeight, std::move(op),
+          models::KernelPart::kEmbedding);
 }
 
 StageOp Embedding::Op(OpKind kind, const std::string& name) const {
@@ -45,7 +46,7 @@ Head::Head(StageBuilder* b, std::optional<TensorView> table) : b_(b) {
       .in = sizes.hidden,
       .out = sizes.vocabulary,
       .weight = table ? *table : b->Parameter(sizes.vocabulary * sizes.hidden),
-      .part = KernelPart::kVocabularyGemm,
+      .part = models::KernelPart::kVocabularyGemm,
       .needed = sizes.vocabulary_needed};
 }
 
@@ -65,7 +66,7 @@ void Head::Forward(const TensorView& x) {
       b_->Op(OpKind::kCrossEntropy, "loss", sizes.tokens, sizes.vocabulary);
   op.inputs = {logits_, {.buffer = program.targets}};
   op.outputs = {logits_, losses};
-  b_->Add(StagePass::kForward, std::move(op), KernelPart::kLoss);
+  b_->Add(StagePass::kForward, std::move(op), models::KernelPart::kLoss);
 }
 
 TensorView Head::BackwardInput() {
@@ -76,4 +77,4 @@ TensorView Head::BackwardInput() {
   return dx;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

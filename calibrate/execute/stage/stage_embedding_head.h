@@ -9,7 +9,7 @@
 #include "calibrate/execute/stage/stage_builder.h"
 #include "calibrate/execute/stage/stage_norm.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class Embedding {
  public:
@@ -46,6 +46,6 @@ class Head {
   TensorView y_, logits_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_EMBEDDING_HEAD_H_

@@ -4,22 +4,22 @@
 // (gains, biases, statistics of rows, token numbers) either.
 #include "calibrate/execute/stage/stage_builder.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kGradientBytes = 4;
 
-Kernel Memory(double bytes, KernelPart part) {
-  Kernel kernel;
+models::Kernel Memory(double bytes, models::KernelPart part) {
+  models::Kernel kernel;
   kernel.part = part;
   kernel.bytes = bytes;
   return kernel;
 }
 
-Kernel MakeGemm(double batch, double m, double n, double k, double bytes,
-                KernelPart part) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::kGemm;
+models::Kernel MakeGemm(double batch, double m, double n, double k,
+                        double bytes, models::KernelPart part) {
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kGemm;
   kernel.part = part;
   kernel.batch = batch;
   kernel.m = m;
@@ -30,12 +30,13 @@ Kernel MakeGemm(double batch, double m, double n, double k, double bytes,
   return kernel;
 }
 
-Kernel GemmOf(const StageOp& op, double e, KernelPart part, double needed) {
+models::Kernel GemmOf(const StageOp& op, double e, models::KernelPart part,
+                      double needed) {
   const double m = op.rows, n = op.columns, k = op.inner;
   const double d = op.accumulate ? 2 * kGradientBytes : e;
   const bool aux = op.epilogue == Epilogue::kBiasGelu ||
                    op.epilogue == Epilogue::kGeluGradient;
-  Kernel kernel = MakeGemm(
+  models::Kernel kernel = MakeGemm(
       1, m, n, k, e * (m * k + k * n) + (d + (aux ? e : 0)) * m * n, part);
   if (needed != 1) {
     kernel.performed_flops = kernel.flops;
@@ -46,15 +47,15 @@ Kernel GemmOf(const StageOp& op, double e, KernelPart part, double needed) {
 
 // Dao et al. 2022: two GEMMs forward, and five backward, one of which
 // recomputes the scores. Work hidden by a causal mask is skipped.
-Kernel FusedAttention(const StageOp& op, double e) {
+models::Kernel FusedAttention(const StageOp& op, double e) {
   const bool forward = op.kind == OpKind::kAttentionForward;
   const double s = op.sequence_length, d = op.head_size;
   const double rows = double(op.sequences) * op.heads;
   const double kv_rows = double(op.sequences) * op.kv_heads;
   const double gemm = 2 * rows * s * s * d;
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::kAttention;
-  kernel.part = KernelPart::kAttentionCore;
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
+  kernel.part = models::KernelPart::kAttentionCore;
   kernel.batch = rows;
   kernel.m = kernel.n = s;
   kernel.k = d;
@@ -67,20 +68,20 @@ Kernel FusedAttention(const StageOp& op, double e) {
   return kernel;
 }
 
-std::vector<Kernel> UnfusedAttention(const StageOp& op, double e) {
+std::vector<models::Kernel> UnfusedAttention(const StageOp& op, double e) {
   const double s = op.sequence_length, d = op.head_size;
   const double rows = double(op.sequences) * op.heads;
   const double scores = rows * s * s;
   const double bytes = e * (2 * rows * s * d + scores);
-  const KernelPart part = KernelPart::kAttentionGemm;
-  const Kernel to_scores = MakeGemm(rows, s, s, d, bytes, part);
-  const Kernel from_scores = MakeGemm(rows, s, d, s, bytes, part);
+  const models::KernelPart part = models::KernelPart::kAttentionGemm;
+  const models::Kernel to_scores = MakeGemm(rows, s, s, d, bytes, part);
+  const models::Kernel from_scores = MakeGemm(rows, s, d, s, bytes, part);
   if (op.kind == OpKind::kAttentionForward) {
-    return {to_scores, Memory(2 * e * scores, KernelPart::kSoftmax),
+    return {to_scores, Memory(2 * e * scores, models::KernelPart::kSoftmax),
             from_scores};
   }
-  return {to_scores, Memory(3 * e * scores, KernelPart::kSoftmax), from_scores,
-          from_scores, from_scores};
+  return {to_scores, Memory(3 * e * scores, models::KernelPart::kSoftmax),
+          from_scores, from_scores, from_scores};
 }
 
 // Returns the bytes per element that the operation reads and writes.
@@ -121,8 +122,8 @@ double BytesPerElement(const StageOp& op, double e) {
 
 }  // namespace
 
-std::vector<Kernel> KernelsOf(const StageOp& op, ElementFormat format,
-                              KernelPart part, double needed) {
+std::vector<models::Kernel> KernelsOf(const StageOp& op, ElementFormat format,
+                                      models::KernelPart part, double needed) {
   const double e = BytesOf(format);
   const double elements = double(op.rows) * op.columns;
   switch (op.kind) {
@@ -151,4 +152,4 @@ std::vector<Kernel> KernelsOf(const StageOp& op, ElementFormat format,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "calibrate/execute/stage/stage_builder.h"
 #include "calibrate/execute/stage/stage_embedding_head.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 void AddLayers(StageBuilder* b) {
   const StageSpec& spec = b->spec();
@@ -63,4 +63,4 @@ void AddLayers(StageBuilder* b) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,10 +6,10 @@
 #include "base/status_macros.h"
 #include "models/shape.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
-void CheckModel(const Transformer& transformer, const WorkSpec& work,
+void CheckModel(const Transformer& transformer, const models::WorkSpec& work,
                 Problems* problems) {
   const auto refuse = [&](bool found, absl::string_view field,
                           absl::string_view what) {
@@ -43,9 +43,9 @@ void CheckModel(const Transformer& transformer, const WorkSpec& work,
 }
 
 // Checks that the sizes of one GPU are whole numbers.
-void CheckShape(const Transformer& transformer, const WorkSpec& work,
+void CheckShape(const Transformer& transformer, const models::WorkSpec& work,
                 Problems* problems) {
-  const Shape shape = ShapeOf(transformer, work);
+  const models::Shape shape = models::ShapeOf(transformer, work);
   const auto whole = [&](absl::string_view field, double size) {
     if (size == static_cast<double>(static_cast<int64_t>(size))) return;
     problems->Add(field,
@@ -65,8 +65,8 @@ absl::Status CheckStage(const Model& model, const StageSpec& spec) {
     problems.Add("model", "is measured, expected a transformer");
     return problems.ToStatus();
   }
-  const WorkSpec& work = spec.work;
-  RETURN_IF_ERROR(ValidateWorkSpec("stage", model, work));
+  const models::WorkSpec& work = spec.work;
+  RETURN_IF_ERROR(models::ValidateWorkSpec("stage", model, work));
   const Transformer& transformer = model.transformer();
   CheckModel(transformer, work, &problems);
   CheckShape(transformer, work, &problems);
@@ -74,7 +74,7 @@ absl::Status CheckStage(const Model& model, const StageSpec& spec) {
     problems.Add("sequence_parallel",
                  "is on, expected off: a stage here is one GPU's alone");
   }
-  if (work.recompute != Recompute::kNone) {
+  if (work.recompute != models::Recompute::kNone) {
     problems.Add("recompute", "is on, expected none");
   }
   if (!(spec.dropout >= 0 && spec.dropout < 1)) {
@@ -97,4 +97,4 @@ absl::Status CheckStage(const Model& model, const StageSpec& spec) {
   return problems.ToStatus();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

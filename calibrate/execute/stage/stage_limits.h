@@ -6,11 +6,11 @@
 #include "absl/status/status.h"
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns InvalidArgument that lists everything unsupported at once.
 absl::Status CheckStage(const Model& model, const StageSpec& spec);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_LIMITS_H_

@@ -6,7 +6,7 @@
 
 #include "calibrate/execute/stage/stage_builder.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using PassOp = std::pair<StagePass, int>;
@@ -140,4 +140,4 @@ int64_t PeakBytes(const StageProgram& program, StagePass pass, int alive) {
          PassPeak(program, pass);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

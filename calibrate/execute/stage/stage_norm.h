@@ -7,7 +7,7 @@
 
 #include "calibrate/execute/stage/stage_builder.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct Norm {
   std::string name;
@@ -29,6 +29,6 @@ void NormForward(StageBuilder* b, const TensorView& x, const Added& added,
 void NormBackward(StageBuilder* b, const Norm& norm, const TensorView& dy,
                   const TensorView& residual, const TensorView& dsum);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_NORM_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 int BytesOf(ElementFormat format) {
   switch (format) {
@@ -56,4 +56,4 @@ const char* Name(OpKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -17,7 +17,7 @@
 #include "models/layer_work.h"
 #endif
 
-namespace weir {
+namespace weir::calibrate {
 
 #ifdef __CUDACC__
 struct Kernel;  // launchers only forward a StageOp; nvcc need not parse models/
@@ -146,9 +146,9 @@ struct StageOp {
   AdamStep adam;
   // Kernels that models/ counts for it: more than one for unfused attention,
   // none if models/ does not count it (clears).
-  std::vector<Kernel> kernels;
+  std::vector<models::Kernel> kernels;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_OP_H_

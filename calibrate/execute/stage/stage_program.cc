@@ -5,7 +5,7 @@
 #include "calibrate/execute/stage/stage_builder.h"
 #include "calibrate/execute/stage/stage_limits.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 const char* Name(BufferClass buffer_class) {
   static constexpr const char* kNames[kNumBufferClasses] = {
@@ -28,4 +28,4 @@ absl::StatusOr<StageProgram> BuildStageProgram(const Model& model,
   return builder.Finish();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

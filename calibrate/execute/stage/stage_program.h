@@ -14,7 +14,7 @@
 #include "calibrate/execute/stage/stage_op.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Purpose of a buffer. Classes from kInput on are per microbatch.
 enum class BufferClass : uint8_t {
@@ -76,7 +76,7 @@ struct StageSpec {
   // Sizes of the microbatch and of tensor parallelism, and the padding of the
   // vocabulary. Fusions are always those of the runtime "weir", and gradients
   // are always fp32.
-  WorkSpec work;
+  models::WorkSpec work;
   ElementFormat format = ElementFormat::kBf16;  // kFp32 only on the host
   int first_layer = 0, last_layer = 0;  // indices into LayersOf: [first, last)
   float dropout = 0;
@@ -110,6 +110,6 @@ int64_t ScratchBytes(const StageProgram& program, StagePass pass);
 // without rounding.
 int64_t PeakBytes(const StageProgram& program, StagePass pass, int alive);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_EXECUTE_STAGE_STAGE_PROGRAM_H_

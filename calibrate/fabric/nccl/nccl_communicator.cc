@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -283,4 +283,4 @@ absl::StatusOr<double> NcclCommunicator::TimeCollective(CollectiveKind kind,
   return Time(enqueue, num_repeats, what);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -16,7 +16,7 @@
 #include "calibrate/fabric/transport.h"
 #include "calibrate/gpu/handles.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Converts an error of NCCL. Aborted: the network, another rank or the driver
 // failed; Internal: NCCL was used incorrectly. `communicator` may be null; its
@@ -82,6 +82,6 @@ class NcclCommunicator : public Communicator {
   Event begin_, end_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_NCCL_NCCL_COMMUNICATOR_H_

@@ -18,7 +18,7 @@
 #include "calibrate/gpu/handles.h"
 #include "calibrate/gpu/host/nvml.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns Unavailable for a missing requirement, whatever CUDA's error code.
@@ -106,4 +106,4 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeNcclTransport(
       request, *std::move(facts), nvml.ok() ? *std::move(nvml) : nullptr);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

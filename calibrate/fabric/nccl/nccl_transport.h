@@ -9,7 +9,7 @@
 #include "calibrate/fabric/command.h"
 #include "calibrate/fabric/transport.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // A TransportFactory. The rank uses the GPU of its local rank, or the only one
 // that the launcher makes visible. Every wait ends at the request's time-out:
@@ -21,6 +21,6 @@ namespace weir {
 absl::StatusOr<std::unique_ptr<Transport>> MakeNcclTransport(
     const TransportRequest& request);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_FABRIC_NCCL_NCCL_TRANSPORT_H_

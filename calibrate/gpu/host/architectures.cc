@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The V100 is the first GPU with tensor cores.
@@ -67,4 +67,4 @@ absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
                    absl::StrJoin(names, ", "), " (CMAKE_CUDA_ARCHITECTURES)"));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

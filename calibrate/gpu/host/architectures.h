@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Checks compute capability major.minor against CMake's list of architectures
 // ("75-real;80-real;90", or with commas): machine code runs on later GPUs of
@@ -16,6 +16,6 @@ namespace weir {
 absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
                                absl::string_view compiled);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_ARCHITECTURES_H_

@@ -3,7 +3,7 @@
 
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // A matrix of one sequence and member of a group, batched over the groups.
@@ -123,4 +123,4 @@ AttentionGemms GemmsOfAttention(const StageOp& op) {
   return gemms;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "calibrate/gpu/host/gemm_shape.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // A tensor of the operation: inputs[index] or outputs[index], starting at
 // element `offset`.
@@ -33,6 +33,6 @@ struct AttentionGemms {
 // kAttentionForward or kAttentionBackward.
 AttentionGemms GemmsOfAttention(const StageOp& op);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_ATTENTION_GEMMS_H_

@@ -6,7 +6,7 @@
 
 #include "calibrate/gpu/host/difference.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Vector = std::vector<double>;
@@ -167,4 +167,4 @@ double AttentionSampleError(const StageOp& op, const OpCopies& copies,
   return std::max({first.relative(), second.relative(), third.relative()});
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 
 #include "calibrate/gpu/host/op_error.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the error as RelativeError(), from num_samples queries (forward:
 // output and statistics; backward: their gradient) and keys (gradients of key
@@ -13,6 +13,6 @@ namespace weir {
 double AttentionSampleError(const StageOp& op, const OpCopies& copies,
                             int num_samples);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_ATTENTION_SAMPLE_H_

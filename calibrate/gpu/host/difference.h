@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace weir {
+namespace weir::calibrate {
 
 // Accumulates norm(got - expected) / norm(expected).
 class Difference {
@@ -25,6 +25,6 @@ class Difference {
   double difference_ = 0, expected_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_DIFFERENCE_H_

@@ -9,7 +9,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "calibrate/gpu/host/host_tensor.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr float kWeightDeviation = 0.02F;
@@ -183,4 +183,4 @@ int64_t TouchedBytes(const StageProgram& program, OpIndex index) {
   return bytes;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct Fill {
   enum class Kind {
@@ -61,6 +61,6 @@ std::vector<OpIndex> OpsOf(const StageProgram& program, StagePass pass);
 // once.
 int64_t TouchedBytes(const StageProgram& program, OpIndex op);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_FILL_PLAN_H_

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-namespace weir {
+namespace weir::calibrate {
 
 int AlignmentOf(const StageProgram& program, const StageOp& op, int64_t step) {
   int64_t alignment = 16;
@@ -18,4 +18,4 @@ int AlignmentOf(const StageProgram& program, const StageOp& op, int64_t step) {
   return static_cast<int>(alignment);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -4,7 +4,7 @@
 
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the largest power of two, at most 16 bytes (the widest loads), that
 // divides the address of every tensor of `op`. Requires: buffers are aligned to
@@ -13,6 +13,6 @@ namespace weir {
 int AlignmentOf(const StageProgram& program, const StageOp& op,
                 int64_t step = 0);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_GEMM_ALIGNMENT_H_

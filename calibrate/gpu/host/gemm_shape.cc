@@ -3,7 +3,7 @@
 
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 GemmShape GemmShapeOf(const StageOp& op) {
   return {.m = op.rows,
@@ -32,4 +32,4 @@ ColumnMajorGemm InColumnMajor(const GemmShape& shape) {
                            shape.batch_stride_d, false)};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // d[m, n] = op(a) op(b), or += with `accumulate`; a is stored as [k, m] if
 // transposed, b as [n, k]. Rows are `stride` elements apart, matrices of a
@@ -40,6 +40,6 @@ struct ColumnMajorGemm {
 };
 ColumnMajorGemm InColumnMajor(const GemmShape& shape);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_GEMM_SHAPE_H_

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 template <typename T>
@@ -103,4 +103,4 @@ int64_t SpanOf(const TensorView& view, const TensorShape& shape) {
   return (shape.rows - 1) * StrideOf(view, shape) + shape.columns;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct HostTensor {
   ElementFormat format = ElementFormat::kFp32;
@@ -26,6 +26,6 @@ double ReadElement(ElementFormat format, const uint8_t* bytes);
 // Rounds to nearest, ties to even. Requires: kFp32, kBf16, kFp16 or kInt32.
 void WriteElement(ElementFormat format, double value, uint8_t* bytes);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_HOST_TENSOR_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // From NVIDIA's documentation of NVML; its ABI is stable.
@@ -214,4 +214,4 @@ double Nvml::memory_in_use_bytes() const {
   return static_cast<double>(memory.used);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

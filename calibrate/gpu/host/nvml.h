@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "calibrate/measure/bench.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class Nvml {
  public:
@@ -50,6 +50,6 @@ class Nvml {
   std::unique_ptr<Library> library_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_NVML_H_

@@ -9,7 +9,7 @@
 #include "calibrate/gpu/host/attention_sample.h"
 #include "calibrate/gpu/host/difference.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Tensors = std::vector<std::vector<double>>;
@@ -169,4 +169,4 @@ double RelativeError(const StageOp& op, const OpCopies& copies, double limit) {
   return error;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "calibrate/gpu/host/host_tensor.h"
 #include "calibrate/gpu/host/op_sample.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns true if outputs[index] is also read: accumulated into, or updated in
 // place.
@@ -30,6 +30,6 @@ struct OpCopies {
 double RelativeError(const StageOp& op, const OpCopies& copies,
                      double limit = kHostCostLimit);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_OP_ERROR_H_

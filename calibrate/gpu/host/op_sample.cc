@@ -7,7 +7,7 @@
 
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 std::vector<int64_t> Range(int64_t first, int64_t count) {
@@ -252,4 +252,4 @@ std::vector<int64_t> PickSome(int64_t n, int64_t count) {
   return picked;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

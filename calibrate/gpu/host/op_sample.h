@@ -9,7 +9,7 @@
 
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Rows of a tensor, and columns within them.
 struct TensorSample {
@@ -40,6 +40,6 @@ OpSample SampleOp(const StageOp& op, double limit = kHostCostLimit);
 // parts. The last value is n - 1.
 std::vector<int64_t> PickSome(int64_t n, int64_t count);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_OP_SAMPLE_H_

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int64_t kMaxSets = 1024;
@@ -50,4 +50,4 @@ GraphPlan PlanGraphs(int num_launches, int num_sets, int ops_per_launch) {
   return plan;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

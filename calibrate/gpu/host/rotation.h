@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns the number of sets of `set_bytes` that exceed three times the L2
 // cache in total, so that a set is no longer in the cache when its turn comes
@@ -34,6 +34,6 @@ struct GraphPlan {
 inline constexpr int kMaxGraphOps = 2000;
 GraphPlan PlanGraphs(int num_launches, int num_sets, int ops_per_launch);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_ROTATION_H_

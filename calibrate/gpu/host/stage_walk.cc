@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 class Walk {
@@ -75,4 +75,4 @@ int64_t PeakOfWalk(const StageProgram& program,
   return peak;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

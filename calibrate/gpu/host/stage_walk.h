@@ -8,7 +8,7 @@
 
 #include "calibrate/execute/stage/stage_program.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct StageStep {
   enum class Kind { kAllocate, kRun, kFree };
@@ -30,6 +30,6 @@ std::vector<StageStep> WalkStage(const StageProgram& program,
 int64_t PeakOfWalk(const StageProgram& program,
                    const std::vector<StageStep>& steps, int64_t granularity);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_HOST_STAGE_WALK_H_

@@ -6,7 +6,7 @@
 
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Factors of an Adam step that are the same for all parameters.
 struct AdamFactors {
@@ -25,6 +25,6 @@ inline AdamFactors FactorsOf(const AdamStep& adam) {
           correction(adam.beta2), adam.gradient_scale};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_ADAM_FACTORS_CUH_

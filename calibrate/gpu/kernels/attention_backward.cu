@@ -2,7 +2,7 @@
 #include "calibrate/gpu/kernels/attention_backward.cuh"
 #include "calibrate/gpu/kernels/attention_launch.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 template <typename Half, int kHeadSize>
@@ -44,4 +44,4 @@ cudaError_t LaunchAttentionBackward(const Launch& launch, const StageOp& op,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

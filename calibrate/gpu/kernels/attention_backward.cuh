@@ -11,7 +11,7 @@
 
 #include "calibrate/gpu/kernels/attention_tile.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 template <typename Half>
 struct AttentionGradients {
@@ -324,6 +324,6 @@ __global__ void __launch_bounds__(KeyTile<kHeadSize>::kThreads,
       first_key + warp_row, length);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_BACKWARD_CUH_

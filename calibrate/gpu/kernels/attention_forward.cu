@@ -2,7 +2,7 @@
 #include "calibrate/gpu/kernels/attention_forward.cuh"
 #include "calibrate/gpu/kernels/attention_launch.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 cudaError_t LaunchAttentionForward(const Launch& launch, const StageOp& op,
                                    const Tensors& tensors) {
@@ -21,4 +21,4 @@ cudaError_t LaunchAttentionForward(const Launch& launch, const StageOp& op,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 
 #include "calibrate/gpu/kernels/attention_tile.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct ForwardTile {
   static constexpr int kThreads = 128;
@@ -190,6 +190,6 @@ __global__ void __launch_bounds__(ForwardTile::kThreads, 2)
       RowsOf<kHeadSize>(o, sequence, length, head, shape.heads), query, length);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_FORWARD_CUH_

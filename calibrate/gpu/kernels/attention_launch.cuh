@@ -8,7 +8,7 @@
 #include "calibrate/gpu/kernels/attention_tile.cuh"
 #include "calibrate/gpu/kernels/launch.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 inline AttentionShape ShapeOf(const StageOp& op) {
   return {static_cast<int>(op.sequence_length),
@@ -44,6 +44,6 @@ cudaError_t WithHead(ElementFormat format, int head_size, Run run) {
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_LAUNCH_CUH_

@@ -9,7 +9,7 @@
 
 #include "calibrate/gpu/kernels/mma.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct AttentionShape {
   int sequence_length;
@@ -200,6 +200,6 @@ __device__ __forceinline__ float RowMax(float x) {
   return fmaxf(x, __shfl_xor_sync(kFullWarp, x, 2));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_ATTENTION_TILE_CUH_

@@ -6,7 +6,7 @@
 
 #include "calibrate/gpu/kernels/elementwise.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 constexpr int kSumWarps = 8;                      // rows at a time
 constexpr int kSumColumns = kWarpSize * kVector;  // per block
@@ -66,6 +66,6 @@ static __global__ void SumPartials(const float* partials, float* sums,
   if (lane == 0 && mine < columns) sums[mine] += sum;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_COLUMN_SUMS_CUH_

@@ -17,7 +17,7 @@
 #error "for nvcc, or behind the emulator"
 #endif
 
-namespace weir {
+namespace weir::calibrate {
 
 constexpr int kWarpSize = 32;
 constexpr int kVector = 8;  // halves in 16 bytes
@@ -196,6 +196,6 @@ __device__ __forceinline__ float BlockMax(float x, float* scratch) {
   return BlockReduce(x, -INFINITY, scratch, Max());
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_DEVICE_CUH_

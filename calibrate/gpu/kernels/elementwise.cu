@@ -3,7 +3,7 @@
 #include "calibrate/gpu/kernels/embedding.cuh"
 #include "calibrate/gpu/kernels/launch.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kThreads = 256;
@@ -88,4 +88,4 @@ cudaError_t LaunchElementwise(const Launch& launch, const StageOp& op,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

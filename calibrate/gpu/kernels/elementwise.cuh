@@ -6,7 +6,7 @@
 #include "calibrate/execute/stage/dropout_mask.h"
 #include "calibrate/gpu/kernels/device.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 // With one block per row, loops over a thread's vectors, a block's width apart.
 #define WEIR_FOR_ROW_VECTORS(v, num_vectors) \
@@ -178,6 +178,6 @@ __global__ void GatedBackward(const Half* dy, const Half* gate_up,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_ELEMENTWISE_CUH_

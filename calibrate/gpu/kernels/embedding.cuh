@@ -5,7 +5,7 @@
 
 #include "calibrate/gpu/kernels/elementwise.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 template <typename Half>
 __global__ void EmbeddingForward(const int32_t* tokens, const Half* table,
@@ -98,6 +98,6 @@ __global__ void Rotary(Half* packed, float direction, double log2_base,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_EMBEDDING_CUH_

@@ -15,7 +15,7 @@
 
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct Launch {
   cudaStream_t stream = nullptr;
@@ -110,6 +110,6 @@ inline int MaxPacedCopyBlocks(int num_multiprocessors) {
   return 8 * num_multiprocessors;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_KERNELS_H_

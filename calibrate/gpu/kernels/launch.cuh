@@ -8,7 +8,7 @@
 #include "calibrate/gpu/kernels/elementwise.cuh"
 #include "calibrate/gpu/kernels/launchers.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 
@@ -80,6 +80,6 @@ inline Dropout DropoutOf(const StageOp& op, const uint8_t* mask_in,
           1 / (1 - op.dropout)};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_LAUNCH_CUH_

@@ -5,7 +5,7 @@
 #include "calibrate/gpu/kernels/kernels.h"
 #include "calibrate/gpu/kernels/launchers.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 bool HasStride(const std::vector<TensorView>& views) {
@@ -47,4 +47,4 @@ cudaError_t LaunchOp(const Launch& launch, const StageOp& op,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 
 #include "calibrate/gpu/kernels/kernels.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Tensors of an operation, by their index in OpKind's table.
 struct Tensors {
@@ -39,6 +39,6 @@ cudaError_t LaunchAttentionForward(const Launch& launch, const StageOp& op,
 cudaError_t LaunchAttentionBackward(const Launch& launch, const StageOp& op,
                                     const Tensors& tensors);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_LAUNCHERS_H_

@@ -13,7 +13,7 @@
 
 #include "calibrate/gpu/kernels/device.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define WEIR_NO_ASYNC_MMA 1  // launchers refuse such devices
@@ -131,6 +131,6 @@ __device__ __forceinline__ void WaitCopies() {
 #endif
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_MMA_CUH_

@@ -6,7 +6,7 @@
 
 #include "calibrate/gpu/kernels/elementwise.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 // The maximum number of threads of a multiprocessor (7.5: 1024, else 2048 or
 // 1536) bounds the registers of narrow rows.
@@ -185,6 +185,6 @@ __global__ void __launch_bounds__(1024, 1)
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_NORM_CUH_

@@ -2,7 +2,7 @@
 #include "calibrate/gpu/kernels/launch.cuh"
 #include "calibrate/gpu/kernels/paced_copy.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
   if (copy.num_bytes < 0 || !(copy.latency_seconds >= 0) ||
@@ -20,4 +20,4 @@ cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
                copy.bytes_per_second > 0 ? 1e9 / copy.bytes_per_second : 0.0);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 
 #include "calibrate/gpu/kernels/device.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Small blocks, so that many links fit on few multiprocessors.
 constexpr int kPacedThreads = 128;
@@ -89,6 +89,6 @@ static __global__ void __launch_bounds__(kPacedThreads)
   } while (first < bytes);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_PACED_COPY_CUH_

@@ -4,7 +4,7 @@
 #include "calibrate/gpu/kernels/norm.cuh"
 #include "calibrate/gpu/kernels/softmax.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kMostThreads = 1024;
@@ -191,4 +191,4 @@ cudaError_t LaunchSoftmaxGradient(const Launch& launch,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "calibrate/gpu/kernels/elementwise.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Statistics of scores times log2(e), so that exponentials are powers of 2.
 struct RowStatistics {
@@ -116,6 +116,6 @@ __global__ void CrossEntropy(Half* logits, const int32_t* targets,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_SOFTMAX_CUH_

@@ -2,7 +2,7 @@
 #include "calibrate/gpu/kernels/launch.cuh"
 #include "calibrate/gpu/kernels/streaming.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kThreads = 256;
@@ -72,4 +72,4 @@ cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                static_cast<unsigned char*>(to), bytes);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

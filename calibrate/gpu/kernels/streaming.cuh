@@ -10,7 +10,7 @@
 #include "calibrate/gpu/kernels/adam_factors.cuh"
 #include "calibrate/gpu/kernels/device.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 __device__ __forceinline__ void AdamElement(const AdamFactors& f, float g,
                                             float& w, float& m, float& v) {
@@ -147,6 +147,6 @@ static __global__ void FillTokens(int32_t* data, int64_t num_elements,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_STREAMING_CUH_

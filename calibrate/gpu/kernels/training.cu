@@ -5,7 +5,7 @@
 #include "calibrate/gpu/kernels/training.cuh"
 #include "calibrate/gpu/kernels/training_kernels.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kThreads = 256;
@@ -96,4 +96,4 @@ cudaError_t LaunchRoundToBits(const Launch& launch, int bits, const void* from,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

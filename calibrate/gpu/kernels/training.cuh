@@ -8,7 +8,7 @@
 #include "calibrate/gpu/kernels/adam_factors.cuh"
 #include "calibrate/gpu/kernels/device.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 
 // v = momentum v + g; w -= rate (velocity_weight v + gradient_weight g), where
 // g is `scale` times the gradient.
@@ -168,6 +168,6 @@ __global__ void RoundToLevels(const Half* from, Half* to,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_TRAINING_CUH_

@@ -7,7 +7,7 @@
 
 #include "calibrate/gpu/kernels/kernels.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // velocity = momentum velocity + g; master -= learning_rate (velocity_weight
 // velocity + gradient_weight g), g = gradient_scale gradient; weight half =
@@ -50,6 +50,6 @@ inline constexpr int kRoundWorkspaceBytes = 16;
 cudaError_t LaunchRoundToBits(const Launch& launch, int bits, const void* from,
                               void* into, int64_t num_elements);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_GPU_KERNELS_TRAINING_KERNELS_H_

@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns every name of the registry with each of its options. A test checks
 // that none is missing.
 inline std::vector<std::string> ExecutionNames() {
   std::vector<std::string> names;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     names.emplace_back(kind.name);
   }
   for (const char* name : {"gpipe:backward-order=forward",
@@ -58,7 +58,7 @@ inline std::vector<std::string> ExecutionNames() {
 }
 
 struct ExecutionCase {
-  Schedule schedule;
+  schedules::Schedule schedule;
   std::string shape = {};  // such as "p 4, m 8, chunks 2"
   bool llama = false, uneven = false, concurrent = true;
   OptimizerKind optimizer = OptimizerKind::kMomentum;
@@ -89,13 +89,14 @@ inline std::vector<ExecutionCase> CasesOf(const std::string& name) {
       {2, 2, 1},  {4, 4, 2},  {2, 6, 2}, {4, 12, 1}, {2, 8, 1},  {3, 1, 1},
       {3, 7, 1},  {2, 4, 1},  {3, 6, 1}, {1, 1, 1},  {1, 2, 1},  {5, 5, 1},
       {5, 10, 1}, {6, 12, 1}, {6, 6, 1}};
-  const ScheduleKind& kind = *FindScheduleKind(name).value();
+  const schedules::ScheduleKind& kind =
+      *schedules::FindScheduleKind(name).value();
   std::vector<ExecutionCase> cases;
   for (const auto& [p, m, chunks] : kShapes) {
-    ScheduleSpec spec{
+    schedules::ScheduleSpec spec{
         .num_ranks = p, .num_microbatches = m, .num_chunks = chunks};
     if (!kind.flush) spec.num_batches = 20;
-    auto schedule = GenerateSchedule(name, spec);
+    auto schedule = schedules::GenerateSchedule(name, spec);
     if (!schedule.ok()) continue;
     const int i = static_cast<int>(cases.size());
     const int per_update =
@@ -106,7 +107,7 @@ inline std::vector<ExecutionCase> CasesOf(const std::string& name) {
       // 20 updates of the slowest stage, including some that complete no
       // update.
       spec.num_batches = (20 * per_update + 4) / m + 1;
-      schedule = GenerateSchedule(name, spec);
+      schedule = schedules::GenerateSchedule(name, spec);
     }
     ExecutionCase replay{.schedule = *std::move(schedule)};
     replay.shape = absl::StrCat("p ", p, ", m ", m, ", chunks ", chunks);
@@ -149,9 +150,9 @@ inline ExecutionRequest RequestOf(const ExecutionCase& replay) {
   // Prediction from optimizer state needs an optimizer with state.
   const bool spikes =
       absl::StrContains(replay.schedule.name, "spike-compensation");
-  const bool predicts =
-      replay.schedule.weights.prediction != WeightPolicy::Prediction::kNone &&
-      replay.schedule.weights.estimate_buffers == 0;
+  const bool predicts = replay.schedule.weights.prediction !=
+                            schedules::WeightPolicy::Prediction::kNone &&
+                        replay.schedule.weights.estimate_buffers == 0;
   if (spikes || (predicts && replay.optimizer == OptimizerKind::kSgd)) {
     request.optimizer.kind = OptimizerKind::kMomentum;
     request.optimizer.learning_rate = 0.05;
@@ -159,6 +160,6 @@ inline ExecutionRequest RequestOf(const ExecutionCase& replay) {
   return request;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_EXECUTE_EXECUTION_CASES_H_

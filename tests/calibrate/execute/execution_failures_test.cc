@@ -9,13 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
 
-ExecutionPlan SmallPlan(const char* name, const ScheduleSpec& spec) {
+ExecutionPlan SmallPlan(const char* name, const schedules::ScheduleSpec& spec) {
   return PlanOf(TinyRequest(Generated(name, spec), true));
 }
 
@@ -250,4 +250,4 @@ TEST(ExecutionFailuresTest, WhatIsTakenIsAPropertyOfTheOrder) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "calibrate/execute/sequential.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -103,30 +103,36 @@ TEST(ExecutionFaultsTest, WrongPoliciesAreCaught) {
     return DifferenceOf(plan, Executed(plan), formula).weights;
   };
   EXPECT_GE(differs(Plan("2bw", 2, 2, 8),
-                    [](WeightPolicy* w) { w->delay_updates = 2; }),
+                    [](schedules::WeightPolicy* w) { w->delay_updates = 2; }),
             kCaught);
   EXPECT_GE(differs(Plan("2bw", 2, 2, 8),
-                    [](WeightPolicy* w) {
-                      w->forward = WeightPolicy::ForwardRead::kLatest;
+                    [](schedules::WeightPolicy* w) {
+                      w->forward =
+                          schedules::WeightPolicy::ForwardRead::kLatest;
                     }),
             kCaught);
   EXPECT_GE(differs(Plan("pipedream", 3, 1, 8),
-                    [](WeightPolicy* w) {
-                      w->backward = WeightPolicy::BackwardRead::kLatest;
+                    [](schedules::WeightPolicy* w) {
+                      w->backward =
+                          schedules::WeightPolicy::BackwardRead::kLatest;
                     }),
             kCaught);
   EXPECT_GE(differs(Plan("pipemare", 2, 2, 8),
-                    [](WeightPolicy* w) { w->backward_distance[0] *= 0.5; }),
-            kCaught);
-  EXPECT_GE(differs(Plan("spectrain", 3, 1, 8),
-                    [](WeightPolicy* w) { w->forward_distance[0] += 1; }),
-            kCaught);
-  EXPECT_GE(differs(Plan("xpipe", 3, 2, 8),
-                    [](WeightPolicy* w) {
-                      w->prediction =
-                          WeightPolicy::Prediction::kForwardAndBackward;
+                    [](schedules::WeightPolicy* w) {
+                      w->backward_distance[0] *= 0.5;
                     }),
             kCaught);
+  EXPECT_GE(
+      differs(Plan("spectrain", 3, 1, 8),
+              [](schedules::WeightPolicy* w) { w->forward_distance[0] += 1; }),
+      kCaught);
+  EXPECT_GE(
+      differs(Plan("xpipe", 3, 2, 8),
+              [](schedules::WeightPolicy* w) {
+                w->prediction =
+                    schedules::WeightPolicy::Prediction::kForwardAndBackward;
+              }),
+      kCaught);
 }
 
 // For any two systems without a flush, the replay of one does not match the
@@ -160,4 +166,4 @@ TEST(ExecutionFaultsTest, SystemsAreNotEachOthersFormulas) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

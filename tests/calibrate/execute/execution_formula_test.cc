@@ -16,7 +16,7 @@
 #include "calibrate/execute/sequential.h"
 #include "tests/calibrate/execute/execution_cases.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kMostDifference = 1e-12;
@@ -44,7 +44,7 @@ class Table : public testing::Environment {
 
 void AddRow(const ExecutionCase& replay, const ExecutionPlan& plan,
             const TrainingDifference& difference, absl::string_view formula) {
-  const Schedule& schedule = plan.schedule;
+  const schedules::Schedule& schedule = plan.schedule;
   const int updates =
       schedule.forward_only
           ? 0
@@ -83,8 +83,8 @@ TEST_P(EveryKindTest, TrainsAsThePaperSays) {
 
 TEST(ExecutionFormulaTest, EveryOptionOfEveryKindIsTrained) {
   const std::vector<std::string> names = ExecutionNames();
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
-    for (const ScheduleOption& option : kind.options) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
+    for (const schedules::ScheduleOption& option : kind.options) {
       const std::string start = absl::StrCat(kind.name, ":");
       const std::string text = absl::StrCat(":", option.name, "=");
       EXPECT_TRUE(std::any_of(names.begin(), names.end(),
@@ -131,4 +131,4 @@ INSTANTIATE_TEST_SUITE_P(Replay, EveryKindTest,
                          testing::ValuesIn(ExecutionNames()), TestName);
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 class ExecutionKindsTest : public testing::TestWithParam<NamedShape> {
@@ -49,4 +49,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExecutionKindsTest,
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "schedules/dependencies.h"
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kRounding = 1e-9;
@@ -24,7 +24,7 @@ TEST_P(ExecutionLinksTest, InputsArriveBeforeTheyAreUsed) {
   const ExecutionRecord record = Executed(plan, true);
   ASSERT_EQ(record.steps.size(), 1u);
   const StepRecord& step = record.steps[0];
-  const Dependencies dependencies(plan.schedule);
+  const schedules::Dependencies dependencies(plan.schedule);
   std::map<std::pair<int, int>, double> free;
   for (const TransferRecord& transfer : step.transfers) {
     EXPECT_GE(transfer.start_seconds, transfer.ready_seconds - kRounding);
@@ -33,8 +33,8 @@ TEST_P(ExecutionLinksTest, InputsArriveBeforeTheyAreUsed) {
     double& before = free[{transfer.from_rank, transfer.to_rank}];
     EXPECT_GE(transfer.start_seconds, before - kRounding);
     before = transfer.start_seconds + transfer.bytes / 1e7;
-    const Place user = dependencies.Find(
-        transfer.gradient ? Op::kBackward : Op::kForward,
+    const schedules::Place user = dependencies.Find(
+        transfer.gradient ? schedules::Op::kBackward : schedules::Op::kForward,
         transfer.stage + (transfer.gradient ? -1 : 1), transfer.microbatch);
     ASSERT_EQ(user.rank, transfer.to_rank);
     EXPECT_GE(step.ranks[user.rank].actions[user.position].start_seconds,
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExecutionLinksTest,
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "tests/calibrate/execute/executions.h"
 #include "tests/sim/by_costs.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kMostDifference = 1e-4;  // relative to a rank's peak
@@ -32,10 +32,11 @@ Model SmallModel(int num_layers) {
   return model;
 }
 
-ResolvedScenario ScenarioOf(const Model& model) {
-  Measured none;
+scenarios::ResolvedScenario ScenarioOf(const Model& model) {
+  sim::Measured none;
   none.num_ranks = 0;
-  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  scenarios::ResolvedScenario resolved =
+      sim::Resolve(none, sim::OneSwitch(1, 1e9, 0));
   resolved.model = model;
   resolved.runtime = *LoadRuntime("weir");
   resolved.scenario.mutable_batch()->set_sequence_length(16);
@@ -56,17 +57,17 @@ ResolvedScenario ScenarioOf(const Model& model) {
 struct Both {
   ExecutionPlan plan;
   ExecutionRecord record;
-  std::vector<MemoryTimeline> simulated;  // by rank
+  std::vector<sim::MemoryTimeline> simulated;  // by rank
 };
 
-Both RunBoth(const Schedule& schedule) {
+Both RunBoth(const schedules::Schedule& schedule) {
   Both both;
   const Model model = SmallModel(schedule.num_stages);
-  const ResolvedScenario resolved = ScenarioOf(model);
-  auto costs = ComputeCosts(resolved, schedule.num_stages,
-                            std::vector<int>(schedule.num_stages, 1));
+  const scenarios::ResolvedScenario resolved = ScenarioOf(model);
+  auto costs = sim::ComputeCosts(resolved, schedule.num_stages,
+                                 std::vector<int>(schedule.num_stages, 1));
   EXPECT_TRUE(costs.ok()) << costs.status();
-  for (StageCosts& stage : costs->stages) {
+  for (sim::StageCosts& stage : costs->stages) {
     stage.forward_seconds = stage.backward_input_seconds = 1;
     stage.backward_weight_seconds = 1;
     stage.backward_seconds = 2;
@@ -80,7 +81,7 @@ Both RunBoth(const Schedule& schedule) {
   ExecutionRequest request;
   request.schedule = schedule;
   request.model = model;
-  request.spec.work = MakeWorkSpec(resolved);
+  request.spec.work = sim::MakeWorkSpec(resolved);
   request.spec.fused_attention = true;
   // Both have the state of Adam. Spike compensation needs a velocity.
   request.optimizer.kind =
@@ -95,9 +96,9 @@ Both RunBoth(const Schedule& schedule) {
   EXPECT_TRUE(record.ok()) << record.status();
   if (record.ok()) both.record = *std::move(record);
 
-  ByCosts by_costs{schedule, *costs};
-  by_costs.cluster = OneSwitch(schedule.num_ranks, rate, 0);
-  const CostsRun run(by_costs);
+  sim::ByCosts by_costs{schedule, *costs};
+  by_costs.cluster = sim::OneSwitch(schedule.num_ranks, rate, 0);
+  const sim::CostsRun run(by_costs);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     both.simulated.push_back(run.Memory(rank));
   }
@@ -105,10 +106,10 @@ Both RunBoth(const Schedule& schedule) {
 }
 
 // Returns the simulator's bytes of a class of the replay.
-double Simulated(const MemoryByKind& kinds, ExecutionMemory memory) {
+double Simulated(const sim::MemoryByKind& kinds, ExecutionMemory memory) {
   double bytes = 0;
-  for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
-    const std::string name = Name(static_cast<MemoryKind>(kind));
+  for (int kind = 0; kind < sim::kNumMemoryKinds; ++kind) {
+    const std::string name = sim::Name(static_cast<sim::MemoryKind>(kind));
     const std::string of = name == "end_activations" ? "activations" : name;
     if (of == Name(memory)) bytes += kinds[kind];
   }
@@ -117,14 +118,17 @@ double Simulated(const MemoryByKind& kinds, ExecutionMemory memory) {
 
 // Excludes a known difference: in inference, the simulator frees layer by layer
 // what training keeps until the backward; a stage's program does not.
-bool IsComparable(const Schedule& schedule) { return !schedule.forward_only; }
+bool IsComparable(const schedules::Schedule& schedule) {
+  return !schedule.forward_only;
+}
 
 // Returns the bytes of a prediction that the replay stores and the simulator
 // does not count, as it assumes that PipeMare's backward predicts weights on
 // the fly.
-double WithoutEstimate(const Schedule& schedule, const RankRecord& rank) {
-  const WeightPolicy& policy = schedule.weights;
-  if (policy.prediction == WeightPolicy::Prediction::kNone ||
+double WithoutEstimate(const schedules::Schedule& schedule,
+                       const RankRecord& rank) {
+  const schedules::WeightPolicy& policy = schedule.weights;
+  if (policy.prediction == schedules::WeightPolicy::Prediction::kNone ||
       policy.predicted_copies > 0) {
     return 0;
   }
@@ -135,13 +139,14 @@ double WithoutEstimate(const Schedule& schedule, const RankRecord& rank) {
 class ExecutionMemoryTest : public testing::TestWithParam<NamedShape> {};
 
 TEST_P(ExecutionMemoryTest, PeaksAreTheSimulators) {
-  const Schedule schedule = Generated(GetParam().name, GetParam().spec);
+  const schedules::Schedule schedule =
+      Generated(GetParam().name, GetParam().spec);
   if (!IsComparable(schedule)) return;
   const Both both = RunBoth(schedule);
   ASSERT_FALSE(both.record.steps.empty());
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const RankRecord& replayed = both.record.steps[0].ranks[rank];
-    const MemoryTimeline& simulated = both.simulated[rank];
+    const sim::MemoryTimeline& simulated = both.simulated[rank];
     const double most = kMostDifference * simulated.peak_bytes;
     const double estimate = WithoutEstimate(schedule, replayed);
     EXPECT_NEAR(replayed.peak_bytes - estimate, simulated.peak_bytes, most)
@@ -168,4 +173,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExecutionMemoryTest,
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "calibrate/execute/host_memory.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -66,7 +66,7 @@ TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
 
 // Yang et al., T1: alpha / tau^(1 - min(k/K, 1)).
 TEST(PlanTest, PipeMareAnnealsItsRates) {
-  const ScheduleSpec spec{
+  const schedules::ScheduleSpec spec{
       .num_ranks = 3, .num_microbatches = 2, .num_batches = 8};
   const ExecutionPlan plan =
       PlanOf(TinyRequest(Generated("pipemare:annealing=10", spec), true));
@@ -78,10 +78,11 @@ TEST(PlanTest, PipeMareAnnealsItsRates) {
                 .optimizers[0]
                 .delay_steps,
             0);
-  EXPECT_THAT(GenerateSchedule("pipemare:annealing=10:order=1f1b", spec)
-                  .status()
-                  .message(),
-              HasSubstr("annealing is above 0"));
+  EXPECT_THAT(
+      schedules::GenerateSchedule("pipemare:annealing=10:order=1f1b", spec)
+          .status()
+          .message(),
+      HasSubstr("annealing is above 0"));
 }
 
 // Checks that one message reports all problems.
@@ -141,4 +142,4 @@ TEST(PlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/execute/host_device.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Replays with ranks as threads or one after another.
 inline absl::StatusOr<ExecutionRecord> TryReplay(const ExecutionPlan& plan,
@@ -29,7 +29,7 @@ inline ExecutionRecord Executed(const ExecutionPlan& plan, bool threads) {
 
 struct NamedShape {
   std::string name;
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
 
   friend void PrintTo(const NamedShape& shape, std::ostream* out) {
     *out << shape.name;
@@ -40,18 +40,20 @@ struct NamedShape {
 // where stages are placed.
 inline std::vector<NamedShape> AllShapes() {
   std::vector<NamedShape> shapes;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     const std::string name(kind.name);
-    for (const ScheduleSpec& spec :
-         {ScheduleSpec{4, 4, 1, 3}, ScheduleSpec{4, 4, 1, 1},
-          ScheduleSpec{4, 8, 1, 1}, ScheduleSpec{4, 8, 2, 1},
-          ScheduleSpec{4, 16, 2, 1}}) {
+    for (const schedules::ScheduleSpec& spec :
+         {schedules::ScheduleSpec{4, 4, 1, 3},
+          schedules::ScheduleSpec{4, 4, 1, 1},
+          schedules::ScheduleSpec{4, 8, 1, 1},
+          schedules::ScheduleSpec{4, 8, 2, 1},
+          schedules::ScheduleSpec{4, 16, 2, 1}}) {
       if (!kind.check(spec).ok()) continue;
       shapes.push_back({name, spec});
       break;
     }
   }
-  const ScheduleSpec batch = {4, 8, 1, 1}, stream = {4, 4, 1, 4};
+  const schedules::ScheduleSpec batch = {4, 8, 1, 1}, stream = {4, 4, 1, 4};
   for (const char* name :
        {"gpipe:backward-order=forward", "chimera:pipelines=4",
         "chimera:concatenation=forward-doubling",
@@ -76,6 +78,6 @@ inline std::string TestName(const std::string& name) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_EXECUTE_EXECUTIONS_H_

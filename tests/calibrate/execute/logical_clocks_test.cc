@@ -6,7 +6,7 @@
 #include "schedules/walk.h"
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kExact = 1e-9;
@@ -25,10 +25,10 @@ double PassSeconds(int stage, StagePass pass) {
   }
 }
 
-PassCosts CostsOf(int num_stages, double hop) {
-  PassCosts costs;
+schedules::PassCosts CostsOf(int num_stages, double hop) {
+  schedules::PassCosts costs;
   for (int stage = 0; stage < num_stages; ++stage) {
-    StagePassCosts& pass = costs.stages.emplace_back();
+    schedules::StagePassCosts& pass = costs.stages.emplace_back();
     pass.forward = PassSeconds(stage, StagePass::kForward);
     pass.backward_input = PassSeconds(stage, StagePass::kBackwardInput);
     pass.backward_weight = PassSeconds(stage, StagePass::kBackwardWeight);
@@ -48,7 +48,7 @@ ExecutionRecord Fake(const ExecutionPlan& plan) {
 
 // Returns true if copies of a stage wait for each other. This happens without a
 // flush and is not part of the longest path through the passes.
-bool CopiesWait(const Schedule& schedule) {
+bool CopiesWait(const schedules::Schedule& schedule) {
   return !schedule.flush && schedule.num_routes() > 1;
 }
 
@@ -61,8 +61,8 @@ TEST_P(LogicalClocksTest, AreTheLongestPath) {
     if (CopiesWait(request.schedule)) continue;
     request.link.latency_seconds = hop;
     const ExecutionPlan plan = PlanOf(request);
-    const WalkTimes times =
-        TimedWalk(plan.schedule, CostsOf(plan.schedule.num_stages, hop));
+    const schedules::WalkTimes times = schedules::TimedWalk(
+        plan.schedule, CostsOf(plan.schedule.num_stages, hop));
     const ExecutionRecord record = Fake(plan);
     ASSERT_EQ(record.steps.size(), 1u);
     double last = 0;
@@ -111,4 +111,4 @@ TEST(LogicalClocksOfLinksTest, BytesOfAPairOfRanksGoOneAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 
 #include "calibrate/execute/reference/reference_ops.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct Stage {
@@ -124,4 +124,4 @@ TEST(OptimizerMathTest, MessagesAreRoundedToLevels) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/execute/training.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 SequentialRecord Train(const ExecutionPlan& plan) {
@@ -340,4 +340,4 @@ TEST(SequentialTest, DifferencesAreNormWise) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

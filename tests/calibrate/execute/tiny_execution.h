@@ -11,7 +11,7 @@
 #include "schedules/registry.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns a model with learned positions, LayerNorm, GELU, biases and tied
 // embeddings.
@@ -36,7 +36,8 @@ inline Model TinyGpt(int num_layers) {
 
 // Returns a request with one layer per stage, two sequences of four tokens, and
 // dropout.
-inline ExecutionRequest TinyRequest(Schedule schedule, bool llama = false) {
+inline ExecutionRequest TinyRequest(schedules::Schedule schedule,
+                                    bool llama = false) {
   ExecutionRequest request;
   request.model =
       llama ? SmallLlama(schedule.num_stages) : TinyGpt(schedule.num_stages);
@@ -48,10 +49,11 @@ inline ExecutionRequest TinyRequest(Schedule schedule, bool llama = false) {
   return request;
 }
 
-inline Schedule Generated(const std::string& name, const ScheduleSpec& spec) {
-  auto schedule = GenerateSchedule(name, spec);
+inline schedules::Schedule Generated(const std::string& name,
+                                     const schedules::ScheduleSpec& spec) {
+  auto schedule = schedules::GenerateSchedule(name, spec);
   EXPECT_TRUE(schedule.ok()) << name << ": " << schedule.status();
-  return schedule.ok() ? *std::move(schedule) : Schedule();
+  return schedule.ok() ? *std::move(schedule) : schedules::Schedule();
 }
 
 inline ExecutionPlan PlanOf(const ExecutionRequest& request) {
@@ -60,6 +62,6 @@ inline ExecutionPlan PlanOf(const ExecutionRequest& request) {
   return plan.ok() ? *std::move(plan) : ExecutionPlan();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_EXECUTE_TINY_EXECUTION_H_

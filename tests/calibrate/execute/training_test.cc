@@ -9,7 +9,7 @@
 
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 ExecutionPlan Plan(bool llama, std::vector<int> first_layer) {
@@ -132,4 +132,4 @@ TEST(TrainingTest, TextIsOfABigramLanguage) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

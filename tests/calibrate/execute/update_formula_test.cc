@@ -11,7 +11,7 @@
 #include "schedules/semantics.h"
 #include "schedules/stage_semantics.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Versions = std::vector<int>;
@@ -176,7 +176,7 @@ TEST(UpdateFormulaTest, UnknownNames) {
 
 struct Asynchronous {
   std::string name;
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
 };
 
 // Returns every kind without a flush, with every option that changes which
@@ -186,7 +186,7 @@ std::vector<Asynchronous> AllAsynchronous() {
   for (const int p : {1, 2, 3, 4, 7}) {
     for (const int m : {1, 2, 3, 5, 8}) {
       for (const int batches : {1, 2, 9}) {
-        const ScheduleSpec spec{
+        const schedules::ScheduleSpec spec{
             .num_ranks = p, .num_microbatches = m, .num_batches = batches};
         for (const char* name :
              {"pipedream", "pipedream:vertical-sync=yes", "pipemare",
@@ -217,18 +217,18 @@ std::vector<Asynchronous> AllAsynchronous() {
 TEST(UpdateFormulaTest, AgreesWithTheTablesOfSchedules) {
   int num_uses = 0;
   for (const auto& [name, spec] : AllAsynchronous()) {
-    const auto schedule = GenerateSchedule(name, spec);
+    const auto schedule = schedules::GenerateSchedule(name, spec);
     ASSERT_TRUE(schedule.ok()) << schedule.status();
-    const auto semantics = InterpretSchedule(*schedule);
+    const auto semantics = schedules::InterpretSchedule(*schedule);
     ASSERT_TRUE(semantics.ok()) << semantics.status();
     const UpdateFormula formula =
         Known(name, {schedule->num_stages, schedule->num_microbatches});
-    const Schedule& s = *schedule;
+    const schedules::Schedule& s = *schedule;
     for (int stage = 0; stage < s.num_stages; ++stage) {
       EXPECT_EQ(formula.microbatches_per_update[stage],
                 s.microbatches_per_update(stage));
       for (int k = 0; k < s.total_microbatches(); ++k, ++num_uses) {
-        const VersionUse& use = semantics->uses[stage][k];
+        const schedules::VersionUse& use = semantics->uses[stage][k];
         const WeightsRead forward = formula.forward(stage, k);
         const WeightsRead backward = formula.backward(stage, k);
         ASSERT_EQ(forward.version, use.forward_version)
@@ -238,10 +238,10 @@ TEST(UpdateFormulaTest, AgreesWithTheTablesOfSchedules) {
             << name << " p " << spec.num_ranks << " m " << spec.num_microbatches
             << " stage " << stage << " microbatch " << k;
         ASSERT_EQ(forward.version + forward.distance,
-                  PredictedForward(s, stage, use))
+                  schedules::PredictedForward(s, stage, use))
             << name;
         ASSERT_EQ(backward.version + backward.distance,
-                  PredictedBackward(s, stage, use))
+                  schedules::PredictedBackward(s, stage, use))
             << name;
       }
     }
@@ -250,4 +250,4 @@ TEST(UpdateFormulaTest, AgreesWithTheTablesOfSchedules) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

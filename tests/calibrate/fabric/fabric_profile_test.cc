@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/calibrate/fabric/fake_transport.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::ElementsAre;
@@ -220,4 +220,4 @@ TEST(ReportTest, ShowsEveryClassAndCollective) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

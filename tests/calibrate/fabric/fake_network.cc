@@ -10,8 +10,8 @@
 
 int main(int argc, char** argv) {
   CLI::App app("a network calibration that needs no GPU");
-  weir::NetworkFlags flags;
-  weir::FakeTransportOptions pretend;
+  weir::calibrate::NetworkFlags flags;
+  weir::calibrate::FakeTransportOptions pretend;
   flags.command = "pretend_network";
   flags.weir_version = "pretended";
   flags.start = "h200-sxm";
@@ -35,5 +35,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : weir::kExitUsage;
   }
-  return weir::RunNetworkCommand(flags, weir::FakeNetwork(pretend));
+  return weir::calibrate::RunNetworkCommand(
+      flags, weir::calibrate::FakeNetwork(pretend));
 }

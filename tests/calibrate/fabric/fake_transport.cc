@@ -22,7 +22,7 @@
 #include "calibrate/fabric/topology.h"
 #include "calibrate/fit/fit_collectives.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kLink = 450e9;
@@ -269,4 +269,4 @@ TransportFactory FakeNetwork(FakeTransportOptions options) {
   };
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

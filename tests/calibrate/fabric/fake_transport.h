@@ -11,7 +11,7 @@
 #include "calibrate/profile/collective_model.pb.h"
 #include "calibrate/profile/measured_costs.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct FakeTransportOptions {
   // A folder shared by all ranks. A rank that joins a communicator leaves a
@@ -36,6 +36,6 @@ inline constexpr double kFakeAdapter = 25e9 / 0.85;
 
 TransportFactory FakeNetwork(FakeTransportOptions options);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_FABRIC_FAKE_TRANSPORT_H_

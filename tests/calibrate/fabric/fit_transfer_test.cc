@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::HasSubstr;
@@ -146,4 +146,4 @@ TEST(FitTransferTest, RefusesWhatIsNoMeasurement) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::AllOf;
@@ -259,4 +259,4 @@ TEST(RunAndReadTest, ReadsWhatAProgramPrints) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

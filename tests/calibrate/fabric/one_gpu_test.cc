@@ -6,7 +6,7 @@
 #include "calibrate/gpu/host/nvml.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 TEST(OneGpuTest, EveryRankIsAHostOfItsOwn) {
@@ -27,4 +27,4 @@ TEST(NvmlTest, BothEndsOfALinkNameItAlike) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -26,7 +26,7 @@
 #include "calibrate/fabric/follower.h"
 #include "calibrate/fabric/leader.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::AllOf;
@@ -466,4 +466,4 @@ TEST_F(MeetingPointTest, KeepsALinkAndReplacesItsTarget) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::AllOf;
@@ -175,4 +175,4 @@ TEST(PlanTest, SizesLieOnBothSidesOfEveryKnot) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/fabric/control.pb.h"
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct Ends {
@@ -158,4 +158,4 @@ TEST(ListenerTest, ListensEverywhereWhereTheAddressIsAnothersOrUnknown) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -17,7 +17,7 @@
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 const std::filesystem::path kData =
@@ -201,4 +201,4 @@ TEST(CollectiveAccuracyOfMeshTest, A100HoldsOnAnotherMachine) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(CollectiveResidualTest, OneCollectiveAloneIsItsOwnJudgeAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

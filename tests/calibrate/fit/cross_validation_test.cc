@@ -9,7 +9,7 @@
 
 #include "base/error_statistics.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::ElementsAre;
@@ -78,4 +78,4 @@ TEST(ErrorStatisticsTest, KeepsSignsAndNamesTheWorst) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

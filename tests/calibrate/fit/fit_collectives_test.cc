@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::Contains;
@@ -102,4 +102,4 @@ TEST(FitCollectivesTest, ImpossibleSamplesAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

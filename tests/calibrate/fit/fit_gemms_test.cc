@@ -13,7 +13,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/gemm_model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -134,4 +134,4 @@ TEST(FitGemmsTest, RefusesWhatCannotBeFitted) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

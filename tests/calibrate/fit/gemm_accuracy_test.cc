@@ -14,7 +14,7 @@
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The parameter is a std::string, so that test names contain no address.
@@ -77,4 +77,4 @@ INSTANTIATE_TEST_SUITE_P(Devices, GemmAccuracyTest,
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::AllOf;
@@ -145,4 +145,4 @@ TEST(ImportGemmsTest, UnknownContentListsTheFormats) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

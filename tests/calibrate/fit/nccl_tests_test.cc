@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::ElementsAre;
@@ -208,4 +208,4 @@ TEST(ImportNcclTestsTest, RunsOverNodesAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

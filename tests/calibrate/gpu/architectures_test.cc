@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr char kDefault[] = "75-real;80-real;90";
@@ -49,4 +49,4 @@ TEST(ArchitecturesTest, TheErrorNamesGpuAndBuildInOneLine) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/gpu/column_major_host.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageOp Attention(OpKind kind, int heads, int kv_heads, bool causal) {
@@ -124,4 +124,4 @@ TEST(AttentionGemmsTest, LaunchesAreFewWhereEachHeadHasItsKeys) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

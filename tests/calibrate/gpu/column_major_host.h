@@ -7,7 +7,7 @@
 
 #include "calibrate/gpu/host/gemm_shape.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Computes result = op(first) op(second) + beta result for each matrix of a
 // batch. Dimensions are those of the column-major library, not weir's row-major
@@ -38,6 +38,6 @@ inline void MultiplyColumnMajor(const ColumnMajorGemm& gemm,
   }
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_COLUMN_MAJOR_HOST_H_

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST(ErrorsTest, TheRestIsInternalAndKeepsTheLibrarysWords) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

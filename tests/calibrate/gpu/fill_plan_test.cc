@@ -8,7 +8,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageProgram Build(const Model& model, bool fused, float dropout) {
@@ -128,4 +128,4 @@ TEST(FillPlanTest, InPlaceTensorsAreTouchedOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -6,7 +6,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/gpu/column_major_host.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int64_t kM = 5, kN = 7, kK = 3, kPadding = 2;
@@ -78,4 +78,4 @@ TEST(GemmShapeTest, DimensionsAreThoseThatCublasLtChecks) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -10,7 +10,7 @@
 #include "calibrate/gpu/host/host_tensor.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Each operation is within 1e-2. A stage chains tens of operations, whose
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

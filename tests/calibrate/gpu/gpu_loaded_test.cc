@@ -8,7 +8,7 @@
 #include "calibrate/gpu/cuda_bench.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kTolerance = 1e-2;  // norm-wise relative error per operation
@@ -100,4 +100,4 @@ TEST_F(GpuLoadedTest, OtherPartsSlowAPass) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "tests/calibrate/gpu/gpu_test.h"
 #include "tests/calibrate/gpu/spin.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kTimeout = 30;
@@ -346,4 +346,4 @@ TEST_F(GpuPartitionTest, LinksThatAreBusyTogetherKeepTheirRates) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -15,7 +15,7 @@
 #include "tests/calibrate/gpu/gpu_test.h"
 #include "tests/calibrate/gpu/replay_difference.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The same tolerances as on the fake GPU, but sums are in fp32 and in another
@@ -37,9 +37,10 @@ Model SmallerGpt() {
 
 class GpuExecutionTest : public GpuTest {
  protected:
-  ExecutionPlan Plan(const std::string& name, const ScheduleSpec& spec) const {
+  ExecutionPlan Plan(const std::string& name,
+                     const schedules::ScheduleSpec& spec) const {
     ExecutionRequest request;
-    auto schedule = GenerateSchedule(name, spec);
+    auto schedule = schedules::GenerateSchedule(name, spec);
     EXPECT_TRUE(schedule.ok()) << schedule.status();
     request.schedule = *std::move(schedule);
     request.model = SmallerGpt();
@@ -112,7 +113,7 @@ TEST_F(GpuExecutionTest, ASynchronousScheduleTrainsAsTheHost) {
 
 TEST_F(GpuExecutionTest, PartsOfTheGpuTrainAsAllOfIt) {
   for (const auto& [name, spec] :
-       {std::pair<std::string, ScheduleSpec>{"zb-h1", {2, 3, 1}},
+       {std::pair<std::string, schedules::ScheduleSpec>{"zb-h1", {2, 3, 1}},
         {"2bw", {2, 2, 1, 3}}}) {
     const ExecutionPlan plan = Plan(name, spec);
     const auto parts = OnGpu(plan, 2);
@@ -129,7 +130,7 @@ TEST_F(GpuExecutionTest, PartsOfTheGpuTrainAsAllOfIt) {
 // The limits are 4 u for the schedule's own formula and at least 0.3 for that
 // of another system.
 TEST_F(GpuExecutionTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheGpu) {
-  const ScheduleSpec spec = {2, 2, 1, 3};
+  const schedules::ScheduleSpec spec = {2, 2, 1, 3};
   const ExecutionPlan plan = Plan("2bw", spec);
   const ExecutionRecord serial = *OnGpu(plan, 0);
   for (const auto& [name, least, most] :
@@ -197,4 +198,4 @@ TEST_F(GpuExecutionTest, APrimedPoolServesSmallRequestsFromWhatItHas) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "calibrate/execute/stage/stage_program.h"
 #include "calibrate/gpu/device.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class GpuTest : public testing::Test {
  protected:
@@ -81,6 +81,6 @@ inline Model GpuLlama() {
   return model;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_GPU_TEST_H_

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 double Read(ElementFormat format, uint16_t bits) {
@@ -69,4 +69,4 @@ TEST(HostTensorTest, RowsLieAStrideApart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

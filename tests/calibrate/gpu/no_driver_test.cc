@@ -12,7 +12,7 @@
 #include "calibrate/gpu/partition.h"
 #include "calibrate/gpu/watchdog.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 bool HasDriver() {
@@ -71,4 +71,4 @@ TEST(NoDriverTest, WorkThatDoesNotReturnIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr char kBus[] = "0000:3B:00.0";
@@ -56,4 +56,4 @@ TEST(NvmlTest, AGpuThatItDoesNotShowIsNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "calibrate/gpu/host/attention_sample.h"
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageOp Op(OpKind kind, int64_t rows, int64_t columns) {
@@ -308,4 +308,4 @@ TEST(PickSomeTest, TakesOneOfEachPartAndTheLast) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

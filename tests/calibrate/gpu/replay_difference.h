@@ -12,7 +12,7 @@
 #include "calibrate/execute/training.h"
 #include "calibrate/gpu/host/difference.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 inline std::vector<double> Joined(
     const std::vector<std::vector<double>>& parts) {
@@ -57,6 +57,6 @@ inline double ChangesDiffer(const ExecutionPlan& plan, const ExecutionRecord& a,
   return Differ(of_a, of_b);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_REPLAY_DIFFERENCE_H_

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int64_t kMiB = 1 << 20;
@@ -83,4 +83,4 @@ TEST(RotationTest, NoSetComesBackBeforeAllOthersHadTheirTurn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/calibrate/gpu/spin.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 __device__ uint64_t Now() {
@@ -29,4 +29,4 @@ cudaError_t LaunchSpin(cudaStream_t stream, int num_blocks, double seconds,
   return cudaGetLastError();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

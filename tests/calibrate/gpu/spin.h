@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace weir {
+namespace weir::calibrate {
 
 struct SpinRecord {
   uint64_t begin_nanoseconds, end_nanoseconds;  // %globaltimer
@@ -18,6 +18,6 @@ struct SpinRecord {
 cudaError_t LaunchSpin(cudaStream_t stream, int num_blocks, double seconds,
                        SpinRecord* records);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_SPIN_H_

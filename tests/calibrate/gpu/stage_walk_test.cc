@@ -8,7 +8,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // The parameters are: Llama (else GPT), fused attention, dropout.
@@ -84,4 +84,4 @@ TEST(StageWalkTest, RoundingCountsPerBuffer) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

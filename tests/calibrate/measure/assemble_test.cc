@@ -21,7 +21,7 @@
 #include "models/model.h"
 #include "tests/calibrate/measure/fake_bench.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -63,7 +63,7 @@ Loop RunLoop(FakeBenchOptions options, const std::string& model) {
   PlanOptions plan_options;
   plan_options.microbatch_sizes = {1, 4};
   plan_options.num_partitions = options.num_partitions;
-  loop.plan = *MakePlan(*LoadModel(model), plan_options);
+  loop.plan = *MakePlan(*models::LoadModel(model), plan_options);
   loop.start = *LoadDeviceProfile("h200-sxm");
   FakeBench bench(std::move(options));
   *loop.journal.mutable_provenance() = bench.provenance();
@@ -174,9 +174,9 @@ TEST(AssembleTest, KernelsAreWhatModelsCountAndPriceThemselves) {
     memory += measured.kind() == MeasuredKernel::MEMORY;
     EXPECT_EQ(measured.algorithm(), "pretended");
     EXPECT_GT(measured.multiprocessor_hertz(), 1e9);
-    Kernel kernel;
+    models::Kernel kernel;
     if (measured.kind() != MeasuredKernel::PRODUCT) continue;
-    kernel.kind = Kernel::Kind::kGemm;
+    kernel.kind = models::Kernel::Kind::kGemm;
     kernel.batch = measured.batch();
     kernel.m = measured.m();
     kernel.n = measured.n();
@@ -317,7 +317,7 @@ TEST(AssembleTest, SameJournalSameBytes) {
 }
 
 TEST(AssembleTest, NothingTimedIsAnError) {
-  const MeasuringPlan plan = *MakePlan(*LoadModel("gpt2"), {});
+  const MeasuringPlan plan = *MakePlan(*models::LoadModel("gpt2"), {});
   const auto profile = AssembleProfile(plan, Calibration(), Planted());
   EXPECT_TRUE(absl::IsInvalidArgument(profile.status()));
 }
@@ -406,4 +406,4 @@ TEST(AssembleTest, StartThatRanksMeasuredKeepsThemInItsProvenance) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -17,7 +17,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/partition_slowdown.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kRampSeconds = 0.06;
@@ -229,4 +229,4 @@ double FakeBench::TrueSeconds(const Workload& workload) const {
   return seconds;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

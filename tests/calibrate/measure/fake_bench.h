@@ -12,7 +12,7 @@
 #include "calibrate/measure/bench.h"
 #include "calibrate/profile/device_profile.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct FakeBenchOptions {
   DeviceProfile truth;
@@ -83,6 +83,6 @@ class FakeBench : public Bench {
   std::vector<std::string> prepared_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_MEASURE_FAKE_BENCH_H_

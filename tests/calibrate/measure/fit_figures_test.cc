@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kPeak = 4.8e12;
@@ -96,4 +96,4 @@ TEST(FitAttentionTest, OneLengthLeavesTheRampNearItsStart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(JournalTest, EveryFlippedBitAndEveryCutIsFound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

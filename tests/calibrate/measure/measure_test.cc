@@ -17,7 +17,7 @@
 #include "models/model.h"
 #include "tests/calibrate/measure/fake_bench.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -27,7 +27,7 @@ using testing::HasSubstr;
 MeasuringPlan SmallPlan() {
   PlanOptions options;
   options.microbatch_sizes = {2};
-  MeasuringPlan plan = *MakePlan(*LoadModel("gpt2"), options);
+  MeasuringPlan plan = *MakePlan(*models::LoadModel("gpt2"), options);
   std::set<std::string> needed = {plan.reference.key};
   plan.stages.resize(1);
   std::erase_if(plan.passes, [](const auto& pass) { return pass.stage > 0; });
@@ -301,4 +301,4 @@ TEST(JournalTest, AnotherMachineIsRefusedWithBothNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,14 +13,14 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
 
 MeasuringPlan PlanOf(const std::string& model,
                      const PlanOptions& options = {}) {
-  auto plan = MakePlan(*LoadModel(model), options);
+  auto plan = MakePlan(*models::LoadModel(model), options);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *std::move(plan);
 }
@@ -64,7 +64,7 @@ TEST(PlanTest, OneKeyIsOneAmountOfWork) {
   options.unfused_attention = true;
   for (const char* model : {"gpt2", "llama-2-7b"}) {
     const MeasuringPlan plan = PlanOf(model, options);
-    std::map<std::string, std::vector<Kernel>> known;
+    std::map<std::string, std::vector<models::Kernel>> known;
     for (const PlannedStage& stage : plan.stages) {
       for (const auto& ops : stage.program->passes) {
         for (const StageOp& op : ops) {
@@ -183,13 +183,14 @@ TEST(PlanTest, EstimateGrowsWithTheWork) {
 }
 
 TEST(PlanTest, WhatCannotBeMeasuredIsSaid) {
-  const auto experts = MakePlan(*LoadModel("mixtral-8x7b"), {});
+  const auto experts = MakePlan(*models::LoadModel("mixtral-8x7b"), {});
   EXPECT_TRUE(absl::IsInvalidArgument(experts.status()));
   EXPECT_THAT(std::string(experts.status().message()), HasSubstr("experts"));
   PlanOptions options;
   options.sequence_lengths = {4096};  // gpt2 has 1024 positions
   EXPECT_THAT(
-      std::string(MakePlan(*LoadModel("gpt2"), options).status().message()),
+      std::string(
+          MakePlan(*models::LoadModel("gpt2"), options).status().message()),
       HasSubstr("sequence_length"));
 }
 
@@ -204,4 +205,4 @@ TEST(PlanTest, PeakBytesGrowWithWhatIsAlive) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include <functional>
 #include <random>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // A workload whose batches are a function of the seconds run so far.
@@ -151,4 +151,4 @@ TEST(SamplingTest, TimeThatIsNoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

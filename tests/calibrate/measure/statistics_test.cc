@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 TEST(StatisticsTest, NumbersOneToElevenHaveKnownQuantiles) {
@@ -78,4 +78,4 @@ TEST(StatisticsTest, OutliersLeaveTheMedianAlone) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -10,7 +10,7 @@
 #include "calibrate/profile/collective_model.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kUs = 1e-6;
@@ -282,4 +282,4 @@ TEST(CommunicatorBytesTest, PeersOfAPipelineHaveBuffersOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 
 #include "calibrate/profile/device_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // 10 multiprocessors that are limited only by arithmetic, at 1e12 of 2e12
@@ -159,4 +159,4 @@ TEST(GemmSecondsTest, PresetsReachThePublishedRates) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

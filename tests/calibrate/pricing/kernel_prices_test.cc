@@ -13,7 +13,7 @@
 #include "models/model.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Basis = KernelPrice::Basis;
@@ -26,31 +26,32 @@ const DeviceProfile& Figures() {
 
 double Peak() { return *PeakFlops(Figures(), "bf16"); }
 
-double Formula(const Kernel& kernel) {
+double Formula(const models::Kernel& kernel) {
   return KernelSeconds(Figures(), Peak(), kernel);
 }
 
 // A kernel measured at `ratio` times the model's estimate.
 struct Row {
-  Kernel kernel;
+  models::Kernel kernel;
   double ratio = 1;
 };
-KernelPrice PriceOf(const std::vector<Row>& rows, const Kernel& kernel) {
+KernelPrice PriceOf(const std::vector<Row>& rows,
+                    const models::Kernel& kernel) {
   DeviceProfile profile = Figures();
   for (const auto& [measured, ratio] : rows) {
-    *profile.add_kernels() = Measure(measured, ratio * Formula(measured));
+    *profile.add_kernels() = weir::Measure(measured, ratio * Formula(measured));
   }
   return KernelPrices(profile, "bf16").Price(profile, Peak(), kernel);
 }
 
-Kernel MakeGemm(double m, double n = 4096, double k = 1024) {
-  return GemmKernel(1, m, n, k, 2, KernelPart::kProjectionGemm);
+models::Kernel MakeGemm(double m, double n = 4096, double k = 1024) {
+  return models::GemmKernel(1, m, n, k, 2, models::KernelPart::kProjectionGemm);
 }
 
-Kernel Attention(double s, double gemms = 2) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::kAttention;
-  kernel.part = KernelPart::kAttentionCore;
+models::Kernel Attention(double s, double gemms = 2) {
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
+  kernel.part = models::KernelPart::kAttentionCore;
   kernel.batch = 16;
   kernel.m = kernel.n = s;
   kernel.k = 64;
@@ -115,7 +116,7 @@ TEST(KernelPricesTest, WeightGradientsGrowAlongK) {
 }
 
 TEST(KernelPricesTest, GemmsThatAddToTheirResultAreAnotherKind) {
-  Kernel adds = MakeGemm(1024);
+  models::Kernel adds = MakeGemm(1024);
   adds.bytes += 6.0 * adds.m * adds.n;
   const std::vector<Row> rows = {{MakeGemm(1024), 1}, {adds, 2}};
   EXPECT_DOUBLE_EQ(PriceOf(rows, MakeGemm(1024)).seconds,
@@ -144,18 +145,20 @@ TEST(KernelPricesTest, AttentionGrowsAlongTheSequence) {
   EXPECT_NEAR(price.seconds, 1.1 * Formula(Attention(2048)),
               1e-12 * price.seconds);
   EXPECT_EQ(PriceOf(rows, Attention(2048, 5)).basis, Basis::kFigures);
-  Kernel full = Attention(2048);
+  models::Kernel full = Attention(2048);
   full.performed_flops = full.flops;
   EXPECT_EQ(PriceOf(rows, full).basis, Basis::kFigures);
 }
 
 TEST(KernelPricesTest, KernelsThatMoveBytesAreMeasuredOrNot) {
-  const Kernel norm = MemoryKernel(1e6, KernelPart::kNorm);
+  const models::Kernel norm =
+      models::MemoryKernel(1e6, models::KernelPart::kNorm);
   const std::vector<Row> rows = {{norm, 1.5}};
   EXPECT_DOUBLE_EQ(PriceOf(rows, norm).seconds, 1.5 * Formula(norm));
   EXPECT_EQ(PriceOf(rows, norm).basis, Basis::kMeasured);
-  for (const Kernel& other : {MemoryKernel(1e6, KernelPart::kSoftmax),
-                              MemoryKernel(2e6, KernelPart::kNorm)}) {
+  for (const models::Kernel& other :
+       {models::MemoryKernel(1e6, models::KernelPart::kSoftmax),
+        models::MemoryKernel(2e6, models::KernelPart::kNorm)}) {
     EXPECT_EQ(PriceOf(rows, other).seconds, Formula(other));
     EXPECT_EQ(PriceOf(rows, other).basis, Basis::kFigures);
   }
@@ -163,7 +166,7 @@ TEST(KernelPricesTest, KernelsThatMoveBytesAreMeasuredOrNot) {
 
 TEST(KernelPricesTest, AnotherNumberFormatWasNotMeasured) {
   DeviceProfile profile = Figures();
-  *profile.add_kernels() = Measure(MakeGemm(1024), 1);
+  *profile.add_kernels() = weir::Measure(MakeGemm(1024), 1);
   EXPECT_TRUE(KernelPrices(profile, "fp16").empty());
 }
 
@@ -171,7 +174,7 @@ TEST(KernelPricesTest, AFigureThatMovesHardlyMovesWhatLiesBetween) {
   DeviceProfile profile = Figures();
   const auto large = [](double m) { return MakeGemm(m, 8192, 8192); };
   for (double m : {4096.0, 16384.0}) {
-    *profile.add_kernels() = Measure(large(m), Formula(large(m)));
+    *profile.add_kernels() = weir::Measure(large(m), Formula(large(m)));
   }
   const KernelPrices prices(profile, "bf16");
   const double before = prices.Price(profile, Peak(), large(8192)).seconds;
@@ -188,11 +191,11 @@ TEST(KernelPricesTest, AFigureThatMovesHardlyMovesWhatLiesBetween) {
 TEST(KernelPricesTest, TheToysKernelsAreFound) {
   const DeviceProfile toy = ToyProfile();
   const KernelPrices prices(toy, "bf16");
-  for (const LayerWork& layer :
-       LayersOf(*LoadModel("gpt2"), ToyWork(1, 1024))) {
-    for (const Kernel& kernel : layer.forward) {
+  for (const models::LayerWork& layer :
+       models::LayersOf(*models::LoadModel("gpt2"), ToyWork(1, 1024))) {
+    for (const models::Kernel& kernel : layer.forward) {
       const KernelPrice price = prices.Price(toy, Peak(), kernel);
-      EXPECT_EQ(price.basis, Basis::kMeasured) << Name(kernel.part);
+      EXPECT_EQ(price.basis, Basis::kMeasured) << models::Name(kernel.part);
       EXPECT_NEAR(price.seconds,
                   kToyRatioOf1 * KernelSeconds(toy, Peak(), kernel),
                   1e-12 * price.seconds);
@@ -208,7 +211,7 @@ TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
       for (const auto& [m, throttled] :
            {std::pair(1024.0, low), std::pair(4096.0, high)}) {
         MeasuredKernel& kernel = *profile.add_kernels();
-        kernel = Measure(MakeGemm(m), Formula(MakeGemm(m)));
+        kernel = weir::Measure(MakeGemm(m), Formula(MakeGemm(m)));
         kernel.set_throttled(throttled);
       }
       const KernelPrices prices(profile, "bf16");
@@ -224,4 +227,4 @@ TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Returns a profile with 10 multiprocessors, 1e12 of 2e12 FLOP/s and 1e9 of 2e9
@@ -36,13 +36,13 @@ DeviceProfile Toy() {
 
 constexpr double kPeak = 2e12;
 
-Kernel MakeGemm(double batch, double m, double n, double k) {
-  Kernel kernel = GemmKernel(batch, m, n, k, 2);
+models::Kernel MakeGemm(double batch, double m, double n, double k) {
+  models::Kernel kernel = models::GemmKernel(batch, m, n, k, 2);
   kernel.bytes = 0;
   return kernel;
 }
 
-double Seconds(const Kernel& kernel) {
+double Seconds(const models::Kernel& kernel) {
   return KernelSeconds(Toy(), kPeak, kernel);
 }
 
@@ -56,7 +56,7 @@ TEST(KernelSecondsTest, GemmsRunAtTheSustainedRate) {
 }
 
 TEST(KernelSecondsTest, MemoryBoundGemmsWaitForMemory) {
-  Kernel kernel = MakeGemm(1, 512, 640, 320);
+  models::Kernel kernel = MakeGemm(1, 512, 640, 320);
   kernel.bytes = 1e6;
   EXPECT_NEAR(Seconds(kernel), 2e-6 + 1e-3, 1e-6);
 }
@@ -64,7 +64,7 @@ TEST(KernelSecondsTest, MemoryBoundGemmsWaitForMemory) {
 TEST(KernelSecondsTest, WhatAnEpilogueMovesDoesNotWidenTheElements) {
   DeviceProfile profile = Toy();
   profile.mutable_gemm()->mutable_cache_bytes_per_second()->set_value(1e10);
-  Kernel kernel = GemmKernel(1, 512, 640, 320, 2);
+  models::Kernel kernel = models::GemmKernel(1, 512, 640, 320, 2);
   profile.mutable_memory_bytes_per_second()->set_value(1e18);
   const double plain = KernelSeconds(profile, kPeak, kernel);
   kernel.bytes *= 1.4;
@@ -74,14 +74,14 @@ TEST(KernelSecondsTest, WhatAnEpilogueMovesDoesNotWidenTheElements) {
 }
 
 TEST(KernelSecondsTest, MemoryKernelsCostBytesAndTheFixedCost) {
-  EXPECT_NEAR(Seconds(MemoryKernel(5e6)), 1e-6 + 5e-3, 1e-15);
-  EXPECT_EQ(Seconds(MemoryKernel(0)), 1e-6);
-  EXPECT_EQ(Seconds(Kernel()), 1e-6);
+  EXPECT_NEAR(Seconds(models::MemoryKernel(5e6)), 1e-6 + 5e-3, 1e-15);
+  EXPECT_EQ(Seconds(models::MemoryKernel(0)), 1e-6);
+  EXPECT_EQ(Seconds(models::Kernel()), 1e-6);
 }
 
 TEST(KernelSecondsTest, AttentionCostsWhatItPerforms) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::kAttention;
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
   kernel.flops = 4e9;
   EXPECT_NEAR(Seconds(kernel), 1e-6 + 4e-3, 1e-15);
   kernel.performed_flops = 2e9;
@@ -94,8 +94,8 @@ TEST(KernelSecondsTest, AttentionCostsWhatItPerforms) {
 // 2 heads of size 5, 100 queries: each tile costs 30 more keys in the forward
 // and in the backward.
 TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::kAttention;
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
   kernel.batch = 2;
   kernel.m = 100;
   kernel.k = 5;
@@ -114,27 +114,29 @@ TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
 
 TEST(KernelSecondsTest, NormsHaveTheirOwnRate) {
   DeviceProfile profile = Toy();
-  const Kernel norm = MemoryKernel(5e6, KernelPart::kNorm);
+  const models::Kernel norm =
+      models::MemoryKernel(5e6, models::KernelPart::kNorm);
   EXPECT_NEAR(KernelSeconds(profile, kPeak, norm), 1e-6 + 5e-3, 1e-15);
   profile.mutable_norm_efficiency()->set_value(0.25);
   EXPECT_NEAR(KernelSeconds(profile, kPeak, norm), 1e-6 + 10e-3, 1e-15);
 }
 
 TEST(KernelSecondsTest, EveryLaunchCostsTheFixedTime) {
-  EXPECT_NEAR(Seconds(MemoryKernel(5e6, KernelPart::kLoss, 6)), 6e-6 + 5e-3,
-              1e-15);
+  EXPECT_NEAR(Seconds(models::MemoryKernel(5e6, models::KernelPart::kLoss, 6)),
+              6e-6 + 5e-3, 1e-15);
 }
 
 TEST(KernelSecondsTest, KernelsRunOneAfterTheOther) {
   EXPECT_NEAR(
       KernelSeconds(Toy(), kPeak,
-                    std::vector<Kernel>{MemoryKernel(1e6), MemoryKernel(2e6)}),
+                    std::vector<models::Kernel>{models::MemoryKernel(1e6),
+                                                models::MemoryKernel(2e6)}),
       2e-6 + 3e-3, 1e-15);
-  EXPECT_EQ(KernelSeconds(Toy(), kPeak, std::vector<Kernel>()), 0);
+  EXPECT_EQ(KernelSeconds(Toy(), kPeak, std::vector<models::Kernel>()), 0);
 }
 
 TEST(KernelSecondsTest, MoreBytesAreNeverFaster) {
-  Kernel kernel = MakeGemm(1, 200, 1000, 300);
+  models::Kernel kernel = MakeGemm(1, 200, 1000, 300);
   double last = 0;
   for (double bytes = 1; bytes < 1e9; bytes *= 3) {
     kernel.bytes = bytes;
@@ -150,7 +152,7 @@ struct Step {
   uint32_t layers, hidden, heads, sequence_length;
   int batch;
   uint32_t vocabulary;
-  Recompute recompute;
+  models::Recompute recompute;
   double published_tflops;  // includes recomputation
 };
 
@@ -170,23 +172,23 @@ double Tflops(const Step& step) {
   transformer.set_feed_forward_bias(true);
   transformer.set_tied_embeddings(true);
   transformer.set_causal(true);
-  WorkSpec spec;
+  models::WorkSpec spec;
   spec.microbatch_size = step.batch;
   spec.sequence_length = static_cast<int>(step.sequence_length);
   spec.dropout = true;
   spec.recompute = step.recompute;
   const DeviceProfile profile = *LoadDeviceProfile(step.device);
   const double peak = *PeakFlops(profile, "fp16");
-  const std::vector<LayerWork> layers = LayersOf(model, spec);
-  double flops = ModelFlops(layers, 1);
-  double seconds =
-      KernelSeconds(profile, peak, MemoryKernel(30 * CountParameters(model)));
-  for (const LayerWork& layer : layers) {
+  const std::vector<models::LayerWork> layers = models::LayersOf(model, spec);
+  double flops = models::ModelFlops(layers, 1);
+  double seconds = KernelSeconds(
+      profile, peak, models::MemoryKernel(30 * models::CountParameters(model)));
+  for (const models::LayerWork& layer : layers) {
     for (const auto* kernels : {&layer.forward, &layer.backward_input,
                                 &layer.backward_weight, &layer.recompute}) {
       seconds += KernelSeconds(profile, peak, *kernels);
     }
-    for (const Kernel& kernel : layer.recompute) flops += kernel.flops;
+    for (const models::Kernel& kernel : layer.recompute) flops += kernel.flops;
   }
   return flops / seconds / 1e12;
 }
@@ -195,9 +197,9 @@ double Tflops(const Step& step) {
 // branch pipedream_2bw): GPT with 1.16 billion parameters on one GPU.
 TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
   for (const Step& step : {Step{"v100-sxm2-32gb", 24, 1920, 15, 1024, 8, 51200,
-                                Recompute::kFull, 71.9},
+                                models::Recompute::kFull, 71.9},
                            Step{"a100-sxm-40gb", 24, 1920, 15, 1024, 16, 51200,
-                                Recompute::kFull, 149.8}}) {
+                                models::Recompute::kFull, 149.8}}) {
     EXPECT_NEAR(Tflops(step) / step.published_tflops, 1, 0.125) << step.device;
   }
 }
@@ -206,11 +208,11 @@ TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
 // V100. The paper does not give the batch size.
 TEST(BottomUpTest, SingleV100Of2BWIsWithinAFifth) {
   for (int batch : {4, 8}) {
-    const Step step{"v100-sxm2-16gb", 24, 1024, 16, 512, batch, 50257,
-                    Recompute::kNone, 45};
+    const Step step{"v100-sxm2-16gb",         24, 1024, 16, 512, batch, 50257,
+                    models::Recompute::kNone, 45};
     EXPECT_NEAR(Tflops(step) / step.published_tflops, 1, 0.2) << batch;
   }
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 LinkClass Link(LinkClass::Distance distance) {
@@ -53,4 +53,4 @@ TEST(LinkSecondsTest, NodesWithoutKnownLeavesStandForOneLeafNotTheOtherWay) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

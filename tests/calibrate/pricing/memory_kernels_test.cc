@@ -16,7 +16,7 @@
 #include "models/shape.h"
 #include "tests/models/gpt.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 struct Errors {
@@ -67,11 +67,11 @@ TEST(MemoryKernelsTest, FusedAttentionOnH200) {
     transformer.set_num_kv_heads(8);
     transformer.set_head_size(128);
     transformer.set_causal(causal != 0);
-    WorkSpec spec;
+    models::WorkSpec spec;
     spec.sequence_length = static_cast<int>(length);
     spec.flash_attention = true;
-    const AttentionCore core =
-        AttentionCoreOf(transformer, spec, ShapeOf(transformer, spec));
+    const models::AttentionCore core = models::AttentionCoreOf(
+        transformer, spec, models::ShapeOf(transformer, spec));
     errors.Add(KernelSeconds(h200, peak, core.forward), forward_ms / 1e3);
     errors.Add(KernelSeconds(h200, peak, core.backward), backward_ms / 1e3);
   }
@@ -100,10 +100,12 @@ TEST(MemoryKernelsTest, EagerNormsOnH200) {
                         {4096, 2048, 0.013, 0.035}}) {
     const double bytes = 2 * rows * width;
     errors.Add(KernelSeconds(h200, peak,
-                             MemoryKernel(2 * bytes, KernelPart::kNorm, 1)),
+                             models::MemoryKernel(
+                                 2 * bytes, models::KernelPart::kNorm, 1)),
                forward_ms / 1e3);
     errors.Add(KernelSeconds(h200, peak,
-                             MemoryKernel(5 * bytes, KernelPart::kNorm, 3)),
+                             models::MemoryKernel(
+                                 5 * bytes, models::KernelPart::kNorm, 3)),
                backward_ms / 1e3);
   }
   errors.Print("PyTorch norms, H200");
@@ -123,19 +125,21 @@ TEST(MemoryKernelsTest, EndsOfVocabularyParallelismOnA100) {
                         {128000, 23338 - 20978, 24152 - 10470, 37615 - 21067},
                         {64000, 22614 - 21304, 17748 - 10450, 29803 - 21016},
                         {32000, 21993 - 21497, 14603 - 10612, 25997 - 21364}}) {
-    Gpt gpt = {.a = 24, .h = 3072, .l = 32, .V = vocabulary, .s = 2048, .b = 1};
-    WorkSpec spec = SpecOf(gpt);
+    models::Gpt gpt = {
+        .a = 24, .h = 3072, .l = 32, .V = vocabulary, .s = 2048, .b = 1};
+    models::WorkSpec spec = models::SpecOf(gpt);
     spec.fused_gradient_accumulation = false;
     spec.flash_attention = true;
     spec.dropout = true;
-    const std::vector<LayerWork> layers = LayersOf(ModelOf(gpt), spec);
-    const LayerWork& head = layers.back();
-    const auto us = [&](const std::vector<Kernel>& kernels) {
+    const std::vector<models::LayerWork> layers =
+        models::LayersOf(models::ModelOf(gpt), spec);
+    const models::LayerWork& head = layers.back();
+    const auto us = [&](const std::vector<models::Kernel>& kernels) {
       return 1e6 * KernelSeconds(a100, peak, kernels);
     };
     errors.Add(us(head.forward), forward);
     errors.Add(us(head.backward_input) + us(head.backward_weight), backward);
-    const LayerWork& table = layers.front();
+    const models::LayerWork& table = layers.front();
     gradients.Add(us(table.backward_input) + us(table.backward_weight),
                   embedding);
   }
@@ -146,4 +150,4 @@ TEST(MemoryKernelsTest, EndsOfVocabularyParallelismOnA100) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

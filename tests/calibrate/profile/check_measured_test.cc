@@ -9,7 +9,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(CheckMeasuredTest, ReservedMemoryIsTheSumOfItsParts) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assets.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::AllOf;
@@ -76,4 +76,4 @@ TEST(DeviceProfileTest, UnknownNameListsThePresets) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

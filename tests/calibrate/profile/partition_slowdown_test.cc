@@ -12,7 +12,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(PartitionSlowdownTest, DifferencesAreFigures) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

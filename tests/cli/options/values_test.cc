@@ -8,7 +8,7 @@
 #include "base/exit_code.h"
 #include "cli/weir/command_table.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 TEST(ValuesTest, CountsAreWholeAndAboveZero) {
@@ -82,4 +82,4 @@ TEST(ExitCodeTest, FollowsTheStatus) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -14,7 +14,7 @@
 #include "cli/weir/command_table.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 // Returns true for defaults in words, which follow from the other arguments.
@@ -169,4 +169,4 @@ TEST(DefaultsTest, AMicrobatchHasOneSequenceUnlessItIsSaid) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

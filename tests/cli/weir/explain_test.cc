@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -63,4 +63,4 @@ TEST(ExplainCommandTest, CostsByHandRestOnNothing) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -22,7 +22,7 @@
 #include "results/views/train_study.h"
 #include "tests/hostile_names.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,11 +90,11 @@ std::vector<std::string> TextsOf(const std::string& svg) {
   return texts.texts;
 }
 
-StudySchedule ScheduleNamed(const std::string& name) {
-  StudySchedule schedule;
+results::StudySchedule ScheduleNamed(const std::string& name) {
+  results::StudySchedule schedule;
   schedule.schedule = name;
   schedule.batch_seconds = 1;
-  StudyCurve curve;
+  results::StudyCurve curve;
   curve.losses = {4, 3, 2, 1};
   schedule.curves = {curve};
   return schedule;
@@ -105,18 +105,18 @@ TEST_F(GnuplotTest, HostileNamesArePicturedAndNotRun) {
   const std::vector<HostileName>& names = HostileNames();
   for (size_t first = 0; first < names.size(); first += kPerPicture) {
     const size_t end = std::min(names.size(), first + kPerPicture);
-    TrainStudy study;
+    results::TrainStudy study;
     study.num_batches = 4;
     study.samples_per_batch = 1;
     study.train_model = study.scenario = names[first].text;
     for (size_t i = first; i < end; ++i) {
       study.schedules.push_back(ScheduleNamed(names[i].text));
     }
-    const StudyPlot plot = TrainStudyPlot(study);
+    const results::StudyPlot plot = results::TrainStudyPlot(study);
     EXPECT_EQ(plot.script.find('`'), std::string::npos);
     const auto svg = DrawSvg(plot.script);
     ASSERT_TRUE(svg.ok()) << svg.status();
-    const std::string named = WithNames(*svg, plot);
+    const std::string named = results::WithNames(*svg, plot);
     EXPECT_EQ(EscapeControls(named), named);
     const std::vector<std::string> texts = TextsOf(named);
     for (size_t i = first; i < end; ++i) {
@@ -172,4 +172,4 @@ TEST(GnuplotSearchTest, NoShellLooksForIt) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

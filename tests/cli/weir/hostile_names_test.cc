@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -357,4 +357,4 @@ TEST_F(FakeSlurmTest, WhySlurmRefusesIsAnError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

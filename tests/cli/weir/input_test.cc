@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -215,4 +215,4 @@ TEST(InputTest, WhatDoesNotFitIsAVerdict) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

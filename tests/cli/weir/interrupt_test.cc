@@ -15,7 +15,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/cli/weir/terminal_run.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -239,4 +239,4 @@ TEST(ProgressTest, IsOnATerminalOnly) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

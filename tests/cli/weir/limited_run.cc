@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr size_t kMaxErrBytes = size_t{1} << 20;
@@ -83,4 +83,4 @@ LimitedRun RunLimited(const std::vector<std::string>& arguments,
   return run;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::cli {
 
 struct RunLimits {
   // Distinguishes a hang from slow work: the slowest runs take 5 s of CPU time,
@@ -30,6 +30,6 @@ struct LimitedRun {
 LimitedRun RunLimited(const std::vector<std::string>& arguments,
                       const std::string& folder, const RunLimits& limits = {});
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_TESTS_CLI_WEIR_LIMITED_RUN_H_

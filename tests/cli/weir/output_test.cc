@@ -23,7 +23,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -409,4 +409,4 @@ TEST(OutputCommandTest, EndlessAndForeignBytesAreRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

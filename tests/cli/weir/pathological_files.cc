@@ -20,7 +20,7 @@
 #include "tests/cli/weir/limited_run.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -175,4 +175,4 @@ std::vector<std::string> RunTrials(const std::string& name,
   return errors;
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::cli {
 
 class PathologicalFiles {
  public:
@@ -58,6 +58,6 @@ std::vector<std::string> RunTrials(const std::string& name,
                                    const std::vector<Trial>& trials,
                                    size_t num_threads);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_TESTS_CLI_WEIR_PATHOLOGICAL_FILES_H_

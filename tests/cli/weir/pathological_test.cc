@@ -21,7 +21,7 @@
 #include "tests/cli/weir/pathological_files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -194,4 +194,4 @@ TEST(PathologicalTest, EveryCommandEnds) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

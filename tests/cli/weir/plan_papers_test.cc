@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -222,4 +222,4 @@ TEST(PlanPapersTest, FlagsOfTheSearchAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using nlohmann::json;
@@ -155,4 +155,4 @@ TEST(PlanTableTest, SaysWhatOfAGpuAPlanMayUse) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

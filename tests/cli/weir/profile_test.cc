@@ -11,7 +11,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -130,4 +130,4 @@ TEST(ProfileImportTest, ErrorsNameFileLineAndColumn) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 
-namespace weir {
+namespace weir::cli {
 
 std::string TestFolder() {
   static const std::string* folder = [] {
@@ -54,4 +54,4 @@ ProgramRun RunWeir(absl::string_view arguments) {
   return RunWeirAfter("", arguments);
 }
 
-}  // namespace weir
+}  // namespace weir::cli

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::cli {
 
 struct ProgramRun {
   int exit_code = -1;  // 124 if it hung
@@ -28,6 +28,6 @@ std::string TestFolder();
 // Writes a file into that folder and returns its name.
 std::string WriteInput(const std::string& name, absl::string_view contents);
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_TESTS_CLI_WEIR_PROGRAM_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -217,4 +217,4 @@ TEST(LayoutTest, PlacesLayers) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

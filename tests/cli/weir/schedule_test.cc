@@ -9,7 +9,7 @@
 #include "schedules/registry.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -37,7 +37,7 @@ TEST(ScheduleShowTest, PrintsJson) {
 
 TEST(ScheduleShowTest, EveryKindOfTheListHasAPicture) {
   const ProgramRun list = RunWeir("schedule list");
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     EXPECT_THAT(list.out, HasSubstr(absl::StrCat(kind.name, "\n")));
     const ProgramRun run = RunWeir(absl::StrCat("schedule show ", kind.name));
     EXPECT_EQ(run.exit_code, 0) << kind.name << "\n" << run.err;
@@ -69,9 +69,9 @@ TEST(ScheduleListTest, JsonHasWhatTheRegistryHas) {
   const auto json =
       nlohmann::json::parse(RunWeir("schedule list --format json").out);
   const auto& kinds = json["result"]["schedules"];
-  ASSERT_EQ(kinds.size(), AllScheduleKinds().size());
+  ASSERT_EQ(kinds.size(), schedules::AllScheduleKinds().size());
   for (size_t i = 0; i < kinds.size(); ++i) {
-    const ScheduleKind& kind = AllScheduleKinds()[i];
+    const schedules::ScheduleKind& kind = schedules::AllScheduleKinds()[i];
     EXPECT_EQ(kinds[i]["name"], std::string(kind.name));
     EXPECT_EQ(kinds[i]["aliases"].size(), kind.aliases.size());
     EXPECT_EQ(kinds[i]["options"].size(), kind.options.size());
@@ -131,4 +131,4 @@ TEST(ScheduleSemanticsTest, UnknownOptionIsAnInputError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

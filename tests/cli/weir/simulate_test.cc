@@ -13,7 +13,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/cli/weir/terminal_run.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -235,4 +235,4 @@ TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

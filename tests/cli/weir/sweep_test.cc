@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -150,4 +150,4 @@ TEST(SweepCommandTest, WithoutSlurmSaysWhatToInstall) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

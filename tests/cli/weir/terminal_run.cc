@@ -17,7 +17,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -108,4 +108,4 @@ std::string TerminalRun::out() const {
   return ReadFile(OutPath()).value_or("");
 }
 
-}  // namespace weir
+}  // namespace weir::cli

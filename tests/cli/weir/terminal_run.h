@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::cli {
 
 class TerminalRun {
  public:
@@ -47,6 +47,6 @@ class TerminalRun {
   std::string shown_;
 };
 
-}  // namespace weir
+}  // namespace weir::cli
 
 #endif  // WEIR_TESTS_CLI_WEIR_TERMINAL_RUN_H_

@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -122,4 +122,4 @@ TEST(TrainStudyCommandTest, WhatIsWrongIsNamedAtOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -14,7 +14,7 @@
 #include "cli/weir/command_table.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -222,4 +222,4 @@ TEST(UsageTest, AFullDiskIsAnError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -13,7 +13,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/golden.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -153,4 +153,4 @@ TEST(ValidateReplayTest, WithoutFlushTheBatchesMustBeAsMany) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -11,7 +11,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/golden.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -186,4 +186,4 @@ TEST(ValidateCommandTest, PublishedRowsAreWhatToolsReproduceWrote) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -11,7 +11,7 @@
 #include "cli/weir_calibrate/calibrate_main.h"
 #include "tests/calibrate/measure/fake_bench.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 double Number(const std::string& text) {
@@ -21,13 +21,13 @@ double Number(const std::string& text) {
 }
 
 struct Pretence {
-  FakeBenchOptions options = FakeH200();
+  calibrate::FakeBenchOptions options = calibrate::FakeH200();
   std::string gpu, cublas, missing;
 };
 
 Pretence ReadPretence() {
   Pretence pretence;
-  FakeBenchOptions& options = pretence.options;
+  calibrate::FakeBenchOptions& options = pretence.options;
   const char* text = std::getenv("WEIR_PRETEND");
   for (absl::string_view entry :
        absl::StrSplit(text ? text : "", ';', absl::SkipEmpty())) {
@@ -60,16 +60,16 @@ Pretence ReadPretence() {
 Factories FakeFactories() {
   Factories factories;
   factories.open_bench = [](const BenchRequest& request)
-      -> absl::StatusOr<std::unique_ptr<Bench>> {
+      -> absl::StatusOr<std::unique_ptr<calibrate::Bench>> {
     Pretence pretence = ReadPretence();
     if (request.num_partitions > 0) {
-      pretence.options =
-          FakePart(std::move(pretence.options), request.num_partitions);
+      pretence.options = calibrate::FakePart(std::move(pretence.options),
+                                             request.num_partitions);
     }
     if (!pretence.missing.empty()) {
       return absl::FailedPreconditionError(pretence.missing);
     }
-    auto bench = std::make_unique<FakeBench>(pretence.options);
+    auto bench = std::make_unique<calibrate::FakeBench>(pretence.options);
     if (!pretence.gpu.empty()) {
       bench->mutable_provenance()->set_gpu_name(pretence.gpu);
     }
@@ -79,22 +79,22 @@ Factories FakeFactories() {
     }
     return bench;
   };
-  factories.make_transport = [](const TransportRequest&) {
+  factories.make_transport = [](const calibrate::TransportRequest&) {
     return absl::UnavailableError("no network is pretended here");
   };
   // Replays compute on the host instead of the GPU.
-  factories.open_replay = [](const ExecutionPlan& plan,
+  factories.open_replay = [](const calibrate::ExecutionPlan& plan,
                              const ReplayDeviceRequest& request)
-      -> absl::StatusOr<std::unique_ptr<ExecutionDevice>> {
+      -> absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> {
     const std::string missing = ReadPretence().missing;
     if (!missing.empty()) return absl::FailedPreconditionError(missing);
-    HostDeviceOptions options;
+    calibrate::HostDeviceOptions options;
     options.concurrent = request.num_partitions > 0;
-    return MakeHostDevice(plan, options);
+    return calibrate::MakeHostDevice(plan, options);
   };
   factories.find = [](int) {
     const std::string missing = ReadPretence().missing;
-    return std::vector<MachineFinding>{
+    return std::vector<calibrate::MachineFinding>{
         {"driver", "580.95.05", "", true},
         {"GPU", missing.empty() ? "NVIDIA H200" : "", missing, true},
         {"NVML", "", "clocks and power stay unknown", false}};
@@ -103,8 +103,8 @@ Factories FakeFactories() {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  return weir::CalibrateMain(argc, argv, weir::FakeFactories());
+  return weir::cli::CalibrateMain(argc, argv, weir::cli::FakeFactories());
 }

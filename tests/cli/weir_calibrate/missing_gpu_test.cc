@@ -9,7 +9,7 @@
 
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -55,4 +55,4 @@ TEST(RealProgramTest, BadFlagsAreUsageErrorsAndThePlanNeedsNoGpu) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -23,7 +23,7 @@
 #include "tests/cli/weir/pathological_files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -206,4 +206,4 @@ TEST(CalibratePathologicalTest, FilesBesideTheOutput) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

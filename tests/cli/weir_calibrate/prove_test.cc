@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -55,4 +55,4 @@ TEST(ProveOnGpuTest, AttentionThatCannotRunFails) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -13,16 +13,16 @@
 #include "cli/weir_calibrate/training_check.h"
 #include "results/validate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 constexpr int kRanks = 4, kMicrobatches = 8;
 constexpr double kForward = 1, kBackward = 2;  // seconds per pass
 
 struct Replayed {
-  ResolvedScenario scenario;
-  ExecutionPlan plan;
-  ExecutionRecord record;
+  scenarios::ResolvedScenario scenario;
+  calibrate::ExecutionPlan plan;
+  calibrate::ExecutionRecord record;
   TrainingCheck check;
 
   Result result() const {
@@ -42,14 +42,15 @@ Replayed ReplayOf(const std::string& schedule, int num_steps) {
   ReplaySettings settings;
   settings.num_steps = num_steps;
   replayed.plan = *PlanOfScenario(replayed.scenario, settings);
-  for (LinkSpec& link : replayed.plan.links) link = LinkSpec();
-  HostDeviceOptions options;
+  for (calibrate::LinkSpec& link : replayed.plan.links)
+    link = calibrate::LinkSpec();
+  calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  options.fake_seconds = [](int, StagePass pass) {
-    return pass == StagePass::kOptimizer ? 0.0 : 1.0;
+  options.fake_seconds = [](int, calibrate::StagePass pass) {
+    return pass == calibrate::StagePass::kOptimizer ? 0.0 : 1.0;
   };
-  const auto device = MakeHostDevice(replayed.plan, options);
-  auto record = ExecuteSchedule(replayed.plan, device.get());
+  const auto device = calibrate::MakeHostDevice(replayed.plan, options);
+  auto record = calibrate::ExecuteSchedule(replayed.plan, device.get());
   EXPECT_TRUE(record.ok()) << record.status();
   replayed.record = *std::move(record);
   return replayed;
@@ -57,7 +58,7 @@ Replayed ReplayOf(const std::string& schedule, int num_steps) {
 
 TEST(ReplayResultTest, GPipeHasTheBubbleOfItsPaper) {
   const Result result = ReplayOf("gpipe", 1).result();
-  EXPECT_TRUE(ValidateResult("result", result).ok());
+  EXPECT_TRUE(results::ValidateResult("result", result).ok());
   const double batch = (kMicrobatches + kRanks - 1) * (kForward + kBackward);
   EXPECT_NEAR(result.makespan_seconds(), batch, 1e-9 * batch);
   EXPECT_NEAR(result.batch_seconds(), batch, 1e-9 * batch);
@@ -105,13 +106,13 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
       replayed.plan.links[from * kRanks + to].latency_seconds = 0.25;
     }
   }
-  HostDeviceOptions options;
+  calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  options.fake_seconds = [](int, StagePass pass) {
-    return pass == StagePass::kOptimizer ? 0.0 : 1.0;
+  options.fake_seconds = [](int, calibrate::StagePass pass) {
+    return pass == calibrate::StagePass::kOptimizer ? 0.0 : 1.0;
   };
-  const auto device = MakeHostDevice(replayed.plan, options);
-  replayed.record = *ExecuteSchedule(replayed.plan, device.get());
+  const auto device = calibrate::MakeHostDevice(replayed.plan, options);
+  replayed.record = *calibrate::ExecuteSchedule(replayed.plan, device.get());
   const Result result = replayed.result();
   // The last rank waits only for the first activation, the first rank for the
   // gradients.
@@ -121,17 +122,17 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
               (kMicrobatches + kRanks - 1) * 3 + 2 * (kRanks - 1) * 0.25, 1e-9);
 }
 
-absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenHost(
-    const ExecutionPlan& plan) {
-  return MakeHostDevice(plan, {.concurrent = false});
+absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> OpenHost(
+    const calibrate::ExecutionPlan& plan) {
+  return calibrate::MakeHostDevice(plan, {.concurrent = false});
 }
 
 TEST(TrainingCheckTest, AReplayIsComparedOnTheDeviceThatIsOpened) {
   Replayed replayed = ReplayOf("zb-h1", 3);
-  const TrainingTolerance tolerance =
-      GpuTolerance(ElementFormat::kBf16, OptimizerKind::kMomentum);
+  const TrainingTolerance tolerance = GpuTolerance(
+      calibrate::ElementFormat::kBf16, calibrate::OptimizerKind::kMomentum);
   std::vector<int> num_ranks;
-  const auto open = [&](const ExecutionPlan& plan) {
+  const auto open = [&](const calibrate::ExecutionPlan& plan) {
     num_ranks.push_back(plan.schedule.num_ranks);
     return OpenHost(plan);
   };
@@ -156,8 +157,8 @@ TEST(TrainingCheckTest, WhereMemoryDoesNotSufficeNothingIsCompared) {
   const Replayed replayed = ReplayOf("pipedream", 1);
   const auto check = CheckTraining(
       replayed.plan, replayed.record,
-      [](const ExecutionPlan&)
-          -> absl::StatusOr<std::unique_ptr<ExecutionDevice>> {
+      [](const calibrate::ExecutionPlan&)
+          -> absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> {
         return absl::ResourceExhaustedError("the card is full");
       },
       kHostTolerance);
@@ -174,10 +175,10 @@ TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
   EXPECT_TRUE(right->holds());
   replayed.plan.faults.early_update_stage = 1;
   replayed.plan.faults.early_update_by = 1;
-  const auto wrong =
-      ExecuteSchedule(replayed.plan, OpenHost(replayed.plan).value().get());
+  const auto wrong = calibrate::ExecuteSchedule(
+      replayed.plan, OpenHost(replayed.plan).value().get());
   ASSERT_TRUE(wrong.ok()) << wrong.status();
-  replayed.plan.faults = ExecutionFaults();
+  replayed.plan.faults = calibrate::ExecutionFaults();
   const auto check =
       CheckTraining(replayed.plan, *wrong, OpenHost, kHostTolerance);
   ASSERT_TRUE(check.ok()) << check.status();
@@ -185,4 +186,4 @@ TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

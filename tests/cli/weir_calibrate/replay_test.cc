@@ -15,7 +15,7 @@
 #include "results/store.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -35,7 +35,7 @@ ProgramRun RunSimulator(const std::string& arguments) {
 }
 
 Result Loaded(const std::string& name) {
-  auto results = LoadResults(absl::StrCat(TestFolder(), "/", name));
+  auto results = results::LoadResults(absl::StrCat(TestFolder(), "/", name));
   EXPECT_TRUE(results.ok()) << results.status();
   return results->results(0);
 }
@@ -233,4 +233,4 @@ TEST(ReplayOnGpuTest, GoesOnWhereTimeWasUpAndEndsWithATable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

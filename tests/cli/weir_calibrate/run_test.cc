@@ -16,7 +16,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -57,7 +57,7 @@ class CalibrateRunTest : public testing::Test {
 TEST_F(CalibrateRunTest, WritesAProfileThatLoadsAndAReport) {
   const ProgramRun run = RunWeir(absl::StrCat(kSmall, " --report report.csv"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  const auto profile = LoadDeviceProfile(File("p.txt"));
+  const auto profile = calibrate::LoadDeviceProfile(File("p.txt"));
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->provenance().gpu_name(), "NVIDIA H200");
   EXPECT_THAT(profile->provenance().command(),
@@ -94,7 +94,7 @@ TEST_F(CalibrateRunTest, OnPartsOfTheGpuFactorsAreMeasuredAndResumed) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("goes on from p.txt.partial"));
   EXPECT_THAT(run.out, HasSubstr("pass beside other parts, s"));
-  const auto profile = LoadDeviceProfile(File("p.txt"));
+  const auto profile = calibrate::LoadDeviceProfile(File("p.txt"));
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->partition_slowdown().slowdowns_size(), 4 * 2);
   EXPECT_EQ(profile->partition_slowdown().multiprocessors(), 32);
@@ -115,7 +115,7 @@ TEST_F(CalibrateRunTest, RefusedOperationIsNamedAndEverythingElseKept) {
   EXPECT_THAT(run.err,
               AllOf(HasSubstr("error: refused: norm_forward"),
                     HasSubstr("relative error"), Not(HasSubstr("bug"))));
-  EXPECT_TRUE(LoadDeviceProfile(File("p.txt")).ok());
+  EXPECT_TRUE(calibrate::LoadDeviceProfile(File("p.txt")).ok());
   // Once the cause is fixed, the same command measures only the refused
   // workloads and those that depend on them.
   EXPECT_TRUE(Exists("p.txt.partial"));
@@ -135,7 +135,7 @@ TEST_F(CalibrateRunTest, ThrottlingAndDriftAreInTheReportAndTheRemarks) {
 
 // Removes the state of the reference, which depends on when it was measured.
 std::string WithoutReference(const std::string& name) {
-  auto journal = LoadJournal(File(name));
+  auto journal = calibrate::LoadJournal(File(name));
   EXPECT_TRUE(journal.ok()) << journal.status();
   for (WorkloadResult& result : *journal->mutable_workloads()) {
     result.clear_reference_ratio();
@@ -164,7 +164,7 @@ TEST_F(CalibrateRunTest, KilledAnywhereItGoesOnAndEndsAsUndisturbed) {
             0);
   for (int num_workloads : {1, 40, 75}) {
     RunUntil(num_workloads, "KILL", "noise=0.01;sleep=0.0001");
-    const auto journal = LoadJournal(File("p.txt.partial"));
+    const auto journal = calibrate::LoadJournal(File("p.txt.partial"));
     ASSERT_TRUE(journal.ok()) << journal.status();
     EXPECT_GE(journal->workloads_size(), num_workloads);
   }
@@ -181,7 +181,7 @@ TEST_F(CalibrateRunTest, InterruptKeepsResultsAndSaysHowToGoOn) {
       Contents(".err"),
       AllOf(HasSubstr("interrupted"), HasSubstr("p.txt.partial"),
             HasSubstr("the same command goes on"), Not(HasSubstr("bug"))));
-  EXPECT_TRUE(LoadJournal(File("p.txt.partial")).ok());
+  EXPECT_TRUE(calibrate::LoadJournal(File("p.txt.partial")).ok());
   EXPECT_FALSE(Exists("p.txt"));
 }
 
@@ -207,7 +207,7 @@ TEST_F(CalibrateRunTest, WatchdogEndsAHangWithItsName) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("no progress for 0.5 s"),
                              HasSubstr("attention_forward"),
                              HasSubstr("p.txt.partial")));
-  const auto journal = LoadJournal(File("p.txt.partial"));
+  const auto journal = calibrate::LoadJournal(File("p.txt.partial"));
   ASSERT_TRUE(journal.ok());
   EXPECT_GT(journal->workloads_size(), 10);
 }
@@ -228,7 +228,7 @@ TEST_F(CalibrateRunTest, SecondRunOnTheSameOutputIsRefused) {
       " && exit $second; } 2>/dev/null"));
   EXPECT_EQ(code, 2);
   EXPECT_THAT(Contents(".err2"), HasSubstr("p.txt: another run is writing it"));
-  EXPECT_TRUE(LoadDeviceProfile(File("p.txt")).ok());
+  EXPECT_TRUE(calibrate::LoadDeviceProfile(File("p.txt")).ok());
   EXPECT_FALSE(Exists("p.txt.lock"));
 }
 
@@ -238,7 +238,7 @@ TEST_F(CalibrateRunTest, PassAloneBringsTheOperationsThatItConsistsOf) {
       absl::StrCat(kSmall, " --only \"pass forward of gpt2 1 block\""));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("refused: norm_forward"));
-  const auto journal = LoadJournal(File("p.txt.partial"));
+  const auto journal = calibrate::LoadJournal(File("p.txt.partial"));
   ASSERT_TRUE(journal.ok());
   for (const WorkloadResult& result : journal->workloads()) {
     if (absl::StrContains(result.key(), "pass ")) {
@@ -371,4 +371,4 @@ TEST_F(CalibrateRunTest, AHeadSizeThatFusedAttentionLacksIsAUsageError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

@@ -7,7 +7,7 @@
 #include "cli/options/overrides.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -21,21 +21,21 @@ ScenarioFlags Asked(const std::string& schedule) {
   return flags;
 }
 
-ResolvedScenario Resolved(const ScenarioFlags& flags) {
+scenarios::ResolvedScenario Resolved(const ScenarioFlags& flags) {
   auto resolved = ResolveFlags(flags);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *std::move(resolved);
 }
 
-ExecutionPlan PlanOf(const ResolvedScenario& scenario,
-                     const ReplaySettings& settings = {}) {
+calibrate::ExecutionPlan PlanOf(const scenarios::ResolvedScenario& scenario,
+                                const ReplaySettings& settings = {}) {
   auto plan = PlanOfScenario(scenario, settings);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return *std::move(plan);
 }
 
 TEST(ScenarioPlanTest, LinksAreTheClusters) {
-  const ExecutionPlan plan = PlanOf(Resolved(Asked("1f1b")));
+  const calibrate::ExecutionPlan plan = PlanOf(Resolved(Asked("1f1b")));
   EXPECT_NEAR(plan.link(0, 1).latency_seconds, 5e-6, 1e-15);
   // Transfers are whole numbers of bytes.
   EXPECT_NEAR(plan.link(0, 1).bytes_per_second / 50e9, 1, 1e-9);
@@ -51,8 +51,8 @@ TEST(ScenarioPlanTest, StagesAreCutAsTheSimulatorCutsThem) {
 }
 
 TEST(ScenarioPlanTest, WithoutFlushItHasTheBatchesOfTheSimulator) {
-  const ResolvedScenario scenario = Resolved(Asked("pipedream-2bw"));
-  const auto predicted = Simulate(scenario);
+  const scenarios::ResolvedScenario scenario = Resolved(Asked("pipedream-2bw"));
+  const auto predicted = sim::Simulate(scenario);
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(PlanOf(scenario).schedule.num_batches,
             static_cast<int>(predicted->num_batches()));
@@ -62,8 +62,8 @@ TEST(ScenarioPlanTest, WithoutFlushItHasTheBatchesOfTheSimulator) {
 }
 
 TEST(ScenarioPlanTest, AnOrderedScheduleIsTheSimulatorsOwn) {
-  const ResolvedScenario scenario = Resolved(Asked("zb-1p"));
-  const auto schedule = ScheduleOfScenario(scenario, 1);
+  const scenarios::ResolvedScenario scenario = Resolved(Asked("zb-1p"));
+  const auto schedule = sim::ScheduleOfScenario(scenario, 1);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   EXPECT_EQ(PlanOf(scenario).schedule.rank_actions, schedule->rank_actions);
 }
@@ -125,4 +125,4 @@ TEST(ScenarioPlanTest, CostsByHandTrainNothing) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

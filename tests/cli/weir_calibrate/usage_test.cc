@@ -8,7 +8,7 @@
 
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -105,4 +105,4 @@ TEST(CalibrateUsageTest, HelpAndVersion) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

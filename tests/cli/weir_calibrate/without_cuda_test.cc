@@ -5,7 +5,7 @@
 
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::cli {
 namespace {
 
 using testing::AllOf;
@@ -37,4 +37,4 @@ TEST(WithoutCudaTest, WhatNeedsNoGpuWorks) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::cli

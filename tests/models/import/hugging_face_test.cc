@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::AllOf;
@@ -179,4 +179,4 @@ TEST(HuggingFaceTest, ByteOrderMarkAndBlanksBeforeTheTextAreFine) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

@@ -14,7 +14,7 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::models {
 namespace {
 
 using testing::AllOf;
@@ -196,4 +196,4 @@ TEST(PipeDreamGraphTest, PublishedProfilesKeepTheirTotals) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::models

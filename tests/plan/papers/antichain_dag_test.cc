@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -21,8 +21,8 @@ using Edges = std::vector<std::pair<int, int>>;
 
 // Node i takes i ms for its forward and has i bytes of activations and 10 i of
 // parameters.
-ProfileGraph GraphOf(const std::vector<std::string>& names,
-                     const Edges& edges) {
+models::ProfileGraph GraphOf(const std::vector<std::string>& names,
+                             const Edges& edges) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {
     absl::StrAppend(&text, "node", i + 1, " -- ", names[i],
@@ -33,7 +33,7 @@ ProfileGraph GraphOf(const std::vector<std::string>& names,
   for (const auto& [from, to] : edges) {
     absl::StrAppend(&text, "\tnode", from, " -- node", to, "\n");
   }
-  return *ParseProfileGraph("graph", text);
+  return *models::ParseProfileGraph("graph", text);
 }
 
 std::vector<std::vector<int>> NodesOf(const AntichainDag& dag) {
@@ -130,4 +130,4 @@ TEST(AntichainDagTest, EmbeddingAndHeadStayWithTheBlocksBesideThem) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -15,7 +15,7 @@
 #include "tests/plan/papers/random_work.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -24,16 +24,18 @@ constexpr BaPipeOrder kOrders[] = {
     BaPipeOrder::kOverlap};
 
 double Replay(BaPipeOrder order, int m, int n, double f, double b, double sr) {
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = n;
   spec.num_microbatches = m;
-  PassCosts costs;
-  StagePassCosts stage;
+  schedules::PassCosts costs;
+  schedules::StagePassCosts stage;
   stage.forward = f;
   stage.backward = b;
   costs.stages = {stage};
   costs.hop = sr;
-  return TimedWalk(*GenerateSchedule(Name(order), spec), costs).makespan();
+  return schedules::TimedWalk(*schedules::GenerateSchedule(Name(order), spec),
+                              costs)
+      .makespan();
 }
 
 TEST(BaPipeSecondsTest, AreWhatTheirOrdersTake) {
@@ -331,4 +333,4 @@ TEST(PlanBaPipeTest, IsAskedForWhatTheScenariosTransfersDo) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -16,7 +16,7 @@
 #include "models/layer_work.h"
 #include "plan/papers/dapple.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 const std::filesystem::path kData =
@@ -29,11 +29,11 @@ PlannerWork WorkOf(const std::string& name, int num_microbatches,
   std::ifstream file(kData / name);
   std::stringstream text;
   text << file.rdbuf();
-  const auto model = ParsePipeDreamGraph(name, text.str());
+  const auto model = models::ParsePipeDreamGraph(name, text.str());
   EXPECT_TRUE(model.ok()) << model.status();
   PlannerWork work;
   work.num_microbatches = num_microbatches;
-  for (const LayerWork& layer : LayersOf(*model, {})) {
+  for (const models::LayerWork& layer : models::LayersOf(*model, {})) {
     PlannerLayer& planned = work.layers.emplace_back();
     planned.forward_seconds = *layer.forward_seconds;
     planned.backward_seconds = *layer.backward_seconds;
@@ -193,4 +193,4 @@ TEST(DapplePublishedVggTest, IsTheOptimumOfTheFormulas) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -12,7 +12,7 @@
 #include "schedules/walk.h"
 #include "tests/plan/papers/random_work.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -107,15 +107,15 @@ TEST(DapplePivotTest, IsBetweenTheSimpleBoundsAndTheReplay) {
   for (int i = 0; i < 500; ++i) {
     const int p = Whole(1, 6, &random), m = Whole(1, 12, &random);
     std::vector<double> f, b, none(p);
-    ScheduleSpec spec;
+    schedules::ScheduleSpec spec;
     spec.num_ranks = p;
     spec.num_microbatches = m;
-    PassCosts costs;
+    schedules::PassCosts costs;
     double once = 0, busiest = 0;
     for (int s = 0; s < p; ++s) {
       f.push_back(Uniform(0.1, 2, &random));
       b.push_back(Uniform(0.1, 2, &random));
-      StagePassCosts stage;
+      schedules::StagePassCosts stage;
       stage.forward = f[s];
       stage.backward = b[s];
       costs.stages.push_back(stage);
@@ -125,9 +125,10 @@ TEST(DapplePivotTest, IsBetweenTheSimpleBoundsAndTheReplay) {
     const double length = DapplePivotSeconds(f, b, none, m);
     EXPECT_GE(length * (1 + 1e-12), std::max(once, busiest));
     for (const char* name : {"dapple-pa", "dapple-pb"}) {
-      EXPECT_LE(length,
-                TimedWalk(*GenerateSchedule(name, spec), costs).makespan() *
-                    (1 + 1e-12));
+      EXPECT_LE(length, schedules::TimedWalk(
+                            *schedules::GenerateSchedule(name, spec), costs)
+                                .makespan() *
+                            (1 + 1e-12));
     }
   }
 }
@@ -275,4 +276,4 @@ TEST(PlanDappleTest, PlansAHundredLayersOnSixtyFourDevices) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

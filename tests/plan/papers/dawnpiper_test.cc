@@ -9,7 +9,7 @@
 
 #include "tests/plan/papers/random_work.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(DawnPiperTest, PlansAHundredLayersOnSixtyFourDevices) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -8,7 +8,7 @@
 
 #include "tests/plan/papers/random_work.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -68,4 +68,4 @@ TEST(DeviceTypesTest, AnythingThatDiffersTellsADeviceApart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

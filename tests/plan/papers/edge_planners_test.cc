@@ -13,7 +13,7 @@
 #include "plan/papers/edgepipe.h"
 #include "tests/plan/papers/random_work.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -204,4 +204,4 @@ TEST(AcceptTest, RefusesARatioBelowZero) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

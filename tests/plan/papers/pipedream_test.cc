@@ -21,7 +21,7 @@
 #include "models/import/pipedream_graph.h"
 #include "plan/papers/pipedream_level.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -33,7 +33,7 @@ absl::StatusOr<AntichainDag> DagOfFile(const std::string& profile) {
   const auto text =
       ReadFile((kData / "pipedream" / (profile + ".txt")).string());
   if (!text.ok()) return text.status();
-  const auto graph = ParseProfileGraph(profile, *text);
+  const auto graph = models::ParseProfileGraph(profile, *text);
   if (!graph.ok()) return graph.status();
   return AntichainDagOf(profile, *graph);
 }
@@ -351,7 +351,7 @@ AntichainDag Branches(int num_blocks) {
       absl::StrAppend(&text, "\tnode", i + from, " -- node", i + to, "\n");
     }
   }
-  const auto graph = ParseProfileGraph("branches", text);
+  const auto graph = models::ParseProfileGraph("branches", text);
   EXPECT_TRUE(graph.ok()) << graph.status();
   return AntichainDagOf("branches", *graph).value();
 }
@@ -427,4 +427,4 @@ TEST(PipeDreamTest, NamesEveryWrongOption) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

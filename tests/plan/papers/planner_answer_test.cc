@@ -6,7 +6,7 @@
 
 #include "plan/papers/planner_result.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -114,4 +114,4 @@ TEST(PlannerAnswerTest, OtherBytesAreAnError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

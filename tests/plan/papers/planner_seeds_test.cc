@@ -17,7 +17,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 PlanRequest NarrowRequest() {
@@ -146,9 +146,9 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
   double before = 0;  // the best comes first
   for (const Plan& plan : report->plans()) {
     EXPECT_TRUE(sources.contains(plan.source())) << plan.source();
-    const auto resolved = ResolveScenario("test", plan.scenario());
+    const auto resolved = scenarios::ResolveScenario("test", plan.scenario());
     ASSERT_TRUE(resolved.ok()) << resolved.status();
-    const auto result = Simulate(*resolved);
+    const auto result = sim::Simulate(*resolved);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_NEAR(plan.batch_seconds(), result->batch_seconds(),
                 1e-9 * result->batch_seconds());
@@ -247,4 +247,4 @@ TEST(SeedsTest, OnesThatTheSearchLooksAtAnywayAreNoCandidatesTwice) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

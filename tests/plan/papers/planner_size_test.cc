@@ -9,7 +9,7 @@
 #include "plan/papers/run_planner.h"
 #include "plan/search/plan_size.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using ::testing::AllOf;
@@ -137,4 +137,4 @@ TEST(PlanSizeTest, GrowsWithTheMicrobatches) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 
 #include "base/csv.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using nlohmann::json;
@@ -157,4 +157,4 @@ bapipe       no plan: no; room
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,21 +10,21 @@
 #include "scenarios/scenario.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Returns GPT-2.2B with 32 blocks on 2 servers with 8 GPUs.
-ResolvedScenario Given(int tensor = 1) {
-  Scenario scenario = *LoadScenario("pipedream-2bw-gpt-2.2b");
+scenarios::ResolvedScenario Given(int tensor = 1) {
+  Scenario scenario = *scenarios::LoadScenario("pipedream-2bw-gpt-2.2b");
   scenario.set_num_nodes(2);
   scenario.set_schedule("1f1b");
   scenario.mutable_parallelism()->set_tensor(tensor);
   scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_parallelism()->set_pipeline(1);
-  const auto resolved = ResolveScenario("given", scenario);
+  const auto resolved = scenarios::ResolveScenario("given", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *resolved;
 }
@@ -44,14 +44,14 @@ PlannedPipeline Pipeline(const std::vector<int>& ends,
 }
 
 TEST(PlannerWorkTest, LayersAddUpToTheStagesThatTheSimulatorPrices) {
-  const ResolvedScenario given = Given();
+  const scenarios::ResolvedScenario given = Given();
   const auto work = PlannerWorkOf(given);
   ASSERT_TRUE(work.ok()) << work.status();
   ASSERT_EQ(work->layers.size(), 34u);
   EXPECT_FALSE(work->layers.front().is_block);
   EXPECT_TRUE(work->layers[1].is_block);
   EXPECT_FALSE(work->layers.back().is_block);
-  const auto whole = ComputeCosts(given, 1, {1});
+  const auto whole = sim::ComputeCosts(given, 1, {1});
   ASSERT_TRUE(whole.ok());
   double forward = 0, activations = 0, blocks_state = 0;
   for (const PlannerLayer& layer : work->layers) {
@@ -59,7 +59,7 @@ TEST(PlannerWorkTest, LayersAddUpToTheStagesThatTheSimulatorPrices) {
     activations += layer.activation_bytes;
     if (layer.is_block) blocks_state += layer.state_bytes;
   }
-  const StageCosts& stage = whole->stages[0];
+  const sim::StageCosts& stage = whole->stages[0];
   // The host is never the bottleneck here.
   EXPECT_NEAR(forward, stage.forward_seconds, 1e-9 * forward);
   EXPECT_NEAR(activations, stage.activation_bytes, 1e-9 * activations);
@@ -70,7 +70,7 @@ TEST(PlannerWorkTest, LayersAddUpToTheStagesThatTheSimulatorPrices) {
 }
 
 TEST(PlannerWorkTest, InputsAreWhatRecomputationKeeps) {
-  ResolvedScenario given = Given();
+  scenarios::ResolvedScenario given = Given();
   const auto recomputed = PlannerWorkOf(given);
   given.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
   const auto plain = PlannerWorkOf(given);
@@ -102,7 +102,7 @@ TEST(PlannerWorkTest, DevicesAreTensorGroupsAndShareTheirNic) {
 }
 
 TEST(ScenarioOfTest, EqualReplicasArePipelineAndData) {
-  const ResolvedScenario given = Given();
+  const scenarios::ResolvedScenario given = Given();
   PlannedPipeline plan = Pipeline(
       {10, 34}, {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}});
   plan.schedule = "1f1b";
@@ -116,22 +116,22 @@ TEST(ScenarioOfTest, EqualReplicasArePipelineAndData) {
   EXPECT_THAT(parallelism.blocks_per_stage(), ElementsAre(9, 23));
   EXPECT_EQ(scenario->batch().microbatch_size(), 4u);
   EXPECT_EQ(scenario->training().recompute(), RECOMPUTE_FULL);
-  EXPECT_TRUE(ResolveScenario("planned", *scenario).ok());
+  EXPECT_TRUE(scenarios::ResolveScenario("planned", *scenario).ok());
   plan.chooses_recompute = true;
   EXPECT_EQ(ScenarioOf(plan, given)->training().recompute(), RECOMPUTE_NONE);
 }
 
 TEST(ScenarioOfTest, DevicesInAnyOrderAreListedWithTheirTensorGroups) {
-  const ResolvedScenario given = Given(2);
+  const scenarios::ResolvedScenario given = Given(2);
   const auto scenario = ScenarioOf(Pipeline({12, 34}, {{5, 1}, {0, 3}}), given);
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_THAT(scenario->parallelism().gpus(),
               ElementsAre(10, 11, 0, 1, 2, 3, 6, 7));
-  EXPECT_TRUE(ResolveScenario("planned", *scenario).ok());
+  EXPECT_TRUE(scenarios::ResolveScenario("planned", *scenario).ok());
 }
 
 TEST(ScenarioOfTest, UnlikeReplicasArePipeDreamsRoundRobin) {
-  const ResolvedScenario given = Given();
+  const scenarios::ResolvedScenario given = Given();
   PlannedPipeline plan = Pipeline({20, 34}, {{0, 1, 2}, {3}});
   plan.schedule = "pipedream";
   const auto scenario = ScenarioOf(plan, given);
@@ -139,7 +139,7 @@ TEST(ScenarioOfTest, UnlikeReplicasArePipeDreamsRoundRobin) {
   EXPECT_EQ(scenario->schedule(), "pipedream:replicas=3-1");
   EXPECT_EQ(scenario->parallelism().pipeline(), 4u);
   EXPECT_EQ(scenario->parallelism().data(), 1u);
-  const auto resolved = ResolveScenario("planned", *scenario);
+  const auto resolved = scenarios::ResolveScenario("planned", *scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   plan.schedule = "1f1b";
   EXPECT_THAT(std::string(ScenarioOf(plan, given).status().message()),
@@ -148,7 +148,7 @@ TEST(ScenarioOfTest, UnlikeReplicasArePipeDreamsRoundRobin) {
 }
 
 TEST(ScenarioOfTest, SaysWhatTheSimulatorCannotRun) {
-  const ResolvedScenario given = Given();
+  const scenarios::ResolvedScenario given = Given();
   PlannedPipeline plan = Pipeline({1, 20, 33}, {{0}, {}, {2}});
   plan.stages[1].recompute = true;
   plan.stages[2].swap = true;
@@ -165,11 +165,11 @@ TEST(ScenarioOfTest, SaysWhatTheSimulatorCannotRun) {
 }
 
 TEST(PlannerWorkTest, CostsByHandHaveNoLayers) {
-  ResolvedScenario given = Given();
+  scenarios::ResolvedScenario given = Given();
   given.textbook = true;
   EXPECT_THAT(std::string(PlannerWorkOf(given).status().message()),
               HasSubstr("textbook costs have stages"));
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -9,7 +9,7 @@
 
 #include "plan/papers/planner_work.h"
 
-namespace weir {
+namespace weir::plan {
 
 using Random = std::mt19937;
 
@@ -121,6 +121,6 @@ struct Gap {
   double mean() const { return num_instances > 0 ? sum / num_instances : 0; }
 };
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_TESTS_PLAN_PAPERS_RANDOM_WORK_H_

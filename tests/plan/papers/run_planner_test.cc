@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -21,7 +21,8 @@ Scenario SmallScenario() {
   return scenario;
 }
 
-ResolvedScenario Given(int num_gpus = 0, double memory_limit_bytes = 0) {
+scenarios::ResolvedScenario Given(int num_gpus = 0,
+                                  double memory_limit_bytes = 0) {
   const auto given =
       GivenForPlanners("test", SmallScenario(), num_gpus, memory_limit_bytes);
   EXPECT_TRUE(given.ok()) << given.status();
@@ -36,7 +37,7 @@ double MemoryOf(const DeviceProfile& device) {
 PaperPlanner NeedsBytes(double bytes) {
   PaperPlanner planner;
   planner.name = "needs-bytes";
-  planner.plan = [bytes](const ResolvedScenario& given,
+  planner.plan = [bytes](const scenarios::ResolvedScenario& given,
                          SharedFacts*) -> absl::StatusOr<PlannedPipeline> {
     bool fits = MemoryOf(given.device) >= bytes;
     for (const DeviceProfile& other : given.other_devices) {
@@ -50,7 +51,7 @@ PaperPlanner NeedsBytes(double bytes) {
 
 // The result is never too small and at most 1 % too large.
 TEST(EnoughMemoryTest, IsWhatThePlannerNeeds) {
-  const ResolvedScenario given = Given();
+  const scenarios::ResolvedScenario given = Given();
   const double memory = MostMemoryBytes(given);
   for (const double times : {1.001, 1.5, 2.0, 2.001, 77.7, 1024.0}) {
     const double enough = EnoughMemoryBytes(NeedsBytes(times * memory), given);
@@ -60,7 +61,7 @@ TEST(EnoughMemoryTest, IsWhatThePlannerNeeds) {
 }
 
 TEST(EnoughMemoryTest, IsZeroWhereAThousandfoldWouldNotDo) {
-  const ResolvedScenario given = Given();
+  const scenarios::ResolvedScenario given = Given();
   const double memory = MostMemoryBytes(given);
   EXPECT_EQ(EnoughMemoryBytes(NeedsBytes(1025 * memory), given), 0);
 }
@@ -68,7 +69,7 @@ TEST(EnoughMemoryTest, IsZeroWhereAThousandfoldWouldNotDo) {
 // The memory of different devices grows by the same factor. The result is the
 // memory of the largest device.
 TEST(EnoughMemoryTest, CountsTheDeviceThatHasMost) {
-  ResolvedScenario given = Given();
+  scenarios::ResolvedScenario given = Given();
   const double memory = MostMemoryBytes(given);
   given.other_devices = {given.device, given.device};
   given.other_devices[0].mutable_memory_bytes()->set_value(3 * memory);
@@ -149,4 +150,4 @@ TEST(PlansOfTest, AreThoseThatRunAndTrain) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -13,7 +13,7 @@
 #include "scenarios/scenario.h"
 #include "tests/plan/papers/random_work.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -74,7 +74,7 @@ TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {
   scenario.set_schedule("1f1b");
   const auto ratio = [&](uint32_t bits) {
     scenario.mutable_communication()->set_compressed_bits_per_element(bits);
-    const auto given = ResolveScenario("given", scenario);
+    const auto given = scenarios::ResolveScenario("given", scenario);
     EXPECT_TRUE(given.ok()) << given.status();
     const auto options = AcceptOptionsOf(*given);
     EXPECT_TRUE(options.ok()) << options.status();
@@ -94,4 +94,4 @@ TEST(PaperPlannersTest, HaveTheSix) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

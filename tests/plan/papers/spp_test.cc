@@ -11,7 +11,7 @@
 
 #include "tests/plan/papers/random_work.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::ElementsAre;
@@ -398,4 +398,4 @@ TEST(PlanSppTest, PlansAHundredLayersOnSixtyFourDevices) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

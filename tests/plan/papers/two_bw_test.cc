@@ -11,7 +11,7 @@
 #include "plan/papers/planner_work.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -169,9 +169,9 @@ TEST(TwoBwTest, SaysWhatTheSmallestPlanNeeds) {
 // Figure 6 and section 5: GPT-2.2B on 8 p3.16xlarge is pipelined across all
 // servers at a batch size of 512.
 TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
-  const auto scenario = LoadScenario("pipedream-2bw-gpt-2.2b");
+  const auto scenario = scenarios::LoadScenario("pipedream-2bw-gpt-2.2b");
   ASSERT_TRUE(scenario.ok());
-  const auto given = ResolveScenario("given", *scenario);
+  const auto given = scenarios::ResolveScenario("given", *scenario);
   ASSERT_TRUE(given.ok()) << given.status();
   const auto plan = PlanTwoBw(*given, PlannerLinksOf(*given));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -183,7 +183,7 @@ TEST(TwoBwTest, PlansThePapersModelWithinItsMemory) {
   EXPECT_EQ(num_devices, 64);
   const auto planned = ScenarioOf(*plan, *given);
   ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_TRUE(ResolveScenario("planned", *planned).ok());
+  EXPECT_TRUE(scenarios::ResolveScenario("planned", *planned).ok());
 }
 
 // A model of an embedding and a head without a block is refused; one block is
@@ -202,4 +202,4 @@ TEST(TwoBwTest, AsksForABlock) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

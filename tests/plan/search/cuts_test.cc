@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Blocks = std::vector<int>;
@@ -106,4 +106,4 @@ TEST(CutsTest, BalancedCutsOfDeepModelsDifferByOneLayer) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

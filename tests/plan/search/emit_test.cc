@@ -15,7 +15,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::Contains;
@@ -41,9 +41,9 @@ TEST(EmitTest, TheScenarioSimulatesToTheSameSeconds) {
     const PlanFile& file = files->files[0];
     Scenario scenario;
     ASSERT_TRUE(ParseTextProto(file.name, file.contents, &scenario).ok());
-    const auto resolved = ResolveScenario(file.name, scenario);
+    const auto resolved = scenarios::ResolveScenario(file.name, scenario);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
-    EXPECT_EQ(Simulate(*resolved)->batch_seconds(),
+    EXPECT_EQ(sim::Simulate(*resolved)->batch_seconds(),
               report.plans(i).batch_seconds());
   }
 }
@@ -89,13 +89,13 @@ TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
   const Plan& plan = report.plans(0);
   const auto files = FilesOfPlan(plan, 1);
   ASSERT_TRUE(files.ok());
-  const auto resolved = ResolveScenario("test", plan.scenario());
+  const auto resolved = scenarios::ResolveScenario("test", plan.scenario());
   ASSERT_TRUE(resolved.ok());
   const PlanFile* file = Find(*files, "plan-1.csv");
   ASSERT_NE(file, nullptr);
-  const auto rows = ParseCsv("plan.csv", file->contents);
+  const auto rows = schedules::ParseCsv("plan.csv", file->contents);
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_EQ(*rows, ScheduleOfScenario(*resolved, 1)->rank_actions);
+  EXPECT_EQ(*rows, sim::ScheduleOfScenario(*resolved, 1)->rank_actions);
 }
 
 // A plan names files relative to the folder in which it was made.
@@ -121,18 +121,18 @@ TEST(EmitTest, ThePlanOfAModelFileRunsFromAnyFolder) {
   scenario.mutable_parallelism()->set_pipeline(2);
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.mutable_batch()->set_global_batch_size(4);
-  const auto there = ResolveScenario("there", scenario);
+  const auto there = scenarios::ResolveScenario("there", scenario);
   const auto files = FilesOfPlan(plan, 1);
   std::filesystem::current_path(folder / "elsewhere");
   ASSERT_TRUE(there.ok()) << there.status();
   ASSERT_TRUE(files.ok()) << files.status();
   Scenario read;
   ASSERT_TRUE(ParseTextProto("plan", files->files[0].contents, &read).ok());
-  const auto resolved = ResolveScenario("elsewhere", read);
+  const auto resolved = scenarios::ResolveScenario("elsewhere", read);
   std::filesystem::current_path(home);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
-  EXPECT_EQ(Simulate(*resolved)->batch_seconds(),
-            Simulate(*there)->batch_seconds());
+  EXPECT_EQ(sim::Simulate(*resolved)->batch_seconds(),
+            sim::Simulate(*there)->batch_seconds());
 }
 
 TEST(ViewsTest, ExpertParallelismHasAColumnWhereThereIsSome) {
@@ -191,4 +191,4 @@ TEST(ViewsTest, CommasAndQuotesStayInTheirFields) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

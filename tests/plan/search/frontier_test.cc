@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using State = OpenEntry::State;
@@ -126,4 +126,4 @@ TEST(FrontierTest, WhatIsBeatenIsLeftUntilItIsNot) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -14,7 +14,7 @@
 #include "plan/search/joint_search.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -187,4 +187,4 @@ TEST(InfeasibleTest, RefusesMoreGpusThanThereAre) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -18,7 +18,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr uint32_t kNumRequests = 240;
@@ -52,21 +52,21 @@ BruteForce TryAll(const PlanRequest& request) {
     shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
     for (const PlannedSchedule& schedule : space->schedules_of(shape)) {
       ++all.num_candidates;
-      const auto kind = FindScheduleKind(schedule.name);
-      ScheduleSpec spec;
+      const auto kind = schedules::FindScheduleKind(schedule.name);
+      schedules::ScheduleSpec spec;
       spec.num_ranks = shape.pipeline;
       spec.num_chunks = shape.chunks;
       spec.num_microbatches =
           static_cast<int>(request.scenario().batch().global_batch_size()) /
           (shape.data * shape.microbatch_size);
-      const auto full = WithOptionsOf(schedule.name, **kind, spec);
+      const auto full = schedules::WithOptionsOf(schedule.name, **kind, spec);
       all.num_refused += !full.ok() || !(*kind)->check(*full).ok();
       // Megatron-LM, the default runtime, aborts for these.
       if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1) continue;
-      const auto resolved = ResolveScenario(
+      const auto resolved = scenarios::ResolveScenario(
           "test", ScenarioOfShape(space->base.scenario, shape, schedule.name));
       if (!resolved.ok()) continue;
-      const auto result = Simulate(*resolved);
+      const auto result = sim::Simulate(*resolved);
       if (!result.ok() || !result->fits_memory()) continue;
       all.plans.push_back({result->batch_seconds(), result->peak_memory_bytes(),
                            shape.num_gpus(),
@@ -560,4 +560,4 @@ TEST(JointSearchTest, MarksSchedulesWithoutAFlush) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

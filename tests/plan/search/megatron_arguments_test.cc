@@ -11,7 +11,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/megatron_rules.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::Contains;
@@ -112,11 +112,11 @@ const Case kCases[] = {
          runtime: "pytorch")"},
 };
 
-ResolvedScenario Resolve(const std::string& text) {
+scenarios::ResolvedScenario Resolve(const std::string& text) {
   Scenario scenario;
   const absl::Status parsed = ParseTextProto("test", text, &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *resolved;
 }
@@ -124,7 +124,7 @@ ResolvedScenario Resolve(const std::string& text) {
 class MegatronArgumentsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(MegatronArgumentsTest, AreWhatMegatronTakes) {
-  const ResolvedScenario scenario = Resolve(GetParam().scenario);
+  const scenarios::ResolvedScenario scenario = Resolve(GetParam().scenario);
   EXPECT_THAT(MegatronObstacles(scenario), IsEmpty());
   const MegatronArgs args = ParseMegatronArgs(MegatronArguments(scenario));
   EXPECT_THAT(MegatronRefusals(args, 8), IsEmpty());
@@ -132,7 +132,7 @@ TEST_P(MegatronArgumentsTest, AreWhatMegatronTakes) {
 
 // The arguments start the run that was simulated.
 TEST_P(MegatronArgumentsTest, ReadBackTheySimulateToTheSame) {
-  const ResolvedScenario given = Resolve(GetParam().scenario);
+  const scenarios::ResolvedScenario given = Resolve(GetParam().scenario);
   auto run = ReadMegatronArguments("test.args", MegatronArguments(given));
   ASSERT_TRUE(run.ok()) << run.status();
   Scenario& scenario = run->scenario;
@@ -143,10 +143,10 @@ TEST_P(MegatronArgumentsTest, ReadBackTheySimulateToTheSame) {
   // For 1F1B without interleaving, no argument determines the transfers.
   scenario.mutable_communication()->set_transfers(
       given.scenario.communication().transfers());
-  const auto resolved = ResolveScenario("read", scenario);
+  const auto resolved = scenarios::ResolveScenario("read", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
-  const auto expected = Simulate(given);
-  const auto found = Simulate(*resolved);
+  const auto expected = sim::Simulate(given);
+  const auto found = sim::Simulate(*resolved);
   ASSERT_TRUE(expected.ok()) << expected.status();
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->batch_seconds(), expected->batch_seconds());
@@ -387,4 +387,4 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -12,7 +12,7 @@
 #include "scenarios/scenario.h"
 #include "tests/plan/search/megatron_rules.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr uint32_t kNumScenarios = 4000;
@@ -113,7 +113,7 @@ TEST(MegatronRandomTest, ObstaclesAreWhatMegatronRefuses) {
   int num_run = 0;
   for (uint32_t seed = 0; seed < kNumScenarios; ++seed) {
     const Scenario scenario = RandomScenario(seed);
-    const auto resolved = ResolveScenario("test", scenario);
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
     if (!resolved.ok()) continue;
     const std::string args = MegatronArguments(*resolved);
     const std::vector<std::string> refusals =
@@ -136,4 +136,4 @@ TEST(MegatronRandomTest, ObstaclesAreWhatMegatronRefuses) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

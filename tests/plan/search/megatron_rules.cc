@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 enum class Kind { kSwitch, kWhole, kReal, kText };
@@ -314,4 +314,4 @@ std::vector<std::string> MegatronRefusals(const MegatronArgs& args,
   return Checker(args, num_gpus).All();
 }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::plan {
 
 // Arguments and their values ("" for a switch), as in an .args file.
 using MegatronArgs = std::map<std::string, std::string>;
@@ -24,6 +24,6 @@ MegatronArgs ParseMegatronArgs(const std::string& text);
 std::vector<std::string> MegatronRefusals(const MegatronArgs& args,
                                           int num_gpus);
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_TESTS_PLAN_SEARCH_MEGATRON_RULES_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Arguments of Megatron-LM for models with Mamba and linear attention layers.
@@ -30,4 +30,4 @@ TEST(MegatronUnsupportedTest, KnowsOtherNamesAsAWhole) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

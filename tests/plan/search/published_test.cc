@@ -9,7 +9,7 @@
 #include "scenarios/scenario.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Table 1 of Narayanan et al., SC 2021, with the microbatches of its
@@ -67,9 +67,9 @@ PlanRequest Around(const Scenario& scenario) {
 }
 
 void ExpectNotWorse(const Scenario& published, const PlanRequest& request) {
-  const auto resolved = ResolveScenario("published", published);
+  const auto resolved = scenarios::ResolveScenario("published", published);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
-  const auto result = Simulate(*resolved);
+  const auto result = sim::Simulate(*resolved);
   ASSERT_TRUE(result.ok()) << result.status();
   const auto report = SearchPlans("published", request, {.num_processes = 2});
   ASSERT_TRUE(report.ok()) << report.status();
@@ -107,7 +107,7 @@ class TwoBwFigure6 : public testing::TestWithParam<TwoBwRow> {};
 
 TEST_P(TwoBwFigure6, ThePlanIsNotSlower) {
   const TwoBwRow& row = GetParam();
-  auto published = LoadScenario("pipedream-2bw-gpt-2.2b");
+  auto published = scenarios::LoadScenario("pipedream-2bw-gpt-2.2b");
   ASSERT_TRUE(published.ok());
   published->clear_model();
   Transformer& model = *published->mutable_transformer();
@@ -141,4 +141,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -20,7 +20,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 std::vector<PlannedSchedule> AllToPlan(int num_ranks) {
@@ -75,17 +75,18 @@ TEST(ScheduleVariantsTest, PositionsThatAreSharedAreSharedAtEverySize) {
         for (const PlannedSchedule& schedule : schedules) {
           if (schedule.bound_key.empty()) continue;
           // A search takes equally long for any size, so a few sizes suffice.
-          if (OrdersByCosts(schedule.name) && (ranks > 3 || microbatches > 8)) {
+          if (schedules::OrdersByCosts(schedule.name) &&
+              (ranks > 3 || microbatches > 8)) {
             continue;
           }
-          const auto kind = FindScheduleKind(schedule.name);
+          const auto kind = schedules::FindScheduleKind(schedule.name);
           ASSERT_TRUE(kind.ok());
-          ScheduleSpec spec;
+          schedules::ScheduleSpec spec;
           spec.num_ranks = ranks;
           spec.num_chunks = chunks;
           spec.num_microbatches = microbatches;
           spec.num_batches = (*kind)->flush ? 1 : 3;
-          const auto made = GenerateSchedule(schedule.name, spec);
+          const auto made = schedules::GenerateSchedule(schedule.name, spec);
           if (!made.ok()) continue;
           const auto [at, added] = first.try_emplace(
               schedule.bound_key, schedule.name, BoundKey(*made));
@@ -128,10 +129,10 @@ TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllWithItsBoundKey) {
         for (const PlannedSchedule& schedule : AllAndNamed(ranks)) {
           if (schedule.bound_key.empty()) continue;
           scenario.set_schedule(schedule.name);
-          const auto resolved = ResolveScenario("test", scenario);
+          const auto resolved = scenarios::ResolveScenario("test", scenario);
           if (!resolved.ok()) continue;
-          const auto bound = BoundOf(*resolved);
-          const auto run = Simulate(*resolved);
+          const auto bound = sim::BoundOf(*resolved);
+          const auto run = sim::Simulate(*resolved);
           if (!bound.ok() || !run.ok()) continue;
           const auto [at, added] = by_places.try_emplace(schedule.bound_key);
           num_shared += added ? 0 : 1;
@@ -161,13 +162,14 @@ TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllWithItsBoundKey) {
 TEST(ScheduleVariantsTest, WhatOrdersByCostsHasAFastBoundProxy) {
   int num_dear = 0;
   for (const PlannedSchedule& schedule : AllToPlan(8)) {
-    if (!OrdersByCosts(schedule.name)) {
+    if (!schedules::OrdersByCosts(schedule.name)) {
       EXPECT_EQ(schedule.bound_proxy, "") << schedule.name;
       continue;
     }
     ++num_dear;
     ASSERT_NE(schedule.bound_proxy, "") << schedule.name;
-    EXPECT_FALSE(OrdersByCosts(schedule.bound_proxy)) << schedule.bound_proxy;
+    EXPECT_FALSE(schedules::OrdersByCosts(schedule.bound_proxy))
+        << schedule.bound_proxy;
   }
   EXPECT_GE(num_dear, 5);
 }
@@ -201,13 +203,13 @@ TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirBoundKey) {
 TEST(ScheduleVariantsTest, RuntimesNameSchedulesThatExist) {
   int num_restricted = 0;
   for (const std::string& name : ListAssets("calibrate/profile/runtimes")) {
-    const auto runtime = LoadRuntime(name);
+    const auto runtime = calibrate::LoadRuntime(name);
     ASSERT_TRUE(runtime.ok()) << runtime.status();
     const auto schedules = SchedulesToPlan("test", {}, 4, *runtime);
     ASSERT_TRUE(schedules.ok()) << schedules.status();
     std::set<std::string> names;
     for (const PlannedSchedule& schedule : *schedules) {
-      names.insert(std::string(WithoutOptions(schedule.name)));
+      names.insert(std::string(schedules::WithoutOptions(schedule.name)));
     }
     const std::set<std::string> listed(runtime->schedules().begin(),
                                        runtime->schedules().end());
@@ -245,4 +247,4 @@ TEST(ScheduleVariantsTest, MemoryLimitsArePartsOfTheRanks) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

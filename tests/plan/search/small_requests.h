@@ -9,7 +9,7 @@
 
 #include "plan/search/plan.pb.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns a request for a GPT of a few blocks on a node of A100.
 inline PlanRequest SmallRequest(int num_layers, int num_gpus, int batch) {
@@ -76,6 +76,6 @@ inline PlanRequest RandomRequest(uint32_t seed, bool tiny = false) {
   return request;
 }
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_TESTS_PLAN_SEARCH_SMALL_REQUESTS_H_

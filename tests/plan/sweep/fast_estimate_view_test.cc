@@ -9,17 +9,17 @@
 #include "base/textproto.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-ResolvedScenario Resolve(absl::string_view text) {
+scenarios::ResolvedScenario Resolve(absl::string_view text) {
   Scenario scenario;
   EXPECT_TRUE(ParseTextProto("test", text, &scenario).ok());
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *resolved;
 }
@@ -37,10 +37,10 @@ constexpr char kTextbook[] = R"(
 
 TEST(FastEstimateViewTest, FiguresAreThoseOfTheFullSimulation) {
   for (const char* text : {kReplicas, kTextbook}) {
-    const ResolvedScenario scenario = Resolve(text);
-    const auto full = Simulate(scenario);
+    const scenarios::ResolvedScenario scenario = Resolve(text);
+    const auto full = sim::Simulate(scenario);
     ASSERT_TRUE(full.ok()) << full.status();
-    const auto run = FastSimulator().Estimate(scenario);
+    const auto run = sim::FastSimulator().Estimate(scenario);
     ASSERT_TRUE(run.ok()) << run.status();
     const Json result =
         Json::parse(FastEstimateJson("weir", scenario, *run))["result"];
@@ -61,8 +61,8 @@ TEST(FastEstimateViewTest, FiguresAreThoseOfTheFullSimulation) {
 }
 
 TEST(FastEstimateViewTest, SaysHowItWasFound) {
-  const ResolvedScenario scenario = Resolve(kReplicas);
-  const auto run = FastSimulator().Estimate(scenario);
+  const scenarios::ResolvedScenario scenario = Resolve(kReplicas);
+  const auto run = sim::FastSimulator().Estimate(scenario);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_TRUE(run->reduced && run->extrapolated);
   const Json result =
@@ -80,9 +80,9 @@ TEST(FastEstimateViewTest, SaysHowItWasFound) {
 }
 
 TEST(FastEstimateViewTest, CallsASchedulesAliasByItsOwnName) {
-  ResolvedScenario scenario = Resolve(kReplicas);
+  scenarios::ResolvedScenario scenario = Resolve(kReplicas);
   scenario.scenario.set_schedule("pipedream-flush");
-  const auto run = FastSimulator().Estimate(scenario);
+  const auto run = sim::FastSimulator().Estimate(scenario);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(Json::parse(
                 FastEstimateJson("weir", scenario, *run))["result"]["schedule"],
@@ -92,8 +92,8 @@ TEST(FastEstimateViewTest, CallsASchedulesAliasByItsOwnName) {
 }
 
 TEST(FastEstimateViewTest, SaysWhyAllWasRun) {
-  const ResolvedScenario scenario = Resolve(kTextbook);
-  const auto run = FastSimulator().Estimate(scenario);
+  const scenarios::ResolvedScenario scenario = Resolve(kTextbook);
+  const auto run = sim::FastSimulator().Estimate(scenario);
   ASSERT_TRUE(run.ok()) << run.status();
   const std::string table = FastEstimateTable(scenario, *run);
   EXPECT_THAT(table, HasSubstr("all 2 GPUs: one GPU a pipeline rank"));
@@ -101,4 +101,4 @@ TEST(FastEstimateViewTest, SaysWhyAllWasRun) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

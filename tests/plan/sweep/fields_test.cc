@@ -6,7 +6,7 @@
 
 #include "scenarios/scenario.pb.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST(FieldsTest, ABadValueSaysWhatIsExpected) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

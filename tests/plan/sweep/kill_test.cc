@@ -21,7 +21,7 @@
 #include "base/files.h"
 #include "plan/sweep/collect.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr int kInternal = 70;
@@ -154,4 +154,4 @@ TEST_F(KillTest, AnySweepThatIsKilledAndResumedEndsWithTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -22,7 +22,7 @@
 #include "plan/sweep/slurm.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -92,9 +92,10 @@ TEST_F(RunSweepTest, FiguresAreThoseOfTheSimulation) {
   const auto collected = CollectShards(root_ + "/a");
   ASSERT_TRUE(collected.ok());
   for (uint32_t point = 0; point < kNumPoints; ++point) {
-    const auto scenario = ResolveScenario("x", ScenarioOfPoint(sweep_, point));
+    const auto scenario =
+        scenarios::ResolveScenario("x", ScenarioOfPoint(sweep_, point));
     ASSERT_TRUE(scenario.ok()) << scenario.status();
-    const auto result = Simulate(*scenario);
+    const auto result = sim::Simulate(*scenario);
     ASSERT_TRUE(result.ok());
     const SweepOutcome& outcome = collected->outcomes.at(point);
     EXPECT_EQ(outcome.batch_seconds(), result->batch_seconds());
@@ -266,7 +267,7 @@ TEST_F(RunSweepTest, ACrashIsNamedAndStopsNoOtherPointAndRunsAgain) {
       std::signal(SIGSEGV, SIG_DFL);
       raise(scenario.num_microbatches() == 4 ? SIGSEGV : SIGKILL);
     }
-    return ResolveScenario(label, scenario);
+    return scenarios::ResolveScenario(label, scenario);
   };
   auto counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok()) << counts.status();
@@ -280,7 +281,7 @@ TEST_F(RunSweepTest, ACrashIsNamedAndStopsNoOtherPointAndRunsAgain) {
   EXPECT_THAT(collected->outcomes.at(3).error(), HasSubstr("(signal 9"));
   EXPECT_THAT(SweepCsv(*collected), HasSubstr("\n2,2,1f1b,4,failed,"));
 
-  options.resolve = ResolveScenario;
+  options.resolve = scenarios::ResolveScenario;
   options.resume = true;
   counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok()) << counts.status();
@@ -295,7 +296,7 @@ TEST_F(RunSweepTest, APointOverItsTimeFailsAndRunsAgainWithMore) {
   options.time_limit_seconds = 2;
   options.resolve = [](const std::string& label, const Scenario& scenario) {
     if (label == "point 3") pause();
-    return ResolveScenario(label, scenario);
+    return scenarios::ResolveScenario(label, scenario);
   };
   auto counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok()) << counts.status();
@@ -319,7 +320,7 @@ TEST_F(RunSweepTest, APointOverItsTimeFailsAndRunsAgainWithMore) {
     EXPECT_EQ(counts->num_over_time_before, 1);
     EXPECT_EQ(counts->num_failed + counts->num_done, 0);
   }
-  options.resolve = ResolveScenario;
+  options.resolve = scenarios::ResolveScenario;
   options.time_limit_seconds = 1000;
   counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok()) << counts.status();
@@ -385,4 +386,4 @@ TEST_F(RunSweepTest, TablesHaveAColumnForEachFieldAndFigure) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -29,7 +29,7 @@ extern "C" int fdatasync(int) {
   return 0;
 }
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -267,4 +267,4 @@ TEST_F(ShardTest, NamesOfShards) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::AllOf;
@@ -188,4 +188,4 @@ TEST(SweepTest, WhatChangedIsNamed) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -27,16 +27,16 @@ std::string Scratch(const std::string& name) {
 
 TEST(SynthesizeProgramTest, WhatItWritesIsLintedAndSimulated) {
   const std::string csv = Scratch("best.csv");
-  const ProgramRun run =
-      RunWeir(absl::StrCat("schedule synthesize --pp 4 --microbatches 12 "
-                           "--memory-limit 6 --method local --out ",
-                           csv, kCosts));
+  const cli::ProgramRun run =
+      cli::RunWeir(absl::StrCat("schedule synthesize --pp 4 --microbatches 12 "
+                                "--memory-limit 6 --method local --out ",
+                                csv, kCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("optimal for these stage times, proven"));
   EXPECT_THAT(run.out, HasSubstr("simulated: 44.9 s"));
-  EXPECT_EQ(RunWeir(absl::StrCat("schedule lint ", csv)).exit_code, 0);
-  const ProgramRun simulated =
-      RunWeir(absl::StrCat("simulate --schedule ", csv, kCosts));
+  EXPECT_EQ(cli::RunWeir(absl::StrCat("schedule lint ", csv)).exit_code, 0);
+  const cli::ProgramRun simulated =
+      cli::RunWeir(absl::StrCat("simulate --schedule ", csv, kCosts));
   EXPECT_EQ(simulated.exit_code, 0);
   EXPECT_THAT(simulated.out, HasSubstr("44.9 s"));
   const auto proof = ReadFile(csv + ".proof.json");
@@ -48,8 +48,8 @@ TEST(SynthesizeProgramTest, WhatItWritesIsLintedAndSimulated) {
 }
 
 TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
-  const ProgramRun run =
-      RunWeir(absl::StrCat("schedule synthesize --memory-limit 0.5", kCosts));
+  const cli::ProgramRun run = cli::RunWeir(
+      absl::StrCat("schedule synthesize --memory-limit 0.5", kCosts));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err,
               HasSubstr("nothing fits a memory limit of 0.5 microbatches: one "
@@ -58,7 +58,7 @@ TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
 
 // The file is refused before the search.
 TEST(SynthesizeProgramTest, OffloadsGoIntoNoCsv) {
-  const ProgramRun run = RunWeir(
+  const cli::ProgramRun run = cli::RunWeir(
       "schedule synthesize --offload --seconds 1e6 --out best.csv --costs h=1");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("--out is best.csv, expected a .json file"));
@@ -81,7 +81,7 @@ TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
              "--pp 4 --microbatches 12 --memory-limit 2 --moves 6000 --offload "
              "--costs f=1,i=1.1,w=0.8,c=0.1,a=4,g=1,h=3"}}) {
     const std::string path = Scratch(one.file);
-    const ProgramRun run = RunWeir(
+    const cli::ProgramRun run = cli::RunWeir(
         absl::StrCat("schedule synthesize --method local --quiet --out ", path,
                      " ", one.asked));
     ASSERT_EQ(run.exit_code, 0) << run.err;
@@ -99,10 +99,10 @@ TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
     EXPECT_GE(seconds, proof["lower_bound_seconds"].get<double>() - 1e-9);
     EXPECT_NEAR(proof["gap"],
                 seconds / proof["lower_bound_seconds"].get<double>() - 1, 1e-9);
-    EXPECT_EQ(RunWeir(absl::StrCat("schedule lint ", path)).exit_code, 0);
-    const ProgramRun again =
-        RunWeir(absl::StrCat("simulate --format json --schedule ", path,
-                             " --costs ", proof["costs"].get<std::string>()));
+    EXPECT_EQ(cli::RunWeir(absl::StrCat("schedule lint ", path)).exit_code, 0);
+    const cli::ProgramRun again = cli::RunWeir(
+        absl::StrCat("simulate --format json --schedule ", path, " --costs ",
+                     proof["costs"].get<std::string>()));
     ASSERT_EQ(again.exit_code, 0) << again.err;
     const auto result = nlohmann::json::parse(again.out);
     EXPECT_NEAR(result["result"]["makespan_seconds"], seconds, 1e-9 * seconds)
@@ -121,8 +121,8 @@ TEST(SynthesizeProgramTest, WritesWhatCbcFound) {
       "--costs f=1/1.5,i=1.2/1,w=0.7/0.9,c=0.3 --quiet";
   const std::string said = "60 booleans: optimal, proven";
   const std::string csv = Scratch("cbc.csv");
-  const ProgramRun json =
-      RunWeir(absl::StrCat(asked, " --format json --out ", csv));
+  const cli::ProgramRun json =
+      cli::RunWeir(absl::StrCat(asked, " --format json --out ", csv));
   ASSERT_EQ(json.exit_code, 0) << json.err;
   const auto result = nlohmann::json::parse(json.out, nullptr, false);
   ASSERT_TRUE(result.is_object()) << json.out;
@@ -132,7 +132,8 @@ TEST(SynthesizeProgramTest, WritesWhatCbcFound) {
   const auto proof = nlohmann::json::parse(*text, nullptr, false);
   ASSERT_TRUE(proof.is_object()) << *text;
   EXPECT_EQ(proof["mixed_integer_program"], said);
-  const ProgramRun table = RunWeir(absl::StrCat(asked, " --format csv"));
+  const cli::ProgramRun table =
+      cli::RunWeir(absl::StrCat(asked, " --format csv"));
   ASSERT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr(absl::StrCat(",\"", said, "\"\n")));
   std::filesystem::remove(csv);
@@ -147,7 +148,8 @@ TEST(SynthesizeProgramTest, TakesWhatIsHardlyAProblem) {
         "--moves 500 "
         "--costs f=1,i=1,w=1,h=0",
         "--pp 3 --microbatches 4 --memory-limit 2 --seconds 1 --moves 500"}) {
-    const ProgramRun run = RunWeir(absl::StrCat("schedule synthesize ", asked));
+    const cli::ProgramRun run =
+        cli::RunWeir(absl::StrCat("schedule synthesize ", asked));
     EXPECT_EQ(run.exit_code, 0) << asked << run.err;
     EXPECT_THAT(run.out, HasSubstr("found")) << asked;
   }
@@ -160,12 +162,13 @@ TEST(SynthesizeProgramTest, WithoutCbcItSaysSoAndGoesOn) {
   // PATH has only the programs that RunWeir itself needs.
   const std::string bare =
       "mkdir -p bare && ln -sf $(command -v timeout) bare/ && PATH=bare";
-  const ProgramRun found = RunWeirAfter(bare, absl::StrCat(asked, "auto"));
+  const cli::ProgramRun found =
+      cli::RunWeirAfter(bare, absl::StrCat(asked, "auto"));
   EXPECT_EQ(found.exit_code, 0) << found.err;
   EXPECT_THAT(found.err, HasSubstr("coinor-cbc"));
   EXPECT_THAT(found.out, HasSubstr("found"));
-  EXPECT_EQ(RunWeirAfter(bare, absl::StrCat(asked, "milp")).exit_code, 3);
+  EXPECT_EQ(cli::RunWeirAfter(bare, absl::StrCat(asked, "milp")).exit_code, 3);
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

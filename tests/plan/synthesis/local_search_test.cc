@@ -9,7 +9,7 @@
 #include "schedules/walk.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 TEST(LocalSearchTest, NearlyAlwaysFindsTheBestOfAllOrders) {
@@ -34,8 +34,8 @@ TEST(LocalSearchTest, NearlyAlwaysFindsTheBestOfAllOrders) {
         if (!FitsLimit(problem, table.ScheduleOf(start))) continue;
         const LocalSearchResult found =
             SearchLocally(table, start, {.num_moves = 4000});
-        const Schedule schedule = table.ScheduleOf(found.rows);
-        ASSERT_TRUE(ValidateSchedule(schedule).ok());
+        const schedules::Schedule schedule = table.ScheduleOf(found.rows);
+        ASSERT_TRUE(schedules::ValidateSchedule(schedule).ok());
         ASSERT_TRUE(FitsLimit(problem, schedule));
         ASSERT_NEAR(ObjectiveOf(problem, schedule), found.value, 1e-9);
         ASSERT_GE(found.value, least - 1e-9);
@@ -80,15 +80,16 @@ TEST(OrderClockTest, TimesWhatChangedAsTheWholeWalkDoes) {
         // The order of passes of the same microbatch is fixed.
         if (row[at] / 3 == row[at + 1] / 3) continue;
         std::swap(row[at], row[at + 1]);
-        const Schedule schedule = table.ScheduleOf(rows);
-        const bool runs = ValidateSchedule(schedule).ok();
+        const schedules::Schedule schedule = table.ScheduleOf(rows);
+        const bool runs = schedules::ValidateSchedule(schedule).ok();
         ASSERT_EQ(clock.Try(rows, since), runs);
         if (!runs) {
           std::swap(row[at], row[at + 1]);
           ++num_deadlocks;
           continue;
         }
-        const WalkTimes times = TimedWalk(schedule, problem.costs);
+        const schedules::WalkTimes times =
+            schedules::TimedWalk(schedule, problem.costs);
         ASSERT_NEAR(clock.makespan(), times.makespan(), 1e-9);
         ASSERT_NEAR(clock.span(), times.span(), 1e-9);
         clock.Keep();
@@ -121,7 +122,7 @@ TEST(LocalSearchTest, DoesNotDependOnTheUnitOfTime) {
     const OrderProblem problem = RandomOrderProblem(3, 5, 1, random);
     OrderProblem scaled = problem;
     scaled.costs.hop *= scale;
-    for (StagePassCosts& stage : scaled.costs.stages) {
+    for (schedules::StagePassCosts& stage : scaled.costs.stages) {
       stage.forward *= scale;
       stage.backward_input *= scale;
       stage.backward_weight *= scale;
@@ -160,4 +161,4 @@ TEST(LocalSearchTest, EndsWhereTheOrderIsShortEnough) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 #include "models/partition.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using State = MipResult::State;
@@ -225,7 +225,7 @@ TEST_F(MipTest, CutsChainsAsTheDynamicProgramDoes) {
     for (int i = 0; i < n; ++i) {
       seconds.push_back(1 + static_cast<double>(random() % 1000) / 8);
     }
-    const auto partition = PartitionBalanced(seconds, num_stages);
+    const auto partition = models::PartitionBalanced(seconds, num_stages);
     ASSERT_TRUE(partition.ok());
     double largest = 0;
     for (int s = 0; s < num_stages; ++s) {
@@ -343,4 +343,4 @@ TEST_F(MipTest, WithoutASolverItSaysWhatToInstall) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

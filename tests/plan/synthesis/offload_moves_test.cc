@@ -10,12 +10,13 @@
 #include "schedules/walk.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-double MostHeld(const OrderProblem& problem, const Schedule& schedule) {
+double MostHeld(const OrderProblem& problem,
+                const schedules::Schedule& schedule) {
   const std::vector<double> held = PeakHeld(problem, schedule);
   return *std::max_element(held.begin(), held.end());
 }
@@ -37,7 +38,7 @@ TEST(OffloadClockTest, TimesAndCountsAsTheWholeWalkDoes) {
     OrderProblem problem = RandomOrderProblem(2 + round % 3, 4, 1, random);
     problem.may_offload = true;
     problem.memory_limit = kNoLimit;
-    for (StagePassCosts& stage : problem.costs.stages) {
+    for (schedules::StagePassCosts& stage : problem.costs.stages) {
       stage.offload = static_cast<double>(random() % 9);
     }
     const PassTable table(problem, PlacementsOf(problem)[0]);
@@ -61,22 +62,23 @@ TEST(OffloadClockTest, TimesAndCountsAsTheWholeWalkDoes) {
         if (cell(row[at]) != cell(row[at + 1])) std::swap(row[at], row[at + 1]);
       }
     }
-    const Schedule schedule = ScheduleOf(table, rows);
+    const schedules::Schedule schedule = ScheduleOf(table, rows);
     OffloadClock clock(table);
     const bool runs = clock.Try(rows, kNoLimit, kNoLimit);
-    ASSERT_EQ(runs, ValidateSchedule(schedule).ok());
+    ASSERT_EQ(runs, schedules::ValidateSchedule(schedule).ok());
     num_deadlocks += !runs;
     if (!runs) continue;
-    const WalkTimes times = TimedWalk(schedule, problem.costs);
+    const schedules::WalkTimes times =
+        schedules::TimedWalk(schedule, problem.costs);
     ASSERT_NEAR(clock.makespan(), times.makespan(), 1e-9);
     ASSERT_NEAR(clock.span(), times.span(), 1e-9);
     const double held = MostHeld(problem, schedule);
     EXPECT_TRUE(clock.Try(rows, held * (1 + 1e-12), kNoLimit));
     EXPECT_FALSE(clock.Try(rows, held * (1 - 1e-6), kNoLimit));
-    Schedule free = schedule;
+    schedules::Schedule free = schedule;
     free.resident_activations = 0;
-    num_waiting +=
-        TimedWalk(free, problem.costs).makespan() < times.makespan() - 1e-9;
+    num_waiting += schedules::TimedWalk(free, problem.costs).makespan() <
+                   times.makespan() - 1e-9;
     ++num_all;
   }
   EXPECT_GE(num_all, 500);
@@ -86,9 +88,10 @@ TEST(OffloadClockTest, TimesAndCountsAsTheWholeWalkDoes) {
 
 // Orders of named systems are read without change.
 TEST(OffloadClockTest, ReadsNamedOrders) {
-  ScheduleSpec spec = {.num_ranks = 4, .num_microbatches = 8};
+  schedules::ScheduleSpec spec = {.num_ranks = 4, .num_microbatches = 8};
   spec.costs.stages = {{.offload = 0.5}};
-  const auto named = GenerateSchedule("optpipe:memory-limit=2", spec);
+  const auto named =
+      schedules::GenerateSchedule("optpipe:memory-limit=2", spec);
   ASSERT_TRUE(named.ok());
   OrderProblem problem = {.num_ranks = 4,
                           .num_microbatches = 8,
@@ -99,7 +102,7 @@ TEST(OffloadClockTest, ReadsNamedOrders) {
   const auto rows = OffloadRowsOf(table, *named);
   ASSERT_TRUE(rows.has_value());
   EXPECT_GE(NumReloads(table, *rows), 4);
-  const Schedule again = ScheduleOf(table, *rows);
+  const schedules::Schedule again = ScheduleOf(table, *rows);
   EXPECT_TRUE(FitsLimit(problem, again));
   EXPECT_NEAR(ObjectiveOf(problem, again), ObjectiveOf(problem, *named), 1e-9);
 }
@@ -112,11 +115,13 @@ TEST(OffloadMovesTest, FindsTheBestOfTinyProblems) {
     for (int memory : {1, 2}) {
       for (int m : {2, 3, 4}) {
         for (int weight_inputs : {0, 1}) {
-          const OffloadProblem given = {.num_microbatches = m,
-                                        .offload = offload,
-                                        .weight_gradient_inputs = weight_inputs,
-                                        .memory = memory};
-          const std::optional<int> least = ShortestBatch(given, 300'000);
+          const schedules::OffloadProblem given = {
+              .num_microbatches = m,
+              .offload = offload,
+              .weight_gradient_inputs = weight_inputs,
+              .memory = memory};
+          const std::optional<int> least =
+              schedules::ShortestBatch(given, 300'000);
           if (!least.has_value()) continue;
           const OrderProblem problem = Offloading(given);
           const PassTable table(problem, {0, 1});
@@ -125,8 +130,8 @@ TEST(OffloadMovesTest, FindsTheBestOfTinyProblems) {
             const OffloadSearchResult found =
                 SearchOffloads(table, {table.OneByOne().ranks, memory},
                                {.num_moves = 8000, .seed = seed});
-            const Schedule schedule = ScheduleOf(table, found.rows);
-            ASSERT_TRUE(ValidateSchedule(schedule).ok());
+            const schedules::Schedule schedule = ScheduleOf(table, found.rows);
+            ASSERT_TRUE(schedules::ValidateSchedule(schedule).ok());
             ASSERT_TRUE(FitsLimit(problem, schedule));
             ASSERT_NEAR(ObjectiveOf(problem, schedule), found.value, 1e-9);
             ASSERT_GE(found.value, *least - 1e-9);
@@ -158,4 +163,4 @@ TEST(OffloadMovesTest, SameSeedSameOrder) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Checks all placements; there are two if there are two chunks.
@@ -107,11 +107,13 @@ TEST(OrderBoundTest, HoldsWithOffloads) {
   for (int offload : {1, 2, 4}) {
     for (int memory : {1, 2}) {
       for (int m : {2, 3, 4}) {
-        const OffloadProblem given = {.num_microbatches = m,
-                                      .offload = offload,
-                                      .weight_gradient_inputs = m % 2,
-                                      .memory = memory};
-        const std::optional<int> least = ShortestBatch(given, 300'000);
+        const schedules::OffloadProblem given = {
+            .num_microbatches = m,
+            .offload = offload,
+            .weight_gradient_inputs = m % 2,
+            .memory = memory};
+        const std::optional<int> least =
+            schedules::ShortestBatch(given, 300'000);
         if (!least.has_value()) continue;
         const OrderProblem problem = Offloading(given);
         const OrderBound bound = LowerBoundOf(PassTable(problem, {0, 1}));
@@ -137,4 +139,4 @@ TEST(OrderBoundTest, IsAClosedFormWhereOneIsKnown) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

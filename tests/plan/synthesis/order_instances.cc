@@ -8,7 +8,7 @@
 
 #include "base/child_program.h"
 
-namespace weir {
+namespace weir::plan {
 
 OrderProblem RandomOrderProblem(int num_ranks, int num_microbatches,
                                 int num_chunks, std::mt19937& random) {
@@ -21,7 +21,7 @@ OrderProblem RandomOrderProblem(int num_ranks, int num_microbatches,
   problem.num_microbatches = num_microbatches;
   double most_held = 0;
   for (int stage = 0; stage < problem.num_stages(); ++stage) {
-    StagePassCosts costs;
+    schedules::StagePassCosts costs;
     costs.forward = pick(1, 4);
     costs.backward_input = pick(1, 5);
     costs.backward_weight = pick(1, 3);
@@ -41,17 +41,18 @@ OrderProblem RandomOrderProblem(int num_ranks, int num_microbatches,
 
 namespace {
 
-using Row = std::vector<Action>;
+using Row = std::vector<schedules::Action>;
 
 bool FitsRow(const OrderProblem& problem, const Row& row) {
   double held = 0;
-  for (const Action& action : row) {
-    const StagePassCosts& costs = problem.costs.of(action.stage);
-    if (action.op == Op::kForward) held += costs.activation;
-    if (action.op == Op::kBackwardInput) {
+  for (const schedules::Action& action : row) {
+    const schedules::StagePassCosts& costs = problem.costs.of(action.stage);
+    if (action.op == schedules::Op::kForward) held += costs.activation;
+    if (action.op == schedules::Op::kBackwardInput) {
       held += costs.weight_gradient_inputs - costs.activation;
     }
-    if (action.op == Op::kBackwardWeight) held -= costs.weight_gradient_inputs;
+    if (action.op == schedules::Op::kBackwardWeight)
+      held -= costs.weight_gradient_inputs;
     if (held > problem.memory_limit) return false;
   }
   return true;
@@ -77,8 +78,9 @@ std::vector<Row> RowsOf(const OrderProblem& problem,
       if (which == Interleavings::kInOrder && k > 0 && step[i - 1] <= step[i]) {
         continue;
       }
-      constexpr std::array<Op, 3> kOps = {Op::kForward, Op::kBackwardInput,
-                                          Op::kBackwardWeight};
+      constexpr std::array<schedules::Op, 3> kOps = {
+          schedules::Op::kForward, schedules::Op::kBackwardInput,
+          schedules::Op::kBackwardWeight};
       row.push_back({kOps[step[i]], stages[i / m], k});
       ++step[i];
       extend();
@@ -107,18 +109,18 @@ double Time(const OrderProblem& problem, const std::vector<int>& route,
     moved = false;
     for (size_t rank = 0; rank < rows.size(); ++rank) {
       for (; next[rank] < rows[rank]->size(); ++next[rank]) {
-        const Action& action = (*rows[rank])[next[rank]];
+        const schedules::Action& action = (*rows[rank])[next[rank]];
         const int s = action.stage, cell = s * m + action.microbatch;
-        const StagePassCosts& costs = problem.costs.of(s);
+        const schedules::StagePassCosts& costs = problem.costs.of(s);
         double ready = 0, seconds = costs.backward_weight;
-        if (action.op == Op::kForward) {
+        if (action.op == schedules::Op::kForward) {
           seconds = costs.forward;
           if (s > 0) {
             ready = forward[cell - m];
             if (ready < 0) break;
             ready += route[s - 1] == route[s] ? 0 : problem.costs.hop;
           }
-        } else if (action.op == Op::kBackwardInput) {
+        } else if (action.op == schedules::Op::kBackwardInput) {
           seconds = costs.backward_input;
           if (s + 1 < s_end) {
             ready = input[cell + m];
@@ -129,8 +131,9 @@ double Time(const OrderProblem& problem, const std::vector<int>& route,
         const double start = std::max(ready, free[rank]);
         if (next[rank] == 0) first[rank] = start;
         free[rank] = start + seconds;
-        if (action.op == Op::kForward) forward[cell] = free[rank];
-        if (action.op == Op::kBackwardInput) input[cell] = free[rank];
+        if (action.op == schedules::Op::kForward) forward[cell] = free[rank];
+        if (action.op == schedules::Op::kBackwardInput)
+          input[cell] = free[rank];
         moved = true;
         --left;
       }
@@ -173,10 +176,10 @@ double LeastOfAllOrders(const OrderProblem& problem,
   return least;
 }
 
-OrderProblem Offloading(const OffloadProblem& given) {
+OrderProblem Offloading(const schedules::OffloadProblem& given) {
   OrderProblem problem = {.num_ranks = given.num_ranks,
                           .num_microbatches = given.num_microbatches};
-  StagePassCosts stage;
+  schedules::StagePassCosts stage;
   stage.forward = given.forward;
   stage.backward_input = given.backward_input;
   stage.backward_weight = given.backward_weight;
@@ -191,4 +194,4 @@ OrderProblem Offloading(const OffloadProblem& given) {
 
 bool HasCbc() { return !FindProgram("cbc").empty(); }
 
-}  // namespace weir
+}  // namespace weir::plan

@@ -10,7 +10,7 @@
 #include "plan/synthesis/order_problem.h"
 #include "tests/schedules/offload_optimum.h"
 
-namespace weir {
+namespace weir::plan {
 
 // Returns a problem with uneven stages, integer times, a transfer time, and a
 // limit that admits at least one microbatch; often there is no limit.
@@ -28,11 +28,11 @@ double LeastOfAllOrders(const OrderProblem& problem,
                         const std::vector<int>& route, Interleavings which);
 
 // Returns the same problem as an order problem.
-OrderProblem Offloading(const OffloadProblem& given);
+OrderProblem Offloading(const schedules::OffloadProblem& given);
 
 // Returns true if CBC is installed.
 bool HasCbc();
 
-}  // namespace weir
+}  // namespace weir::plan
 
 #endif  // WEIR_TESTS_PLAN_SYNTHESIS_ORDER_INSTANCES_H_

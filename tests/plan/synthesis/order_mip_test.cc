@@ -9,16 +9,16 @@
 #include "schedules/validate.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 // Returns the value of the program's order, or 0 if it is not solved.
 double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
-                   Schedule* found = nullptr) {
+                   schedules::Schedule* found = nullptr) {
   const PassTable table(problem, route);
   const PassRows start = table.OneByOne();
-  const Schedule first = table.ScheduleOf(start);
-  EXPECT_TRUE(ValidateSchedule(first).ok());
+  const schedules::Schedule first = table.ScheduleOf(start);
+  EXPECT_TRUE(schedules::ValidateSchedule(first).ok());
   const OrderMip mip(table, LowerBoundOf(table).value,
                      ObjectiveOf(problem, first));
   MipOptions options = {.seconds = 20};
@@ -29,8 +29,9 @@ double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
   const auto result = SolveMip(mip.model(), options);
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok() || result->state != MipResult::State::kOptimal) return 0;
-  Schedule schedule = mip.ScheduleOf(result->values);
-  EXPECT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
+  schedules::Schedule schedule = mip.ScheduleOf(result->values);
+  EXPECT_TRUE(schedules::ValidateSchedule(schedule).ok())
+      << schedules::ValidateSchedule(schedule);
   if (found != nullptr) *found = schedule;
   if (!problem.may_offload) {
     EXPECT_TRUE(FitsLimit(problem, schedule));
@@ -80,13 +81,13 @@ TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
   for (int round = 0; round < 10; ++round) {
     SCOPED_TRACE(round);
     OrderProblem problem = RandomOrderProblem(2, 3, 1, random);
-    for (StagePassCosts& stage : problem.costs.stages) {
+    for (schedules::StagePassCosts& stage : problem.costs.stages) {
       stage.backward = stage.backward_input + stage.backward_weight - 0.5;
     }
     const PassTable table(problem, PlacementsOf(problem)[0]);
     const PassRows rows = table.OneByOne();
-    const Schedule schedule = table.ScheduleOf(rows);
-    ASSERT_EQ(schedule.rank_actions[0][1].op, Op::kBackward);
+    const schedules::Schedule schedule = table.ScheduleOf(rows);
+    ASSERT_EQ(schedule.rank_actions[0][1].op, schedules::Op::kBackward);
     const OrderMip mip(table, LowerBoundOf(table).value,
                        ObjectiveOf(problem, schedule));
     EXPECT_LT(LargestViolation(mip.model(), mip.StartOf(rows)), 1e-4);
@@ -99,16 +100,16 @@ TEST(OrderMipTest, AnOrderOfWholeBackwardsIsALegalStart) {
 TEST(OrderMipTest, WithOffloadsItIsAnExhaustiveSearchsOptimum) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   int num_better = 0;
-  for (const OffloadProblem& given :
-       {OffloadProblem{.num_microbatches = 2, .memory = 1},
-        OffloadProblem{
+  for (const schedules::OffloadProblem& given :
+       {schedules::OffloadProblem{.num_microbatches = 2, .memory = 1},
+        schedules::OffloadProblem{
             .num_microbatches = 3, .weight_gradient_inputs = 0, .memory = 1},
-        OffloadProblem{.num_microbatches = 2,
+        schedules::OffloadProblem{.num_microbatches = 2,
         .forward = 2,
         .backward_input = 3,
         .weight_gradient_inputs = 0,
         .memory = 1}}) {
-    const std::optional<int> least = ShortestBatch(given, 2'000'000);
+    const std::optional<int> least = schedules::ShortestBatch(given, 2'000'000);
     ASSERT_TRUE(least.has_value());
     OrderProblem problem = Offloading(given);
     const std::vector<int> route = PlacementsOf(problem)[0];
@@ -130,7 +131,7 @@ TEST(OrderMipTest, TransfersLongerThanTheBatchAreNotMade) {
   for (int round = 0; round < 4; ++round) {
     OrderProblem problem = RandomOrderProblem(2, 2, 1, random);
     problem.memory_limit = HeldByMicrobatch(problem);
-    for (StagePassCosts& stage : problem.costs.stages) {
+    for (schedules::StagePassCosts& stage : problem.costs.stages) {
       stage.weight_gradient_inputs = 0;  // required: no larger than activations
       stage.offload = 1000;
     }
@@ -167,4 +168,4 @@ TEST(OrderMipTest, OneActivationAtATimeGoesOrComes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/validate.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 OrderProblem SomeProblem() {
@@ -24,21 +24,24 @@ OrderProblem SomeProblem() {
 // Returns an order in which each rank runs `warmup` forwards, then alternates
 // between a forward and a backward. With `offloads`, the first microbatch is
 // offloaded and reloaded.
-Schedule WithWarmup(const OrderProblem& problem, int warmup, bool offloads) {
-  Schedule schedule = EmptyOrder(problem, {0, 1});
+schedules::Schedule WithWarmup(const OrderProblem& problem, int warmup,
+                               bool offloads) {
+  schedules::Schedule schedule = EmptyOrder(problem, {0, 1});
   const int m = problem.num_microbatches;
   for (int rank = 0; rank < 2; ++rank) {
-    std::vector<Action>& actions = schedule.rank_actions[rank];
+    std::vector<schedules::Action>& actions = schedule.rank_actions[rank];
     for (int k = 0; k < m + warmup; ++k) {
-      if (k < m) actions.push_back({Op::kForward, rank, k});
-      if (k == 0 && offloads) actions.push_back({Op::kOffload, rank, 0});
+      if (k < m) actions.push_back({schedules::Op::kForward, rank, k});
+      if (k == 0 && offloads)
+        actions.push_back({schedules::Op::kOffload, rank, 0});
       if (k < warmup) continue;
-      if (k == warmup && offloads) actions.push_back({Op::kReload, rank, 0});
-      actions.push_back({Op::kBackwardInput, rank, k - warmup});
-      actions.push_back({Op::kBackwardWeight, rank, k - warmup});
+      if (k == warmup && offloads)
+        actions.push_back({schedules::Op::kReload, rank, 0});
+      actions.push_back({schedules::Op::kBackwardInput, rank, k - warmup});
+      actions.push_back({schedules::Op::kBackwardWeight, rank, k - warmup});
     }
   }
-  EXPECT_TRUE(ValidateSchedule(schedule).ok()) << warmup;
+  EXPECT_TRUE(schedules::ValidateSchedule(schedule).ok()) << warmup;
   return schedule;
 }
 
@@ -58,7 +61,8 @@ TEST(GroundTest, StartsAreFewAndDifferent) {
               std::vector<std::string>{"one microbatch at a time"});
     ground.starts.clear();
     for (const int warmup : {1, 1, 2, 1, 3, 4, 5}) {
-      const Schedule schedule = WithWarmup(problem, warmup, offloads);
+      const schedules::Schedule schedule =
+          WithWarmup(problem, warmup, offloads);
       const std::string name = absl::StrCat(warmup);
       (offloads ? AddOffloadStart : AddStart)(problem, name, schedule, &ground);
     }
@@ -76,8 +80,8 @@ TEST(GroundTest, KnowsOrdersThatHaveOffloads) {
   const OrderProblem problem = SomeProblem();
   StartingPoint ground = StartingPointOf(problem, {0, 1}, {}, 0);
   ground.starts.clear();
-  const Schedule with = WithWarmup(problem, 2, true);
-  const Schedule without = WithWarmup(problem, 2, false);
+  const schedules::Schedule with = WithWarmup(problem, 2, true);
+  const schedules::Schedule without = WithWarmup(problem, 2, false);
   EXPECT_TRUE(HasOffloads(with));
   EXPECT_FALSE(HasOffloads(without));
   AddStart(problem, "with", with, &ground);
@@ -98,7 +102,8 @@ TEST(GroundTest, StartsStandOnThePlacementAndWithinTheLimit) {
     ground.starts.clear();
     other.starts.clear();
     for (const int warmup : {5, 2, 1}) {
-      const Schedule schedule = WithWarmup(problem, warmup, offloads);
+      const schedules::Schedule schedule =
+          WithWarmup(problem, warmup, offloads);
       const std::string name = absl::StrCat(warmup);
       const auto add = offloads ? AddOffloadStart : AddStart;
       add(problem, name, schedule, &ground);
@@ -132,4 +137,4 @@ TEST(GroundTest, OffloadsStartWithAsManyActivationsAsFit) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using ::testing::AllOf;
@@ -44,4 +44,4 @@ TEST(SynthesisSizeTest, LimitsOfTheEnvironmentHold) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

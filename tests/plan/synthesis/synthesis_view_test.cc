@@ -15,7 +15,7 @@
 #include "scenarios/costs.h"
 #include "scenarios/scenario.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using testing::HasSubstr;
@@ -51,7 +51,8 @@ Synthesis SomeSynthesis(const OrderProblem& problem) {
                                            {"1F0", "1I0", "1W0"}};
   for (int rank = 0; rank < 2; ++rank) {
     for (const std::string& action : rows[rank]) {
-      synthesis.schedule.rank_actions[rank].push_back(*ParseAction(action));
+      synthesis.schedule.rank_actions[rank].push_back(
+          *schedules::ParseAction(action));
     }
   }
   synthesis.source = "local search, from \"zb-1p\"";
@@ -140,14 +141,14 @@ TEST(SynthesisViewTest, CostsAreReadBack) {
     problem.can_split = can_split;
     const auto json = nlohmann::json::parse(
         SynthesisJson(problem, SomeSynthesis(problem), {}));
-    const auto read = ParseCosts(json["costs"].get<std::string>());
+    const auto read = scenarios::ParseCosts(json["costs"].get<std::string>());
     ASSERT_TRUE(read.ok()) << read.status();
-    const PassCosts costs = PassCostsOf(*read);
+    const schedules::PassCosts costs = scenarios::PassCostsOf(*read);
     EXPECT_EQ(costs.hop, problem.costs.hop);
     ASSERT_EQ(costs.stages.size(), 2);
     for (int stage = 0; stage < 2; ++stage) {
-      const StagePassCosts& one = costs.of(stage);
-      const StagePassCosts& given = problem.costs.of(stage);
+      const schedules::StagePassCosts& one = costs.of(stage);
+      const schedules::StagePassCosts& given = problem.costs.of(stage);
       EXPECT_EQ(one.forward, given.forward);
       if (can_split) {
         EXPECT_EQ(one.backward_input, given.backward_input);
@@ -222,7 +223,7 @@ TEST(SynthesisViewTest, CsvLeavesFieldsEmptyWhereNothingIsKnown) {
 // microbatches.
 TEST(SynthesisViewTest, PassesThatHoldNothingHoldZeroMicrobatches) {
   OrderProblem problem = SomeProblem();
-  for (StagePassCosts& stage : problem.costs.stages) {
+  for (schedules::StagePassCosts& stage : problem.costs.stages) {
     stage.activation = stage.weight_gradient_inputs = 0;
   }
   problem.memory_limit = 0;
@@ -275,4 +276,4 @@ TEST(SynthesisViewTest, TheTableSaysWhenNothingIsBetter) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

@@ -11,7 +11,7 @@
 #include "schedules/validate.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir {
+namespace weir::plan {
 namespace {
 
 using ::testing::HasSubstr;
@@ -43,7 +43,7 @@ TEST(SynthesizeTest, IsNeverWorseThanTheBestNamedOrder) {
                   HasSubstr("one microbatch at a time needs"));
       continue;
     }
-    ASSERT_TRUE(ValidateSchedule(found->schedule).ok());
+    ASSERT_TRUE(schedules::ValidateSchedule(found->schedule).ok());
     for (double peak : found->peak_held) {
       ASSERT_LE(peak, problem.memory_limit * (1 + 1e-9));
     }
@@ -71,9 +71,10 @@ TEST(SynthesizeTest, WhatItWritesIsReadAgainAndHasNoErrors) {
     const auto found = Synthesize(
         problem, {.method = SynthesisMethod::kLocal, .num_moves = 1500});
     if (!found.ok()) continue;
-    const auto rows = ParseScheduleRows("found.csv", PrintCsv(found->schedule));
+    const auto rows = schedules::ParseScheduleRows(
+        "found.csv", schedules::PrintCsv(found->schedule));
     ASSERT_TRUE(rows.ok()) << rows.status();
-    const auto report = LintRows(*rows, {.pytorch = true});
+    const auto report = schedules::LintRows(*rows, {.pytorch = true});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->num_errors(), 0);
   }
@@ -111,7 +112,7 @@ TEST(SynthesizeTest, LocallyTheSameBytesEveryTime) {
   std::mt19937 random(59);
   const OrderProblem problem = RandomOrderProblem(4, 7, 1, random);
   const auto csv = [&] {
-    return PrintCsv(
+    return schedules::PrintCsv(
         Found(problem, {.method = SynthesisMethod::kLocal, .num_moves = 5000})
             .schedule);
   };
@@ -189,7 +190,7 @@ TEST(SynthesizeTest, OffloadsBeatWhatMemoryAllowsAlone) {
   if (!HasCbc()) GTEST_SKIP() << "cbc is not here (coinor-cbc)";
   OrderProblem problem = {.num_ranks = 2, .num_microbatches = 3};
   problem.memory_limit = 1;
-  StagePassCosts stage;
+  schedules::StagePassCosts stage;
   stage.weight_gradient_inputs = 0;
   problem.costs.stages = {stage};
   const SynthesisOptions options = {.seconds = 2};
@@ -198,8 +199,8 @@ TEST(SynthesizeTest, OffloadsBeatWhatMemoryAllowsAlone) {
   const Synthesis with = Found(problem, options);
   EXPECT_LE(with.value, without.value);
   for (double peak : with.peak_held) EXPECT_LE(peak, 1 + 1e-9);
-  EXPECT_TRUE(ValidateSchedule(with.schedule).ok());
+  EXPECT_TRUE(schedules::ValidateSchedule(with.schedule).ok());
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::plan

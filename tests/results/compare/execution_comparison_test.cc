@@ -11,7 +11,7 @@
 #include "results/validate.h"
 #include "tests/golden.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using ::testing::DoubleNear;
@@ -286,4 +286,4 @@ TEST(ReplayViewsTest, WithAllEveryRankHasItsClasses) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -11,7 +11,7 @@
 #include "results/compare/measured_timeline.h"
 #include "tests/results/sample.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using ::testing::DoubleEq;
@@ -219,4 +219,4 @@ TEST(PipelineEventsTest, PassesHoldTheCollectivesInThem) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -8,7 +8,7 @@
 
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(MeasuredTableTest, NoPatternTakesMoreThanItsTextIsWorth) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "results/validate.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using ::testing::AllOf;
@@ -83,4 +83,4 @@ TEST(MeasuredTimelineTest, ColumnsHaveKnownNamesAndOneUnit) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

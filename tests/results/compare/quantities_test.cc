@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 Result Step() {
@@ -77,4 +77,4 @@ TEST(QuantitiesTest, WhatAResultDoesNotHaveIsAnError) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

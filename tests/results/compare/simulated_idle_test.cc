@@ -12,12 +12,12 @@
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
-Textbook TextbookOf(const ScheduleKind& kind, int num_chunks,
-                    int num_microbatches, double hop_seconds) {
-  Textbook textbook;
+sim::Textbook TextbookOf(const schedules::ScheduleKind& kind, int num_chunks,
+                         int num_microbatches, double hop_seconds) {
+  sim::Textbook textbook;
   textbook.schedule = std::string(kind.name);
   textbook.num_chunks = num_chunks;
   textbook.num_microbatches = num_microbatches;
@@ -28,16 +28,17 @@ Textbook TextbookOf(const ScheduleKind& kind, int num_chunks,
 }
 
 // Simulates the first shape that the kind accepts.
-absl::StatusOr<Result> SimulateKind(const ScheduleKind& kind,
+absl::StatusOr<Result> SimulateKind(const schedules::ScheduleKind& kind,
                                     double hop_seconds) {
   absl::Status last;
   for (const int num_microbatches : {8, 4, 12}) {
     for (const int num_chunks : {1, 2}) {
-      SimulateOptions options;
+      sim::SimulateOptions options;
       options.keep_timeline = true;
-      auto result = Simulate(
-          Resolve(TextbookOf(kind, num_chunks, num_microbatches, hop_seconds)),
-          options);
+      auto result =
+          sim::Simulate(sim::Resolve(TextbookOf(kind, num_chunks,
+                                                num_microbatches, hop_seconds)),
+                        options);
       if (result.ok()) return result;
       last = result.status();
     }
@@ -51,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Hops, SimulatedIdleTest,
                          ::testing::Values(0, 0.25, 1.75));
 
 TEST_P(SimulatedIdleTest, CausesOfEveryScheduleAddUp) {
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     const auto result = SimulateKind(kind, GetParam());
     ASSERT_TRUE(result.ok()) << kind.name << ": " << result.status();
     const auto events = PipelineEventsOf("simulated", *result);
@@ -82,7 +83,7 @@ TEST_P(SimulatedIdleTest, CausesOfEveryScheduleAddUp) {
 }
 
 TEST(SimulatedReplayTest, AResultAgainstItselfHasNoErrors) {
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     const auto result = SimulateKind(kind, 0.25);
     ASSERT_TRUE(result.ok()) << kind.name << ": " << result.status();
     const auto compared = CompareExecution("a", *result, "b", *result);
@@ -102,4 +103,4 @@ TEST(SimulatedReplayTest, AResultAgainstItselfHasNoErrors) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -13,7 +13,7 @@
 #include "tests/results/trace/trace_stats.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 struct Case {
@@ -36,13 +36,13 @@ INSTANTIATE_TEST_SUITE_P(Schedules, SimulatedTraceTest,
                                            Case{"pipedream", 1, 3}));
 
 TEST_P(SimulatedTraceTest, EveryTransferFlowsFromProducerToConsumer) {
-  Textbook textbook;
+  sim::Textbook textbook;
   textbook.schedule = GetParam().schedule;
   textbook.num_chunks = GetParam().num_chunks;
   textbook.hop_seconds = GetParam().hop_seconds;
-  SimulateOptions options;
+  sim::SimulateOptions options;
   options.keep_timeline = true;
-  const auto result = Simulate(Resolve(textbook), options);
+  const auto result = sim::Simulate(sim::Resolve(textbook), options);
   ASSERT_TRUE(result.ok()) << result.status();
   const auto bytes = PerfettoTrace(*result);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -61,4 +61,4 @@ TEST_P(SimulatedTraceTest, EveryTransferFlowsFromProducerToConsumer) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

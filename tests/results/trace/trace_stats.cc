@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "results/trace/perfetto_trace.pb.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using Json = nlohmann::json;
@@ -214,4 +214,4 @@ ReadTrace ReadChrome(absl::string_view text) {
   return read;
 }
 
-}  // namespace weir
+}  // namespace weir::results

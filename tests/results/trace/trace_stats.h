@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace weir {
+namespace weir::results {
 
 struct ReadSlice {
   std::string process, track, name;
@@ -35,6 +35,6 @@ struct ReadTrace {
 ReadTrace ReadPerfetto(absl::string_view bytes);
 ReadTrace ReadChrome(absl::string_view text);
 
-}  // namespace weir
+}  // namespace weir::results
 
 #endif  // WEIR_TESTS_RESULTS_TRACE_TRACE_STATS_H_

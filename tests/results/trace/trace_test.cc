@@ -16,7 +16,7 @@
 #include "tests/results/sample.h"
 #include "tests/results/trace/trace_stats.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using ::testing::Contains;
@@ -330,4 +330,4 @@ TEST(PerfettoTraceTest, FewerTracksThanNestingNeedsWouldOverlap) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -16,7 +16,7 @@
 #include "results/views/views.h"
 #include "tests/results/sample.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using Json = nlohmann::json;
@@ -92,4 +92,4 @@ TEST(HostileResultsTest, StudiesAndAccuraciesTakeAnyBytes) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

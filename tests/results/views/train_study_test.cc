@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using testing::AllOf;
@@ -99,4 +99,4 @@ TEST(TrainStudyTest, AnInterruptedStudyShowsWhatItHas) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -17,7 +17,7 @@
 #include "tests/golden.h"
 #include "tests/results/sample.h"
 
-namespace weir {
+namespace weir::results {
 namespace {
 
 using ::testing::AllOf;
@@ -311,4 +311,4 @@ TEST(TextTest, ShortRowsAndMissingCellsKeepTheirColumns) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::results

@@ -11,7 +11,7 @@
 #include "base/assets.h"
 #include "base/textproto.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::ElementsAre;
@@ -262,4 +262,4 @@ TEST(ClusterTest, MoreLinksThanMemoryAreRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

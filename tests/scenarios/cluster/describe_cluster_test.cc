@@ -7,7 +7,7 @@
 #include "base/textproto.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 Cluster Preset(const std::string& name, int num_nodes = 0) {
@@ -104,4 +104,4 @@ TEST(DescribeTest, NamesThatAreNoUtf8StillGiveJson) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 std::vector<int32_t> FullMesh(int size, int lanes) {
@@ -80,4 +80,4 @@ TEST(DisjointCyclesTest, LargeMeshEndsWithSomething) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -10,7 +10,7 @@
 #include "base/textproto.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::ElementsAre;
@@ -296,4 +296,4 @@ TEST(NetworkTest, EveryRouteOfEveryPresetIsSound) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

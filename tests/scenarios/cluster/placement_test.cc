@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::HasSubstr;
@@ -85,4 +85,4 @@ TEST(PlacementTest, BadGivenGpusAreNamedAtOnce) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

@@ -13,7 +13,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/network.h"
 
-namespace weir {
+namespace weir::scenarios {
 namespace {
 
 using ::testing::ElementsAre;
@@ -269,4 +269,4 @@ TEST(RingsTest, TenThousandGpusGetTheirRings) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::scenarios

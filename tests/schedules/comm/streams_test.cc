@@ -3,7 +3,7 @@
 
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Event = Streams::Event;
@@ -79,4 +79,4 @@ TEST(StreamsTest, AnItemCanWaitForItsOwnStream) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_split.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::ElementsAre;
@@ -138,4 +138,4 @@ TEST(TransfersTest, FaultsAreCutOff) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -12,7 +12,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::HasSubstr;
@@ -197,4 +197,4 @@ TEST(LowerTest, EveryKindsProgramMeetsAndRunsOnOneStream) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

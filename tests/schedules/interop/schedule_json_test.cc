@@ -8,7 +8,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using Json = nlohmann::json;
@@ -102,4 +102,4 @@ TEST(ScheduleJsonTest, BadActionsAreNamedByTheirField) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

@@ -8,7 +8,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -244,4 +244,4 @@ TEST(ScheduleTextTest, ErrorsPastTheFifthAreCounted) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

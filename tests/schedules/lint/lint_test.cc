@@ -16,7 +16,7 @@
 #include "schedules/source.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir {
+namespace weir::schedules {
 namespace {
 
 using testing::AllOf;
@@ -439,4 +439,4 @@ TEST(LintTest, PassesOnTwoRanksAreNamedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::schedules

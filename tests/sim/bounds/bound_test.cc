@@ -22,7 +22,7 @@
 #include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kRounding = 1e-9;
@@ -37,10 +37,10 @@ class Cases {
     return std::uniform_real_distribution<>(low, high)(random_);
   }
 
-  Textbook Next(const ScheduleKind& kind) {
+  Textbook Next(const schedules::ScheduleKind& kind) {
     Textbook textbook;
     textbook.schedule = std::string(kind.name);
-    ScheduleSpec spec;
+    schedules::ScheduleSpec spec;
     do {
       spec.num_ranks = Int(1, 6);
       spec.num_chunks = Int(1, 3);
@@ -74,10 +74,10 @@ class Cases {
 TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
   Cases cases(1);
   Bounder bounder;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     for (int k = 0; k < (kind.flush ? 12 : 4); ++k) {
       const Textbook textbook = cases.Next(kind);
-      const ResolvedScenario scenario = Resolve(textbook);
+      const scenarios::ResolvedScenario scenario = Resolve(textbook);
       const auto bound = bounder.Bound(scenario);
       const auto result = Simulate(scenario);
       SCOPED_TRACE(absl::StrCat(
@@ -225,11 +225,11 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
   int count = 0, num_unlike = 0;
   for (int seed = 0; seed < num_seeds; ++seed) {
     RandomPlan plan(seed);
-    auto resolved = ResolveScenario("test", plan.DrawScenario());
+    auto resolved = scenarios::ResolveScenario("test", plan.DrawScenario());
     if (!resolved.ok()) continue;
     plan.Change(&*resolved);
     if (!resolved->textbook &&
-        !ValidateCluster("test", resolved->cluster).ok()) {
+        !scenarios::ValidateCluster("test", resolved->cluster).ok()) {
       continue;
     }
     const auto bound = BoundOf(*resolved);
@@ -238,7 +238,8 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, ": ",
                               resolved->scenario.ShortDebugString()));
     if (bound->any_order_seconds > 0 && result->ranks_size() > 0 &&
-        ScheduleFlushes(resolved->scenario.schedule()).value_or(false)) {
+        schedules::ScheduleFlushes(resolved->scenario.schedule())
+            .value_or(false)) {
       EXPECT_LE(bound->batch_seconds,
                 result->batch_seconds() * (1 + kRounding));
       EXPECT_LE(bound->any_order_seconds,
@@ -366,7 +367,7 @@ TEST(BoundTest, NeverAboveBatchesThatReplicasShareUnevenly) {
         textbook.num_batches = num_batches;
         textbook.forward_seconds = {1, 0.75};
         textbook.backward_seconds = {2, 1.5};
-        const ResolvedScenario scenario = Resolve(textbook);
+        const scenarios::ResolvedScenario scenario = Resolve(textbook);
         const auto bound = BoundOf(scenario);
         const auto result = Simulate(scenario);
         ASSERT_TRUE(bound.ok() && result.ok())
@@ -399,9 +400,9 @@ TEST(BoundTest, TightForThePresets) {
         Tightness{"llama-2-70b-dgx-h100", 0.99, 0.99},
         Tightness{"gpt3-175b-selene", 0.99, 0.99}}) {
     SCOPED_TRACE(name);
-    const auto loaded = LoadScenario(name);
+    const auto loaded = scenarios::LoadScenario(name);
     ASSERT_TRUE(loaded.ok());
-    const auto scenario = ResolveScenario(name, *loaded);
+    const auto scenario = scenarios::ResolveScenario(name, *loaded);
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     const auto bound = BoundOf(*scenario);
     ASSERT_TRUE(bound.ok()) << bound.status();
@@ -422,7 +423,7 @@ TEST(BoundTest, TightForThePresets) {
 // Checks that a Bounder reuses results only where its inputs are the same.
 TEST(BoundTest, WhatIsKeptChangesNothing) {
   Bounder bounder;
-  const auto loaded = LoadScenario("gpt3-175b-selene");
+  const auto loaded = scenarios::LoadScenario("gpt3-175b-selene");
   ASSERT_TRUE(loaded.ok());
   for (int k = 0; k < 12; ++k) {
     Scenario scenario = *loaded;
@@ -433,7 +434,7 @@ TEST(BoundTest, WhatIsKeptChangesNothing) {
                                                               : RECOMPUTE_NONE);
     scenario.mutable_communication()->set_gradient_reduction(
         k < 8 ? REDUCTION_BLOCKING : REDUCTION_OVERLAPPED);
-    const auto resolved = ResolveScenario("test", scenario);
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     const auto kept = bounder.Bound(*resolved);
     const auto fresh = BoundOf(*resolved);
@@ -445,4 +446,4 @@ TEST(BoundTest, WhatIsKeptChangesNothing) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

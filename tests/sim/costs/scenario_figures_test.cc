@@ -9,13 +9,13 @@
 #include "absl/strings/match.h"
 #include "sim/simulate.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-ResolvedScenario Small() {
-  auto scenario = LoadScenario("pipedream-flush-gpt-2.2b");
+scenarios::ResolvedScenario Small() {
+  auto scenario = scenarios::LoadScenario("pipedream-flush-gpt-2.2b");
   EXPECT_TRUE(scenario.ok()) << scenario.status();
-  auto resolved = ResolveScenario("test", *scenario);
+  auto resolved = scenarios::ResolveScenario("test", *scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *std::move(resolved);
 }
@@ -29,7 +29,7 @@ int Find(const std::vector<ScenarioFigure>& figures, const std::string& path) {
 }
 
 TEST(ScenarioFiguresTest, ChangesOneFigureAndNothingElse) {
-  const ResolvedScenario scenario = Small();
+  const scenarios::ResolvedScenario scenario = Small();
   const auto figures = FiguresOf(scenario);
   for (size_t i = 0; i < figures.size(); ++i) {
     const auto changed =
@@ -49,18 +49,18 @@ TEST(ScenarioFiguresTest, CountsAreNoFigureToFollow) {
 }
 
 TEST(ScenarioFiguresTest, LinksOfOneKindAreOneFigure) {
-  const ResolvedScenario scenario = Small();
+  const scenarios::ResolvedScenario scenario = Small();
   const auto figures = FiguresOf(scenario);
   const int nic = Find(figures, "nics[].bytes_per_second");
   EXPECT_EQ(figures[nic].kind, Figure::DATASHEET);
-  const ResolvedScenario changed = WithFigure(scenario, nic, 2);
+  const scenarios::ResolvedScenario changed = WithFigure(scenario, nic, 2);
   for (const Nic& one : changed.cluster.groups(0).node().nics()) {
     EXPECT_EQ(one.bytes_per_second(), 2 * figures[nic].value);
   }
 }
 
 TEST(ScenarioFiguresTest, WhatTheEngineDoesNotSeeLeavesTheFingerprint) {
-  const ResolvedScenario scenario = Small();
+  const scenarios::ResolvedScenario scenario = Small();
   const auto figures = FiguresOf(scenario);
   const auto fingerprint = FingerprintOf(scenario);
   ASSERT_TRUE(fingerprint.ok()) << fingerprint.status();
@@ -78,7 +78,7 @@ TEST(ScenarioFiguresTest, WhatTheEngineDoesNotSeeLeavesTheFingerprint) {
 // rates doubles the result (Euler: the sum of the elasticities of times minus
 // that of rates is 1).
 TEST(ScenarioFiguresTest, AllTimesAndRatesTogetherAreTheWholeTime) {
-  ResolvedScenario scenario = Small();
+  scenarios::ResolvedScenario scenario = Small();
   const auto before = Simulate(scenario);
   const auto figures = FiguresOf(scenario);
   for (size_t i = 0; i < figures.size(); ++i) {
@@ -95,4 +95,4 @@ TEST(ScenarioFiguresTest, AllTimesAndRatesTogetherAreTheWholeTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -14,7 +14,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 std::map<std::string, double> Classes(const RankResult& rank) {
@@ -35,14 +35,14 @@ Measured Chain(int num_ranks) {
   return measured;
 }
 
-Schedule TwoRanks() {
+schedules::Schedule TwoRanks() {
   return ByHand({{0, 1}}, 1,
                 {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
 }
 
 // A prediction streams weights and averages, and the copy that it writes.
 TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
-  using Prediction = WeightPolicy::Prediction;
+  using Prediction = schedules::WeightPolicy::Prediction;
   for (const auto& [prediction, forward, backward] :
        {std::tuple(Prediction::kForward, true, false),
         std::tuple(Prediction::kBackward, false, true),
@@ -50,14 +50,15 @@ TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
         std::tuple(Prediction::kFirstForwardOfUpdate, true, false),
         std::tuple(Prediction::kNone, false, false)}) {
     for (int buffers : {0, 1}) {
-      Schedule schedule = TwoRanks();
+      schedules::Schedule schedule = TwoRanks();
       schedule.weights.prediction = prediction;
       schedule.weights.forward_distance = {2, 0};
       schedule.weights.backward_distance = {1, 0};
       schedule.weights.predicted_copies = 1;
       schedule.weights.estimate_buffers = buffers;
       Measured measured = Chain(2);
-      ResolvedScenario scenario = Resolve(measured, OneSwitch(2, 1e15, 0));
+      scenarios::ResolvedScenario scenario =
+          Resolve(measured, OneSwitch(2, 1e15, 0));
       scenario.device.mutable_memory_bytes_per_second()->set_value(1000);
       const Result result = RunByHand(scenario, schedule);
       // fp32 with Adam: the weights, two states or one buffer, one copy.
@@ -80,11 +81,12 @@ TEST(ScheduleCostsTest, EstimatesOfWeightsTakeTimeAndMemory) {
 
 // One prediction per update, for any number of microbatches.
 TEST(ScheduleCostsTest, OneEstimateServesAnUpdate) {
-  Schedule schedule = ByHand(
+  schedules::Schedule schedule = ByHand(
       {{0}}, 4,
       {Actions({"0F0", "0F1", "0B0", "0B1", "0F2", "0F3", "0B2", "0B3"})});
   schedule.weights.microbatches_per_update = 2;
-  schedule.weights.prediction = WeightPolicy::Prediction::kFirstForwardOfUpdate;
+  schedule.weights.prediction =
+      schedules::WeightPolicy::Prediction::kFirstForwardOfUpdate;
   schedule.weights.forward_distance = {1};
   Textbook textbook;
   textbook.num_ranks = 1;
@@ -96,12 +98,13 @@ TEST(ScheduleCostsTest, OneEstimateServesAnUpdate) {
 // Transfers have a quarter of their fp32 size. One kernel packs and another
 // unpacks, and each reads one format and writes the other.
 TEST(ScheduleCostsTest, CompressionShortensTransfersForSomeComputation) {
-  Schedule schedule = TwoRanks();
+  schedules::Schedule schedule = TwoRanks();
   schedule.compressed_transfers = true;
   Measured measured = Chain(2);
   measured.parameter_bytes = {};
   for (int bits : {0, 16}) {
-    ResolvedScenario scenario = Resolve(measured, OneSwitch(2, 100, 0));
+    scenarios::ResolvedScenario scenario =
+        Resolve(measured, OneSwitch(2, 100, 0));
     scenario.device.mutable_memory_bytes_per_second()->set_value(1000);
     scenario.scenario.mutable_communication()->set_compressed_bits_per_element(
         bits);
@@ -123,7 +126,7 @@ TEST(ScheduleCostsTest, CompressionShortensTransfersForSomeComputation) {
 // A span processes several microbatches in one pass: time, bytes and memory
 // scale.
 TEST(ScheduleCostsTest, SpansScaleEverything) {
-  const Schedule schedule = ByHand(
+  const schedules::Schedule schedule = ByHand(
       {{0, 1}}, 3, {Actions({"0F0-2", "0B0-2"}), Actions({"1F0-2", "1B0-2"})});
   Measured measured = Chain(2);
   measured.num_microbatches = 3;
@@ -141,9 +144,10 @@ TEST(ScheduleCostsTest, SpansScaleEverything) {
 // Both passes of a pair start when both can and end together. Unless the costs
 // give a time for pairs, they take as long as one after the other.
 TEST(ScheduleCostsTest, PairsRunAsOne) {
-  const Schedule schedule = ByHand({{0, 1}}, 2,
-                                   {Actions({"0F0", "0F1&", "0B0", "0B1"}),
-                                    Actions({"1F0", "1B0", "1F1", "1B1"})});
+  const schedules::Schedule schedule =
+      ByHand({{0, 1}}, 2,
+             {Actions({"0F0", "0F1&", "0B0", "0B1"}),
+              Actions({"1F0", "1B0", "1F1", "1B1"})});
   for (const bool given : {false, true}) {
     Textbook textbook;
     textbook.num_ranks = textbook.num_microbatches = 2;
@@ -185,7 +189,8 @@ TEST(ScheduleCostsTest, InferenceIsAsFastAsItsSlowestPart) {
 }
 
 TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
-  const Schedule schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})});
+  const schedules::Schedule schedule =
+      ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})});
   Textbook textbook;
   textbook.num_ranks = 1;
   const auto by_hand = SimulateSchedule(Resolve(textbook), schedule);
@@ -206,7 +211,7 @@ TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
 TEST(ScheduleCostsTest, UnlikeGpusTakeTheirOwnTime) {
   Cluster cluster = OneSwitch(2, 1e15, 0);
   for (int slow_rank : {0, 1}) {
-    ResolvedScenario scenario = Resolve(Chain(2), cluster);
+    scenarios::ResolvedScenario scenario = Resolve(Chain(2), cluster);
     scenario.scenario.mutable_training()->set_precision(FP32);
     auto* transformer = scenario.model.mutable_transformer();
     transformer->set_num_layers(2);
@@ -247,11 +252,12 @@ TEST(ScheduleCostsTest, UnlikeGpusTakeTheirOwnTime) {
 
 // Checks the costs that generators of automatic schedules receive.
 TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
-  const ResolvedScenario scenario = Resolve(Chain(2), OneSwitch(2, 500, 0.25));
+  const scenarios::ResolvedScenario scenario =
+      Resolve(Chain(2), OneSwitch(2, 500, 0.25));
   const auto costs = ComputeCosts(scenario, 2, {1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  const PassCosts passes =
-      PassCostsOf(scenario, Network(scenario.cluster), *costs);
+  const schedules::PassCosts passes =
+      PassCostsOf(scenario, scenarios::Network(scenario.cluster), *costs);
   ASSERT_EQ(passes.stages.size(), 2u);
   EXPECT_EQ(passes.stages[0].forward, 1);
   EXPECT_EQ(passes.stages[0].fused_backward(), 2);
@@ -282,7 +288,7 @@ TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
     stage.set_activation_bytes(34 * 2304 + 5 * 24 * 1024);
     stage.set_weight_gradient_bytes(32 * 2304);
     costs.set_hop_seconds(row.hop);
-    const auto resolved = ResolveScenario("test", scenario);
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     const auto result = Simulate(*resolved, {});
     ASSERT_TRUE(result.ok()) << result.status();
@@ -295,4 +301,4 @@ TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -9,7 +9,7 @@
 #include "models/model.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr double kParameters = 100, kBytesPerSecond = 1e9;
@@ -22,7 +22,8 @@ StageCosts CostsOf(const Training& training, int num_versions) {
   measured.backward_seconds = {2};
   measured.activation_bytes = {10};
   measured.parameter_bytes = {4 * kParameters};
-  ResolvedScenario resolved = Resolve(measured, OneSwitch(1, 1e9, 0));
+  scenarios::ResolvedScenario resolved =
+      Resolve(measured, OneSwitch(1, 1e9, 0));
   resolved.device.mutable_memory_bytes_per_second()->set_value(kBytesPerSecond);
   MatrixRate* rate = resolved.device.add_matrix_rates();
   rate->set_format("fp16");
@@ -103,23 +104,24 @@ TEST(StageCostsTest, MeasuredLayersRunTheirForwardAgain) {
 TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   Measured none;
   none.num_ranks = 0;
-  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  scenarios::ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
   resolved.scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
   resolved.scenario.mutable_training()->set_dropout(true);
   resolved.scenario.mutable_training()->set_flash_attention(true);
   resolved.scenario.mutable_batch()->set_sequence_length(512);
-  resolved.model = *LoadModel("gpt2");
+  resolved.model = *models::LoadModel("gpt2");
   const auto costs = ComputeCosts(resolved, 3, {1, 1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  WorkSpec spec;
+  models::WorkSpec spec;
   spec.sequence_length = 512;
   spec.bytes_per_element = 4;
-  spec.recompute = Recompute::kFull;
+  spec.recompute = models::Recompute::kFull;
   spec.dropout = true;
   spec.flash_attention = true;
-  const LayerWork block = LayersOf(resolved.model, spec)[1];
-  const auto seconds = [&](const std::vector<Kernel>& kernels) {
-    return KernelSeconds(resolved.device, costs->peak_flops, kernels);
+  const models::LayerWork block = models::LayersOf(resolved.model, spec)[1];
+  const auto seconds = [&](const std::vector<models::Kernel>& kernels) {
+    return calibrate::KernelSeconds(resolved.device, costs->peak_flops,
+                                    kernels);
   };
   const StageCosts& middle = costs->stages[1];
   EXPECT_EQ(middle.activation_bytes, 4 * block.stash_bytes);
@@ -146,20 +148,22 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
        {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}) {
     Measured none;
     none.num_ranks = 0;
-    ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+    scenarios::ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
     resolved.scenario.mutable_training()->set_recompute(mode);
     resolved.scenario.mutable_batch()->set_sequence_length(512);
-    resolved.model = *LoadModel("gpt2");
+    resolved.model = *models::LoadModel("gpt2");
     const auto costs = ComputeCosts(resolved, 2, {1, 1});
     ASSERT_TRUE(costs.ok()) << costs.status();
-    WorkSpec spec;
+    models::WorkSpec spec;
     spec.sequence_length = 512;
     spec.bytes_per_element = spec.gradient_bytes = 4;
     spec.fused_cross_entropy = true;  // unless a runtime differs
-    spec.recompute = mode == RECOMPUTE_FULL        ? Recompute::kFull
-                     : mode == RECOMPUTE_SELECTIVE ? Recompute::kSelective
-                                                   : Recompute::kNone;
-    const std::vector<LayerWork> layers = LayersOf(resolved.model, spec);
+    spec.recompute = mode == RECOMPUTE_FULL ? models::Recompute::kFull
+                     : mode == RECOMPUTE_SELECTIVE
+                         ? models::Recompute::kSelective
+                         : models::Recompute::kNone;
+    const std::vector<models::LayerWork> layers =
+        models::LayersOf(resolved.model, spec);
     const int cuts[] = {0, 7, 14};  // embedding and 6 blocks, 6 and the head
     for (int s : {0, 1}) {
       double forward = 0, backward = 0, later = 0;
@@ -183,9 +187,9 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
 TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
   Measured none;
   none.num_ranks = 0;
-  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  scenarios::ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
   resolved.scenario.mutable_batch()->set_sequence_length(512);
-  resolved.model = *LoadModel("llama-2-7b");
+  resolved.model = *models::LoadModel("llama-2-7b");
   const auto costs = ComputeCosts(resolved, 2, {1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
   const double vocabulary = 4.0 * 32000 * 4096;
@@ -202,7 +206,7 @@ TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
 }
 
 TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
-  ResolvedScenario resolved;
+  scenarios::ResolvedScenario resolved;
   resolved.label = "test";
   resolved.textbook = true;
   TextbookCosts* textbook = resolved.scenario.mutable_textbook();
@@ -222,4 +226,4 @@ TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -13,15 +13,16 @@
 #include "sim/costs/work_spec.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
-ResolvedScenario Scenario(const char* model, bool fused, bool dropout) {
+scenarios::ResolvedScenario Scenario(const char* model, bool fused,
+                                     bool dropout) {
   Measured none;
   none.num_ranks = 0;
-  ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
-  resolved.model = *LoadModel(model);
-  resolved.runtime = *LoadRuntime("weir");
+  scenarios::ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  resolved.model = *models::LoadModel(model);
+  resolved.runtime = *calibrate::LoadRuntime("weir");
   resolved.scenario.mutable_batch()->set_sequence_length(512);
   resolved.scenario.mutable_batch()->set_microbatch_size(2);
   Training& training = *resolved.scenario.mutable_training();
@@ -45,35 +46,39 @@ class StageMemoryTest : public testing::TestWithParam<Case> {};
 
 TEST_P(StageMemoryTest, PeakOfEveryPassIsTheSimulators) {
   const auto [name, fused, dropout] = GetParam();
-  const ResolvedScenario resolved = Scenario(name, fused, dropout);
+  const scenarios::ResolvedScenario resolved = Scenario(name, fused, dropout);
   const auto costs = ComputeCosts(resolved, 4, {1, 1, 1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  StageSpec spec;
+  calibrate::StageSpec spec;
   spec.work = MakeWorkSpec(resolved);
   spec.fused_attention = fused;
   spec.dropout = dropout ? 0.1F : 0;
-  const Partition cuts =
-      *PartitionEvenly(LayersOf(resolved.model, spec.work), 4);
+  const models::Partition cuts =
+      *models::PartitionEvenly(models::LayersOf(resolved.model, spec.work), 4);
   for (int s = 0; s < 4; ++s) {
     const StageCosts& stage = costs->stages[s];
     spec.first_layer = cuts.first[s];
     spec.last_layer = cuts.first[s + 1];
-    const auto program = BuildStageProgram(resolved.model, spec);
+    const auto program = calibrate::BuildStageProgram(resolved.model, spec);
     ASSERT_TRUE(program.ok()) << program.status();
     const double always =
         stage.weight_bytes + stage.gradient_bytes + stage.optimizer_state_bytes;
-    ASSERT_EQ(StaticBytes(*program), always);
-    EXPECT_EQ(program->ops(StagePass::kOptimizer)[0].kernels[0],
+    ASSERT_EQ(calibrate::StaticBytes(*program), always);
+    EXPECT_EQ(program->ops(calibrate::StagePass::kOptimizer)[0].kernels[0],
               stage.optimizer_kernel.kernel);
     for (const int alive : {0, 3}) {
       const double kept = always + (alive + 1) * stage.activation_bytes;
       const double received = s < 3 ? stage.output_bytes : 0;
       EXPECT_EQ(kept + stage.forward_scratch_bytes,
-                PeakBytes(*program, StagePass::kForward, alive));
+                calibrate::PeakBytes(*program, calibrate::StagePass::kForward,
+                                     alive));
       EXPECT_EQ(kept + received + stage.backward_scratch_bytes,
-                PeakBytes(*program, StagePass::kBackwardInput, alive));
-      EXPECT_LE(PeakBytes(*program, StagePass::kBackwardWeight, alive),
-                PeakBytes(*program, StagePass::kBackwardInput, alive));
+                calibrate::PeakBytes(
+                    *program, calibrate::StagePass::kBackwardInput, alive));
+      EXPECT_LE(calibrate::PeakBytes(
+                    *program, calibrate::StagePass::kBackwardWeight, alive),
+                calibrate::PeakBytes(
+                    *program, calibrate::StagePass::kBackwardInput, alive));
     }
   }
 }
@@ -93,4 +98,4 @@ std::vector<Case> Cases() {
 INSTANTIATE_TEST_SUITE_P(Models, StageMemoryTest, testing::ValuesIn(Cases()));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -8,11 +8,11 @@
 
 #include "tests/max_min.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(EngineTest, UncontendedFlowTakesLatencyPlusBytesOverBandwidth) {
-  const std::vector<Link> links = {{"tx", 25e9}, {"rx", 12.5e9}};
+  const std::vector<scenarios::Link> links = {{"tx", 25e9}, {"rx", 12.5e9}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0, 1}, 1e-5}}};
   graph.AddFlow(0, 1e8);
@@ -23,7 +23,7 @@ TEST(EngineTest, UncontendedFlowTakesLatencyPlusBytesOverBandwidth) {
 }
 
 TEST(EngineTest, LatencyDoesNotBiasTheSharing) {
-  const std::vector<Link> links = {{"shared", 25e9}, {"far", 100e9}};
+  const std::vector<scenarios::Link> links = {{"shared", 25e9}, {"far", 100e9}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0}, 1e-6}}, {2, 3, {{0, 1}, 11e-6}}};
   graph.AddFlow(0, 1e8);
@@ -39,7 +39,8 @@ TEST(EngineTest, LatencyDoesNotBiasTheSharing) {
 // The flow runs uncontended for 1 ms, then at half the rate concurrently with
 // another.
 TEST(EngineTest, AFlowSharesFromTheMomentItIsJoined) {
-  const std::vector<Link> links = {{"one", 1e9}, {"both", 1e9}, {"other", 1e9}};
+  const std::vector<scenarios::Link> links = {
+      {"one", 1e9}, {"both", 1e9}, {"other", 1e9}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0, 1}, 0}}, {2, 3, {{1, 2}, 4e-4}}};
   graph.AddFlow(0, 2e6);
@@ -61,7 +62,7 @@ TEST(EngineTest, AFlowSharesFromTheMomentItIsJoined) {
 // A second flow joins on a link with enough bandwidth for both. SimGrid then
 // ends the first flow, up to rounding, when it would have ended uncontended.
 TEST(EngineTest, AFlowThatIsJoinedWithoutLossEndsOnce) {
-  const std::vector<Link> links = {{"slow", 1e9}, {"wide", 1e12}};
+  const std::vector<scenarios::Link> links = {{"slow", 1e9}, {"wide", 1e12}};
   std::mt19937 random(1);
   std::uniform_real_distribution<> uniform(0, 1);
   TaskGraph graph;
@@ -118,7 +119,7 @@ TEST(EngineTest, ContendedFlowsShareMaxMinFairly) {
     return std::uniform_real_distribution<>(low, high)(random);
   };
   for (int round = 0; round < 300; ++round) {
-    std::vector<Link> links(1 + random() % 6);
+    std::vector<scenarios::Link> links(1 + random() % 6);
     for (size_t i = 0; i < links.size(); ++i) {
       links[i] = {"link" + std::to_string(i), uniform(1e9, 1e11)};
     }
@@ -142,7 +143,8 @@ TEST(EngineTest, ContendedFlowsShareMaxMinFairly) {
     }
     graph.Finish();
     std::vector<double> capacities;
-    for (const Link& link : links) capacities.push_back(link.bytes_per_second);
+    for (const scenarios::Link& link : links)
+      capacities.push_back(link.bytes_per_second);
     const std::vector<double> expected = max_min::EndSeconds(capacities, flows);
     const auto recording = RunTaskGraph(graph, links);
     ASSERT_TRUE(recording.ok()) << recording.status();
@@ -155,4 +157,4 @@ TEST(EngineTest, ContendedFlowsShareMaxMinFairly) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

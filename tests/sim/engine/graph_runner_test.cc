@@ -13,12 +13,12 @@
 
 #include "tests/max_min.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Case {
   TaskGraph graph;
-  std::vector<Link> links;
+  std::vector<scenarios::Link> links;
 };
 
 class Cases {
@@ -218,7 +218,7 @@ TEST(GraphRunnerTest, HasRoomForLinksOfOnePair) {
 TEST(GraphRunnerTest, ALinkNamedSeveralTimesCarriesAFlowAsOften) {
   GraphRunner runner;
   for (const int repeats : {1, 2, 6}) {
-    const std::vector<Link> links = {{"link", 1e9}, {"wide", 1e12}};
+    const std::vector<scenarios::Link> links = {{"link", 1e9}, {"wide", 1e12}};
     TaskGraph graph;
     graph.pairs.resize(2);
     graph.pairs[0].route.links.assign(repeats, 0);
@@ -246,9 +246,9 @@ TEST(GraphRunnerTest, RepeatedLinksShareMaxMinFairly) {
   };
   GraphRunner runner;
   for (int round = 0; round < 300; ++round) {
-    std::vector<Link> links(1 + random() % 4);
+    std::vector<scenarios::Link> links(1 + random() % 4);
     std::vector<double> capacities;
-    for (Link& link : links) {
+    for (scenarios::Link& link : links) {
       link.bytes_per_second = uniform(1e9, 1e10);
       capacities.push_back(link.bytes_per_second);
     }
@@ -282,7 +282,7 @@ TEST(GraphRunnerTest, RepeatedLinksShareMaxMinFairly) {
 
 TEST(GraphRunnerTest, AGraphThatCannotCompleteLeavesItUsable) {
   GraphRunner runner;
-  const std::vector<Link> links = {{"link", 1e9}};
+  const std::vector<scenarios::Link> links = {{"link", 1e9}};
   for (const bool stuck : {true, false, true, false}) {
     TaskGraph graph;
     graph.pairs = {{0, 1, {{0}, 0}}, {1, 0, {{0}, 0}}};
@@ -305,4 +305,4 @@ TEST(GraphRunnerTest, AGraphThatCannotCompleteLeavesItUsable) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

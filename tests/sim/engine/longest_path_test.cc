@@ -6,13 +6,13 @@
 #include <cmath>
 #include <random>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using Links = std::vector<int32_t>;
 
 TEST(LongestPathTest, FlowTakesLatencyPlusWholeBytesOverTheSlowestLink) {
-  const std::vector<Link> links = {{"fast", 100}, {"slow", 10}};
+  const std::vector<scenarios::Link> links = {{"fast", 100}, {"slow", 10}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0, 1}, 0.5}}, {1, 2, {{0, 0, 0}, 0}}};
   const int32_t timer = graph.AddTimer(2);
@@ -26,7 +26,7 @@ TEST(LongestPathTest, FlowTakesLatencyPlusWholeBytesOverTheSlowestLink) {
 }
 
 TEST(LongestPathTest, FlowsMeetOnlyWhileBytesOfBothAreOnALink) {
-  const std::vector<Link> links = {{"shared", 1}, {"own", 1}};
+  const std::vector<scenarios::Link> links = {{"shared", 1}, {"own", 1}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0}, 0}}, {2, 3, {{0, 1}, 2}}};
   graph.AddFlow(0, 2);
@@ -54,7 +54,7 @@ TEST(LongestPathTest, TasksThatWaitForEachOtherAreReported) {
 }
 
 TEST(LongestPathTest, TimersAreSlowedWhileFlowsThatMatterTouchTheirGpu) {
-  const std::vector<Link> links = {{"link", 1}};
+  const std::vector<scenarios::Link> links = {{"link", 1}};
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0}, 0.5}}};
   const int32_t first = graph.AddTimer(1);
@@ -81,8 +81,8 @@ TEST(LongestPathTest, EqualsTheEngineWhereNoTwoFlowsMeet) {
   };
   int num_apart = 0, num_meeting = 0;
   for (int round = 0; round < 400; ++round) {
-    std::vector<Link> links(2 + random() % 6);
-    for (Link& link : links) link = {"link", uniform(1e9, 1e10)};
+    std::vector<scenarios::Link> links(2 + random() % 6);
+    for (scenarios::Link& link : links) link = {"link", uniform(1e9, 1e10)};
     TaskGraph graph;
     const int num_pairs = 1 + static_cast<int>(random() % 4);
     for (int pair = 0; pair < num_pairs; ++pair) {
@@ -126,4 +126,4 @@ TEST(LongestPathTest, EqualsTheEngineWhereNoTwoFlowsMeet) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -13,7 +13,7 @@
 #include "tests/fluid.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Two GPUs, each with one kernel flow and one copy flow of 1 GB/s. Passes are
@@ -60,7 +60,7 @@ class Lab {
 
  private:
   TaskGraph graph_;
-  std::vector<Link> links_;
+  std::vector<scenarios::Link> links_;
 };
 
 TEST(SlowdownTest, APassWhollyUnderAFlowIsSlowerByTheFactor) {
@@ -170,13 +170,13 @@ TEST(SlowdownTest, EqualsTheFluidOracle) {
 }
 
 // Two stages, two microbatches, and a link that takes `seconds` per transfer.
-ResolvedScenario TwoStages(double seconds, double slowdown) {
+scenarios::ResolvedScenario TwoStages(double seconds, double slowdown) {
   Measured measured;
   measured.num_ranks = measured.num_microbatches = 2;
   measured.forward_seconds = {1, 1e-3};
   measured.backward_seconds = {1e-3, 1e-3};
   measured.activation_bytes = {1e9, 0};
-  ResolvedScenario resolved =
+  scenarios::ResolvedScenario resolved =
       Resolve(measured, ChainOfLinks(2, 1e9 / seconds, 0));
   Figure* figure = resolved.device.mutable_collective_slowdown();
   figure->set_value(slowdown);
@@ -208,7 +208,7 @@ TEST(SlowdownTest, AForwardOverlappingASendIsSlowerAndSaysSo) {
 }
 
 TEST(SlowdownTest, TheFigureHasItsShareOfTheTime) {
-  const ResolvedScenario scenario = TwoStages(0.6, 1.2);
+  const scenarios::ResolvedScenario scenario = TwoStages(0.6, 1.2);
   const auto figures = FiguresOf(scenario);
   const auto before = Simulate(scenario);
   for (size_t i = 0; i < figures.size(); ++i) {
@@ -227,13 +227,13 @@ TEST(SlowdownTest, TheFigureHasItsShareOfTheTime) {
 }
 
 TEST(SlowdownTest, OneHopOfAReducedRingTouchesAllOfItsGpus) {
-  const Network network(*LoadCluster("dgx-a100", 1));
+  const scenarios::Network network(*scenarios::LoadCluster("dgx-a100", 1));
   TaskGraph tasks;
   CommunicationLowering lowering(network, nullptr, nullptr, &tasks);
   const Group group = lowering.GroupOf({1, 3, 5});
-  lowering.AddCollectives(group,
-                          Collectives{CollectiveKind::kAllReduce, 1e9, 1},
-                          tasks.AddTimer(0), tasks.AddTimer(0));
+  lowering.AddCollectives(
+      group, Collectives{calibrate::CollectiveKind::kAllReduce, 1e9, 1},
+      tasks.AddTimer(0), tasks.AddTimer(0));
   const int32_t host = lowering.HostPairOf(2, /*to_host=*/true);
   tasks.AddFlow(host, 1e9);
   lowering.MergeHops();
@@ -245,4 +245,4 @@ TEST(SlowdownTest, OneHopOfAReducedRingTouchesAllOfItsGpus) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Draws from few times, so that many are equal, pushed together or one after
@@ -45,4 +45,4 @@ TEST(TimerQueueTest, EveryTaskComesOutOnceByTime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -12,15 +12,15 @@
 #include "schedules/validate.h"
 #include "tests/sim/short_runs.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Swaps neighboring actions of random ranks: near the start, near the end or
 // anywhere.
-void Disturb(Schedule* schedule, Cases* cases) {
+void Disturb(schedules::Schedule* schedule, Cases* cases) {
   const int num_swaps = cases->Int(1, 6), where = cases->Int(0, 2);
   for (int k = 0; k < num_swaps; ++k) {
-    const Schedule before = *schedule;
+    const schedules::Schedule before = *schedule;
     auto& actions =
         schedule->rank_actions[cases->Int(0, schedule->num_ranks - 1)];
     const auto count = static_cast<int>(actions.size());
@@ -29,13 +29,13 @@ void Disturb(Schedule* schedule, Cases* cases) {
     if (where == 0) at = cases->Int(0, near_end - 2);
     if (where == 1) at = count - cases->Int(2, near_end);
     std::swap(actions[at], actions[at + 1]);
-    if (!ValidateSchedule(*schedule).ok()) *schedule = before;
+    if (!schedules::ValidateSchedule(*schedule).ok()) *schedule = before;
   }
 }
 
 // Swaps the same two actions in every period.
-void DisturbAlike(Schedule* schedule, Cases* cases) {
-  const Schedule before = *schedule;
+void DisturbAlike(schedules::Schedule* schedule, Cases* cases) {
+  const schedules::Schedule before = *schedule;
   auto& actions =
       schedule->rank_actions[cases->Int(0, schedule->num_ranks - 1)];
   const auto count = static_cast<int>(actions.size());
@@ -43,18 +43,18 @@ void DisturbAlike(Schedule* schedule, Cases* cases) {
   for (int at = cases->Int(0, count / 3); at + 1 < count; at += period) {
     std::swap(actions[at], actions[at + 1]);
   }
-  if (!ValidateSchedule(*schedule).ok()) *schedule = before;
+  if (!schedules::ValidateSchedule(*schedule).ok()) *schedule = before;
 }
 
 TEST(AlmostRegularTest, WhatIsExtrapolatedIsTheWholeRun) {
   const char* more = std::getenv("WEIR_ALMOST_REGULAR_SEEDS");
   const int num_seeds = more != nullptr ? std::atoi(more) : 40;
   int num_all = 0, num_extrapolated = 0;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     if (!kind.flush) continue;
     for (int seed = 0; seed < num_seeds; ++seed) {
       Cases cases(seed);
-      std::optional<Schedule> schedule = cases.Next(kind);
+      std::optional<schedules::Schedule> schedule = cases.Next(kind);
       if (!schedule.has_value()) break;
       if (cases.Int(0, 1) == 0) DisturbAlike(&*schedule, &cases);
       Disturb(&*schedule, &cases);
@@ -74,4 +74,4 @@ TEST(AlmostRegularTest, WhatIsExtrapolatedIsTheWholeRun) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

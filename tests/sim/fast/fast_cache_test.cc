@@ -21,7 +21,7 @@
 #include "sim/bounds/bound.h"
 #include "sim/fast/fast_simulator.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -38,7 +38,7 @@ struct Answer {
 // A scenario with one changed field, and the name of the field.
 struct Variant {
   std::string field;
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
 };
 
 // Calls `use` after each change of a scalar field of the message, and then
@@ -143,22 +143,22 @@ std::vector<Variant> VariantsOf(const Scenario& scenario, bool of_files) {
   std::vector<Variant> variants;
   Scenario asked = scenario;
   EachField(&asked, [&](const std::string& field) {
-    auto resolved = ResolveScenario("test", asked);
+    auto resolved = scenarios::ResolveScenario("test", asked);
     if (resolved.ok()) variants.push_back({field, *std::move(resolved)});
   }).Run();
   for (const char* schedule : {"gpipe", "zb-h1", "pipedream-2bw", "chimera"}) {
     asked.set_schedule(schedule);
-    auto resolved = ResolveScenario("test", asked);
+    auto resolved = scenarios::ResolveScenario("test", asked);
     if (resolved.ok()) variants.push_back({schedule, *std::move(resolved)});
   }
   asked.set_schedule(scenario.schedule());
   asked.mutable_parallelism()->set_order("tp-pp-dp");
-  auto other = ResolveScenario("test", asked);
+  auto other = scenarios::ResolveScenario("test", asked);
   if (other.ok()) variants.push_back({"order", *std::move(other)});
-  auto resolved = ResolveScenario("test", scenario);
+  auto resolved = scenarios::ResolveScenario("test", scenario);
   if (!resolved.ok() || resolved->textbook || !of_files) return variants;
   const auto add = [&](const std::string& field) {
-    if (!ValidateCluster("test", resolved->cluster).ok()) return;
+    if (!scenarios::ValidateCluster("test", resolved->cluster).ok()) return;
     variants.push_back({field, *resolved});
   };
   EachField(&resolved->cluster, add).Run();
@@ -168,7 +168,7 @@ std::vector<Variant> VariantsOf(const Scenario& scenario, bool of_files) {
   add("placement");
   resolved->other_devices = {resolved->device};
   resolved->other_devices[0].mutable_kernel_seconds()->set_value(1e-3);
-  resolved->gpu_device.assign(NumGpus(resolved->cluster), 0);
+  resolved->gpu_device.assign(scenarios::NumGpus(resolved->cluster), 0);
   for (int gpu : {0, 1}) {
     resolved->gpu_device[gpu] = 1;
     add("gpu_device");
@@ -190,7 +190,8 @@ Answer InChild(const std::function<Answer()>& ask, Answer* shared) {
   return *shared;
 }
 
-Answer FastAnswer(FastSimulator* ranker, const ResolvedScenario& scenario) {
+Answer FastAnswer(FastSimulator* ranker,
+                  const scenarios::ResolvedScenario& scenario) {
   Answer answer;
   const auto run = ranker->Estimate(scenario);
   answer.code = static_cast<int>(run.status().code());
@@ -200,7 +201,8 @@ Answer FastAnswer(FastSimulator* ranker, const ResolvedScenario& scenario) {
   return answer;
 }
 
-Answer BoundAnswer(Bounder* bounder, const ResolvedScenario& scenario) {
+Answer BoundAnswer(Bounder* bounder,
+                   const scenarios::ResolvedScenario& scenario) {
   Answer answer;
   const auto bound = bounder->Bound(scenario);
   answer.code = static_cast<int>(bound.status().code());
@@ -212,11 +214,11 @@ Answer BoundAnswer(Bounder* bounder, const ResolvedScenario& scenario) {
 }
 
 // `ask` evaluates scenarios one after the other and returns the last answer.
-void Compare(
-    const ResolvedScenario& base, const std::vector<Variant>& variants,
-    const std::function<Answer(const std::vector<const ResolvedScenario*>&)>&
-        ask,
-    int least_told_apart) {
+void Compare(const scenarios::ResolvedScenario& base,
+             const std::vector<Variant>& variants,
+             const std::function<Answer(
+                 const std::vector<const scenarios::ResolvedScenario*>&)>& ask,
+             int least_told_apart) {
   auto* shared =
       static_cast<Answer*>(mmap(nullptr, sizeof(Answer), PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -295,19 +297,19 @@ class FastCacheTest : public testing::TestWithParam<int> {
     const absl::Status parsed =
         ParseTextProto("test", Bases()[GetParam()].text, &scenario_);
     EXPECT_TRUE(parsed.ok()) << parsed;
-    auto resolved = ResolveScenario("test", scenario_);
+    auto resolved = scenarios::ResolveScenario("test", scenario_);
     EXPECT_TRUE(resolved.ok()) << resolved.status();
     base_ = *std::move(resolved);
   }
 
   Scenario scenario_;
-  ResolvedScenario base_;
+  scenarios::ResolvedScenario base_;
 };
 
 TEST_P(FastCacheTest, AFastSimulatorAnswersAsIfNothingWasAskedBefore) {
   Compare(
       base_, VariantsOf(scenario_, true),
-      [](const std::vector<const ResolvedScenario*>& asked) {
+      [](const std::vector<const scenarios::ResolvedScenario*>& asked) {
         FastSimulator ranker;
         Answer answer;
         for (const auto* one : asked) answer = FastAnswer(&ranker, *one);
@@ -321,7 +323,7 @@ TEST_P(FastCacheTest, AFastSimulatorAnswersAsIfNothingWasAskedBefore) {
 TEST_P(FastCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
   Compare(
       base_, VariantsOf(scenario_, false),
-      [](const std::vector<const ResolvedScenario*>& asked) {
+      [](const std::vector<const scenarios::ResolvedScenario*>& asked) {
         Bounder bounder;
         Answer answer;
         for (const auto* one : asked) answer = BoundAnswer(&bounder, *one);
@@ -333,4 +335,4 @@ TEST_P(FastCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
 INSTANTIATE_TEST_SUITE_P(Bases, FastCacheTest, testing::Range(0, 4));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

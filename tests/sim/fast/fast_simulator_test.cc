@@ -26,23 +26,23 @@
 #include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Case {
   int seed = 0;
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
 };
 
 std::vector<Case> DrawCases(int num_seeds) {
   std::vector<Case> cases;
   for (int seed = 0; seed < num_seeds; ++seed) {
     RandomPlan plan(seed);
-    auto resolved = ResolveScenario("test", plan.DrawScenario());
+    auto resolved = scenarios::ResolveScenario("test", plan.DrawScenario());
     if (!resolved.ok()) continue;
     plan.Change(&*resolved);
     if (!resolved->textbook &&
-        !ValidateCluster("test", resolved->cluster).ok()) {
+        !scenarios::ValidateCluster("test", resolved->cluster).ok()) {
       continue;
     }
     cases.push_back({seed, *std::move(resolved)});
@@ -147,7 +147,7 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
 bool IsWellConditioned(const Case& one, const Answer& simulated) {
   std::mt19937 random(1);
   for (int i = 0; i < 8; ++i) {
-    ResolvedScenario other = one.scenario;
+    scenarios::ResolvedScenario other = one.scenario;
     NudgeRates(&random, &other.cluster);
     if (!AreEqual(AnswerOf(Simulate(other)), simulated, 1e-10)) return false;
   }
@@ -163,7 +163,7 @@ TEST(FastSimulatorTest, EqualsTheFullSimulationWhateverIsAsked) {
       num_alone = 0, num_errors = 0, num_ill_conditioned = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     const Answer& ranked = answers[i];
-    const Placement& place = cases[i].scenario.placement;
+    const scenarios::Placement& place = cases[i].scenario.placement;
     const Answer simulated = AnswerOf(Simulate(cases[i].scenario));
     if (!AreEqual(ranked, simulated, 1e-9)) {
       if (!IsWellConditioned(cases[i], simulated)) {
@@ -234,7 +234,8 @@ TEST(FastSimulatorTest, FitsWhereAByteLessDoesNot) {
   measured.forward_seconds = measured.backward_seconds = {1};
   measured.activation_bytes = {1000};
   measured.parameter_bytes = {5000};
-  ResolvedScenario scenario = Resolve(measured, OneSwitch(1, 1e9, 0));
+  scenarios::ResolvedScenario scenario =
+      Resolve(measured, OneSwitch(1, 1e9, 0));
   FastSimulator ranker;
   const auto fits_with = [&](double bytes) {
     scenario.device.mutable_memory_bytes()->set_value(bytes);
@@ -249,4 +250,4 @@ TEST(FastSimulatorTest, FitsWhereAByteLessDoesNot) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -10,7 +10,7 @@
 #include "schedules/validate.h"
 #include "sim/fast/steady.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 TEST(ShortenTest, PutBackIsTheSame) {
@@ -18,17 +18,17 @@ TEST(ShortenTest, PutBackIsTheSame) {
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<>(low, high)(random);
   };
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     if (!kind.flush) continue;
     int num_short = 0, num_all = 0;
     for (int k = 0; k < 400 && num_all < 30; ++k) {
-      ScheduleSpec spec;
+      schedules::ScheduleSpec spec;
       spec.num_ranks = draw(1, 6);
       spec.num_chunks = draw(1, 3);
       spec.num_microbatches = draw(60, 140);
       if (!kind.check(spec).ok()) continue;
       ++num_all;
-      const Schedule schedule = kind.generate(spec);
+      const schedules::Schedule schedule = kind.generate(spec);
       const auto shortened = ShortenSchedule(schedule);
       if (!shortened.has_value()) {
         continue;
@@ -37,9 +37,10 @@ TEST(ShortenTest, PutBackIsTheSame) {
       const std::string label =
           absl::StrCat(kind.name, " p ", spec.num_ranks, " v ", spec.num_chunks,
                        " m ", spec.num_microbatches);
-      const absl::Status valid = ValidateSchedule(shortened->schedule);
+      const absl::Status valid =
+          schedules::ValidateSchedule(shortened->schedule);
       ASSERT_TRUE(valid.ok()) << label << valid;
-      const Schedule restored = RestoreSchedule(*shortened);
+      const schedules::Schedule restored = RestoreSchedule(*shortened);
       ASSERT_EQ(restored.rank_actions, schedule.rank_actions) << label;
       ASSERT_EQ(restored.num_microbatches, schedule.num_microbatches);
       ASSERT_EQ(restored.weights, schedule.weights) << label;
@@ -51,10 +52,10 @@ TEST(ShortenTest, PutBackIsTheSame) {
 TEST(ShortenTest, WithoutPeriodsNothingIsCut) {
   std::mt19937 random(2);
   for (const char* name : {"1f1b", "gpipe"}) {
-    Schedule schedule = *GenerateSchedule(name, {4, 64});
+    schedules::Schedule schedule = *schedules::GenerateSchedule(name, {4, 64});
     ASSERT_TRUE(ShortenSchedule(schedule).has_value());
     // Swaps some neighboring passes of one rank.
-    std::vector<Action>& actions = schedule.rank_actions[2];
+    std::vector<schedules::Action>& actions = schedule.rank_actions[2];
     for (int k = 0; k < 40; ++k) {
       const size_t at =
           std::uniform_int_distribution<size_t>(0, actions.size() - 2)(random);
@@ -65,11 +66,13 @@ TEST(ShortenTest, WithoutPeriodsNothingIsCut) {
 }
 
 TEST(ShortenTest, TooFewMicrobatchesDoNotPay) {
-  EXPECT_FALSE(ShortenSchedule(*GenerateSchedule("1f1b", {8, 12})).has_value());
+  EXPECT_FALSE(ShortenSchedule(*schedules::GenerateSchedule("1f1b", {8, 12}))
+                   .has_value());
 }
 
 TEST(ShortenTest, AsManyPeriodsAreKeptAsAsked) {
-  const Schedule schedule = *GenerateSchedule("1f1b", {4, 100});
+  const schedules::Schedule schedule =
+      *schedules::GenerateSchedule("1f1b", {4, 100});
   const auto shortened =
       ShortenSchedule(schedule, {.num_periods_kept = 20, .multiple = 7});
   ASSERT_TRUE(shortened.has_value());
@@ -81,7 +84,8 @@ TEST(ShortenTest, AsManyPeriodsAreKeptAsAsked) {
 // A shortened schedule may keep most of millions of actions, so it reserves no
 // additional memory.
 TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
-  const auto shortened = ShortenSchedule(*GenerateSchedule("1f1b", {8, 100}));
+  const auto shortened =
+      ShortenSchedule(*schedules::GenerateSchedule("1f1b", {8, 100}));
   ASSERT_TRUE(shortened.has_value());
   for (const auto& actions : shortened->schedule.rank_actions) {
     EXPECT_EQ(actions.capacity(), actions.size());
@@ -90,7 +94,8 @@ TEST(ShortenTest, NoMoreMemoryIsTakenThanIsKept) {
 
 // Backwards run in the order of the forwards or in reverse order.
 TEST(ShortenTest, StretchesMayDescend) {
-  const auto shortened = ShortenSchedule(*GenerateSchedule("gpipe", {4, 64}));
+  const auto shortened =
+      ShortenSchedule(*schedules::GenerateSchedule("gpipe", {4, 64}));
   ASSERT_TRUE(shortened.has_value());
   ASSERT_EQ(shortened->stretches[1].size(), 2);
   EXPECT_FALSE(shortened->stretches[1][0].descending);
@@ -98,4 +103,4 @@ TEST(ShortenTest, StretchesMayDescend) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

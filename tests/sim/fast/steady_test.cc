@@ -10,18 +10,19 @@
 #include "schedules/registry.h"
 #include "tests/sim/short_runs.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 struct Count {
   int all = 0, shortened = 0, extrapolated = 0;
 };
 
-Count Compare(const ScheduleKind& kind, int num_cases, bool shared, int seed) {
+Count Compare(const schedules::ScheduleKind& kind, int num_cases, bool shared,
+              int seed) {
   Cases cases(seed);
   Count count;
   for (int k = 0; k < num_cases; ++k) {
-    const std::optional<Schedule> schedule = cases.Next(kind);
+    const std::optional<schedules::Schedule> schedule = cases.Next(kind);
     if (!schedule.has_value()) break;  // at most two microbatches per rank
     const World world = WorldFor(kind, *schedule, shared, &cases);
     const Extrapolated whole = Extrapolate(*schedule, world);
@@ -38,13 +39,13 @@ Count Compare(const ScheduleKind& kind, int num_cases, bool shared, int seed) {
 }
 
 // GPipe's ranks drift apart if their stages differ, as forwards do not wait.
-bool Drifts(const ScheduleKind& kind) {
+bool Drifts(const schedules::ScheduleKind& kind) {
   return kind.name == "gpipe" || kind.name == "breadth-first" ||
          kind.name == "2bp-gpipe";
 }
 
 TEST(SteadyTest, ExtrapolatedIsTheWholeRun) {
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     if (!kind.flush) continue;
     const Count count = Compare(kind, 80, false, 1);
     EXPECT_GE(count.shortened, 0.8 * count.all) << kind.name;
@@ -55,7 +56,7 @@ TEST(SteadyTest, ExtrapolatedIsTheWholeRun) {
 
 TEST(SteadyTest, ExtrapolatedIsTheWholeRunOnSharedLinks) {
   int num_all = 0, num_extrapolated = 0;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     if (!kind.flush) continue;
     const Count count = Compare(kind, 5, true, 2);
     num_all += count.all;
@@ -67,11 +68,11 @@ TEST(SteadyTest, ExtrapolatedIsTheWholeRunOnSharedLinks) {
 // The duration of the last period is a wrong extrapolation: the last periods of
 // a short run may be alike on every rank only for a while, or not at all.
 TEST(SteadyTest, WhatTheLastPeriodTookWouldOftenBeWrong) {
-  const ScheduleKind& kind = **FindScheduleKind("1f1b");
+  const schedules::ScheduleKind& kind = **schedules::FindScheduleKind("1f1b");
   Cases cases(5);
   int num_wrong = 0;
   for (int k = 0; k < 300; ++k) {
-    const Schedule schedule = *cases.Next(kind);
+    const schedules::Schedule schedule = *cases.Next(kind);
     const World world = WorldFor(kind, schedule, false, &cases);
     const auto shortened = ShortenSchedule(schedule, {.num_periods_kept = 6});
     if (!shortened.has_value()) continue;
@@ -97,7 +98,7 @@ TEST(SteadyTest, WhatTheLastPeriodTookWouldOftenBeWrong) {
 class PlantedTest : public testing::Test {
  protected:
   PlantedTest() {
-    ScheduleSpec spec;
+    schedules::ScheduleSpec spec;
     spec.num_ranks = 4;
     spec.num_microbatches = 120;
     StageCosts stage;
@@ -107,7 +108,7 @@ class PlantedTest : public testing::Test {
     world_.costs.stages.assign(4, stage);
     world_.data = 2;
     world_.cluster = SharedNics(8, 100e9, 0.01);
-    shortened_ = ShortenSchedule(*GenerateSchedule("1f1b", spec),
+    shortened_ = ShortenSchedule(*schedules::GenerateSchedule("1f1b", spec),
                                  {.num_periods_kept = 24, .multiple = 4});
     run_.emplace(shortened_->schedule, world_);
     found_ = Find();
@@ -152,11 +153,11 @@ TEST_F(PlantedTest, EveryTaskUnderWayCounts) {
 }
 
 TEST_F(PlantedTest, TooFewPeriodsAreDeclined) {
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = 4;
   spec.num_microbatches = 60;
-  const auto shortened =
-      ShortenSchedule(*GenerateSchedule("1f1b", spec), {.num_periods_kept = 3});
+  const auto shortened = ShortenSchedule(
+      *schedules::GenerateSchedule("1f1b", spec), {.num_periods_kept = 3});
   ASSERT_TRUE(shortened.has_value());
   const OneRun run(shortened->schedule, world_);
   EXPECT_FALSE(
@@ -167,11 +168,11 @@ TEST_F(PlantedTest, TooFewPeriodsAreDeclined) {
 TEST(SteadyTest, PeaksOfAllPeriods) {
   for (const char* name : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1",
                            "breadth-first", "chimera", "2bp-naive"}) {
-    const ScheduleKind& kind = **FindScheduleKind(name);
+    const schedules::ScheduleKind& kind = **schedules::FindScheduleKind(name);
     Cases cases(7);
     int num_compared = 0;
     for (int k = 0; k < 20; ++k) {
-      const Schedule schedule = *cases.Next(kind);
+      const schedules::Schedule schedule = *cases.Next(kind);
       World world = WorldFor(kind, schedule, false, &cases);
       const auto shortened = ShortenSchedule(schedule);
       if (!shortened.has_value()) continue;
@@ -198,4 +199,4 @@ TEST(SteadyTest, PeaksOfAllPeriods) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

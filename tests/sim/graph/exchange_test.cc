@@ -22,13 +22,13 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/textbook.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-absl::Status Blocking(const Schedule& schedule) {
+absl::Status Blocking(const schedules::Schedule& schedule) {
   Textbook textbook;
   textbook.num_ranks = schedule.num_ranks;
   textbook.num_microbatches = schedule.num_microbatches;
@@ -37,11 +37,13 @@ absl::Status Blocking(const Schedule& schedule) {
   return SimulateSchedule(Resolve(textbook), schedule).status();
 }
 
-bool RunsInMegatron(const Schedule& schedule) {
-  const LintReport report = LintSchedule(schedule, {.megatron = true});
-  return std::none_of(
-      report.findings.begin(), report.findings.end(),
-      [](const Finding& finding) { return finding.rule == "megatron"; });
+bool RunsInMegatron(const schedules::Schedule& schedule) {
+  const schedules::LintReport report =
+      schedules::LintSchedule(schedule, {.megatron = true});
+  return std::none_of(report.findings.begin(), report.findings.end(),
+                      [](const schedules::Finding& finding) {
+                        return finding.rule == "megatron";
+                      });
 }
 
 // The simulator is more lenient in two cases. With one stage per rank,
@@ -50,7 +52,7 @@ bool RunsInMegatron(const Schedule& schedule) {
 // Megatron-LM. With several stages on each of two ranks, both sends of a batch
 // go to the same rank and may be mistaken for each other; the simulator matches
 // them by name.
-bool IsKnownToDiffer(const Schedule& schedule) {
+bool IsKnownToDiffer(const schedules::Schedule& schedule) {
   const int p = schedule.num_ranks;
   if (schedule.num_stages > p) return p == 2;
   const int total = schedule.total_microbatches();
@@ -58,7 +60,7 @@ bool IsKnownToDiffer(const Schedule& schedule) {
   for (int rank = 0; rank < p; ++rank) {
     const auto& actions = schedule.rank_actions[rank];
     int leading = 0;
-    while (actions[leading].op == Op::kForward) ++leading;
+    while (actions[leading].op == schedules::Op::kForward) ++leading;
     is_deeper |= leading > p - rank;
     all_at_once &= leading == total;
   }
@@ -67,14 +69,14 @@ bool IsKnownToDiffer(const Schedule& schedule) {
 
 TEST(ExchangeTest, TheSimulatorHangsWhereMegatronsBatchesDo) {
   int num_run = 0, num_hang = 0, num_differ = 0;
-  for (const ScheduleKind& kind : AllScheduleKinds()) {
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     for (int p : {2, 3, 4, 5}) {
       for (int m : {1, 2, 3, 4, 6, 8, 10}) {
         for (int v : {1, 2, 3}) {
-          const ScheduleSpec spec = {p, m, v, kind.flush ? 1 : 3};
+          const schedules::ScheduleSpec spec = {p, m, v, kind.flush ? 1 : 3};
           if (!kind.check(spec).ok()) continue;
-          const Schedule schedule = kind.generate(spec);
-          if (!MegatronProgram(schedule)) continue;
+          const schedules::Schedule schedule = kind.generate(spec);
+          if (!schedules::MegatronProgram(schedule)) continue;
           const bool runs = RunsInMegatron(schedule);
           (runs ? num_run : num_hang) += 1;
           const absl::Status simulated = Blocking(schedule);
@@ -95,7 +97,7 @@ TEST(ExchangeTest, TheSimulatorHangsWhereMegatronsBatchesDo) {
 // ranks reach them.
 TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
   const absl::Status status =
-      Blocking(GenerateSchedule("zb-h2", {4, 8}).value());
+      Blocking(schedules::GenerateSchedule("zb-h2", {4, 8}).value());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(
       status.message(),
@@ -107,8 +109,9 @@ TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
 
 // Describes the deadlock of a schedule whose passes have collectives and host
 // work.
-std::string TextOfStandstill(const Schedule& schedule, int tensor) {
-  const Semantics semantics = InterpretSchedule(schedule).value();
+std::string TextOfStandstill(const schedules::Schedule& schedule, int tensor) {
+  const schedules::Semantics semantics =
+      schedules::InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
   costs.stages[0].output_bytes = 10;
   costs.stages[0].gradient_bytes = 100;
@@ -118,10 +121,10 @@ std::string TextOfStandstill(const Schedule& schedule, int tensor) {
       {.bytes = 10, .overlaps_weight_gradient = true}};
   costs.stages.resize(4, costs.stages[0]);
   costs.bucket_bytes = 30;
-  Placement placement{tensor, tensor, 4, {}};
+  scenarios::Placement placement{tensor, tensor, 4, {}};
   placement.gpus.resize(placement.num_gpus());
   std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
-  const Network network(OneSwitch(placement.num_gpus(), 100, 0));
+  const scenarios::Network network(OneSwitch(placement.num_gpus(), 100, 0));
   Communication communication;
   communication.set_transfers(BLOCKING);
   communication.set_gradient_reduction(REDUCTION_OVERLAPPED);
@@ -136,7 +139,8 @@ std::string TextOfStandstill(const Schedule& schedule, int tensor) {
 // Tensor groups, hosts and buckets add tasks to the cycle, but do not change
 // the message.
 TEST(ExchangeTest, CollectivesDoNotChangeTheCycleThatIsTold) {
-  const Schedule schedule = GenerateSchedule("zb-h2", {4, 8}).value();
+  const schedules::Schedule schedule =
+      schedules::GenerateSchedule("zb-h2", {4, 8}).value();
   EXPECT_THAT(TextOfStandstill(schedule, 1), HasSubstr("waits at position"));
   // The message may name any replica.
   EXPECT_EQ(absl::StrReplaceAll(TextOfStandstill(schedule, 2),
@@ -146,12 +150,12 @@ TEST(ExchangeTest, CollectivesDoNotChangeTheCycleThatIsTold) {
 
 // The shortest cycle has no action of two ranks, only their transfers.
 TEST(ExchangeTest, ADeadlockOfTransfersNamesWhatTheyCarry) {
-  Scenario scenario = LoadScenario("gpt3-175b-selene").value();
+  Scenario scenario = scenarios::LoadScenario("gpt3-175b-selene").value();
   scenario.set_schedule("chimera");
   scenario.mutable_parallelism()->set_tensor(2);
   scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_batch()->set_global_batch_size(28);
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_THAT(std::string(Simulate(*resolved).status().message()),
               ContainsRegex("wait for each other: the output of "
@@ -160,4 +164,4 @@ TEST(ExchangeTest, ADeadlockOfTransfersNamesWhatTheyCarry) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

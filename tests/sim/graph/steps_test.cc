@@ -11,21 +11,23 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/hand_schedules.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 std::vector<std::vector<Step>> Plan(absl::string_view name,
-                                    const ScheduleSpec& spec,
-                                    ReductionMode mode, Schedule* schedule) {
-  const auto generated = GenerateSchedule(name, spec);
+                                    const schedules::ScheduleSpec& spec,
+                                    ReductionMode mode,
+                                    schedules::Schedule* schedule) {
+  const auto generated = schedules::GenerateSchedule(name, spec);
   EXPECT_TRUE(generated.ok()) << generated.status();
   *schedule = *generated;
-  const auto semantics = InterpretSchedule(*schedule);
+  const auto semantics = schedules::InterpretSchedule(*schedule);
   EXPECT_TRUE(semantics.ok()) << semantics.status();
   return PlanSteps(*schedule, *semantics, mode);
 }
 
-int Position(const Schedule& schedule, int rank, const Action& action) {
+int Position(const schedules::Schedule& schedule, int rank,
+             const schedules::Action& action) {
   const auto& actions = schedule.rank_actions[rank];
   for (size_t i = 0; i < actions.size(); ++i) {
     if (actions[i].op == action.op && actions[i].stage == action.stage &&
@@ -33,12 +35,12 @@ int Position(const Schedule& schedule, int rank, const Action& action) {
       return static_cast<int>(i);
     }
   }
-  ADD_FAILURE() << ToString(action) << " is not on rank " << rank;
+  ADD_FAILURE() << schedules::ToString(action) << " is not on rank " << rank;
   return -1;
 }
 
 TEST(StepsTest, AFlushStepsOnceAtTheEnd) {
-  Schedule schedule;
+  schedules::Schedule schedule;
   const auto steps = Plan("gpipe", {3, 4, 1, 1}, REDUCTION_BLOCKING, &schedule);
   for (int rank = 0; rank < 3; ++rank) {
     ASSERT_EQ(steps[rank].size(), 1u);
@@ -50,13 +52,13 @@ TEST(StepsTest, AFlushStepsOnceAtTheEnd) {
 
 TEST(StepsTest, OverlappedChunksReduceAsSoonAsTheyAreDone) {
   for (ReductionMode mode : {REDUCTION_BLOCKING, REDUCTION_OVERLAPPED}) {
-    Schedule schedule;
+    schedules::Schedule schedule;
     const auto steps = Plan("interleaved-1f1b", {2, 4, 2, 1}, mode, &schedule);
     for (int rank = 0; rank < 2; ++rank) {
       ASSERT_EQ(steps[rank].size(), 2u);
       for (const Step& step : steps[rank]) {
         const int last =
-            Position(schedule, rank, {Op::kBackward, step.stage, 3});
+            Position(schedule, rank, {schedules::Op::kBackward, step.stage, 3});
         EXPECT_EQ(step.reduce_after, mode == REDUCTION_BLOCKING ? 15 : last);
         EXPECT_EQ(step.before, 16);
       }
@@ -65,14 +67,15 @@ TEST(StepsTest, OverlappedChunksReduceAsSoonAsTheyAreDone) {
 }
 
 TEST(StepsTest, WithoutFlushTheNextActionWaits) {
-  Schedule schedule;
+  schedules::Schedule schedule;
   const auto steps =
       Plan("pipedream-2bw", {2, 3, 1, 3}, REDUCTION_BLOCKING, &schedule);
   for (int rank = 0; rank < 2; ++rank) {
     ASSERT_EQ(steps[rank].size(), 3u);
     for (int update = 0; update < 3; ++update) {
       const int last =
-          Position(schedule, rank, {Op::kBackward, rank, 3 * (update + 1) - 1});
+          Position(schedule, rank,
+                   {schedules::Op::kBackward, rank, 3 * (update + 1) - 1});
       EXPECT_EQ(steps[rank][update].update, update);
       EXPECT_EQ(steps[rank][update].reduce_after, last);
       EXPECT_EQ(steps[rank][update].before, last + 1);
@@ -83,7 +86,7 @@ TEST(StepsTest, WithoutFlushTheNextActionWaits) {
 // With overlap, a step must end before a forward reads its result: in 2BW, the
 // first forward of the batch after the next.
 TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
-  Schedule schedule;
+  schedules::Schedule schedule;
   const auto steps =
       Plan("pipedream-2bw", {2, 3, 1, 4}, REDUCTION_OVERLAPPED, &schedule);
   for (int rank = 0; rank < 2; ++rank) {
@@ -91,9 +94,9 @@ TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
     for (int update = 0; update < 4; ++update) {
       const int reader = 3 * (update + 2);
       EXPECT_EQ(steps[rank][update].before,
-                reader < 12
-                    ? Position(schedule, rank, {Op::kForward, rank, reader})
-                    : end);
+                reader < 12 ? Position(schedule, rank,
+                                       {schedules::Op::kForward, rank, reader})
+                            : end);
     }
   }
 }
@@ -101,13 +104,14 @@ TEST(StepsTest, OverlappedStepsRunBeforeTheirFirstReader) {
 // No step runs between the two passes of a pair. The forward of the pair reads
 // the weights from before the step.
 TEST(StepsTest, RunBeforeOrAfterAWholePair) {
-  Schedule schedule = ByHand({{0}}, 5,
-                             {Actions({"0F0", "0B0&", "0F1", "0B1&", "0F2",
-                                       "0B2", "0F3", "0F4&", "0B3", "0B4"})});
+  schedules::Schedule schedule =
+      ByHand({{0}}, 5,
+             {Actions({"0F0", "0B0&", "0F1", "0B1&", "0F2", "0B2", "0F3",
+                       "0F4&", "0B3", "0B4"})});
   schedule.flush = false;
   schedule.weights.microbatches_per_update = 1;
-  ASSERT_TRUE(ValidateSchedule(schedule).ok());
-  const auto semantics = InterpretSchedule(schedule);
+  ASSERT_TRUE(schedules::ValidateSchedule(schedule).ok());
+  const auto semantics = schedules::InterpretSchedule(schedule);
   ASSERT_TRUE(semantics.ok()) << semantics.status();
   const std::vector<int> ends = {1, 3, 5, 8, 9};  // 0B0 to 0B4
   // `next`: right after the pass or pair that ends the update. `reader`: before
@@ -139,4 +143,4 @@ TEST(StepsTest, ARankPaysOnceForAnUpdate) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -15,12 +15,13 @@
 #include "sim/graph/symmetries.h"
 #include "tests/sim/by_costs.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Two ranks of `data` x `tensor` GPUs each.
-Placement TwoRanks(int tensor, int data) {
-  return *PlaceInOrder("test", "tp-dp-pp", tensor, data, 2, 2 * tensor * data);
+scenarios::Placement TwoRanks(int tensor, int data) {
+  return *scenarios::PlaceInOrder("test", "tp-dp-pp", tensor, data, 2,
+                                  2 * tensor * data);
 }
 
 Traffic Training() {
@@ -44,7 +45,7 @@ Cluster Shared(int num_nodes, int num_gpus) {
 }
 
 TEST(SymmetryTest, OneGpuOfARankStandsForAllThatDoTheSame) {
-  const Network network(Shared(4, 4));
+  const scenarios::Network network(Shared(4, 4));
   const auto symmetry = Symmetry::Find(network, TwoRanks(4, 2), Training());
   ASSERT_TRUE(symmetry.has_value());
   EXPECT_EQ(symmetry->representatives().gpus, (std::vector<int>{0, 8}));
@@ -55,7 +56,7 @@ TEST(SymmetryTest, OneGpuOfARankStandsForAllThatDoTheSame) {
 // The adapter of 4 GPUs carries four transfers and one hop of each of four
 // rings. A GPU can use a quarter of it; its own links are faster.
 TEST(SymmetryTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
-  const Network network(Shared(4, 4));
+  const scenarios::Network network(Shared(4, 4));
   const auto symmetry = Symmetry::Find(network, TwoRanks(4, 2), Training());
   ASSERT_TRUE(symmetry.has_value());
   const int32_t send =
@@ -75,11 +76,13 @@ TEST(SymmetryTest, ASlowAdapterKeepsItsReplicaApart) {
   slow->set_count(1);
   slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(5);
   // Replica 1 sends from node 1 to node 3, which is the slow one.
-  const Placement place = TwoRanks(1, 2);
+  const scenarios::Placement place = TwoRanks(1, 2);
   Traffic traffic = Training();
-  EXPECT_FALSE(Symmetry::Find(Network(cluster), place, traffic).has_value());
+  EXPECT_FALSE(
+      Symmetry::Find(scenarios::Network(cluster), place, traffic).has_value());
   slow->mutable_node()->mutable_nics(0)->set_bytes_per_second(10);
-  EXPECT_TRUE(Symmetry::Find(Network(cluster), place, traffic).has_value());
+  EXPECT_TRUE(
+      Symmetry::Find(scenarios::Network(cluster), place, traffic).has_value());
 }
 
 // One of four replicas is slower. The others are still reduced to one, provided
@@ -94,14 +97,14 @@ TEST(SymmetryTest, EqualReplicasStayTogetherOverlappingAnUnlikeOne) {
   Traffic traffic = Training();
   traffic.copies.clear();
   const auto symmetry =
-      Symmetry::Find(Network(cluster), TwoRanks(1, 4), traffic);
+      Symmetry::Find(scenarios::Network(cluster), TwoRanks(1, 4), traffic);
   ASSERT_TRUE(symmetry.has_value());
   EXPECT_EQ(symmetry->replicas(), (std::vector<int32_t>{0, 3}));
 }
 
 TEST(SymmetryTest, APlacementThatMixesNodesIsNotReduced) {
-  const Network network(Shared(4, 2));
-  Placement place = TwoRanks(1, 4);
+  const scenarios::Network network(Shared(4, 2));
+  scenarios::Placement place = TwoRanks(1, 4);
   ASSERT_TRUE(Symmetry::Find(network, place, Training()).has_value());
   // Rank 0 has one whole node and half of two others.
   place.gpus = {0, 1, 1, 4, 2, 5, 6, 3};
@@ -118,17 +121,21 @@ TEST(SymmetryTest, ReplicasThatCrossLeafSwitchesElsewhereAreApart) {
   cluster.mutable_fabric()->set_hop_latency_seconds(1e-3);
   Traffic traffic;
   traffic.sends = {{0, 1}, {1, 2}};
-  const Placement place = *PlaceInOrder("test", "tp-dp-pp", 1, 2, 3, 6);
-  EXPECT_FALSE(Symmetry::Find(Network(cluster), place, traffic).has_value());
+  const scenarios::Placement place =
+      *scenarios::PlaceInOrder("test", "tp-dp-pp", 1, 2, 3, 6);
+  EXPECT_FALSE(
+      Symmetry::Find(scenarios::Network(cluster), place, traffic).has_value());
 }
 
 // No other traffic uses the links of a tensor group, so its all-reduces only
 // lengthen passes. They add neither tasks nor errors for a group of any size.
 TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
-  const Schedule schedule = ByHand({{0, 1}}, 2,
-                                   {Actions({"0F0", "0F1", "0B0", "0B1"}),
-                                    Actions({"1F0", "1B0", "1F1", "1B1"})});
-  const Semantics semantics = InterpretSchedule(schedule).value();
+  const schedules::Schedule schedule =
+      ByHand({{0, 1}}, 2,
+             {Actions({"0F0", "0F1", "0B0", "0B1"}),
+              Actions({"1F0", "1B0", "1F1", "1B1"})});
+  const schedules::Semantics semantics =
+      schedules::InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
   costs.stages[0].output_bytes = 20e3;
   costs.stages[0].forward_collectives = {{.bytes = 40e3, .count = 2}};
@@ -136,9 +143,9 @@ TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
   costs.stages.resize(2, costs.stages[0]);
   for (const int tensor : {2, 4, 8}) {
     SCOPED_TRACE(tensor);
-    const Network network(Shared(2, tensor));
-    const Placement place =
-        *PlaceInOrder("test", "tp-dp-pp", tensor, 1, 2, 2 * tensor);
+    const scenarios::Network network(Shared(2, tensor));
+    const scenarios::Placement place =
+        *scenarios::PlaceInOrder("test", "tp-dp-pp", tensor, 1, 2, 2 * tensor);
     const auto symmetry = Symmetry::Find(
         network, place,
         WholeTraffic(TrafficOf(schedule), place, schedule, costs));
@@ -151,7 +158,8 @@ TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
     const PipelineGraph graph = BuildPipelineGraph(folded);
     // 8 passes and 4 transfers.
     EXPECT_EQ(graph.tasks.num_tasks(), 12);
-    const auto end = [](const PipelineGraph& one, std::span<const Link> links) {
+    const auto end = [](const PipelineGraph& one,
+                        std::span<const scenarios::Link> links) {
       const auto recording = RunTaskGraph(one.tasks, links);
       EXPECT_TRUE(recording.ok()) << recording.status();
       const auto ends = recording->end_seconds();
@@ -163,9 +171,10 @@ TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
 }
 
 TEST(SymmetryTest, NobodyStandsForAnotherWhereEveryGpuIsAlone) {
-  EXPECT_FALSE(Symmetry::Find(Network(Shared(2, 1)), TwoRanks(1, 1), Training())
+  EXPECT_FALSE(Symmetry::Find(scenarios::Network(Shared(2, 1)), TwoRanks(1, 1),
+                              Training())
                    .has_value());
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

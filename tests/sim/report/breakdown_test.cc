@@ -13,7 +13,7 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 double SecondsOf(const Result& result, const std::string& name) {
@@ -55,21 +55,22 @@ TEST(BreakdownTest, OfTwoMeasuredStages) {
   EXPECT_NEAR(SecondsOf(*result, "transfers"), 1, 1e-9);
 }
 
-ResolvedScenario Preset(const std::string& name, const std::string& schedule) {
-  auto scenario = LoadScenario(name);
+scenarios::ResolvedScenario Preset(const std::string& name,
+                                   const std::string& schedule) {
+  auto scenario = scenarios::LoadScenario(name);
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   if (!schedule.empty()) scenario->set_schedule(schedule);
   scenario->mutable_batch()->set_global_batch_size(
       scenario->batch().microbatch_size() * 8 *
       std::max(1u, scenario->parallelism().data()));
-  auto resolved = ResolveScenario(name, *scenario);
+  auto resolved = scenarios::ResolveScenario(name, *scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *std::move(resolved);
 }
 
 // A kernel may start while the previous one drains.
 TEST(BreakdownTest, AddsUpWithGapsBelowZero) {
-  ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+  scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
   Figure* gap = scenario.device.mutable_kernel_gap_seconds();
   gap->set_value(-1e-7);
   gap->set_kind(Figure::MEASURED);
@@ -98,7 +99,8 @@ TEST(BreakdownTest, AddsUpForEveryKindOfSchedule) {
   for (const char* schedule :
        {"gpipe", "1f1b", "zb-h1", "pipedream", "pipemare", "dualpipe"}) {
     SCOPED_TRACE(schedule);
-    ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+    scenarios::ResolvedScenario scenario =
+        Preset("pipedream-flush-gpt-2.2b", "");
     scenario.scenario.set_schedule(schedule);
     scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
     scenario.num_microbatches = 16;  // twice the number of ranks, for DualPipe
@@ -123,7 +125,7 @@ TEST(BreakdownTest, ExpertsAreApartFromTensorGroups) {
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.mutable_batch()->set_global_batch_size(16);
   scenario.mutable_training()->set_precision(MIXED_BF16);
-  const auto resolved = ResolveScenario("test", scenario);
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   const auto result = Simulate(*resolved);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -137,7 +139,8 @@ TEST(BreakdownTest, ExpertsAreApartFromTensorGroups) {
 TEST(BreakdownTest, GathersInsideAPassCountOnce) {
   for (const char* schedule : {"1f1b", "dualpipe"}) {
     SCOPED_TRACE(schedule);
-    ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+    scenarios::ResolvedScenario scenario =
+        Preset("pipedream-flush-gpt-2.2b", "");
     scenario.scenario.set_schedule(schedule);
     scenario.scenario.mutable_communication()->set_transfers(OVERLAPPED);
     scenario.scenario.mutable_training()->set_fully_sharded(true);
@@ -153,7 +156,7 @@ TEST(BreakdownTest, GathersInsideAPassCountOnce) {
 // If the host is much slower than the GPU, the rest of each pass counts as host
 // time.
 TEST(BreakdownTest, ASlowHostTakesTheRestOfThePass) {
-  ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
+  scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b", "");
   const auto fast = Simulate(scenario);
   scenario.runtime.mutable_forward_launch_seconds()->set_value(0.1);
   const auto slow = Simulate(scenario);
@@ -168,7 +171,7 @@ Costs OfKernels(Costs costs) {
   costs.model_flops = 1;
   for (StageCosts& stage : costs.stages) {
     const auto kernel = [](double seconds) {
-      return std::vector<PricedKernel>{{Kernel(), 1, seconds}};
+      return std::vector<PricedKernel>{{models::Kernel(), 1, seconds}};
     };
     stage.forward_kernels = kernel(stage.forward_seconds);
     stage.backward_input_kernels = kernel(stage.backward_input_seconds);
@@ -232,4 +235,4 @@ TEST(BreakdownTest, APairHasTheExtraSecondsOfBoth) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

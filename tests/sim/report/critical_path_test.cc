@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Two passes of 2 s and 3 s with a transfer of 4 s between them, an optimizer
@@ -42,4 +42,4 @@ TEST(CriticalPathTest, AddsUpWhatTheLastTaskWaitedFor) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -7,7 +7,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Two stages with forwards of 1 s, backwards of 2 s and transfers of 1 s.
@@ -49,7 +49,7 @@ TEST(GpuTimesTest, OnlyTheTransferThatIsWaitedForIsExposed) {
 // receives 10..11, B 11..13. Rank 1: receives 1..2, F 2..3, receives 3..4, F
 // 4..5, B 5..7, sends 7..8, B 8..10, sends 10..11.
 TEST(GpuTimesTest, BlockingTransfersAreExposedAtBothEnds) {
-  ResolvedScenario resolved =
+  scenarios::ResolvedScenario resolved =
       Resolve(TwoStages("gpipe", 2), ChainOfLinks(2, 10, 0));
   resolved.scenario.mutable_communication()->set_transfers(BLOCKING);
   const auto result = Simulate(resolved);
@@ -63,7 +63,7 @@ TEST(GpuTimesTest, BlockingTransfersAreExposedAtBothEnds) {
 // and F1, then sends F1's output and receives B0's gradient in one exchange.
 // The overlapping time counts once.
 TEST(GpuTimesTest, TransfersOfOneExchangeCountOnce) {
-  ResolvedScenario resolved =
+  scenarios::ResolvedScenario resolved =
       Resolve(TwoStages("1f1b", 3), ChainOfLinks(2, 10, 0));
   resolved.scenario.mutable_communication()->set_transfers(BLOCKING);
   const auto result = Simulate(resolved);
@@ -82,7 +82,8 @@ TEST(GpuTimesTest, TransfersOverlappingAStepAreHidden) {
   Measured measured = TwoStages("pipedream", 8);
   measured.num_batches = 1;
   measured.parameter_bytes = {4, 400};
-  ResolvedScenario resolved = Resolve(measured, ChainOfLinks(2, 10, 0));
+  scenarios::ResolvedScenario resolved =
+      Resolve(measured, ChainOfLinks(2, 10, 0));
   resolved.device.mutable_memory_bytes_per_second()->set_value(1000);
   const auto result = Simulate(resolved);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -96,4 +97,4 @@ TEST(GpuTimesTest, TransfersOverlappingAStepAreHidden) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -15,7 +15,7 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 // Two layers with 10 and 20 bytes of activations, and 400 and 800 bytes of fp32
@@ -128,7 +128,7 @@ TEST(MemoryTest, ReservedAndBuffersOfTheLibraries) {
   for (int num_ranks : {1, 2}) {
     Measured measured = TwoStages("gpipe", 1);
     measured.num_ranks = num_ranks;
-    ResolvedScenario resolved = Resolve(measured, FastLinks());
+    scenarios::ResolvedScenario resolved = Resolve(measured, FastLinks());
     resolved.device.mutable_reserved_bytes()->set_value(1e6);
     resolved.device.mutable_communication_buffer_bytes()->set_value(1e5);
     const auto result = Simulate(resolved);
@@ -157,7 +157,7 @@ TEST(MemoryTest, ChunksOfARankAddUp) {
   measured.backward_seconds = {2, 2, 2, 2};
   measured.activation_bytes = {1, 1, 1, 1};
   measured.parameter_bytes = {4, 40, 400, 4000};
-  ResolvedScenario resolved = Resolve(measured, FastLinks());
+  scenarios::ResolvedScenario resolved = Resolve(measured, FastLinks());
   resolved.placement = {1, 1, 2, {0, 1}};
   resolved.scenario.mutable_parallelism()->set_pipeline(2);
   resolved.scenario.mutable_parallelism()->set_chunks(2);
@@ -171,7 +171,7 @@ TEST(MemoryTest, ChunksOfARankAddUp) {
 TEST(MemoryTest, RecomputationNeedsScratchDuringTheBackward) {
   Measured measured = TwoStages("gpipe", 2);
   measured.parameter_bytes = {};
-  ResolvedScenario resolved = Resolve(measured, FastLinks());
+  scenarios::ResolvedScenario resolved = Resolve(measured, FastLinks());
   resolved.scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
   SimulateOptions options;
   options.keep_timeline = true;
@@ -211,19 +211,19 @@ TEST(MemoryTest, OverlappedReductionsNeedASecondGradient) {
 
 // I frees the activations and leaves the inputs of W until W is done.
 TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
-  Schedule schedule;
+  schedules::Schedule schedule;
   schedule.name = "split";
   schedule.num_ranks = schedule.num_stages = 1;
   schedule.num_microbatches = 2;
   schedule.routes = {{0}};
-  schedule.rank_actions = {{{Op::kForward, 0, 0},
-                            {Op::kBackwardInput, 0, 0},
-                            {Op::kForward, 0, 1},
-                            {Op::kBackwardInput, 0, 1},
-                            {Op::kBackwardWeight, 0, 0},
-                            {Op::kBackwardWeight, 0, 1}}};
+  schedule.rank_actions = {{{schedules::Op::kForward, 0, 0},
+                            {schedules::Op::kBackwardInput, 0, 0},
+                            {schedules::Op::kForward, 0, 1},
+                            {schedules::Op::kBackwardInput, 0, 1},
+                            {schedules::Op::kBackwardWeight, 0, 0},
+                            {schedules::Op::kBackwardWeight, 0, 1}}};
   schedule.weights.microbatches_per_update = 2;
-  const auto semantics = InterpretSchedule(schedule);
+  const auto semantics = schedules::InterpretSchedule(schedule);
   ASSERT_TRUE(semantics.ok()) << semantics.status();
   Costs costs;
   StageCosts& stage = costs.stages.emplace_back();
@@ -232,8 +232,8 @@ TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
   stage.backward_weight_seconds = 4;
   stage.activation_bytes = 100;
   stage.weight_gradient_stash_bytes = 30;
-  const Network network = Network::Textbook(1, 0);
-  const Placement placement{1, 1, 1, {0}};
+  const scenarios::Network network = scenarios::Network::Textbook(1, 0);
+  const scenarios::Placement placement{1, 1, 1, {0}};
   const Communication communication;
   const PipelineInputs inputs{schedule, *semantics, costs,
                               network,  placement,  communication};
@@ -355,12 +355,13 @@ TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
 // The last step widens gradients while the stashed version is still held, like
 // every step before it.
 TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   spec.num_ranks = 1;
   spec.num_microbatches = 2;
   spec.num_batches = 2;
-  ByCosts run{.schedule = GenerateSchedule("pipedream-2bw", spec).value(),
-              .costs = OneStage(1, 2)};
+  ByCosts run{
+      .schedule = schedules::GenerateSchedule("pipedream-2bw", spec).value(),
+      .costs = OneStage(1, 2)};
   StageCosts& stage = run.costs.stages[0];
   stage.optimizer_seconds = 0.5;
   stage.fp32_bytes = 400;
@@ -374,4 +375,4 @@ TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -13,20 +13,20 @@
 #include "sim/simulate.h"
 #include "tests/sim/measured.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-ResolvedScenario Preset(const std::string& name) {
-  auto scenario = LoadScenario(name);
+scenarios::ResolvedScenario Preset(const std::string& name) {
+  auto scenario = scenarios::LoadScenario(name);
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   scenario->mutable_batch()->set_global_batch_size(
       scenario->batch().microbatch_size() * 16 *
       std::max(1u, scenario->parallelism().data()));
-  auto resolved = ResolveScenario(name, *scenario);
+  auto resolved = scenarios::ResolveScenario(name, *scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *std::move(resolved);
 }
@@ -38,17 +38,17 @@ Figure FigureOf(Figure::Kind kind) {
 }
 
 TEST(UncertaintyTest, AFigureSaysHowWrongItIsOrItsKindDoes) {
-  EXPECT_EQ(RelativeError(FigureOf(Figure::DATASHEET)), 0);
-  EXPECT_EQ(RelativeError(FigureOf(Figure::MEASURED)), 0.02);
-  EXPECT_EQ(RelativeError(FigureOf(Figure::FITTED)), 0.05);
-  EXPECT_EQ(RelativeError(FigureOf(Figure::ASSUMED)), 0.2);
+  EXPECT_EQ(calibrate::RelativeError(FigureOf(Figure::DATASHEET)), 0);
+  EXPECT_EQ(calibrate::RelativeError(FigureOf(Figure::MEASURED)), 0.02);
+  EXPECT_EQ(calibrate::RelativeError(FigureOf(Figure::FITTED)), 0.05);
+  EXPECT_EQ(calibrate::RelativeError(FigureOf(Figure::ASSUMED)), 0.2);
   Figure exact = FigureOf(Figure::ASSUMED);
   exact.set_relative_error(0);
-  EXPECT_EQ(RelativeError(exact), 0);
+  EXPECT_EQ(calibrate::RelativeError(exact), 0);
 }
 
 // One pass that runs each kernel once.
-GpuWork WorkOfKernels(const std::vector<Kernel>& kernels) {
+GpuWork WorkOfKernels(const std::vector<models::Kernel>& kernels) {
   GpuWork work;
   work.peak_flops = 1e15;
   work.kernels = kernels;
@@ -60,8 +60,8 @@ GpuWork WorkOfKernels(const std::vector<Kernel>& kernels) {
   return work;
 }
 
-Kernel Stream(KernelPart part, double bytes) {
-  Kernel kernel;
+models::Kernel Stream(models::KernelPart part, double bytes) {
+  models::Kernel kernel;
   kernel.part = part;
   kernel.bytes = bytes;
   return kernel;
@@ -71,28 +71,30 @@ Kernel Stream(KernelPart part, double bytes) {
 // half: the error of the sum is sqrt(2) ln((1 + e^s) / 2). Kernels of the same
 // kind have the same error.
 TEST(UncertaintyTest, KindsAreIndependentAndOneKindIsNot) {
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
   scenario.device = FreeDevice();
   scenario.device.mutable_memory_bytes_per_second()->set_value(1e9);
   scenario.device.mutable_memory_residual()->set_value(0.1);
-  const auto kernels_of = [&](KernelPart a, KernelPart b) {
+  const auto kernels_of = [&](models::KernelPart a, models::KernelPart b) {
     return UncertaintyOf(scenario, WorkOfKernels({Stream(a, 1e9 - 1),
                                                   Stream(b, 1e9 - 1)}))
         .kernels();
   };
-  EXPECT_NEAR(kernels_of(KernelPart::kNorm, KernelPart::kSoftmax),
-              std::sqrt(2) * std::log((1 + std::exp(0.1)) / 2), 1e-9);
-  EXPECT_NEAR(kernels_of(KernelPart::kNorm, KernelPart::kNorm), 0.1, 1e-9);
+  EXPECT_NEAR(
+      kernels_of(models::KernelPart::kNorm, models::KernelPart::kSoftmax),
+      std::sqrt(2) * std::log((1 + std::exp(0.1)) / 2), 1e-9);
+  EXPECT_NEAR(kernels_of(models::KernelPart::kNorm, models::KernelPart::kNorm),
+              0.1, 1e-9);
 }
 
 TEST(UncertaintyTest, GemmsAndAttentionOfOneShapeAreIndependent) {
-  ResolvedScenario scenario;
+  scenarios::ResolvedScenario scenario;
   scenario.device = FreeDevice();
   scenario.device.mutable_gemm_residual()->set_value(0.1);
-  const auto kernels_of = [&](Kernel::Kind a, Kernel::Kind b) {
-    std::vector<Kernel> kernels;
-    for (const Kernel::Kind kind : {a, b}) {
-      Kernel& kernel = kernels.emplace_back();
+  const auto kernels_of = [&](models::Kernel::Kind a, models::Kernel::Kind b) {
+    std::vector<models::Kernel> kernels;
+    for (const models::Kernel::Kind kind : {a, b}) {
+      models::Kernel& kernel = kernels.emplace_back();
       kernel.kind = kind;
       kernel.batch = 1;
       kernel.m = kernel.n = kernel.k = 1024;
@@ -101,10 +103,14 @@ TEST(UncertaintyTest, GemmsAndAttentionOfOneShapeAreIndependent) {
     }
     return UncertaintyOf(scenario, WorkOfKernels(kernels)).kernels();
   };
-  EXPECT_NEAR(kernels_of(Kernel::Kind::kGemm, Kernel::Kind::kGemm), 0.1, 1e-9);
-  EXPECT_NEAR(kernels_of(Kernel::Kind::kAttention, Kernel::Kind::kAttention),
+  EXPECT_NEAR(
+      kernels_of(models::Kernel::Kind::kGemm, models::Kernel::Kind::kGemm), 0.1,
+      1e-9);
+  EXPECT_NEAR(kernels_of(models::Kernel::Kind::kAttention,
+                         models::Kernel::Kind::kAttention),
               0.1, 1e-9);
-  const double both = kernels_of(Kernel::Kind::kGemm, Kernel::Kind::kAttention);
+  const double both =
+      kernels_of(models::Kernel::Kind::kGemm, models::Kernel::Kind::kAttention);
   EXPECT_LT(both, 0.1 - 1e-4);
   EXPECT_GT(both, 0);
 }
@@ -123,11 +129,11 @@ TEST(UncertaintyTest, NineOfTenAreWithinTheInterval) {
 }
 
 TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
-  ResolvedScenario scenario = Preset("llama-2-70b-dgx-h100");
+  scenarios::ResolvedScenario scenario = Preset("llama-2-70b-dgx-h100");
   for (google::protobuf::Message* message :
        {static_cast<google::protobuf::Message*>(&scenario.device),
         static_cast<google::protobuf::Message*>(&scenario.runtime)}) {
-    for (const NamedFigure& named : FiguresOf(message)) {
+    for (const calibrate::NamedFigure& named : calibrate::FiguresOf(message)) {
       named.figure->set_relative_error(0);
     }
   }
@@ -148,14 +154,16 @@ TEST(UncertaintyTest, FiguresMoveTheTimeAsTheSimulatorSays) {
          {"gemm.matrix_rate", "memory_efficiency",
           "collectives.link_efficiency", "collectives.net_efficiency"}) {
       SCOPED_TRACE(absl::StrCat(name, " ", path));
-      ResolvedScenario scenario = Preset(name);
+      scenarios::ResolvedScenario scenario = Preset(name);
       const auto before = Simulate(scenario);
       const auto figures = FiguresOf(scenario);
-      ResolvedScenario after_scenario = scenario;
-      for (const NamedFigure& named : FiguresOf(&scenario.device)) {
+      scenarios::ResolvedScenario after_scenario = scenario;
+      for (const calibrate::NamedFigure& named :
+           calibrate::FiguresOf(&scenario.device)) {
         named.figure->set_relative_error(named.path == path ? 0.01 : 0);
       }
-      for (const NamedFigure& named : FiguresOf(&scenario.runtime)) {
+      for (const calibrate::NamedFigure& named :
+           calibrate::FiguresOf(&scenario.runtime)) {
         named.figure->set_relative_error(0);
       }
       for (size_t i = 0; i < figures.size(); ++i) {
@@ -181,10 +189,10 @@ TEST(UncertaintyTest, CostsByHandHaveNoInterval) {
   question.set_schedule("gpipe");
   question.mutable_parallelism()->set_pipeline(2);
   question.set_num_microbatches(2);
-  auto costs = ParseCosts("f=1,b=2");
+  auto costs = scenarios::ParseCosts("f=1,b=2");
   ASSERT_TRUE(costs.ok());
   *question.mutable_textbook() = *costs;
-  const auto scenario = ResolveScenario("test", question);
+  const auto scenario = scenarios::ResolveScenario("test", question);
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   const auto result = Simulate(*scenario);
   ASSERT_TRUE(result.ok()) << result.status();
@@ -202,7 +210,7 @@ TEST(UncertaintyTest, WorkThatTakesNoTimeIsCertain) {
 }
 
 TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
-  ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
+  scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
   const auto outside = Simulate(scenario);
   ASSERT_TRUE(outside.ok()) << outside.status();
   EXPECT_THAT(outside->warnings(), Contains(HasSubstr("products of other")));
@@ -223,4 +231,4 @@ TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -9,7 +9,7 @@
 
 #include "schedules/registry.h"
 
-namespace weir {
+namespace weir::sim {
 namespace {
 
 constexpr int kRanks = 2, kMicrobatches = 2;
@@ -18,8 +18,8 @@ constexpr int kDrain = 1;  // batches in which the last rank has no forwards
 // Returns the window of a PipeDream run. Rank r ends batch b at ends(r, b), and
 // its actions end at intervals of 10 ms before that.
 Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
-  const auto schedule =
-      GenerateSchedule("pipedream", {kRanks, kMicrobatches, 1, num_batches});
+  const auto schedule = schedules::GenerateSchedule(
+      "pipedream", {kRanks, kMicrobatches, 1, num_batches});
   EXPECT_TRUE(schedule.ok()) << schedule.status();
   PipelineGraph graph;
   graph.pipeline = kRanks;
@@ -30,8 +30,8 @@ Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
     int batch = num_batches - 1;
     int left = 0;  // actions until the batch's last backward
     for (int i = num_actions - 1; i >= 0; --i, ++left) {
-      const Action& action = schedule->rank_actions[rank][i];
-      if (action.op == Op::kBackward &&
+      const schedules::Action& action = schedule->rank_actions[rank][i];
+      if (action.op == schedules::Op::kBackward &&
           action.microbatch % kMicrobatches == kMicrobatches - 1) {
         batch = action.microbatch / kMicrobatches;
         left = 0;
@@ -136,4 +136,4 @@ TEST(WindowTest, AMeanThatStaysIsStationary) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::sim

@@ -3,7 +3,7 @@
 
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageOp Attention(OpKind kind, bool causal, int kv_heads, bool fused) {
@@ -110,4 +110,4 @@ TEST(AttentionTest, RotaryScoresDependOnTheDistanceAlone) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -13,7 +13,7 @@
 #include "calibrate/execute/reference/reference_ops.h"
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 using Numbers = std::vector<double>;
 
@@ -101,6 +101,6 @@ inline Numbers GradientOf(OpCase forward, int input, int output,
   });
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_EXECUTE_REFERENCE_OP_CASE_H_

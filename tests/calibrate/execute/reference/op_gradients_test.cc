@@ -3,7 +3,7 @@
 #include "calibrate/execute/reference/op_tensors.h"
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageOp Op(OpKind kind, int64_t rows, int64_t columns) {
@@ -225,4 +225,4 @@ TEST(OpGradientsTest, CrossEntropy) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

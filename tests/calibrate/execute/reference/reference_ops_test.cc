@@ -3,7 +3,7 @@
 
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Checks sizes around the blocks of the loops.
@@ -126,4 +126,4 @@ TEST(ReferenceOpsTest, CrossEntropyFallsAlongItsGradient) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 #include "calibrate/execute/stage/stage_program.h"
 #include "models/model.pb.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // Returns a model with learned positions, LayerNorm, GELU, biases and tied
 // embeddings.
@@ -60,6 +60,6 @@ inline StageSpec SmallSpec(bool fused, float dropout) {
   return spec;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_EXECUTE_REFERENCE_SMALL_MODELS_H_

@@ -6,7 +6,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int kWeights = 0, kGradients = 1;
@@ -174,4 +174,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, StageGradientsTest,
                                           testing::Values(0.0F, 0.25F)));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

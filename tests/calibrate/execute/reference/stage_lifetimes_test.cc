@@ -6,7 +6,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageProgram Build(const Model& model, const StageSpec& spec) {
@@ -106,4 +106,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, StageLifetimesTest,
                                           testing::Values(0, 1, 2, 3)));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(DropoutMaskTest, EightAtOnceAreTheSameEight) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -15,12 +15,12 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::calibrate {
 
-void PrintTo(const Kernel& k, std::ostream* os) {
-  *os << Name(k.part) << " " << k.batch << " x " << k.m << " x " << k.n << " x "
-      << k.k << ", " << k.flops << " FLOP, " << k.performed_flops << ", "
-      << k.bytes << " B, " << k.launches << " launches";
+void PrintTo(const models::Kernel& k, std::ostream* os) {
+  *os << models::Name(k.part) << " " << k.batch << " x " << k.m << " x " << k.n
+      << " x " << k.k << ", " << k.flops << " FLOP, " << k.performed_flops
+      << ", " << k.bytes << " B, " << k.launches << " launches";
 }
 
 namespace {
@@ -57,7 +57,7 @@ std::vector<Case> Cases() {
 class StageCountsTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    model_ = *LoadModel(GetParam().model);
+    model_ = *models::LoadModel(GetParam().model);
     spec_.work.microbatch_size = 2;
     spec_.work.sequence_length = 512;
     spec_.work.tensor_parallel = GetParam().tensor_parallel;
@@ -67,7 +67,7 @@ class StageCountsTest : public testing::TestWithParam<Case> {
     SetFusions(*LoadRuntime("weir"), model_.transformer(), &spec_.work);
     spec_.fused_attention = GetParam().fused;
     spec_.dropout = GetParam().dropout ? 0.1F : 0;
-    layers_ = LayersOf(model_, spec_.work);
+    layers_ = models::LayersOf(model_, spec_.work);
   }
 
   StageProgram Build(int first, int last) {
@@ -92,29 +92,30 @@ class StageCountsTest : public testing::TestWithParam<Case> {
 
   Model model_;
   StageSpec spec_;
-  std::vector<LayerWork> layers_;
+  std::vector<models::LayerWork> layers_;
 };
 
 TEST_P(StageCountsTest, KernelsOfEveryPassAreTheSame) {
-  const std::pair<StagePass, std::vector<Kernel> LayerWork::*> passes[] = {
-      {StagePass::kForward, &LayerWork::forward},
-      {StagePass::kBackwardInput, &LayerWork::backward_input},
-      {StagePass::kBackwardWeight, &LayerWork::backward_weight}};
+  const std::pair<StagePass, std::vector<models::Kernel> LayerWork::*>
+      passes[] = {
+          {StagePass::kForward, &models::LayerWork::forward},
+          {StagePass::kBackwardInput, &models::LayerWork::backward_input},
+          {StagePass::kBackwardWeight, &models::LayerWork::backward_weight}};
   for (const auto& [first, last] : Stages()) {
     const StageProgram program = Build(first, last);
     for (const auto& [pass, field] : passes) {
-      std::vector<Kernel> run, counted;
+      std::vector<models::Kernel> run, counted;
       for (const StageOp& op : program.ops(pass)) {
         EXPECT_FALSE(op.kernels.empty()) << op.name;
         run.insert(run.end(), op.kernels.begin(), op.kernels.end());
       }
       for (int l = first; l < last; ++l) {
-        const std::vector<Kernel>& kernels = layers_[l].*field;
+        const std::vector<models::Kernel>& kernels = layers_[l].*field;
         counted.insert(counted.end(), kernels.begin(), kernels.end());
       }
       // Sorts both lists, as matching multisets is slow for hundreds of
       // elements.
-      const auto before = [](const Kernel& a, const Kernel& b) {
+      const auto before = [](const models::Kernel& a, const models::Kernel& b) {
         return std::tie(a.part, a.bytes, a.m, a.n) <
                std::tie(b.part, b.bytes, b.m, b.n);
       };
@@ -129,12 +130,13 @@ TEST_P(StageCountsTest, KernelsOfEveryPassAreTheSame) {
 TEST_P(StageCountsTest, BytesThatAreKeptAreTheSame) {
   for (const auto& [first, last] : Stages()) {
     const StageProgram program = Build(first, last);
-    EXPECT_EQ(StashBytes(program), Sum(first, last, &LayerWork::stash_bytes))
+    EXPECT_EQ(StashBytes(program),
+              Sum(first, last, &models::LayerWork::stash_bytes))
         << first << " to " << last;
     EXPECT_EQ(WeightGradientStashBytes(program),
-              Sum(first, last, &LayerWork::weight_gradient_stash_bytes))
+              Sum(first, last, &models::LayerWork::weight_gradient_stash_bytes))
         << first << " to " << last;
-    const double parameters = StageParameters(layers_, first, last);
+    const double parameters = models::StageParameters(layers_, first, last);
     EXPECT_EQ(program.num_parameters, parameters) << first << " to " << last;
     EXPECT_EQ(StaticBytes(program), (2 + 4 + 12) * parameters);
   }
@@ -157,4 +159,4 @@ TEST_P(StageCountsTest, ScratchOfEveryLayerIsTheSame) {
 INSTANTIATE_TEST_SUITE_P(Models, StageCountsTest, testing::ValuesIn(Cases()));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

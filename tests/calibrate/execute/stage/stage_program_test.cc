@@ -7,7 +7,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "models/model.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::AllOf;
@@ -23,14 +23,14 @@ StageSpec Spec(int first, int last) {
 }
 
 std::string Refusal(const char* model, const StageSpec& spec) {
-  const auto program = BuildStageProgram(*LoadModel(model), spec);
+  const auto program = BuildStageProgram(*models::LoadModel(model), spec);
   EXPECT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(program.status().message());
 }
 
 TEST(StageProgramTest, RefusalsNameAllThatTheKernelsDoNotDo) {
   StageSpec spec = Spec(0, 2);
-  spec.work.recompute = Recompute::kFull;
+  spec.work.recompute = models::Recompute::kFull;
   EXPECT_THAT(Refusal("mixtral-8x7b", spec),
               AllOf(HasSubstr("num_experts"), HasSubstr("recompute")));
   EXPECT_THAT(Refusal("bert-base-uncased", Spec(0, 2)),
@@ -53,7 +53,7 @@ TEST(StageProgramTest, RefusalsNameAllThatTheKernelsDoNotDo) {
 
 // Checks the inputs and outputs of stages.
 TEST(StageProgramTest, EndsHaveTokensAndLossesTheRestTheStream) {
-  const Model model = *LoadModel("gpt2");
+  const Model model = *models::LoadModel("gpt2");
   const StageProgram first = *BuildStageProgram(model, Spec(0, 5));
   EXPECT_GE(first.tokens, 0);
   EXPECT_EQ(first.input, -1);
@@ -76,7 +76,8 @@ TEST(StageProgramTest, ViewsAreInsideTheirBuffersAndAligned) {
   for (const char* model : {"gpt2", "llama-2-7b", "mistral-7b-v0.1"}) {
     StageSpec spec = Spec(0, 3);
     spec.dropout = 0.1F;
-    const StageProgram program = *BuildStageProgram(*LoadModel(model), spec);
+    const StageProgram program =
+        *BuildStageProgram(*models::LoadModel(model), spec);
     const auto check = [&](const StageOp& op, const TensorView& view,
                            const TensorShape& shape) {
       if (!view.present()) return;
@@ -105,7 +106,8 @@ TEST(StageProgramTest, ViewsAreInsideTheirBuffersAndAligned) {
 // Zero Bubble (Qi et al. 2024): 34 sbh before a block's backward, minus 2 for
 // dropout; 32 sbh of inputs and gradients of GEMMs before its weight gradients.
 TEST(StageProgramTest, BytesOfAGptBlockAreThePapers) {
-  const StageProgram block = *BuildStageProgram(*LoadModel("gpt2"), Spec(1, 2));
+  const StageProgram block =
+      *BuildStageProgram(*models::LoadModel("gpt2"), Spec(1, 2));
   const double sbh = 512 * 768;
   // Plus the statistics of two norms and one row of attention's for each of 12
   // heads.
@@ -114,4 +116,4 @@ TEST(StageProgramTest, BytesOfAGptBlockAreThePapers) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

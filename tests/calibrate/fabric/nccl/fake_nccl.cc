@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 FakeNccl& Fake() {
   static FakeNccl& fake = *new FakeNccl;
@@ -39,18 +39,18 @@ cudaError_t Make(Handle* handle) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate
 
 extern "C" {
 
-using weir::Begin;
-using weir::Fake;
-using weir::Note;
+using weir::calibrate::Begin;
+using weir::calibrate::Fake;
+using weir::calibrate::Note;
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int num_ranks,
                                     ncclUniqueId, int rank,
                                     ncclConfig_t* config) {
-  weir::Make(communicator);
+  weir::calibrate::Make(communicator);
   Fake().blocking = config->blocking;
   return Begin(absl::StrCat("join ", rank, " of ", num_ranks));
 }
@@ -58,7 +58,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int num_ranks,
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
   *error = Fake().async_error;
   if (*error == ncclSuccess &&
-      (Fake().is_stuck || weir::num_polls_left-- > 0)) {
+      (Fake().is_stuck || weir::calibrate::num_polls_left-- > 0)) {
     *error = ncclInProgress;
   }
   return ncclSuccess;
@@ -93,14 +93,16 @@ const char* ncclGetErrorString(ncclResult_t) { return "a remote error"; }
 const char* ncclGetLastError(ncclComm_t) { return "the cable"; }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return weir::Make(stream);
+  return weir::calibrate::Make(stream);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   std::free(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return weir::Make(event); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return weir::calibrate::Make(event);
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   std::free(event);
   return cudaSuccess;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::calibrate {
 
 struct FakeNccl {
   // Such as "send 1024 to 1", "group {", "}", "all_reduce 512", "record",
@@ -25,6 +25,6 @@ struct FakeNccl {
 
 FakeNccl& Fake();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_FABRIC_NCCL_FAKE_NCCL_H_

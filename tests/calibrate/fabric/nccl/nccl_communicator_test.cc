@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/calibrate/fabric/nccl/fake_nccl.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::Contains;
@@ -189,4 +189,4 @@ TEST(MessageBuffersTest, GrowByWhatTheDeviceGivesAtATime) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

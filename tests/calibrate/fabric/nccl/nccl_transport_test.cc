@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 bool HasGpu() {
@@ -44,4 +44,4 @@ TEST(NcclTransportTest, MessagesToItselfAreTimedAndMemoryIsSeen) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

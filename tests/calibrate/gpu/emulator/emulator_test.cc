@@ -14,7 +14,7 @@
 #include "calibrate/gpu/kernels/device.cuh"
 #include "calibrate/gpu/kernels/mma.cuh"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(EmulatorTest, MatrixInstructionsGiveThePlainProduct) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -43,7 +43,7 @@ struct CUstream_st {
   CUgreenCtx_st* part = nullptr;  // null: the whole GPU
 };
 
-namespace weir {
+namespace weir::calibrate {
 
 struct FakeState {
   // Set by tests.
@@ -84,6 +84,6 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
 // which is longer while other partitions of the GPU are busy.
 double Slowed(cudaStream_t stream, double seconds);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_FAKE_FAKE_H_

@@ -10,7 +10,7 @@
 #include "tests/calibrate/execute/reference/small_models.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr double kBf16 = 1e-2;
@@ -259,4 +259,4 @@ TEST_F(FakeBenchTest, ClosingGivesAllMemoryBack) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,9 +11,9 @@
 
 namespace {
 
-using weir::ElementFormat;
-using weir::Gpu;
-using weir::GpuMutex;
+using weir::calibrate::ElementFormat;
+using weir::calibrate::Gpu;
+using weir::calibrate::GpuMutex;
 
 constexpr int64_t kHandleBytes = 5 << 20;
 
@@ -58,14 +58,15 @@ double GeluGradient(double x) {
 
 double Read(const Layout& layout, const void* data, int64_t batch, int64_t row,
             int64_t column) {
-  return weir::ReadElement(layout.format, static_cast<const uint8_t*>(data) +
-                                              (batch * layout.batch_stride +
-                                               column * layout.leading + row) *
-                                                  BytesOf(layout.format));
+  return weir::calibrate::ReadElement(
+      layout.format,
+      static_cast<const uint8_t*>(data) +
+          (batch * layout.batch_stride + column * layout.leading + row) *
+              BytesOf(layout.format));
 }
 void Write(const Layout& layout, void* data, int64_t batch, int64_t row,
            int64_t column, double value) {
-  weir::WriteElement(
+  weir::calibrate::WriteElement(
       layout.format, value,
       static_cast<uint8_t*>(data) +
           (batch * layout.batch_stride + column * layout.leading + row) *
@@ -295,7 +296,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
   ++Gpu().num_gemms;
   Gpu().gemms_fill.insert(
       Of(desc)->Get<int32_t>(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET));
-  weir::Enqueue(
+  weir::calibrate::Enqueue(
       stream, Gpu().library_algorithm_seconds[index - 1],
       [matmul] { matmul.Run(); }, matmul.Touches());
   return CUBLAS_STATUS_SUCCESS;

@@ -16,7 +16,7 @@ struct CUmemPoolHandle_st {
   uint64_t used = 0, used_high = 0, max_bytes = 0;
 };
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // A copy between device and pinned memory that the host has not yet waited for.
@@ -156,7 +156,7 @@ void Enqueue(cudaStream_t stream, double seconds, std::function<void()> work,
   stream->busy_until = std::max(stream->busy_until, gpu.now) + seconds;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 CUstream_st::CUstream_st()
     : id([] {
@@ -164,9 +164,9 @@ CUstream_st::CUstream_st()
         return next++;
       }()) {}
 
-using weir::Enqueue;
-using weir::Gpu;
-using weir::GpuMutex;
+using weir::calibrate::Enqueue;
+using weir::calibrate::Gpu;
+using weir::calibrate::GpuMutex;
 using weir::fake::Accesses;
 using weir::fake::IsThere;
 using weir::fake::Reads;
@@ -186,7 +186,7 @@ cudaError_t Poll(double until, const weir::fake::Order& order) {
   LOCK_PRETENDED;
   Gpu().now += 1e-4;
   if (until <= Gpu().now) {
-    weir::Saw(order);
+    weir::calibrate::Saw(order);
     return cudaSuccess;
   }
   return last_error = cudaErrorNotReady;  // as CUDA's queries do
@@ -296,7 +296,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
   LOCK_PRETENDED;
   Enqueue(
       stream, Gpu().copy_seconds + bytes / Gpu().copy_bytes_per_second,
-      [=] { weir::Copy(to, from, bytes, stream); },
+      [=] { weir::calibrate::Copy(to, from, bytes, stream); },
       Known({Reads(from, bytes), Writes(to, bytes)}));
   return cudaSuccess;
 }
@@ -315,14 +315,14 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   LOCK_PRETENDED;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*memory, 0xFF, bytes);
-  weir::pinned_memory[*memory] = bytes;
+  weir::calibrate::pinned_memory[*memory] = bytes;
   weir::fake::NoteTaken(*memory, static_cast<int64_t>(bytes), 0, nullptr);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
   LOCK_PRETENDED;
-  weir::EndPinned(nullptr);  // waits for the device
-  weir::pinned_memory.erase(memory);
+  weir::calibrate::EndPinned(nullptr);  // waits for the device
+  weir::calibrate::pinned_memory.erase(memory);
   weir::fake::NoteGivenBack(memory, 0, nullptr);
   std::free(memory);
   return cudaSuccess;
@@ -410,7 +410,7 @@ cudaError_t cudaDeviceSynchronize() {
   LOCK_PRETENDED;
   for (const CUstream_st* stream : Gpu().streams) {
     Gpu().now = std::max(Gpu().now, stream->busy_until);
-    weir::Saw(stream->order);
+    weir::calibrate::Saw(stream->order);
   }
   return cudaSuccess;
 }
@@ -467,9 +467,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   LOCK_PRETENDED;
   Gpu().now += 1e-5;
   for (const auto& node : exec->nodes) {
-    weir::RunNode(stream, node);
+    weir::calibrate::RunNode(stream, node);
     stream->busy_until = std::max(stream->busy_until, Gpu().now) +
-                         weir::Slowed(stream, node.seconds);
+                         weir::calibrate::Slowed(stream, node.seconds);
   }
   if (Gpu().hangs) {
     stream->busy_until = std::numeric_limits<double>::infinity();

@@ -10,7 +10,7 @@
 #include "tests/calibrate/gpu/fake/fake_executions.h"
 #include "tests/calibrate/gpu/replay_difference.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::HasSubstr;
@@ -32,7 +32,7 @@ std::string TestName(std::string name) {
 
 struct Kind {
   std::string name;
-  ScheduleSpec spec;
+  schedules::ScheduleSpec spec;
   bool llama = false;
   bool flush = true;
   OptimizerKind optimizer = OptimizerKind::kMomentum;
@@ -133,7 +133,7 @@ TEST_F(FakeExecutionTest, APassTakesItsOperationsHoweverLongLaunchingTakes) {
       for (int rank = 0; rank < 2; ++rank) {
         const auto& actions = plan.schedule.rank_actions[rank];
         for (size_t i = 0; i < actions.size(); ++i) {
-          if (actions[i].op != Op::kForward) continue;
+          if (actions[i].op != schedules::Op::kForward) continue;
           double expected = 0;
           for (const StageOp& op :
                plan.programs[rank]->ops(StagePass::kForward)) {
@@ -330,4 +330,4 @@ TEST_P(HangingTest, EndsInTimeWithTheRankAndItsAction) {
 INSTANTIATE_TEST_SUITE_P(Modes, HangingTest, testing::Values(0, 2));
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

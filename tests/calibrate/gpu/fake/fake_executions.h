@@ -15,11 +15,11 @@
 #include "tests/calibrate/execute/tiny_execution.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 inline ExecutionPlan HalfPlan(
-    const std::string& name, const ScheduleSpec& spec, bool llama = false,
-    OptimizerKind optimizer = OptimizerKind::kMomentum) {
+    const std::string& name, const schedules::ScheduleSpec& spec,
+    bool llama = false, OptimizerKind optimizer = OptimizerKind::kMomentum) {
   ExecutionRequest request = TinyRequest(Generated(name, spec), llama);
   request.spec.format = ElementFormat::kBf16;
   request.num_steps = request.schedule.flush ? 2 : 1;
@@ -75,6 +75,6 @@ class FakeExecutionTest : public testing::Test {
   }
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_FAKE_FAKE_EXECUTIONS_H_

@@ -5,7 +5,7 @@
 
 #include "tests/calibrate/gpu/fake/fake_executions.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 // Differences relative to the change by training. A correct replay differs by
@@ -18,7 +18,7 @@ using FakeFormulaTest = FakeExecutionTest;
 // Checks that the formula distinguishes delays and systems in 16 bits too. In
 // the weights themselves, a wrong delay changes less than rounding may.
 TEST_F(FakeFormulaTest, AnotherDelayIsCaught) {
-  const ScheduleSpec spec = {3, 3, 1, 4};
+  const schedules::ScheduleSpec spec = {3, 3, 1, 4};
   for (const OptimizerKind optimizer :
        {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
     const auto plan_of = [&](const std::string& name) {
@@ -73,4 +73,4 @@ TEST_F(FakeFormulaTest, VersionsAreKeptNoLongerThanTheyAreRead) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

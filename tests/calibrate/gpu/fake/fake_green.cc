@@ -7,9 +7,9 @@
 
 #include "tests/calibrate/gpu/fake/fake.h"
 
-using weir::Gpu;
+using weir::calibrate::Gpu;
 
-namespace weir {
+namespace weir::calibrate {
 
 double Slowed(cudaStream_t stream, double seconds) {
   if (stream->part == nullptr) return seconds;
@@ -25,7 +25,7 @@ double Slowed(cudaStream_t stream, double seconds) {
          (1 + Gpu().slowdown_per_busy_part * static_cast<double>(busy.size()));
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 struct CUdevResourceDesc_st {
   unsigned num_multiprocessors;
@@ -103,7 +103,7 @@ CUresult GetDevResource(CUgreenCtx context, CUdevResource* resource,
 CUresult StreamCreate(CUstream* stream, CUgreenCtx context, unsigned flags,
                       int) {
   if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::recursive_mutex> lock(weir::GpuMutex());
+  const std::lock_guard<std::recursive_mutex> lock(weir::calibrate::GpuMutex());
   *stream = new CUstream_st;
   (*stream)->part = context;
   ++context->num_streams;

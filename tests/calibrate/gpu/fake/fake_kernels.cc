@@ -9,7 +9,7 @@
 #include "calibrate/gpu/kernels/kernels.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using fake::Reads;
@@ -81,8 +81,8 @@ void Enqueue(const Launch& launch, std::function<void()> work,
              fake::Accesses accesses) {
   const std::lock_guard<std::recursive_mutex> lock(GpuMutex());
   ++Gpu().num_kernels;
-  weir::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work),
-                std::move(accesses));
+  weir::calibrate::Enqueue(launch.stream, Gpu().kernel_seconds, std::move(work),
+                           std::move(accesses));
 }
 
 fake::Accesses AccessesOf(const Launch& launch, const StageOp& op,
@@ -216,7 +216,7 @@ cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy) {
       (copy.bytes_per_second > 0
            ? static_cast<double>(copy.num_bytes) / copy.bytes_per_second
            : 0);
-  weir::Enqueue(
+  weir::calibrate::Enqueue(
       launch.stream, seconds,
       [copy] {
         if (copy.num_bytes > 0) {
@@ -233,4 +233,4 @@ cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
                          launch.stream);
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 #include "tests/calibrate/execute/reference/small_models.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 class LoadedTest : public testing::Test {
@@ -169,4 +169,4 @@ TEST_F(LoadedTest, AHangEndsWithTheNameOfThePart) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "calibrate/execute/gpu/spilled_memory.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using testing::Each;
@@ -139,4 +139,4 @@ TEST_F(FakeMemoryTest, EventsComeBackToTheirPool) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

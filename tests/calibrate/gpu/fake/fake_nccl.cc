@@ -5,7 +5,7 @@
 
 #include "tests/calibrate/gpu/fake/fake.h"
 
-using weir::Gpu;
+using weir::calibrate::Gpu;
 
 struct ncclComm {
   bool used = false;

@@ -34,7 +34,8 @@ Block* BlockOf(const char* begin, int64_t num_bytes) {
 }
 
 void AddFault(const std::string& fault) {
-  if (Gpu().faults.size() < 20) Gpu().faults.push_back(fault);
+  if (calibrate::Gpu().faults.size() < 20)
+    calibrate::Gpu().faults.push_back(fault);
 }
 
 void Check(const Access& access, int stream, const Order& order,

@@ -7,7 +7,7 @@
 #include "calibrate/gpu/partition.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::AllOf;
@@ -128,4 +128,4 @@ TEST_F(PartitionTest, QueuesAreAskedForUnlessTheUserHas) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

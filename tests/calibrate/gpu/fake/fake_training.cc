@@ -7,7 +7,7 @@
 #include "calibrate/gpu/kernels/training_kernels.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using fake::Reads;
@@ -129,4 +129,4 @@ cudaError_t LaunchRoundToBits(const Launch& launch, int bits, const void* from,
   return cudaSuccess;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

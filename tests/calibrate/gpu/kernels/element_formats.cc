@@ -7,7 +7,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 template <typename T, typename Convert>
@@ -105,4 +105,4 @@ std::vector<double> Decode(ElementFormat format,
   return {};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "tests/calibrate/gpu/emulator/guarded_memory.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 class EmulatedDevice : public TestDevice {
  public:
@@ -40,6 +40,6 @@ class EmulatedDevice : public TestDevice {
   std::map<const void*, std::unique_ptr<emulator::GuardedMemory>> buffers_;
 };
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_KERNELS_EMULATED_DEVICE_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr ElementFormat kFormats[] = {ElementFormat::kBf16,
@@ -171,4 +171,4 @@ std::vector<KernelCase> AttentionCases() {
   return cases.Take();
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

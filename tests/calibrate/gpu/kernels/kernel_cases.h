@@ -10,7 +10,7 @@
 
 #include "calibrate/execute/stage/stage_op.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct KernelCase {
   StageOp op;  // views are present or absent; their buffers are not used
@@ -27,6 +27,6 @@ inline void PrintTo(const KernelCase& test, std::ostream* out) {
 std::vector<KernelCase> RowCases();
 std::vector<KernelCase> AttentionCases();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CASES_H_

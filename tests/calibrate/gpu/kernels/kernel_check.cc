@@ -10,7 +10,7 @@
 #include "calibrate/execute/reference/reference_ops.h"
 #include "calibrate/execute/stage/op_shapes.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Values = std::vector<double>;
@@ -273,4 +273,4 @@ absl::StatusOr<std::vector<OutputError>> CheckKernel(const KernelCase& test,
   return errors;
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -12,7 +12,7 @@
 #include "calibrate/gpu/kernels/kernels.h"
 #include "tests/calibrate/gpu/kernels/kernel_cases.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 // A device that runs kernels.
 class TestDevice {
@@ -54,6 +54,6 @@ std::vector<double> Decode(ElementFormat format,
 double NormwiseError(const std::vector<double>& got,
                      const std::vector<double>& expected);
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_KERNELS_KERNEL_CHECK_H_

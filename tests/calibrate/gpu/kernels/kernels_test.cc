@@ -9,7 +9,7 @@
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 #include "tests/calibrate/gpu/kernels/other_checks.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using ::testing::TestParamInfo;
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(Training, EmulatedOtherTest,
                          ValuesIn(TrainingChecks()), CaseName<OtherCheck>);
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

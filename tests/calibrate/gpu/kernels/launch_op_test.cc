@@ -9,7 +9,7 @@
 #include "tests/calibrate/gpu/kernels/emulated_device.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 StageOp Rows(OpKind kind, int64_t rows, int64_t columns) {
@@ -109,4 +109,4 @@ TEST(LaunchOpTest, GradientsAreTheSameBitsInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Errors = absl::StatusOr<std::vector<OutputError>>;
@@ -203,4 +203,4 @@ std::vector<OtherCheck> OtherChecks() {
       {"paced_copies", &PacedCopies},         {"empty", &Empty}};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir {
+namespace weir::calibrate {
 
 struct OtherCheck {
   std::string name;  // a gtest name
@@ -26,6 +26,6 @@ std::vector<OtherCheck> OtherChecks();
 // Returns the checks of training_kernels.h.
 std::vector<OtherCheck> TrainingChecks();
 
-}  // namespace weir
+}  // namespace weir::calibrate
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_KERNELS_OTHER_CHECKS_H_

@@ -9,7 +9,7 @@
 #include "calibrate/gpu/kernels/kernels.h"
 #include "tests/calibrate/gpu/emulator/emulator.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 constexpr int64_t kChunk = 16 << 10;
@@ -104,4 +104,4 @@ TEST_F(PacedCopyTest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -8,7 +8,7 @@
 #include "tests/calibrate/gpu/kernels/emulated_device.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 Model OneLayer(bool llama) {
@@ -83,4 +83,4 @@ INSTANTIATE_TEST_SUITE_P(Models, StageKernelsTest, testing::Bool(),
                          });
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::calibrate

@@ -7,7 +7,7 @@
 #include "calibrate/gpu/kernels/training_kernels.h"
 #include "tests/calibrate/gpu/kernels/other_checks.h"
 
-namespace weir {
+namespace weir::calibrate {
 namespace {
 
 using Errors = absl::StatusOr<std::vector<OutputError>>;
@@ -163,4 +163,4 @@ std::vector<OtherCheck> TrainingChecks() {
           {"round_to_bits", &Round}};
 }
 
-}  // namespace weir
+}  // namespace weir::calibrate
