@@ -209,7 +209,7 @@ absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
 
 std::string CsvField(absl::string_view text) {
   std::string safe = WithoutControls(text);
-  if (IsFormula(safe) && !IsNumber(safe)) safe.insert(0, "'");
+  if (IsFormula(safe) && !IsNumber(safe)) safe = absl::StrCat("'", safe);
   // Spaces around a field are kept only inside quotes.
   const bool quote = safe.find_first_of(",\"") != std::string::npos ||
                      absl::StripAsciiWhitespace(safe) != safe;

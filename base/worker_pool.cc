@@ -27,7 +27,7 @@
 namespace weir {
 namespace {
 
-constexpr int kPollMilliseconds = 100;
+constexpr int kWorkerPollMilliseconds = 100;
 // A longer time limit means none, because the clock would overflow.
 constexpr double kLongestSeconds = 1e9;
 
@@ -245,7 +245,7 @@ absl::Status Workers::Wait(const Done& done) {
   for (const Worker& worker : workers_) {
     polls.push_back({worker.fd, POLLIN, 0});
   }
-  if (poll(polls.data(), polls.size(), kPollMilliseconds) > 0) {
+  if (poll(polls.data(), polls.size(), kWorkerPollMilliseconds) > 0) {
     for (size_t i = 0; i < polls.size(); ++i) {
       if (polls[i].revents != 0) Listen(&workers_[i], done);
     }

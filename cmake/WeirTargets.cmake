@@ -1,11 +1,33 @@
 # The three ways to declare a target. Folders never glob: a file that is not listed does not exist.
 
+option(WEIR_UNITY "Compile several sources at once, with precompiled headers" ON)
+set(WEIR_UNITY_BATCH 8 CACHE STRING "Sources that are compiled at once")
+
+# weir_fast_build(<target> <precompiled header target>)
+function(weir_fast_build name pch)
+  if(WEIR_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${WEIR_UNITY_BATCH})
+    target_precompile_headers(${name} REUSE_FROM ${pch})
+  endif()
+endfunction()
+
+if(WEIR_UNITY)
+  # ccache keeps objects of precompiled headers only with these.
+  # Types in anonymous namespaces are not in the main file then.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
+  add_library(weir_precompiled STATIC "${PROJECT_BINARY_DIR}/precompiled.cc")
+  target_link_libraries(weir_precompiled PRIVATE absl::flat_hash_map absl::flat_hash_set absl::statusor absl::str_format absl::span protobuf::libprotobuf)
+  target_precompile_headers(weir_precompiled PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
+endif()
+
 # weir_library(<name> SRCS <file>... [DEPS <target>...])
 function(weir_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE weir_warnings)
+  weir_fast_build(${name} weir_precompiled)
 endfunction()
 
 # weir_proto(<name> SRCS <file.proto>... [DEPS <proto target>...]) generates C++ below the build folder,
@@ -57,6 +79,7 @@ function(weir_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_warnings ${WEIR_TEST_WARNINGS} GTest::gmock GTest::gtest_main)
+  weir_fast_build(${name} weir_precompiled_tests)
   set(labels)
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")

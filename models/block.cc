@@ -11,7 +11,6 @@
 namespace weir::models {
 namespace {
 
-constexpr double kStatisticsBytes = 8;  // per row of a norm, fp32
 
 double Local(const Shape& shape) {
   return shape.element_bytes * shape.local_tokens * shape.hidden;

@@ -7,7 +7,6 @@
 namespace weir::models {
 namespace {
 
-constexpr double kStatisticsBytes = 8;  // per row of a norm, fp32
 constexpr double kTargetBytes = 4;
 constexpr double kLogitBytes = 4;  // the loss is computed in fp32
 

@@ -7,6 +7,8 @@
 
 namespace weir::models {
 
+inline constexpr double kStatisticsBytes = 8;  // per row of a norm, in fp32
+
 Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise,
                     int launches = 1);
 

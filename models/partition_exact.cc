@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/infinity.h"
 
 namespace weir::models {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Dynamic program from the last layer to the first, so that the stages can be
 // read forward.
@@ -20,14 +20,14 @@ class CutTable {
  public:
   explicit CutTable(const CutProblem& problem)
       : problem_(problem),
-        best_((problem.num_layers + 1) * (problem.num_devices + 1), kNever),
+        best_((problem.num_layers + 1) * (problem.num_devices + 1), kInfinity),
         next_(best_.size()) {}
 
   // Returns the smallest possible maximum cost of the stages and transfers of a
   // cut. Fills best_[layer, device] with that of the layers and devices from
   // there on.
   double LeastLargest() {
-    Fill(kNever, [](double stage, double transfer, double rest) {
+    Fill(kInfinity, [](double stage, double transfer, double rest) {
       return std::max({stage, transfer, rest});
     });
     return best_[Index(0, 0)];
@@ -60,7 +60,7 @@ class CutTable {
 
   template <typename Join>
   void Fill(double limit, Join join) {
-    std::fill(best_.begin(), best_.end(), kNever);
+    std::fill(best_.begin(), best_.end(), kInfinity);
     for (int device = 0; device <= problem_.num_devices; ++device) {
       if (device == problem_.num_devices || problem_.may_leave_devices) {
         best_[Index(problem_.num_layers, device)] = 0;

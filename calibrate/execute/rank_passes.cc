@@ -292,7 +292,7 @@ absl::Status RankRunner::EndAction(const schedules::Action& action,
                                    const RankEventPtr& start,
                                    const RankEventPtr& end) {
   Stage& stage = StageOf(action.stage);
-  using enum ReplayMemory;
+  using enum ExecutionMemory;
   const bool forward = action.op == schedules::Op::kForward;
   const StageProgram& program = stage.layout.program();
   double received = 0;

@@ -18,7 +18,6 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 
 // Tries all addresses once. Unavailable: nothing listens (yet), or this rank is
@@ -205,12 +204,12 @@ void Follower::Watch() {
       options_.tell(failure_.status());
       _exit(failure_.exit_code());
     }
-    if (over && readable) absl::SleepFor(kTick);
+    if (over && readable) absl::SleepFor(kPollInterval);
     if (!over && absl::Now() - last_sign > timeout_ / 5) {
       last_sign = absl::Now();
-      wire_->Send(Answer(), absl::Now() + kTick).IgnoreError();
+      wire_->Send(Answer(), absl::Now() + kPollInterval).IgnoreError();
     }
-    readable = !WaitReadable({wire_->fd()}, absl::Now() + kTick).empty();
+    readable = !WaitReadable({wire_->fd()}, absl::Now() + kPollInterval).empty();
   }
 }
 

@@ -16,7 +16,6 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 
 std::string Seconds(absl::Duration duration) {
@@ -117,7 +116,7 @@ absl::Status Leader::FirstError() const {
 void Leader::SendAll(const Request& request) {
   for (Peer& peer : peers_) {
     if (peer.wire == nullptr) continue;
-    peer.wire->Send(request, absl::Now() + kTick).IgnoreError();
+    peer.wire->Send(request, absl::Now() + kPollInterval).IgnoreError();
   }
 }
 
@@ -159,9 +158,9 @@ void Leader::Watch() {
       ranks.push_back(rank);
       fds.push_back(peers_[rank].wire->fd());
     }
-    if (fds.empty()) absl::SleepFor(kTick);
+    if (fds.empty()) absl::SleepFor(kPollInterval);
     const std::vector<int> readable =
-        fds.empty() ? fds : WaitReadable(fds, absl::Now() + kTick);
+        fds.empty() ? fds : WaitReadable(fds, absl::Now() + kPollInterval);
     std::vector<int> heard;
     for (const int i : readable) heard.push_back(ranks[i]);
     bool left_alone = false;

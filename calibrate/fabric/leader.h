@@ -24,6 +24,9 @@
 
 namespace weir::calibrate {
 
+// How often the threads that wait for a socket check whether they should stop.
+inline constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+
 // Executes a request, possibly for a long time.
 using Perform = std::function<Answer(const Request& request)>;
 

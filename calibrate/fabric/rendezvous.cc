@@ -26,7 +26,6 @@ namespace {
 
 // Time within which an accepted rank must confirm.
 constexpr absl::Duration kConfirmTime = absl::Seconds(5);
-constexpr absl::Duration kTick = absl::Milliseconds(100);
 
 std::string RandomToken() {
   std::random_device random;
@@ -204,7 +203,7 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
   absl::Time last_sign = absl::Now();
   while (!AreAllPresent()) {
     if (absl::Now() > deadline) return Missing(where);
-    newcomers.Wait(*listener, std::min(deadline, absl::Now() + kTick));
+    newcomers.Wait(*listener, std::min(deadline, absl::Now() + kPollInterval));
     newcomers.Accept(listener.get());
     newcomers.Read([&](std::unique_ptr<ControlWire> wire, const Hello& hello) {
       Admit(meeting, std::move(wire), hello);

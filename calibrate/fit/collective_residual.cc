@@ -15,7 +15,7 @@ namespace weir::calibrate {
 namespace {
 
 constexpr int kFewestGroups = 3;
-constexpr int kNumFolds = 5;
+constexpr int kNumResidualFolds = 5;
 
 std::vector<int> Groups(absl::Span<const CollectiveSample> samples) {
   std::vector<std::pair<CollectiveKind, int>> keys;
@@ -58,7 +58,7 @@ absl::StatusOr<Figure> CollectiveResidual(
         fit.errors.mean_absolute,
         absl::StrCat(source, ": errors of what the fit has seen"));
   }
-  for (int& group : groups) group %= kNumFolds;
+  for (int& group : groups) group %= kNumResidualFolds;
   ASSIGN_OR_RETURN(const std::vector<double> unseen,
                    LeftOut(start, samples, groups));
   std::vector<double> measured;

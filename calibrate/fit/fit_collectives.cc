@@ -13,7 +13,7 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr double kOutlier = 0.1;  // in units of the logarithm
+constexpr double kCollectiveOutlier = 0.1;  // in units of the logarithm
 constexpr double kPriorWeight =
     0.02;  // residual per unit change of a logarithm
 constexpr int kNumStarts = 6;
@@ -137,7 +137,7 @@ double Descend(const CollectiveModel& start, const Figures& figures,
     auto* cost = new Difference(new Residual{&moving, sample});
     cost->AddParameterBlock(size);
     cost->SetNumResiduals(1);
-    problem.AddResidualBlock(cost, new ceres::SoftLOneLoss(kOutlier),
+    problem.AddResidualBlock(cost, new ceres::SoftLOneLoss(kCollectiveOutlier),
                              logs->data());
   }
   auto* hold = new ceres::DynamicNumericDiffCostFunction<PriorResidual>(

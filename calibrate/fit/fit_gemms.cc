@@ -19,7 +19,7 @@ namespace weir::calibrate {
 namespace {
 
 constexpr int kNumFitted = 10;     // all GemmFigures() but sustained_rate
-constexpr double kOutlier = 0.05;  // in units of the logarithm
+constexpr double kGemmOutlier = 0.05;  // in units of the logarithm
 // Weight of a change of a parameter by its own size, in units of the logarithm
 // of one sample.
 constexpr double kHold = 0.05;
@@ -119,7 +119,7 @@ absl::StatusOr<double> Solve(const Setting& setting,
     problem.AddResidualBlock(
         new ceres::AutoDiffCostFunction<LogResidual, 1, kNumFitted>(
             new LogResidual{&setting, &sample}),
-        new ceres::SoftLOneLoss(kOutlier), parts->data());
+        new ceres::SoftLOneLoss(kGemmOutlier), parts->data());
   }
   Hold hold;
   std::copy(parts->begin(), parts->end(), hold.parts);

@@ -26,7 +26,7 @@ constexpr TimeColumn kTimes[] = {
     {"latency_ms", 1e-3}, {"latency_us", 1e-6}, {"seconds", 1}};
 constexpr double kMaxSize = 1e9;
 constexpr double kMaxSeconds = 1e4;
-constexpr int kNumFolds = 10;
+constexpr int kNumGemmFolds = 10;
 
 absl::StatusOr<std::vector<double>> Seconds(const CsvTable& table) {
   for (const TimeColumn& time : kTimes) {
@@ -156,7 +156,7 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
                    FitGemms(machine, start.gemm(), gemms.samples, source));
   std::vector<int> folds = WeightShapes(gemms.samples);
   const bool one_shape = *std::max_element(folds.begin(), folds.end()) == 0;
-  for (int& fold : folds) fold %= kNumFolds;
+  for (int& fold : folds) fold %= kNumGemmFolds;
   const std::vector<double> measured = SecondsOf(gemms.samples);
   Import import;
   import.profile = start;

@@ -14,10 +14,6 @@
 namespace weir::calibrate {
 namespace {
 
-std::string CudaVersion(int version) {
-  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
-}
-
 absl::Status CheckDriver() {
   int driver = 0, runtime = 0;
   cudaRuntimeGetVersion(&runtime);
@@ -133,6 +129,10 @@ Provenance ProvenanceOf(const DeviceFacts& facts, const Nvml* nvml) {
     }
   }
   return provenance;
+}
+
+std::string CudaVersion(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
 }  // namespace weir::calibrate

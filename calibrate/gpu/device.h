@@ -32,6 +32,9 @@ absl::StatusOr<DeviceFacts> FindDevice(int device);
 // be null.
 Provenance ProvenanceOf(const DeviceFacts& facts, const Nvml* nvml);
 
+// Returns "13.0" for CUDA's version number 13000.
+std::string CudaVersion(int version);
+
 // Returns the 64-bit FNV-1a hash in hexadecimal.
 std::string StableHash(absl::string_view bytes);
 

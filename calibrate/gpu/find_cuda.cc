@@ -17,10 +17,6 @@
 namespace weir::calibrate {
 namespace {
 
-std::string CudaVersion(int version) {
-  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
-}
-
 MachineFinding FindDriver() {
   MachineFinding finding = {
       "driver", "", "install NVIDIA's driver (nvidia-smi shows it)", true};

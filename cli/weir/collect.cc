@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kNumNamed = 5;
 
-absl::Status CheckFiles(const Flags& flags) {
+absl::Status CheckCollectOutputs(const Flags& flags) {
   return weir::CheckOutputs(
       {{"--csv", flags.sweep.csv, ReplaceOf(flags.output, plan::IsSweepHeader)},
        {"--sqlite", flags.sweep.sqlite, ReplaceOf(flags.output)}});
@@ -37,7 +37,7 @@ absl::Status Write(const Flags& flags, const plan::CollectedSweep& collected) {
   return status;
 }
 
-std::string Json(const plan::CollectedSweep& collected) {
+std::string CollectedJson(const plan::CollectedSweep& collected) {
   const plan::SweepCounts counts = plan::CountsOf(collected);
   nlohmann::ordered_json json = {
       {"num_points", counts.num_points},
@@ -69,7 +69,7 @@ std::string View(const Flags& flags, const plan::CollectedSweep& collected) {
     case OutputFlags::Format::kCsv:
       return plan::SweepCsv(collected);
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", Json(collected));
+      return Envelope(flags.command, "{}", CollectedJson(collected));
     case OutputFlags::Format::kTable:
       break;
   }
@@ -102,7 +102,7 @@ void Warn(const Flags& flags, const plan::CollectedSweep& collected) {
 }  // namespace
 
 int RunCollect(const Flags& flags) {
-  const absl::Status checked = CheckFiles(flags);
+  const absl::Status checked = CheckCollectOutputs(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   absl::StatusOr<plan::CollectedSweep> collected;
   {

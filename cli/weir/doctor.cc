@@ -22,7 +22,7 @@ namespace weir::cli {
 namespace {
 
 // Returns the first of the programs that is in PATH; empty if none is.
-std::string FindProgram(const std::vector<std::string>& names) {
+std::string FindAnyOf(const std::vector<std::string>& names) {
   const char* path = std::getenv("PATH");
   for (absl::string_view folder : absl::StrSplit(path ? path : "", ':')) {
     for (const std::string& name : names) {
@@ -76,10 +76,10 @@ int RunDoctor(const Flags& flags) {
                      "/usr/local/cuda/include/nccl.h"}),
            "only calibration needs it"),
       Line("GPU", FindFile({"/dev/nvidia0"}), "only calibration needs one"),
-      Line("Slurm", FindProgram({"sbatch"}), "only sweeps on a cluster use it"),
-      Line("clang-format", FindProgram({"clang-format-14"}),
+      Line("Slurm", FindAnyOf({"sbatch"}), "only sweeps on a cluster use it"),
+      Line("clang-format", FindAnyOf({"clang-format-14"}),
            "only changes to weir need version 14"),
-      Line("chromium", FindProgram({"chromium", "google-chrome"}),
+      Line("chromium", FindAnyOf({"chromium", "google-chrome"}),
            "only tests of the web report use it"));
   const absl::Status printed = PrintResult(text);
   if (!printed.ok()) return PrintError(printed, flags.output);

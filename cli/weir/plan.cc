@@ -36,11 +36,11 @@ absl::Status KeepSynchronous(PlanSpace* space) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanReport> Search(const Flags& flags) {
-  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags.scenario));
+absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
+  ASSIGN_OR_RETURN(ScenarioRequest base, ApplyOverrides(flags.scenario));
   RETURN_IF_ERROR(CheckPlanFiles(flags.output, flags.plan.request.num_plans()));
   PlanRequest request = flags.plan.request;
-  *request.mutable_scenario() = std::move(request.scenario);
+  *request.mutable_scenario() = std::move(base.scenario);
   if (flags.plan.synchronous) {
     RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
     request.mutable_space()->set_asynchronous(false);
@@ -56,13 +56,13 @@ absl::StatusOr<PlanReport> Search(const Flags& flags) {
   }
   NoteInterrupt();
   RETURN_IF_ERROR(
-      plan::CheckSearchSize(request.label, request, options.num_processes));
+      plan::CheckSearchSize(base.label, request, options.num_processes));
   // With these seeds, no plan of a paper's planner is better than the result.
   options.seeds = plan::SeedsFor(
-      request.label, request, options.num_processes,
+      base.label, request, options.num_processes,
       [&](double done) { progress.Show("asking planners", done); });
   absl::StatusOr<PlanReport> report =
-      plan::SearchPlans(request.label, request, options);
+      plan::SearchPlans(base.label, request, options);
   ExitOnInterrupt();
   return report;
 }
@@ -88,7 +88,7 @@ int RunPlan(const Flags& flags) {
       !flags.plan.machines.empty()) {
     return RunPaperPlanners(flags);
   }
-  const absl::StatusOr<PlanReport> report = Search(flags);
+  const absl::StatusOr<PlanReport> report = SearchLayouts(flags);
   if (!report.ok()) {
     const ExitCode code = PrintError(report.status(), flags.output);
     // The request is valid, but the answer is negative.

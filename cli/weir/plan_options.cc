@@ -98,10 +98,10 @@ Option& AddWords(Group& group, absl::string_view names, absl::string_view value,
   });
 }
 
-using Words = std::vector<std::pair<std::string, int>>;
+using NamedNumbers = std::vector<std::pair<std::string, int>>;
 
 auto Into(google::protobuf::RepeatedPtrField<std::string>* target) {
-  return [target](const Words& words) {
+  return [target](const NamedNumbers& words) {
     target->Clear();
     for (const auto& [word, value] : words) {
       *target->Add() = absl::AsciiStrToLower(word);
@@ -133,7 +133,7 @@ void AddKinds(Options* options, PlanFlags* plan) {
   auto* schedules = space->mutable_schedules();
   Option& schedule =
       AddWords(group, "--schedule", "S,S,...", "schedules (weir schedule list)",
-               {}, [=](const Words& words) {
+               {}, [=](const NamedNumbers& words) {
                  schedules->Clear();
                  const bool all = words.size() == 1 &&
                                   absl::EqualsIgnoreCase(words[0].first, "all");
@@ -154,7 +154,7 @@ void AddKinds(Options* options, PlanFlags* plan) {
            {{"none", RECOMPUTE_NONE},
             {"selective", RECOMPUTE_SELECTIVE},
             {"full", RECOMPUTE_FULL}},
-           [=](const Words& words) {
+           [=](const NamedNumbers& words) {
              recompute->Clear();
              for (const auto& [word, mode] : words) recompute->Add(mode);
            })

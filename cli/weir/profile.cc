@@ -32,7 +32,7 @@ std::string Framed(const Flags& flags, const Json& config, const Json& result) {
   return Envelope(flags.command, text(config), text(result));
 }
 
-int Print(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
+int PrintProfile(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
   if (!text.ok()) return PrintError(text.status(), output);
   const absl::Status printed = PrintResult(*text);
   return printed.ok() ? kExitOk : PrintError(printed, output);
@@ -67,14 +67,14 @@ absl::StatusOr<calibrate::Import> Imported(const Flags& flags) {
 }  // namespace
 
 int RunProfileList(const Flags& flags) {
-  return Print(
+  return PrintProfile(
       absl::StrCat(absl::StrJoin(ListAssets("calibrate/profile/presets"), "\n"),
                    "\n"),
       flags.output);
 }
 
 int RunProfileShow(const Flags& flags) {
-  return Print(Shown(flags), flags.output);
+  return PrintProfile(Shown(flags), flags.output);
 }
 
 int RunProfileDiff(const Flags& flags) {
@@ -82,7 +82,7 @@ int RunProfileDiff(const Flags& flags) {
       Compared(flags);
   if (!difference.ok()) return PrintError(difference.status(), flags.output);
   const int printed =
-      Print(WantsJson(flags)
+      PrintProfile(WantsJson(flags)
                 ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
                          calibrate::DifferenceJson(*difference))
                 : calibrate::DescribeDifference(flags.name, flags.profile.other,

@@ -134,7 +134,7 @@ absl::StatusOr<plan::SimulatedTimes> Confirm(
   return times;
 }
 
-absl::StatusOr<SynthesisOutput> Search(const Flags& flags) {
+absl::StatusOr<SynthesisOutput> SynthesizeSchedule(const Flags& flags) {
   RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
@@ -183,7 +183,7 @@ std::string View(const Flags& flags, const SynthesisOutput& answer) {
 }  // namespace
 
 int RunScheduleSynthesize(const Flags& flags) {
-  const absl::StatusOr<SynthesisOutput> answer = Search(flags);
+  const absl::StatusOr<SynthesisOutput> answer = SynthesizeSchedule(flags);
   if (!answer.ok()) {
     const ExitCode code = PrintError(answer.status(), flags.output);
     // The request is valid, but the answer is negative.

@@ -37,12 +37,12 @@ constexpr char kScenario[] = "train-study";
 constexpr char kModel[] = "tiny-gpt";
 constexpr int kMicrobatchSize = 2;  // sequences, in the training
 
-struct Work {
+struct StudyWork {
   scenarios::ResolvedScenario scenario;
   schedules::Schedule schedule;  // all batches, if there is no flush
 };
 
-absl::Status CheckFiles(const Flags& flags) {
+absl::Status CheckStudyOutputs(const Flags& flags) {
   const std::string& plot = flags.study.plot;
   if (!plot.empty() && !absl::EndsWith(plot, ".svg")) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -55,8 +55,8 @@ absl::Status CheckFiles(const Flags& flags) {
   return plot.empty() ? absl::OkStatus() : FindGnuplot();
 }
 
-absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
-  Work work;
+absl::StatusOr<StudyWork> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
+  StudyWork work;
   ASSIGN_OR_RETURN(work.scenario, ResolveFlags(asked));
   ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(
                                          work.scenario.scenario.schedule()));
@@ -74,7 +74,7 @@ absl::StatusOr<Work> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
 }
 
 // Returns the work of each schedule; reports the problems of all together.
-absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
+absl::StatusOr<std::vector<StudyWork>> ReadWork(const Flags& flags) {
   ScenarioFlags asked = flags.scenario;
   const bool by_hand = !asked.costs.empty() || !asked.overrides.model().empty();
   if (asked.scenario.empty() && !by_hand) asked.scenario = kScenario;
@@ -82,11 +82,11 @@ absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
   if (schedules.empty()) {
     schedules = {"gpipe", "zb-h1", "pipedream-2bw", "pipedream", "pipemare"};
   }
-  std::vector<Work> works;
+  std::vector<StudyWork> works;
   std::vector<std::string> lines;
   for (const std::string& schedule : schedules) {
     asked.schedules = {schedule};
-    absl::StatusOr<Work> work = ReadWork(flags, asked);
+    absl::StatusOr<StudyWork> work = ReadWork(flags, asked);
     if (work.ok()) {
       works.push_back(*std::move(work));
     } else {
@@ -99,13 +99,13 @@ absl::StatusOr<std::vector<Work>> ReadWork(const Flags& flags) {
 
 // The preset gets a number of blocks that every schedule's stages divide.
 absl::StatusOr<Model> ModelOf(const Flags& flags,
-                              const std::vector<Work>& works) {
+                              const std::vector<StudyWork>& works) {
   if (!flags.study.train_model.empty()) {
     return models::LoadModel(flags.study.train_model);
   }
   ASSIGN_OR_RETURN(Model model, models::LoadModel(kModel));
   int stages = 1;
-  for (const Work& work : works) {
+  for (const StudyWork& work : works) {
     stages = std::lcm(stages, work.schedule.num_stages);
   }
   Transformer* transformer = model.mutable_transformer();
@@ -172,7 +172,7 @@ std::vector<double> FromBytes(const std::string& bytes) {
 // Trains each schedule with each seed in a separate process. When interrupted,
 // keeps those that have ended.
 absl::Status TrainAll(const Flags& flags, const Model& model,
-                      const std::vector<Work>& works,
+                      const std::vector<StudyWork>& works,
                       results::TrainStudy* study) {
   const int num_seeds = static_cast<int>(flags.study.seeds);
   std::vector<std::vector<double>> losses(works.size() * num_seeds);
@@ -213,7 +213,7 @@ absl::Status TrainAll(const Flags& flags, const Model& model,
   return absl::OkStatus();
 }
 
-absl::StatusOr<results::StudySchedule> Simulated(const Work& work,
+absl::StatusOr<results::StudySchedule> Simulated(const StudyWork& work,
                                                  ProgressLine* progress) {
   sim::SimulateOptions options;
   options.progress = [&](double done) {
@@ -235,8 +235,8 @@ absl::StatusOr<results::StudySchedule> Simulated(const Work& work,
 }
 
 absl::StatusOr<results::TrainStudy> Study(const Flags& flags) {
-  RETURN_IF_ERROR(CheckFiles(flags));
-  ASSIGN_OR_RETURN(const std::vector<Work> works, ReadWork(flags));
+  RETURN_IF_ERROR(CheckStudyOutputs(flags));
+  ASSIGN_OR_RETURN(const std::vector<StudyWork> works, ReadWork(flags));
   ASSIGN_OR_RETURN(const Model model, ModelOf(flags, works));
   results::TrainStudy study;
   const scenarios::ResolvedScenario& first = works.front().scenario;
@@ -248,7 +248,7 @@ absl::StatusOr<results::TrainStudy> Study(const Flags& flags) {
                    " blocks of ", model.transformer().hidden_size());
   study.samples_per_batch = kMicrobatchSize * first.num_microbatches;
   study.num_batches = static_cast<int>(flags.study.updates);
-  for (const Work& work : works) {
+  for (const StudyWork& work : works) {
     // Checks the plan before minutes of training.
     ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
                      PlanOf(flags, model, work.schedule, 1));
@@ -257,7 +257,7 @@ absl::StatusOr<results::TrainStudy> Study(const Flags& flags) {
   }
   {
     ProgressLine progress(flags.output);
-    for (const Work& work : works) {
+    for (const StudyWork& work : works) {
       ASSIGN_OR_RETURN(study.schedules.emplace_back(),
                        Simulated(work, &progress));
     }

@@ -28,7 +28,7 @@
 namespace weir::cli {
 namespace {
 
-struct Work {
+struct ValidationWork {
   MeasuredRun run;
   absl::StatusOr<scenarios::ResolvedScenario> scenario;
   absl::StatusOr<Result> result = absl::CancelledError("not reached");
@@ -102,7 +102,7 @@ void SetInterval(const Result& result, const results::FlopsBasis& basis,
       {at(result.batch_seconds_low()), at(result.batch_seconds_high())});
 }
 
-void Compare(const Work& work, results::Accuracy* accuracy) {
+void Compare(const ValidationWork& work, results::Accuracy* accuracy) {
   const MeasuredRun& run = work.run;
   const std::string name = NameOf(run);
   const auto skip = [&](const absl::Status& status) {
@@ -140,9 +140,9 @@ void Compare(const Work& work, results::Accuracy* accuracy) {
   }
 }
 
-std::vector<Work> ReadWork(const Flags& flags,
+std::vector<ValidationWork> ReadWork(const Flags& flags,
                            const results::MeasuredTable& table) {
-  std::vector<Work> works;
+  std::vector<ValidationWork> works;
   for (const results::MeasuredRow& row : table.rows) {
     MeasuredRun run;
     const absl::Status read = ReadRun(table, row, flags.scenario, &run);
@@ -152,9 +152,9 @@ std::vector<Work> ReadWork(const Flags& flags,
   return works;
 }
 
-absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
-  std::vector<Work*> valid;
-  for (Work& work : *works) {
+absl::Status SimulateAll(const Flags& flags, std::vector<ValidationWork>* works) {
+  std::vector<ValidationWork*> valid;
+  for (ValidationWork& work : *works) {
     if (work.scenario.ok()) valid.push_back(&work);
   }
   ProgressLine progress(flags.output);
@@ -172,7 +172,7 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
     return result.SerializeAsString();
   };
   jobs.done = [&](int job, absl::StatusOr<std::string> output) {
-    Work& work = *valid[job];
+    ValidationWork& work = *valid[job];
     ++num_done;
     show();
     if (!output.ok()) {
@@ -196,13 +196,13 @@ absl::Status SimulateAll(const Flags& flags, std::vector<Work>* works) {
 absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
   ASSIGN_OR_RETURN(const results::MeasuredTable table,
                    LoadTable(flags.measured));
-  std::vector<Work> works = ReadWork(flags, table);
+  std::vector<ValidationWork> works = ReadWork(flags, table);
   RETURN_IF_ERROR(SimulateAll(flags, &works));
   results::Accuracy accuracy;
   accuracy.label = table.label;
   accuracy.num_runs = static_cast<int>(works.size());
   accuracy.num_left_out = table.num_left_out;
-  for (const Work& work : works) Compare(work, &accuracy);
+  for (const ValidationWork& work : works) Compare(work, &accuracy);
   return accuracy;
 }
 
@@ -218,7 +218,7 @@ std::string View(const Flags& flags, const results::Accuracy& accuracy) {
   return results::AccuracyTable(accuracy, flags.measured.all);
 }
 
-absl::Status CheckFlags(const Flags& flags) {
+absl::Status CheckAccuracyFlags(const Flags& flags) {
   Problems problems("command line");
   const bool replay = !flags.measured.replay.empty();
   if (replay != flags.measured.file.empty()) {
@@ -237,7 +237,7 @@ absl::Status CheckFlags(const Flags& flags) {
 }  // namespace
 
 int RunValidate(const Flags& flags) {
-  const absl::Status checked = CheckFlags(flags);
+  const absl::Status checked = CheckAccuracyFlags(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   if (!flags.measured.replay.empty()) return RunValidateReplay(flags);
   const absl::StatusOr<results::Accuracy> accuracy = Validate(flags);

@@ -40,7 +40,7 @@ bool AsksSimulator(const ScenarioFlags& flags) {
          flags.distributed_optimizer;
 }
 
-absl::Status CheckFlags(const Flags& flags) {
+absl::Status CheckReplayFlags(const Flags& flags) {
   const MeasuredFlags& measured = flags.measured;
   Problems problems("command line");
   if (measured.against.empty()) {
@@ -74,7 +74,7 @@ absl::StatusOr<Result> LoadMeasured(const Flags& flags) {
 }
 
 absl::StatusOr<Sides> LoadSides(const Flags& flags) {
-  RETURN_IF_ERROR(CheckFlags(flags));
+  RETURN_IF_ERROR(CheckReplayFlags(flags));
   Sides sides;
   ASSIGN_OR_RETURN(sides.measured, LoadMeasured(flags));
   ASSIGN_OR_RETURN(sides.predicted,

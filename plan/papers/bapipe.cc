@@ -10,17 +10,17 @@
 #include "base/units.h"
 #include "models/partition_exact.h"
 #include "plan/papers/layer_sums.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double AllReduceSeconds(const PlannerWork& work, const LayerSums& sums,
                         const PlannedStage& stage) {
   const int replicas = static_cast<int>(stage.devices.size());
   if (replicas == 1) return 0;
-  double rate = kNever;
+  double rate = kInfinity;
   for (int i = 0; i < replicas; ++i) {
     rate = std::min(rate,
                     work.bytes_per_second[stage.devices[i]]
@@ -80,8 +80,8 @@ class BaPipeSearch {
         must_hide_(must_hide),
         num_stages_(num_stages),
         replicas_(static_cast<int>(work.devices.size()) / num_stages),
-        speed_(num_stages, kNever),
-        memory_(num_stages, kNever) {
+        speed_(num_stages, kInfinity),
+        memory_(num_stages, kInfinity) {
     for (int i = 0; i < num_stages * replicas_; ++i) {
       double& speed = speed_[i / replicas_];
       double& memory = memory_[i / replicas_];
@@ -94,7 +94,7 @@ class BaPipeSearch {
   std::vector<PlannedStage> Run() const {
     if (num_stages_ > sums_.num_layers()) return {};
     std::vector<PlannedStage> best;
-    double best_seconds = kNever;
+    double best_seconds = kInfinity;
     const auto improve = [&](const std::vector<PlannedStage>& stages) {
       if (stages.empty()) return;
       const std::vector<PlannedStage> moved = Move(stages);
@@ -104,7 +104,7 @@ class BaPipeSearch {
       best = moved;
     };
     for (bool fits : {false, true}) {
-      const std::vector<PlannedStage> balanced = Balanced(fits, kNever);
+      const std::vector<PlannedStage> balanced = Balanced(fits, kInfinity);
       improve(balanced);
       if (balanced.empty() || !must_hide_) continue;
       const Slowest slowest = SlowestOf(work_, balanced);
@@ -129,11 +129,11 @@ class BaPipeSearch {
       const int first = stage.first_layer, end = stage.end_layer;
       if (!sums_.MayBeStage(first, end) ||
           (fits && !Fits(stage.first_device, first, end))) {
-        return kNever;
+        return kInfinity;
       }
       return StageSeconds(stage.first_device, first, end);
     };
-    if (most_transfer < kNever) {
+    if (most_transfer < kInfinity) {
       problem.transfer_seconds = [&](const models::CutStage& stage) {
         double seconds = 0;
         for (int i = 0; i < replicas_; ++i) {
@@ -142,7 +142,7 @@ class BaPipeSearch {
               std::max(seconds, sums_.cut_bytes(stage.first_layer) /
                                     work_.bytes_per_second[to - replicas_][to]);
         }
-        return seconds > most_transfer ? kNever : 0;
+        return seconds > most_transfer ? kInfinity : 0;
       };
     }
     const absl::StatusOr<models::ExactCut> cut =
@@ -180,10 +180,10 @@ class BaPipeSearch {
       if (stage.first_layer >= stage.end_layer ||
           !sums_.MayBeStage(stage.first_layer, stage.end_layer) ||
           !Fits(s, stage.first_layer, stage.end_layer)) {
-        return kNever;
+        return kInfinity;
       }
     }
-    if (must_hide_ && !Hides(order_, SlowestOf(work_, stages))) return kNever;
+    if (must_hide_ && !Hides(order_, SlowestOf(work_, stages))) return kInfinity;
     return BaPipeSeconds(order_, work_, stages);
   }
 
@@ -289,7 +289,7 @@ double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
                      const std::vector<PlannedStage>& stages) {
   const Slowest slowest = SlowestOf(work, stages);
   if (order != BaPipeOrder::kAsynchronous && !Hides(order, slowest)) {
-    return kNever;
+    return kInfinity;
   }
   const int replicas = static_cast<int>(stages[0].devices.size());
   return BaPipeSeconds(order, work.num_microbatches / replicas,
@@ -302,7 +302,7 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
                                            const BaPipeOptions& options) {
   RETURN_IF_ERROR(CheckPlannerWork("bapipe", work));
   PlannedPipeline best;
-  best.objective_seconds = kNever;
+  best.objective_seconds = kInfinity;
   using Order = BaPipeOrder;
   if (!options.asynchronous_hardware) {
     std::vector<Order> orders = {Order::kNoOverlap};

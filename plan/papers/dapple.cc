@@ -14,12 +14,12 @@
 #include "base/units.h"
 #include "plan/papers/dapple_length.h"
 #include "plan/papers/layer_sums.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int kManyDevices = 16, kFewUnits = 8;
+constexpr int kManyDappleDevices = 16, kFewUnits = 8;
 constexpr size_t kMaxStages = 16, kFewSets = 4;
 
 // Searches for the best plan with one `spread`.
@@ -64,7 +64,7 @@ class DappleSearch {
   std::vector<const Cells::value_type*> Kept(const Cells& cells) const {
     std::vector<const Cells::value_type*> kept;
     for (const auto& cell : cells) kept.push_back(&cell);
-    if (spread_ * units_ <= kManyDevices || kept.size() <= kFewSets) {
+    if (spread_ * units_ <= kManyDappleDevices || kept.size() <= kFewSets) {
       return kept;
     }
     std::stable_sort(kept.begin(), kept.end(),
@@ -79,7 +79,7 @@ class DappleSearch {
   // devices, the smallest divisor of `units` that leaves few groups.
   static int StepOf(int num_devices, int spread) {
     const int units = num_devices / spread;
-    const int most = num_devices > kManyDevices ? kFewUnits : kManyDevices;
+    const int most = num_devices > kManyDappleDevices ? kFewUnits : kManyDappleDevices;
     int step = 1;
     while (units % step != 0 || units / step > most) ++step;
     return step;
@@ -188,7 +188,7 @@ std::string ScheduleOf(const PlannerWork& work, const LayerSums& sums,
   PlacedStages pipeline;
   for (const PlacedStage& stage : placed) pipeline.push_back(&stage);
   const int num_stages = static_cast<int>(placed.size());
-  double limit = kNever;
+  double limit = kInfinity;
   for (const PlacedStage& stage : placed) {
     const double activation =
         sums.activation_bytes(stage.first, stage.end) / stage.units;
@@ -215,7 +215,7 @@ absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
   const DappleOptions options = WithRates(work, given);
   const LayerSums sums(work.layers);
   const int num_devices = static_cast<int>(work.devices.size());
-  double best = kNever;
+  double best = kInfinity;
   int best_spread = 0;
   std::vector<PlacedStage> best_stages;
   for (int spread = num_devices; spread >= 1; --spread) {

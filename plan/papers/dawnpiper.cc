@@ -12,11 +12,11 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/layer_sums.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class DawnPiperSearch {
  public:
@@ -32,7 +32,7 @@ class DawnPiperSearch {
 
   DawnPiperStage Cheapest(int first, int end, int stage) const {
     DawnPiperStage best;
-    best.seconds = kNever;
+    best.seconds = kInfinity;
     if (!sums_.MayBeStage(first, end)) return best;
     const double plain = sums_.seconds(first, end) / speed_;
     using Recompute = DawnPiperOptions::Recompute;
@@ -57,7 +57,7 @@ class DawnPiperSearch {
                               int end_stage) const {
     const int middle = Middle(first_stage, end_stage);
     const int left = middle - first_stage, right = end_stage - middle;
-    double best_seconds = kNever, best_bytes = kNever;
+    double best_seconds = kInfinity, best_bytes = kInfinity;
     int by_seconds = first + left, by_bytes = first + left;
     for (int cut = first + left; cut <= end - right; ++cut) {
       const double seconds = std::max(sums_.seconds(first, cut) / left,
@@ -79,16 +79,16 @@ class DawnPiperSearch {
   // Returns the seconds of the slowest stage at the best cuts, for use by
   // Append.
   double Best(int first, int end, int first_stage, int end_stage) {
-    if (end - first < end_stage - first_stage) return kNever;
+    if (end - first < end_stage - first_stage) return kInfinity;
     if (end_stage - first_stage == 1) {
       return Cheapest(first, end, first_stage).seconds;
     }
     const auto [at, is_new] =
-        known_.try_emplace({first, end, first_stage, end_stage}, kNever, -1);
+        known_.try_emplace({first, end, first_stage, end_stage}, kInfinity, -1);
     if (!is_new) return at->second.first;
     const int middle = Middle(first_stage, end_stage);
     auto [low, high] = Bracket(first, end, first_stage, end_stage);
-    double best = kNever;
+    double best = kInfinity;
     int best_cut = -1;
     for (int cut = low; cut <= high; ++cut) {
       const double left = Best(first, cut, first_stage, middle);
@@ -175,7 +175,7 @@ absl::StatusOr<PlannedPipeline> PlanOnce(const PlannerWork& work,
   DawnPiperSearch search(work, sums, num_stages, options);
   PlannedPipeline plan;
   plan.objective_seconds = search.Best(0, sums.num_layers(), 0, num_stages);
-  if (plan.objective_seconds == kNever) {
+  if (plan.objective_seconds == kInfinity) {
     return absl::NotFoundError(
         absl::StrCat("dawnpiper: no cut into ", num_stages, " stages fits ",
                      FormatBytes(LeastMemoryBytes(work))));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMaxMachines = 4096;
 // Per step of the dynamic program, rounded up.
-constexpr double kSecondsPerStep = 1e-9;
+constexpr double kSecondsPerPipeDreamStep = 1e-9;
 // Problems with more steps are first solved coarsely. Each round tries cuts at
 // kRefinement times as many states as the previous one. All rounds together add
 // less than a tenth to the time.
@@ -86,7 +86,7 @@ void CheckSize(const AntichainDag& dag, const Effort& effort,
   const std::string problem = SizeProblem(
       absl::StrFormat("%d antichains on these machines, %.2g steps,",
                       dag.states.size(), effort.steps),
-      {effort.bytes, effort.steps * kSecondsPerStep},
+      {effort.bytes, effort.steps * kSecondsPerPipeDreamStep},
       "fewer machines, or a graph whose parallel branches and short nodes are "
       "merged");
   if (!problem.empty()) problems->Add("", problem);

@@ -143,38 +143,38 @@ uint32_t Preferred(const Values& values, uint32_t own, uint32_t usual) {
 
 absl::StatusOr<PlanReport> ReportOf(const Space& made,
                                     const PlanRequest& request,
-                                    const SeedRequest& request, Facts* facts) {
+                                    const SeedRequest& seed, Facts* facts) {
   Scenario scenario = request.scenario();
   const PlanSpace& space = request.space();
-  scenario.mutable_parallelism()->set_tensor(request.tensor);
-  scenario.mutable_batch()->set_microbatch_size(request.microbatch_size);
+  scenario.mutable_parallelism()->set_tensor(seed.tensor);
+  scenario.mutable_batch()->set_microbatch_size(seed.microbatch_size);
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(
           space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario given,
                    GivenForPlanners(made.base.label, scenario,
-                                    static_cast<int>(request.gpus),
+                                    static_cast<int>(seed.gpus),
                                     made.memory_limit_bytes));
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
-                   FindPaperPlanner(request.asked->name));
+                   FindPaperPlanner(seed.asked->name));
   RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
   if (EstimatePlanner(planner->name, PlannerSizeOf(given)).seconds >
       kMostSeedSeconds) {
     return absl::ResourceExhaustedError("takes too long for a seed");
   }
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
-                   planner->plan(given, facts->Of(given, request)));
+                   planner->plan(given, facts->Of(given, seed)));
   Plan plan;
   ASSIGN_OR_RETURN(*plan.mutable_scenario(), ScenarioOf(planned, given));
   plan.set_source(std::string(planner->name));
   const Parallelism& parallelism = plan.scenario().parallelism();
-  plan.set_num_gpus(request.tensor * parallelism.pipeline() *
+  plan.set_num_gpus(seed.tensor * parallelism.pipeline() *
                     parallelism.data());
   PlanReport answer;
   *answer.add_plans() = plan;
-  if (!request.asked->other_schedule.empty()) {
+  if (!seed.asked->other_schedule.empty()) {
     plan.mutable_scenario()->set_schedule(
-        std::string(request.asked->other_schedule));
+        std::string(seed.asked->other_schedule));
     *answer.add_plans() = plan;
   }
   for (Plan& one : *answer.mutable_plans()) {

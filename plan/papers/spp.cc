@@ -9,12 +9,13 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/layer_sums.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int kManyDevices = 16;
+constexpr int kManySppDevices = 16;
+
 
 double Largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
@@ -38,7 +39,7 @@ class Rates {
       : n_(static_cast<int>(order.size())), num_sizes_(sizes.size()) {
     const int step = sizes.size() == 1 ? sizes[0] : 1;
     const auto slowest = [&](int from, int from_end, int to, int to_end) {
-      double rate = kNever;
+      double rate = kInfinity;
       for (int i = from; i < from_end; ++i) {
         for (int j = std::max(to, from == to ? i + 1 : to); j < to_end; ++j) {
           rate = std::min({rate, work.bytes_per_second[order[i]][order[j]],
@@ -47,9 +48,9 @@ class Rates {
       }
       return rate;
     };
-    inside_.assign(num_sizes_ * (n_ + 1), kNever);
+    inside_.assign(num_sizes_ * (n_ + 1), kInfinity);
     speed_ = memory_ = inside_;
-    between_.assign(num_sizes_ * num_sizes_ * (n_ + 1), kNever);
+    between_.assign(num_sizes_ * num_sizes_ * (n_ + 1), kInfinity);
     for (size_t r = 0; r < num_sizes_; ++r) {
       for (int end = sizes[r]; end <= n_; end += step) {
         const int first = end - sizes[r];
@@ -113,7 +114,7 @@ class StageSearch {
     int best = -1;
     for (size_t r = 0; r < sizes_.size(); ++r) {
       const State& state = At(num_stages, num_layers_, n_, r);
-      if (state.largest < kNever &&
+      if (state.largest < kInfinity &&
           (best < 0 ||
            state.largest < At(num_stages, num_layers_, n_, best).largest)) {
         best = static_cast<int>(r);
@@ -141,7 +142,7 @@ class StageSearch {
 
  private:
   struct State {
-    double largest = kNever;
+    double largest = kInfinity;
     int first = 0,
         before = 0;  // last stage's first layer; previous size index
   };
@@ -160,10 +161,10 @@ class StageSearch {
 
   double StageSeconds(int first, int end, int used, size_t r) const {
     const int replicas = sizes_[r];
-    if (!sums_.MayBeStage(first, end)) return kNever;
+    if (!sums_.MayBeStage(first, end)) return kInfinity;
     if (sums_.memory_bytes(first, end, 1.0 / replicas) >
         rates_.memory(r, used)) {
-      return kNever;
+      return kInfinity;
     }
     return std::max(work_.num_microbatches * sums_.seconds(first, end) /
                         replicas / rates_.speed(r, used),
@@ -193,8 +194,8 @@ class StageSearch {
       const double seconds = StageSeconds(first, end, used, r);
       // Longer stages only take longer. An infinite one may just not be a
       // stage.
-      if (seconds < kNever && seconds >= state.largest) break;
-      if (seconds == kNever) continue;
+      if (seconds < kInfinity && seconds >= state.largest) break;
+      if (seconds == kInfinity) continue;
       for (size_t b = 0; b < sizes_.size() && sizes_[b] <= rest; ++b) {
         const State& before = At(s - 1, first, rest, b);
         if (before.largest >= state.largest) continue;
@@ -238,13 +239,13 @@ bool Fits(const PlannerWork& work, const std::vector<PlannedStage>& stages,
 int MaxStages(const PlannerWork& work) {
   const int most =
       static_cast<int>(std::min(work.layers.size(), work.devices.size()));
-  return std::min(most, kManyDevices);
+  return std::min(most, kManySppDevices);
 }
 
 std::vector<int> AllSizes(int num_devices) {
   std::vector<int> sizes;
   for (int size = 1; size <= num_devices;
-       size = num_devices > kManyDevices ? 2 * size : size + 1) {
+       size = num_devices > kManySppDevices ? 2 * size : size + 1) {
     sizes.push_back(size);
   }
   return sizes;
@@ -283,7 +284,7 @@ SppWorkload SppWorkloadOf(const PlannerWork& work,
     const std::vector<int>& devices = stages[s].devices;
     const int first = stages[s].first_layer, end = stages[s].end_layer;
     const int replicas = static_cast<int>(devices.size());
-    double speed = kNever, inside = kNever, between = kNever;
+    double speed = kInfinity, inside = kInfinity, between = kInfinity;
     for (int one : devices) {
       speed = std::min(speed, work.devices[one].speed);
       for (int other : devices) {
@@ -325,7 +326,7 @@ absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
       options.order.empty() ? SppDeviceOrder(work) : options.order;
   const int num_devices = static_cast<int>(order.size());
   PlannedPipeline plan;
-  plan.objective_seconds = kNever;
+  plan.objective_seconds = kInfinity;
   if (!options.equal_replicas) {
     const int most = MaxStages(work);
     const StageSearch search(work, order, most, AllSizes(num_devices));

@@ -12,13 +12,13 @@
 #include "base/units.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
 constexpr size_t kRoundBounds = 128;
 constexpr size_t kRoundRanks = 16;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsLegal(const PlannedSchedule& schedule,
              const schedules::ScheduleSpec& spec) {

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "models/partition.h"
 #include "sim/costs/stage_costs.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
@@ -105,7 +106,6 @@ Starts StartsOf(const std::vector<double>& weights, int num_stages,
 // which are few when all good cuts are nearly even.
 std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
                            double largest) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Starts starts = StartsOf(weights, num_stages, largest);
   std::vector<double> best = {0};  // of layers [lowest + index, n)
   std::vector<std::vector<int>> ends(num_stages);  // [stage][index]

@@ -5,13 +5,13 @@
 #include <limits>
 
 #include "schedules/options.h"
+#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
 // Entries of one family per round while other families have some.
 constexpr size_t kShare = 2;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <typename Key>
 void KeepLeast(double ratio, const Key& key, std::map<Key, double>* ratios) {

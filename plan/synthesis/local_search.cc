@@ -11,15 +11,15 @@
 #include "plan/synthesis/order_clock.h"
 #include "plan/synthesis/search_random.h"
 #include "plan/synthesis/search_threshold.h"
+#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;
 
-class Search {
+class LocalSearch {
  public:
-  Search(const PassTable& table, const PassRows& start,
+  LocalSearch(const PassTable& table, const PassRows& start,
          const LocalSearchOptions& options)
       : table_(table),
         options_(options),
@@ -291,7 +291,7 @@ class Search {
 
 LocalSearchResult SearchLocally(const PassTable& table, const PassRows& start,
                                 const LocalSearchOptions& options) {
-  return Search(table, start, options).Run();
+  return LocalSearch(table, start, options).Run();
 }
 
 }  // namespace weir::plan

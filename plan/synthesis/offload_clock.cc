@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "schedules/action.h"
+#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;
 
 }  // namespace
 

@@ -9,15 +9,15 @@
 
 #include "plan/synthesis/search_random.h"
 #include "plan/synthesis/search_threshold.h"
+#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;
 
-class Search {
+class OffloadSearch {
  public:
-  Search(const PassTable& table, const OffloadRows& start,
+  OffloadSearch(const PassTable& table, const OffloadRows& start,
          const LocalSearchOptions& options)
       : table_(table),
         problem_(table.problem()),
@@ -204,7 +204,7 @@ class Search {
 OffloadSearchResult SearchOffloads(const PassTable& table,
                                    const OffloadRows& start,
                                    const LocalSearchOptions& options) {
-  return Search(table, start, options).Run();
+  return OffloadSearch(table, start, options).Run();
 }
 
 }  // namespace weir::plan

@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "plan/synthesis/single_rank_bound.h"
+#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
 // Bounds must allow for the rounding that the limit allows.
-constexpr double kRounding = 1e-9;
 // The most states of SingleRankProblem; more take seconds.
 constexpr double kMaxSituations = 20'000;
 

@@ -15,7 +15,6 @@ namespace weir::plan {
 namespace {
 
 // Relative error of sums of a few thousand numbers.
-constexpr double kRounding = 1e-9;
 
 double Held(const schedules::StagePassCosts& stage) {
   return std::max(stage.activation, stage.weight_gradient_inputs);

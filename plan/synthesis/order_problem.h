@@ -13,6 +13,9 @@
 
 namespace weir::plan {
 
+// Times that differ by less, relative to the makespan, count as equal.
+inline constexpr double kRounding = 1e-9;
+
 enum class OrderObjective {
   kMakespan,  // start of the first pass to end of the last
   kSpan,      // the maximum over ranks of the same; batches may overlap

@@ -12,7 +12,7 @@ namespace weir::plan {
 namespace {
 
 constexpr size_t kMaxLabels = 256;
-constexpr double kRounding = 1e-12;
+constexpr double kBoundRounding = 1e-12;
 
 // Numbers of forwards, gradients and weight gradients done.
 using Done = std::tuple<int, int, int>;
@@ -146,9 +146,9 @@ class Alone {
       gradient = std::max(gradient, label.now + (m_ - forwards) * in_.forward +
                                         (m_ - inputs - 1) * least_input_);
       const double all = gradient + least_input_ + in_.tail;
-      if (all >= best_ * (1 - kRounding)) return;
+      if (all >= best_ * (1 - kBoundRounding)) return;
     }
-    if (std::max(end, last) >= best_ * (1 - kRounding)) return;
+    if (std::max(end, last) >= best_ * (1 - kBoundRounding)) return;
     if (inputs == m_) {
       best_ = std::max(end, last);  // only weight gradients are left
       return;

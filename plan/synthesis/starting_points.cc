@@ -7,12 +7,12 @@
 #include <optional>
 
 #include "schedules/validate.h"
+#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
 constexpr int kMaxStarts = 3;
-constexpr double kRounding = 1e-9;
 
 // Returns true if a converted order is usable. It may hold more than the named
 // one, as whole backwards are split or passes ordered by microbatch.

@@ -60,7 +60,7 @@ std::string ProgramSaid(const Synthesis& synthesis) {
 
 // With all digits; a single number if the stages agree.
 std::string PerStage(const OrderProblem& problem, absl::string_view key,
-                     double StagePassCosts::*member) {
+                     double schedules::StagePassCosts::*member) {
   std::vector<std::string> numbers;
   for (int stage = 0; stage < problem.num_stages(); ++stage) {
     numbers.push_back(

@@ -24,6 +24,7 @@
 #include "plan/synthesis/synthesis_size.h"
 #include "schedules/validate.h"
 #include "schedules/walk.h"
+#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 
@@ -35,7 +36,6 @@ namespace {
 
 // Equal values may differ by this much through rounding and CBC's tolerances.
 constexpr double kEqual = 1e-6;
-constexpr double kRounding = 1e-9;
 // With more booleans, CBC finds nothing in acceptable time.
 constexpr int kMaxBooleans = 4000;
 

@@ -12,7 +12,7 @@
 namespace weir::results {
 namespace {
 
-constexpr size_t kNumWorst = 5;
+constexpr size_t kNumWorstRows = 5;
 
 std::string Signed(double error) {
   return absl::StrFormat("%+.1f %%", 100 * error);
@@ -29,7 +29,7 @@ std::string RowTable(const QuantityErrors& errors, bool all) {
   std::stable_sort(worst.begin(), worst.end(), [](auto* a, auto* b) {
     return std::abs(a->error()) > std::abs(b->error());
   });
-  if (!all && worst.size() > kNumWorst) worst.resize(kNumWorst);
+  if (!all && worst.size() > kNumWorstRows) worst.resize(kNumWorstRows);
   const bool intervals = errors.num_intervals > 0;
   TextTable table;
   table.header = {"line", "run", "measured", "predicted", "error", ""};
@@ -173,7 +173,7 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all) {
   }
   absl::StrAppend(&out, "\n");
   for (const QuantityErrors& errors : quantities) {
-    const bool some = !all && errors.numbers.size() > kNumWorst;
+    const bool some = !all && errors.numbers.size() > kNumWorstRows;
     absl::StrAppend(&out, "\n", errors.quantity,
                     some ? ", the worst five" : ", worst first", "\n",
                     RowTable(errors, all));

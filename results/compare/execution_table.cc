@@ -17,13 +17,13 @@
 namespace weir::results {
 namespace {
 
-constexpr size_t kNumWorst = 3;  // ranks
+constexpr size_t kNumWorstRanks = 3;  // ranks
 
-std::string Signed(double error) {
+std::string FineSigned(double error) {
   return absl::StrFormat("%+.2f %%", 100 * error);
 }
 
-std::string Percent(double error) {
+std::string FinePercent(double error) {
   return absl::StrFormat("%.2f %%", 100 * error);
 }
 
@@ -38,7 +38,7 @@ std::string SummaryBlock(const ExecutionComparison& c) {
   const auto add = [&](const char* name, const ComparedSeconds& seconds) {
     table.rows.push_back({name, FormatSeconds(seconds.predicted),
                           FormatSeconds(seconds.measured),
-                          Signed(seconds.error())});
+                          FineSigned(seconds.error())});
   };
   add("makespan", c.makespan);
   // With flush the batch time is the makespan.
@@ -68,12 +68,12 @@ std::string ErrorsBlock(const ExecutionComparison& c) {
     };
     table.rows.push_back(
         {errors.op, absl::StrCat(errors.num_actions),
-         cell(Percent(d.mean_absolute)), cell(Signed(d.bias)),
-         cell(Percent(d.median_absolute)), cell(Percent(d.percentile_90)),
-         cell(Signed(d.worst)), d.worst == 0 ? "" : errors.worst_duration,
-         Percent(errors.starts.mean_absolute), Signed(errors.starts.worst),
+         cell(FinePercent(d.mean_absolute)), cell(FineSigned(d.bias)),
+         cell(FinePercent(d.median_absolute)), cell(FinePercent(d.percentile_90)),
+         cell(FineSigned(d.worst)), d.worst == 0 ? "" : errors.worst_duration,
+         FinePercent(errors.starts.mean_absolute), FineSigned(errors.starts.worst),
          errors.starts.worst == 0 ? "" : errors.worst_start,
-         Percent(errors.ends.mean_absolute)});
+         FinePercent(errors.ends.mean_absolute)});
   }
   return absl::StrCat(
       "\nmean |error| of durations, and of starts and ends as parts of the "
@@ -139,7 +139,7 @@ std::vector<int> Worst(int num, size_t count, const Value& value) {
 }
 
 size_t NumShown(bool all) {
-  return all ? std::numeric_limits<size_t>::max() : kNumWorst;
+  return all ? std::numeric_limits<size_t>::max() : kNumWorstRanks;
 }
 
 std::string IdleBlock(const ExecutionComparison& c, bool all) {
@@ -228,12 +228,12 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
     const RankMemory& m = c.memory[i];
     std::vector<std::string> row = {
         absl::StrCat(m.rank), FormatBytes(m.predicted.bytes),
-        FormatBytes(m.measured.bytes), Signed(m.error())};
+        FormatBytes(m.measured.bytes), FineSigned(m.error())};
     if (allocator) {
       row.push_back(m.taken_bytes > 0 ? FormatBytes(m.taken_bytes) : "-");
       row.push_back(m.allocator_bytes > 0 ? FormatBytes(m.allocator_bytes)
                                           : "-");
-      row.push_back(m.allocator_bytes > 0 ? Signed(m.allocator_error()) : "-");
+      row.push_back(m.allocator_bytes > 0 ? FineSigned(m.allocator_error()) : "-");
     }
     row.push_back(MomentCell(m.predicted, c.makespan.predicted));
     row.push_back(MomentCell(m.measured, c.makespan.measured));

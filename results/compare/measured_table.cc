@@ -46,9 +46,9 @@ std::shared_ptr<const RE2> Compile(const std::string& pattern,
   return nullptr;
 }
 
-class Reader {
+class MeasuredTableReader {
  public:
-  Reader(const CsvTable& table, const MeasuredColumns& columns)
+  MeasuredTableReader(const CsvTable& table, const MeasuredColumns& columns)
       : table_(table), columns_(columns), problems_(table.label()) {}
 
   absl::StatusOr<MeasuredTable> Read() {
@@ -188,7 +188,7 @@ absl::StatusOr<MeasuredTable> ReadMeasuredTable(
     absl::string_view label, absl::string_view text,
     const MeasuredColumns& columns) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
-  return Reader(table, columns).Read();
+  return MeasuredTableReader(table, columns).Read();
 }
 
 absl::StatusOr<std::vector<MeasuredColumns::Condition>> ParseConditions(

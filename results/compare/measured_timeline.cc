@@ -56,9 +56,9 @@ bool ParseStep(absl::string_view text, schedules::CommAction* step) {
          step->microbatch >= 0;
 }
 
-class Reader {
+class MeasuredTimelineReader {
  public:
-  explicit Reader(const CsvTable& table) : table_(table) {}
+  explicit MeasuredTimelineReader(const CsvTable& table) : table_(table) {}
 
   absl::StatusOr<std::vector<Event>> Read() {
     ASSIGN_OR_RETURN(const Unit unit, FindUnit());
@@ -345,7 +345,7 @@ class Writer {
 absl::StatusOr<Result> ReadMeasuredTimeline(absl::string_view label,
                                             absl::string_view text) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
-  ASSIGN_OR_RETURN(const std::vector<Event> events, Reader(table).Read());
+  ASSIGN_OR_RETURN(const std::vector<Event> events, MeasuredTimelineReader(table).Read());
   return Writer(table, events).Write();
 }
 

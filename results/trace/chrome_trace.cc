@@ -22,9 +22,9 @@ void AppendMicroseconds(int64_t ns, std::string* out) {
                   rest);
 }
 
-class Writer {
+class ChromeWriter {
  public:
-  Writer(const Result& result, absl::Span<const std::string> names,
+  ChromeWriter(const Result& result, absl::Span<const std::string> names,
          const TraceEvents& events, std::string* out)
       : result_(result), names_(names), events_(events), out_(out) {}
 
@@ -140,7 +140,7 @@ absl::StatusOr<std::string> ChromeTrace(const Result& result,
   trace.reserve(events.slices.size() * 180 + events.flow_points.size() * 100 +
                 100 *
                     static_cast<size_t>(result.timeline().memory().gpu_size()));
-  Writer(result, names, events, &trace).WriteAll();
+  ChromeWriter(result, names, events, &trace).WriteAll();
   return trace;
 }
 

@@ -26,9 +26,9 @@ constexpr uint32_t kNeedsState = 2;
 uint64_t ProcessUuid(uint32_t gpu) { return 1 + 2 * uint64_t{gpu}; }
 uint64_t MemoryUuid(uint32_t gpu) { return 2 + 2 * uint64_t{gpu}; }
 
-class Writer {
+class PerfettoWriter {
  public:
-  Writer(const Result& result, absl::Span<const std::string> names,
+  PerfettoWriter(const Result& result, absl::Span<const std::string> names,
          const TraceEvents& events, std::string* out)
       : result_(result),
         names_(names),
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> PerfettoTrace(const Result& result,
   ASSIGN_OR_RETURN(const TraceEvents events, LayOutTrace(result));
   std::string trace;
   trace.reserve(events.slices.size() * 64);
-  Writer(result, names, events, &trace).WriteAll();
+  PerfettoWriter(result, names, events, &trace).WriteAll();
   return trace;
 }
 

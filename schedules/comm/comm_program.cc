@@ -38,7 +38,7 @@ std::optional<CommOp> ConsumeOp(absl::string_view* text) {
   return std::nullopt;
 }
 
-absl::Status NotAnAction(absl::string_view text) {
+absl::Status NotACommAction(absl::string_view text) {
   constexpr size_t kMaxShown = 24;
   return absl::InvalidArgumentError(absl::StrCat(
       "'", absl::CHexEscape(text.substr(0, kMaxShown)),
@@ -94,24 +94,24 @@ std::string ToString(const CommAction& action) {
 absl::StatusOr<CommAction> ParseCommAction(absl::string_view text) {
   absl::string_view rest = text;
   const std::optional<int32_t> stage = ConsumeIndex(&rest);
-  if (!stage) return NotAnAction(text);
+  if (!stage) return NotACommAction(text);
   const std::optional<CommOp> op = ConsumeOp(&rest);
-  if (!op) return NotAnAction(text);
+  if (!op) return NotACommAction(text);
   CommAction action{*op};
   action.stage = *stage;
   if (HasMicrobatch(*op)) {
     const std::optional<int32_t> microbatch = ConsumeIndex(&rest);
-    if (!microbatch) return NotAnAction(text);
+    if (!microbatch) return NotACommAction(text);
     action.microbatch = *microbatch;
     if (absl::ConsumePrefix(&rest, "-")) {
       const std::optional<int32_t> last = ConsumeIndex(&rest);
       if (!last || *last <= *microbatch || *last - *microbatch >= kMaxSpan) {
-        return NotAnAction(text);
+        return NotACommAction(text);
       }
       action.num_microbatches = static_cast<uint16_t>(*last - *microbatch + 1);
     }
   }
-  if (!rest.empty()) return NotAnAction(text);
+  if (!rest.empty()) return NotACommAction(text);
   return action;
 }
 

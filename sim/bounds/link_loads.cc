@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/bounds/link_loads.h"
+#include "base/infinity.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +9,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // On a link with more jobs, only sets by earliest start are considered.
 constexpr size_t kFewJobs = 32;
 
@@ -23,7 +23,7 @@ double LongestOf(std::vector<Piece>* pieces) {
             [](const Piece& a, const Piece& b) { return a.before > b.before; });
   double longest = 0;
   const auto with_behind = [&](double least) {
-    double sum = 0, behind = kNever;
+    double sum = 0, behind = kInfinity;
     for (const Piece& piece : *pieces) {
       if (piece.behind < least) continue;
       sum += piece.seconds;
@@ -111,7 +111,7 @@ int LinkLoads::EndJob(Job job) {
 void LinkLoads::AddSends() {
   struct Sends {
     // For GPUs like the first, and for others.
-    Job first{kNever, kNever}, others{kNever, kNever};
+    Job first{kInfinity, kInfinity}, others{kInfinity, kInfinity};
     Sent bytes;
   };
   std::map<std::pair<int, int>, Sends> sends;
@@ -164,7 +164,7 @@ void LinkLoads::AddSendsBetween(int from, int to, const Sent& bytes,
   const int to_gpu = Gpu(replica, to, tensor_rank);
   if (uncontended_.lowering().RouteOf(from_gpu, to_gpu).links.empty()) return;
   for (const auto& [each, count] : bytes) {
-    double least = kNever;
+    double least = kInfinity;
     int32_t pair = 0;
     for (const int span : any_order_.spans()) {
       const double moved = std::round(each * span);

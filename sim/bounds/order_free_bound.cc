@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/bounds/order_free_bound.h"
+#include "base/infinity.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +12,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -32,7 +32,7 @@ OrderFreeBound::OrderFreeBound(const PipelineInputs& inputs,
   }
   if (spans_.empty()) spans_ = {1};
   Rank none;
-  none.before = none.behind = none.least_input = kNever;
+  none.before = none.behind = none.least_input = kInfinity;
   none.first_stage = schedule_.num_stages;
   ranks_.assign(schedule_.num_ranks, none);
   paths_.resize(schedule_.num_routes());
@@ -217,7 +217,7 @@ void OrderFreeBound::AddSends() {
     const auto add = [&](int stage, int to_stage) {
       const int from = ranks[stage], to = ranks[to_stage];
       if (from == to) return;
-      double least = kNever;
+      double least = kInfinity;
       Sends& pair = sends[{from, to}];
       for (const int span : spans_) {
         const double seconds =
@@ -245,7 +245,7 @@ double OrderFreeBound::Longest() const {
   }
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const Rank& rank = ranks_[i];
-    if (rank.before == kNever) continue;  // no microbatch comes here
+    if (rank.before == kInfinity) continue;  // no microbatch comes here
     const double all = rank.work + rank.sends + step_seconds_[i];
     if (!schedule_.flush) {
       longest = std::max(longest, all);
@@ -260,11 +260,11 @@ double OrderFreeBound::Longest() const {
 // The last input gradients of ranks with later stages pass through it, too.
 double OrderFreeBound::EndOfPasses(int rank) const {
   const Rank& on = ranks_[rank];
-  if (on.before == kNever) return 0;
+  if (on.before == kInfinity) return 0;
   double end = on.before + on.work + on.sends;
   if (schedule_.num_routes() > 1 || schedule_.forward_only) return end;
   for (const Rank& other : ranks_) {
-    if (other.before == kNever || other.first_stage <= on.first_stage) continue;
+    if (other.before == kInfinity || other.first_stage <= on.first_stage) continue;
     end = std::max(end, EndOfInputs(other) + other.behind - on.behind);
   }
   return end;
@@ -283,7 +283,7 @@ double OrderFreeBound::StartOfLastGradient(int rank, int stage) const {
   if (schedule_.num_routes() > 1) return start;
   const MicrobatchPath& way = paths_[0];
   for (const Rank& other : ranks_) {
-    if (other.before == kNever || other.first_stage <= stage) continue;
+    if (other.before == kInfinity || other.first_stage <= stage) continue;
     start = std::max(start, EndOfInputs(other) + other.behind -
                                 way.behind[stage] - way.inputs[stage]);
   }

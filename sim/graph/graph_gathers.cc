@@ -8,7 +8,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr int32_t kNone = PipelineGraph::kNone;
 
 }  // namespace
 
@@ -34,7 +33,7 @@ void GraphBuilder::AddGathers() {
           last.clear();
         }
         layers[i] = AddGather(group, rank, t, i, starts + i, ends + i);
-        last.push_back(layers[i].end != kNone ? layers[i].end : ends + i);
+        last.push_back(layers[i].end != PipelineGraph::kNone ? layers[i].end : ends + i);
       }
     }
   }

@@ -10,7 +10,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr int32_t kNone = PipelineGraph::kNone;
 
 // More pieces would hardly end earlier, but each needs as many flows.
 constexpr int kMaxPieces = 8;
@@ -81,7 +80,7 @@ void GraphBuilder::SelectReductions() {
       });
   if (!reduces) return;
   for (const auto& steps : graph_.steps) {
-    graph_.step_reduction.emplace_back(steps.size(), kNone);
+    graph_.step_reduction.emplace_back(steps.size(), PipelineGraph::kNone);
   }
   for (Reduction& reduction : all) {
     if (!meets(reduction)) continue;
@@ -96,15 +95,15 @@ void GraphBuilder::SelectReductions() {
 void GraphBuilder::AddReductions() {
   if (graph_.reductions.empty()) return;
   const auto count = static_cast<int64_t>(graph_.reductions.size());
-  last_step_gather_.assign(schedule_.num_ranks, kNone);
+  last_step_gather_.assign(schedule_.num_ranks, PipelineGraph::kNone);
   for (int t = 0; t < place_.tensor; ++t) {
     graph_.first_reduce_start.push_back(graph_.tasks.AddTimers(count));
     graph_.first_reduce_end.push_back(graph_.tasks.AddTimers(count));
     graph_.reduction_pieces.emplace_back(count);
     // One communicator for the replicas of a rank and one for the copies of a
     // stage: the reductions of each run one after the other.
-    std::vector<int32_t> last_of_rank(schedule_.num_ranks, kNone);
-    std::vector<int32_t> last_of_stage(schedule_.num_stages, kNone);
+    std::vector<int32_t> last_of_rank(schedule_.num_ranks, PipelineGraph::kNone);
+    std::vector<int32_t> last_of_stage(schedule_.num_stages, PipelineGraph::kNone);
     for (int32_t i = 0; i < count; ++i) {
       const Reduction& reduction = graph_.reductions[i];
       AddReduction(reduction, t, i,
@@ -112,7 +111,7 @@ void GraphBuilder::AddReductions() {
                        ? &last_of_rank[reduction.members[0].rank]
                        : &last_of_stage[reduction.stage]);
     }
-    last_step_gather_.assign(schedule_.num_ranks, kNone);
+    last_step_gather_.assign(schedule_.num_ranks, PipelineGraph::kNone);
     for (const Reduction& reduction : graph_.reductions) {
       if (in_.costs.optimizer_shards == 1) break;
       for (const auto& [rank, step] : reduction.members) {
@@ -186,14 +185,14 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
   }
   int32_t before = std::exchange(*last, end);
   if (in_.costs.stages[reduction.stage].gradient_bytes == 0) {
-    if (before != kNone) graph_.tasks.AddEdge(before, start);
+    if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
     graph_.tasks.AddEdge(start, end);
   } else {
     const Copies& copies = CopiesOf(ranks, t);
     const ReductionCollectives calls = CollectivesOfReduction(
         in_, in_.costs.stages[reduction.stage], ranks.size());
     before = AddEarlyPieces(reduction, t, index, copies, calls, before);
-    if (before != kNone) graph_.tasks.AddEdge(before, start);
+    if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
     AddPiece(copies, calls, start, end);
   }
   graph_.reduction_pieces[t][index].push_back({start, end});
@@ -216,7 +215,7 @@ int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
             start);
       }
     }
-    if (last != kNone) graph_.tasks.AddEdge(last, start);
+    if (last != PipelineGraph::kNone) graph_.tasks.AddEdge(last, start);
     last = graph_.tasks.AddTimer(0);
     AddPiece(copies, calls, start, last);
     graph_.reduction_pieces[t][index].push_back({start, last});
@@ -233,7 +232,7 @@ void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
     graph_.step_gathers[{gpu, step}] = {start, end};
   }
   const int32_t before = std::exchange(last_step_gather_[rank], end);
-  if (before != kNone) graph_.tasks.AddEdge(before, start);
+  if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
   const StageCosts& stage = in_.costs.stages[graph_.steps[rank][step].stage];
   AddPiece(CopiesOf({rank}, t), CollectivesOfStepGather(in_, stage), start,
            end);
@@ -244,7 +243,7 @@ int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
   const auto at =
       std::find_if(steps.begin(), steps.end(),
                    [&](const Step& step) { return step.stage == stage; });
-  return at == steps.end() ? kNone : static_cast<int32_t>(at - steps.begin());
+  return at == steps.end() ? PipelineGraph::kNone : static_cast<int32_t>(at - steps.begin());
 }
 
 void GraphBuilder::AddTiedReductions() {
@@ -260,8 +259,8 @@ void GraphBuilder::AddTiedReductions() {
   const int ranks[] = {first[0], last[0]};
   const int32_t steps[] = {StepOfStage(ranks[0], 0),
                            StepOfStage(ranks[1], last_stage)};
-  if (steps[0] == kNone || steps[1] == kNone) return;
-  if (graph_.first_step[0] == kNone) return;
+  if (steps[0] == PipelineGraph::kNone || steps[1] == PipelineGraph::kNone) return;
+  if (graph_.first_step[0] == PipelineGraph::kNone) return;
   for (int r = 0; r < place_.data; ++r) {
     for (int t = 0; t < place_.tensor; ++t) {
       AddTiedReduction(r, t, ranks, steps);
@@ -280,7 +279,7 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
     const int32_t reduced = graph_.ReduceEnd(gpu, steps[i]);
     const Step& step = graph_.steps[ranks[i]][steps[i]];
     graph_.tasks.AddEdge(
-        reduced != kNone ? reduced : graph_.ActionEnd(gpu, step.reduce_after),
+        reduced != PipelineGraph::kNone ? reduced : graph_.ActionEnd(gpu, step.reduce_after),
         start);
     graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
     graph_.tied_reductions[{gpu, steps[i]}] = {start, end};

@@ -11,7 +11,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr int32_t kNone = PipelineGraph::kNone;
 
 // Curve of a fused backward: its parts weighted by their uncontended seconds,
 // equally if these are not known.
@@ -74,7 +73,7 @@ void GraphBuilder::SlowPasses(int gpu) {
 
 // Flows do not slow steps down (docs/measured-profiles.md).
 void GraphBuilder::SlowSteps(int gpu) {
-  if (graph_.first_step[gpu] == kNone) return;
+  if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
   const int32_t curve = AddCurve(calibrate::SharingCurve(
       *in_.costs.device_of(gpu).partition_slowdown, "optimizer"));
   const auto num_steps =

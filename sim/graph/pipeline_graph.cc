@@ -16,7 +16,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr int32_t kNone = PipelineGraph::kNone;
 
 }  // namespace
 
@@ -100,7 +99,7 @@ void GraphBuilder::AddEdgeTo(int32_t before, int gpu, int32_t position) {
 void GraphBuilder::AddEdgeToStart(int32_t before, int32_t task) {
   graph_.tasks.AddEdge(before, task);
   if (task >= std::ssize(first_overlapped_)) return;
-  for (int32_t at = first_overlapped_[task]; at != kNone;
+  for (int32_t at = first_overlapped_[task]; at != PipelineGraph::kNone;
        at = overlapped_[at].next) {
     graph_.tasks.AddEdge(before, overlapped_[at].task);
   }
@@ -120,12 +119,12 @@ int32_t GraphBuilder::AddOverlapped(const std::vector<int>& gpus, int position,
                                     double seconds) {
   const int32_t timer = graph_.tasks.AddTimer(seconds);
   if (first_overlapped_.empty())
-    first_overlapped_.assign(graph_.end_of_actions, kNone);
+    first_overlapped_.assign(graph_.end_of_actions, PipelineGraph::kNone);
   for (int gpu : gpus) {
     int32_t* last = &first_overlapped_[graph_.ActionTask(gpu, position)];
-    while (*last != kNone) last = &overlapped_[*last].next;
+    while (*last != PipelineGraph::kNone) last = &overlapped_[*last].next;
     *last = static_cast<int32_t>(overlapped_.size());
-    overlapped_.push_back({timer, kNone});
+    overlapped_.push_back({timer, PipelineGraph::kNone});
   }
   return timer;
 }
@@ -162,8 +161,8 @@ void GraphBuilder::AddOffload(int gpu, const schedules::Action& action,
                                  ? InstanceRole::Kind::kToHost
                                  : InstanceRole::Kind::kFromHost,
                              gpu))
-                : kNone;
-  if (pair == kNone) {
+                : PipelineGraph::kNone;
+  if (pair == PipelineGraph::kNone) {
     graph_.tasks.AddTimer(std::max(seconds, 0.0));
   } else {
     graph_.tasks.AddFlow(pair, bytes);
@@ -176,7 +175,7 @@ void GraphBuilder::AddSteps() {
       [](const StageCosts& stage) { return stage.optimizer_seconds > 0; });
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     if (!timed && graph_.reductions.empty()) {
-      graph_.first_step.push_back(kNone);
+      graph_.first_step.push_back(PipelineGraph::kNone);
       continue;
     }
     graph_.first_step.push_back(graph_.tasks.num_tasks());
@@ -195,19 +194,19 @@ void GraphBuilder::AddStreams() {
     const std::vector<schedules::Action>& actions = Actions(gpu);
     const auto count = static_cast<int32_t>(actions.size());
     const auto& steps = graph_.steps[graph_.rank_of(gpu)];
-    const bool with_steps = graph_.first_step[gpu] != kNone;
+    const bool with_steps = graph_.first_step[gpu] != PipelineGraph::kNone;
     size_t step = 0;
-    int32_t last = kNone;
+    int32_t last = PipelineGraph::kNone;
     for (int32_t position = 0; position <= count; ++position) {
       while (with_steps && step < steps.size() &&
              steps[step].before == position) {
         const int32_t task = graph_.StepTask(gpu, static_cast<int>(step++));
-        if (last != kNone) graph_.tasks.AddEdge(last, task);
+        if (last != PipelineGraph::kNone) graph_.tasks.AddEdge(last, task);
         last = task;
       }
       if (position == count) break;
       if (!schedules::IsCompute(actions[position].op)) continue;
-      if (last != kNone) AddEdgeTo(last, gpu, position);
+      if (last != PipelineGraph::kNone) AddEdgeTo(last, gpu, position);
       if (actions[position].overlaps_next) ++position;
       last = graph_.ActionEnd(gpu, position);
     }
@@ -222,7 +221,7 @@ void GraphBuilder::AddChannels() {
       AddEdgeTo(graph_.ActionEnd(gpu, awaited), gpu, position);
     }
     const std::vector<schedules::Action>& actions = Actions(gpu);
-    int32_t computed = kNone, offloaded = kNone, reloaded = kNone;
+    int32_t computed = PipelineGraph::kNone, offloaded = PipelineGraph::kNone, reloaded = PipelineGraph::kNone;
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
       const int32_t end = graph_.ActionEnd(gpu, i);
       if (schedules::IsCompute(actions[i].op)) {
@@ -232,7 +231,7 @@ void GraphBuilder::AddChannels() {
       int32_t& channel =
           actions[i].op == schedules::Op::kOffload ? offloaded : reloaded;
       for (int32_t before : {computed, channel}) {
-        if (before != kNone) {
+        if (before != PipelineGraph::kNone) {
           graph_.tasks.AddEdge(before, graph_.ActionTask(gpu, i));
         }
       }
@@ -261,8 +260,8 @@ void GraphBuilder::FindHostWaits() {
 void GraphBuilder::AddTransfers() {
   const size_t size = static_cast<size_t>(place_.data) * place_.tensor *
                       schedule_.num_stages * schedule_.total_microbatches();
-  graph_.activations.assign(size, kNone);
-  graph_.gradients.assign(size, kNone);
+  graph_.activations.assign(size, PipelineGraph::kNone);
+  graph_.gradients.assign(size, PipelineGraph::kNone);
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     const auto& actions = Actions(gpu);
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -352,7 +351,7 @@ void GraphBuilder::QueueTransfers() {
     absl::flat_hash_map<int32_t, int32_t> last;  // by pair of GPUs
     for (const schedules::Action& action : Actions(gpu)) {
       const int32_t transfer = graph_.OutboundTransfer(gpu, action);
-      if (transfer == kNone || graph_.tasks.is_timer(transfer)) continue;
+      if (transfer == PipelineGraph::kNone || graph_.tasks.is_timer(transfer)) continue;
       const auto [at, first] =
           last.try_emplace(graph_.tasks.pair(transfer), transfer);
       if (first) continue;
@@ -387,7 +386,7 @@ void GraphBuilder::AddEdgeToNext(int32_t before, int gpu, int32_t position) {
   const auto step =
       std::lower_bound(steps.begin(), steps.end(), position + 1,
                        [](const Step& a, int32_t at) { return a.before < at; });
-  if (graph_.first_step[gpu] != kNone && step != steps.end() &&
+  if (graph_.first_step[gpu] != PipelineGraph::kNone && step != steps.end() &&
       step->before <= next) {
     graph_.tasks.AddEdge(
         before, graph_.StepTask(gpu, static_cast<int>(step - steps.begin())));

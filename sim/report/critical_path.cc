@@ -7,20 +7,19 @@
 namespace weir::sim {
 namespace {
 
-constexpr int32_t kNone = PipelineGraph::kNone;
 
 // Returns, for each task, a predecessor that it waited for until it started.
 std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
                                       const Recording& recording) {
   const auto start = recording.start_seconds();
   const auto end = recording.end_seconds();
-  std::vector<int32_t> last(tasks.num_tasks(), kNone);
+  std::vector<int32_t> last(tasks.num_tasks(), PipelineGraph::kNone);
   for (int32_t task = 0; task < tasks.num_tasks(); ++task) {
     for (int32_t next : tasks.successors(task)) {
       if (end[task] < start[next] * (1 - 1e-12)) continue;
       // If there are several, prefer one that itself took time.
       const int32_t known = last[next];
-      if (known == kNone || start[task] < start[known]) last[next] = task;
+      if (known == PipelineGraph::kNone || start[task] < start[known]) last[next] = task;
     }
   }
   return last;
@@ -48,7 +47,7 @@ PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
   const std::vector<int32_t> last = LastPredecessors(graph.tasks, recording);
   for (auto task = static_cast<int32_t>(
            std::max_element(end.begin(), end.end()) - end.begin());
-       task != kNone; task = last[task]) {
+       task != PipelineGraph::kNone; task = last[task]) {
     const double seconds = std::min(end[task], window.end_seconds) -
                            std::max(start[task], window.begin_seconds);
     if (seconds > 0) {

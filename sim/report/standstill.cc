@@ -13,7 +13,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr int32_t kNone = PipelineGraph::kNone;
 constexpr size_t kMaxWaits = 16, kMaxTries = 16;
 
 struct Named {
@@ -27,7 +26,7 @@ class Finder {
       : schedule_(schedule),
         graph_(graph),
         is_stuck_(graph.tasks.num_tasks()),
-        before_(graph.tasks.num_tasks(), kNone) {
+        before_(graph.tasks.num_tasks(), PipelineGraph::kNone) {
     for (int32_t task = 0; task < graph.tasks.num_tasks(); ++task) {
       is_stuck_[task] = std::isnan(recording.end_seconds()[task]);
     }
@@ -38,7 +37,7 @@ class Finder {
     const std::vector<int32_t> candidates = shortest;
     size_t tries = 0;
     for (int32_t task : candidates) {
-      if (NameOf(task).gpu == kNone || tries++ == kMaxTries) continue;
+      if (NameOf(task).gpu == PipelineGraph::kNone || tries++ == kMaxTries) continue;
       std::vector<int32_t> cycle = ShortestThrough(task);
       if (cycle.size() < shortest.size()) shortest = std::move(cycle);
     }
@@ -50,7 +49,7 @@ class Finder {
   // backward ends in a cycle. Returned in the order in which the tasks would
   // run.
   std::vector<int32_t> AnyCycle() {
-    int32_t task = kNone;
+    int32_t task = PipelineGraph::kNone;
     for (int32_t first = 0; first < graph_.tasks.num_tasks(); ++first) {
       if (!is_stuck_[first]) continue;
       for (int32_t next : graph_.tasks.successors(first)) before_[next] = first;
@@ -70,11 +69,11 @@ class Finder {
   }
 
   std::vector<int32_t> ShortestThrough(int32_t first) {
-    std::fill(before_.begin(), before_.end(), kNone);
+    std::fill(before_.begin(), before_.end(), PipelineGraph::kNone);
     std::vector<int32_t> queue = {first};
-    for (size_t i = 0; i < queue.size() && before_[first] == kNone; ++i) {
+    for (size_t i = 0; i < queue.size() && before_[first] == PipelineGraph::kNone; ++i) {
       for (int32_t next : graph_.tasks.successors(queue[i])) {
-        if (!is_stuck_[next] || before_[next] != kNone) continue;
+        if (!is_stuck_[next] || before_[next] != PipelineGraph::kNone) continue;
         before_[next] = queue[i];
         queue.push_back(next);
       }
@@ -87,7 +86,7 @@ class Finder {
     return cycle;
   }
 
-  // Returns {kNone, kNone} for transfers, collectives and steps.
+  // Returns {PipelineGraph::kNone, PipelineGraph::kNone} for transfers, collectives and steps.
   Named NameOf(int32_t task) const {
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
       const int32_t position = task - graph_.first_action[gpu];
@@ -96,7 +95,7 @@ class Finder {
         return {gpu, position};
       }
     }
-    return {kNone, kNone};
+    return {PipelineGraph::kNone, PipelineGraph::kNone};
   }
 
   std::string RankText(int gpu) const {
@@ -111,7 +110,7 @@ class Finder {
     std::vector<Named> actions;
     for (int32_t task : cycle) {
       const Named named = NameOf(task);
-      if (named.gpu != kNone) actions.push_back(named);
+      if (named.gpu != PipelineGraph::kNone) actions.push_back(named);
     }
     std::vector<std::string> waits;
     for (size_t i = actions.size(); i-- > 0;) {
@@ -138,7 +137,7 @@ class Finder {
       const auto& actions = schedule_.rank_actions[graph_.rank_of(gpu)];
       for (int32_t i = 0; i < std::ssize(actions); ++i) {
         const int32_t transfer = graph_.OutboundTransfer(gpu, actions[i]);
-        if (transfer != kNone) made_by.try_emplace(transfer, Named{gpu, i});
+        if (transfer != PipelineGraph::kNone) made_by.try_emplace(transfer, Named{gpu, i});
       }
     }
     std::vector<std::string> transfers;

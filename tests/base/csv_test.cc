@@ -10,8 +10,7 @@
 #include "base/text.h"
 #include "tests/hostile_names.h"
 
-namespace weir {
-namespace {
+namespace weir::csv_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -120,5 +119,4 @@ TEST(CsvTest, HostileNamesReadBackWithoutTheirControls) {
   }
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::csv_test

@@ -5,8 +5,7 @@
 
 #include <vector>
 
-namespace weir {
-namespace {
+namespace weir::error_statistics_test {
 
 TEST(ErrorStatisticsTest, FiveErrorsByHand) {
   // Errors of +10 %, -20 %, 0, +30 %, -40 %.
@@ -30,5 +29,4 @@ TEST(ErrorStatisticsTest, NoRowsHaveNoErrors) {
   EXPECT_EQ(statistics.worst_row, -1);
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::error_statistics_test

@@ -18,8 +18,7 @@
 #include "base/temporary_file.h"
 #include "tests/base/temporary_folder.h"
 
-namespace weir {
-namespace {
+namespace weir::files_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -272,5 +271,4 @@ TEST_F(FilesTest, ADeviceIsReadUpToTheLimitOfTexts) {
             "/dev/zero: is larger than 64.0 MiB, the limit");
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::files_test

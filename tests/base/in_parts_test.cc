@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace weir {
-namespace {
+namespace weir::in_parts_test {
 
 TEST(InPartsTest, EveryElementIsInOnePart) {
   for (const int64_t size : {0, 1, 1000, (1 << 20) + 7}) {
@@ -16,5 +15,4 @@ TEST(InPartsTest, EveryElementIsInOnePart) {
   }
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::in_parts_test

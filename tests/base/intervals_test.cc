@@ -5,8 +5,7 @@
 
 #include <random>
 
-namespace weir {
-namespace {
+namespace weir::intervals_test {
 
 TEST(IntervalsTest, TakesOutWhatIsCovered) {
   std::vector<Interval> gaps = {{0, 4}, {6, 8}};
@@ -46,5 +45,4 @@ TEST(IntervalsTest, NothingIsLeftOfWhatIsCoveredInPieces) {
   }
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::intervals_test

@@ -6,8 +6,7 @@
 
 #include <string>
 
-namespace weir {
-namespace {
+namespace weir::json_syntax_test {
 
 using testing::HasSubstr;
 
@@ -35,5 +34,4 @@ TEST(JsonSyntaxTest, DeepNestingIsRefused) {
   EXPECT_THAT(MessageOf(objects), HasSubstr("nested deeper"));
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::json_syntax_test

@@ -7,8 +7,7 @@
 
 #include "tests/hostile_names.h"
 
-namespace weir {
-namespace {
+namespace weir::json_text_test {
 
 TEST(JsonTextTest, HostileNamesReadBackAndMoveNoCursor) {
   for (const HostileName& name : HostileNames()) {
@@ -26,5 +25,4 @@ TEST(JsonTextTest, HostileNamesReadBackAndMoveNoCursor) {
   }
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::json_text_test

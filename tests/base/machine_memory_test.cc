@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 
-namespace weir {
-namespace {
+namespace weir::machine_memory_test {
 
 // Uses its own /proc and /sys folders.
 class MachineMemoryTest : public testing::Test {
@@ -73,5 +72,4 @@ TEST(MachineMemoryOfThisMachineTest, IsSomeOfIt) {
   EXPECT_LT(AvailableMemoryBytes(), 1e15);
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::machine_memory_test

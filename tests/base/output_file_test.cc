@@ -11,8 +11,7 @@
 #include "base/files.h"
 #include "tests/base/temporary_folder.h"
 
-namespace weir {
-namespace {
+namespace weir::output_file_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -139,5 +138,4 @@ TEST_F(OutputFileTest, MarksKeepTheFormat) {
                          " -->\n<svg/>\n"));
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::output_file_test

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <string>
 
-namespace weir {
-namespace {
+namespace weir::problems_test {
 
 using testing::EndsWith;
 
@@ -20,5 +19,4 @@ TEST(ProblemsTest, MillionsAreTheFirstFifty) {
   EXPECT_THAT(text, EndsWith("\nf: there are more problems"));
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::problems_test

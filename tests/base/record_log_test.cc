@@ -11,8 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir {
-namespace {
+namespace weir::record_log_test {
 
 // The standard check value of CRC-32 catalogs.
 TEST(RecordLogTest, TheChecksumIsThatOfZlibAndEthernet) {
@@ -89,5 +88,4 @@ TEST(RecordLogTest, TheBeginningOfALogIsKnown) {
   EXPECT_FALSE(IsBeginningOfRecordLog("{\"a\":1"));
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::record_log_test

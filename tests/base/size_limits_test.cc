@@ -8,8 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace weir {
-namespace {
+namespace weir::size_limits_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -89,5 +88,4 @@ TEST(SizeLimitsTest, OfTheMachineAreBelowTheCeilings) {
   EXPECT_TRUE(CheckSize("x", "y", {kAlwaysFitsBytes, 1}, "z").ok());
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::size_limits_test

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir {
-namespace {
+namespace weir::spelling_test {
 
 TEST(SpellingTest, DistanceCountsLettersAndSwaps) {
   EXPECT_EQ(EditDistance("", "abc"), 3);
@@ -30,5 +29,4 @@ TEST(SpellingTest, TheNearestOfSeveralIsSuggested) {
             "gpt2-medium");
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::spelling_test

@@ -7,8 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/hostile_names.h"
 
-namespace weir {
-namespace {
+namespace weir::text_test {
 
 using testing::Each;
 using testing::SizeIs;
@@ -75,5 +74,4 @@ TEST(TextTest, TablesStayAlignedWhateverTheirCellsHold) {
   EXPECT_THAT(lines, Each(SizeIs(lines[0].size())));
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::text_test

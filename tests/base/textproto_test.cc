@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace weir {
-namespace {
+namespace weir::textproto_test {
 
 using google::protobuf::Value;
 using testing::AllOf;
@@ -77,5 +76,4 @@ TEST(TextProtoTest, EscapesThatAreNoUtf8AreNamedWithTheirField) {
   EXPECT_EQ(value.string_value(), "\xc3\xa9 \xf0\x9f\x98\x80");
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::textproto_test

@@ -16,8 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace weir {
-namespace {
+namespace weir::worker_pool_test {
 
 using testing::HasSubstr;
 using Outputs = std::map<int, absl::StatusOr<std::string>>;
@@ -225,5 +224,4 @@ TEST(ProcessesTest, KillNineOfTheParentLeavesNoWorkerAndNoChildOfIt) {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::worker_pool_test

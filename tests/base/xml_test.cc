@@ -10,8 +10,7 @@
 #include "base/text.h"
 #include "tests/hostile_names.h"
 
-namespace weir {
-namespace {
+namespace weir::xml_test {
 
 struct Document {
   std::string text, attribute;
@@ -61,5 +60,4 @@ TEST(XmlTest, MarkupIsEscapedOnce) {
   EXPECT_EQ(EscapeXml("\xEF\xBF\xBF\x01"), "??");
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::xml_test

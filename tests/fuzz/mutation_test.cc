@@ -16,8 +16,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-namespace weir::fuzz {
-namespace {
+namespace weir::fuzz::mutation_test {
 
 constexpr int kMutationsPerFile = 2000;
 
@@ -104,5 +103,4 @@ TEST(MutationTest, NoMutationOfTheCorpusCrashes) {
   }
 }
 
-}  // namespace
-}  // namespace weir::fuzz
+}  // namespace weir::fuzz::mutation_test

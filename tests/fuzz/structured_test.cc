@@ -19,8 +19,7 @@
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/target.h"
 
-namespace weir::fuzz {
-namespace {
+namespace weir::fuzz::structured_test {
 
 // The least share of inputs that must pass validation; invalid inputs test
 // little.
@@ -91,5 +90,4 @@ TEST_F(StructuredTest, RandomInputsKeepTheInvariantsAndAreMostlyValid) {
   EXPECT_GE(num_valid, kLeastValidShare * num_inputs);
 }
 
-}  // namespace
-}  // namespace weir::fuzz
+}  // namespace weir::fuzz::structured_test

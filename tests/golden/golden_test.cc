@@ -16,8 +16,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/toy_profile.h"
 
-namespace weir {
-namespace {
+namespace weir::golden_test {
 
 struct Case {
   const char* name;
@@ -134,5 +133,4 @@ INSTANTIATE_TEST_SUITE_P(Reports, GoldenTest, testing::ValuesIn(kCases),
                            return std::string(info.param.name);
                          });
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::golden_test

@@ -14,8 +14,7 @@
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 #include "tests/calibrate/gpu/kernels/other_checks.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::kernels_test {
 
 using ::testing::TestParamInfo;
 using ::testing::TestWithParam;
@@ -129,5 +128,4 @@ INSTANTIATE_TEST_SUITE_P(Other, OtherTest, ValuesIn(OtherChecks()),
 INSTANTIATE_TEST_SUITE_P(Training, OtherTest, ValuesIn(TrainingChecks()),
                          CaseName<OtherCheck>);
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::kernels_test

@@ -6,8 +6,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::activation_test {
 
 LayerWork BlockOf(const Gpt& gpt, const WorkSpec& spec) {
   return LayersOf(ModelOf(gpt), spec)[1];
@@ -146,5 +145,4 @@ INSTANTIATE_TEST_SUITE_P(
         Gpt{}, Gpt{.a = 96, .h = 12288, .l = 96, .s = 2048, .b = 1},
         Gpt{.a = 8, .h = 512, .l = 1, .V = 1000, .s = 128, .b = 7}));
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::activation_test

@@ -8,8 +8,7 @@
 
 #include "models/model.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::describe_test {
 
 using testing::HasSubstr;
 
@@ -70,5 +69,4 @@ TEST(ModelJsonTest, BytesThatAreNotTextAreReplaced) {
   EXPECT_TRUE(nlohmann::json::accept(ModelJson(model, Spec())));
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::describe_test

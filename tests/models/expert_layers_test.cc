@@ -8,8 +8,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::expert_layers_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -194,5 +193,4 @@ TEST(ExpertLayersTest, LatentAttentionIsRefusedAndNothingElse) {
   }
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::expert_layers_test

@@ -7,8 +7,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::fusion_test {
 
 constexpr double kAs2b = 16.0 * 512 * 512 * 4;
 constexpr double kSbh = 512.0 * 4 * 1024;
@@ -117,5 +116,4 @@ TEST(FusionTest, VocabularyIsPaddedButNotCounted) {
   EXPECT_EQ(layers.front().parameters, 50432.0 / 2 * 1024 + 512 * 1024);
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::fusion_test

@@ -5,8 +5,7 @@
 
 #include "models/model.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::layer_list_test {
 
 Model DeepModel(bool experts) {
   Model model = *LoadModel(experts ? "mixtral-8x7b" : "gpt2");
@@ -59,5 +58,4 @@ TEST(LayerListTest, OfAVectorHasItsLayers) {
   EXPECT_TRUE(LayerList().empty());
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::layer_list_test

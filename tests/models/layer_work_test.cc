@@ -9,8 +9,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::layer_work_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -332,5 +331,4 @@ TEST(ValidateWorkSpecTest, MeasuredModelsAreWhole) {
   EXPECT_FALSE(ValidateWorkSpec("s", model, spec).ok());
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::layer_work_test

@@ -5,8 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::layout_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -76,5 +75,4 @@ TEST(LayoutTest, OtherLayersThanTheModelsAreRefused) {
   EXPECT_THAT(error("EttL|t"), HasSubstr("expected no more layers"));
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::layout_test

@@ -7,8 +7,7 @@
 #include "base/assets.h"
 #include "base/textproto.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::model_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -145,5 +144,4 @@ TEST(ModelTest, UnknownNameListsThePresets) {
               HasSubstr("llama-2-7b, mistral-7b-v0.1"));
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::model_test

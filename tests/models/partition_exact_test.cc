@@ -12,8 +12,7 @@
 
 #include "models/partition.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::partition_exact_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -170,5 +169,4 @@ TEST(CutExactlyTest, SaysWhatIsWrong) {
               ElementsAre(CutStage{0, 2, 0, 1}));
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::partition_exact_test

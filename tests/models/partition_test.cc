@@ -10,8 +10,7 @@
 
 #include "models/model.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::partition_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -147,5 +146,4 @@ TEST(PartitionTest, RealModelsCut) {
               ElementsAre(0, 5, 9, 13, 17, 21, 25, 29, 34));
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::partition_test

@@ -13,8 +13,7 @@
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::published_memory_test {
 
 constexpr double kMebibyte = 1 << 20;
 constexpr double kGibibyte = 1 << 30;
@@ -201,5 +200,4 @@ TEST(PublishedMemoryTest, PeakOf1F1BInZeroBubble) {
   }
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::published_memory_test

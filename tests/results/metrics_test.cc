@@ -6,8 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace weir::results {
-namespace {
+namespace weir::results::metrics_test {
 
 TEST(MetricsTest, BubbleRatioOfAPipelineIsItsClosedForm) {
   // GPipe and 1F1B: every rank is busy for m (F + B) of (m + p - 1) (F + B).
@@ -58,5 +57,4 @@ TEST(MetricsTest, ThroughputIsPerBatch) {
   EXPECT_DOUBLE_EQ(TokensPerSecond(512, 2048, 8), 64 * 2048);
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::metrics_test

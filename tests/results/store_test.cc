@@ -18,8 +18,7 @@
 #include "results/views/views.h"
 #include "tests/results/sample.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::store_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -211,5 +210,4 @@ TEST(StoreTest, DamagedBytesNeverCrashAView) {
   EXPECT_GT(num_accepted, 300);  // the views did show damaged results
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::store_test

@@ -9,8 +9,7 @@
 #include "base/files.h"
 #include "scenarios/scenario.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::costs_test {
 
 using ::testing::HasSubstr;
 
@@ -167,5 +166,4 @@ TEST(CostsTest, MemoryMustBeANumberOfBytes) {
             "beside weight_gradient_bytes");
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::costs_test

@@ -10,8 +10,7 @@
 #include "scenarios/cluster/describe_cluster.h"
 #include "tests/toy_profile.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::profile_warnings_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -92,5 +91,4 @@ TEST(ProfileWarningsTest, TheScenarioReplacesVersionsOfTheCluster) {
                         "version such as \"13.0\""));
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::profile_warnings_test

@@ -5,8 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/scenarios/small_scenarios.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::scenario_problems_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -270,5 +269,4 @@ TEST(ScenarioProblemsTest, UnknownEnumNumbersAreRefused) {
                     HasSubstr("communication.gradient_reduction is 21")));
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::scenario_problems_test

@@ -13,8 +13,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "tests/scenarios/small_scenarios.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::scenario_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -306,5 +305,4 @@ TEST(ScenarioTest, WarnsOfMicrobatchesThatAScheduleIsNotDefinedFor) {
   EXPECT_THAT(resolved->warnings, testing::IsEmpty());
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::scenario_test

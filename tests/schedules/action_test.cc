@@ -5,8 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::action_test {
 
 using testing::HasSubstr;
 
@@ -75,5 +74,4 @@ TEST(ActionTest, ErrorOfLongGarbageIsShort) {
   EXPECT_LT(parsed.status().message().size(), 250);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::action_test

@@ -12,8 +12,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::asynchronous_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -499,5 +498,4 @@ TEST(AsynchronousTest, TooFewBatchesAreAdmitted) {
               EndsWith("; too few batches to leave the start"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::asynchronous_test

@@ -4,8 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::chimera_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -147,5 +146,4 @@ TEST(ChimeraTest, IllegalShapesAreNamed) {
                         "forward-doubling or backward-halving"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::chimera_test

@@ -8,8 +8,7 @@
 #include "schedules/validate.h"
 #include "tests/oracle.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::closed_forms_test {
 
 constexpr double kForward = 1.0;
 constexpr double kBackward = 2.1;
@@ -161,5 +160,4 @@ TEST(ClosedForms, NoScheduleBeatsTheLowerBounds) {
   });
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::closed_forms_test

@@ -2,8 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::dualpipe_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -165,5 +164,4 @@ TEST(DualPipeTest, IllegalShapesAreNamed) {
                     HasSubstr("chunks is 3, expected 2")));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::dualpipe_test

@@ -5,8 +5,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::interleaved_zb_test {
 
 using testing::HasSubstr;
 
@@ -35,5 +34,4 @@ TEST(InterleavedZeroBubbleTest, RoundsMustBeWhole) {
       HasSubstr("num_microbatches is 11, expected a multiple of the rounds"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::interleaved_zb_test

@@ -11,8 +11,7 @@
 #include "tests/schedules/recount.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::mutation_test {
 
 std::vector<Schedule> AllKinds() {
   std::vector<Schedule> schedules;
@@ -346,5 +345,4 @@ TEST(ScheduleMutationTest, AWrongPredictionDistanceIsCaught) {
   EXPECT_GE(num_kinds, 4);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::mutation_test

@@ -4,8 +4,7 @@
 #include "tests/oracle.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::one_f_one_b_kinds_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -184,5 +183,4 @@ TEST(OneFOneBKindsTest, IllegalShapesAreNamed) {
                     HasSubstr("num_batches is 2, expected 1")));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::one_f_one_b_kinds_test

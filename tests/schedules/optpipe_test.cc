@@ -20,8 +20,7 @@
 #include "tests/schedules/offload_optimum.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::optpipe_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -392,5 +391,4 @@ TEST(OptPipeTest, NearlyAlwaysAnOptimumOfSmallShapes) {
   EXPECT_GE(num_optimal, num_problems - 2);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::optpipe_test

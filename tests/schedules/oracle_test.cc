@@ -7,8 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::oracle_test {
 
 using oracle::Costs;
 using oracle::EqualStages;
@@ -175,5 +174,4 @@ TEST(OracleTest, BlockingIsNeverFasterThanBuffered) {
   }
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::oracle_test

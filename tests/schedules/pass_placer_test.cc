@@ -6,8 +6,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::pass_placer_test {
 
 ScheduleSpec Spec() {
   ScheduleSpec spec = {.num_ranks = 3, .num_microbatches = 7};
@@ -92,5 +91,4 @@ TEST(PassPlacerTest, ArrivesAHopAfterItsProducer) {
                    placer.free_at(2) + 0.4);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::pass_placer_test

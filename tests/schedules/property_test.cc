@@ -18,8 +18,7 @@
 #include "schedules/walk.h"
 #include "tests/oracle.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::property_test {
 
 constexpr double kRounding = 1e-9;
 
@@ -432,5 +431,4 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, ScheduleProperties,
                            return absl::StrReplaceAll(info.param, {{"-", "_"}});
                          });
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::property_test

@@ -13,8 +13,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::registry_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -195,5 +194,4 @@ TEST(RegistryTest, TooManyActionsSaysHowMany) {
                     Not(HasSubstr("\n"))));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::registry_test

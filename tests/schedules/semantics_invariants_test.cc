@@ -13,8 +13,7 @@
 #include "tests/schedules/recount.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::semantics_invariants_test {
 
 using testing::Each;
 
@@ -153,5 +152,4 @@ std::string ParameterName(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(EveryKind, SemanticsInvariants,
                          testing::ValuesIn(NamesWithOptions()), ParameterName);
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::semantics_invariants_test

@@ -7,8 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::semantics_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -282,5 +281,4 @@ TEST(SemanticsTest, OffloadsReadNoWeights) {
             Verdict(plain, InterpretSchedule(plain).value()));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::semantics_test

@@ -10,8 +10,7 @@
 #include "schedules/semantics.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::source_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -111,5 +110,4 @@ TEST(SourceTest, BrokenJsonIsNamedFieldByField) {
   EXPECT_THAT(error(json), HasSubstr("prediction is unknown: 'nine'"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::source_test

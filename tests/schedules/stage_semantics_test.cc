@@ -6,8 +6,7 @@
 
 #include <vector>
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::stage_semantics_test {
 
 struct Read {
   int forward, backward;
@@ -85,5 +84,4 @@ TEST(StageSemanticsTest, PredictionsMoveWhatPassesComputeWith) {
   EXPECT_EQ(stage.backward_distance, 0);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::stage_semantics_test

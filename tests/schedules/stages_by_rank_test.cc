@@ -7,8 +7,7 @@
 #include "base/size_limits.h"
 #include "schedules/registry.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::stages_by_rank_test {
 
 using ::testing::HasSubstr;
 
@@ -59,5 +58,4 @@ TEST(ScheduleSizeTest, IsRefusedWithAnEstimateBeforeItIsMade) {
   EXPECT_TRUE(GenerateSchedule("1f1b", spec).ok());
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::stages_by_rank_test

@@ -6,8 +6,7 @@
 #include "schedules/semantics.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::synchronous_test {
 
 template <typename Check>
 void ForEveryKindAndShape(const Check& check) {
@@ -90,5 +89,4 @@ TEST(SynchronousTest, NothingIsFasterThanTheFirstMicrobatch) {
   });
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::synchronous_test

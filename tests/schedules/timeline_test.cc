@@ -5,8 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::timeline_test {
 
 using testing::HasSubstr;
 
@@ -86,5 +85,4 @@ TEST(TimelineTest, LabelsOfManyRanksAlign) {
   EXPECT_THAT(picture, HasSubstr("rank 11 |...........0aa"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::timeline_test

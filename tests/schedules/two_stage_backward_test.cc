@@ -2,8 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::two_stage_backward_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -145,5 +144,4 @@ TEST(TwoStageBackwardTest, IllegalShapesAreNamed) {
               HasSubstr("option 'backward-p2' is unknown"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::two_stage_backward_test

@@ -7,8 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::validate_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -184,5 +183,4 @@ TEST(ValidateTest, WeightPolicyIsInRange) {
                     HasSubstr("weights.delay_updates is -1")));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::validate_test

@@ -3,8 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/schedules/closed_form.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::waves_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -193,5 +192,4 @@ TEST(WavesTest, IllegalShapesAreNamed) {
                     HasSubstr("num_batches is 2, expected 1")));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::waves_test

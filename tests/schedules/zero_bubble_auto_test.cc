@@ -12,8 +12,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::zero_bubble_auto_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -258,5 +257,4 @@ TEST(ZeroBubbleAutoTest, OtherToolsNamesAreKnown) {
   EXPECT_EQ(name_of("vmin"), "v-min");
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::zero_bubble_auto_test

@@ -11,8 +11,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::zero_bubble_closed_forms_test {
 
 struct Times {
   double span, makespan;
@@ -309,5 +308,4 @@ TEST(ZeroBubbleClosedForms, VHalfAndVMinNeverHoldMoreThanTheirShare) {
   }
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::zero_bubble_closed_forms_test

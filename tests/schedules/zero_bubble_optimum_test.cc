@@ -9,8 +9,7 @@
 #include "tests/schedules/order_optimum.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::zero_bubble_optimum_test {
 
 // A search of more states ends with the best bound proven so far.
 constexpr int64_t kMaxStates = 100'000;
@@ -133,5 +132,4 @@ TEST(ZeroBubbleOptimumTest, TheSearchFindsWhatIsKnown) {
             24 + 2);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::zero_bubble_optimum_test

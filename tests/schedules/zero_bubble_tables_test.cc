@@ -10,8 +10,7 @@
 #include "schedules/walk.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::zero_bubble_tables_test {
 
 // A stage of a profiled model; times in ms. The memory held is that of a
 // transformer layer per token: 34h + 5as from F to I, and 32h from I to W.
@@ -151,5 +150,4 @@ TEST(ZeroBubbleTablesTest, AnyUnitOfTimeAndMemoryGivesTheSameOrder) {
   }
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::zero_bubble_tables_test

@@ -12,8 +12,7 @@
 #include "sim/bounds/bound.h"
 #include "sim/simulate.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::bound_of_scenario_test {
 
 constexpr double kRounding = 1e-9;
 
@@ -209,5 +208,4 @@ TEST(BoundOfScenarioTest, NeverAboveARunWhoseReplicasAreUnlike) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::bound_of_scenario_test

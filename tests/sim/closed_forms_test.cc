@@ -7,8 +7,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::closed_forms_test {
 
 constexpr double kForward = 1.25, kBackward = 2.5;
 
@@ -150,5 +149,4 @@ TEST(SimulatorClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::closed_forms_test

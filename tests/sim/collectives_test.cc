@@ -16,8 +16,7 @@
 #include "sim/graph/communication_lowering.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::collectives_test {
 
 const CollectiveModel& Model() {
   static const auto& model = *new CollectiveModel(
@@ -361,5 +360,4 @@ TEST(CollectivesTest, ReducedHopsChangeNoTime) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::collectives_test

@@ -12,8 +12,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::copies_test {
 
 Measured TwoStages() {
   Measured measured;
@@ -139,5 +138,4 @@ TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
   EXPECT_GE(result.batch_seconds(), 3 - 1e-9);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::copies_test

@@ -17,8 +17,7 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::gpu_sharing_test {
 
 PartitionSlowdown ShareOf(int num_partitions, double forward,
                           double backward_input, double backward_weight,
@@ -276,5 +275,4 @@ TEST(GpuSharingTest, FactorsMultiplyAndAreToldApart) {
   EXPECT_NEAR(sum, result->batch_seconds(), 1e-9);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::gpu_sharing_test

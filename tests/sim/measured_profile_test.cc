@@ -13,8 +13,7 @@
 #include "tests/sim/measured.h"
 #include "tests/toy_profile.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::measured_profile_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -264,5 +263,4 @@ TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
                        "bf16, none of them counts in fp16"));
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::measured_profile_test

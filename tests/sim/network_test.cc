@@ -14,8 +14,7 @@
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::network_test {
 
 // Evaluates a measured scenario with the oracle. Times are those measured, and
 // a transfer takes its latency plus its bytes over the bandwidth.
@@ -296,5 +295,4 @@ TEST(NetworkTest, SameInputSameBytesInAnyOrder) {
   EXPECT_EQ(run(first), alone);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::network_test

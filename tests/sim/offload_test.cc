@@ -10,8 +10,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::offload_test {
 
 // Two forwards of one stage; the activations of the first are offloaded
 // meanwhile.
@@ -139,5 +138,4 @@ TEST(OffloadTest, CostsByHandSayHowLongItTakes) {
   EXPECT_NEAR(moves.at(5).second, 1.5, 1e-9);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::offload_test

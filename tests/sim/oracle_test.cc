@@ -15,8 +15,7 @@
 #include "tests/sim/random_schedule.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::oracle_test {
 
 class Cases {
  public:
@@ -270,5 +269,4 @@ TEST(SimulatorOracleTest, AnyScheduleEqualsTheLongestPath) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::oracle_test

@@ -15,8 +15,7 @@
 
 #include "sim/simulate.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::paper_memory_test {
 
 constexpr double kLayers = 32, kHidden = 2304, kHeads = 32, kSequence = 512;
 constexpr double kMicrobatch = 8;
@@ -187,5 +186,4 @@ TEST(PaperMemoryTest, PipeDreamFlush) {
       [](int) { return 1; });
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::paper_memory_test

@@ -10,8 +10,7 @@
 #include "sim/costs/schedule_costs.h"
 #include "tests/sim/by_costs.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::passes_test {
 
 using Group = models::LayerCollective::Group;
 using Kind = models::LayerCollective::Kind;
@@ -252,5 +251,4 @@ TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::passes_test

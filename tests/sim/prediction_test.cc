@@ -11,8 +11,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::prediction_test {
 
 struct Seconds {
   double forward, backward, prediction;
@@ -131,5 +130,4 @@ TEST(PredictionTest, TheSlowestStagePaysForItsOwnAlone) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::prediction_test

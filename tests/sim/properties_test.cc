@@ -18,8 +18,7 @@
 #include "sim/report/memory.h"
 #include "tests/sim/random_case.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::properties_test {
 
 void ExpectWorkIsConserved(const PipelineInputs& inputs,
                            const PipelineGraph& graph,
@@ -147,5 +146,4 @@ TEST(PropertiesTest, HoldForAnyScheduleOnAnyNetwork) {
   EXPECT_GT(completed, 300);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::properties_test

@@ -9,8 +9,7 @@
 
 #include "tests/sim/by_costs.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::reductions_test {
 
 enum { kGradient = 1, kWeights = 2, kTied = 4 };
 
@@ -219,5 +218,4 @@ TEST(ReductionsTest, NothingIsTiedWithinARankOrWithoutFlush) {
   EXPECT_NEAR(CostsRun(one_stage).Makespan(), 3, 1e-9);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::reductions_test

@@ -12,8 +12,7 @@
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::replicas_test {
 
 Result RunReplicas(const scenarios::ResolvedScenario& resolved) {
   SimulateOptions options;
@@ -208,5 +207,4 @@ TEST(ReplicasTest, ReductionsOfARankQueue) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::replicas_test

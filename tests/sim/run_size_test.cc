@@ -12,8 +12,7 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::run_size_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -102,5 +101,4 @@ TEST(RunSizeTest, RefusesMoreTasksThanHaveNumbers) {
               HasSubstr("expected at most 3e+08 tasks"));
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::run_size_test

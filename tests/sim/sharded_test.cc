@@ -10,8 +10,7 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::sharded_test {
 
 // One stage per layer, on `num_ranks` ranks and two replicas.
 scenarios::ResolvedScenario Sharded(int num_ranks, int num_stages,
@@ -275,5 +274,4 @@ TEST(ShardedTest, BlockingReductionsAreNotForShards) {
   EXPECT_EQ(CostsRun(blocking).Makespan(), CostsRun(overlapped).Makespan());
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::sharded_test

@@ -15,8 +15,7 @@
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::signs_test {
 
 using Json = nlohmann::json;
 
@@ -166,5 +165,4 @@ INSTANTIATE_TEST_SUITE_P(All, SignsTest, ::testing::ValuesIn(AllSchedules()),
                            return name;
                          });
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::signs_test

@@ -14,8 +14,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::simulate_test {
 
 // GPT-2 on two replicas of two stages.
 scenarios::ResolvedScenario Gpt2() {
@@ -277,5 +276,4 @@ TEST(SimulateTest, AResultSaysWhatWasSimulated) {
   EXPECT_EQ(again.SerializeAsString(), resolved.scenario.SerializeAsString());
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::simulate_test

@@ -15,8 +15,7 @@
 #include "tests/oracle.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::tensor_test {
 
 constexpr double kSequence = 512, kHidden = 768;
 constexpr double kTensorBytes = 4 * kSequence * kHidden;  // fp32
@@ -446,5 +445,4 @@ TEST(TensorTest, WeightGradientsCallNoCollective) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::tensor_test

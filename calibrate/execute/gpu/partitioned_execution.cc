@@ -15,7 +15,7 @@ namespace {
 
 // Leaves room for the overhead of a pool and of the driver.
 constexpr double kPoolShare = 0.98;
-constexpr double kPrimedShare = 0.97;
+constexpr double kPartitionPrimedShare = 0.97;
 
 std::vector<int> SendsTo(const ExecutionPlan& plan, int rank) {
   std::vector<int> to;
@@ -124,7 +124,7 @@ absl::Status PartitionedExecution::OpenRanks(
                                  ? options.pool_bytes
                                  : static_cast<int64_t>(kPoolShare * each);
   const int64_t primed_bytes =
-      std::min(pool_bytes, static_cast<int64_t>(kPrimedShare * each));
+      std::min(pool_bytes, static_cast<int64_t>(kPartitionPrimedShare * each));
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
     RETURN_IF_ERROR(
         ranks_[rank]->Open(pool_bytes, primed_bytes, SendsTo(plan, rank)));

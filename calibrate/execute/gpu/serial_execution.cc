@@ -15,7 +15,7 @@ namespace {
 
 // Share of the free memory. A rank that needs more takes it from the rest, or
 // from memory that other ranks have not used.
-constexpr double kPrimedShare = 0.95;
+constexpr double kSerialPrimedShare = 0.95;
 
 struct SerialRankEvent : RankEvent {
   explicit SerialRankEvent(double at) : seconds(at) {}
@@ -235,7 +235,7 @@ absl::StatusOr<std::unique_ptr<SerialExecution>> SerialExecution::Open(
                              options.num_candidates > 1));
   ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
   int64_t primed_bytes = static_cast<int64_t>(
-      kPrimedShare * static_cast<double>(free_bytes) / plan.schedule.num_ranks);
+      kSerialPrimedShare * static_cast<double>(free_bytes) / plan.schedule.num_ranks);
   if (options.pool_bytes > 0) {
     primed_bytes = std::min(primed_bytes, options.pool_bytes);
   }

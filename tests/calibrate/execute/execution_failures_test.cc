@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_failures_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -249,5 +248,4 @@ TEST(ExecutionFailuresTest, WhatIsTakenIsAPropertyOfTheOrder) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_failures_test

@@ -11,8 +11,7 @@
 #include "calibrate/execute/sequential.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_faults_test {
 
 using testing::HasSubstr;
 
@@ -165,5 +164,4 @@ TEST(ExecutionFaultsTest, SystemsAreNotEachOthersFormulas) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_faults_test

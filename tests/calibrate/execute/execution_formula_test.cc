@@ -16,8 +16,7 @@
 #include "calibrate/execute/sequential.h"
 #include "tests/calibrate/execute/execution_cases.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_formula_test {
 
 constexpr double kMostDifference = 1e-12;
 
@@ -130,5 +129,4 @@ std::string TestName(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Replay, EveryKindTest,
                          testing::ValuesIn(ExecutionNames()), TestName);
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_formula_test

@@ -7,8 +7,7 @@
 
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_kinds_test {
 
 class ExecutionKindsTest : public testing::TestWithParam<NamedShape> {
  protected:
@@ -48,5 +47,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExecutionKindsTest,
                            return TestName(info.param.name);
                          });
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_kinds_test

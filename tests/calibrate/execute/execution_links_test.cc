@@ -9,8 +9,7 @@
 #include "schedules/dependencies.h"
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_links_test {
 
 constexpr double kRounding = 1e-9;
 
@@ -53,5 +52,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExecutionLinksTest,
                            return TestName(info.param.name);
                          });
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_links_test

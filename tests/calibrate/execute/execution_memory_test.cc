@@ -9,8 +9,7 @@
 #include "tests/calibrate/execute/executions.h"
 #include "tests/sim/by_costs.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_memory_test {
 
 constexpr double kMostDifference = 1e-4;  // relative to a rank's peak
 
@@ -172,5 +171,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExecutionMemoryTest,
                            return TestName(info.param.name);
                          });
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_memory_test

@@ -9,8 +9,7 @@
 #include "calibrate/execute/host_memory.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::execution_plan_test {
 
 using testing::HasSubstr;
 
@@ -141,5 +140,4 @@ TEST(PlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
   EXPECT_THAT(message, HasSubstr("--gbs"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::execution_plan_test

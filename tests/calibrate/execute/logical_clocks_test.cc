@@ -6,8 +6,7 @@
 #include "schedules/walk.h"
 #include "tests/calibrate/execute/executions.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::logical_clocks_test {
 
 constexpr double kExact = 1e-9;
 
@@ -110,5 +109,4 @@ TEST(LogicalClocksOfLinksTest, BytesOfAPairOfRanksGoOneAfterTheOther) {
   EXPECT_TRUE(transfers[2].gradient);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::logical_clocks_test

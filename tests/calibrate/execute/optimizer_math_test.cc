@@ -7,8 +7,7 @@
 
 #include "calibrate/execute/reference/reference_ops.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::optimizer_math_test {
 
 struct Stage {
   std::vector<double> weights = {1, -2}, first = {0, 0}, second = {0, 0};
@@ -123,5 +122,4 @@ TEST(OptimizerMathTest, MessagesAreRoundedToLevels) {
   EXPECT_EQ(message, (std::vector<double>{0, 0}));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::optimizer_math_test

@@ -12,8 +12,7 @@
 #include "calibrate/execute/training.h"
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::sequential_test {
 
 SequentialRecord Train(const ExecutionPlan& plan) {
   auto record = TrainSequentially(plan);
@@ -339,5 +338,4 @@ TEST(SequentialTest, DifferencesAreNormWise) {
   EXPECT_TRUE(std::isinf(Difference(plan, a, b).losses));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::sequential_test

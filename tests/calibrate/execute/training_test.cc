@@ -9,8 +9,7 @@
 
 #include "tests/calibrate/execute/tiny_execution.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::training_test {
 
 ExecutionPlan Plan(bool llama, std::vector<int> first_layer) {
   ExecutionRequest request = TinyRequest(
@@ -131,5 +130,4 @@ TEST(TrainingTest, TextIsOfABigramLanguage) {
   EXPECT_GE(most, 0.45 * num_words);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::training_test

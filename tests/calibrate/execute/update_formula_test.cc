@@ -11,8 +11,7 @@
 #include "schedules/semantics.h"
 #include "schedules/stage_semantics.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::update_formula_test {
 
 using Versions = std::vector<int>;
 
@@ -249,5 +248,4 @@ TEST(UpdateFormulaTest, AgreesWithTheTablesOfSchedules) {
   EXPECT_GT(num_uses, 50'000);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::update_formula_test

@@ -10,8 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/calibrate/fabric/fake_transport.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fabric_profile_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -219,5 +218,4 @@ TEST(ReportTest, ShowsEveryClassAndCollective) {
   EXPECT_THAT(ReportNetwork(measured, nullptr), HasSubstr("         -"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fabric_profile_test

@@ -9,8 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fit_transfer_test {
 
 using ::testing::HasSubstr;
 
@@ -145,5 +144,4 @@ TEST(FitTransferTest, RefusesWhatIsNoMeasurement) {
               HasSubstr("do not grow with bytes"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fit_transfer_test

@@ -6,8 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::launch_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -258,5 +257,4 @@ TEST(RunAndReadTest, ReadsWhatAProgramPrints) {
   EXPECT_FALSE(RunAndRead({"/no/such/program"}).ok());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::launch_test

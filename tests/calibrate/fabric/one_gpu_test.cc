@@ -6,8 +6,7 @@
 #include "calibrate/gpu/host/nvml.h"
 #include "gtest/gtest.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::one_gpu_test {
 
 TEST(OneGpuTest, EveryRankIsAHostOfItsOwn) {
   const auto of = [](int rank) {
@@ -26,5 +25,4 @@ TEST(NvmlTest, BothEndsOfALinkNameItAlike) {
             "0000:3b:00.0-0000:5e:00.0");
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::one_gpu_test

@@ -26,8 +26,7 @@
 #include "calibrate/fabric/follower.h"
 #include "calibrate/fabric/leader.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::rendezvous_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -465,5 +464,4 @@ TEST_F(MeetingPointTest, KeepsALinkAndReplacesItsTarget) {
   EXPECT_FALSE(std::filesystem::exists(target));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::rendezvous_test

@@ -11,8 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::topology_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -174,5 +173,4 @@ TEST(PlanTest, SizesLieOnBothSidesOfEveryKnot) {
   EXPECT_EQ(sizes.back(), 0x1p28);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::topology_test

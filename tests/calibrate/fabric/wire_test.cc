@@ -12,8 +12,7 @@
 #include "calibrate/fabric/control.pb.h"
 #include "gtest/gtest.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::wire_test {
 
 struct Ends {
   Ends() {
@@ -157,5 +156,4 @@ TEST(ListenerTest, ListensEverywhereWhereTheAddressIsAnothersOrUnknown) {
   EXPECT_TRUE(IsFoundAt("127.0.0.2", (*anywhere)->port()));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::wire_test

@@ -17,8 +17,7 @@
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::collective_accuracy_test {
 
 const std::filesystem::path kData =
     std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data";
@@ -200,5 +199,4 @@ TEST(CollectiveAccuracyOfMeshTest, A100HoldsOnAnotherMachine) {
   EXPECT_LT(Errors(profile->collectives(), samples).mean_absolute, 0.1);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::collective_accuracy_test

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::collective_residual_test {
 
 using testing::HasSubstr;
 
@@ -61,5 +60,4 @@ TEST(CollectiveResidualTest, OneCollectiveAloneIsItsOwnJudgeAndSaysSo) {
   EXPECT_THAT(residual.source(), HasSubstr("what the fit has seen"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::collective_residual_test

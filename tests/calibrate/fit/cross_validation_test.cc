@@ -9,8 +9,7 @@
 
 #include "base/error_statistics.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::cross_validation_test {
 
 using testing::ElementsAre;
 
@@ -77,5 +76,4 @@ TEST(ErrorStatisticsTest, KeepsSignsAndNamesTheWorst) {
   EXPECT_EQ(SummarizeErrors({}, {}).worst_row, -1);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::cross_validation_test

@@ -6,8 +6,7 @@
 
 #include <cmath>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fit_collectives_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -101,5 +100,4 @@ TEST(FitCollectivesTest, ImpossibleSamplesAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("all_reduce of 131072"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fit_collectives_test

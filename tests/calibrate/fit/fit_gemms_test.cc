@@ -13,8 +13,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/gemm_model.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fit_gemms_test {
 
 using testing::HasSubstr;
 
@@ -133,5 +132,4 @@ TEST(FitGemmsTest, RefusesWhatCannotBeFitted) {
       HasSubstr("product 1 has"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fit_gemms_test

@@ -14,8 +14,7 @@
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gemm_accuracy_test {
 
 // The parameter is a std::string, so that test names contain no address.
 class GemmAccuracyTest : public testing::TestWithParam<std::string> {
@@ -76,5 +75,4 @@ INSTANTIATE_TEST_SUITE_P(Devices, GemmAccuracyTest,
                          testing::Values("a100", "h100", "h200"),
                          [](const auto& info) { return info.param; });
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gemm_accuracy_test

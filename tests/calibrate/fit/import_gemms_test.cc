@@ -11,8 +11,7 @@
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::import_gemms_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -144,5 +143,4 @@ TEST(ImportGemmsTest, UnknownContentListsTheFormats) {
                     HasSubstr("a CSV with the columns m, n, k")));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::import_gemms_test

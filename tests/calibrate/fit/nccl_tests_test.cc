@@ -7,8 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::nccl_tests_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -207,5 +206,4 @@ TEST(ImportNcclTestsTest, RunsOverNodesAreRefused) {
   EXPECT_THAT(std::string(import.status().message()), HasSubstr("2 hosts"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::nccl_tests_test

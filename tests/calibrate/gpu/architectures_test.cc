@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::architectures_test {
 
 constexpr char kDefault[] = "75-real;80-real;90";
 
@@ -48,5 +47,4 @@ TEST(ArchitecturesTest, TheErrorNamesGpuAndBuildInOneLine) {
             "sm_75, sm_80, sm_90 and later (CMAKE_CUDA_ARCHITECTURES)");
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::architectures_test

@@ -9,8 +9,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/gpu/column_major_host.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::attention_gemms_test {
 
 StageOp Attention(OpKind kind, int heads, int kv_heads, bool causal) {
   StageOp op;
@@ -123,5 +122,4 @@ TEST(AttentionGemmsTest, LaunchesAreFewWhereEachHeadHasItsKeys) {
   EXPECT_EQ(gemms.before[0].shape.num_batches, 8);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::attention_gemms_test

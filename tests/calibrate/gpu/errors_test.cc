@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::errors_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -57,5 +56,4 @@ TEST(ErrorsTest, TheRestIsInternalAndKeepsTheLibrarysWords) {
               StartsWith("sending: NCCL: invalid usage"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::errors_test

@@ -8,8 +8,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fill_plan_test {
 
 StageProgram Build(const Model& model, bool fused, float dropout) {
   const auto program = BuildStageProgram(model, SmallSpec(fused, dropout));
@@ -127,5 +126,4 @@ TEST(FillPlanTest, InPlaceTensorsAreTouchedOnce) {
   EXPECT_EQ(TouchedBytes(program, {StagePass::kForward, 0}), 400);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fill_plan_test

@@ -6,8 +6,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/gpu/column_major_host.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gemm_shape_test {
 
 constexpr int64_t kM = 5, kN = 7, kK = 3, kPadding = 2;
 
@@ -77,5 +76,4 @@ TEST(GemmShapeTest, DimensionsAreThoseThatCublasLtChecks) {
   EXPECT_EQ(gemm.result.leading, 16384);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gemm_shape_test

@@ -7,8 +7,7 @@
 #include "calibrate/gpu/cuda_bench.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gpu_bench_test {
 
 constexpr double kTolerance = 1e-2;  // norm-wise relative error per operation
 
@@ -221,5 +220,4 @@ TEST_F(GpuBenchTest, WhatDoesNotFitIsResourceExhausted) {
   EXPECT_EQ(prepared.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gpu_bench_test

@@ -10,8 +10,7 @@
 #include "calibrate/gpu/host/host_tensor.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gpu_executor_test {
 
 // Each operation is within 1e-2. A stage chains tens of operations, whose
 // rounding errors (2^-9 in bf16) are independent.
@@ -165,5 +164,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"GptDropout", false, true, 0.25F}),
     [](const auto& info) { return info.param.name; });
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gpu_executor_test

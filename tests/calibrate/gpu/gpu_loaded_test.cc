@@ -8,8 +8,7 @@
 #include "calibrate/gpu/cuda_bench.h"
 #include "tests/calibrate/gpu/gpu_test.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gpu_loaded_test {
 
 constexpr double kTolerance = 1e-2;  // norm-wise relative error per operation
 
@@ -99,5 +98,4 @@ TEST_F(GpuLoadedTest, OtherPartsSlowAPass) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gpu_loaded_test

@@ -13,8 +13,7 @@
 #include "tests/calibrate/gpu/gpu_test.h"
 #include "tests/calibrate/gpu/spin.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gpu_partition_test {
 
 constexpr double kTimeout = 30;
 constexpr int kMaxBlocks = 4096;
@@ -345,5 +344,4 @@ TEST_F(GpuPartitionTest, LinksThatAreBusyTogetherKeepTheirRates) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gpu_partition_test

@@ -15,8 +15,7 @@
 #include "tests/calibrate/gpu/gpu_test.h"
 #include "tests/calibrate/gpu/replay_difference.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gpu_replay_test {
 
 // The same tolerances as on the fake GPU, but sums are in fp32 and in another
 // order.
@@ -197,5 +196,4 @@ TEST_F(GpuExecutionTest, APrimedPoolServesSmallRequestsFromWhatItHas) {
   ASSERT_TRUE((*device)->Wait("a test").ok());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gpu_replay_test

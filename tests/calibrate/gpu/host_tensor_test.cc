@@ -6,8 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::host_tensor_test {
 
 double Read(ElementFormat format, uint16_t bits) {
   uint8_t bytes[2];
@@ -68,5 +67,4 @@ TEST(HostTensorTest, RowsLieAStrideApart) {
   EXPECT_EQ(tensor.At(2, 1), 77);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::host_tensor_test

@@ -12,8 +12,7 @@
 #include "calibrate/gpu/partition.h"
 #include "calibrate/gpu/watchdog.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::no_driver_test {
 
 bool HasDriver() {
   int driver = 0;
@@ -70,5 +69,4 @@ TEST(NoDriverTest, WorkThatDoesNotReturnIsLeftBehind) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::no_driver_test

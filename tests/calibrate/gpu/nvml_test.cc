@@ -3,8 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::nvml_test {
 
 constexpr char kBus[] = "0000:3B:00.0";
 
@@ -55,5 +54,4 @@ TEST(NvmlTest, AGpuThatItDoesNotShowIsNamed) {
               testing::HasSubstr("does not show GPU 0000:86:00.0: Not Found"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::nvml_test

@@ -9,8 +9,7 @@
 #include "calibrate/gpu/host/attention_sample.h"
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::op_error_test {
 
 StageOp Op(OpKind kind, int64_t rows, int64_t columns) {
   StageOp op;
@@ -307,5 +306,4 @@ TEST(PickSomeTest, TakesOneOfEachPartAndTheLast) {
   EXPECT_EQ(PickSome(3, 10), (std::vector<int64_t>{0, 1, 2}));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::op_error_test

@@ -5,8 +5,7 @@
 
 #include <set>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::rotation_test {
 
 constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kL2 = 60 * kMiB, kFree = 140LL << 30;
@@ -82,5 +81,4 @@ TEST(RotationTest, NoSetComesBackBeforeAllOthersHadTheirTurn) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::rotation_test

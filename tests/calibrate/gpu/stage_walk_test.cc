@@ -8,8 +8,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::stage_walk_test {
 
 // The parameters are: Llama (else GPT), fused attention, dropout.
 class StageWalkTest
@@ -83,5 +82,4 @@ TEST(StageWalkTest, RoundingCountsPerBuffer) {
   EXPECT_EQ(PeakOfWalk(program, steps, 512), 512 + 1024);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::stage_walk_test

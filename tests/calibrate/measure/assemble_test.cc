@@ -21,8 +21,7 @@
 #include "models/model.h"
 #include "tests/calibrate/measure/fake_bench.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::assemble_test {
 
 using testing::HasSubstr;
 
@@ -405,5 +404,4 @@ TEST(AssembleTest, StartThatRanksMeasuredKeepsThemInItsProvenance) {
   EXPECT_EQ(both.measured_on(), "2026-01-31");
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::assemble_test

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fit_figures_test {
 
 constexpr double kPeak = 4.8e12;
 
@@ -95,5 +94,4 @@ TEST(FitAttentionTest, OneLengthLeavesTheRampNearItsStart) {
   EXPECT_LT(fit->errors.mean_absolute, 1e-3);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fit_figures_test

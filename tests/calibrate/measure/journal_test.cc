@@ -12,8 +12,7 @@
 #include "base/files.h"
 #include "base/textproto.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::journal_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -119,5 +118,4 @@ TEST(JournalTest, EveryFlippedBitAndEveryCutIsFound) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::journal_test

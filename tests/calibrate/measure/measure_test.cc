@@ -17,8 +17,7 @@
 #include "models/model.h"
 #include "tests/calibrate/measure/fake_bench.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::measure_test {
 
 using testing::HasSubstr;
 
@@ -300,5 +299,4 @@ TEST(JournalTest, AnotherMachineIsRefusedWithBothNamed) {
   EXPECT_TRUE(CheckSameMachine("a", now, now).ok());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::measure_test

@@ -13,8 +13,7 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::measurement_plan_test {
 
 using testing::HasSubstr;
 
@@ -204,5 +203,4 @@ TEST(PlanTest, PeakBytesGrowWithWhatIsAlive) {
   EXPECT_DOUBLE_EQ(four - two, 2 * (two - one));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::measurement_plan_test

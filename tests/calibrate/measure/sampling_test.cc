@@ -8,8 +8,7 @@
 #include <functional>
 #include <random>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::sampling_test {
 
 // A workload whose batches are a function of the seconds run so far.
 class Scripted : public PreparedWorkload {
@@ -150,5 +149,4 @@ TEST(SamplingTest, TimeThatIsNoneIsAnError) {
       SampleWorkload(&broken, SamplingOptions(), {}, &result).status()));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::sampling_test

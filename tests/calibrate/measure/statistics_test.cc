@@ -8,8 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::statistics_test {
 
 TEST(StatisticsTest, NumbersOneToElevenHaveKnownQuantiles) {
   const std::vector<double> samples = {11, 3, 5, 1, 9, 7, 2, 10, 4, 8, 6};
@@ -77,5 +76,4 @@ TEST(StatisticsTest, OutliersLeaveTheMedianAlone) {
   EXPECT_GT(q.p99(), 50);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::statistics_test

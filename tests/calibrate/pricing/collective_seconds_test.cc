@@ -10,8 +10,7 @@
 #include "calibrate/profile/collective_model.h"
 #include "calibrate/profile/device_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::collective_seconds_test {
 
 constexpr double kUs = 1e-6;
 constexpr CollectiveKind kKinds[] = {
@@ -281,5 +280,4 @@ TEST(CommunicatorBytesTest, PeersOfAPipelineHaveBuffersOfTheirOwn) {
   EXPECT_DOUBLE_EQ(two - none, 2 * 16 * 4.5 * (1 << 20));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::collective_seconds_test

@@ -8,8 +8,7 @@
 
 #include "calibrate/profile/device_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::gemm_seconds_test {
 
 // 10 multiprocessors that are limited only by arithmetic, at 1e12 of 2e12
 // FLOP/s.
@@ -158,5 +157,4 @@ TEST(GemmSecondsTest, PresetsReachThePublishedRates) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::gemm_seconds_test

@@ -13,8 +13,7 @@
 #include "models/model.h"
 #include "tests/toy_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::kernel_prices_test {
 
 using Basis = KernelPrice::Basis;
 
@@ -226,5 +225,4 @@ TEST(KernelPricesTest, BetweenTwoShapesEitherMayHaveThrottled) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::kernel_prices_test

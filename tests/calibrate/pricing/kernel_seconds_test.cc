@@ -11,8 +11,7 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::kernel_seconds_test {
 
 // Returns a profile with 10 multiprocessors, 1e12 of 2e12 FLOP/s and 1e9 of 2e9
 // B/s reached, and 1 us per kernel.
@@ -214,5 +213,4 @@ TEST(BottomUpTest, SingleV100Of2BWIsWithinAFifth) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::kernel_seconds_test

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::link_seconds_test {
 
 LinkClass Link(LinkClass::Distance distance) {
   LinkClass link;
@@ -52,5 +51,4 @@ TEST(LinkSecondsTest, NodesWithoutKnownLeavesStandForOneLeafNotTheOtherWay) {
   EXPECT_EQ(FindLink(profile, LinkClass::SAME_NODE), nullptr);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::link_seconds_test

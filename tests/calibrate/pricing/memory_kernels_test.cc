@@ -16,8 +16,7 @@
 #include "models/shape.h"
 #include "tests/models/gpt.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::memory_kernels_test {
 
 struct Errors {
   std::vector<double> all;
@@ -149,5 +148,4 @@ TEST(MemoryKernelsTest, EndsOfVocabularyParallelismOnA100) {
   EXPECT_LT(errors.Mean(), 0.1);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::memory_kernels_test

@@ -9,8 +9,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "tests/toy_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::check_measured_test {
 
 using testing::HasSubstr;
 
@@ -134,5 +133,4 @@ TEST(CheckMeasuredTest, ReservedMemoryIsTheSumOfItsParts) {
   EXPECT_TRUE(ValidateDeviceProfile("x", toy).ok());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::check_measured_test

@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assets.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::device_profile_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -75,5 +74,4 @@ TEST(DeviceProfileTest, UnknownNameListsThePresets) {
               HasSubstr("t4, v100-sxm2-16gb"));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::device_profile_test

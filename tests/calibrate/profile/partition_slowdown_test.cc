@@ -12,8 +12,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "tests/toy_profile.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::partition_slowdown_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -103,5 +102,4 @@ TEST(PartitionSlowdownTest, DifferencesAreFigures) {
   EXPECT_GT(DiffProfiles(Quarter(), ToyProfile()).Largest(), 1e300);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::partition_slowdown_test

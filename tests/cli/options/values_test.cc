@@ -8,8 +8,7 @@
 #include "base/exit_code.h"
 #include "cli/weir/command_table.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::values_test {
 
 TEST(ValuesTest, CountsAreWholeAndAboveZero) {
   EXPECT_EQ(*ParseCount("1"), 1u);
@@ -81,5 +80,4 @@ TEST(ExitCodeTest, FollowsTheStatus) {
   EXPECT_EQ(ExitCodeOf(absl::CancelledError("x")), 130);
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::values_test

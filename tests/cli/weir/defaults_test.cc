@@ -14,8 +14,7 @@
 #include "cli/weir/command_table.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::defaults_test {
 
 // Returns true for defaults in words, which follow from the other arguments.
 bool IsProse(const std::string& fallback) {
@@ -168,5 +167,4 @@ TEST(DefaultsTest, AMicrobatchHasOneSequenceUnlessItIsSaid) {
   EXPECT_NE(silent.out, RunWeir(question + " --mbs 2").out);
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::defaults_test

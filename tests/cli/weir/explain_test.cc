@@ -10,8 +10,7 @@
 #include "absl/strings/match.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::explain_test {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
@@ -62,5 +61,4 @@ TEST(ExplainCommandTest, CostsByHandRestOnNothing) {
   EXPECT_THAT(run.err, HasSubstr("rest on no figures"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::explain_test

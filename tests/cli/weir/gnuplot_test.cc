@@ -22,8 +22,7 @@
 #include "results/views/train_study.h"
 #include "tests/hostile_names.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::gnuplot_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -171,5 +170,4 @@ TEST(GnuplotSearchTest, NoShellLooksForIt) {
   EXPECT_FALSE(fs::exists(kCanary));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::gnuplot_test

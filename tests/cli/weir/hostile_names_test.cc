@@ -23,8 +23,7 @@
 #include "base/text.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::hostile_names_test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -356,5 +355,4 @@ TEST_F(FakeSlurmTest, WhySlurmRefusesIsAnError) {
                                  "partition"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::hostile_names_test

@@ -13,8 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::input_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -214,5 +213,4 @@ TEST(InputTest, WhatDoesNotFitIsAVerdict) {
   EXPECT_FALSE(run.out.empty());
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::input_test

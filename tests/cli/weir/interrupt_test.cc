@@ -15,8 +15,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/cli/weir/terminal_run.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::interrupt_test {
 
 using testing::AllOf;
 using testing::ContainsRegex;
@@ -238,5 +237,4 @@ TEST(ProgressTest, IsOnATerminalOnly) {
   }
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::interrupt_test

@@ -23,8 +23,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::output_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -408,5 +407,4 @@ TEST(OutputCommandTest, EndlessAndForeignBytesAreRefusedInOneLine) {
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::output_test

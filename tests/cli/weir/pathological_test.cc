@@ -21,8 +21,7 @@
 #include "tests/cli/weir/pathological_files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::pathological_test {
 
 using Words = std::vector<std::string>;
 
@@ -193,5 +192,4 @@ TEST(PathologicalTest, EveryCommandEnds) {
   files.ExpectUnchanged();
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::pathological_test

@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::plan_papers_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -221,5 +220,4 @@ TEST(PlanPapersTest, FlagsOfTheSearchAreRefused) {
   EXPECT_THAT(graph.err, HasSubstr("--out is given with --graph"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::plan_papers_test

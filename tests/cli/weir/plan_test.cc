@@ -12,8 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::plan_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -154,5 +153,4 @@ TEST(PlanTableTest, SaysWhatOfAGpuAPlanMayUse) {
   }
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::plan_test

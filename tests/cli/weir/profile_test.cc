@@ -11,8 +11,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/toy_profile.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::profile_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -129,5 +128,4 @@ TEST(ProfileImportTest, ErrorsNameFileLineAndColumn) {
       AllOf(HasSubstr("--profile is missing"), HasSubstr("--out is missing")));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::profile_test

@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::schedule_file_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -216,5 +215,4 @@ TEST(LayoutTest, PlacesLayers) {
               HasSubstr("parallelism.layout:6: 'x' is unknown"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::schedule_file_test

@@ -9,8 +9,7 @@
 #include "schedules/registry.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::schedule_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -130,5 +129,4 @@ TEST(ScheduleSemanticsTest, UnknownOptionIsAnInputError) {
   EXPECT_THAT(run.err, HasSubstr("did you mean 'replicas'?"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::schedule_test

@@ -13,8 +13,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/cli/weir/terminal_run.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::simulate_test {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
@@ -234,5 +233,4 @@ TEST(CompareCommandTest, WhatFailsDoesNotStopTheRest) {
   EXPECT_THAT(run.err, HasSubstr("multiple of pipeline"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::simulate_test

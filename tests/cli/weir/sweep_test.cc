@@ -9,8 +9,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::sweep_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -149,5 +148,4 @@ TEST(SweepCommandTest, WithoutSlurmSaysWhatToInstall) {
                              HasSubstr("slurm-client")));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::sweep_test

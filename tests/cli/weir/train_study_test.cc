@@ -10,8 +10,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::train_study_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -121,5 +120,4 @@ TEST(TrainStudyCommandTest, WhatIsWrongIsNamedAtOnce) {
   EXPECT_THAT(large.err, HasSubstr("in double precision, this machine has"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::train_study_test

@@ -14,8 +14,7 @@
 #include "cli/weir/command_table.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::usage_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -221,5 +220,4 @@ TEST(UsageTest, AFullDiskIsAnError) {
   EXPECT_THAT(run.err, HasSubstr("standard output: cannot be written"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::usage_test

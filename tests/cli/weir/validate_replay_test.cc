@@ -13,8 +13,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/golden.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::validate_replay_test {
 
 using Json = nlohmann::json;
 using testing::AllOf;
@@ -152,5 +151,4 @@ TEST(ValidateReplayTest, WithoutFlushTheBatchesMustBeAsMany) {
   EXPECT_THAT(run.err, HasSubstr("simulate with --batches 2 and --out"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::validate_replay_test

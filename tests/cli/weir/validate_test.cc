@@ -11,8 +11,7 @@
 #include "tests/cli/weir/program.h"
 #include "tests/golden.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::validate_test {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
@@ -185,5 +184,4 @@ TEST(ValidateCommandTest, PublishedRowsAreWhatToolsReproduceWrote) {
   }
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::validate_test

@@ -9,8 +9,7 @@
 
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::missing_gpu_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -54,5 +53,4 @@ TEST(RealProgramTest, BadFlagsAreUsageErrorsAndThePlanNeedsNoGpu) {
   EXPECT_THAT(list.out, HasSubstr("workloads, about "));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::missing_gpu_test

@@ -23,8 +23,7 @@
 #include "tests/cli/weir/pathological_files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::pathological_test {
 
 using Words = std::vector<std::string>;
 
@@ -205,5 +204,4 @@ TEST(CalibratePathologicalTest, FilesBesideTheOutput) {
   files.ExpectUnchanged();
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::pathological_test

@@ -11,8 +11,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::prove_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -54,5 +53,4 @@ TEST(ProveOnGpuTest, AttentionThatCannotRunFails) {
   EXPECT_THAT(run.out, HasSubstr("-  FAILS"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::prove_test

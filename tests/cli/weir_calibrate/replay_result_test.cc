@@ -13,8 +13,7 @@
 #include "cli/weir_calibrate/training_check.h"
 #include "results/validate.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::replay_result_test {
 
 constexpr int kRanks = 4, kMicrobatches = 8;
 constexpr double kForward = 1, kBackward = 2;  // seconds per pass
@@ -185,5 +184,4 @@ TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
   EXPECT_FALSE(check->holds());
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::replay_result_test

@@ -15,8 +15,7 @@
 #include "results/store.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::replay_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -232,5 +231,4 @@ TEST(ReplayOnGpuTest, GoesOnWhereTimeWasUpAndEndsWithATable) {
   EXPECT_THAT(out, AllOf(HasSubstr("zb-v"), Not(HasSubstr("awk"))));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::replay_test

@@ -16,8 +16,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::run_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -370,5 +369,4 @@ TEST_F(CalibrateRunTest, AHeadSizeThatFusedAttentionLacksIsAUsageError) {
       RunWeir("run --model gpt-2.2b --attention unfused --list").exit_code, 0);
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::run_test

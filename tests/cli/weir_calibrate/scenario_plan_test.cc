@@ -7,8 +7,7 @@
 #include "cli/options/overrides.h"
 #include "sim/simulate.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::scenario_plan_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -124,5 +123,4 @@ TEST(ScenarioPlanTest, CostsByHandTrainNothing) {
       HasSubstr("textbook gives costs by hand"));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::scenario_plan_test

@@ -8,8 +8,7 @@
 
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::usage_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -104,5 +103,4 @@ TEST(CalibrateUsageTest, HelpAndVersion) {
   EXPECT_THAT(version.out, HasSubstr("weir-calibrate 0."));
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::usage_test

@@ -5,8 +5,7 @@
 
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli {
-namespace {
+namespace weir::cli::without_cuda_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -36,5 +35,4 @@ TEST(WithoutCudaTest, WhatNeedsNoGpuWorks) {
   EXPECT_EQ(RunWeir("--help").exit_code, 0);
 }
 
-}  // namespace
-}  // namespace weir::cli
+}  // namespace weir::cli::without_cuda_test

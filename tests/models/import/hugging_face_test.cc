@@ -7,8 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/model.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::hugging_face_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -178,5 +177,4 @@ TEST(HuggingFaceTest, ByteOrderMarkAndBlanksBeforeTheTextAreFine) {
   EXPECT_EQ(Parameters("\xEF\xBB\xBF \n{\"model_type\": \"gpt2\"}"), 124439808);
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::hugging_face_test

@@ -14,8 +14,7 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir::models {
-namespace {
+namespace weir::models::pipedream_graph_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -195,5 +194,4 @@ TEST(PipeDreamGraphTest, PublishedProfilesKeepTheirTotals) {
   if (num_profiles == 0) GTEST_SKIP() << "no profiles in " << data;
 }
 
-}  // namespace
-}  // namespace weir::models
+}  // namespace weir::models::pipedream_graph_test

@@ -10,8 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::antichain_dag_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -129,5 +128,4 @@ TEST(AntichainDagTest, EmbeddingAndHeadStayWithTheBlocksBesideThem) {
                           std::vector<int>{0, 1, 2, 3, 4}));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::antichain_dag_test

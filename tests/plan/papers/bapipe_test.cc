@@ -15,8 +15,7 @@
 #include "tests/plan/papers/random_work.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::bapipe_test {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr BaPipeOrder kOrders[] = {
@@ -332,5 +331,4 @@ TEST(PlanBaPipeTest, IsAskedForWhatTheScenariosTransfersDo) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::bapipe_test

@@ -16,8 +16,7 @@
 #include "models/layer_work.h"
 #include "plan/papers/dapple.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::dapple_published_test {
 
 const std::filesystem::path kData =
     std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data/dapple";
@@ -192,5 +191,4 @@ TEST(DapplePublishedVggTest, IsTheOptimumOfTheFormulas) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::dapple_published_test

@@ -12,8 +12,7 @@
 #include "schedules/walk.h"
 #include "tests/plan/papers/random_work.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::dapple_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -275,5 +274,4 @@ TEST(PlanDappleTest, PlansAHundredLayersOnSixtyFourDevices) {
   EXPECT_TRUE(PlanDapple(work).ok());
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::dapple_test

@@ -9,8 +9,7 @@
 
 #include "tests/plan/papers/random_work.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::dawnpiper_test {
 
 using testing::HasSubstr;
 using Recompute = DawnPiperOptions::Recompute;
@@ -208,5 +207,4 @@ TEST(DawnPiperTest, PlansAHundredLayersOnSixtyFourDevices) {
   EXPECT_TRUE(PlanDawnPiper(RandomWork(100, 8, 8, &random)).ok());
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::dawnpiper_test

@@ -8,8 +8,7 @@
 
 #include "tests/plan/papers/random_work.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::device_types_test {
 
 using testing::ElementsAre;
 
@@ -67,5 +66,4 @@ TEST(DeviceTypesTest, AnythingThatDiffersTellsADeviceApart) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::device_types_test

@@ -13,8 +13,7 @@
 #include "plan/papers/edgepipe.h"
 #include "tests/plan/papers/random_work.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::edge_planners_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -203,5 +202,4 @@ TEST(AcceptTest, RefusesARatioBelowZero) {
               HasSubstr("compression_ratio"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::edge_planners_test

@@ -21,8 +21,7 @@
 #include "models/import/pipedream_graph.h"
 #include "plan/papers/pipedream_level.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::pipedream_test {
 
 using testing::HasSubstr;
 
@@ -426,5 +425,4 @@ TEST(PipeDreamTest, NamesEveryWrongOption) {
   EXPECT_THAT(message, HasSubstr("g.txt: activation-compression-ratio"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::pipedream_test

@@ -6,8 +6,7 @@
 
 #include "plan/papers/planner_result.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::planner_answer_test {
 
 using google::protobuf::util::MessageDifferencer;
 
@@ -113,5 +112,4 @@ TEST(PlannerAnswerTest, OtherBytesAreAnError) {
   EXPECT_EQ(ParseResult("\xff").status().code(), absl::StatusCode::kInternal);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::planner_answer_test

@@ -17,8 +17,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::planner_seeds_test {
 
 PlanRequest NarrowRequest() {
   PlanRequest request = SmallRequest(/*num_layers=*/7, /*num_gpus=*/4,
@@ -246,5 +245,4 @@ TEST(SeedsTest, OnesThatTheSearchLooksAtAnywayAreNoCandidatesTwice) {
   EXPECT_EQ(report->plans(0).source(), "joint");
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::planner_seeds_test

@@ -9,8 +9,7 @@
 #include "plan/papers/run_planner.h"
 #include "plan/search/plan_size.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::planner_size_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -136,5 +135,4 @@ TEST(PlanSizeTest, GrowsWithTheMicrobatches) {
   EXPECT_GT(EstimateSearch(*large, 2).bytes, EstimateSearch(*large, 1).bytes);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::planner_size_test

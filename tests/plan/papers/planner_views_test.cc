@@ -11,8 +11,7 @@
 
 #include "base/csv.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::planner_views_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -156,5 +155,4 @@ bapipe       no plan: no; room
   EXPECT_THAT(PlannerResultsTable(answers), HasSubstr("  lint  dapple-pa"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::planner_views_test

@@ -10,8 +10,7 @@
 #include "scenarios/scenario.h"
 #include "sim/costs/stage_costs.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::planner_work_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -171,5 +170,4 @@ TEST(PlannerWorkTest, CostsByHandHaveNoLayers) {
               HasSubstr("textbook costs have stages"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::planner_work_test

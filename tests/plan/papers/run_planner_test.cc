@@ -10,8 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::run_planner_test {
 
 using testing::HasSubstr;
 
@@ -149,5 +148,4 @@ TEST(PlansOfTest, AreThoseThatRunAndTrain) {
   EXPECT_EQ(PlansOf(answers)[0].num_gpus(), 2 * 3 * 5);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::run_planner_test

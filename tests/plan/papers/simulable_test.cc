@@ -13,8 +13,7 @@
 #include "scenarios/scenario.h"
 #include "tests/plan/papers/random_work.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::simulable_test {
 
 using testing::HasSubstr;
 
@@ -93,5 +92,4 @@ TEST(PaperPlannersTest, HaveTheSix) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::simulable_test

@@ -11,8 +11,7 @@
 
 #include "tests/plan/papers/random_work.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::spp_test {
 
 using testing::ElementsAre;
 
@@ -397,5 +396,4 @@ TEST(PlanSppTest, PlansAHundredLayersOnSixtyFourDevices) {
   EXPECT_TRUE(PlanSpp(RandomWork(100, 8, 8, &random)).ok());
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::spp_test

@@ -11,8 +11,7 @@
 #include "plan/papers/planner_work.h"
 #include "scenarios/scenario.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::two_bw_test {
 
 using testing::HasSubstr;
 
@@ -201,5 +200,4 @@ TEST(TwoBwTest, AsksForABlock) {
       HasSubstr("works[0].layers have no block, expected at least one"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::two_bw_test

@@ -8,8 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::cuts_test {
 
 using Blocks = std::vector<int>;
 
@@ -105,5 +104,4 @@ TEST(CutsTest, BalancedCutsOfDeepModelsDifferByOneLayer) {
   EXPECT_EQ(std::count(found->begin(), found->end(), 156), 48);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::cuts_test

@@ -15,8 +15,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::emit_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -190,5 +189,4 @@ TEST(ViewsTest, CommasAndQuotesStayInTheirFields) {
   EXPECT_THAT(row, Contains("1,2*2"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::emit_test

@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::frontier_test {
 
 using State = OpenEntry::State;
 
@@ -125,5 +124,4 @@ TEST(FrontierTest, WhatIsBeatenIsLeftUntilItIsNot) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::frontier_test

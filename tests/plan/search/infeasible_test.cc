@@ -14,8 +14,7 @@
 #include "plan/search/joint_search.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::infeasible_test {
 
 using testing::HasSubstr;
 
@@ -186,5 +185,4 @@ TEST(InfeasibleTest, RefusesMoreGpusThanThereAre) {
               HasSubstr("space.gpus is 16, expected at most the cluster's 8"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::infeasible_test

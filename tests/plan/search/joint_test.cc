@@ -18,8 +18,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::joint_test {
 
 constexpr uint32_t kNumRequests = 240;
 constexpr uint32_t kNumLarger = 24;
@@ -559,5 +558,4 @@ TEST(JointSearchTest, MarksSchedulesWithoutAFlush) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::joint_test

@@ -11,8 +11,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/megatron_rules.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::megatron_arguments_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -386,5 +385,4 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
   EXPECT_EQ(MessageFor("--recompute-modules core_attn"), "");
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::megatron_arguments_test

@@ -12,8 +12,7 @@
 #include "scenarios/scenario.h"
 #include "tests/plan/search/megatron_rules.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::megatron_random_test {
 
 constexpr uint32_t kNumScenarios = 4000;
 constexpr uint32_t kNumGpus = 8;
@@ -135,5 +134,4 @@ TEST(MegatronRandomTest, ObstaclesAreWhatMegatronRefuses) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::megatron_random_test

@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::megatron_unsupported_test {
 
 // Arguments of Megatron-LM for models with Mamba and linear attention layers.
 TEST(MegatronUnsupportedTest, KnowsFamiliesByTheirPrefix) {
@@ -29,5 +28,4 @@ TEST(MegatronUnsupportedTest, KnowsOtherNamesAsAWhole) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::megatron_unsupported_test

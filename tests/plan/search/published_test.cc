@@ -9,8 +9,7 @@
 #include "scenarios/scenario.h"
 #include "sim/simulate.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::published_test {
 
 // Table 1 of Narayanan et al., SC 2021, with the microbatches of its
 // run_table_1.sh.
@@ -140,5 +139,4 @@ INSTANTIATE_TEST_SUITE_P(
                     TwoBwRow{"Larger2048", 3072, 8, 4, 16, 2048}),
     [](const auto& row) { return std::string(row.param.name); });
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::published_test

@@ -20,8 +20,7 @@
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::schedule_variants_test {
 
 std::vector<PlannedSchedule> AllToPlan(int num_ranks) {
   PlanSpace space;
@@ -246,5 +245,4 @@ TEST(ScheduleVariantsTest, MemoryLimitsArePartsOfTheRanks) {
   EXPECT_EQ(LimitsOf("zb-1p", 7), (Limits{"9", "11"}));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::schedule_variants_test

@@ -9,8 +9,7 @@
 #include "base/textproto.h"
 #include "sim/simulate.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::fast_estimate_view_test {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
@@ -100,5 +99,4 @@ TEST(FastEstimateViewTest, SaysWhyAllWasRun) {
   EXPECT_THAT(table, HasSubstr(": no flush"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::fast_estimate_view_test

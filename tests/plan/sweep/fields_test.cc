@@ -6,8 +6,7 @@
 
 #include "scenarios/scenario.pb.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::fields_test {
 
 using testing::HasSubstr;
 
@@ -90,5 +89,4 @@ TEST(FieldsTest, ABadValueSaysWhatIsExpected) {
               HasSubstr("parallelism is not a list"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::fields_test

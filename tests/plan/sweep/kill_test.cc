@@ -21,8 +21,7 @@
 #include "base/files.h"
 #include "plan/sweep/collect.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::kill_test {
 
 constexpr int kInternal = 70;
 
@@ -153,5 +152,4 @@ TEST_F(KillTest, AnySweepThatIsKilledAndResumedEndsWithTheSameBytes) {
               num_sweeps_killed, num_with_failures);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::kill_test

@@ -22,8 +22,7 @@
 #include "plan/sweep/slurm.h"
 #include "sim/simulate.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::run_sweep_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -385,5 +384,4 @@ TEST_F(RunSweepTest, TablesHaveAColumnForEachFieldAndFigure) {
       << lines[2];
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::run_sweep_test

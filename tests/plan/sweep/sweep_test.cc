@@ -11,8 +11,7 @@
 #include "base/files.h"
 #include "base/textproto.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::sweep_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -187,5 +186,4 @@ TEST(SweepTest, WhatChangedIsNamed) {
               HasSubstr("(git other)"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::sweep_test

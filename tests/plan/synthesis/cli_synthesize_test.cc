@@ -13,8 +13,7 @@
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::cli_synthesize_test {
 
 using testing::HasSubstr;
 
@@ -170,5 +169,4 @@ TEST(SynthesizeProgramTest, WithoutCbcItSaysSoAndGoesOn) {
   EXPECT_EQ(cli::RunWeirAfter(bare, absl::StrCat(asked, "milp")).exit_code, 3);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::cli_synthesize_test

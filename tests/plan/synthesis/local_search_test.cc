@@ -9,8 +9,7 @@
 #include "schedules/walk.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::local_search_test {
 
 TEST(LocalSearchTest, NearlyAlwaysFindsTheBestOfAllOrders) {
   std::mt19937 random(29);
@@ -160,5 +159,4 @@ TEST(LocalSearchTest, EndsWhereTheOrderIsShortEnough) {
   EXPECT_EQ(none.rows.ranks, start.ranks);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::local_search_test

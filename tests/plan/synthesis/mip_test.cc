@@ -21,8 +21,7 @@
 #include "gtest/gtest.h"
 #include "models/partition.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::mip_test {
 
 using State = MipResult::State;
 using ::testing::HasSubstr;
@@ -342,5 +341,4 @@ TEST_F(MipTest, WithoutASolverItSaysWhatToInstall) {
               HasSubstr("apt install coinor-cbc"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::mip_test

@@ -10,8 +10,7 @@
 #include "schedules/walk.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::offload_moves_test {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -162,5 +161,4 @@ TEST(OffloadMovesTest, SameSeedSameOrder) {
   EXPECT_EQ(found(), found());
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::offload_moves_test

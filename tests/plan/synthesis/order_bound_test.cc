@@ -7,8 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::order_bound_test {
 
 // Checks all placements; there are two if there are two chunks.
 void CheckBelowAllOrders(const OrderProblem& problem, Interleavings which,
@@ -138,5 +137,4 @@ TEST(OrderBoundTest, IsAClosedFormWhereOneIsKnown) {
               2e-7);  // the limit has a relative tolerance of 1e-9
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::order_bound_test

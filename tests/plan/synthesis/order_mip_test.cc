@@ -9,8 +9,7 @@
 #include "schedules/validate.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::order_mip_test {
 
 // Returns the value of the program's order, or 0 if it is not solved.
 double SolvedValue(const OrderProblem& problem, const std::vector<int>& route,
@@ -167,5 +166,4 @@ TEST(OrderMipTest, OneActivationAtATimeGoesOrComes) {
   EXPECT_NEAR(SolvedValue(problem, PlacementsOf(problem)[0]), 48, 1e-4);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::order_mip_test

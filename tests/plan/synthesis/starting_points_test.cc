@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/validate.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::starting_points_test {
 
 OrderProblem SomeProblem() {
   OrderProblem problem = {.num_ranks = 2, .num_microbatches = 6};
@@ -136,5 +135,4 @@ TEST(GroundTest, OffloadsStartWithAsManyActivationsAsFit) {
   }
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::starting_points_test

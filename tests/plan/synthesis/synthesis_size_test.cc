@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::synthesis_size_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -43,5 +42,4 @@ TEST(SynthesisSizeTest, LimitsOfTheEnvironmentHold) {
             absl::StatusCode::kInvalidArgument);
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::synthesis_size_test

@@ -15,8 +15,7 @@
 #include "scenarios/costs.h"
 #include "scenarios/scenario.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::synthesis_view_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -275,5 +274,4 @@ TEST(SynthesisViewTest, TheTableSaysWhenNothingIsBetter) {
   EXPECT_THAT(table, HasSubstr("\nsimulated: 18 s\n"));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::synthesis_view_test

@@ -11,8 +11,7 @@
 #include "schedules/validate.h"
 #include "tests/plan/synthesis/order_instances.h"
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::synthesize_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -202,5 +201,4 @@ TEST(SynthesizeTest, OffloadsBeatWhatMemoryAllowsAlone) {
   EXPECT_TRUE(schedules::ValidateSchedule(with.schedule).ok());
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::synthesize_test

@@ -11,8 +11,7 @@
 #include "results/validate.h"
 #include "tests/golden.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::execution_comparison_test {
 
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
@@ -285,5 +284,4 @@ TEST(ReplayViewsTest, WithAllEveryRankHasItsClasses) {
                                HasSubstr("rank 1 at its peaks")));
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::execution_comparison_test

@@ -11,8 +11,7 @@
 #include "results/compare/measured_timeline.h"
 #include "tests/results/sample.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::idle_causes_test {
 
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
@@ -218,5 +217,4 @@ TEST(PipelineEventsTest, PassesHoldTheCollectivesInThem) {
   EXPECT_EQ(timeline->ranks[0][0].end_seconds, 1.5);
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::idle_causes_test

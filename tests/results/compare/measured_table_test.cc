@@ -8,8 +8,7 @@
 
 #include "base/textproto.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::measured_table_test {
 
 using testing::ElementsAre;
 using testing::FieldsAre;
@@ -133,5 +132,4 @@ TEST(MeasuredTableTest, NoPatternTakesMoreThanItsTextIsWorth) {
   EXPECT_EQ(deep->rows[0].fields[0].text, large);
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::measured_table_test

@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "results/validate.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::measured_timeline_test {
 
 using ::testing::AllOf;
 using ::testing::DoubleEq;
@@ -82,5 +81,4 @@ TEST(MeasuredTimelineTest, ColumnsHaveKnownNamesAndOneUnit) {
               HasSubstr("has a column redy_us; did you mean ready_us?"));
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::measured_timeline_test

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::results {
-namespace {
+namespace weir::results::quantities_test {
 
 Result Step() {
   Result result;
@@ -76,5 +75,4 @@ TEST(QuantitiesTest, WhatAResultDoesNotHaveIsAnError) {
   EXPECT_FALSE(FindQuantity("tflops_per_gpu")->predict(Step(), {}).ok());
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::quantities_test

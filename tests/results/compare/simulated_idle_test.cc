@@ -12,8 +12,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::simulated_idle_test {
 
 sim::Textbook TextbookOf(const schedules::ScheduleKind& kind, int num_chunks,
                          int num_microbatches, double hop_seconds) {
@@ -102,5 +101,4 @@ TEST(SimulatedReplayTest, AResultAgainstItselfHasNoErrors) {
   }
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::simulated_idle_test

@@ -13,8 +13,7 @@
 #include "tests/results/trace/trace_stats.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::simulated_trace_test {
 
 struct Case {
   const char* schedule;
@@ -60,5 +59,4 @@ TEST_P(SimulatedTraceTest, EveryTransferFlowsFromProducerToConsumer) {
   EXPECT_TRUE(ParseResults("simulated", results.SerializeAsString()).ok());
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::simulated_trace_test

@@ -16,8 +16,7 @@
 #include "tests/results/sample.h"
 #include "tests/results/trace/trace_stats.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::trace_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -329,5 +328,4 @@ TEST(PerfettoTraceTest, FewerTracksThanNestingNeedsWouldOverlap) {
   EXPECT_THAT(ReadPerfetto(trace).errors, ::testing::Not(IsEmpty()));
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::trace_test

@@ -16,8 +16,7 @@
 #include "results/views/views.h"
 #include "tests/results/sample.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::hostile_names_test {
 
 using Json = nlohmann::json;
 
@@ -91,5 +90,4 @@ TEST(HostileResultsTest, StudiesAndAccuraciesTakeAnyBytes) {
   }
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::hostile_names_test

@@ -10,8 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::train_study_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -98,5 +97,4 @@ TEST(TrainStudyTest, AnInterruptedStudyShowsWhatItHas) {
   EXPECT_THAT(TrainStudyTable(study), HasSubstr("quick"));
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::train_study_test

@@ -17,8 +17,7 @@
 #include "tests/golden.h"
 #include "tests/results/sample.h"
 
-namespace weir::results {
-namespace {
+namespace weir::results::views_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -310,5 +309,4 @@ TEST(TextTest, ShortRowsAndMissingCellsKeepTheirColumns) {
             "a    bb\nccc\nd     1\n");
 }
 
-}  // namespace
-}  // namespace weir::results
+}  // namespace weir::results::views_test

@@ -11,8 +11,7 @@
 #include "base/assets.h"
 #include "base/textproto.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::cluster_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -261,5 +260,4 @@ TEST(ClusterTest, MoreLinksThanMemoryAreRefused) {
                           "16777216"));
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::cluster_test

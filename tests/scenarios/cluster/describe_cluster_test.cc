@@ -7,8 +7,7 @@
 #include "base/textproto.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::describe_cluster_test {
 
 Cluster Preset(const std::string& name, int num_nodes = 0) {
   const auto cluster = LoadCluster(name, num_nodes);
@@ -103,5 +102,4 @@ TEST(DescribeTest, NamesThatAreNoUtf8StillGiveJson) {
   EXPECT_FALSE(ClusterJson(cluster).dump().empty());
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::describe_cluster_test

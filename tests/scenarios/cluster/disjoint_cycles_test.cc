@@ -6,8 +6,7 @@
 #include <random>
 #include <set>
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::disjoint_cycles_test {
 
 std::vector<int32_t> FullMesh(int size, int lanes) {
   std::vector<int32_t> mesh(size * size, lanes);
@@ -79,5 +78,4 @@ TEST(DisjointCyclesTest, LargeMeshEndsWithSomething) {
   ExpectDisjointCycles(256, FullMesh(256, 4), cycles);
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::disjoint_cycles_test

@@ -10,8 +10,7 @@
 #include "base/textproto.h"
 #include "scenarios/cluster/cluster.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::network_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -295,5 +294,4 @@ TEST(NetworkTest, EveryRouteOfEveryPresetIsSound) {
   }
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::network_test

@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::placement_test {
 
 using ::testing::HasSubstr;
 
@@ -84,5 +83,4 @@ TEST(PlacementTest, BadGivenGpusAreNamedAtOnce) {
             "s: gpus[3] is -1, expected 0 to 7");
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::placement_test

@@ -13,8 +13,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/network.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::rings_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -268,5 +267,4 @@ TEST(RingsTest, TenThousandGpusGetTheirRings) {
   ExpectEachRingVisitsAllOnce(rings, Range(0, 10240));
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::rings_test

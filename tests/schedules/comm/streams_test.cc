@@ -3,8 +3,7 @@
 
 #include "gtest/gtest.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::streams_test {
 
 using Event = Streams::Event;
 
@@ -78,5 +77,4 @@ TEST(StreamsTest, AnItemCanWaitForItsOwnStream) {
   EXPECT_EQ(streams.ShortestCycle(outcome).size(), 1);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::streams_test

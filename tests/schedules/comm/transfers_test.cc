@@ -11,8 +11,7 @@
 
 #include "absl/strings/str_split.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::transfers_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -137,5 +136,4 @@ TEST(TransfersTest, FaultsAreCutOff) {
   EXPECT_EQ(faults.size(), 2);
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::transfers_test

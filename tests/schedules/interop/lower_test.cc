@@ -12,8 +12,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::lower_test {
 
 using testing::HasSubstr;
 
@@ -196,5 +195,4 @@ TEST(LowerTest, EveryKindsProgramMeetsAndRunsOnOneStream) {
   }
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::lower_test

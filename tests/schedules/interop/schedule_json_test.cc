@@ -8,8 +8,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::schedule_json_test {
 
 using Json = nlohmann::json;
 
@@ -101,5 +100,4 @@ TEST(ScheduleJsonTest, BadActionsAreNamedByTheirField) {
   }
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::schedule_json_test

@@ -8,8 +8,7 @@
 #include "schedules/validate.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::schedule_text_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -243,5 +242,4 @@ TEST(ScheduleTextTest, ErrorsPastTheFifthAreCounted) {
   EXPECT_EQ(lines[5], "a.csv: and 95 more cells with errors");
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::schedule_text_test

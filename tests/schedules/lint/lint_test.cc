@@ -16,8 +16,7 @@
 #include "schedules/source.h"
 #include "tests/schedules/test_schedules.h"
 
-namespace weir::schedules {
-namespace {
+namespace weir::schedules::lint_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -438,5 +437,4 @@ TEST(LintTest, PassesOnTwoRanksAreNamedWithTheirPlace) {
               HasSubstr("a.csv:2:6: 99F0 is of stage 99"));
 }
 
-}  // namespace
-}  // namespace weir::schedules
+}  // namespace weir::schedules::lint_test

@@ -22,8 +22,7 @@
 #include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::bound_test {
 
 constexpr double kRounding = 1e-9;
 
@@ -445,5 +444,4 @@ TEST(BoundTest, WhatIsKeptChangesNothing) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::bound_test

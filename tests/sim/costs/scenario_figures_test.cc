@@ -9,8 +9,7 @@
 #include "absl/strings/match.h"
 #include "sim/simulate.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::scenario_figures_test {
 
 scenarios::ResolvedScenario Small() {
   auto scenario = scenarios::LoadScenario("pipedream-flush-gpt-2.2b");
@@ -94,5 +93,4 @@ TEST(ScenarioFiguresTest, AllTimesAndRatesTogetherAreTheWholeTime) {
               1e-9 * after->batch_seconds());
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::scenario_figures_test

@@ -14,8 +14,7 @@
 #include "tests/sim/measured.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::schedule_costs_test {
 
 std::map<std::string, double> Classes(const RankResult& rank) {
   std::map<std::string, double> classes;
@@ -300,5 +299,4 @@ TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::schedule_costs_test

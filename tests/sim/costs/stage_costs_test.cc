@@ -9,8 +9,7 @@
 #include "models/model.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::stage_costs_test {
 
 constexpr double kParameters = 100, kBytesPerSecond = 1e9;
 
@@ -225,5 +224,4 @@ TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
   EXPECT_FALSE(ComputeCosts(resolved, 3, {1, 1, 1}).ok());
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::stage_costs_test

@@ -13,8 +13,7 @@
 #include "sim/costs/work_spec.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::stage_memory_test {
 
 scenarios::ResolvedScenario Scenario(const char* model, bool fused,
                                      bool dropout) {
@@ -97,5 +96,4 @@ std::vector<Case> Cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Models, StageMemoryTest, testing::ValuesIn(Cases()));
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::stage_memory_test

@@ -8,8 +8,7 @@
 
 #include "tests/max_min.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::engine_test {
 
 TEST(EngineTest, UncontendedFlowTakesLatencyPlusBytesOverBandwidth) {
   const std::vector<scenarios::Link> links = {{"tx", 25e9}, {"rx", 12.5e9}};
@@ -156,5 +155,4 @@ TEST(EngineTest, ContendedFlowsShareMaxMinFairly) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::engine_test

@@ -13,8 +13,7 @@
 
 #include "tests/max_min.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::graph_runner_test {
 
 struct Case {
   TaskGraph graph;
@@ -304,5 +303,4 @@ TEST(GraphRunnerTest, AGraphThatCannotCompleteLeavesItUsable) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::graph_runner_test

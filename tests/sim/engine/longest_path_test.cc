@@ -6,8 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::longest_path_test {
 
 using Links = std::vector<int32_t>;
 
@@ -125,5 +124,4 @@ TEST(LongestPathTest, EqualsTheEngineWhereNoTwoFlowsMeet) {
   EXPECT_GT(num_meeting, 50);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::longest_path_test

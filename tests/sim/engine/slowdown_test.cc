@@ -13,8 +13,7 @@
 #include "tests/fluid.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::slowdown_test {
 
 // Two GPUs, each with one kernel flow and one copy flow of 1 GB/s. Passes are
 // slower by the factors `kernels` and `copies` while such a flow runs.
@@ -244,5 +243,4 @@ TEST(SlowdownTest, OneHopOfAReducedRingTouchesAllOfItsGpus) {
   EXPECT_EQ(touches[host].mover, Mover::kCopies);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::slowdown_test

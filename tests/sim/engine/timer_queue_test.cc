@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::timer_queue_test {
 
 // Draws from few times, so that many are equal, pushed together or one after
 // the other.
@@ -44,5 +43,4 @@ TEST(TimerQueueTest, EveryTaskComesOutOnceByTime) {
   for (size_t i = 0; i < popped.size(); ++i) ASSERT_EQ(popped[i], i);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::timer_queue_test

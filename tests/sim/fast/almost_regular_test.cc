@@ -12,8 +12,7 @@
 #include "schedules/validate.h"
 #include "tests/sim/short_runs.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::almost_regular_test {
 
 // Swaps neighboring actions of random ranks: near the start, near the end or
 // anywhere.
@@ -73,5 +72,4 @@ TEST(AlmostRegularTest, WhatIsExtrapolatedIsTheWholeRun) {
   EXPECT_GE(num_extrapolated, 0.2 * num_all) << num_all;
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::almost_regular_test

@@ -21,8 +21,7 @@
 #include "sim/bounds/bound.h"
 #include "sim/fast/fast_simulator.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::fast_cache_test {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -334,5 +333,4 @@ TEST_P(FastCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
 
 INSTANTIATE_TEST_SUITE_P(Bases, FastCacheTest, testing::Range(0, 4));
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::fast_cache_test

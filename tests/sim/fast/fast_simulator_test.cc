@@ -26,8 +26,7 @@
 #include "tests/sim/random_plan.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::fast_simulator_test {
 
 struct Case {
   int seed = 0;
@@ -249,5 +248,4 @@ TEST(FastSimulatorTest, FitsWhereAByteLessDoesNot) {
   EXPECT_FALSE(fits_with(peak - 1));
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::fast_simulator_test

@@ -10,8 +10,7 @@
 #include "schedules/validate.h"
 #include "sim/fast/steady.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::shorten_test {
 
 TEST(ShortenTest, PutBackIsTheSame) {
   std::mt19937 random(1);
@@ -102,5 +101,4 @@ TEST(ShortenTest, StretchesMayDescend) {
   EXPECT_TRUE(shortened->stretches[1][1].descending);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::shorten_test

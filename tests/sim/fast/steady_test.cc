@@ -10,8 +10,7 @@
 #include "schedules/registry.h"
 #include "tests/sim/short_runs.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::steady_test {
 
 struct Count {
   int all = 0, shortened = 0, extrapolated = 0;
@@ -198,5 +197,4 @@ TEST(SteadyTest, PeaksOfAllPeriods) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::steady_test

@@ -22,8 +22,7 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/textbook.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::exchange_test {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -163,5 +162,4 @@ TEST(ExchangeTest, ADeadlockOfTransfersNamesWhatTheyCarry) {
                             " and the output of"));
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::exchange_test

@@ -11,8 +11,7 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/hand_schedules.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::steps_test {
 
 std::vector<std::vector<Step>> Plan(absl::string_view name,
                                     const schedules::ScheduleSpec& spec,
@@ -142,5 +141,4 @@ TEST(StepsTest, ARankPaysOnceForAnUpdate) {
   EXPECT_NEAR(result.Times(0).optimizer_seconds, 1.25, 1e-9);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::steps_test

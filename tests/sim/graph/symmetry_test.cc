@@ -15,8 +15,7 @@
 #include "sim/graph/symmetries.h"
 #include "tests/sim/by_costs.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::symmetry_test {
 
 // Two ranks of `data` x `tensor` GPUs each.
 scenarios::Placement TwoRanks(int tensor, int data) {
@@ -176,5 +175,4 @@ TEST(SymmetryTest, NobodyStandsForAnotherWhereEveryGpuIsAlone) {
                    .has_value());
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::symmetry_test

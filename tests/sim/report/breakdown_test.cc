@@ -13,8 +13,7 @@
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::breakdown_test {
 
 double SecondsOf(const Result& result, const std::string& name) {
   for (const PartSeconds& part : result.parts()) {
@@ -234,5 +233,4 @@ TEST(BreakdownTest, APairHasTheExtraSecondsOfBoth) {
   EXPECT_NEAR(parts.at("weight_estimates"), 4 * 0.25, 1e-9);  // two Fs, two Is
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::breakdown_test

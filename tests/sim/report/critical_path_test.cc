@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::critical_path_test {
 
 // Two passes of 2 s and 3 s with a transfer of 4 s between them, an optimizer
 // step of 1 s, and a third pass of 5 s that no task waits for.
@@ -41,5 +40,4 @@ TEST(CriticalPathTest, AddsUpWhatTheLastTaskWaitedFor) {
   EXPECT_NEAR(part.steps, 0.5, 1e-9);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::critical_path_test

@@ -7,8 +7,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::gpu_times_test {
 
 // Two stages with forwards of 1 s, backwards of 2 s and transfers of 1 s.
 Measured TwoStages(const char* schedule, int num_microbatches) {
@@ -96,5 +95,4 @@ TEST(GpuTimesTest, TransfersOverlappingAStepAreHidden) {
   }
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::gpu_times_test

@@ -15,8 +15,7 @@
 #include "tests/sim/by_costs.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::memory_test {
 
 // Two layers with 10 and 20 bytes of activations, and 400 and 800 bytes of fp32
 // parameters.
@@ -374,5 +373,4 @@ TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
   EXPECT_EQ(LeastPeakBytes(result.inputs())[0], 400 + 200);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::memory_test

@@ -13,8 +13,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/measured.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::uncertainty_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -230,5 +229,4 @@ TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
   EXPECT_THAT(inside->warnings(), IsEmpty());
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::uncertainty_test

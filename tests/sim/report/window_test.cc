@@ -9,8 +9,7 @@
 
 #include "schedules/registry.h"
 
-namespace weir::sim {
-namespace {
+namespace weir::sim::window_test {
 
 constexpr int kRanks = 2, kMicrobatches = 2;
 constexpr int kDrain = 1;  // batches in which the last rank has no forwards
@@ -135,5 +134,4 @@ TEST(WindowTest, AMeanThatStaysIsStationary) {
                }).stationary);
 }
 
-}  // namespace
-}  // namespace weir::sim
+}  // namespace weir::sim::window_test

@@ -9,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/accuracy/row_errors.h"
 
-namespace weir {
-namespace {
+namespace weir::coverage_test {
 
 // Rows whose logarithms are off by 1 %, 2 %, ... 20 %, all with the same
 // claimed deviation.
@@ -69,5 +68,4 @@ TEST(CoverageTest, NineOfTenPublishedStepsAreInside) {
   EXPECT_LE(inside, 0.95);
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::coverage_test

@@ -3,8 +3,7 @@
 
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::attention_gradients_test {
 
 StageOp Attention(OpKind kind, bool causal, int kv_heads, bool fused) {
   StageOp op;
@@ -109,5 +108,4 @@ TEST(AttentionTest, RotaryScoresDependOnTheDistanceAlone) {
   ExpectSame(backward.outputs[0], forward.inputs[0], 1e-14);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::attention_gradients_test

@@ -3,8 +3,7 @@
 #include "calibrate/execute/reference/op_tensors.h"
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::op_gradients_test {
 
 StageOp Op(OpKind kind, int64_t rows, int64_t columns) {
   StageOp op;
@@ -224,5 +223,4 @@ TEST(OpGradientsTest, CrossEntropy) {
              }));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::op_gradients_test

@@ -3,8 +3,7 @@
 
 #include "tests/calibrate/execute/reference/op_case.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::reference_ops_test {
 
 // Checks sizes around the blocks of the loops.
 TEST(ReferenceOpsTest, ProductIsTheSumOfProductsHoweverStored) {
@@ -125,5 +124,4 @@ TEST(ReferenceOpsTest, CrossEntropyFallsAlongItsGradient) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::reference_ops_test

@@ -6,8 +6,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::stage_gradients_test {
 
 constexpr int kWeights = 0, kGradients = 1;
 
@@ -173,5 +172,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, StageGradientsTest,
                          testing::Combine(testing::Bool(), testing::Bool(),
                                           testing::Values(0.0F, 0.25F)));
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::stage_gradients_test

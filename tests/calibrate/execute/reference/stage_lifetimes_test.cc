@@ -6,8 +6,7 @@
 #include "tests/calibrate/execute/reference/op_case.h"
 #include "tests/calibrate/execute/reference/small_models.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::stage_lifetimes_test {
 
 StageProgram Build(const Model& model, const StageSpec& spec) {
   const auto program = BuildStageProgram(model, spec);
@@ -105,5 +104,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, StageLifetimesTest,
                                           testing::Values(0.0F, 0.25F),
                                           testing::Values(0, 1, 2, 3)));
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::stage_lifetimes_test

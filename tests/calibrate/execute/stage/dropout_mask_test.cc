@@ -7,8 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::dropout_mask_test {
 
 using ::testing::ElementsAre;
 
@@ -51,5 +50,4 @@ TEST(DropoutMaskTest, EightAtOnceAreTheSameEight) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::dropout_mask_test

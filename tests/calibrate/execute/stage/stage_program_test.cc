@@ -7,8 +7,7 @@
 #include "calibrate/execute/stage/op_shapes.h"
 #include "models/model.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::stage_program_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -115,5 +114,4 @@ TEST(StageProgramTest, BytesOfAGptBlockAreThePapers) {
   EXPECT_EQ(WeightGradientStashBytes(block), 32 * sbh);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::stage_program_test

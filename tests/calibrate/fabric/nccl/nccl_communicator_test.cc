@@ -11,8 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/calibrate/fabric/nccl/fake_nccl.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::nccl_communicator_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -188,5 +187,4 @@ TEST(MessageBuffersTest, GrowByWhatTheDeviceGivesAtATime) {
   EXPECT_EQ(buffers.num_bytes(), 2 * (4 << 20));
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::nccl_communicator_test

@@ -6,8 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::nccl_transport_test {
 
 bool HasGpu() {
   int count = 0;
@@ -43,5 +42,4 @@ TEST(NcclTransportTest, MessagesToItselfAreTimedAndMemoryIsSeen) {
   EXPECT_GE((*transport)->memory_in_use_bytes(), before);
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::nccl_transport_test

@@ -14,8 +14,7 @@
 #include "calibrate/gpu/kernels/device.cuh"
 #include "calibrate/gpu/kernels/mma.cuh"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::emulator_test {
 
 using ::testing::HasSubstr;
 
@@ -208,5 +207,4 @@ TEST(EmulatorTest, MatrixInstructionsGiveThePlainProduct) {
   ExpectPlainGemm<__half>();
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::emulator_test

@@ -10,8 +10,7 @@
 #include "tests/calibrate/execute/reference/small_models.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fake_bench_test {
 
 constexpr double kBf16 = 1e-2;
 
@@ -258,5 +257,4 @@ TEST_F(FakeBenchTest, ClosingGivesAllMemoryBack) {
   EXPECT_TRUE(Gpu().allocations.empty());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fake_bench_test

@@ -10,8 +10,7 @@
 #include "tests/calibrate/gpu/fake/fake_executions.h"
 #include "tests/calibrate/gpu/replay_difference.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fake_execution_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -329,5 +328,4 @@ TEST_P(HangingTest, EndsInTimeWithTheRankAndItsAction) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, HangingTest, testing::Values(0, 2));
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fake_execution_test

@@ -5,8 +5,7 @@
 
 #include "tests/calibrate/gpu/fake/fake_executions.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fake_formula_test {
 
 // Differences relative to the change by training. A correct replay differs by
 // up to 0.008 with momentum and 0.044 with Adam (training_check.h).
@@ -72,5 +71,4 @@ TEST_F(FakeFormulaTest, VersionsAreKeptNoLongerThanTheyAreRead) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fake_formula_test

@@ -7,8 +7,7 @@
 #include "tests/calibrate/execute/reference/small_models.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fake_loaded_test {
 
 class LoadedTest : public testing::Test {
  protected:
@@ -168,5 +167,4 @@ TEST_F(LoadedTest, AHangEndsWithTheNameOfThePart) {
   EXPECT_TRUE(DeviceIsHung());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fake_loaded_test

@@ -8,8 +8,7 @@
 #include "calibrate/execute/gpu/spilled_memory.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fake_memory_test {
 
 using testing::Each;
 using testing::IsEmpty;
@@ -138,5 +137,4 @@ TEST_F(FakeMemoryTest, EventsComeBackToTheirPool) {
   EXPECT_FALSE((*more)->HasPassed());
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fake_memory_test

@@ -7,8 +7,7 @@
 #include "calibrate/gpu/partition.h"
 #include "tests/calibrate/gpu/fake/fake.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::fake_partition_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -127,5 +126,4 @@ TEST_F(PartitionTest, QueuesAreAskedForUnlessTheUserHas) {
   EXPECT_STREQ(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "8");
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::fake_partition_test

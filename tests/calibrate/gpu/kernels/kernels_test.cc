@@ -9,8 +9,7 @@
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 #include "tests/calibrate/gpu/kernels/other_checks.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::kernels_test {
 
 using ::testing::TestParamInfo;
 using ::testing::TestWithParam;
@@ -53,5 +52,4 @@ INSTANTIATE_TEST_SUITE_P(Other, EmulatedOtherTest, ValuesIn(OtherChecks()),
 INSTANTIATE_TEST_SUITE_P(Training, EmulatedOtherTest,
                          ValuesIn(TrainingChecks()), CaseName<OtherCheck>);
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::kernels_test

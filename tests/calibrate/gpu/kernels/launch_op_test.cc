@@ -9,8 +9,7 @@
 #include "tests/calibrate/gpu/kernels/emulated_device.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::launch_op_test {
 
 StageOp Rows(OpKind kind, int64_t rows, int64_t columns) {
   StageOp op;
@@ -108,5 +107,4 @@ TEST(LaunchOpTest, GradientsAreTheSameBitsInAnyOrder) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::launch_op_test

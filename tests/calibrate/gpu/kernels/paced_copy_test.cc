@@ -9,8 +9,7 @@
 #include "calibrate/gpu/kernels/kernels.h"
 #include "tests/calibrate/gpu/emulator/emulator.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::paced_copy_test {
 
 constexpr int64_t kChunk = 16 << 10;
 constexpr double kSteps[] = {32, 1000};  // Hopper's timer, earlier timers
@@ -103,5 +102,4 @@ TEST_F(PacedCopyTest, NonsenseIsRefused) {
   }
 }
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::paced_copy_test

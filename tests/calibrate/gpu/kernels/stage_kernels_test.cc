@@ -8,8 +8,7 @@
 #include "tests/calibrate/gpu/kernels/emulated_device.h"
 #include "tests/calibrate/gpu/kernels/kernel_check.h"
 
-namespace weir::calibrate {
-namespace {
+namespace weir::calibrate::stage_kernels_test {
 
 Model OneLayer(bool llama) {
   Model model;
@@ -82,5 +81,4 @@ INSTANTIATE_TEST_SUITE_P(Models, StageKernelsTest, testing::Bool(),
                            return info.param ? "Llama" : "Gpt";
                          });
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::stage_kernels_test
