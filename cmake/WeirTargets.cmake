@@ -64,14 +64,15 @@ endfunction()
 
 set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hung")
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [PREFIX <text>] [TIMEOUT <seconds>]) runs each
-# TEST in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most; PREFIX comes before their names in
-# ctest.
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [PREFIX <text>]
+#           [TIMEOUT <seconds>])
+# runs each TEST in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. The tests that SLOW selects
+# (a filter of GoogleTest), which take 4 s or more, get the label "slow". PREFIX comes before the names in ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "PREFIX;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT ${WEIR_TEST_TIMEOUT})
   endif()
@@ -80,11 +81,17 @@ function(weir_test name)
   target_compile_definitions(${name} PRIVATE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_warnings ${WEIR_TEST_WARNINGS} GTest::gmock GTest::gtest_main)
   weir_fast_build(${name} weir_precompiled_tests)
-  set(labels)
+  target_compile_options(${name} PRIVATE ${WEIR_TEST_OPTIONS})
+  weir_label(${name} ${ARG_LABELS})
+  set(options TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")
-    weir_label(${name} ${ARG_LABELS})
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${labels})
+  if(ARG_SLOW)
+    gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" ${options} ${labels})
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_SLOW}" TEST_LIST ${name}_slow ${options}
+                         LABELS "slow;${ARG_LABELS}")
+  else()
+    gtest_discover_tests(${name} ${options} ${labels})
+  endif()
 endfunction()

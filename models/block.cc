@@ -11,7 +11,6 @@
 namespace weir::models {
 namespace {
 
-
 double Local(const Shape& shape) {
   return shape.element_bytes * shape.local_tokens * shape.hidden;
 }

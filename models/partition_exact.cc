@@ -6,13 +6,12 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "base/infinity.h"
 
 namespace weir::models {
 namespace {
-
 
 // Dynamic program from the last layer to the first, so that the stages can be
 // read forward.

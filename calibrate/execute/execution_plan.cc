@@ -202,9 +202,10 @@ std::vector<StageOptimizer> OptimizersOf(const ExecutionRequest& request) {
 const StageOp* FindTable(const StageProgram& program, bool of_head) {
   const std::vector<StageOp>& ops = program.ops(StagePass::kForward);
   const auto found = std::find_if(ops.begin(), ops.end(), [&](const auto& op) {
-    return of_head ? !op.kernels.empty() && op.kind == OpKind::kGemm &&
-                         op.kernels[0].part == models::KernelPart::kVocabularyGemm
-                   : op.kind == OpKind::kEmbeddingForward;
+    return of_head
+               ? !op.kernels.empty() && op.kind == OpKind::kGemm &&
+                     op.kernels[0].part == models::KernelPart::kVocabularyGemm
+               : op.kind == OpKind::kEmbeddingForward;
   });
   return found == ops.end() ? nullptr : &*found;
 }

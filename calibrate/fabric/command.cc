@@ -182,7 +182,7 @@ class Lead {
     ASSIGN_OR_RETURN(options.groups,
                      PlanGroups(measured.positions, flags_.groups));
     if (IsTopologyUnknown(measured.positions)) {
-      measured.remarks.push_back(
+      measured.remarks.emplace_back(
           "which leaf switches the nodes are at is not known: all pairs "
           "between nodes count as across spines (--topology FILE says it)");
     }

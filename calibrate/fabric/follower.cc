@@ -209,7 +209,8 @@ void Follower::Watch() {
       last_sign = absl::Now();
       wire_->Send(Answer(), absl::Now() + kPollInterval).IgnoreError();
     }
-    readable = !WaitReadable({wire_->fd()}, absl::Now() + kPollInterval).empty();
+    readable =
+        !WaitReadable({wire_->fd()}, absl::Now() + kPollInterval).empty();
   }
 }
 

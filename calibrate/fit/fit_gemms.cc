@@ -18,7 +18,7 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr int kNumFitted = 10;     // all GemmFigures() but sustained_rate
+constexpr int kNumFitted = 10;         // all GemmFigures() but sustained_rate
 constexpr double kGemmOutlier = 0.05;  // in units of the logarithm
 // Weight of a change of a parameter by its own size, in units of the logarithm
 // of one sample.

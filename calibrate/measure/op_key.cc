@@ -33,7 +33,7 @@ std::string TensorsOf(const StageProgram& program,
   return text;
 }
 
-const char* NameOf(Epilogue epilogue) {
+const char* EpilogueName(Epilogue epilogue) {
   switch (epilogue) {
     case Epilogue::kNone:
       return "";
@@ -76,7 +76,7 @@ std::string OpKey(const StageProgram& program, const StageOp& op) {
   AddFlag("at", op.transpose_a, &key);
   AddFlag("bt", op.transpose_b, &key);
   AddFlag("add", op.accumulate, &key);
-  absl::StrAppend(&key, NameOf(op.epilogue));
+  absl::StrAppend(&key, EpilogueName(op.epilogue));
   const bool norm =
       op.kind == OpKind::kNormForward || op.kind == OpKind::kNormBackward;
   AddFlag("rms", op.rms && norm, &key);

@@ -39,7 +39,7 @@ void AddFigures(const DeviceProfile& start, const DeviceProfile& profile,
   }
 }
 
-std::string NameOf(const MeasuredStage& stage) {
+std::string StageName(const MeasuredStage& stage) {
   return absl::StrCat(
       stage.model(), " ", stage.has_embedding() ? "embedding + " : "",
       stage.num_blocks(), stage.num_blocks() == 1 ? " block" : " blocks",
@@ -48,7 +48,7 @@ std::string NameOf(const MeasuredStage& stage) {
       stage.pass());
 }
 
-std::string NameOf(const MeasuredMemory& memory) {
+std::string MemoryName(const MeasuredMemory& memory) {
   return absl::StrCat(
       memory.model(), " ", memory.has_embedding() ? "embedding + " : "",
       memory.num_blocks(), memory.num_blocks() == 1 ? " block" : " blocks",
@@ -79,13 +79,13 @@ void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
         stage.sum_of_kernels_seconds() +
         stage.num_kernels() * profile.kernel_gap_seconds().value();
     rows->push_back(
-        {FitsGap(stage) ? "stage_fit" : "stage", NameOf(stage), predicted,
+        {FitsGap(stage) ? "stage_fit" : "stage", StageName(stage), predicted,
          stage.seconds().p50(),
          absl::StrFormat("%d kernels, %.6g s of them", stage.num_kernels(),
                          stage.sum_of_kernels_seconds())});
   }
   for (const MeasuredMemory& memory : profile.memory()) {
-    rows->push_back({"memory", NameOf(memory), memory.predicted_bytes(),
+    rows->push_back({"memory", MemoryName(memory), memory.predicted_bytes(),
                      memory.used_high_bytes(),
                      absl::StrFormat("%.0f bytes rounded, %.0f reserved",
                                      memory.rounded_bytes(),

@@ -32,7 +32,8 @@ std::string Framed(const Flags& flags, const Json& config, const Json& result) {
   return Envelope(flags.command, text(config), text(result));
 }
 
-int PrintProfile(const absl::StatusOr<std::string>& text, const OutputFlags& output) {
+int PrintProfile(const absl::StatusOr<std::string>& text,
+                 const OutputFlags& output) {
   if (!text.ok()) return PrintError(text.status(), output);
   const absl::Status printed = PrintResult(*text);
   return printed.ok() ? kExitOk : PrintError(printed, output);
@@ -81,13 +82,13 @@ int RunProfileDiff(const Flags& flags) {
   const absl::StatusOr<calibrate::ProfileDifference> difference =
       Compared(flags);
   if (!difference.ok()) return PrintError(difference.status(), flags.output);
-  const int printed =
-      PrintProfile(WantsJson(flags)
-                ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
-                         calibrate::DifferenceJson(*difference))
-                : calibrate::DescribeDifference(flags.name, flags.profile.other,
-                                                *difference),
-            flags.output);
+  const int printed = PrintProfile(
+      WantsJson(flags)
+          ? Framed(flags, {{"a", flags.name}, {"b", flags.profile.other}},
+                   calibrate::DifferenceJson(*difference))
+          : calibrate::DescribeDifference(flags.name, flags.profile.other,
+                                          *difference),
+      flags.output);
   if (printed != kExitOk) return printed;
   const double tolerance = flags.profile.tolerance;
   return tolerance > 0 && difference->Largest() > tolerance ? kExitNegative

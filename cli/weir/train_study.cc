@@ -55,7 +55,8 @@ absl::Status CheckStudyOutputs(const Flags& flags) {
   return plot.empty() ? absl::OkStatus() : FindGnuplot();
 }
 
-absl::StatusOr<StudyWork> ReadWork(const Flags& flags, const ScenarioFlags& asked) {
+absl::StatusOr<StudyWork> ReadWork(const Flags& flags,
+                                   const ScenarioFlags& asked) {
   StudyWork work;
   ASSIGN_OR_RETURN(work.scenario, ResolveFlags(asked));
   ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(

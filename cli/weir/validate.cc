@@ -141,7 +141,7 @@ void Compare(const ValidationWork& work, results::Accuracy* accuracy) {
 }
 
 std::vector<ValidationWork> ReadWork(const Flags& flags,
-                           const results::MeasuredTable& table) {
+                                     const results::MeasuredTable& table) {
   std::vector<ValidationWork> works;
   for (const results::MeasuredRow& row : table.rows) {
     MeasuredRun run;
@@ -152,7 +152,8 @@ std::vector<ValidationWork> ReadWork(const Flags& flags,
   return works;
 }
 
-absl::Status SimulateAll(const Flags& flags, std::vector<ValidationWork>* works) {
+absl::Status SimulateAll(const Flags& flags,
+                         std::vector<ValidationWork>* works) {
   std::vector<ValidationWork*> valid;
   for (ValidationWork& work : *works) {
     if (work.scenario.ok()) valid.push_back(&work);

@@ -6,15 +6,14 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "models/partition_exact.h"
 #include "plan/papers/layer_sums.h"
-#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
-
 
 double AllReduceSeconds(const PlannerWork& work, const LayerSums& sums,
                         const PlannedStage& stage) {
@@ -183,7 +182,8 @@ class BaPipeSearch {
         return kInfinity;
       }
     }
-    if (must_hide_ && !Hides(order_, SlowestOf(work_, stages))) return kInfinity;
+    if (must_hide_ && !Hides(order_, SlowestOf(work_, stages)))
+      return kInfinity;
     return BaPipeSeconds(order_, work_, stages);
   }
 

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/dapple_length.h"
 #include "plan/papers/layer_sums.h"
-#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
@@ -79,7 +79,8 @@ class DappleSearch {
   // devices, the smallest divisor of `units` that leaves few groups.
   static int StepOf(int num_devices, int spread) {
     const int units = num_devices / spread;
-    const int most = num_devices > kManyDappleDevices ? kFewUnits : kManyDappleDevices;
+    const int most =
+        num_devices > kManyDappleDevices ? kFewUnits : kManyDappleDevices;
     int step = 1;
     while (units % step != 0 || units / step > most) ++step;
     return step;

@@ -8,15 +8,14 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/layer_sums.h"
-#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
-
 
 class DawnPiperSearch {
  public:

@@ -151,10 +151,10 @@ absl::StatusOr<PlanReport> ReportOf(const Space& made,
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(
           space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
-  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario given,
-                   GivenForPlanners(made.base.label, scenario,
-                                    static_cast<int>(seed.gpus),
-                                    made.memory_limit_bytes));
+  ASSIGN_OR_RETURN(
+      const scenarios::ResolvedScenario given,
+      GivenForPlanners(made.base.label, scenario, static_cast<int>(seed.gpus),
+                       made.memory_limit_bytes));
   ASSIGN_OR_RETURN(const PaperPlanner* planner,
                    FindPaperPlanner(seed.asked->name));
   RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
@@ -168,8 +168,7 @@ absl::StatusOr<PlanReport> ReportOf(const Space& made,
   ASSIGN_OR_RETURN(*plan.mutable_scenario(), ScenarioOf(planned, given));
   plan.set_source(std::string(planner->name));
   const Parallelism& parallelism = plan.scenario().parallelism();
-  plan.set_num_gpus(seed.tensor * parallelism.pipeline() *
-                    parallelism.data());
+  plan.set_num_gpus(seed.tensor * parallelism.pipeline() * parallelism.data());
   PlanReport answer;
   *answer.add_plans() = plan;
   if (!seed.asked->other_schedule.empty()) {

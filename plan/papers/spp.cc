@@ -6,16 +6,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/layer_sums.h"
-#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {
 
 constexpr int kManySppDevices = 16;
-
 
 double Largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());

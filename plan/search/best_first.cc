@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/infinity.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
-#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {

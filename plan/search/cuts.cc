@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "base/infinity.h"
 #include "base/status_macros.h"
 #include "models/partition.h"
 #include "sim/costs/stage_costs.h"
-#include "base/infinity.h"
 
 namespace weir::plan {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "schedules/options.h"
 #include "base/infinity.h"
+#include "schedules/options.h"
 
 namespace weir::plan {
 namespace {

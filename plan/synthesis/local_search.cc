@@ -9,18 +9,17 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "plan/synthesis/order_clock.h"
+#include "plan/synthesis/order_problem.h"
 #include "plan/synthesis/search_random.h"
 #include "plan/synthesis/search_threshold.h"
-#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
-
 class LocalSearch {
  public:
   LocalSearch(const PassTable& table, const PassRows& start,
-         const LocalSearchOptions& options)
+              const LocalSearchOptions& options)
       : table_(table),
         options_(options),
         random_(options.seed),

@@ -5,14 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "schedules/action.h"
 #include "plan/synthesis/order_problem.h"
+#include "schedules/action.h"
 
 namespace weir::plan {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
                                          const schedules::Schedule& schedule) {

@@ -7,18 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "plan/synthesis/order_problem.h"
 #include "plan/synthesis/search_random.h"
 #include "plan/synthesis/search_threshold.h"
-#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 namespace {
 
-
 class OffloadSearch {
  public:
   OffloadSearch(const PassTable& table, const OffloadRows& start,
-         const LocalSearchOptions& options)
+                const LocalSearchOptions& options)
       : table_(table),
         problem_(table.problem()),
         options_(options),

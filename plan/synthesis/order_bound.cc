@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "plan/synthesis/single_rank_bound.h"
 #include "plan/synthesis/order_problem.h"
+#include "plan/synthesis/single_rank_bound.h"
 
 namespace weir::plan {
 namespace {

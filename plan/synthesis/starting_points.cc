@@ -6,8 +6,8 @@
 #include <limits>
 #include <optional>
 
-#include "schedules/validate.h"
 #include "plan/synthesis/order_problem.h"
+#include "schedules/validate.h"
 
 namespace weir::plan {
 namespace {

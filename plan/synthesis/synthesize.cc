@@ -20,11 +20,11 @@
 #include "plan/synthesis/offload_moves.h"
 #include "plan/synthesis/order_bound.h"
 #include "plan/synthesis/order_mip.h"
+#include "plan/synthesis/order_problem.h"
 #include "plan/synthesis/starting_points.h"
 #include "plan/synthesis/synthesis_size.h"
 #include "schedules/validate.h"
 #include "schedules/walk.h"
-#include "plan/synthesis/order_problem.h"
 
 namespace weir::plan {
 

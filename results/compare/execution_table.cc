@@ -69,9 +69,11 @@ std::string ErrorsBlock(const ExecutionComparison& c) {
     table.rows.push_back(
         {errors.op, absl::StrCat(errors.num_actions),
          cell(FinePercent(d.mean_absolute)), cell(FineSigned(d.bias)),
-         cell(FinePercent(d.median_absolute)), cell(FinePercent(d.percentile_90)),
-         cell(FineSigned(d.worst)), d.worst == 0 ? "" : errors.worst_duration,
-         FinePercent(errors.starts.mean_absolute), FineSigned(errors.starts.worst),
+         cell(FinePercent(d.median_absolute)),
+         cell(FinePercent(d.percentile_90)), cell(FineSigned(d.worst)),
+         d.worst == 0 ? "" : errors.worst_duration,
+         FinePercent(errors.starts.mean_absolute),
+         FineSigned(errors.starts.worst),
          errors.starts.worst == 0 ? "" : errors.worst_start,
          FinePercent(errors.ends.mean_absolute)});
   }
@@ -233,7 +235,8 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
       row.push_back(m.taken_bytes > 0 ? FormatBytes(m.taken_bytes) : "-");
       row.push_back(m.allocator_bytes > 0 ? FormatBytes(m.allocator_bytes)
                                           : "-");
-      row.push_back(m.allocator_bytes > 0 ? FineSigned(m.allocator_error()) : "-");
+      row.push_back(m.allocator_bytes > 0 ? FineSigned(m.allocator_error())
+                                          : "-");
     }
     row.push_back(MomentCell(m.predicted, c.makespan.predicted));
     row.push_back(MomentCell(m.measured, c.makespan.measured));

@@ -345,7 +345,8 @@ class Writer {
 absl::StatusOr<Result> ReadMeasuredTimeline(absl::string_view label,
                                             absl::string_view text) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
-  ASSIGN_OR_RETURN(const std::vector<Event> events, MeasuredTimelineReader(table).Read());
+  ASSIGN_OR_RETURN(const std::vector<Event> events,
+                   MeasuredTimelineReader(table).Read());
   return Writer(table, events).Write();
 }
 

@@ -25,7 +25,7 @@ void AppendMicroseconds(int64_t ns, std::string* out) {
 class ChromeWriter {
  public:
   ChromeWriter(const Result& result, absl::Span<const std::string> names,
-         const TraceEvents& events, std::string* out)
+               const TraceEvents& events, std::string* out)
       : result_(result), names_(names), events_(events), out_(out) {}
 
   void WriteAll() {

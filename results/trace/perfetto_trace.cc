@@ -29,7 +29,7 @@ uint64_t MemoryUuid(uint32_t gpu) { return 2 + 2 * uint64_t{gpu}; }
 class PerfettoWriter {
  public:
   PerfettoWriter(const Result& result, absl::Span<const std::string> names,
-         const TraceEvents& events, std::string* out)
+                 const TraceEvents& events, std::string* out)
       : result_(result),
         names_(names),
         events_(events),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/bounds/link_loads.h"
-#include "base/infinity.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "base/infinity.h"
 
 namespace weir::sim {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/bounds/order_free_bound.h"
-#include "base/infinity.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,11 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/infinity.h"
+
 namespace weir::sim {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 OrderFreeBound::OrderFreeBound(const PipelineInputs& inputs,
                                UncontendedCosts* seconds,
@@ -264,7 +262,8 @@ double OrderFreeBound::EndOfPasses(int rank) const {
   double end = on.before + on.work + on.sends;
   if (schedule_.num_routes() > 1 || schedule_.forward_only) return end;
   for (const Rank& other : ranks_) {
-    if (other.before == kInfinity || other.first_stage <= on.first_stage) continue;
+    if (other.before == kInfinity || other.first_stage <= on.first_stage)
+      continue;
     end = std::max(end, EndOfInputs(other) + other.behind - on.behind);
   }
   return end;

@@ -6,10 +6,7 @@
 #include "sim/graph/graph_builder.h"
 
 namespace weir::sim {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 void GraphBuilder::AddGathers() {
   if (in_.costs.shards == 1) return;
@@ -33,7 +30,8 @@ void GraphBuilder::AddGathers() {
           last.clear();
         }
         layers[i] = AddGather(group, rank, t, i, starts + i, ends + i);
-        last.push_back(layers[i].end != PipelineGraph::kNone ? layers[i].end : ends + i);
+        last.push_back(layers[i].end != PipelineGraph::kNone ? layers[i].end
+                                                             : ends + i);
       }
     }
   }

@@ -10,7 +10,6 @@
 namespace weir::sim {
 namespace {
 
-
 // More pieces would hardly end earlier, but each needs as many flows.
 constexpr int kMaxPieces = 8;
 
@@ -102,8 +101,10 @@ void GraphBuilder::AddReductions() {
     graph_.reduction_pieces.emplace_back(count);
     // One communicator for the replicas of a rank and one for the copies of a
     // stage: the reductions of each run one after the other.
-    std::vector<int32_t> last_of_rank(schedule_.num_ranks, PipelineGraph::kNone);
-    std::vector<int32_t> last_of_stage(schedule_.num_stages, PipelineGraph::kNone);
+    std::vector<int32_t> last_of_rank(schedule_.num_ranks,
+                                      PipelineGraph::kNone);
+    std::vector<int32_t> last_of_stage(schedule_.num_stages,
+                                       PipelineGraph::kNone);
     for (int32_t i = 0; i < count; ++i) {
       const Reduction& reduction = graph_.reductions[i];
       AddReduction(reduction, t, i,
@@ -243,7 +244,8 @@ int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
   const auto at =
       std::find_if(steps.begin(), steps.end(),
                    [&](const Step& step) { return step.stage == stage; });
-  return at == steps.end() ? PipelineGraph::kNone : static_cast<int32_t>(at - steps.begin());
+  return at == steps.end() ? PipelineGraph::kNone
+                           : static_cast<int32_t>(at - steps.begin());
 }
 
 void GraphBuilder::AddTiedReductions() {
@@ -259,7 +261,8 @@ void GraphBuilder::AddTiedReductions() {
   const int ranks[] = {first[0], last[0]};
   const int32_t steps[] = {StepOfStage(ranks[0], 0),
                            StepOfStage(ranks[1], last_stage)};
-  if (steps[0] == PipelineGraph::kNone || steps[1] == PipelineGraph::kNone) return;
+  if (steps[0] == PipelineGraph::kNone || steps[1] == PipelineGraph::kNone)
+    return;
   if (graph_.first_step[0] == PipelineGraph::kNone) return;
   for (int r = 0; r < place_.data; ++r) {
     for (int t = 0; t < place_.tensor; ++t) {
@@ -278,9 +281,10 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
     gpus.push_back(place_.gpus[gpu]);
     const int32_t reduced = graph_.ReduceEnd(gpu, steps[i]);
     const Step& step = graph_.steps[ranks[i]][steps[i]];
-    graph_.tasks.AddEdge(
-        reduced != PipelineGraph::kNone ? reduced : graph_.ActionEnd(gpu, step.reduce_after),
-        start);
+    graph_.tasks.AddEdge(reduced != PipelineGraph::kNone
+                             ? reduced
+                             : graph_.ActionEnd(gpu, step.reduce_after),
+                         start);
     graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
     graph_.tied_reductions[{gpu, steps[i]}] = {start, end};
   }

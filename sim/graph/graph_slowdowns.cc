@@ -11,7 +11,6 @@
 namespace weir::sim {
 namespace {
 
-
 // Curve of a fused backward: its parts weighted by their uncontended seconds,
 // equally if these are not known.
 std::vector<double> BackwardCurve(const PartitionSlowdown& share,

@@ -14,10 +14,7 @@
 #include "sim/graph/queues.h"
 
 namespace weir::sim {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
     : in_(inputs),
@@ -221,7 +218,8 @@ void GraphBuilder::AddChannels() {
       AddEdgeTo(graph_.ActionEnd(gpu, awaited), gpu, position);
     }
     const std::vector<schedules::Action>& actions = Actions(gpu);
-    int32_t computed = PipelineGraph::kNone, offloaded = PipelineGraph::kNone, reloaded = PipelineGraph::kNone;
+    int32_t computed = PipelineGraph::kNone, offloaded = PipelineGraph::kNone,
+            reloaded = PipelineGraph::kNone;
     for (int32_t i = 0; i < std::ssize(actions); ++i) {
       const int32_t end = graph_.ActionEnd(gpu, i);
       if (schedules::IsCompute(actions[i].op)) {
@@ -351,7 +349,8 @@ void GraphBuilder::QueueTransfers() {
     absl::flat_hash_map<int32_t, int32_t> last;  // by pair of GPUs
     for (const schedules::Action& action : Actions(gpu)) {
       const int32_t transfer = graph_.OutboundTransfer(gpu, action);
-      if (transfer == PipelineGraph::kNone || graph_.tasks.is_timer(transfer)) continue;
+      if (transfer == PipelineGraph::kNone || graph_.tasks.is_timer(transfer))
+        continue;
       const auto [at, first] =
           last.try_emplace(graph_.tasks.pair(transfer), transfer);
       if (first) continue;

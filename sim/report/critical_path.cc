@@ -7,7 +7,6 @@
 namespace weir::sim {
 namespace {
 
-
 // Returns, for each task, a predecessor that it waited for until it started.
 std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
                                       const Recording& recording) {
@@ -19,7 +18,8 @@ std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
       if (end[task] < start[next] * (1 - 1e-12)) continue;
       // If there are several, prefer one that itself took time.
       const int32_t known = last[next];
-      if (known == PipelineGraph::kNone || start[task] < start[known]) last[next] = task;
+      if (known == PipelineGraph::kNone || start[task] < start[known])
+        last[next] = task;
     }
   }
   return last;

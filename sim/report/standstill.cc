@@ -37,7 +37,8 @@ class Finder {
     const std::vector<int32_t> candidates = shortest;
     size_t tries = 0;
     for (int32_t task : candidates) {
-      if (NameOf(task).gpu == PipelineGraph::kNone || tries++ == kMaxTries) continue;
+      if (NameOf(task).gpu == PipelineGraph::kNone || tries++ == kMaxTries)
+        continue;
       std::vector<int32_t> cycle = ShortestThrough(task);
       if (cycle.size() < shortest.size()) shortest = std::move(cycle);
     }
@@ -71,7 +72,8 @@ class Finder {
   std::vector<int32_t> ShortestThrough(int32_t first) {
     std::fill(before_.begin(), before_.end(), PipelineGraph::kNone);
     std::vector<int32_t> queue = {first};
-    for (size_t i = 0; i < queue.size() && before_[first] == PipelineGraph::kNone; ++i) {
+    for (size_t i = 0;
+         i < queue.size() && before_[first] == PipelineGraph::kNone; ++i) {
       for (int32_t next : graph_.tasks.successors(queue[i])) {
         if (!is_stuck_[next] || before_[next] != PipelineGraph::kNone) continue;
         before_[next] = queue[i];
@@ -86,7 +88,8 @@ class Finder {
     return cycle;
   }
 
-  // Returns {PipelineGraph::kNone, PipelineGraph::kNone} for transfers, collectives and steps.
+  // Returns {PipelineGraph::kNone, PipelineGraph::kNone} for transfers,
+  // collectives and steps.
   Named NameOf(int32_t task) const {
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
       const int32_t position = task - graph_.first_action[gpu];
@@ -137,7 +140,8 @@ class Finder {
       const auto& actions = schedule_.rank_actions[graph_.rank_of(gpu)];
       for (int32_t i = 0; i < std::ssize(actions); ++i) {
         const int32_t transfer = graph_.OutboundTransfer(gpu, actions[i]);
-        if (transfer != PipelineGraph::kNone) made_by.try_emplace(transfer, Named{gpu, i});
+        if (transfer != PipelineGraph::kNone)
+          made_by.try_emplace(transfer, Named{gpu, i});
       }
     }
     std::vector<std::string> transfers;

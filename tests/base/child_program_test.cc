@@ -40,8 +40,7 @@ extern "C" int kill(pid_t pid, int signal) noexcept {
   return original(pid, signal);
 }
 
-namespace weir {
-namespace {
+namespace weir::child_program_test {
 
 using testing::HasSubstr;
 
@@ -119,5 +118,4 @@ TEST_F(ChildProgramTest, TheLimitOfFileSizesEndsTheChildOnly) {
               HasSubstr("cannot be written: File too large"));
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::child_program_test

@@ -30,8 +30,7 @@ extern "C" int fsync(int) {
   return 0;
 }
 
-namespace weir {
-namespace {
+namespace weir::temporary_file_test {
 
 namespace fs = std::filesystem;
 
@@ -143,5 +142,4 @@ TEST_F(TemporaryFileTest, MoreThanSignalsCanRemoveAreStillRemovedAtTheEnd) {
   EXPECT_EQ(NumFiles(), 0);
 }
 
-}  // namespace
-}  // namespace weir
+}  // namespace weir::temporary_file_test

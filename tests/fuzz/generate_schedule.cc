@@ -9,7 +9,7 @@
 namespace weir::fuzz {
 namespace {
 
-constexpr int kMostTries = 12;
+constexpr int kMostScheduleTries = 12;
 
 // Returns a number or word that some kind accepts for the option.
 std::string ValueOf(absl::string_view option, int num_ranks, Choices* choices) {
@@ -78,7 +78,7 @@ ScheduleRequest GenerateScheduleRequest(Choices* choices) {
   const schedules::ScheduleKind& kind =
       kinds[choices->Int(0, static_cast<int>(kinds.size()) - 1)];
   ScheduleRequest request;
-  for (int left = kMostTries; left > 0; --left) {
+  for (int left = kMostScheduleTries; left > 0; --left) {
     schedules::ScheduleSpec spec;
     spec.num_ranks = choices->Int(1, 8);
     spec.num_chunks = choices->Of<int>({1, 1, 2, 2, 3, 4});

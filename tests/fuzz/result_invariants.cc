@@ -30,7 +30,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr double kRounding = 1e-9;
+constexpr double kInvariantRounding = 1e-9;
 // Traces count nanoseconds in 64 bits.
 constexpr double kLongestTraceSeconds = 9e9;
 
@@ -79,12 +79,12 @@ std::string BadQuantity(const Message& message, const std::string& prefix) {
 
 bool Near(double a, double b) {
   return std::fabs(a - b) <=
-         kRounding * std::max(std::fabs(a), std::fabs(b)) + 1e-300;
+         kInvariantRounding * std::max(std::fabs(a), std::fabs(b)) + 1e-300;
 }
 
 void CheckRank(const Result& result, const RankResult& rank) {
   const double makespan = result.makespan_seconds();
-  const double slack = kRounding * makespan;
+  const double slack = kInvariantRounding * makespan;
   REQUIRE_THAT(Near(rank.busy_seconds() + rank.idle_seconds(), makespan),
                rank.DebugString() + Describe(result));
   REQUIRE_THAT(rank.span_seconds() <= makespan + slack, Describe(result));
@@ -137,7 +137,7 @@ void CheckMemory(const Result& result) {
   for (const auto& [gpu, level] : levels) {
     const double peak = result.ranks(static_cast<int>(gpu)).peak_memory_bytes();
     REQUIRE_THAT(Near(level.most, peak), Describe(result));
-    REQUIRE_THAT(level.last - level.least <= kRounding * peak,
+    REQUIRE_THAT(level.last - level.least <= kInvariantRounding * peak,
                  absl::StrCat("GPU ", gpu, " ends with ", level.last,
                               " bytes, its least are ", level.least, "\n",
                               Describe(result)));
@@ -153,7 +153,7 @@ void CheckOrder(const Result& result) {
     by_gpu[actions.gpu(i)].push_back(
         {actions.start_seconds(i), actions.end_seconds(i)});
   }
-  const double slack = kRounding * result.makespan_seconds();
+  const double slack = kInvariantRounding * result.makespan_seconds();
   for (auto& [gpu, spans] : by_gpu) {
     std::sort(spans.begin(), spans.end());
     for (size_t i = 0; i + 1 < spans.size(); ++i) {
@@ -187,10 +187,11 @@ void CheckQuantities(const Result& result) {
   const std::string bad = BadQuantity(result, "result");
   REQUIRE_THAT(bad.empty(), bad + "\n" + Describe(result));
   REQUIRE_OK(results::ValidateResult("fuzz", result));
-  REQUIRE_THAT(result.bubble_ratio() <= 1 + kRounding &&
-                   result.span_bubble_ratio() <= 1 + kRounding &&
-                   result.exposed_communication_ratio() <= 1 + kRounding,
-               Describe(result));
+  REQUIRE_THAT(
+      result.bubble_ratio() <= 1 + kInvariantRounding &&
+          result.span_bubble_ratio() <= 1 + kInvariantRounding &&
+          result.exposed_communication_ratio() <= 1 + kInvariantRounding,
+      Describe(result));
   double peak = 0;
   for (const RankResult& rank : result.ranks()) {
     CheckRank(result, rank);

@@ -25,9 +25,10 @@ bool RunInput(Choices* choices);
 }
 
 // Aborts with the details, a std::string that is computed only on failure.
-#define REQUIRE_THAT(fact, details)                                           \
-  do {                                                                        \
-    if (!(fact)) ::weir::InvariantFailed(__FILE__, __LINE__, #fact, details); \
+#define REQUIRE_THAT(fact, details)                                      \
+  do {                                                                   \
+    if (!(fact))                                                         \
+      ::weir::fuzz::InvariantFailed(__FILE__, __LINE__, #fact, details); \
   } while (false)
 #define REQUIRE(fact) REQUIRE_THAT(fact, std::string())
 #define REQUIRE_OK(status) REQUIRE_THAT((status).ok(), StatusText(status))

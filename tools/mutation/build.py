@@ -28,7 +28,7 @@ def configure(root, folder):
         return
     command = ["cmake", "-S", root, "-B", folder, "-G", "Ninja",
                "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON",
-               "-DWEIR_WERROR=ON", "-DWEIR_CUDA=OFF"]
+               "-DWEIR_WERROR=ON", "-DWEIR_CUDA=OFF", "-DWEIR_UNITY=OFF"]
     for name in ("lld", "gold"):
         if shutil.which(f"ld.{name}"):
             command.append(f"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld={name}")

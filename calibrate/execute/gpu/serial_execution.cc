@@ -234,8 +234,9 @@ absl::StatusOr<std::unique_ptr<SerialExecution>> SerialExecution::Open(
                              device.gemms.get(), device.lane(),
                              options.num_candidates > 1));
   ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
-  int64_t primed_bytes = static_cast<int64_t>(
-      kSerialPrimedShare * static_cast<double>(free_bytes) / plan.schedule.num_ranks);
+  int64_t primed_bytes = static_cast<int64_t>(kSerialPrimedShare *
+                                              static_cast<double>(free_bytes) /
+                                              plan.schedule.num_ranks);
   if (options.pool_bytes > 0) {
     primed_bytes = std::min(primed_bytes, options.pool_bytes);
   }

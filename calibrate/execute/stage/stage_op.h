@@ -17,11 +17,14 @@
 #include "models/layer_work.h"
 #endif
 
-namespace weir::calibrate {
-
 #ifdef __CUDACC__
-struct Kernel;  // launchers only forward a StageOp; nvcc need not parse models/
+// Launchers only forward a StageOp; nvcc need not parse models/.
+namespace weir::models {
+struct Kernel;
+}  // namespace weir::models
 #endif
+
+namespace weir::calibrate {
 
 enum class ElementFormat : uint8_t { kFp32, kBf16, kFp16, kInt32, kUint8 };
 int BytesOf(ElementFormat format);

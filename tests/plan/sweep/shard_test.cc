@@ -29,8 +29,7 @@ extern "C" int fdatasync(int) {
   return 0;
 }
 
-namespace weir::plan {
-namespace {
+namespace weir::plan::shard_test {
 
 using testing::HasSubstr;
 
@@ -266,5 +265,4 @@ TEST_F(ShardTest, NamesOfShards) {
   EXPECT_TRUE(absl::IsNotFound(ShardPaths(folder_ + "/none").status()));
 }
 
-}  // namespace
-}  // namespace weir::plan
+}  // namespace weir::plan::shard_test

@@ -15,15 +15,17 @@
 #include "models/layer_work.h"
 #include "models/model.h"
 
-namespace weir::calibrate {
+namespace weir::models {
 
-void PrintTo(const models::Kernel& k, std::ostream* os) {
-  *os << models::Name(k.part) << " " << k.batch << " x " << k.m << " x " << k.n
-      << " x " << k.k << ", " << k.flops << " FLOP, " << k.performed_flops
-      << ", " << k.bytes << " B, " << k.launches << " launches";
+void PrintTo(const Kernel& k, std::ostream* os) {
+  *os << Name(k.part) << " " << k.batch << " x " << k.m << " x " << k.n << " x "
+      << k.k << ", " << k.flops << " FLOP, " << k.performed_flops << ", "
+      << k.bytes << " B, " << k.launches << " launches";
 }
 
-namespace {
+}  // namespace weir::models
+
+namespace weir::calibrate::stage_counts_test {
 
 struct Case {
   const char* model;
@@ -96,7 +98,7 @@ class StageCountsTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(StageCountsTest, KernelsOfEveryPassAreTheSame) {
-  const std::pair<StagePass, std::vector<models::Kernel> LayerWork::*>
+  const std::pair<StagePass, std::vector<models::Kernel> models::LayerWork::*>
       passes[] = {
           {StagePass::kForward, &models::LayerWork::forward},
           {StagePass::kBackwardInput, &models::LayerWork::backward_input},
@@ -158,5 +160,4 @@ TEST_P(StageCountsTest, ScratchOfEveryLayerIsTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Models, StageCountsTest, testing::ValuesIn(Cases()));
 
-}  // namespace
-}  // namespace weir::calibrate
+}  // namespace weir::calibrate::stage_counts_test
