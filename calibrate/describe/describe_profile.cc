@@ -346,7 +346,7 @@ nlohmann::ordered_json ProfileJson(const DeviceProfile& profile) {
       {"stages", MessagesJson(profile.stages())},
       {"memory", MessagesJson(profile.memory())},
       {"links", MessagesJson(profile.links())}};
-  json["card_share"] = profile.has_partition_slowdown()
+  json["partition_slowdown"] = profile.has_partition_slowdown()
                            ? MessageJson(profile.partition_slowdown())
                            : Json();
   json["coverage"] =

@@ -114,7 +114,7 @@ std::shared_ptr<const StageProgram> GemmProgram(double m, double n, double k,
   add("b", BufferClass::kInput, k * n);
   add("d", BufferClass::kOutput, m * n);
   StageOp op;
-  op.name = "product";
+  op.name = "gemm";
   op.rows = static_cast<int64_t>(m);
   op.columns = static_cast<int64_t>(n);
   op.inner = static_cast<int64_t>(k);

@@ -57,7 +57,7 @@ void CheckRangeOf(absl::string_view field, const Range& range,
 
 void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
   const std::pair<const char*, const Figure*> residuals[] = {
-      {"product_residual", &profile.gemm_residual()},
+      {"gemm_residual", &profile.gemm_residual()},
       {"collective_residual", &profile.collective_residual()},
       {"memory_residual", &profile.memory_residual()}};
   for (const auto& [field, figure] : residuals) {

@@ -129,7 +129,7 @@ std::shared_ptr<const SymmetryResult> SymmetryCache::SymmetryOf(
   if (place.data * place.tensor == 1) return no("one GPU a pipeline rank");
   if (shares(costs) || std::any_of(costs.other_devices.begin(),
                                    costs.other_devices.end(), shares)) {
-    return no("GPUs are parts of one card");
+    return no("GPUs are partitions of one GPU");
   }
   const Traffic whole = WholeTraffic(traffic, place, schedule, costs);
   const std::string key = SymmetryKey(scenario, whole);

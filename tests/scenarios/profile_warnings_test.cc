@@ -59,7 +59,7 @@ TEST(ProfileWarningsTest, AnotherGpuIsToldByNameMultiprocessorsAndMemory) {
 TEST(ProfileWarningsTest, PartsOfGpusThatAreNoWholeGpusWarn) {
   DeviceProfile part = ToyProfile();
   part.mutable_partition_slowdown()->set_num_partitions(4);
-  const Cluster eight = *LoadCluster("one-card", 1);
+  const Cluster eight = *LoadCluster("one-gpu", 1);
   EXPECT_THAT(PartitionWarnings(part, eight, {0, 1, 2, 3}), IsEmpty());
   EXPECT_THAT(PartitionWarnings(part, eight, {4, 5}), IsEmpty());
   EXPECT_THAT(
@@ -68,7 +68,7 @@ TEST(ProfileWarningsTest, PartsOfGpusThatAreNoWholeGpusWarn) {
                   "that are used are 2 cards: to share one among more ranks "
                   "takes a profile of as many parts"));
   // Four partitions of one GPU, four of the next.
-  EXPECT_THAT(PartitionWarnings(part, *LoadCluster("one-card", 2), {2, 9}),
+  EXPECT_THAT(PartitionWarnings(part, *LoadCluster("one-gpu", 2), {2, 9}),
               IsEmpty());
   part.mutable_partition_slowdown()->set_num_partitions(3);
   EXPECT_THAT(

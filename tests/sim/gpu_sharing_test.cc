@@ -233,7 +233,7 @@ TEST(GpuSharingTest, GPipeByHandWithItsDrainTimedAnew) {
 
 TEST(GpuSharingTest, AFactorOfOneChangesNoBit) {
   scenarios::ResolvedScenario alone =
-      TwoStages(*scenarios::LoadCluster("one-card"));
+      TwoStages(*scenarios::LoadCluster("one-gpu"));
   alone.num_microbatches = 7;
   alone.scenario.mutable_batch()->set_global_batch_size(7);
   alone.scenario.set_schedule("1f1b");

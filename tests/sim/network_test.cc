@@ -72,7 +72,7 @@ TEST(NetworkTest, AMessageBetweenPartsOfOneGpuTakesItsLinkAlone) {
   measured.forward_seconds = measured.backward_seconds = {1e-3, 1e-3};
   measured.activation_bytes = {64e6, 0};
   scenarios::ResolvedScenario resolved =
-      Resolve(measured, *scenarios::LoadCluster("one-card"));
+      Resolve(measured, *scenarios::LoadCluster("one-gpu"));
   const DeviceProfile h200 = *calibrate::LoadDeviceProfile("h200-sxm");
   *resolved.device.mutable_collectives() = h200.collectives();
   resolved.device.mutable_collective_slowdown()->set_value(1.5);

@@ -34,7 +34,7 @@ const char* Name(ElementFormat format) {
 }
 
 const char* Name(OpKind kind) {
-  static constexpr const char* kNames[] = {"product",
+  static constexpr const char* kNames[] = {"gemm",
                                            "bias_gradient",
                                            "norm_forward",
                                            "norm_backward",

@@ -22,7 +22,7 @@ Calibration Sample() {
   Calibration journal;
   journal.mutable_provenance()->set_gpu_name("GPU");
   journal.set_format("bf16");
-  for (const char* key : {"copy", "product"}) {
+  for (const char* key : {"copy", "gemm"}) {
     WorkloadResult* result = journal.add_workloads();
     result->set_key(key);
     result->set_state(WorkloadResult::TIMED);
@@ -59,7 +59,7 @@ TEST(JournalTest, ADamagedResultIsNamedAndLeftOut) {
       "j: record 2 (byte ", begin, ") is damaged: its checksum does not match");
   EXPECT_THAT(damage, ElementsAre(what));
   EXPECT_EQ(FindResult(*journal, "copy"), nullptr);
-  EXPECT_NE(FindResult(*journal, "product"), nullptr);
+  EXPECT_NE(FindResult(*journal, "gemm"), nullptr);
   EXPECT_EQ(ParseJournal("j", text, nullptr).status().message(), what);
 }
 

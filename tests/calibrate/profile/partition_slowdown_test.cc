@@ -56,15 +56,15 @@ TEST(PartitionSlowdownTest, AllThatIsWrongIsSaidAtOnce) {
   share.mutable_slowdowns(3)->set_active(9);
   const std::string message(ValidateDeviceProfile("x", profile).message());
   for (const char* problem :
-       {"x: card_share.num_partitions is 1, expected 2 to 1024",
-        "x: card_share.multiprocessors is 0, expected 1 to 100000",
-        "x: card_share.slowdowns[0].pass is \"sideways\", expected one of: "
+       {"x: partition_slowdown.num_partitions is 1, expected 2 to 1024",
+        "x: partition_slowdown.multiprocessors is 0, expected 1 to 100000",
+        "x: partition_slowdown.slowdowns[0].pass is \"sideways\", expected one of: "
         "forward, backward_input, backward_weight, optimizer",
-        "x: card_share.slowdowns[1].active is 1, expected 2 to 2",
-        "x: card_share.slowdowns[1].factor is 0, expected 0.001 to 1000",
-        "x: card_share.slowdowns[2].factor is inf, expected 0.001 to 1000",
-        "x: card_share.slowdowns[3].active is 9, expected 2 to 2",
-        "x: card_share.slowdowns[4].active is 2 behind 2 of the same pass, "
+        "x: partition_slowdown.slowdowns[1].active is 1, expected 2 to 2",
+        "x: partition_slowdown.slowdowns[1].factor is 0, expected 0.001 to 1000",
+        "x: partition_slowdown.slowdowns[2].factor is inf, expected 0.001 to 1000",
+        "x: partition_slowdown.slowdowns[3].active is 9, expected 2 to 2",
+        "x: partition_slowdown.slowdowns[4].active is 2 behind 2 of the same pass, "
         "expected more"}) {
     EXPECT_THAT(message, HasSubstr(problem));
   }
@@ -86,8 +86,8 @@ TEST(PartitionSlowdownTest, IsShownAsATableAndAsJson) {
                         "                -          -\n"
                         "4                  1.500               -"
                         "            1.300          -\n"));
-  EXPECT_EQ(ProfileJson(Quarter())["card_share"]["num_partitions"], 4);
-  EXPECT_TRUE(ProfileJson(ToyProfile())["card_share"].is_null());
+  EXPECT_EQ(ProfileJson(Quarter())["partition_slowdown"]["num_partitions"], 4);
+  EXPECT_TRUE(ProfileJson(ToyProfile())["partition_slowdown"].is_null());
 }
 
 TEST(PartitionSlowdownTest, DifferencesAreFigures) {
