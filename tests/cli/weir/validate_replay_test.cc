@@ -64,7 +64,7 @@ TEST(ValidateReplayTest, TheTableIsAGolden) {
   const ProgramRun run =
       RunWeir("validate --replay measured.csv --against a.pb");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  ExpectGolden("cli/golden/validate_replay.txt", run.out);
+  ExpectGolden("cli/weir/golden/validate_replay.txt", run.out);
 }
 
 TEST(ValidateReplayTest, TheExampleOfTheDocumentationIsWhatWeirPrints) {

@@ -46,7 +46,7 @@ TEST(ValidateCommandTest, TheTableIsAGolden) {
                                       "odd,gpipf,3,4,\"f=1,b=2\",12,\n"));
   const ProgramRun run = RunWeir("validate --measured runs.csv --jobs 3");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  ExpectGolden("cli/golden/validate.txt", run.out);
+  ExpectGolden("cli/weir/golden/validate.txt", run.out);
 }
 
 TEST(ValidateCommandTest, TheCsvHasEveryRowInItsOrder) {
