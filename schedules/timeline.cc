@@ -32,7 +32,7 @@ char Mark(const Action& action) {
 
 // There is one row per rank, or one per stage if a rank has several, and one
 // per channel to the host if there are any.
-struct Row {
+struct TimelineRow {
   enum Kind { kCompute, kOffloads, kReloads };
 
   int rank;
@@ -40,9 +40,9 @@ struct Row {
   Kind kind = kCompute;
 };
 
-Row::Kind KindOf(Op op) {
-  if (op == Op::kOffload) return Row::kOffloads;
-  return op == Op::kReload ? Row::kReloads : Row::kCompute;
+TimelineRow::Kind KindOf(Op op) {
+  if (op == Op::kOffload) return TimelineRow::kOffloads;
+  return op == Op::kReload ? TimelineRow::kReloads : TimelineRow::kCompute;
 }
 
 struct Picture {
@@ -51,7 +51,7 @@ struct Picture {
   bool has_offloads = false;
   bool has_weight_gradients = false;
   bool has_many_stages = false;  // on some rank
-  std::vector<Row> rows;
+  std::vector<TimelineRow> rows;
 };
 
 Picture MakePicture(const Schedule& schedule) {
@@ -70,8 +70,8 @@ Picture MakePicture(const Schedule& schedule) {
     picture.has_many_stages |= stages[rank].size() > 1;
     for (int stage : stages[rank]) picture.rows.push_back({rank, stage});
     if (!picture.has_offloads) continue;
-    picture.rows.push_back({rank, -1, Row::kOffloads});
-    picture.rows.push_back({rank, -1, Row::kReloads});
+    picture.rows.push_back({rank, -1, TimelineRow::kOffloads});
+    picture.rows.push_back({rank, -1, TimelineRow::kReloads});
   }
   return picture;
 }
@@ -81,7 +81,7 @@ std::string RightAligned(int number, int largest) {
   return std::string(absl::StrCat(largest).size() - text.size(), ' ') + text;
 }
 
-std::string Label(const Picture& picture, const Row& row) {
+std::string Label(const Picture& picture, const TimelineRow& row) {
   const Schedule& schedule = picture.schedule;
   std::string label =
       absl::StrCat("rank ", RightAligned(row.rank, schedule.num_ranks - 1));
@@ -91,8 +91,9 @@ std::string Label(const Picture& picture, const Row& row) {
     detail =
         absl::StrCat(" stage ", RightAligned(stage, schedule.num_stages - 1));
   }
-  if (row.kind != Row::kCompute) {
-    const std::string channel = row.kind == Row::kOffloads ? " out" : " in";
+  if (row.kind != TimelineRow::kCompute) {
+    const std::string channel =
+        row.kind == TimelineRow::kOffloads ? " out" : " in";
     detail = channel + std::string(detail.size() - channel.size(), ' ');
   }
   return label + detail + " ";
@@ -100,7 +101,8 @@ std::string Label(const Picture& picture, const Row& row) {
 
 // Returns the first `num_columns` time units of a row: idle time is '.', time
 // in another stage of the rank is ' '.
-std::string Cells(const Picture& picture, const Row& row, int64_t num_columns) {
+std::string Cells(const Picture& picture, const TimelineRow& row,
+                  int64_t num_columns) {
   std::string cells(num_columns, '.');
   const auto& starts = picture.times.start[row.rank];
   const auto& ends = picture.times.end[row.rank];
@@ -111,7 +113,8 @@ std::string Cells(const Picture& picture, const Row& row, int64_t num_columns) {
     const auto start = std::llround(starts[position]);
     const auto end =
         std::min<int64_t>(std::llround(ends[position]), num_columns);
-    const bool here = row.kind != Row::kCompute || action.stage == row.stage;
+    const bool here =
+        row.kind != TimelineRow::kCompute || action.stage == row.stage;
     for (int64_t column = start; column < end; ++column) {
       if (here) {
         cells[column] = Mark(action);
@@ -146,7 +149,7 @@ std::string DrawTimeline(const Schedule& schedule,
       std::min(makespan, std::max<int64_t>(options.max_columns - frame, 1));
   const bool is_cut = num_columns < makespan;
   std::string text;
-  for (const Row& row : picture.rows) {
+  for (const TimelineRow& row : picture.rows) {
     absl::StrAppend(&text, Label(picture, row), "|",
                     Cells(picture, row, num_columns), is_cut ? ">" : "|", "\n");
   }

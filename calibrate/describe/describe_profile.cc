@@ -347,8 +347,8 @@ nlohmann::ordered_json ProfileJson(const DeviceProfile& profile) {
       {"memory", MessagesJson(profile.memory())},
       {"links", MessagesJson(profile.links())}};
   json["partition_slowdown"] = profile.has_partition_slowdown()
-                           ? MessageJson(profile.partition_slowdown())
-                           : Json();
+                                   ? MessageJson(profile.partition_slowdown())
+                                   : Json();
   json["coverage"] =
       profile.has_coverage() ? MessageJson(profile.coverage()) : Json();
   return json;

@@ -16,7 +16,7 @@ constexpr absl::string_view kFbpAs = "bapipe-fbp-as";
 constexpr absl::string_view kSno = "bapipe-sno";
 constexpr absl::string_view kSo = "bapipe-so";
 
-absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
+absl::Status CheckBaPipe(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
@@ -72,7 +72,8 @@ ScheduleKind Kind(absl::string_view alias, absl::string_view summary) {
           .constraints = "chunks is 1, num_batches is 1",
           .summary = summary,
           .flush = true,
-          .check = [](const ScheduleSpec& spec) { return Check(kName, spec); },
+          .check =
+              [](const ScheduleSpec& spec) { return CheckBaPipe(kName, spec); },
           .generate =
               [](const ScheduleSpec& spec) { return generate(kName, spec); }};
 }

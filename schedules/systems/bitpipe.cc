@@ -9,10 +9,10 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "bitpipe";
+constexpr absl::string_view kBitPipeName = "bitpipe";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckBitPipe(const ScheduleSpec& spec) {
+  Problems problems(kBitPipeName);
   CheckLimits(spec, &problems);
   CheckOneBatch(spec, &problems);
   CheckEvenChunks(spec, &problems);
@@ -27,8 +27,8 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Schedule schedule = EmptySchedule(kName, spec);
+Schedule GenerateBitPipe(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kBitPipeName, spec);
   const std::vector<int> down = ZigZagRoute(spec);
   std::vector<int> up = down;
   for (int& rank : up) rank = spec.num_ranks - 1 - rank;
@@ -42,7 +42,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind BitPipeKind() {
-  return {.name = kName,
+  return {.name = kBitPipeName,
           .aliases = {"bidirectional-interleaved"},
           .paper =
               "Wu et al., BitPipe: Bidirectional Interleaved Pipeline "
@@ -54,8 +54,8 @@ ScheduleKind BitPipeKind() {
               "1F1B in a V down and one up the ranks on a copy of the weights "
               "each, gradients reduced between them, flush; one weight version",
           .flush = true,
-          .check = Check,
-          .generate = Generate};
+          .check = CheckBitPipe,
+          .generate = GenerateBitPipe};
 }
 
 }  // namespace weir::schedules

@@ -9,18 +9,18 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "breadth-first";
+constexpr absl::string_view kBreadthFirstName = "breadth-first";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckBreadthFirst(const ScheduleSpec& spec) {
+  Problems problems(kBreadthFirstName);
   CheckLimits(spec, &problems);
   CheckOneBatch(spec, &problems);
   BackwardsReversed(spec, &problems);
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  return StageByStage(kName, spec);
+Schedule GenerateBreadthFirst(const ScheduleSpec& spec) {
+  return StageByStage(kBreadthFirstName, spec);
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ Schedule StageByStage(absl::string_view name, const ScheduleSpec& spec) {
 
 ScheduleKind BreadthFirstKind() {
   return {
-      .name = kName,
+      .name = kBreadthFirstName,
       .aliases = {"looped-bfs", "bfs", "looped-gpipe"},
       .paper = "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023",
       .constraints = "num_batches is 1",
@@ -58,8 +58,8 @@ ScheduleKind BreadthFirstKind() {
           "next, flush; one weight version",
       .flush = true,
       .options = {BackwardOrderOption()},
-      .check = Check,
-      .generate = Generate};
+      .check = CheckBreadthFirst,
+      .generate = GenerateBreadthFirst};
 }
 
 }  // namespace weir::schedules

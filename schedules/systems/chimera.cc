@@ -10,18 +10,18 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "chimera";
+constexpr absl::string_view kChimeraName = "chimera";
 constexpr absl::string_view kDirect = "direct";
 
-struct Options {
+struct ChimeraOptions {
   int num_pipelines;
   // Microbatches per forward. With backward halving, a backward processes half
   // as many as a forward, so a forward spans two of its microbatches.
   int forward_span;
 };
 
-Options ReadOptions(const ScheduleSpec& spec, Problems* problems) {
-  Options options;
+ChimeraOptions ReadOptions(const ScheduleSpec& spec, Problems* problems) {
+  ChimeraOptions options;
   options.num_pipelines =
       IntOption(spec, "pipelines", 2, 2, kMaxRanks, problems);
   const std::string concatenation =
@@ -32,8 +32,8 @@ Options ReadOptions(const ScheduleSpec& spec, Problems* problems) {
 }
 
 // A pipeline without a microbatch would have no gradient for its weights.
-void CheckEveryPipelineRuns(const ScheduleSpec& spec, const Options& options,
-                            Problems* problems) {
+void CheckEveryPipelineRuns(const ScheduleSpec& spec,
+                            const ChimeraOptions& options, Problems* problems) {
   const int64_t pipelines = options.num_pipelines;
   const bool is_even = spec.num_microbatches % pipelines == 0;
   // With turns of two, the last turn may have one microbatch.
@@ -45,12 +45,12 @@ void CheckEveryPipelineRuns(const ScheduleSpec& spec, const Options& options,
                                                  " for pipelines ", pipelines));
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckChimera(const ScheduleSpec& spec) {
+  Problems problems(kChimeraName);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
-  const Options options = ReadOptions(spec, &problems);
+  const ChimeraOptions options = ReadOptions(spec, &problems);
   if (spec.num_ranks >= 1 && spec.num_ranks % 2 != 0) {
     problems.Add("pipeline", absl::StrCat("is ", spec.num_ranks,
                                           ", expected an even number"));
@@ -81,10 +81,10 @@ std::vector<std::vector<int>> Routes(int num_ranks, int num_pipelines) {
   return routes;
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);
-  const Options options = ReadOptions(spec, &none);
-  Schedule schedule = EmptySchedule(kName, spec);
+Schedule GenerateChimera(const ScheduleSpec& spec) {
+  Problems none(kChimeraName);
+  const ChimeraOptions options = ReadOptions(spec, &none);
+  Schedule schedule = EmptySchedule(kChimeraName, spec);
   schedule.routes = Routes(spec.num_ranks, options.num_pipelines);
   // The first microbatches go down, the last go up. If they cannot be divided
   // evenly, the pipelines take turns.
@@ -101,7 +101,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind ChimeraKind() {
-  return {.name = kName,
+  return {.name = kChimeraName,
           .aliases = {"bidirectional"},
           .paper =
               "Li and Hoefler, Chimera: Efficiently Training Large-Scale "
@@ -118,8 +118,8 @@ ScheduleKind ChimeraKind() {
                        "of more microbatches than ranks: direct, "
                        "forward-doubling or backward-halving (a forward takes "
                        "two microbatches, for the latter halves of one)"}},
-          .check = Check,
-          .generate = Generate};
+          .check = CheckChimera,
+          .generate = GenerateChimera};
 }
 
 }  // namespace weir::schedules

@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::string_view kPolicyA = "dapple-pa";
 constexpr absl::string_view kPolicyB = "dapple-pb";
-constexpr absl::string_view kPaper =
+constexpr absl::string_view kDapplePaper =
     "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training Large "
     "Models, PPoPP 2021";
 constexpr absl::string_view kConstraints = "chunks is 1, num_batches is 1";
@@ -28,7 +28,7 @@ ScheduleOption MemoryLimitOption() {
           "microbatches whose activations a stage may keep"};
 }
 
-absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
+absl::Status CheckDapple(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
@@ -37,7 +37,7 @@ absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
+Schedule GenerateDapple(absl::string_view name, const ScheduleSpec& spec) {
   Problems none(name);
   const int limit = MemoryLimit(spec, &none);
   Schedule schedule = EmptySchedule(name, spec);
@@ -50,13 +50,17 @@ Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
   return schedule;
 }
 
-absl::Status CheckA(const ScheduleSpec& spec) { return Check(kPolicyA, spec); }
-absl::Status CheckB(const ScheduleSpec& spec) { return Check(kPolicyB, spec); }
+absl::Status CheckA(const ScheduleSpec& spec) {
+  return CheckDapple(kPolicyA, spec);
+}
+absl::Status CheckB(const ScheduleSpec& spec) {
+  return CheckDapple(kPolicyB, spec);
+}
 Schedule GenerateA(const ScheduleSpec& spec) {
-  return Generate(kPolicyA, spec);
+  return GenerateDapple(kPolicyA, spec);
 }
 Schedule GenerateB(const ScheduleSpec& spec) {
-  return Generate(kPolicyB, spec);
+  return GenerateDapple(kPolicyB, spec);
 }
 
 }  // namespace
@@ -64,7 +68,7 @@ Schedule GenerateB(const ScheduleSpec& spec) {
 ScheduleKind DapplePAKind() {
   return {.name = kPolicyA,
           .aliases = {"dapple", "early-backward"},
-          .paper = kPaper,
+          .paper = kDapplePaper,
           .constraints = kConstraints,
           .summary =
               "1F1B under a memory limit, flush; stage s of p keeps "
@@ -78,7 +82,7 @@ ScheduleKind DapplePAKind() {
 ScheduleKind DapplePBKind() {
   return {.name = kPolicyB,
           .aliases = {"eager-1f1b"},
-          .paper = kPaper,
+          .paper = kDapplePaper,
           .constraints = kConstraints,
           .summary =
               "1F1B with twice the warm-up to hide transfers, flush; stage s "

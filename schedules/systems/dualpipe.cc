@@ -17,7 +17,7 @@ namespace {
 
 constexpr absl::string_view kDualPipe = "dualpipe";
 constexpr absl::string_view kDualPipeV = "dualpipe-v";
-constexpr absl::string_view kPaper =
+constexpr absl::string_view kDualPipePaper =
     "DeepSeek-AI, DeepSeek-V3 Technical Report, 2024";
 
 // The microbatches that a rank processes in one of its two stages.
@@ -189,7 +189,7 @@ Schedule GenerateDualPipeV(const ScheduleSpec& spec) {
 ScheduleKind DualPipeKind() {
   return {.name = kDualPipe,
           .aliases = {"dual-pipe"},
-          .paper = kPaper,
+          .paper = kDualPipePaper,
           .constraints =
               "pipeline even, num_microbatches even and at least twice "
               "pipeline, chunks is 1, num_batches is 1",
@@ -205,7 +205,7 @@ ScheduleKind DualPipeKind() {
 ScheduleKind DualPipeVKind() {
   return {.name = kDualPipeV,
           .aliases = {"cut-in-half"},
-          .paper = kPaper,
+          .paper = kDualPipePaper,
           .constraints =
               "chunks is 2, num_microbatches at least twice pipeline, "
               "num_batches is 1",

@@ -9,10 +9,10 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "gpipe";
+constexpr absl::string_view kGPipeName = "gpipe";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckGPipe(const ScheduleSpec& spec) {
+  Problems problems(kGPipeName);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
@@ -20,8 +20,8 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  return StageByStage(kName, spec);
+Schedule GenerateGPipe(const ScheduleSpec& spec) {
+  return StageByStage(kGPipeName, spec);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems) {
 }
 
 ScheduleKind GPipeKind() {
-  return {.name = kName,
+  return {.name = kGPipeName,
           .aliases = {"afab", "all-forward-all-backward", "fill-drain"},
           .paper =
               "Huang et al., GPipe: Efficient Training of Giant Neural "
@@ -46,8 +46,8 @@ ScheduleKind GPipeKind() {
           .summary = "all forwards, all backwards, flush; one weight version",
           .flush = true,
           .options = {BackwardOrderOption()},
-          .check = Check,
-          .generate = Generate};
+          .check = CheckGPipe,
+          .generate = GenerateGPipe};
 }
 
 }  // namespace weir::schedules

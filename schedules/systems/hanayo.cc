@@ -10,18 +10,18 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "hanayo";
+constexpr absl::string_view kHanayoName = "hanayo";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckHanayo(const ScheduleSpec& spec) {
+  Problems problems(kHanayoName);
   CheckLimits(spec, &problems);
   CheckOneBatch(spec, &problems);
   CheckEvenChunks(spec, &problems);
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Schedule schedule = EmptySchedule(kName, spec);
+Schedule GenerateHanayo(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kHanayoName, spec);
   schedule.routes = {ZigZagRoute(spec)};
   OrderBySlots({.num_forwards = spec.num_ranks}, &schedule);
   return schedule;
@@ -30,7 +30,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind HanayoKind() {
-  return {.name = kName,
+  return {.name = kHanayoName,
           .aliases = {"wave"},
           .paper =
               "Liu et al., Hanayo: Harnessing Wave-like Pipeline Parallelism "
@@ -39,8 +39,8 @@ ScheduleKind HanayoKind() {
           .summary =
               "1F1B in waves down and up the ranks, flush; one weight version",
           .flush = true,
-          .check = Check,
-          .generate = Generate};
+          .check = CheckHanayo,
+          .generate = GenerateHanayo};
 }
 
 }  // namespace weir::schedules

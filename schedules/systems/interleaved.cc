@@ -10,10 +10,10 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "interleaved-1f1b";
+constexpr absl::string_view kInterleavedName = "interleaved-1f1b";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckInterleaved(const ScheduleSpec& spec) {
+  Problems problems(kInterleavedName);
   CheckLimits(spec, &problems);
   CheckOneBatch(spec, &problems);
   if (spec.num_chunks == 1) {
@@ -33,7 +33,7 @@ absl::Status Check(const ScheduleSpec& spec) {
 
 // Returns the i-th forward or backward of a rank. Microbatches pass a chunk in
 // groups of num_ranks; backwards start with the last chunk.
-Action NthAction(Op op, int rank, int i, const ScheduleSpec& spec) {
+Action InterleavedNthAction(Op op, int rank, int i, const ScheduleSpec& spec) {
   const int group = spec.num_ranks * spec.num_chunks;
   const int chunk = i % group / spec.num_ranks;
   const int microbatch = i / group * spec.num_ranks + i % spec.num_ranks;
@@ -49,8 +49,8 @@ int NumWarmup(int rank, const ScheduleSpec& spec) {
       total);
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Schedule schedule = EmptySchedule(kName, spec);
+Schedule GenerateInterleaved(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kInterleavedName, spec);
   const int total = spec.num_microbatches * spec.num_chunks;
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     // Build 1F1B over passes of chunks, then map these to stages and
@@ -58,7 +58,7 @@ Schedule Generate(const ScheduleSpec& spec) {
     schedule.rank_actions[rank] =
         OneFOneB(/*stage=*/0, NumWarmup(rank, spec), total);
     for (Action& action : schedule.rank_actions[rank]) {
-      action = NthAction(action.op, rank, action.microbatch, spec);
+      action = InterleavedNthAction(action.op, rank, action.microbatch, spec);
     }
   }
   return schedule;
@@ -67,7 +67,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind InterleavedKind() {
-  return {.name = kName,
+  return {.name = kInterleavedName,
           .aliases = {"interleaved", "megatron-interleaved", "virtual-pipeline",
                       "vpp", "forward-backward-pipelining-with-interleaving"},
           .paper =
@@ -80,8 +80,8 @@ ScheduleKind InterleavedKind() {
               "1F1B over several stages per rank, flush; one weight "
               "version",
           .flush = true,
-          .check = Check,
-          .generate = Generate};
+          .check = CheckInterleaved,
+          .generate = GenerateInterleaved};
 }
 
 }  // namespace weir::schedules

@@ -13,15 +13,15 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "interleaved-zb";
+constexpr absl::string_view kInterleavedZbName = "interleaved-zb";
 
 // Returns the number of equal rounds in which microbatches pass the chunks.
 int NumRounds(const ScheduleSpec& spec) {
   return std::max(1, spec.num_microbatches / spec.num_ranks);
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckInterleavedZb(const ScheduleSpec& spec) {
+  Problems problems(kInterleavedZbName);
   CheckLimits(spec, &problems);
   CheckOneBatch(spec, &problems);
   if (spec.num_ranks >= 1 && spec.num_microbatches >= 1 &&
@@ -36,7 +36,8 @@ absl::Status Check(const ScheduleSpec& spec) {
 }
 
 // Returns the i-th forward, input gradient or weight gradient of a rank.
-Action NthAction(Op op, int rank, int i, const ScheduleSpec& spec) {
+Action InterleavedZbNthAction(Op op, int rank, int i,
+                              const ScheduleSpec& spec) {
   const int round_size = spec.num_microbatches / NumRounds(spec);
   const int group = round_size * spec.num_chunks;
   const int chunk = i % group / round_size;
@@ -55,7 +56,7 @@ std::vector<Action> RankActions(int rank, const ScheduleSpec& spec) {
   int forward = 0;
   int weight = 0;
   const auto add = [&](Op op, int i) {
-    actions.push_back(NthAction(op, rank, i, spec));
+    actions.push_back(InterleavedZbNthAction(op, rank, i, spec));
   };
   while (forward < warmup) add(Op::kForward, forward++);
   for (int input = 0; input < total; ++input) {
@@ -67,8 +68,8 @@ std::vector<Action> RankActions(int rank, const ScheduleSpec& spec) {
   return actions;
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Schedule schedule = EmptySchedule(kName, spec);
+Schedule GenerateInterleavedZb(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kInterleavedZbName, spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     schedule.rank_actions[rank] = RankActions(rank, spec);
   }
@@ -79,7 +80,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 
 ScheduleKind InterleavedZeroBubbleKind() {
   return {
-      .name = kName,
+      .name = kInterleavedZbName,
       .aliases = {"InterleavedZeroBubble"},
       .paper =
           "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, as "
@@ -91,8 +92,8 @@ ScheduleKind InterleavedZeroBubbleKind() {
           "interleaved 1F1B with weight gradients in the bubble, flush; one "
           "weight version",
       .flush = true,
-      .check = Check,
-      .generate = Generate};
+      .check = CheckInterleavedZb,
+      .generate = GenerateInterleavedZb};
 }
 
 }  // namespace weir::schedules

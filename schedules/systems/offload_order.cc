@@ -13,7 +13,8 @@ namespace weir::schedules {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  // relative error of sums of memory
+constexpr double kOffloadOrderRounding =
+    1e-9;  // relative error of sums of memory
 
 // State of a rank while its actions are ordered. Times are those of TimedWalk:
 // an action starts when everything it waits for has ended, not when it was
@@ -58,7 +59,7 @@ class Greedy {
  public:
   Greedy(const ScheduleSpec& spec, double limit, const OffloadPolicy& policy)
       : spec_(spec),
-        limit_(limit * LargestHeld(spec) * (1 + kRounding)),
+        limit_(limit * LargestHeld(spec) * (1 + kOffloadOrderRounding)),
         policy_(policy),
         ranks_(spec.num_ranks) {
     SetUpRanks(limit);
@@ -128,15 +129,16 @@ void Greedy::SetUpRanks(double limit) {
 }
 
 int Greedy::Whole(double microbatches) const {
-  return static_cast<int>(
-      std::min<double>(microbatches * (1 + kRounding), spec_.num_microbatches));
+  return static_cast<int>(std::min<double>(
+      microbatches * (1 + kOffloadOrderRounding), spec_.num_microbatches));
 }
 
 // Returns the number of passes that fill the time, up to all microbatches.
 double Greedy::Fill(double seconds, double each) const {
   const double most = spec_.num_microbatches;
-  return each > 0 ? std::min(std::ceil(seconds / each - kRounding), most)
-                  : most;
+  return each > 0
+             ? std::min(std::ceil(seconds / each - kOffloadOrderRounding), most)
+             : most;
 }
 
 // All offloading ranks share the one limit that a Schedule has.

@@ -22,7 +22,7 @@ namespace {
 // 1,024 microbatches. For small shapes the search finishes before.
 constexpr int64_t kMaxTriedActions = 6'000'000;
 
-constexpr double kRounding = 1e-12;
+constexpr double kOffloadSearchRounding = 1e-12;
 constexpr double kAll = 1e9;  // defers all weight gradients
 
 // Returns a lower bound on the makespan: every rank does all its work after the
@@ -57,7 +57,7 @@ class Search {
   Search(const ScheduleSpec& spec, double limit)
       : spec_(spec),
         limit_(limit),
-        good_enough_(LowerBound(spec) * (1 + kRounding)) {}
+        good_enough_(LowerBound(spec) * (1 + kOffloadSearchRounding)) {}
 
   // Replaces the best order by the schedule's if that is faster.
   void Consider(Schedule schedule);

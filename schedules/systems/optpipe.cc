@@ -15,7 +15,7 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "optpipe";
+constexpr absl::string_view kOptPipeName = "optpipe";
 
 bool MayOffload(const ScheduleSpec& spec, Problems* problems) {
   return ChoiceOption(spec, "offload", {"auto", "never"}, problems) == "auto";
@@ -25,8 +25,8 @@ double Limit(const ScheduleSpec& spec, Problems* problems) {
   return MemoryLimit(spec, spec.num_ranks, 1, problems);
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckOptPipe(const ScheduleSpec& spec) {
+  Problems problems(kOptPipeName);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
@@ -36,11 +36,11 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);  // reported by Check
+Schedule GenerateOptPipe(const ScheduleSpec& spec) {
+  Problems none(kOptPipeName);  // reported by Check
   OffloadOrder order =
       FastestOrder(spec, Limit(spec, &none), MayOffload(spec, &none));
-  Schedule schedule = EmptySchedule(kName, spec);
+  Schedule schedule = EmptySchedule(kOptPipeName, spec);
   schedule.rank_actions = std::move(order.rank_actions);
   schedule.resident_activations = order.resident_activations;
   return schedule;
@@ -49,7 +49,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind OptPipeKind() {
-  return {.name = kName,
+  return {.name = kOptPipeName,
           .aliases = {"adaoffload"},
           .paper =
               "Li et al., OptPipe: Memory- and Scheduling-Optimized "
@@ -64,8 +64,8 @@ ScheduleKind OptPipeKind() {
           .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary},
                       {"offload", "auto",
                        "auto or never: what the limit costs without"}},
-          .check = Check,
-          .generate = Generate};
+          .check = CheckOptPipe,
+          .generate = GenerateOptPipe};
 }
 
 }  // namespace weir::schedules

@@ -7,24 +7,24 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "1f1b";
+constexpr absl::string_view kOneFOneBName = "1f1b";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckOneFOneB(const ScheduleSpec& spec) {
+  Problems problems(kOneFOneBName);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  return OneFOneBSchedule(kName, spec);
+Schedule GenerateOneFOneB(const ScheduleSpec& spec) {
+  return OneFOneBSchedule(kOneFOneBName, spec);
 }
 
 }  // namespace
 
 ScheduleKind PipeDreamFlushKind() {
-  return {.name = kName,
+  return {.name = kOneFOneBName,
           .aliases = {"pipedream-flush", "non-interleaved",
                       "forward-backward-pipelining-without-interleaving"},
           .paper =
@@ -33,8 +33,8 @@ ScheduleKind PipeDreamFlushKind() {
           .constraints = "chunks is 1, num_batches is 1",
           .summary = "1F1B with a flush after every batch; one weight version",
           .flush = true,
-          .check = Check,
-          .generate = Generate};
+          .check = CheckOneFOneB,
+          .generate = GenerateOneFOneB};
 }
 
 }  // namespace weir::schedules

@@ -10,7 +10,7 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "pipelined-backprop";
+constexpr absl::string_view kPipelinedBackpropName = "pipelined-backprop";
 constexpr absl::string_view kMitigation = "mitigation";
 
 std::string MitigationOf(const ScheduleSpec& spec, Problems* problems) {
@@ -19,22 +19,22 @@ std::string MitigationOf(const ScheduleSpec& spec, Problems* problems) {
                       problems);
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems = CheckWithoutFlush(kName, spec);
+absl::Status CheckPipelinedBackprop(const ScheduleSpec& spec) {
+  Problems problems = CheckWithoutFlush(kPipelinedBackpropName, spec);
   MitigationOf(spec, &problems);
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
+Schedule GeneratePipelinedBackprop(const ScheduleSpec& spec) {
   const auto delay = [&](int stage) {
     return 2 * (spec.num_ranks - 1 - stage);
   };
-  Schedule schedule = OneFOneBSchedule(kName, spec, delay);
+  Schedule schedule = OneFOneBSchedule(kPipelinedBackpropName, spec, delay);
   schedule.flush = false;
   schedule.weights = {.microbatches_per_update = 1,
                       .forward = WeightPolicy::ForwardRead::kLatest,
                       .backward = WeightPolicy::BackwardRead::kLatest};
-  Problems none(kName);
+  Problems none(kPipelinedBackpropName);
   if (MitigationOf(spec, &none) != "linear-prediction") return schedule;
   // w - eta T v with T = D: a prediction of the backward's weights.
   schedule.weights.prediction = WeightPolicy::Prediction::kForward;
@@ -48,7 +48,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind PipelinedBackpropKind() {
-  return {.name = kName,
+  return {.name = kPipelinedBackpropName,
           .aliases = {"pb", "pipelined-backpropagation"},
           .paper =
               "Kosson et al., Pipelined Backpropagation at Scale: Training "
@@ -63,8 +63,8 @@ ScheduleKind PipelinedBackpropKind() {
                        "none, spike-compensation (a rule of the optimizer, no "
                        "time or memory), linear-prediction of the forward's "
                        "weights"}},
-          .check = Check,
-          .generate = Generate};
+          .check = CheckPipelinedBackprop,
+          .generate = GeneratePipelinedBackprop};
 }
 
 }  // namespace weir::schedules

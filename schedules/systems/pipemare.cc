@@ -12,28 +12,28 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "pipemare";
+constexpr absl::string_view kPipeMareName = "pipemare";
 constexpr absl::string_view kCorrection = "correction";
 constexpr absl::string_view kOrder = "order";
 constexpr absl::string_view kAnnealing = "annealing";  // K of T1
 
 constexpr int kMostAnnealing = 1'000'000'000;
 
-struct Choices {
+struct PipeMareChoices {
   bool corrects = true;  // T2
   bool is_cycle = true;  // the paper's delay, not 1F1B's
 };
 
-Choices ChoicesOf(const ScheduleSpec& spec, Problems* problems) {
+PipeMareChoices ChoicesOf(const ScheduleSpec& spec, Problems* problems) {
   return {.corrects =
               ChoiceOption(spec, kCorrection, {"t2", "none"}, problems) == "t2",
           .is_cycle = ChoiceOption(spec, kOrder, {"cycle", "1f1b"}, problems) ==
                       "cycle"};
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems = CheckWithoutFlush(kName, spec);
-  const Choices choices = ChoicesOf(spec, &problems);
+absl::Status CheckPipeMare(const ScheduleSpec& spec) {
+  Problems problems = CheckWithoutFlush(kPipeMareName, spec);
+  const PipeMareChoices choices = ChoicesOf(spec, &problems);
   if (IntOption(spec, kAnnealing, 0, 0, kMostAnnealing, &problems) > 0 &&
       !choices.is_cycle) {
     problems.Add(
@@ -44,9 +44,9 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);
-  const Choices choices = ChoicesOf(spec, &none);
+Schedule GeneratePipeMare(const ScheduleSpec& spec) {
+  Problems none(kPipeMareName);
+  const PipeMareChoices choices = ChoicesOf(spec, &none);
   // In the paper's model every stage runs one forward and one backward in each
   // cycle, so that 2(p-1-s)+1 other gradients lie between the forward and the
   // backward of a microbatch. The same number of warm-up forwards gives that
@@ -55,7 +55,7 @@ Schedule Generate(const ScheduleSpec& spec) {
     const int ahead = spec.num_ranks - 1 - stage;
     return choices.is_cycle ? 2 * ahead + 1 : ahead;
   };
-  Schedule schedule = OneFOneBSchedule(kName, spec, warmup);
+  Schedule schedule = OneFOneBSchedule(kPipeMareName, spec, warmup);
   schedule.flush = false;
   schedule.weights = {.microbatches_per_update = spec.num_microbatches,
                       .forward = WeightPolicy::ForwardRead::kLatest,
@@ -73,7 +73,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind PipeMareKind() {
-  return {.name = kName,
+  return {.name = kPipeMareName,
           .aliases = {"pipemare-t2"},
           .paper =
               "Yang et al., PipeMare: Asynchronous Pipeline Parallel DNN "
@@ -91,8 +91,8 @@ ScheduleKind PipeMareKind() {
                       {kAnnealing, "0",
                        "updates over which T1's learning rates reach the full "
                        "one, no time or memory; 0: no T1"}},
-          .check = Check,
-          .generate = Generate};
+          .check = CheckPipeMare,
+          .generate = GeneratePipeMare};
 }
 
 }  // namespace weir::schedules

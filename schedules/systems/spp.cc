@@ -9,10 +9,10 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "spp";
+constexpr absl::string_view kSppName = "spp";
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckSpp(const ScheduleSpec& spec) {
+  Problems problems(kSppName);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
   CheckOneBatch(spec, &problems);
@@ -20,7 +20,7 @@ absl::Status Check(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
+Schedule GenerateSpp(const ScheduleSpec& spec) {
   std::vector<double> forward, backward;
   for (int stage = 0; stage < spec.num_ranks; ++stage) {
     if (stage > 0) {
@@ -31,7 +31,7 @@ Schedule Generate(const ScheduleSpec& spec) {
     forward.push_back(passes.forward);
     backward.push_back(passes.fused_backward());
   }
-  Schedule schedule = EmptySchedule(kName, spec);
+  Schedule schedule = EmptySchedule(kSppName, spec);
   schedule.rank_actions =
       ListOrderOf(forward, backward, spec.num_microbatches).rank_actions;
   return schedule;
@@ -40,7 +40,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind SppKind() {
-  return {.name = kName,
+  return {.name = kSppName,
           .aliases = {"spp-pe"},
           .paper =
               "Luo et al., Efficient Pipeline Planning for Expedited "
@@ -51,8 +51,8 @@ ScheduleKind SppKind() {
               "one weight version",
           .flush = true,
           .uses_costs = true,
-          .check = Check,
-          .generate = Generate};
+          .check = CheckSpp,
+          .generate = GenerateSpp};
 }
 
 }  // namespace weir::schedules

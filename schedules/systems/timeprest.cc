@@ -13,7 +13,7 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "timeprest";
+constexpr absl::string_view kTiMePReStName = "timeprest";
 constexpr absl::string_view kAhead = "ahead";
 
 // Returns true if a stage is ahead of the next by a minibatch instead of a
@@ -23,8 +23,8 @@ bool IsAheadByMinibatch(const ScheduleSpec& spec, Problems* problems) {
          "minibatch";
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems = CheckWithoutFlush(kName, spec);
+absl::Status CheckTiMePReSt(const ScheduleSpec& spec) {
+  Problems problems = CheckWithoutFlush(kTiMePReStName, spec);
   IsAheadByMinibatch(spec, &problems);
   if (spec.num_microbatches > kMaxSpan) {
     problems.Add(
@@ -56,10 +56,10 @@ std::vector<Action> NFOneB(int stage, int64_t ahead, const ScheduleSpec& spec) {
   return actions;
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Problems none(kName);
+Schedule GenerateTiMePReSt(const ScheduleSpec& spec) {
+  Problems none(kTiMePReStName);
   const int step = IsAheadByMinibatch(spec, &none) ? spec.num_microbatches : 1;
-  Schedule schedule = EmptySchedule(kName, spec);
+  Schedule schedule = EmptySchedule(kTiMePReStName, spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     const int64_t ahead = int64_t{step} * (spec.num_ranks - 1 - rank);
     schedule.rank_actions[rank] = NFOneB(rank, ahead, spec);
@@ -74,7 +74,7 @@ Schedule Generate(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind TiMePReStKind() {
-  return {.name = kName,
+  return {.name = kTiMePReStName,
           .aliases = {"nf1b"},
           .paper =
               "Dutta et al., TiMePReSt: Time and Memory Efficient Pipeline "
@@ -87,8 +87,8 @@ ScheduleKind TiMePReStKind() {
           .options = {{kAhead, "microbatch",
                        "by how much a stage runs ahead of the next: "
                        "microbatch, or minibatch, which keeps all busy"}},
-          .check = Check,
-          .generate = Generate};
+          .check = CheckTiMePReSt,
+          .generate = GenerateTiMePReSt};
 }
 
 }  // namespace weir::schedules

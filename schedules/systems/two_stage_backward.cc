@@ -18,14 +18,15 @@ constexpr absl::string_view kGPipe = "2bp-gpipe";
 constexpr absl::string_view kOneFOneB1 = "2bp-1f1b-1";
 constexpr absl::string_view kOneFOneB2 = "2bp-1f1b-2";
 
-struct Options {
+struct TwoStageBackwardOptions {
   bool fills_idle = false;
   bool concatenates = false;
 };
 
-Options ReadOptions(absl::string_view name, const ScheduleSpec& spec,
-                    Problems* problems) {
-  Options options;
+TwoStageBackwardOptions ReadOptions(absl::string_view name,
+                                    const ScheduleSpec& spec,
+                                    Problems* problems) {
+  TwoStageBackwardOptions options;
   // GPipe's input gradients leave no gap.
   options.fills_idle =
       name != kGPipe &&
@@ -40,7 +41,8 @@ int MicrobatchesPerRank(absl::string_view name) {
   return name == kOneFOneB1 ? 1 : name == kOneFOneB2 ? 2 : 0;
 }
 
-absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
+absl::Status CheckTwoStageBackward(absl::string_view name,
+                                   const ScheduleSpec& spec) {
   Problems problems(name);
   CheckLimits(spec, &problems);
   CheckOneChunk(spec, &problems);
@@ -59,9 +61,10 @@ absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
 
 // Builds the order of a stage: its forwards and input gradients in a base
 // order, and weight gradients where the stage would wait.
-class StageOrder {
+class TwoStageBackwardStageOrder {
  public:
-  StageOrder(int stage, const ScheduleSpec& spec, Options options)
+  TwoStageBackwardStageOrder(int stage, const ScheduleSpec& spec,
+                             TwoStageBackwardOptions options)
       : stage_(stage),
         num_ranks_(spec.num_ranks),
         num_microbatches_(spec.num_microbatches),
@@ -132,26 +135,27 @@ class StageOrder {
   int stage_;
   int num_ranks_;
   int num_microbatches_;
-  Options options_;
+  TwoStageBackwardOptions options_;
   std::vector<Action> actions_;
   int num_inputs_ = 0;
   int num_weights_ = 0;
 };
 
 template <const absl::string_view& kName,
-          std::vector<Action> (StageOrder::*kOrder)() &&>
-Schedule Generate(const ScheduleSpec& spec) {
+          std::vector<Action> (TwoStageBackwardStageOrder::*kOrder)() &&>
+Schedule GenerateTwoStageBackward(const ScheduleSpec& spec) {
   Problems none(kName);
-  const Options options = ReadOptions(kName, spec, &none);
+  const TwoStageBackwardOptions options = ReadOptions(kName, spec, &none);
   Schedule schedule = EmptySchedule(kName, spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
-    schedule.rank_actions[rank] = (StageOrder(rank, spec, options).*kOrder)();
+    schedule.rank_actions[rank] =
+        (TwoStageBackwardStageOrder(rank, spec, options).*kOrder)();
   }
   return schedule;
 }
 
 template <const absl::string_view& kName,
-          std::vector<Action> (StageOrder::*kOrder)() &&>
+          std::vector<Action> (TwoStageBackwardStageOrder::*kOrder)() &&>
 ScheduleKind Kind(absl::string_view constraints, absl::string_view summary) {
   ScheduleKind kind = {
       .name = kName,
@@ -162,8 +166,11 @@ ScheduleKind Kind(absl::string_view constraints, absl::string_view summary) {
       .flush = true,
       .options = {{"concatenate", "no",
                    "yes: the backward-p2 left at the end are one"}},
-      .check = [](const ScheduleSpec& spec) { return Check(kName, spec); },
-      .generate = Generate<kName, kOrder>};
+      .check =
+          [](const ScheduleSpec& spec) {
+            return CheckTwoStageBackward(kName, spec);
+          },
+      .generate = GenerateTwoStageBackward<kName, kOrder>};
   if (kName != kGPipe) {
     kind.options.push_back({"backward-p2", "idle",
                             "idle: where a stage would wait, the rest at the "
@@ -175,27 +182,27 @@ ScheduleKind Kind(absl::string_view constraints, absl::string_view summary) {
 }  // namespace
 
 ScheduleKind TwoBpNaiveKind() {
-  return Kind<kNaive, &StageOrder::Naive>(
+  return Kind<kNaive, &TwoStageBackwardStageOrder::Naive>(
       "chunks is 1, num_batches is 1",
       "one microbatch at a time, weight gradients delayed, flush; one weight "
       "version");
 }
 
 ScheduleKind TwoBpGPipeKind() {
-  return Kind<kGPipe, &StageOrder::GPipe>(
+  return Kind<kGPipe, &TwoStageBackwardStageOrder::GPipe>(
       "chunks is 1, num_batches is 1",
       "all forwards, all input gradients, all weight gradients, flush; one "
       "weight version");
 }
 
 ScheduleKind TwoBp1F1B1Kind() {
-  return Kind<kOneFOneB1, &StageOrder::OneForwardOneBackward>(
+  return Kind<kOneFOneB1, &TwoStageBackwardStageOrder::OneForwardOneBackward>(
       "num_microbatches equals pipeline, chunks is 1, num_batches is 1",
       "1F1B with weight gradients delayed, flush; one weight version");
 }
 
 ScheduleKind TwoBp1F1B2Kind() {
-  return Kind<kOneFOneB2, &StageOrder::OneForwardOneBackward>(
+  return Kind<kOneFOneB2, &TwoStageBackwardStageOrder::OneForwardOneBackward>(
       "num_microbatches is twice pipeline, chunks is 1, num_batches is 1",
       "1F1B with weight gradients delayed, flush; one weight version");
 }

@@ -65,7 +65,7 @@ struct Grid {
   int num_stages() const { return 2 * static_cast<int>(rows.size()); }
 };
 
-void Place(const Action& action, int rank, int slot, Grid* grid) {
+void PlaceAction(const Action& action, int rank, int slot, Grid* grid) {
   Row& row = grid->rows[rank];
   if (slot >= std::ssize(row)) row.resize(slot + 1, kFree);
   row[slot] = action;
@@ -93,11 +93,14 @@ Grid RepeatBlock(const ScheduleSpec& spec, BlockOf block_of) {
     const int back = 2 * spec.num_ranks - 1 - rank;
     for (int k = spec.num_microbatches - 1; k >= 0; --k) {
       const int begin = kPeriod * k;
-      Place({Op::kBackwardInput, out, k}, rank, begin + block.input_out, &grid);
-      Place({Op::kBackwardInput, back, k}, rank, begin + block.input_back,
-            &grid);
-      Place({Op::kForward, back, k}, rank, begin + block.forward_back, &grid);
-      Place({Op::kForward, out, k}, rank, begin + block.forward_out, &grid);
+      PlaceAction({Op::kBackwardInput, out, k}, rank, begin + block.input_out,
+                  &grid);
+      PlaceAction({Op::kBackwardInput, back, k}, rank, begin + block.input_back,
+                  &grid);
+      PlaceAction({Op::kForward, back, k}, rank, begin + block.forward_back,
+                  &grid);
+      PlaceAction({Op::kForward, out, k}, rank, begin + block.forward_out,
+                  &grid);
     }
   }
   return grid;
@@ -157,7 +160,7 @@ int MoveForward(int rank, int earliest, int slot, Grid* grid) {
   Row& row = grid->rows[rank];
   for (int to = earliest; to < slot; ++to) {
     if (!IsFree(row[to])) continue;
-    Place(row[slot], rank, to, grid);
+    PlaceAction(row[slot], rank, to, grid);
     row[slot] = kFree;
     return to;
   }
@@ -213,8 +216,8 @@ Grid Squeezed(const ScheduleSpec& spec, const Schedule& schedule) {
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     const std::vector<Action>& actions = schedule.rank_actions[rank];
     for (size_t i = actions.size(); i-- > 0;) {
-      Place(actions[i], rank,
-            static_cast<int>(std::lround(times.start[rank][i])), &grid);
+      PlaceAction(actions[i], rank,
+                  static_cast<int>(std::lround(times.start[rank][i])), &grid);
     }
   }
   return grid;
@@ -260,8 +263,8 @@ std::vector<std::vector<Action>> OrderOf(const Grid& grid) {
   return rank_actions;
 }
 
-Schedule Generate(absl::string_view name, const ScheduleSpec& spec,
-                  BlockOf block_of, int max_held) {
+Schedule GenerateVBlocks(absl::string_view name, const ScheduleSpec& spec,
+                         BlockOf block_of, int max_held) {
   Schedule schedule = EmptySchedule(name, spec);
   schedule.routes.assign(1, ZigZagRoute(spec));
   Grid grid = RepeatBlock(spec, block_of);
@@ -275,7 +278,7 @@ Schedule Generate(absl::string_view name, const ScheduleSpec& spec,
   return schedule;
 }
 
-absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
+absl::Status CheckVBlocks(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
   CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckTwoChunks(spec, &problems);
@@ -283,43 +286,46 @@ absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-constexpr absl::string_view kPaper =
+constexpr absl::string_view kVBlocksPaper =
     "Qi et al., Pipeline Parallelism with Controllable Memory, NeurIPS 2024";
 
 }  // namespace
 
 ScheduleKind VHalfKind() {
-  return {.name = kHalf,
-          .aliases = {"vhalf"},
-          .paper = kPaper,
-          .constraints = "chunks is 2, num_batches is 1",
-          .summary =
-              "two stages per rank in a V, half of 1F1B's memory and of its "
-              "bubble, flush; one weight version",
-          .flush = true,
-          .check = [](const ScheduleSpec& spec) { return Check(kHalf, spec); },
-          .generate =
-              [](const ScheduleSpec& spec) {
-                return Generate(kHalf, spec, HalfBlock,
-                                2 * ((spec.num_ranks + 2) / 2));
-              }};
+  return {
+      .name = kHalf,
+      .aliases = {"vhalf"},
+      .paper = kVBlocksPaper,
+      .constraints = "chunks is 2, num_batches is 1",
+      .summary =
+          "two stages per rank in a V, half of 1F1B's memory and of its "
+          "bubble, flush; one weight version",
+      .flush = true,
+      .check =
+          [](const ScheduleSpec& spec) { return CheckVBlocks(kHalf, spec); },
+      .generate =
+          [](const ScheduleSpec& spec) {
+            return GenerateVBlocks(kHalf, spec, HalfBlock,
+                                   2 * ((spec.num_ranks + 2) / 2));
+          }};
 }
 
 ScheduleKind VMinKind() {
   return {
       .name = kMin,
       .aliases = {"vmin"},
-      .paper = kPaper,
+      .paper = kVBlocksPaper,
       .constraints = "chunks is 2, num_batches is 1",
       .summary =
           "two stages per rank in a V, a third of 1F1B's memory and two thirds "
           "of its bubble, flush; one weight version",
       .flush = true,
-      .check = [](const ScheduleSpec& spec) { return Check(kMin, spec); },
+      .check =
+          [](const ScheduleSpec& spec) { return CheckVBlocks(kMin, spec); },
       .generate =
           [](const ScheduleSpec& spec) {
-            return Generate(kMin, spec, MinBlock,
-                            2 * ((spec.num_ranks + 4) / 3));
+            return GenerateVBlocks(kMin, spec, MinBlock,
+                                   2 * ((spec.num_ranks + 4) / 3));
           }};
 }
 

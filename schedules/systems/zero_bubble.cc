@@ -13,13 +13,13 @@ constexpr absl::string_view kH1 = "zb-h1";
 constexpr absl::string_view kH2 = "zb-h2";
 
 // Collects the passes of a stage, each kind in order of microbatches.
-struct StageOrder {
+struct ZeroBubbleStageOrder {
   int stage;
   int num_microbatches;
   std::vector<Action> actions = {};
   int num_forwards = 0, num_inputs = 0, num_weights = 0;
 
-  StageOrder(int stage, int num_microbatches)
+  ZeroBubbleStageOrder(int stage, int num_microbatches)
       : stage(stage), num_microbatches(num_microbatches) {
     actions.reserve(3 * static_cast<size_t>(num_microbatches));
   }
@@ -37,7 +37,7 @@ struct StageOrder {
 // ZB-H1: 1F1B's warm-up and memory. The W of stage s are delayed by s
 // microbatches, so that they fill the gaps at the end.
 std::vector<Action> H1Order(int stage, int num_ranks, int num_microbatches) {
-  StageOrder order(stage, num_microbatches);
+  ZeroBubbleStageOrder order(stage, num_microbatches);
   const int warmup = std::min(num_ranks - 1 - stage, num_microbatches);
   for (int i = 0; i < warmup; ++i) order.Forward();
   for (int k = 0; k < num_microbatches; ++k) {
@@ -53,7 +53,7 @@ std::vector<Action> H1Order(int stage, int num_ranks, int num_microbatches) {
 // ZB-H2: forwards also fill the gap before the first backward, for twice the
 // memory. The W of stage s are delayed by 2s microbatches.
 std::vector<Action> H2Order(int stage, int num_ranks, int num_microbatches) {
-  StageOrder order(stage, num_microbatches);
+  ZeroBubbleStageOrder order(stage, num_microbatches);
   const int warmup =
       std::min(2 * (num_ranks - 1 - stage) + 1, num_microbatches);
   for (int i = 0; i < warmup; ++i) order.Forward();
@@ -66,7 +66,7 @@ std::vector<Action> H2Order(int stage, int num_ranks, int num_microbatches) {
   return std::move(order.actions);
 }
 
-absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
+absl::Status CheckZeroBubble(absl::string_view name, const ScheduleSpec& spec) {
   Problems problems(name);
   CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckOneChunk(spec, &problems);
@@ -75,8 +75,8 @@ absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
 }
 
 template <typename StageOrderOf>
-Schedule Generate(absl::string_view name, const ScheduleSpec& spec,
-                  StageOrderOf order_of) {
+Schedule GenerateZeroBubble(absl::string_view name, const ScheduleSpec& spec,
+                            StageOrderOf order_of) {
   Schedule schedule = EmptySchedule(name, spec);
   for (int rank = 0; rank < spec.num_ranks; ++rank) {
     schedule.rank_actions[rank] =
@@ -97,10 +97,11 @@ ScheduleKind ZeroBubbleH1Kind() {
           "1F1B with split backwards and its memory, a third of its bubble, "
           "flush; one weight version",
       .flush = true,
-      .check = [](const ScheduleSpec& spec) { return Check(kH1, spec); },
+      .check =
+          [](const ScheduleSpec& spec) { return CheckZeroBubble(kH1, spec); },
       .generate =
           [](const ScheduleSpec& spec) {
-            return Generate(kH1, spec, H1Order);
+            return GenerateZeroBubble(kH1, spec, H1Order);
           }};
 }
 
@@ -114,10 +115,11 @@ ScheduleKind ZeroBubbleH2Kind() {
           "split backwards, nearly no bubble for twice 1F1B's memory, flush; "
           "one weight version",
       .flush = true,
-      .check = [](const ScheduleSpec& spec) { return Check(kH2, spec); },
+      .check =
+          [](const ScheduleSpec& spec) { return CheckZeroBubble(kH2, spec); },
       .generate =
           [](const ScheduleSpec& spec) {
-            return Generate(kH2, spec, H2Order);
+            return GenerateZeroBubble(kH2, spec, H2Order);
           }};
 }
 

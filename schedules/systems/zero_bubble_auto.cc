@@ -15,11 +15,11 @@ namespace {
 
 constexpr absl::string_view kOne = "zb-1p";
 constexpr absl::string_view kTwo = "zb-2p";
-constexpr absl::string_view kPaper =
+constexpr absl::string_view kZeroBubbleAutoPaper =
     "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024";
 
 // Open choices of the heuristic.
-struct Choices {
+struct ZeroBubbleAutoChoices {
   // During its warm-up, a stage runs only forwards that end before its first
   // gradient arrives. False: one more, which delays the first I.
   bool stay_ready_for_first_input;
@@ -29,10 +29,11 @@ struct Choices {
   bool fill_harmless_gaps;
 };
 
-class Attempt {
+class ZeroBubbleAutoAttempt {
  public:
-  Attempt(const ScheduleSpec& spec, const std::vector<int>& route,
-          double memory_limit, const Choices& choices)
+  ZeroBubbleAutoAttempt(const ScheduleSpec& spec, const std::vector<int>& route,
+                        double memory_limit,
+                        const ZeroBubbleAutoChoices& choices)
       : num_stages_(spec.num_ranks),
         num_microbatches_(spec.num_microbatches),
         hop_(spec.costs.hop),
@@ -182,11 +183,12 @@ class Attempt {
   int num_stages_;
   int num_microbatches_;
   double hop_;
-  Choices choices_;
+  ZeroBubbleAutoChoices choices_;
   PassPlacer placer_;
 };
 
-Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
+Schedule GenerateZeroBubbleAuto(absl::string_view name,
+                                const ScheduleSpec& spec) {
   Schedule schedule = EmptySchedule(name, spec);
   Problems problems(name);  // stays empty: check() has read the option
   const double memory_limit =
@@ -195,8 +197,8 @@ Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
   for (bool ready : {true, false}) {
     for (bool hold : {true, false}) {
       for (bool fill : {true, false}) {
-        Attempt attempt(spec, schedule.routes[0], memory_limit,
-                        {ready, hold, fill});
+        ZeroBubbleAutoAttempt attempt(spec, schedule.routes[0], memory_limit,
+                                      {ready, hold, fill});
         attempt.Run();
         PassPlacer& placer = attempt.placer();
         if (best && !placer.Less(placer.longest_span(), *best)) continue;
@@ -208,7 +210,8 @@ Schedule Generate(absl::string_view name, const ScheduleSpec& spec) {
   return schedule;
 }
 
-absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
+absl::Status CheckZeroBubbleAuto(absl::string_view name,
+                                 const ScheduleSpec& spec) {
   Problems problems(name);
   CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckOneChunk(spec, &problems);
@@ -223,7 +226,7 @@ absl::Status Check(absl::string_view name, const ScheduleSpec& spec) {
 ScheduleKind ZeroBubble1pKind() {
   return {.name = kOne,
           .aliases = {"zero-bubble-1p", "zb1p"},
-          .paper = kPaper,
+          .paper = kZeroBubbleAutoPaper,
           .constraints = "chunks is 1, num_batches is 1",
           .summary =
               "ordered by its costs within 1F1B's memory, flush; one weight "
@@ -231,16 +234,21 @@ ScheduleKind ZeroBubble1pKind() {
           .flush = true,
           .uses_costs = true,
           .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary}},
-          .check = [](const ScheduleSpec& spec) { return Check(kOne, spec); },
+          .check =
+              [](const ScheduleSpec& spec) {
+                return CheckZeroBubbleAuto(kOne, spec);
+              },
           .generate =
-              [](const ScheduleSpec& spec) { return Generate(kOne, spec); }};
+              [](const ScheduleSpec& spec) {
+                return GenerateZeroBubbleAuto(kOne, spec);
+              }};
 }
 
 ScheduleKind ZeroBubble2pKind() {
   return {
       .name = kTwo,
       .aliases = {"zero-bubble-2p", "zb2p"},
-      .paper = kPaper,
+      .paper = kZeroBubbleAutoPaper,
       .constraints = "chunks is 1, num_batches is 1",
       .summary =
           "ordered by its costs within twice 1F1B's memory, hardly a bubble, "
@@ -248,9 +256,14 @@ ScheduleKind ZeroBubble2pKind() {
       .flush = true,
       .uses_costs = true,
       .options = {{kMemoryLimit, "2 * pipeline", kMemoryLimitSummary}},
-      .check = [](const ScheduleSpec& spec) { return Check(kTwo, spec); },
+      .check =
+          [](const ScheduleSpec& spec) {
+            return CheckZeroBubbleAuto(kTwo, spec);
+          },
       .generate =
-          [](const ScheduleSpec& spec) { return Generate(kTwo, spec); }};
+          [](const ScheduleSpec& spec) {
+            return GenerateZeroBubbleAuto(kTwo, spec);
+          }};
 }
 
 }  // namespace weir::schedules

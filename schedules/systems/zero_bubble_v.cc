@@ -15,9 +15,9 @@
 namespace weir::schedules {
 namespace {
 
-constexpr absl::string_view kName = "zb-v";
+constexpr absl::string_view kZeroBubbleVName = "zb-v";
 
-struct Choices {
+struct ZeroBubbleVChoices {
   // Until the first microbatch returns, a rank runs forwards that end in time.
   // False: as many as there are slots.
   bool warms_up_by_time;
@@ -27,13 +27,13 @@ struct Choices {
   bool before_forwards;
 };
 
-class Attempt {
+class ZeroBubbleVAttempt {
  public:
   // `allowance`: span up to which each rank may be idle without harm, in
   // addition to the longest span so far; may be empty.
-  Attempt(const ScheduleSpec& spec, const std::vector<int>& route,
-          double memory_limit, const Choices& choices,
-          const std::vector<double>& allowance)
+  ZeroBubbleVAttempt(const ScheduleSpec& spec, const std::vector<int>& route,
+                     double memory_limit, const ZeroBubbleVChoices& choices,
+                     const std::vector<double>& allowance)
       : num_ranks_(spec.num_ranks),
         num_microbatches_(spec.num_microbatches),
         num_slots_(2 * memory_limit),
@@ -201,7 +201,7 @@ class Attempt {
   int num_microbatches_;
   double num_slots_;  // activations that a rank may store at a time
   bool fits_ = true;
-  Choices choices_;
+  ZeroBubbleVChoices choices_;
   const std::vector<double>& allowance_;
   PassPlacer placer_;
 };
@@ -225,13 +225,14 @@ struct Order {
 // previous one, while the span decreases. Replaces `best` if the result is
 // better. Returns false if the choices are infeasible.
 bool Improve(const ScheduleSpec& spec, const std::vector<int>& route,
-             double memory_limit, const Choices& choices, Order* best) {
+             double memory_limit, const ZeroBubbleVChoices& choices,
+             Order* best) {
   // Two or three suffice; the limit guards against slow convergence.
   constexpr int kMaxAttempts = 16;
   std::vector<double> allowance;
   double last_span = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kMaxAttempts; ++i) {
-    Attempt attempt(spec, route, memory_limit, choices, allowance);
+    ZeroBubbleVAttempt attempt(spec, route, memory_limit, choices, allowance);
     if (!attempt.Run()) return false;
     PassPlacer& placer = attempt.placer();
     const double span = placer.longest_span();
@@ -250,8 +251,8 @@ Order BestOrder(const ScheduleSpec& spec, const std::vector<int>& route,
   Order best;
   for (bool before_inputs : {true, false}) {
     for (bool before_forwards : {true, false}) {
-      const Choices choices = {warms_up_by_time, before_inputs,
-                               before_forwards};
+      const ZeroBubbleVChoices choices = {warms_up_by_time, before_inputs,
+                                          before_forwards};
       // Gaps do not affect feasibility, because the order of F and I is the
       // same.
       if (!Improve(spec, route, memory_limit, choices, &best)) return best;
@@ -270,10 +271,11 @@ bool HasEqualStages(const PassCosts& costs) {
                      });
 }
 
-Schedule Generate(const ScheduleSpec& spec) {
-  Schedule schedule = EmptySchedule(kName, spec);
+Schedule GenerateZeroBubbleV(const ScheduleSpec& spec) {
+  Schedule schedule = EmptySchedule(kZeroBubbleVName, spec);
   schedule.routes.assign(1, ZigZagRoute(spec));
-  Problems problems(kName);  // stays empty: check() has read the option
+  Problems problems(
+      kZeroBubbleVName);  // stays empty: check() has read the option
   const double memory_limit =
       MemoryLimit(spec, spec.num_ranks, spec.num_ranks, &problems);
   Order best = BestOrder(spec, schedule.routes[0], memory_limit, true);
@@ -287,8 +289,8 @@ Schedule Generate(const ScheduleSpec& spec) {
   return schedule;
 }
 
-absl::Status Check(const ScheduleSpec& spec) {
-  Problems problems(kName);
+absl::Status CheckZeroBubbleV(const ScheduleSpec& spec) {
+  Problems problems(kZeroBubbleVName);
   CheckLimits(spec, &problems, /*num_passes=*/3);
   CheckTwoChunks(spec, &problems);
   CheckOneBatch(spec, &problems);
@@ -301,7 +303,7 @@ absl::Status Check(const ScheduleSpec& spec) {
 
 ScheduleKind ZeroBubbleVKind() {
   return {
-      .name = kName,
+      .name = kZeroBubbleVName,
       .aliases = {"zbv", "zero-bubble-v", "zbv-zero-bubble"},
       .paper = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
       .constraints = "chunks is 2, num_batches is 1",
@@ -314,8 +316,8 @@ ScheduleKind ZeroBubbleVKind() {
       .options = {{kMemoryLimit, "pipeline",
                    "activations a rank may hold, in microbatches of the "
                    "largest stage on each of its chunks, pipeline or more"}},
-      .check = Check,
-      .generate = Generate};
+      .check = CheckZeroBubbleV,
+      .generate = GenerateZeroBubbleV};
 }
 
 }  // namespace weir::schedules

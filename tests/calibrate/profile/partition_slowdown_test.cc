@@ -58,13 +58,17 @@ TEST(PartitionSlowdownTest, AllThatIsWrongIsSaidAtOnce) {
   for (const char* problem :
        {"x: partition_slowdown.num_partitions is 1, expected 2 to 1024",
         "x: partition_slowdown.multiprocessors is 0, expected 1 to 100000",
-        "x: partition_slowdown.slowdowns[0].pass is \"sideways\", expected one of: "
+        "x: partition_slowdown.slowdowns[0].pass is \"sideways\", expected one "
+        "of: "
         "forward, backward_input, backward_weight, optimizer",
         "x: partition_slowdown.slowdowns[1].active is 1, expected 2 to 2",
-        "x: partition_slowdown.slowdowns[1].factor is 0, expected 0.001 to 1000",
-        "x: partition_slowdown.slowdowns[2].factor is inf, expected 0.001 to 1000",
+        "x: partition_slowdown.slowdowns[1].factor is 0, expected 0.001 to "
+        "1000",
+        "x: partition_slowdown.slowdowns[2].factor is inf, expected 0.001 to "
+        "1000",
         "x: partition_slowdown.slowdowns[3].active is 9, expected 2 to 2",
-        "x: partition_slowdown.slowdowns[4].active is 2 behind 2 of the same pass, "
+        "x: partition_slowdown.slowdowns[4].active is 2 behind 2 of the same "
+        "pass, "
         "expected more"}) {
     EXPECT_THAT(message, HasSubstr(problem));
   }
