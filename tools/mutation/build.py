@@ -46,6 +46,18 @@ def _call(command):
         raise BuildError(f"failed: {shlex.join(command)}")
 
 
+def _is_unity(path):
+    return re.search(r"/Unity/unity_\d+_cxx\.cxx$", path) is not None
+
+
+def _compiled_files(path):
+    """Returns the sources that a unity source includes, else the source."""
+    if not _is_unity(path):
+        return [path]
+    with open(path, encoding="utf-8") as file:
+        return re.findall(r'^#include "(\S+)"', file.read(), re.MULTILINE)
+
+
 class Database:
     """The contents of compile_commands.json and build.ninja."""
 
@@ -60,8 +72,8 @@ class Database:
             raise BuildError(f"{path}: {error.strerror}; configure with "
                              f"cmake -S {root} -B {folder} -G Ninja") from None
         for entry in entries:
-            source = os.path.relpath(entry["file"], root)
-            self._entries.setdefault(source, entry)
+            for file in _compiled_files(entry["file"]):
+                self._entries.setdefault(os.path.relpath(file, root), entry)
         self._links = {}
         self._programs, self._archives = {}, {}
         self._sources = None
@@ -85,13 +97,15 @@ class Database:
         for word, after in zip(words, words[1:] + [""]):
             if word.startswith(("-I", "-D", "-std=", "-U")):
                 kept.append(word)
-            elif word in ("-isystem", "-include"):
+            elif word == "-isystem":
                 kept += [word, after]
         return kept
 
     def compile_command(self, path, source, output):
         """Returns the command that compiles `source` instead of `path`.
 
+        If `path` is compiled together with others, a copy of the unity source
+        is written beside `source`.
         The flags are those of the build folder, so that equal code gives equal
         objects. Warnings are no errors, as mutants leave variables unused,
         except for functions that end without a value, which is undefined
@@ -110,9 +124,16 @@ class Database:
                     r"-W\S+", word):
                 command.append(word)
         prefix = os.path.dirname(source)
+        original = os.path.join(self.root, path)
+        if _is_unity(entry["file"]):
+            with open(entry["file"], encoding="utf-8") as file:
+                text = file.read().replace(f'"{original}"', f'"{source}"')
+            source = os.path.join(prefix, os.path.basename(entry["file"]))
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(text)
         return command + [
             "-Werror=return-type", "-o", output, "-c", source,
-            f"-fmacro-prefix-map={prefix}={os.path.dirname(entry['file'])}"]
+            f"-fmacro-prefix-map={prefix}={os.path.dirname(original)}"]
 
     def link_words(self, program):
         """Returns the words of the command that links a program."""
@@ -157,11 +178,13 @@ class Database:
                     for obj in objects.split():
                         self._archives[obj] = output
 
-    def source_of(self, obj):
-        """Returns the source of an object of the folder, or None."""
+    def sources_of(self, obj):
+        """Returns the sources of an object of the folder."""
         if self._sources is None:
-            self._sources = {self.object_of(p): p for p in self._entries}
-        return self._sources.get(obj)
+            self._sources = {}
+            for path in self._entries:
+                self._sources.setdefault(self.object_of(path), []).append(path)
+        return self._sources.get(obj, [])
 
     def defines(self, path):
         return [w for w in self._words(path) if w.startswith("-D")]

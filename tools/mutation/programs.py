@@ -43,8 +43,8 @@ def test_programs(database):
     """Returns the GoogleTest programs in the build folder."""
     found = []
     for path, objects in sorted(database.programs().items()):
-        sources = [database.source_of(o) for o in objects]
-        sources = [s for s in sources if s and s.startswith("tests/")]
+        sources = [s for o in objects for s in database.sources_of(o)
+                   if s.startswith("tests/")]
         if any(s.endswith("_test.cc") for s in sources) and os.path.exists(
                 os.path.join(database.folder, path)):
             found.append(Program(database, path, sources))
