@@ -120,6 +120,7 @@ TEST(ChunksTest, AScheduleFileHasItsOwn) {
 
 TEST(ChunksTest, ResolvedScenariosHaveLegalChunks) {
   Scenario scenario = Small();
+  scenario.mutable_parallelism()->set_pipeline(2);  // 4 stages of 3 blocks
   scenario.set_schedule("interleaved-1f1b");
   auto resolved = ResolveScenario("s", scenario);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
