@@ -24,10 +24,8 @@ inline constexpr double kMaxActions = 2e8;
 // by hand.
 void CheckFields(Problems& problems, const Scenario& scenario);
 
-// Handle Megatron-LM's layout of layers: set the number of chunks from it if
-// that is not given, check its syntax and number of stages, and check that it
-// contains the model's layers.
-void FillChunksFromLayout(Scenario& scenario);
+// Check Megatron-LM's layout of layers: its syntax and number of stages, and
+// that it contains the model's layers.
 void CheckLayout(Problems& problems, const Parallelism& parallelism);
 void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
                         int num_blocks);

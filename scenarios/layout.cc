@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles Megatron-LM's layout of layers in a scenario.
+// Checks Megatron-LM's layout of layers in a scenario.
 #include "models/layout.h"
 
 #include <algorithm>
@@ -15,16 +15,6 @@ namespace {
 constexpr absl::string_view kField = "parallelism.layout";
 
 }  // namespace
-
-void FillChunksFromLayout(Scenario& scenario) {
-  const std::string& text = scenario.parallelism().layout();
-  Parallelism& parallelism = *scenario.mutable_parallelism();
-  const uint32_t pipeline = std::max(parallelism.pipeline(), 1u);
-  if (text.empty() || parallelism.chunks() != 0) return;
-  const auto layout = models::ParseLayout(kField, text);
-  if (!layout.ok() || layout->size() % pipeline != 0) return;
-  parallelism.set_chunks(static_cast<uint32_t>(layout->size() / pipeline));
-}
 
 void CheckLayout(Problems& problems, const Parallelism& parallelism) {
   if (parallelism.layout().empty()) return;

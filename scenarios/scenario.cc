@@ -15,6 +15,7 @@
 #include "calibrate/profile/runtime.h"
 #include "models/model.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/profile_warnings.h"
 #include "schedules/registry.h"
@@ -241,11 +242,11 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   resolved.label = std::string(label);
   resolved.scenario = scenario;
   resolved.textbook = scenario.has_textbook();
+  RETURN_IF_ERROR(FillChunks(&resolved.scenario));
   Problems problems(label);
   std::vector<absl::Status> failures;
   const absl::Status file = FillFromScheduleFile(problems, resolved.scenario);
   if (!file.ok()) failures.push_back(file);
-  FillChunksFromLayout(resolved.scenario);
   CheckFields(problems, resolved.scenario);
   FillDefaults(resolved.scenario);
   const bool fields_are_sound = problems.empty() && file.ok();
@@ -276,8 +277,8 @@ absl::Status ResolveAgain(const Scenario& scenario,
                           ResolvedScenario* resolved) {
   Scenario& mine = resolved->scenario;
   mine = scenario;
+  RETURN_IF_ERROR(FillChunks(&mine));
   Problems problems(resolved->label);
-  FillChunksFromLayout(mine);
   CheckFields(problems, mine);
   FillDefaults(mine);
   if (!problems.empty()) return problems.ToStatus();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/papers/pipedream.h"
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.pb.h"
 
@@ -99,13 +100,9 @@ struct PlanFlags {
   bool synchronous = false;  // only named schedules with a flush
   bool explain = false;
 
-  std::string algorithm;  // a paper's planner; empty: the search
-  std::string graph;
-  std::vector<uint32_t> machines;
-  std::vector<double> bandwidth;
-  bool straight = false, fewer_machines = false, paper_formula = false;
-  bool published_memory = false;
-  std::optional<double> activation_compression_ratio;
+  std::string algorithm;             // a paper's planner; empty: the search
+  std::string graph;                 // profile graph instead of a scenario
+  plan::PipeDreamOptions pipedream;  // of the plan for a graph
 };
 
 // "sweep" and "collect".

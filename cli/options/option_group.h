@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "base/values.h"
 #include "cli/options/options.h"
-#include "cli/options/values.h"
 
 namespace weir::cli {
 

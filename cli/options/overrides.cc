@@ -11,12 +11,9 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "cli/options/chunks.h"
 #include "plan/search/megatron_reader.h"
-#include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
-#include "schedules/registry.h"
 
 namespace weir::cli {
 
@@ -172,19 +169,7 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
   if (!flags.megatron_args.empty()) {
     RETURN_IF_ERROR(FillReplicas(request.label, &request.scenario));
   }
-  scenarios::FillChunksFromLayout(request.scenario);
   return request;
-}
-
-absl::StatusOr<scenarios::ResolvedScenario> ResolveWithChunks(
-    const std::string& label, Scenario scenario) {
-  scenarios::FillChunksFromLayout(scenario);
-  const auto kind = schedules::FindScheduleKind(scenario.schedule());
-  if (kind.ok() && scenario.parallelism().chunks() == 0) {
-    SetLegalChunks(**kind, &scenario);
-  }
-  RETURN_IF_ERROR(SetChunksOfFile(scenario.schedule(), &scenario));
-  return scenarios::ResolveScenario(label, scenario);
 }
 
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
@@ -199,9 +184,8 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
   if (!flags.schedules.empty()) {
     request.scenario.set_schedule(flags.schedules[0]);
   }
-  ASSIGN_OR_RETURN(
-      scenarios::ResolvedScenario resolved,
-      ResolveWithChunks(request.label, std::move(request.scenario)));
+  ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
+                   scenarios::ResolveScenario(request.label, request.scenario));
   resolved.warnings.insert(resolved.warnings.end(), request.notes.begin(),
                            request.notes.end());
   return resolved;

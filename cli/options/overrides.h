@@ -28,10 +28,6 @@ struct ScenarioRequest {
 // Loads the scenario that the flags name (empty if none) and overrides it.
 absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags);
 
-// Calls ResolveScenario; chooses chunks for the schedule if none are given.
-absl::StatusOr<scenarios::ResolvedScenario> ResolveWithChunks(
-    const std::string& label, Scenario scenario);
-
 // Returns the only scenario of the flags, with its only schedule.
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
     const ScenarioFlags& flags);

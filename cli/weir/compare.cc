@@ -11,13 +11,13 @@
 #include "base/interrupt.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "cli/options/chunks.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "results/summary.h"
 #include "results/views/views.h"
+#include "scenarios/chunks.h"
 #include "schedules/options.h"
 #include "schedules/schedule.h"
 #include "schedules/source.h"
@@ -31,7 +31,6 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFor(
   Scenario scenario = request.scenario;
   if (schedules::IsScheduleFile(schedule)) {
     scenario.set_schedule(schedule);
-    RETURN_IF_ERROR(SetChunksOfFile(schedule, &scenario));
     return scenarios::ResolveScenario(request.label, scenario);
   }
   ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
@@ -39,7 +38,8 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFor(
   scenario.set_schedule(schedules::WithOwnName(schedule, *kind));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
   // One scenario serves schedules that need different numbers of chunks.
-  SetLegalChunks(*kind, &scenario);
+  RETURN_IF_ERROR(scenarios::FillChunks(&scenario));
+  scenarios::SetLegalChunks(*kind, &scenario);
   return scenarios::ResolveScenario(request.label, scenario);
 }
 

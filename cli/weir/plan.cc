@@ -85,7 +85,7 @@ std::string View(const Flags& flags, const PlanReport& report) {
 
 int RunPlan(const Flags& flags) {
   if (!flags.plan.algorithm.empty() || !flags.plan.graph.empty() ||
-      !flags.plan.machines.empty()) {
+      !flags.plan.pipedream.num_machines.empty()) {
     return RunPaperPlanners(flags);
   }
   const absl::StatusOr<PlanReport> report = SearchLayouts(flags);

@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "cli/options/chunks.h"
 #include "cli/options/overrides.h"
+#include "scenarios/chunks.h"
 #include "scenarios/costs.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
@@ -43,7 +43,7 @@ void SetLegalMicrobatches(const schedules::ScheduleKind& kind,
   for (int64_t microbatches : {int64_t{usual}, ranks, 2 * ranks}) {
     spec->num_microbatches = static_cast<int>(std::min(microbatches, kMost));
     schedules::ScheduleSpec legal = *spec;
-    legal.num_chunks = LegalChunks(kind, *spec);
+    legal.num_chunks = scenarios::LegalChunks(kind, *spec);
     if (kind.check(legal).ok()) return;
   }
   spec->num_microbatches = usual;
@@ -55,7 +55,7 @@ absl::Status SetCosts(const Flags& flags, schedules::ScheduleSpec* spec) {
   if (flags.scenario.costs.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(TextbookCosts costs, ReadCosts(flags.scenario.costs));
   if (flags.scenario.overrides.parallelism().chunks() == 0) {
-    ScaleCosts(1.0 / spec->num_chunks, &costs);
+    scenarios::ScaleCosts(1.0 / spec->num_chunks, &costs);
   }
   const int64_t num_stages = int64_t{spec->num_ranks} * spec->num_chunks;
   if (costs.stages_size() != 1 && costs.stages_size() != num_stages) {
@@ -123,7 +123,7 @@ absl::StatusOr<schedules::Schedule> ScheduleOfFlags(
       schedules::WithOptionsOf(flags.name, *kind, SpecOf(*kind, shape)));
   if (shape.num_microbatches() == 0) SetLegalMicrobatches(*kind, &spec);
   if (shape.parallelism().chunks() == 0) {
-    spec.num_chunks = LegalChunks(*kind, spec);
+    spec.num_chunks = scenarios::LegalChunks(*kind, spec);
   }
   RETURN_IF_ERROR(SetCosts(flags, &spec));
   const double num_actions = 2.0 * spec.num_ranks * spec.num_chunks *

@@ -186,7 +186,6 @@ int RunHere(const Flags& flags, const plan::ResolvedSweep& sweep) {
   };
   options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                              : DefaultProcesses();
-  options.resolve = ResolveWithChunks;
   options.stop = Interrupted;
   NoteInterrupt();
   absl::StatusOr<plan::SweepCounts> counts;

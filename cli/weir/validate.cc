@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <tuple>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/problems.h"
@@ -15,24 +15,50 @@
 #include "base/textproto.h"
 #include "base/worker_pool.h"
 #include "cli/options/messages.h"
+#include "cli/options/options.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
-#include "cli/weir/measured_run.h"
+#include "models/model.pb.h"
 #include "results/compare/accuracy.h"
+#include "results/compare/measured_run.h"
 #include "results/compare/measured_table.h"
-#include "results/summary.h"
-#include "results/views/cells.h"
+#include "scenarios/describe_scenario.h"
 #include "sim/simulate.h"
 
 namespace weir::cli {
 namespace {
 
 struct ValidationWork {
-  MeasuredRun run;
+  results::MeasuredRun run;
   absl::StatusOr<scenarios::ResolvedScenario> scenario;
   absl::StatusOr<Result> result = absl::CancelledError("not reached");
 };
+
+// Converts "--global-batch-size" to "global_batch_size".
+std::string ColumnOf(absl::string_view name) {
+  while (absl::ConsumePrefix(&name, "-")) continue;
+  return absl::StrReplaceAll(name, {{"-", "_"}});
+}
+
+// Returns what the columns of a table set: the options of "simulate" without
+// their dashes, and the fields of weir.Transformer.
+std::vector<results::RunSetting> SettingsOfColumns(ScenarioFlags* flags) {
+  std::vector<results::RunSetting> settings;
+  for (const Option& option : OptionsOfScenario(flags)) {
+    results::RunSetting& setting = settings.emplace_back();
+    for (const std::string& name : AllNames(option)) {
+      setting.columns.push_back(ColumnOf(name));
+    }
+    setting.set = option.set;
+  }
+  for (results::RunSetting& setting : results::SettingsOfFields(
+           *Transformer::descriptor(),
+           [flags] { return flags->overrides.mutable_transformer(); })) {
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
 
 absl::StatusOr<MeasuredColumns> LoadColumns(const MeasuredFlags& flags) {
   MeasuredColumns columns;
@@ -56,100 +82,31 @@ absl::StatusOr<results::MeasuredTable> LoadTable(const MeasuredFlags& flags) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.file));
   ASSIGN_OR_RETURN(results::MeasuredTable table,
                    results::ReadMeasuredTable(flags.file, text, columns));
-  RETURN_IF_ERROR(CheckColumns(table));
+  ScenarioFlags ignored;
+  RETURN_IF_ERROR(results::CheckColumns(table, SettingsOfColumns(&ignored)));
   return table;
 }
 
-// Returns the run's name, or else the fields that its row sets: "layers 24,
-// hidden 1024, seq 512, tp 2, pp 4, dp 1, mbs 4, gbs 32".
-std::string NameOf(const MeasuredRun& run) {
-  if (!run.name.empty()) return run.name;
-  const Scenario& asked = run.flags.overrides;
-  std::vector<std::string> parts;
-  const auto add = [&](absl::string_view what, uint32_t value) {
-    if (value > 0) parts.push_back(absl::StrCat(what, " ", value));
-  };
-  add("layers", asked.transformer().num_layers());
-  add("hidden", asked.transformer().hidden_size());
-  add("seq", asked.batch().sequence_length());
-  add("tp", asked.parallelism().tensor());
-  add("pp", asked.parallelism().pipeline());
-  add("dp", asked.parallelism().data());
-  add("mbs", asked.batch().microbatch_size());
-  add("gbs", asked.batch().global_batch_size());
-  return absl::StrJoin(parts, ", ");
-}
-
-results::FlopsBasis BasisOf(const MeasuredRun& run,
+results::FlopsBasis BasisOf(const results::MeasuredRun& run,
                             const scenarios::ResolvedScenario& scenario) {
   const Transformer& transformer = scenario.model.transformer();
   return {run.formula, 1.0 * transformer.num_layers(),
           1.0 * transformer.hidden_size(), 1.0 * transformer.vocabulary_size()};
 }
 
-// Sets the interval of the quantity that follows from the interval of the time:
-// a throughput is lowest if the time is highest; memory does not change.
-void SetInterval(const Result& result, const results::FlopsBasis& basis,
-                 const results::Quantity& quantity,
-                 results::ComparedNumber* number) {
-  if (!result.has_batch_seconds_low()) return;
-  const auto at = [&](double batch_seconds) {
-    const auto value =
-        quantity.predict(results::AtBatchSeconds(result, batch_seconds), basis);
-    return value.ok() ? *value / quantity.unit : number->predicted;
-  };
-  std::tie(number->low, number->high) = std::minmax(
-      {at(result.batch_seconds_low()), at(result.batch_seconds_high())});
-}
-
-void Compare(const ValidationWork& work, results::Accuracy* accuracy) {
-  const MeasuredRun& run = work.run;
-  const std::string name = NameOf(run);
-  const auto skip = [&](const absl::Status& status) {
-    accuracy->skipped.push_back(
-        {run.line, name,
-         absl::StrReplaceAll(std::string(status.message()), {{"\n", "; "}})});
-  };
-  if (!work.scenario.ok()) return skip(work.scenario.status());
-  if (absl::IsCancelled(work.result.status())) {
-    ++accuracy->num_not_reached;
-    return;
+ValidationWork ReadWork(const ScenarioFlags& base,
+                        const results::MeasuredTable& table,
+                        const results::MeasuredRow& row) {
+  ScenarioFlags flags = base;
+  ValidationWork work;
+  const absl::Status read =
+      results::ReadRun(table, row, SettingsOfColumns(&flags), &work.run);
+  if (!work.run.scenario.empty()) flags.scenario = work.run.scenario;
+  if (work.run.name.empty()) {
+    work.run.name = scenarios::DescribeSizes(flags.overrides);
   }
-  if (!work.result.ok()) return skip(work.result.status());
-  const bool fits = results::FitsMemory(*work.result);
-  if (run.out_of_memory)
-    accuracy->out_of_memory.push_back({run.line, name, fits});
-  if (!run.out_of_memory && run.numbers.empty()) {
-    return skip(absl::InvalidArgumentError("nothing was measured"));
-  }
-  const results::FlopsBasis basis = BasisOf(run, *work.scenario);
-  for (const MeasuredNumber& number : run.numbers) {
-    const auto predicted = number.quantity->predict(*work.result, basis);
-    if (!predicted.ok()) {
-      skip(predicted.status());
-      continue;
-    }
-    results::ComparedNumber compared = {run.line,
-                                        name,
-                                        std::string(number.quantity->name),
-                                        number.value,
-                                        *predicted / number.quantity->unit,
-                                        fits};
-    SetInterval(*work.result, basis, *number.quantity, &compared);
-    accuracy->numbers.push_back(std::move(compared));
-  }
-}
-
-std::vector<ValidationWork> ReadWork(const Flags& flags,
-                                     const results::MeasuredTable& table) {
-  std::vector<ValidationWork> works;
-  for (const results::MeasuredRow& row : table.rows) {
-    MeasuredRun run;
-    const absl::Status read = ReadRun(table, row, flags.scenario, &run);
-    auto scenario = read.ok() ? ResolveFlags(run.flags) : read;
-    works.push_back({std::move(run), std::move(scenario)});
-  }
-  return works;
+  work.scenario = read.ok() ? ResolveFlags(flags) : read;
+  return work;
 }
 
 absl::Status SimulateAll(const Flags& flags,
@@ -197,13 +154,23 @@ absl::Status SimulateAll(const Flags& flags,
 absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
   ASSIGN_OR_RETURN(const results::MeasuredTable table,
                    LoadTable(flags.measured));
-  std::vector<ValidationWork> works = ReadWork(flags, table);
+  std::vector<ValidationWork> works;
+  for (const results::MeasuredRow& row : table.rows) {
+    works.push_back(ReadWork(flags.scenario, table, row));
+  }
   RETURN_IF_ERROR(SimulateAll(flags, &works));
   results::Accuracy accuracy;
   accuracy.label = table.label;
   accuracy.num_runs = static_cast<int>(works.size());
   accuracy.num_left_out = table.num_left_out;
-  for (const ValidationWork& work : works) Compare(work, &accuracy);
+  for (const ValidationWork& work : works) {
+    if (work.scenario.ok()) {
+      results::CompareRun(work.run, work.result,
+                          BasisOf(work.run, *work.scenario), &accuracy);
+    } else {
+      results::CompareRun(work.run, work.scenario.status(), {}, &accuracy);
+    }
+  }
   return accuracy;
 }
 

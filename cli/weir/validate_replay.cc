@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weir validate --replay REPLAY --against RESULT".
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
@@ -106,18 +104,6 @@ absl::Status Show(const Flags& flags, const Sides& sides,
   return WriteTwoRows(flags.output.trace, rows, flags.output);
 }
 
-// Returns the errors above the tolerance: "makespan +3.1 %".
-std::vector<std::string> Above(const results::ExecutionComparison& comparison,
-                               double tolerance) {
-  std::vector<std::string> above;
-  for (const results::JudgedError& judged : results::JudgedErrors(comparison)) {
-    if (tolerance == 0 || std::abs(judged.error) <= tolerance) continue;
-    above.push_back(absl::StrCat(
-        judged.what, absl::StrFormat(" %+.2f %%", 100 * judged.error)));
-  }
-  return above;
-}
-
 }  // namespace
 
 int RunValidateReplay(const Flags& flags) {
@@ -130,7 +116,7 @@ int RunValidateReplay(const Flags& flags) {
   const absl::Status shown = Show(flags, *sides, *comparison);
   if (!shown.ok()) return PrintError(shown, flags.output);
   const std::vector<std::string> above =
-      Above(*comparison, flags.measured.tolerance);
+      results::ErrorsAbove(*comparison, flags.measured.tolerance);
   if (above.empty()) return kExitOk;
   PrintWarning(absl::StrFormat("above the tolerance of %.6g %%: %s",
                                100 * flags.measured.tolerance,

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -301,6 +302,17 @@ std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison) {
     }
   }
   return judged;
+}
+
+std::vector<std::string> ErrorsAbove(const ExecutionComparison& comparison,
+                                     double tolerance) {
+  std::vector<std::string> above;
+  for (const JudgedError& judged : JudgedErrors(comparison)) {
+    if (tolerance == 0 || std::abs(judged.error) <= tolerance) continue;
+    above.push_back(absl::StrCat(
+        judged.what, absl::StrFormat(" %+.2f %%", 100 * judged.error)));
+  }
+  return above;
 }
 
 }  // namespace weir::results

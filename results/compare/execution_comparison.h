@@ -85,6 +85,11 @@ struct JudgedError {
 };
 std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison);
 
+// Returns the errors above the tolerance, such as "makespan +3.10 %"; none if
+// the tolerance is 0.
+std::vector<std::string> ErrorsAbove(const ExecutionComparison& comparison,
+                                     double tolerance);
+
 // Returns one screen with the worst ranks and classes, or everything.
 std::string ExecutionTable(const ExecutionComparison& comparison, bool all);
 

@@ -228,6 +228,17 @@ TEST(ExecutionComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
               ElementsAre(-0.125, 0, DoubleNear(-1.0 / 15, 1e-15), -0.125));
 }
 
+TEST(ExecutionComparisonTest, ErrorsAboveTheToleranceAreNamed) {
+  Result predicted = Predicted(), measured = Stretched();
+  AddMemories(&predicted, &measured);
+  const ExecutionComparison comparison = Compare(predicted, measured);
+  EXPECT_THAT(
+      ErrorsAbove(comparison, 0.1),
+      ElementsAre("makespan -12.50 %", "peak memory of rank 1 -12.50 %"));
+  EXPECT_THAT(ErrorsAbove(comparison, 0.2), testing::IsEmpty());
+  EXPECT_THAT(ErrorsAbove(comparison, 0), testing::IsEmpty());  // no tolerance
+}
+
 // The allocator's peak is compared with the peak of what was taken from it.
 // Whether that much is needed is checked by the count over time.
 TEST(ExecutionComparisonTest, AnAllocatorIsComparedWithWhatWasTakenFromIt) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsers of flag values. Messages name what was found and expected.
-#ifndef WEIR_CLI_OPTIONS_VALUES_H_
-#define WEIR_CLI_OPTIONS_VALUES_H_
+// Parsers of values of options and fields. Messages name what was found and
+// expected.
+#ifndef WEIR_BASE_VALUES_H_
+#define WEIR_BASE_VALUES_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace weir::cli {
+namespace weir {
 
 // Parses a whole number from 1 to 2147483647.
 absl::StatusOr<uint32_t> ParseCount(absl::string_view text);
@@ -31,6 +32,6 @@ absl::StatusOr<double> ParseTimeLimit(absl::string_view text);
 using Choices = std::vector<std::pair<absl::string_view, int>>;
 absl::StatusOr<int> ParseChoice(absl::string_view text, const Choices& choices);
 
-}  // namespace weir::cli
+}  // namespace weir
 
-#endif  // WEIR_CLI_OPTIONS_VALUES_H_
+#endif  // WEIR_BASE_VALUES_H_

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/chunks.h"
+#include "scenarios/chunks.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "base/status_macros.h"
+#include "models/layout.h"
 #include "schedules/options.h"
 #include "schedules/source.h"
 
-namespace weir::cli {
+namespace weir::scenarios {
 
 int LegalChunks(const schedules::ScheduleKind& kind,
                 schedules::ScheduleSpec spec) {
@@ -83,14 +84,21 @@ void SetLegalChunks(const schedules::ScheduleKind& kind, Scenario* scenario) {
   }
 }
 
-absl::Status SetChunksOfFile(const std::string& name_or_path,
-                             Scenario* scenario) {
-  if (!schedules::IsScheduleFile(name_or_path) ||
-      scenario->parallelism().chunks() != 0) {
-    return absl::OkStatus();
-  }
+namespace {
+
+// Sets the chunks of Megatron-LM's layout of layers, if it is valid; it is
+// checked elsewhere.
+void FillFromLayout(Parallelism* parallelism) {
+  if (parallelism->layout().empty()) return;
+  const uint32_t pipeline = std::max(parallelism->pipeline(), 1u);
+  const auto layout = models::ParseLayout("", parallelism->layout());
+  if (!layout.ok() || layout->size() % pipeline != 0) return;
+  parallelism->set_chunks(static_cast<uint32_t>(layout->size() / pipeline));
+}
+
+absl::Status FillFromFile(Scenario* scenario) {
   ASSIGN_OR_RETURN(const schedules::Schedule schedule,
-                   schedules::LoadScheduleFile(name_or_path));
+                   schedules::LoadScheduleFile(scenario->schedule()));
   ASSIGN_OR_RETURN(const int chunks, schedules::ChunksOf(schedule));
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
   if (scenario->has_textbook() && chunks > 1) {
@@ -99,4 +107,19 @@ absl::Status SetChunksOfFile(const std::string& name_or_path,
   return absl::OkStatus();
 }
 
-}  // namespace weir::cli
+}  // namespace
+
+absl::Status FillChunks(Scenario* scenario) {
+  if (scenario->parallelism().chunks() == 0) {
+    FillFromLayout(scenario->mutable_parallelism());
+  }
+  if (scenario->parallelism().chunks() != 0) return absl::OkStatus();
+  if (schedules::IsScheduleFile(scenario->schedule())) {
+    return FillFromFile(scenario);
+  }
+  const auto kind = schedules::FindScheduleKind(scenario->schedule());
+  if (kind.ok()) SetLegalChunks(**kind, scenario);
+  return absl::OkStatus();
+}
+
+}  // namespace weir::scenarios

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/values.h"
+#include "base/values.h"
 
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 constexpr double kMinTimeLimit = 0.001;
@@ -78,4 +78,4 @@ absl::StatusOr<int> ParseChoice(absl::string_view text,
   return Unexpected(text, absl::StrJoin(words, " or "));
 }
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sensitivity analysis: how much the batch time of a scenario depends on each
+// model parameter.
+#ifndef WEIR_PLAN_SENSITIVITY_SENSITIVITY_H_
+#define WEIR_PLAN_SENSITIVITY_SENSITIVITY_H_
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/worker_pool.h"
+#include "results/result.pb.h"
+#include "results/views/explanation.h"
+#include "scenarios/scenario.h"
+
+namespace weir::plan {
+
+struct SensitivityOptions {
+  int num_processes = DefaultProcesses();
+  // Called about ten times a second, and whenever a parameter is done.
+  std::function<void(int num_done, int num_figures)> progress = {};
+};
+
+// Returns InvalidArgument if the scenario has costs given by hand, which depend
+// on no model parameters.
+absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario);
+
+// Returns d ln(batch_seconds) / d ln(value) for each parameter of
+// sim::FiguresOf(scenario), from a simulation with the value increased by 1 %.
+// Worker processes run these simulations, only for parameters that change the
+// costs of the scenario. Returns Cancelled if interrupted. Requires:
+// `batch_seconds` is the time that sim::Simulate predicts for the scenario.
+absl::StatusOr<std::vector<double>> ElasticitiesOf(
+    const scenarios::ResolvedScenario& scenario, double batch_seconds,
+    const SensitivityOptions& options = {});
+
+// Returns the result together with the parameters that change its time.
+// Requires: `result` is that of sim::Simulate(scenario).
+absl::StatusOr<results::Explanation> ExplainResult(
+    const scenarios::ResolvedScenario& scenario, Result result,
+    const SensitivityOptions& options = {});
+
+}  // namespace weir::plan
+
+#endif  // WEIR_PLAN_SENSITIVITY_SENSITIVITY_H_
