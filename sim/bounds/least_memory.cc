@@ -72,7 +72,7 @@ class Walk {
   }
 
  private:
-  int Gpu() const { return in_.placement.index(0, rank_, 0); }
+  int Gpu() const { return in_.placement().index(0, rank_, 0); }
   const StageCosts& StageOf(const schedules::Action& action) const {
     return costs_.stages[action.stage];
   }
@@ -83,7 +83,7 @@ class Walk {
     if (device.communicators != nullptr) {
       bytes += calibrate::CommunicatorBytes(*device.communicators,
                                             LeastCommunicators());
-    } else if (in_.placement.num_gpus() > 1) {
+    } else if (in_.placement().num_gpus() > 1) {
       bytes += device.communication_buffer_bytes;
     }
     const schedules::WeightPolicy& weights = schedule_.weights;
@@ -112,7 +112,7 @@ class Walk {
       }
       ++counts.num_in_node;
     };
-    const scenarios::Placement& place = in_.placement;
+    const scenarios::Placement& place = in_.placement();
     bool calls = false, reduces = false;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
@@ -156,8 +156,8 @@ class Walk {
     return static_cast<int>(
         std::count_if(peers.begin(), peers.end(), [&](int peer) {
           return !in_.network
-                      .RouteBetween(in_.placement.gpu(0, rank_, 0),
-                                    in_.placement.gpu(0, peer, 0))
+                      .RouteBetween(in_.placement().gpu(0, rank_, 0),
+                                    in_.placement().gpu(0, peer, 0))
                       .links.empty();
         }));
   }
@@ -165,7 +165,7 @@ class Walk {
   bool NeedsSecondGradient(int stage) const {
     return !schedule_.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
-           (in_.placement.data > 1 || schedule_.RanksOf(stage).size() > 1);
+           (in_.placement().data > 1 || schedule_.RanksOf(stage).size() > 1);
   }
 
   // Counts the fp32 copies of 16-bit gradients during steps after these
@@ -204,7 +204,7 @@ class Walk {
         return stage.forward_scratch_bytes * n + GatheredBytes(stage);
       case schedules::Op::kBackward:
       case schedules::Op::kBackwardInput:
-        if (costs_.shards > 1 && in_.placement.pipeline > 1 &&
+        if (costs_.shards > 1 && in_.placement().pipeline > 1 &&
             action.op == schedules::Op::kBackward) {
           HoldGradients(action.stage);
         }
@@ -254,8 +254,8 @@ class Walk {
 
   double GatheredBytes(const StageCosts& stage) const {
     if (costs_.shards == 1) return 0;
-    return in_.placement.pipeline == 1 ? stage.most_gathered_bytes()
-                                       : stage.weight_bytes;
+    return in_.placement().pipeline == 1 ? stage.most_gathered_bytes()
+                                         : stage.weight_bytes;
   }
 
   // From the first backward of a sharded stage on, gradients are held in full.

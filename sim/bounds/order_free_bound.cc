@@ -149,7 +149,7 @@ void OrderFreeBound::AddPathsOut(int route,
 // Returns the least seconds of the input gradient.
 double OrderFreeBound::AddBackward(Part* part, int route) {
   const int rank = part->rank, s = part->stage;
-  const StageCosts& stage = in_.costs.of(in_.placement.index(0, rank, 0), s);
+  const StageCosts& stage = in_.costs.of(in_.placement().index(0, rank, 0), s);
   const bool splits = stage.backward_input_seconds >= 0;
   const int span = spans_.back();
   const auto of = [&](schedules::Op op, int n) {
@@ -190,7 +190,7 @@ void OrderFreeBound::SetPaired(int rank) {
     if (part.rank != rank) continue;
     const double both = part.forward + on.least_input;
     const double given =
-        in_.costs.of(in_.placement.index(0, rank, 0), part.stage)
+        in_.costs.of(in_.placement().index(0, rank, 0), part.stage)
             .overlapped_seconds;
     pays |= given >= 0;
     paired += part.count * (given >= 0 ? std::min(given, both) : both);

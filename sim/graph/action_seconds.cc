@@ -126,14 +126,14 @@ class Clock {
 }  // namespace
 
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu) {
-  const scenarios::Placement& place = inputs.placement;
+  const scenarios::Placement& place = inputs.placement();
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Run();
 }
 
 std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu) {
-  const scenarios::Placement& place = inputs.placement;
+  const scenarios::Placement& place = inputs.placement();
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Extras();

@@ -32,7 +32,7 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
     if (full_placement_.tensor == 1) continue;
     std::vector<int> gpus;
     for (int t = 0; t < full_placement_.tensor; ++t) {
-      gpus.push_back(full_placement_.gpu(ReplicaOf(r), rank, t));
+      gpus.push_back(full_placement_.gpu(in_.gpus.ReplicaOf(r), rank, t));
     }
     group.tensors.push_back(
         lowering_.GroupOf(gpus, RoleOf(InstanceRole::Kind::kTensor, first)));
@@ -42,7 +42,7 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
     // Either all of these replicas are in the graph, or one represents them
     // all.
     for (int r = replica; r < replica + num_replicas; ++r) {
-      gpus.push_back(full_placement_.gpu(r, rank, TensorRankOf(t)));
+      gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
     }
     group.experts.push_back(lowering_.GroupOf(
         gpus, RoleOf(InstanceRole::Kind::kExperts, group.firsts[0] + t)));
@@ -91,9 +91,9 @@ bool GraphBuilder::MergePassesWithCollectives() {
   const bool in_pieces =
       !graph_.reductions.empty() &&
       in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
-  if (in_.symmetry == nullptr || full_placement_.tensor == 1 ||
-      place_.tensor > 1 || in_.costs.shards > 1 || HasExpertCollectives() ||
-      in_pieces || slows(in_.costs) || !in_.costs.gpu_device.empty()) {
+  if (full_placement_.tensor == 1 || place_.tensor > 1 ||
+      in_.costs.shards > 1 || HasExpertCollectives() || in_pieces ||
+      slows(in_.costs) || !in_.costs.gpu_device.empty()) {
     return false;
   }
   std::vector<std::pair<int32_t, double>> seconds;  // by task

@@ -127,14 +127,13 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
   const auto [at, added] = copies_.try_emplace(std::pair(ranks, t));
   Copies& copies = at->second;
   if (!added) return copies;
-  const int index =
-      in_.symmetry == nullptr ? 0 : in_.symmetry->IndexOfCopies(ranks);
+  const int index = in_.gpus.IndexOfCopies(ranks);
   const auto group_of = [&](InstanceRole::Kind kind, int first_replica,
                             int stride) {
     std::vector<int> gpus;
     for (int rank : ranks) {
       for (int r = first_replica; r < full_placement_.data; r += stride) {
-        gpus.push_back(full_placement_.gpu(r, rank, TensorRankOf(t)));
+        gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
       }
     }
     return lowering_.GroupOf(gpus, {kind, index, 0, first_replica, t});

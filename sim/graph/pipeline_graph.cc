@@ -19,13 +19,13 @@ namespace {}  // namespace
 GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
     : in_(inputs),
       schedule_(inputs.schedule),
-      place_(inputs.placement),
-      full_placement_(inputs.full_placement()),
+      place_(inputs.placement()),
+      full_placement_(inputs.gpus.full_placement()),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
       has_queues_(HasQueues()),
       lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-                &graph_.tasks, inputs.symmetry) {
+                &graph_.tasks, inputs.gpus) {
   graph_.tensor = place_.tensor;
   graph_.pipeline = place_.pipeline;
   graph_.num_stages = schedule_.num_stages;
@@ -70,7 +70,7 @@ PipelineGraph GraphBuilder::Build() {
 }
 
 void GraphBuilder::ReserveTasks() {
-  if (in_.symmetry != nullptr) return;  // the estimate is for all GPUs
+  if (in_.gpus.reduced()) return;  // the estimate is for all GPUs
   int64_t num_actions = 0;
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     num_actions += std::ssize(Actions(gpu));

@@ -21,6 +21,7 @@
 #include "sim/engine/task_graph.h"
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/exchange.h"
+#include "sim/graph/representatives.h"
 
 namespace weir::sim {
 
@@ -64,22 +65,21 @@ struct CollectiveSpan {
   int32_t start = -1, end = -1;
 };
 
-class Symmetry;  // sim/graph/symmetry.h
-
 // The inputs of the graph, which must outlive it.
 struct PipelineInputs {
   const schedules::Schedule& schedule;
   const schedules::Semantics& semantics;
   const Costs& costs;
   const scenarios::Network& network;
-  const scenarios::Placement& placement;
+  // The GPUs of the costs and of the graph.
+  Representatives gpus;
   const Communication& communication;
-  // With a fold, `placement` is that of its representatives, and so are the
-  // GPUs of the costs and of the graph. Null: every GPU is in the graph.
-  const Symmetry* symmetry = nullptr;
 
-  // Returns the placement of all GPUs.
-  const scenarios::Placement& full_placement() const;
+  const scenarios::Placement& placement() const { return gpus.placement(); }
+  // Returns the links that routes of the graph name.
+  const std::vector<scenarios::Link>& links() const {
+    return gpus.LinksOf(network);
+  }
 };
 
 // GPUs are numbered as in Placement::index. kNone: there is no such task.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup of the tasks of a pipeline graph.
 #include "sim/graph/pipeline_graph.h"
-#include "sim/graph/symmetry.h"
 
 namespace weir::sim {
-
-const scenarios::Placement& PipelineInputs::full_placement() const {
-  return symmetry == nullptr ? placement : symmetry->full_placement();
-}
 
 int32_t PipelineGraph::InboundTransfer(int gpu,
                                        const schedules::Action& action) const {

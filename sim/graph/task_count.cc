@@ -12,7 +12,7 @@ class Counter {
  public:
   explicit Counter(const PipelineInputs& inputs)
       : in_(inputs),
-        place_(inputs.placement),
+        place_(inputs.placement()),
         schedule_(inputs.schedule),
         tensor_flows_(FlowsOver(1, 0, place_.tensor)),
         expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)) {

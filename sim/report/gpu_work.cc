@@ -72,7 +72,7 @@ class Gatherer {
 
   // If a GPU has both kinds of flows, returns the library's kernels.
   Mover SlowedBy() const {
-    const int number = in_.placement.gpus[gpu_];
+    const int number = in_.placement().gpus[gpu_];
     bool copies = false;
     for (const Slowdowns::Touch& touch : graph_.tasks.slowdowns.touches) {
       if (std::find(touch.gpus.begin(), touch.gpus.end(), number) ==

@@ -55,9 +55,9 @@ class Tracer {
     if (device.communicators != nullptr) {
       return calibrate::CommunicatorBytes(
           *device.communicators,
-          graph_.communicators[in_.placement.gpus[gpu_]]);
+          graph_.communicators[in_.placement().gpus[gpu_]]);
     }
-    return in_.full_placement().num_gpus() > 1
+    return in_.gpus.full_placement().num_gpus() > 1
                ? device.communication_buffer_bytes
                : 0;
   }
@@ -88,7 +88,7 @@ class Tracer {
   bool NeedsSecondGradient(int stage) const {
     return !in_.schedule.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
-           (in_.full_placement().data > 1 ||
+           (in_.gpus.full_placement().data > 1 ||
             in_.schedule.RanksOf(stage).size() > 1);
   }
 

@@ -150,7 +150,7 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
     const PassOrder order(one.schedule(), false);
     ASSERT_TRUE(order.complete());
     const PlanBound bound =
-        BoundOfRun(inputs, nullptr, &order, false, &buffers);
+        BoundOfRun(inputs, inputs.gpus, &order, false, &buffers);
     if (one.schedule().flush) {
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
       EXPECT_LE(bound.any_order_seconds, seconds * (1 + kRounding));
@@ -199,7 +199,7 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     const double seconds = *std::max_element(ends.begin(), ends.end());
     const std::optional<Symmetry> symmetry = one.FindSymmetry();
     PassOrder::Buffers buffers;
-    PlanBound bound = BoundOfRun(inputs, nullptr, &order, false, &buffers);
+    PlanBound bound = BoundOfRun(inputs, inputs.gpus, &order, false, &buffers);
     const auto expect_below = [&] {
       EXPECT_LE(bound.any_order_seconds, bound.batch_seconds);
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
@@ -207,7 +207,8 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     expect_below();
     if (symmetry.has_value()) {
       ++num_folded;
-      bound = BoundOfRun(inputs, &*symmetry, &order, false, &buffers);
+      bound = BoundOfRun(inputs, Representatives(*symmetry), &order, false,
+                         &buffers);
       expect_below();
     }
     tight += bound.batch_seconds / seconds;
@@ -266,8 +267,9 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
     const CostsRun result(run);
     PassOrder::Buffers buffers;
     const PassOrder order(run.schedule, false);
-    const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                       /*finds_period=*/true, &buffers);
+    const PlanBound bound =
+        BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                   /*finds_period=*/true, &buffers);
     EXPECT_NEAR(bound.any_order_seconds, 4 * 3 + 0.5 * num_steps, 1e-9);
     EXPECT_NEAR(bound.any_order_seconds, result.Makespan(), 1e-9);
     EXPECT_EQ(bound.batch_seconds, bound.any_order_seconds);
@@ -301,8 +303,9 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
   EXPECT_NEAR(result.Makespan(), expected, kRounding * expected);
   PassOrder::Buffers buffers;
   const PassOrder order(run.schedule, false);
-  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                     /*finds_period=*/false, &buffers);
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                 /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.any_order_seconds, expected, kRounding * expected);
   EXPECT_NEAR(bound.batch_seconds, expected, kRounding * expected);
 }
@@ -319,8 +322,9 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   const CostsRun result(run);
   PassOrder::Buffers buffers;
   const PassOrder order(run.schedule, false);
-  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                     /*finds_period=*/false, &buffers);
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                 /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.batch_seconds, 3 + 2 * 1.5, 1e-9);
   EXPECT_LE(bound.batch_seconds, result.Makespan());
 }
@@ -342,8 +346,9 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
   EXPECT_NEAR(result.Makespan(), expected, 1e-9);
   PassOrder::Buffers buffers;
   const PassOrder order(run.schedule, false);
-  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                     /*finds_period=*/false, &buffers);
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                 /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.batch_seconds, expected, 1e-9);
 }
 
