@@ -234,8 +234,9 @@ void LinkLoads::AddReductions() {
   for (int s = 0; s < schedule_.num_stages; ++s) {
     const StageCosts& stage = in_.costs.stages[s];
     const std::vector<int>& ranks = ranks_of[s];
-    steps |= stage.optimizer_seconds > 0;
-    if (ranks.size() * in_.placement().data < 2 || stage.gradient_bytes == 0) {
+    steps |= stage.step.seconds > 0;
+    if (ranks.size() * in_.placement().data < 2 ||
+        stage.parameters.gradient_bytes == 0) {
       continue;
     }
     steps = true;
@@ -298,16 +299,16 @@ void LinkLoads::AddGathers() {
     for (const int32_t position : in_.semantics.update_positions[rank]) {
       const StageCosts& stage =
           in_.costs.stages[schedule_.rank_actions[rank][position].stage];
-      const int num_others = stage.num_parameter_layers - 1;
+      const int num_others = stage.parameters.num_layers - 1;
       for (const bool forward : {true, false}) {
-        const double first = stage.first_gathered_bytes(forward);
+        const double first = stage.parameters.first_gathered_bytes(forward);
         for (const Copies& copies : CopiesOf({rank})) {
           AddGroup(copies.all, {calibrate::CollectiveKind::kAllGather, first},
                    1);
           if (num_others == 0) continue;
           AddGroup(copies.all,
                    {calibrate::CollectiveKind::kAllGather,
-                    (stage.weight_bytes - first) / num_others,
+                    (stage.parameters.weight_bytes - first) / num_others,
                     static_cast<double>(num_others)},
                    1);
         }

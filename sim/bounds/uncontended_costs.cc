@@ -133,7 +133,7 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   PassCollectives calls;
   const auto add = [&](const schedules::Action& action) {
     AddCollectivesOf(action, in_.costs, in_.placement().tensor, &calls);
-    parts.host += in_.costs.stages[action.stage].host_seconds_of(
+    parts.host += in_.costs.stages[action.stage].launches.SecondsOf(
         static_cast<int>(action.op));
   };
   add(kind.action);
@@ -187,7 +187,7 @@ double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {
   const StageCosts& stage =
       in_.costs.of(in_.placement().index(0, rank, 0), action.stage);
   const double bytes =
-      std::round(in_.costs.stages[action.stage].activation_bytes *
+      std::round(in_.costs.stages[action.stage].activations.saved_bytes *
                  action.num_microbatches);
   const bool to_host = action.op == schedules::Op::kOffload;
   const int32_t pair =
@@ -197,7 +197,7 @@ double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {
                                         rank})
                 : -1;
   if (pair >= 0) return SecondsOver(route(pair), bytes);
-  return std::max(stage.offload_seconds * action.num_microbatches, 0.0);
+  return stage.seconds.offload.value_or(0) * action.num_microbatches;
 }
 
 // Returns nothing if no link is used.
@@ -253,7 +253,7 @@ double UncontendedCosts::OfSteps(int rank) const {
 double UncontendedCosts::OfStep(int rank, int stage, bool first) const {
   const StageCosts& costs =
       in_.costs.of(in_.placement().index(0, rank, 0), stage);
-  return costs.optimizer_seconds - (first ? 0 : costs.update_seconds);
+  return costs.step.seconds - (first ? 0 : costs.step.update_seconds);
 }
 
 }  // namespace weir::sim

@@ -52,8 +52,8 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   const int32_t pass = runs[i].first;
   const bool forward =
       schedule_.rank_actions[rank][pass].op == schedules::Op::kForward;
-  const int num_others = stage.num_parameter_layers - 1;
-  const double first_bytes = stage.first_gathered_bytes(forward);
+  const int num_others = stage.parameters.num_layers - 1;
+  const double first_bytes = stage.parameters.first_gathered_bytes(forward);
   std::vector<int> gpus;
   for (int r = 0; r < place_.data; ++r) {
     gpus.push_back(place_.index(r, rank, t));
@@ -61,11 +61,12 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   CollectiveSpan layers;
   if (num_others > 0) {
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
-    lowering_.AddCollectives(group,
-                             {calibrate::CollectiveKind::kAllGather,
-                              (stage.weight_bytes - first_bytes) / num_others,
-                              static_cast<double>(num_others)},
-                             layers.start, layers.end);
+    lowering_.AddCollectives(
+        group,
+        {calibrate::CollectiveKind::kAllGather,
+         (stage.parameters.weight_bytes - first_bytes) / num_others,
+         static_cast<double>(num_others)},
+        layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
   lowering_.AddCollectives(

@@ -13,7 +13,7 @@ bool GraphBuilder::HasExpertCollectives() const {
   if (in_.costs.expert_parallel == 1) return false;
   for (const StageCosts& stage : in_.costs.stages) {
     for (const models::LayerCollective& collective :
-         stage.forward_collectives) {
+         stage.communication.forward_collectives) {
       if (collective.group == models::LayerCollective::Group::kExpert)
         return true;
     }
@@ -244,7 +244,7 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   double host_seconds = 0;
   for (int i = 0; i < num_passes; ++i) {
     const schedules::Action& action = actions[position + i];
-    host_seconds += in_.costs.stages[action.stage].host_seconds_of(
+    host_seconds += in_.costs.stages[action.stage].launches.SecondsOf(
         static_cast<int>(action.op));
   }
   if (host_seconds == 0) return;

@@ -15,8 +15,10 @@ constexpr int kMaxPieces = 8;
 
 // Returns the fraction of a stage's parameters that not all replicas have.
 double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
-  if (inputs.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
-  return stage.expert_gradient_bytes / stage.gradient_bytes;
+  if (inputs.costs.expert_parallel == 1 || stage.parameters.gradient_bytes == 0)
+    return 0;
+  return stage.parameters.expert_gradient_bytes /
+         stage.parameters.gradient_bytes;
 }
 
 }  // namespace
@@ -26,12 +28,12 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
   const Costs& costs = inputs.costs;
   ReductionParts parts;
   if (costs.shards > 1) {
-    parts.num_calls = stage.num_parameter_layers;
+    parts.num_calls = stage.parameters.num_layers;
   } else if (inputs.communication.gradient_reduction() ==
                  REDUCTION_OVERLAPPED &&
              costs.bucket_bytes > 0) {
-    parts.num_calls =
-        std::max(std::ceil(stage.gradient_bytes / costs.bucket_bytes), 1.0);
+    parts.num_calls = std::max(
+        std::ceil(stage.parameters.gradient_bytes / costs.bucket_bytes), 1.0);
   }
   parts.num_pieces =
       static_cast<int>(std::min<double>(parts.num_calls, kMaxPieces));
@@ -45,7 +47,7 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
   // Sharded gradients are only reduced to their owners.
   const bool scatters =
       inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
-  const double bytes = stage.gradient_bytes / num_calls;
+  const double bytes = stage.parameters.gradient_bytes / num_calls;
   const double part = ExpertPart(inputs, stage);
   ReductionCollectives calls;
   calls.num_pieces = num_pieces;
@@ -60,10 +62,11 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
-  return {
-      1,
-      {calibrate::CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
-      {calibrate::CollectiveKind::kAllGather, stage.weight_bytes * part}};
+  return {1,
+          {calibrate::CollectiveKind::kAllGather,
+           stage.parameters.weight_bytes * (1 - part)},
+          {calibrate::CollectiveKind::kAllGather,
+           stage.parameters.weight_bytes * part}};
 }
 
 void GraphBuilder::SelectReductions() {
@@ -74,7 +77,8 @@ void GraphBuilder::SelectReductions() {
   const bool reduces =
       std::any_of(all.begin(), all.end(), [&](const Reduction& reduction) {
         return meets(reduction) &&
-               (in_.costs.stages[reduction.stage].gradient_bytes > 0 ||
+               (in_.costs.stages[reduction.stage].parameters.gradient_bytes >
+                    0 ||
                 (!schedule_.flush && reduction.members.size() > 1));
       });
   if (!reduces) return;
@@ -184,7 +188,7 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
     }
   }
   int32_t before = std::exchange(*last, end);
-  if (in_.costs.stages[reduction.stage].gradient_bytes == 0) {
+  if (in_.costs.stages[reduction.stage].parameters.gradient_bytes == 0) {
     if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
     graph_.tasks.AddEdge(start, end);
   } else {

@@ -19,11 +19,9 @@ std::vector<double> BackwardCurve(const PartitionSlowdown& share,
   const std::vector<double> weight =
       calibrate::SharingCurve(share, "backward_weight");
   double input_part = 0.5;
-  const double sum =
-      stage.backward_input_seconds + stage.backward_weight_seconds;
-  if (stage.backward_input_seconds >= 0 && stage.backward_weight_seconds >= 0 &&
-      sum > 0) {
-    input_part = stage.backward_input_seconds / sum;
+  if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {
+    const double sum = parts->input + parts->weight;
+    if (sum > 0) input_part = parts->input / sum;
   }
   for (size_t i = 0; i < curve.size(); ++i) {
     curve[i] = input_part * curve[i] + (1 - input_part) * weight[i];

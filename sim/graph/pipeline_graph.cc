@@ -149,7 +149,7 @@ void GraphBuilder::AddOffload(int gpu, const schedules::Action& action,
                               double seconds) {
   has_channels_ = true;
   const double bytes =
-      std::round(in_.costs.stages[action.stage].activation_bytes *
+      std::round(in_.costs.stages[action.stage].activations.saved_bytes *
                  action.num_microbatches);
   const int32_t pair =
       bytes > 0 ? lowering_.HostPairOf(
@@ -169,7 +169,7 @@ void GraphBuilder::AddOffload(int gpu, const schedules::Action& action,
 void GraphBuilder::AddSteps() {
   const bool timed = std::any_of(
       in_.costs.stages.begin(), in_.costs.stages.end(),
-      [](const StageCosts& stage) { return stage.optimizer_seconds > 0; });
+      [](const StageCosts& stage) { return stage.step.seconds > 0; });
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     if (!timed && graph_.reductions.empty()) {
       graph_.first_step.push_back(PipelineGraph::kNone);
@@ -180,8 +180,8 @@ void GraphBuilder::AddSteps() {
     for (size_t i = 0; i < steps.size(); ++i) {
       const StageCosts& stage = in_.costs.of(gpu, steps[i].stage);
       graph_.tasks.AddTimer(
-          stage.optimizer_seconds -
-          (FollowsAStep(steps, i) ? stage.update_seconds : 0));
+          stage.step.seconds -
+          (FollowsAStep(steps, i) ? stage.step.update_seconds : 0));
     }
   }
 }

@@ -88,12 +88,14 @@ class Parts {
             action.op == schedules::Op::kForward);
       }
     };
-    if (action.op == schedules::Op::kForward) add(stage.forward_kernels);
-    if (schedules::MakesInputGradient(action.op))
-      add(stage.backward_input_kernels);
+    if (!stage.kernels.has_value()) return sum;
+    if (action.op == schedules::Op::kForward) add(stage.kernels->forward);
+    if (schedules::MakesInputGradient(action.op)) {
+      add(stage.kernels->backward_input);
+    }
     if (action.op == schedules::Op::kBackward ||
         action.op == schedules::Op::kBackwardWeight) {
-      add(stage.backward_weight_kernels);
+      add(stage.kernels->backward_weight);
     }
     return sum;
   }
@@ -146,8 +148,10 @@ class Parts {
     const double scale = InWindow(task);
     // Not every step contains the update's fixed cost.
     const double seconds = graph_.tasks.amount(task);
-    const double update = std::clamp(seconds - stage.optimizer_kernel.seconds,
-                                     0.0, stage.update_seconds);
+    const double kernel =
+        stage.step.kernel.has_value() ? stage.step.kernel->seconds : 0;
+    const double update =
+        std::clamp(seconds - kernel, 0.0, stage.step.update_seconds);
     Add("update", update * scale);
     if (!sharing_.empty()) Add("card_sharing", sharing_[task] * scale);
     Add("optimizer", (seconds - update) * scale);

@@ -130,23 +130,24 @@ class Gatherer {
         pass->kernels.push_back({IndexOf(priced.kernel), count});
       }
     };
+    const StageKernels kernels = stage.kernels.value_or(StageKernels());
     if (action.op == schedules::Op::kForward) {
-      add(stage.forward_kernels);
-      pass->host = stage.forward_host;
+      add(kernels.forward);
+      pass->host = stage.launches.forward;
     }
     if (schedules::MakesInputGradient(action.op)) {
-      add(stage.backward_input_kernels);
-      pass->host = stage.backward_input_host;
+      add(kernels.backward_input);
+      pass->host = stage.launches.backward_input;
     }
     if (action.op == schedules::Op::kBackward ||
         action.op == schedules::Op::kBackwardWeight) {
-      add(stage.backward_weight_kernels);
+      add(kernels.backward_weight);
       pass->host.backward_launches +=
-          stage.backward_weight_host.backward_launches;
+          stage.launches.backward_weight.backward_launches;
     }
     // Without kernels, the pass itself was given or measured as a whole.
     const double alone =
-        stage.seconds_of(static_cast<int>(action.op)) * action.num_microbatches;
+        stage.seconds.Of(static_cast<int>(action.op)) * action.num_microbatches;
     pass->given_seconds = extra_seconds + (pass->kernels.empty() ? alone : 0);
   }
 
@@ -155,15 +156,15 @@ class Gatherer {
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
         in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+    const PricedKernel kernel = stage.step.kernel.value_or(PricedKernel());
     // Not every step contains the update's fixed cost.
-    const double rest =
-        graph_.tasks.amount(task) - stage.optimizer_kernel.seconds;
-    const bool updates = rest > stage.update_seconds / 2;
-    work_.steps.push_back(
-        {InWindow(task), Clipped(start_[task], end_[task]),
-         IndexOf(stage.optimizer_kernel.kernel), updates,
-         std::max(rest - (updates ? stage.update_seconds : 0), 0.0),
-         SharingPart(task)});
+    const double rest = graph_.tasks.amount(task) - kernel.seconds;
+    const double update_seconds = stage.step.update_seconds;
+    const bool updates = rest > update_seconds / 2;
+    work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
+                           IndexOf(kernel.kernel), updates,
+                           std::max(rest - (updates ? update_seconds : 0), 0.0),
+                           SharingPart(task)});
   }
 
   const PipelineInputs& in_;

@@ -42,7 +42,7 @@ void ExpectWorkIsConserved(const PipelineInputs& inputs,
   double steps = 0;
   if (graph.first_step[gpu] != PipelineGraph::kNone) {
     for (const Step& step : graph.steps[graph.rank_of(gpu)]) {
-      steps += inputs.costs.stages[step.stage].optimizer_seconds;
+      steps += inputs.costs.stages[step.stage].step.seconds;
     }
   }
   EXPECT_NEAR(times.optimizer_seconds, steps, 1e-9 * std::max(steps, 1.0));
@@ -107,7 +107,7 @@ double LongestChain(const PipelineInputs& inputs) {
         continue;
       }
       const StageCosts& stage = inputs.costs.stages[action.stage];
-      seconds += stage.seconds_of(static_cast<int>(action.op)) *
+      seconds += stage.seconds.Of(static_cast<int>(action.op)) *
                  action.num_microbatches;
     }
   }

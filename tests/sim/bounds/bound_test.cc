@@ -263,7 +263,7 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
                 .costs = OneStage(1, 2)};
     run.schedule.flush = false;
     run.schedule.weights.microbatches_per_update = microbatches_per_update;
-    run.costs.stages[0].optimizer_seconds = 0.5;
+    run.costs.stages[0].step.seconds = 0.5;
     const CostsRun result(run);
     PassOrder::Buffers buffers;
     const PassOrder order(run.schedule, false);
@@ -287,10 +287,9 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
       .costs = OneStage(1, 2),
       .data = 2};
   StageCosts stage = run.costs.stages[0];
-  stage.gradient_bytes = gradient_bytes;
+  stage.parameters.gradient_bytes = gradient_bytes;
   // An order with split backwards gains nothing.
-  stage.backward_input_seconds = stage.backward_seconds;
-  stage.backward_weight_seconds = 0;
+  stage.seconds.backward_parts = {stage.seconds.backward, 0};
   run.costs.stages.assign(2, stage);
   Cluster cluster = OneSwitch(2, 1e6, 0);
   cluster.mutable_groups(0)->set_count(2);
@@ -338,7 +337,7 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
                           Actions({"1F0", "1B0"})}),
       .costs = OneStage(1, 2)};
   run.schedule.compressed_transfers = true;
-  run.costs.stages[0].codec_seconds = 0.5;
+  run.costs.stages[0].seconds.codec = 0.5;
   run.costs.stages.resize(2, run.costs.stages[0]);
   const CostsRun result(run);
   // F and B of microbatch 0 with compression, and all passes of microbatch 1.

@@ -168,9 +168,11 @@ TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
   const schedules::Semantics semantics =
       schedules::InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
-  costs.stages[0].output_bytes = 20e3;
-  costs.stages[0].forward_collectives = {{.bytes = 40e3, .count = 2}};
-  costs.stages[0].backward_collectives = {{.bytes = 60e3, .count = 1}};
+  costs.stages[0].communication.output_bytes = 20e3;
+  costs.stages[0].communication.forward_collectives = {
+      {.bytes = 40e3, .count = 2}};
+  costs.stages[0].communication.backward_collectives = {
+      {.bytes = 60e3, .count = 1}};
   costs.stages.resize(2, costs.stages[0]);
   for (const int tensor : {2, 4, 8}) {
     SCOPED_TRACE(tensor);
