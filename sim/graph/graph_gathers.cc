@@ -10,17 +10,17 @@ namespace {}  // namespace
 
 void GraphBuilder::AddGathers() {
   if (in_.costs.shards == 1) return;
-  graph_.weight_runs = PlanWeightRuns(schedule_);
+  GatherTasks& gathers = graph_.gathers.emplace();
+  gathers.runs = PlanWeightRuns(schedule_);
   for (int rank = 0; rank < place_.pipeline; ++rank) {
-    const auto count = std::ssize(graph_.weight_runs[rank]);
+    const auto count = std::ssize(gathers.runs[rank]);
     for (int t = 0; t < place_.tensor; ++t) {
       const Group& group = CopiesOf(std::vector<int>{rank}, t).all;
       const int32_t starts = graph_.tasks.AddTimers(count);
       const int32_t ends = graph_.tasks.AddTimers(count);
-      graph_.first_gather_start.push_back(starts);
-      graph_.first_gather_end.push_back(ends);
-      std::vector<CollectiveSpan>& layers =
-          graph_.layer_gathers.emplace_back(count);
+      gathers.first_start.push_back(starts);
+      gathers.first_end.push_back(ends);
+      std::vector<CollectiveSpan>& layers = gathers.layers.emplace_back(count);
       std::vector<int32_t> last;  // ends of the previous runs' gathers
       for (int32_t i = 0; i < count; ++i) {
         if (StartsWithTheOneBefore(rank, i)) {
@@ -39,7 +39,7 @@ void GraphBuilder::AddGathers() {
 
 bool GraphBuilder::StartsWithTheOneBefore(int rank, int32_t run) const {
   if (run == 0) return false;
-  const auto& runs = graph_.weight_runs[rank];
+  const auto& runs = graph_.gathers->runs[rank];
   const int32_t before = runs[run - 1].first;
   return runs[run].first == before + 1 &&
          schedule_.rank_actions[rank][before].overlaps_next;
@@ -47,7 +47,7 @@ bool GraphBuilder::StartsWithTheOneBefore(int rank, int32_t run) const {
 
 CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
                                        int32_t i, int32_t start, int32_t end) {
-  const auto& runs = graph_.weight_runs[rank];
+  const auto& runs = graph_.gathers->runs[rank];
   const StageCosts& stage = in_.costs.stages[runs[i].stage];
   const int32_t pass = runs[i].first;
   const bool forward =

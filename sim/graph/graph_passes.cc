@@ -89,7 +89,7 @@ bool GraphBuilder::MergePassesWithCollectives() {
            device.partition_slowdown != nullptr;
   };
   const bool in_pieces =
-      !graph_.reductions.empty() &&
+      graph_.reductions.has_value() &&
       in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
   if (full_placement_.tensor == 1 || place_.tensor > 1 ||
       in_.costs.shards > 1 || HasExpertCollectives() || in_pieces ||
@@ -138,11 +138,16 @@ void GraphBuilder::AddPassEnds() {
   if (MergePassesWithCollectives()) return;
   const bool experts = HasExpertCollectives(), sharded = in_.costs.shards > 1;
   if (full_placement_.tensor > 1 || sharded || experts) {
+    auto& first_end = graph_.passes.first_end.emplace();
+    auto& first_tensor_end = graph_.passes.first_tensor_end;
+    if (experts || (sharded && full_placement_.tensor > 1)) {
+      first_tensor_end.emplace();
+    }
     for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
       const auto count = std::ssize(Actions(gpu));
-      graph_.first_group_end.push_back(graph_.tasks.AddTimers(count));
-      if (experts || (sharded && full_placement_.tensor > 1)) {
-        graph_.first_tensor_end.push_back(graph_.tasks.AddTimers(count));
+      first_end.push_back(graph_.tasks.AddTimers(count));
+      if (first_tensor_end.has_value()) {
+        first_tensor_end->push_back(graph_.tasks.AddTimers(count));
       }
     }
   }
@@ -170,12 +175,12 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
                      &collectives);
   }
   WaitForHost(group, position, collectives);
-  if (graph_.first_group_end.empty()) return;
+  if (!graph_.passes.first_end.has_value()) return;
   const auto at = static_cast<int>(position);
   for (size_t r = 0; r < group.firsts.size(); ++r) {
     const int first = group.firsts[r];
     const int32_t end = graph_.ActionEnd(first, at);
-    if (graph_.first_tensor_end.empty()) {
+    if (!graph_.passes.first_tensor_end.has_value()) {
       AddTensorEnd(group, r, at, collectives, end);
     } else {
       const int32_t tensor_end = graph_.TensorEnd(first, at);
@@ -223,7 +228,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   }
   lowering_.set_role(CollectiveRole::kExpert);
   for (int first : group.firsts) {
-    graph_.expert_start[graph_.ActionEnd(first, position)] = join;
+    graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
   const int32_t done = graph_.tasks.AddTimer(0);
   for (const Group& members : group.experts) {

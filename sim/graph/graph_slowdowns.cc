@@ -70,11 +70,11 @@ void GraphBuilder::SlowPasses(int gpu) {
 
 // Flows do not slow steps down (docs/measured-profiles.md).
 void GraphBuilder::SlowSteps(int gpu) {
-  if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
+  if (!graph_.steps.first.has_value()) return;
   const int32_t curve = AddCurve(calibrate::SharingCurve(
       *in_.costs.device_of(gpu).partition_slowdown, "optimizer"));
   const auto num_steps =
-      static_cast<int>(graph_.steps[graph_.rank_of(gpu)].size());
+      static_cast<int>(graph_.steps.plan[graph_.rank_of(gpu)].size());
   for (int step = 0; step < num_steps; ++step) {
     graph_.tasks.slowdowns.timers[graph_.StepTask(gpu, step)] = {
         place_.gpus[gpu], curve, false};

@@ -36,7 +36,7 @@ class Parts {
       AddPass(i, seconds[i], pair ? extra[i] + extra[i + 1] : extra[i]);
       if (actions[i].overlaps_next) ++i;
     }
-    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu_)];
     for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
     Add("transfers", times.exposed_transfer_seconds);
     Add("reductions", times.exposed_reduction_seconds);
@@ -132,8 +132,8 @@ class Parts {
     const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
                                              : graph_.ActionEnd(gpu_, position);
     double experts = end_[end];
-    if (const auto found = graph_.expert_start.find(end);
-        found != graph_.expert_start.end()) {
+    if (const auto found = graph_.passes.expert_start.find(end);
+        found != graph_.passes.expert_start.end()) {
       experts = end_[found->second];
     }
     Add("tensor_collectives", Clipped(end_[task], experts), forward);
@@ -144,7 +144,7 @@ class Parts {
     const int32_t task = graph_.StepTask(gpu_, step);
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
-        in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+        in_.costs.of(gpu_, graph_.steps.plan[graph_.rank_of(gpu_)][step].stage);
     const double scale = InWindow(task);
     // Not every step contains the update's fixed cost.
     const double seconds = graph_.tasks.amount(task);

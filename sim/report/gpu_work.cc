@@ -40,7 +40,7 @@ class Gatherer {
       if (schedules::IsCompute(actions[i].op))
         AddAction(static_cast<int>(i), extra[i]);
     }
-    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu_)];
     for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
     for (auto& [key, pass] : passes_) {
       if (!(pass.count > 0)) continue;
@@ -114,9 +114,10 @@ class Gatherer {
           InWindow(task) *
           (end_[task] - start_[task] - (1 + SharingPart(task)) * alone);
     }
-    const auto found = graph_.expert_start.find(end);
-    const double experts =
-        found == graph_.expert_start.end() ? end_[end] : end_[found->second];
+    const auto found = graph_.passes.expert_start.find(end);
+    const double experts = found == graph_.passes.expert_start.end()
+                               ? end_[end]
+                               : end_[found->second];
     pass.tensor_seconds += Clipped(end_[task], experts);
     pass.expert_seconds += Clipped(experts, end_[end]);
   }
@@ -155,7 +156,7 @@ class Gatherer {
     const int32_t task = graph_.StepTask(gpu_, step);
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
-        in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+        in_.costs.of(gpu_, graph_.steps.plan[graph_.rank_of(gpu_)][step].stage);
     const PricedKernel kernel = stage.step.kernel.value_or(PricedKernel());
     // Not every step contains the update's fixed cost.
     const double rest = graph_.tasks.amount(task) - kernel.seconds;

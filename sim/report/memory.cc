@@ -101,9 +101,8 @@ class Tracer {
   }
 
   void AddWidenedGradients() {
-    const auto& steps = graph_.steps[rank_];
-    if (!in_.costs.widens_gradients ||
-        graph_.first_step[gpu_] == PipelineGraph::kNone) {
+    const auto& steps = graph_.steps.plan[rank_];
+    if (!in_.costs.widens_gradients || !graph_.steps.first.has_value()) {
       return;
     }
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -211,7 +210,7 @@ class Tracer {
   void AddUnsharded() {
     const bool by_layer = graph_.pipeline == 1;
     const auto& actions = in_.schedule.rank_actions[rank_];
-    const auto& runs = graph_.weight_runs[rank_];
+    const auto& runs = graph_.gathers->runs[rank_];
     const auto stage_of = [&](size_t run) -> const StageCosts& {
       return in_.costs.stages[runs[run].stage];
     };
@@ -248,7 +247,7 @@ class Tracer {
 
   void AddUnshardedGradients() {
     const auto& actions = in_.schedule.rank_actions[rank_];
-    const auto& steps = graph_.steps[rank_];
+    const auto& steps = graph_.steps.plan[rank_];
     for (size_t i = 0; i < steps.size(); ++i) {
       const int32_t reduced = graph_.ReduceEnd(gpu_, static_cast<int>(i));
       if (reduced == PipelineGraph::kNone) continue;
@@ -407,7 +406,7 @@ std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
       changes.push_back({to, -action.num_microbatches});
     }
   }
-  if (graph.host_waits.empty()) return changes;
+  if (!graph.host_waits.has_value()) return changes;
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) {
                      if (a.seconds != b.seconds) return a.seconds < b.seconds;

@@ -139,8 +139,8 @@ class Filler {
   }
 
   void AddSteps(int gpu) {
-    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
-    if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu)];
+    if (!graph_.steps.first.has_value()) return;
     for (size_t i = 0; i < steps.size(); ++i) {
       const int index = static_cast<int>(i);
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
@@ -161,8 +161,8 @@ class Filler {
   }
 
   void AddGathers(int gpu) {
-    if (graph_.weight_runs.empty()) return;
-    const auto& runs = graph_.weight_runs[graph_.rank_of(gpu)];
+    if (!graph_.gathers.has_value()) return;
+    const auto& runs = graph_.gathers->runs[graph_.rank_of(gpu)];
     for (size_t i = 0; i < runs.size(); ++i) {
       const int index = static_cast<int>(i);
       const StageCosts& stage = in_.costs.stages[runs[i].stage];

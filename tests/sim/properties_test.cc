@@ -40,8 +40,8 @@ void ExpectWorkIsConserved(const PipelineInputs& inputs,
   EXPECT_GE(work, least * (1 - 1e-9));
   EXPECT_NEAR(times.busy_seconds, work, 1e-9 * std::max(work, 1.0));
   double steps = 0;
-  if (graph.first_step[gpu] != PipelineGraph::kNone) {
-    for (const Step& step : graph.steps[graph.rank_of(gpu)]) {
+  if (graph.steps.first.has_value()) {
+    for (const Step& step : graph.steps.plan[graph.rank_of(gpu)]) {
       steps += inputs.costs.stages[step.stage].step.seconds;
     }
   }
