@@ -76,16 +76,16 @@ absl::Status CheckFullRun(const scenarios::ResolvedScenario& scenario,
 
 absl::Status CheckReducedRun(const scenarios::ResolvedScenario& scenario,
                              const schedules::Schedule& schedule,
-                             const Symmetry& symmetry) {
+                             const Representatives& gpus) {
   double num_actions = 0;
   for (const auto& actions : schedule.rank_actions) {
     num_actions += static_cast<double>(actions.size());
   }
-  const scenarios::Placement& place = symmetry.representatives();
+  const scenarios::Placement& place = gpus.placement();
   return CheckTasks(
       scenario,
       kTasksPerReducedAction * num_actions * place.data * place.tensor,
-      symmetry.full_placement().num_gpus());
+      gpus.full_placement().num_gpus());
 }
 
 }  // namespace weir::sim

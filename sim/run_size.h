@@ -8,7 +8,7 @@
 #include "base/size_limits.h"
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
-#include "sim/graph/symmetry.h"
+#include "sim/graph/representatives.h"
 
 namespace weir::sim {
 
@@ -29,7 +29,7 @@ absl::Status CheckFullRun(const scenarios::ResolvedScenario& scenario,
 // The same for a folded run, in which only representatives have tasks.
 absl::Status CheckReducedRun(const scenarios::ResolvedScenario& scenario,
                              const schedules::Schedule& schedule,
-                             const Symmetry& symmetry);
+                             const Representatives& gpus);
 
 }  // namespace weir::sim
 

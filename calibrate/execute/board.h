@@ -41,6 +41,7 @@ class Board {
         order_(order) {
     Clear();
   }
+  virtual ~Board() = default;
 
   // Resets the board for the next step.
   void Clear() {
@@ -58,6 +59,15 @@ class Board {
     return messages_[row * num_microbatches_ + key.microbatch];
   }
   Part& part(int exchange, int member) { return parts_[exchange][member]; }
+  // Announces a message to its receiver.
+  virtual void Post(const MessageKey& key, const CopyEvents& copy, int version,
+                    bool last_of_version) {
+    Message& posted = message(key);
+    posted.posted = true;
+    posted.copy = copy;
+    posted.version = version;
+    posted.last_of_version = last_of_version;
+  }
 
   std::mutex mutex;
   std::condition_variable changed;

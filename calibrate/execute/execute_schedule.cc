@@ -41,12 +41,14 @@ Clock::duration Seconds(double seconds) {
 
 class ScheduleExecutor {
  public:
-  ScheduleExecutor(const ExecutionPlan& plan, ExecutionDevice* device,
+  ScheduleExecutor(const ExecutionPlan& plan, const ExecutionOrder& order,
+                   Board* board, ExecutionDevice* device,
                    const ExecutionHooks& hooks)
       : plan_(plan),
         hooks_(hooks),
         dependencies_(plan.schedule),
-        order_(MakeExecutionOrder(plan, dependencies_)) {
+        order_(order),
+        board_(*board) {
     if (!device->concurrent()) logical_ = MakeLogicalDevice(plan, device);
     device_ = logical_ != nullptr ? logical_.get() : device;
   }
@@ -100,10 +102,10 @@ class ScheduleExecutor {
   const ExecutionPlan& plan_;
   const ExecutionHooks& hooks_;
   const schedules::Dependencies dependencies_;
-  const ExecutionOrder order_;
+  const ExecutionOrder& order_;
+  Board& board_;
   std::unique_ptr<ExecutionDevice> logical_;
   ExecutionDevice* device_ = nullptr;
-  Board board_{plan_.schedule, order_};
   std::vector<std::unique_ptr<RankRunner>> ranks_;
 };
 
@@ -316,7 +318,18 @@ absl::StatusOr<ExecutionRecord> ExecuteSchedule(const ExecutionPlan& plan,
                                                 const ExecutionHooks& hooks) {
   RETURN_IF_ERROR(schedules::ValidateSchedule(plan.schedule));
   RETURN_IF_ERROR(schedules::InterpretSchedule(plan.schedule).status());
-  return ScheduleExecutor(plan, device, hooks).Run();
+  const ExecutionOrder order =
+      MakeExecutionOrder(plan, schedules::Dependencies(plan.schedule));
+  Board board(plan.schedule, order);
+  return ExecuteOrder(plan, order, &board, device, hooks);
+}
+
+absl::StatusOr<ExecutionRecord> ExecuteOrder(const ExecutionPlan& plan,
+                                             const ExecutionOrder& order,
+                                             Board* board,
+                                             ExecutionDevice* device,
+                                             const ExecutionHooks& hooks) {
+  return ScheduleExecutor(plan, order, board, device, hooks).Run();
 }
 
 absl::Status CheckVersions(const ExecutionPlan& plan,

@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "calibrate/execute/board.h"
+#include "calibrate/execute/execution_order.h"
 #include "calibrate/execute/execution_plan.h"
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/execute/rank_device.h"
@@ -34,6 +36,15 @@ struct ExecutionHooks {
 absl::StatusOr<ExecutionRecord> ExecuteSchedule(
     const ExecutionPlan& plan, ExecutionDevice* device,
     const ExecutionHooks& hooks = {});
+
+// Executes a given order, which announces messages on `board`. ExecuteSchedule
+// makes both from the plan; tests pass those of a faulty runtime. Requires: the
+// schedule is valid, and `board` belongs to `order`.
+absl::StatusOr<ExecutionRecord> ExecuteOrder(const ExecutionPlan& plan,
+                                             const ExecutionOrder& order,
+                                             Board* board,
+                                             ExecutionDevice* device,
+                                             const ExecutionHooks& hooks = {});
 
 // Returns FailedPrecondition if versions that were read differ from the
 // schedule's table (InterpretSchedule); it lists every difference with stage

@@ -72,9 +72,6 @@ class OrderBuilder {
  private:
   struct PendingUpdate {
     int stage = 0, update = 0;
-    // With an early update (an injected fault) the sum stays at its normal
-    // position.
-    bool sums = true, updates = true;
     bool operator<(const PendingUpdate& other) const {
       return stage != other.stage ? stage < other.stage : update < other.update;
     }
@@ -172,25 +169,16 @@ OrderBuilder::UpdatesOf(int rank) const {
         if (k / per_update < std::ssize(expected)) ++expected[k / per_update];
       }
     }
-    const bool early = plan_.faults.early_update_stage == stage;
     int complete = 0, update = 0, needed = 0;
-    int early_update = 0, early_needed = 0;
     for (int32_t i = 0; i <= end && update < std::ssize(expected); ++i) {
       const schedules::Action& action = actions[i];
       if (action.stage != stage || !schedules::CompletesGradient(action.op))
         continue;
       complete += action.num_microbatches;
       const int32_t at = i + (actions[i].overlaps_next ? 1 : 0);
-      while (early && early_update < std::ssize(expected) &&
-             complete >= early_needed + expected[early_update] -
-                             plan_.faults.early_update_by) {
-        updates[at].push_back({stage, early_update, false, true});
-        early_needed += expected[early_update++];
-      }
       while (update < std::ssize(expected) &&
              complete >= needed + expected[update]) {
-        updates[schedule_.flush ? end : at].push_back(
-            {stage, update, true, !early});
+        updates[schedule_.flush ? end : at].push_back({stage, update});
         needed += expected[update++];
       }
     }
@@ -229,7 +217,7 @@ void OrderBuilder::AddUpdates(int rank, std::vector<PendingUpdate> due) {
   std::vector<int> exchanges;
   for (const PendingUpdate& one : due) {
     const auto found = exchanges_of_.find(one);
-    if (found == exchanges_of_.end() || !one.sums) continue;
+    if (found == exchanges_of_.end()) continue;
     exchanges.insert(exchanges.end(), found->second.begin(),
                      found->second.end());
   }
@@ -238,7 +226,6 @@ void OrderBuilder::AddUpdates(int rank, std::vector<PendingUpdate> due) {
                   exchanges.end());
   for (int exchange : exchanges) AddExchangeItems(rank, exchange);
   for (const PendingUpdate& one : due) {
-    if (!one.updates) continue;
     ExecutionItem item;
     item.kind = ExecutionItem::Kind::kUpdate;
     item.stage = one.stage;

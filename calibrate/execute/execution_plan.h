@@ -63,18 +63,6 @@ struct StageOptimizer {
   int delay_steps = 0;
 };
 
-// Faults of an incorrect runtime, injected only by tests.
-struct ExecutionFaults {
-  // The backward of this (stage, microbatch) reads the newest weights.
-  int dropped_stash_stage = -1, dropped_stash_microbatch = -1;
-  // The update of this stage happens this many microbatches early.
-  int early_update_stage = -1, early_update_by = 0;
-  // This transfer of activations from the stage never arrives.
-  int lost_stage = -1, lost_microbatch = -1;
-  // This microbatch's activations are read instead of the next one's.
-  int swapped_stage = -1, swapped_microbatch = -1;
-};
-
 // One embedding table in two stages: their gradients are summed before both
 // update. Offsets are elements within the stages' weights.
 struct TiedTable {
@@ -97,7 +85,6 @@ struct ExecutionPlan {
   uint64_t seed = 1;
   double timeout_seconds = 60;  // limit of any wait
   bool returns_weights = true;  // ExecutionRecord::weights, gigabytes on a GPU
-  ExecutionFaults faults;
 
   const LinkSpec& link(int from_rank, int to_rank) const {
     return links[static_cast<size_t>(from_rank) * schedule.num_ranks + to_rank];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a rank: the weights they compute with, and the memory they
-// allocate and free.
+#include "calibrate/execute/rank_passes.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "calibrate/execute/rank_runner.h"
 #include "calibrate/execute/training.h"
 
 namespace weir::calibrate {
@@ -48,40 +47,41 @@ bool Predicts(Prediction prediction, bool forward) {
 
 }  // namespace
 
-absl::Status RankRunner::DoPasses(const ExecutionItem& item) {
+absl::Status RankPasses::Run(const ExecutionItem& item) {
   const auto end_position = item.position + item.num_actions;
   for (int i = item.position; i < end_position; ++i) {
-    RETURN_IF_ERROR(AwaitInputs(i));
+    RETURN_IF_ERROR(messages_.Await(state_.actions()[i]));
+    RETURN_IF_ERROR(offloads_.Await(i));
   }
-  RETURN_IF_ERROR(FreeArrived(item.arrived));
-  ASSIGN_OR_RETURN(const RankEventPtr start, device_->Now());
+  RETURN_IF_ERROR(messages_.FreeArrived(item.arrived));
+  ASSIGN_OR_RETURN(const RankEventPtr start, state_.device->Now());
   std::vector<std::vector<int>> versions(item.num_actions);
   std::vector<PassBytes> bytes(item.num_actions);
   // Both actions of an overlapped pair read versions before either updates.
   for (int i = 0; i < item.num_actions; ++i) {
-    ReadVersions(actions()[item.position + i], &versions[i]);
+    ReadVersions(state_.actions()[item.position + i], &versions[i]);
   }
   for (int i = 0; i < item.num_actions; ++i) {
-    RETURN_IF_ERROR(
-        RunAction(actions()[item.position + i], versions[i], start, &bytes[i]));
+    RETURN_IF_ERROR(RunAction(state_.actions()[item.position + i], versions[i],
+                              start, &bytes[i]));
   }
-  RETURN_IF_ERROR(AllocateReceives(item.receives));
-  ASSIGN_OR_RETURN(const RankEventPtr end, device_->Now());
+  RETURN_IF_ERROR(messages_.AllocateReceives(item.receives));
+  ASSIGN_OR_RETURN(const RankEventPtr end, state_.device->Now());
   for (int i = 0; i < item.num_actions; ++i) {
     const int position = item.position + i;
-    events_[position] = {start, end};
-    RETURN_IF_ERROR(EndAction(actions()[position], bytes[i], start, end));
+    state_.events[position] = {start, end};
+    RETURN_IF_ERROR(
+        EndAction(state_.actions()[position], bytes[i], start, end));
   }
   return absl::OkStatus();
 }
 
-void RankRunner::ReadVersions(const schedules::Action& action,
+void RankPasses::ReadVersions(const schedules::Action& action,
                               std::vector<int>* versions) {
   if (!ReadsWeights(action.op)) return;
-  Stage& stage = StageOf(action.stage);
-  const ExecutionFaults& faults = plan().faults;
+  RankStage& stage = state_.StageOf(action.stage);
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-    schedules::VersionUse& use = record_->uses[action.stage][k];
+    schedules::VersionUse& use = state_.record->uses[action.stage][k];
     if (action.op == schedules::Op::kForward) {
       use.forward_version = stage.versions->ReadForward(
           k, stage.admitted[k], stage.last_of_version[k]);
@@ -89,19 +89,16 @@ void RankRunner::ReadVersions(const schedules::Action& action,
       versions->push_back(use.forward_version);
       continue;
     }
-    const bool dropped = faults.dropped_stash_stage == action.stage &&
-                         faults.dropped_stash_microbatch == k;
-    use.backward_version =
-        dropped ? stage.versions->newest() : stage.versions->ReadBackward(k);
+    use.backward_version = stage.versions->ReadBackward(k);
     versions->push_back(use.backward_version);
   }
 }
 
-absl::Status RankRunner::RunAction(const schedules::Action& action,
+absl::Status RankPasses::RunAction(const schedules::Action& action,
                                    const std::vector<int>& versions,
                                    const RankEventPtr& start,
                                    PassBytes* bytes) {
-  Stage& stage = StageOf(action.stage);
+  RankStage& stage = state_.StageOf(action.stage);
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     void* weights = nullptr;  // a backward-weight pass reads none
     if (ReadsWeights(action.op)) {
@@ -121,7 +118,7 @@ absl::Status RankRunner::RunAction(const schedules::Action& action,
     }
     RETURN_IF_ERROR(RunPass(&stage, pass, action, bytes));
   }
-  if (schedule().forward_only) {
+  if (state_.schedule().forward_only) {
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       for (size_t i = 0; i < stage.tables[k].size(); ++i) {
         const auto index = static_cast<int>(i);
@@ -130,7 +127,7 @@ absl::Status RankRunner::RunAction(const schedules::Action& action,
             stage.layout.IsData(index) || stage.layout.IsOutput(index)) {
           continue;
         }
-        RETURN_IF_ERROR(FreeMemory(std::exchange(memory, nullptr)));
+        RETURN_IF_ERROR(state_.memory.Free(std::exchange(memory, nullptr)));
       }
       stage.alive_bytes[k] = 0;
     }
@@ -145,16 +142,16 @@ absl::Status RankRunner::RunAction(const schedules::Action& action,
 
 // Runs one operation after the other, each for all microbatches of a span,
 // which have their scratch at the same time as in one large microbatch.
-absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
+absl::Status RankPasses::RunPass(RankStage* stage, StagePass pass,
                                  const schedules::Action& action,
                                  PassBytes* bytes) {
   const StageLayout& layout = stage->layout;
   const int num_ops = layout.NumOps(pass);
-  const int64_t first =
-      static_cast<int64_t>(step_) * schedule().total_microbatches();
+  const int64_t first = static_cast<int64_t>(state_.step) *
+                        state_.schedule().total_microbatches();
   std::vector<uint64_t> seeds;
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-    seeds.push_back(DropoutSeed(plan(), first + k));
+    seeds.push_back(DropoutSeed(state_.plan(), first + k));
   }
   double now = 0;
   const auto each = [&](auto&& visit) -> absl::Status {
@@ -173,15 +170,16 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
         stage->alive_bytes[k] += static_cast<double>(layout.buffer(i).bytes());
         now += static_cast<double>(layout.buffer(i).bytes());
         if (layout.IsInput(i)) continue;
-        ASSIGN_OR_RETURN(stage->tables[k][i], AllocateBuffer(*stage, i));
+        ASSIGN_OR_RETURN(stage->tables[k][i],
+                         state_.memory.AllocateBuffer(*stage, i));
       }
       return absl::OkStatus();
     }));
     bytes->peak = std::max(bytes->peak, now);
     RETURN_IF_ERROR(each([&](int k) -> absl::Status {
       if (op >= num_ops) return absl::OkStatus();
-      return device_->Run(stage->stage, pass, op, seeds[k - action.microbatch],
-                          stage->tables[k]);
+      return state_.device->Run(stage->stage, pass, op,
+                                seeds[k - action.microbatch], stage->tables[k]);
     }));
     RETURN_IF_ERROR(each([&](int k) -> absl::Status {
       for (int i : layout.Leaving(pass, op)) {
@@ -189,7 +187,7 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
         now -= static_cast<double>(layout.buffer(i).bytes());
         if (layout.IsOutput(i) || layout.IsData(i)) continue;
         RETURN_IF_ERROR(
-            FreeMemory(std::exchange(stage->tables[k][i], nullptr)));
+            state_.memory.Free(std::exchange(stage->tables[k][i], nullptr)));
       }
       return absl::OkStatus();
     }));
@@ -197,19 +195,11 @@ absl::Status RankRunner::RunPass(Stage* stage, StagePass pass,
   return absl::OkStatus();
 }
 
-Buffers RankRunner::StaticTable(Stage* stage, void* weights) const {
-  Buffers table(stage->layout.program().buffers.size(), nullptr);
-  table[stage->layout.weights] = weights;
-  table[stage->layout.gradients] = stage->gradients;
-  table[stage->layout.state] = stage->state;
-  return table;
-}
-
-absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage,
+absl::StatusOr<void*> RankPasses::WeightsFor(RankStage* stage,
                                              const schedules::Action& action,
                                              int microbatch, int version,
                                              const RankEventPtr& start) {
-  const schedules::WeightPolicy& policy = schedule().weights;
+  const schedules::WeightPolicy& policy = state_.schedule().weights;
   const bool forward = action.op == schedules::Op::kForward;
   const auto& distances =
       forward ? policy.forward_distance : policy.backward_distance;
@@ -218,7 +208,7 @@ absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage,
   const bool once =
       predicts && policy.prediction == Prediction::kFirstForwardOfUpdate;
   const int update =
-      microbatch / schedule().microbatches_per_update(stage->stage);
+      microbatch / state_.schedule().microbatches_per_update(stage->stage);
   if (once) {
     const auto kept = stage->estimates.find(update);
     if (kept != stage->estimates.end()) return kept->second.memory;
@@ -234,51 +224,52 @@ absl::StatusOr<void*> RankRunner::WeightsFor(Stage* stage,
   void* estimate = stage->predicted;
   bool is_spare = false;
   if (estimate == nullptr || (once && stage->predicted_in_use)) {
-    ASSIGN_OR_RETURN(
-        estimate,
-        AllocateMemory(buffer.num_elements, buffer.format,
-                       absl::StrCat("estimate of stage ", stage->stage)));
+    ASSIGN_OR_RETURN(estimate,
+                     state_.memory.Allocate(
+                         buffer.num_elements, buffer.format,
+                         absl::StrCat("estimate of stage ", stage->stage)));
     is_spare = true;
-    memory_.Add(start,
-                once ? ExecutionMemory::kWeightStash
-                     : ExecutionMemory::kPredictedWeights,
-                static_cast<double>(buffer.bytes()));
+    state_.log.Add(start,
+                   once ? ExecutionMemory::kWeightStash
+                        : ExecutionMemory::kPredictedWeights,
+                   static_cast<double>(buffer.bytes()));
     if (!once) transient_.push_back(estimate);
   }
-  RETURN_IF_ERROR(device_->Estimate(
-      stage->stage, plan().optimizers[stage->stage], stage->steps_done,
+  RETURN_IF_ERROR(state_.device->Estimate(
+      stage->stage, state_.plan().optimizers[stage->stage], stage->steps_done,
       distance, weights, stage->averages.empty() ? nullptr : stage->averages[0],
-      StaticTable(stage, weights), estimate));
+      stage->StaticTable(weights), estimate));
   if (once) {
     stage->predicted_in_use |= !is_spare;
     int uses = 0;
     for (int k : stage->forwards) {
-      uses += k / schedule().microbatches_per_update(stage->stage) == update;
+      uses +=
+          k / state_.schedule().microbatches_per_update(stage->stage) == update;
     }
     stage->estimates[update] = {estimate, 2 * uses, is_spare};
   }
   return estimate;
 }
 
-absl::Status RankRunner::EndEstimates(Stage* stage,
+absl::Status RankPasses::EndEstimates(RankStage* stage,
                                       const schedules::Action& action,
                                       const RankEventPtr& end) {
   const auto bytes =
       static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
   for (void* memory : std::exchange(transient_, {})) {
-    RETURN_IF_ERROR(FreeMemory(memory));
-    memory_.Add(end, ExecutionMemory::kPredictedWeights, -bytes);
+    RETURN_IF_ERROR(state_.memory.Free(memory));
+    state_.log.Add(end, ExecutionMemory::kPredictedWeights, -bytes);
   }
   if (stage->estimates.empty()) return absl::OkStatus();
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     const auto kept = stage->estimates.find(
-        k / schedule().microbatches_per_update(stage->stage));
+        k / state_.schedule().microbatches_per_update(stage->stage));
     if (kept == stage->estimates.end() || --kept->second.uses_left > 0) {
       continue;
     }
     if (kept->second.is_spare) {
-      RETURN_IF_ERROR(FreeMemory(kept->second.memory));
-      memory_.Add(end, ExecutionMemory::kWeightStash, -bytes);
+      RETURN_IF_ERROR(state_.memory.Free(kept->second.memory));
+      state_.log.Add(end, ExecutionMemory::kWeightStash, -bytes);
     } else {
       stage->predicted_in_use = false;
     }
@@ -287,11 +278,11 @@ absl::Status RankRunner::EndEstimates(Stage* stage,
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::EndAction(const schedules::Action& action,
+absl::Status RankPasses::EndAction(const schedules::Action& action,
                                    const PassBytes& bytes,
                                    const RankEventPtr& start,
                                    const RankEventPtr& end) {
-  Stage& stage = StageOf(action.stage);
+  RankStage& stage = state_.StageOf(action.stage);
   using enum ExecutionMemory;
   const bool forward = action.op == schedules::Op::kForward;
   const StageProgram& program = stage.layout.program();
@@ -303,17 +294,17 @@ absl::Status RankRunner::EndAction(const schedules::Action& action,
         action.num_microbatches;
   }
   if (forward) {
-    memory_.Add(start, kActivations, bytes.after);
-    memory_.AddFor(start, end, kPassScratch, bytes.peak - bytes.after);
+    state_.log.Add(start, kActivations, bytes.after);
+    state_.log.AddFor(start, end, kPassScratch, bytes.peak - bytes.after);
   } else {
     const bool split = action.op == schedules::Op::kBackwardWeight;
-    memory_.AddFor(start, end, kPassScratch,
-                   bytes.peak - bytes.before - received);
-    memory_.Add(end, split ? kWeightGradientStash : kActivations,
-                -bytes.before);
-    memory_.Add(end, kWeightGradientStash, bytes.after);
+    state_.log.AddFor(start, end, kPassScratch,
+                      bytes.peak - bytes.before - received);
+    state_.log.Add(end, split ? kWeightGradientStash : kActivations,
+                   -bytes.before);
+    state_.log.Add(end, kWeightGradientStash, bytes.after);
   }
-  RETURN_IF_ERROR(Send(action, start, end));
+  RETURN_IF_ERROR(messages_.Send(action, start, end));
   if (ReadsWeights(action.op)) {
     RETURN_IF_ERROR(EndEstimates(&stage, action, end));
   }
@@ -321,20 +312,10 @@ absl::Status RankRunner::EndAction(const schedules::Action& action,
     if (schedules::MakesInputGradient(action.op))
       stage.versions->EndBackward(k);
     if (schedules::CompletesGradient(action.op)) {
-      record_->uses[action.stage][k].update = stage.updates_done;
+      state_.record->uses[action.stage][k].update = stage.updates_done;
     }
   }
-  return FreeDead(&stage, end);
-}
-
-absl::Status RankRunner::FreeDead(Stage* stage, const RankEventPtr& at) {
-  const auto bytes =
-      static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
-  for (void* memory : stage->versions->TakeDead()) {
-    RETURN_IF_ERROR(FreeMemory(memory));
-    memory_.Add(at, ExecutionMemory::kWeightStash, -bytes);
-  }
-  return absl::OkStatus();
+  return state_.FreeDeadVersions(&stage, end);
 }
 
 }  // namespace weir::calibrate

@@ -15,19 +15,20 @@ double BytesOfBuffer(const StageLayout& layout, int index) {
 }  // namespace
 
 absl::Status RankRunner::Prepare() {
-  for (int stage : schedule().StagesOf(rank_)) {
-    auto made = std::make_unique<Stage>(plan().programs[stage], stage);
+  for (int stage : state_.schedule().StagesOf(state_.rank)) {
+    auto made =
+        std::make_unique<RankStage>(state_.plan().programs[stage], stage);
     RETURN_IF_ERROR(PrepareStage(made.get()));
-    stages_[stage] = std::move(made);
+    state_.stages[stage] = std::move(made);
   }
   MarkLastOfVersions();
   return absl::OkStatus();
 }
 
-absl::Status RankRunner::PrepareStage(Stage* stage) {
+absl::Status RankRunner::PrepareStage(RankStage* stage) {
   const StageLayout& layout = stage->layout;
-  const schedules::WeightPolicy& policy = schedule().weights;
-  for (const schedules::Action& action : actions()) {
+  const schedules::WeightPolicy& policy = state_.schedule().weights;
+  for (const schedules::Action& action : state_.actions()) {
     if (action.stage != stage->stage || action.op != schedules::Op::kForward)
       continue;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
@@ -40,50 +41,54 @@ absl::Status RankRunner::PrepareStage(Stage* stage) {
       !policy.forward_distance.empty() &&
       policy.forward_distance[stage->stage] != 0;
   stage->versions = std::make_unique<WeightVersions>(
-      schedule(), stage->stage, stage->forwards, !keeps_estimates);
-  const int total = schedule().total_microbatches();
+      state_.schedule(), stage->stage, stage->forwards, !keeps_estimates);
+  const int total = state_.schedule().total_microbatches();
   stage->admitted.assign(total, 0);
   stage->last_of_version.assign(total, false);
 
-  const int first = plan().first_layer[stage->stage];
-  const std::vector<double> initial =
-      InitialWeights(plan(), first, plan().first_layer[stage->stage + 1]);
+  const int first = state_.plan().first_layer[stage->stage];
+  const std::vector<double> initial = InitialWeights(
+      state_.plan(), first, state_.plan().first_layer[stage->stage + 1]);
   const StageBuffer& weights = layout.buffer(layout.weights);
-  ASSIGN_OR_RETURN(void* memory, AllocateBuffer(*stage, layout.weights));
-  RETURN_IF_ERROR(device_->Upload(initial, weights.format, memory));
+  ASSIGN_OR_RETURN(void* memory,
+                   state_.memory.AllocateBuffer(*stage, layout.weights));
+  RETURN_IF_ERROR(state_.device->Upload(initial, weights.format, memory));
   stage->versions->Begin(memory);
-  memory_.AddForGood(ExecutionMemory::kWeights,
-                     BytesOfBuffer(layout, layout.weights));
-  if (schedule().forward_only) return absl::OkStatus();
+  state_.log.AddForGood(ExecutionMemory::kWeights,
+                        BytesOfBuffer(layout, layout.weights));
+  if (state_.schedule().forward_only) return absl::OkStatus();
 
-  ASSIGN_OR_RETURN(stage->gradients, AllocateBuffer(*stage, layout.gradients));
+  ASSIGN_OR_RETURN(stage->gradients,
+                   state_.memory.AllocateBuffer(*stage, layout.gradients));
   const StageBuffer& gradients = layout.buffer(layout.gradients);
-  RETURN_IF_ERROR(device_->Clear(gradients.num_elements, gradients.format,
-                                 stage->gradients));
-  memory_.AddForGood(ExecutionMemory::kGradients,
-                     BytesOfBuffer(layout, layout.gradients));
-  ASSIGN_OR_RETURN(stage->state, AllocateBuffer(*stage, layout.state));
+  RETURN_IF_ERROR(state_.device->Clear(gradients.num_elements, gradients.format,
+                                       stage->gradients));
+  state_.log.AddForGood(ExecutionMemory::kGradients,
+                        BytesOfBuffer(layout, layout.gradients));
+  ASSIGN_OR_RETURN(stage->state,
+                   state_.memory.AllocateBuffer(*stage, layout.state));
   const StageBuffer& state = layout.buffer(layout.state);
   RETURN_IF_ERROR(
-      device_->Clear(state.num_elements, state.format, stage->state));
-  RETURN_IF_ERROR(device_->Upload(initial, state.format, stage->state));
-  memory_.AddForGood(ExecutionMemory::kOptimizerState,
-                     BytesOfBuffer(layout, layout.state));
+      state_.device->Clear(state.num_elements, state.format, stage->state));
+  RETURN_IF_ERROR(state_.device->Upload(initial, state.format, stage->state));
+  state_.log.AddForGood(ExecutionMemory::kOptimizerState,
+                        BytesOfBuffer(layout, layout.state));
   if (policy.predicted_copies > 0) {
-    ASSIGN_OR_RETURN(stage->predicted, AllocateBuffer(*stage, layout.weights));
-    memory_.AddForGood(ExecutionMemory::kPredictedWeights,
-                       BytesOfBuffer(layout, layout.weights));
+    ASSIGN_OR_RETURN(stage->predicted,
+                     state_.memory.AllocateBuffer(*stage, layout.weights));
+    state_.log.AddForGood(ExecutionMemory::kPredictedWeights,
+                          BytesOfBuffer(layout, layout.weights));
   }
   for (int i = 0; i < policy.estimate_buffers; ++i) {
-    ASSIGN_OR_RETURN(
-        void* average,
-        AllocateMemory(weights.num_elements, ElementFormat::kFp32,
-                       absl::StrCat("average of stage ", stage->stage)));
-    RETURN_IF_ERROR(
-        device_->Clear(weights.num_elements, ElementFormat::kFp32, average));
+    ASSIGN_OR_RETURN(void* average,
+                     state_.memory.Allocate(
+                         weights.num_elements, ElementFormat::kFp32,
+                         absl::StrCat("average of stage ", stage->stage)));
+    RETURN_IF_ERROR(state_.device->Clear(weights.num_elements,
+                                         ElementFormat::kFp32, average));
     stage->averages.push_back(average);
-    memory_.AddForGood(ExecutionMemory::kEstimateBuffers,
-                       4.0 * static_cast<double>(weights.num_elements));
+    state_.log.AddForGood(ExecutionMemory::kEstimateBuffers,
+                          4.0 * static_cast<double>(weights.num_elements));
   }
   return absl::OkStatus();
 }
@@ -91,12 +96,12 @@ absl::Status RankRunner::PrepareStage(Stage* stage) {
 // For vertical sync: the rank's own order determines between which forwards of
 // the first stage an update occurs. Replicas do not know each other's order.
 void RankRunner::MarkLastOfVersions() {
-  if (schedule().weights.forward !=
+  if (state_.schedule().weights.forward !=
           schedules::WeightPolicy::ForwardRead::kFirstStage ||
-      stages_.count(0) == 0 || schedule().RanksOf(0).size() > 1) {
+      state_.stages.count(0) == 0 || state_.schedule().RanksOf(0).size() > 1) {
     return;
   }
-  Stage& first = StageOf(0);
+  RankStage& first = state_.StageOf(0);
   int last = -1;
   for (const ExecutionItem& item : items_) {
     if (item.kind == ExecutionItem::Kind::kUpdate && item.stage == 0 &&
@@ -104,7 +109,7 @@ void RankRunner::MarkLastOfVersions() {
       first.last_of_version[last] = true;
     }
     for (int i = 0; item.position >= 0 && i < item.num_actions; ++i) {
-      const schedules::Action& action = actions()[item.position + i];
+      const schedules::Action& action = state_.actions()[item.position + i];
       if (action.stage == 0 && action.op == schedules::Op::kForward) {
         last = action.last_microbatch();
       }
@@ -114,25 +119,26 @@ void RankRunner::MarkLastOfVersions() {
 }
 
 absl::Status RankRunner::BeginStep(int step, StepRecord* record) {
-  step_ = step;
-  record_ = record;
-  memory_.Clear();
-  events_.assign(actions().size(), {});
-  updates_.clear();
-  transfers_.clear();
+  state_.step = step;
+  state_.record = record;
+  state_.log.Clear();
+  state_.events.assign(state_.actions().size(), {});
+  updates_.BeginStep();
+  messages_.BeginStep();
   ends_.clear();
   num_ended_ = 0;
-  for (const auto& [index, stage] : stages_) {
+  for (const auto& [index, stage] : state_.stages) {
     RETURN_IF_ERROR(BeginStage(stage.get(), step));
   }
-  taken_peak_ = taken_bytes_;
-  RETURN_IF_ERROR(device_->ResetPeak());
-  return AllocateReceives(shared_.order.first_receives[rank_]);
+  state_.memory.ResetPeak();
+  RETURN_IF_ERROR(state_.device->ResetPeak());
+  return messages_.AllocateReceives(
+      state_.shared.order.first_receives[state_.rank]);
 }
 
-absl::Status RankRunner::BeginStage(Stage* stage, int step) {
+absl::Status RankRunner::BeginStage(RankStage* stage, int step) {
   const StageProgram& program = stage->layout.program();
-  const int total = schedule().total_microbatches();
+  const int total = state_.schedule().total_microbatches();
   stage->updates_done = 0;
   stage->versions->Begin(stage->versions->memory(stage->versions->newest()));
   stage->tables.assign(total, Buffers());
@@ -145,28 +151,14 @@ absl::Status RankRunner::BeginStage(Stage* stage, int step) {
     table[stage->layout.state] = stage->state;
     if (program.tokens < 0 && program.targets < 0) continue;
     const MicrobatchData data =
-        DataOf(plan(), static_cast<int64_t>(step) * total + k);
+        DataOf(state_.plan(), static_cast<int64_t>(step) * total + k);
     for (const int i : {program.tokens, program.targets}) {
       if (i < 0) continue;
-      ASSIGN_OR_RETURN(table[i], AllocateBuffer(*stage, i));
-      RETURN_IF_ERROR(
-          device_->Upload(i == program.tokens ? data.tokens : data.targets,
-                          program.buffers[i].format, table[i]));
+      ASSIGN_OR_RETURN(table[i], state_.memory.AllocateBuffer(*stage, i));
+      RETURN_IF_ERROR(state_.device->Upload(
+          i == program.tokens ? data.tokens : data.targets,
+          program.buffers[i].format, table[i]));
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status RankRunner::AllocateReceives(const std::vector<MessageKey>& keys) {
-  for (const MessageKey& key : keys) {
-    const int to = key.stage + (key.gradient ? -1 : 1);
-    Stage& stage = StageOf(to);
-    const StageProgram& program = stage.layout.program();
-    const int buffer = key.gradient ? program.output_gradient : program.input;
-    ASSIGN_OR_RETURN(void* memory, AllocateBuffer(stage, buffer));
-    stage.tables[key.microbatch][buffer] = memory;
-    const std::lock_guard lock(shared_.board->mutex);
-    shared_.board->message(key).into = memory;
   }
   return absl::OkStatus();
 }

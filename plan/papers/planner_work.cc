@@ -101,32 +101,34 @@ PlannerLayer PriceLayer(const models::LayerWork& work,
                    work.role == models::LayerRole::kMeasured;
   const bool whole = work.role == models::LayerRole::kMeasured;
   layer.forward_seconds =
-      WithHost(costs.forward_seconds, costs.forward_host, runtime) +
-      CollectiveSeconds(costs.forward_collectives, tensor,
+      WithHost(costs.seconds.forward, costs.launches.forward, runtime) +
+      CollectiveSeconds(costs.communication.forward_collectives, tensor,
                         tensor_bytes_per_second);
   layer.backward_seconds =
-      whole ? costs.backward_seconds
-            : WithHost(costs.backward_input_seconds, costs.backward_input_host,
-                       runtime) +
-                  WithHost(costs.backward_weight_seconds,
-                           costs.backward_weight_host, runtime);
-  layer.backward_seconds += CollectiveSeconds(costs.backward_collectives,
-                                              tensor, tensor_bytes_per_second);
-  layer.output_bytes = costs.output_bytes;
-  layer.activation_bytes = costs.activation_bytes;
+      whole ? costs.seconds.backward
+            : WithHost(costs.seconds.backward_parts->input,
+                       costs.launches.backward_input, runtime) +
+                  WithHost(costs.seconds.backward_parts->weight,
+                           costs.launches.backward_weight, runtime);
+  layer.backward_seconds +=
+      CollectiveSeconds(costs.communication.backward_collectives, tensor,
+                        tensor_bytes_per_second);
+  layer.output_bytes = costs.communication.output_bytes;
+  layer.activation_bytes = costs.activations.saved_bytes;
   layer.input_bytes = recomputed.stash_bytes;
-  layer.parameter_bytes = costs.weight_bytes;
-  layer.gradient_bytes = costs.gradient_bytes;
-  layer.version_bytes = costs.stash_bytes;
-  layer.state_bytes =
-      costs.weight_bytes + costs.gradient_bytes + costs.optimizer_state_bytes;
+  layer.parameter_bytes = costs.parameters.weight_bytes;
+  layer.gradient_bytes = costs.parameters.gradient_bytes;
+  layer.version_bytes = costs.parameters.stash_bytes;
+  layer.state_bytes = costs.parameters.weight_bytes +
+                      costs.parameters.gradient_bytes +
+                      costs.parameters.optimizer_state_bytes;
   return layer;
 }
 
 double SecondsOf(const sim::DeviceCosts& device) {
   double seconds = 0;
   for (const sim::StageCosts& layer : device.stages) {
-    seconds += layer.forward_seconds + layer.backward_seconds;
+    seconds += layer.seconds.forward + layer.seconds.backward;
   }
   return seconds;
 }

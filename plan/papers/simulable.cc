@@ -109,16 +109,16 @@ absl::StatusOr<AcceptOptions> AcceptOptionsOf(
   schedule.compressed_transfers = true;
   RETURN_IF_ERROR(sim::ApplySchedule(given, scenarios::Network(given.cluster),
                                      schedule, &costs));
-  const sim::StageCosts& largest =
-      *std::max_element(costs.stages.begin(), costs.stages.end(),
-                        [](const sim::StageCosts& a, const sim::StageCosts& b) {
-                          return a.output_bytes < b.output_bytes;
-                        });
+  const sim::StageCosts& largest = *std::max_element(
+      costs.stages.begin(), costs.stages.end(),
+      [](const sim::StageCosts& a, const sim::StageCosts& b) {
+        return a.communication.output_bytes < b.communication.output_bytes;
+      });
   AcceptOptions options;
   options.compression_ratio = costs.compression;
-  if (largest.codec_seconds > 0) {
+  if (largest.seconds.codec > 0) {
     options.compress_bytes_per_second = options.decompress_bytes_per_second =
-        largest.output_bytes / largest.codec_seconds;
+        largest.communication.output_bytes / largest.seconds.codec;
   }
   return options;
 }

@@ -17,12 +17,12 @@ namespace {
 using Blocks = std::optional<std::vector<int>>;
 
 double SecondsOf(const sim::StageCosts& stage) {
-  return stage.forward_seconds + stage.backward_seconds;
+  return stage.seconds.forward + stage.seconds.backward;
 }
 
 double StateBytesOf(const sim::StageCosts& stage) {
-  return stage.weight_bytes + stage.gradient_bytes +
-         stage.optimizer_state_bytes;
+  return stage.parameters.weight_bytes + stage.parameters.gradient_bytes +
+         stage.parameters.optimizer_state_bytes;
 }
 
 // Splits the ends off stages of one block each. The costs of an end are the
@@ -200,15 +200,19 @@ absl::StatusOr<LayerPrice> PriceLayers(
   for (const sim::StageCosts& stage : costs.stages) {
     price.seconds.push_back(SecondsOf(stage));
     price.state_bytes.push_back(StateBytesOf(stage));
+    const auto parts =
+        stage.seconds.backward_parts.value_or(sim::BackwardParts{-1, -1});
+    const sim::StageActivations& bytes = stage.activations;
     for (const double figure :
-         {stage.forward_seconds, stage.backward_input_seconds,
-          stage.backward_weight_seconds, stage.forward_host_seconds,
-          stage.backward_input_host_seconds, stage.backward_weight_host_seconds,
-          stage.activation_bytes, stage.end_activation_bytes,
-          stage.recompute_scratch_bytes, stage.forward_scratch_bytes,
-          stage.backward_scratch_bytes, stage.weight_gradient_stash_bytes,
-          static_cast<double>(stage.forward_collectives.size()),
-          static_cast<double>(stage.backward_collectives.size())}) {
+         {stage.seconds.forward, parts.input, parts.weight,
+          stage.launches.forward_seconds, stage.launches.backward_input_seconds,
+          stage.launches.backward_weight_seconds, bytes.saved_bytes,
+          bytes.end_bytes, bytes.recompute_scratch_bytes,
+          bytes.forward_scratch_bytes, bytes.backward_scratch_bytes,
+          bytes.weight_gradient_stash_bytes,
+          static_cast<double>(stage.communication.forward_collectives.size()),
+          static_cast<double>(
+              stage.communication.backward_collectives.size())}) {
       price.recomputed.push_back(figure);
     }
   }

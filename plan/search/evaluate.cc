@@ -29,13 +29,14 @@ double Largest(const std::vector<double>& values) {
 double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
   for (const sim::StageCosts& stage : costs.stages) {
-    double bytes = stage.weight_bytes / costs.shards;
+    double bytes = stage.parameters.weight_bytes / costs.shards;
     if (!weights_only) {
-      bytes += stage.gradient_bytes / costs.shards +
-               stage.optimizer_state_bytes * costs.stepped_part(stage);
+      bytes +=
+          stage.parameters.gradient_bytes / costs.shards +
+          stage.parameters.optimizer_state_bytes * costs.stepped_part(stage);
     }
     sum += bytes;
-    if (!weights_only) bytes += stage.activation_bytes;
+    if (!weights_only) bytes += stage.activations.saved_bytes;
     largest = std::max(largest, bytes);
   }
   double reserved = costs.reserved_bytes;
@@ -52,8 +53,8 @@ double WorkSeconds(const sim::Costs& costs, int num_ranks, int num_microbatches,
   double sum = 0;
   for (size_t s = 0; s < costs.stages.size(); ++s) {
     const auto seconds = [&](const sim::StageCosts& stage) {
-      return stage.forward_seconds +
-             (forward_only ? 0 : stage.backward_seconds);
+      return stage.seconds.forward +
+             (forward_only ? 0 : stage.seconds.backward);
     };
     double least = seconds(costs.stages[s]);
     for (const sim::DeviceCosts& other : costs.other_devices) {

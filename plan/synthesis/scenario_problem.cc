@@ -29,7 +29,7 @@ absl::StatusOr<OrderProblem> OrderProblemOf(
       sim::ComputeCosts(scenario, num_stages, std::vector<int>(num_stages, 1)));
   problem.costs = sim::PassCostsOf(scenario, network, costs);
   for (const sim::StageCosts& stage : costs.stages) {
-    problem.can_split &= stage.backward_input_seconds >= 0;
+    problem.can_split &= stage.seconds.backward_parts.has_value();
   }
   return problem;
 }

@@ -103,11 +103,11 @@ std::optional<schedules::Schedule> ShortOf(
 
 }  // namespace
 
-PlanBound BoundOfRun(const PipelineInputs& inputs, const Symmetry* symmetry,
+PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
                      const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers) {
   const schedules::Schedule& schedule = inputs.schedule;
-  UncontendedCosts seconds(inputs, symmetry);
+  UncontendedCosts seconds(inputs, gpus);
   const std::vector<double> tails = TailsOf(schedule, seconds);
   PlanBound bound;
   const OrderFreeBound order_free(inputs, &seconds, tails);
@@ -116,7 +116,7 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Symmetry* symmetry,
     if (order != nullptr) {
       bound.batch_seconds = LongestPathOf(*order, tails, &seconds, buffers);
     }
-    const LinkLoads loads(inputs, symmetry, order_free, &seconds);
+    const LinkLoads loads(inputs, gpus, order_free, &seconds);
     const bool early = loads.reduces_early();
     bound.any_order_seconds = std::max(
         bound.any_order_seconds, loads.Seconds([&](int rank, int stage) {
@@ -163,9 +163,9 @@ class Bounder::Impl {
                                         shape->traffic, *costs);
     }
     return BoundOfRun(inputs,
-                      symmetry != nullptr && symmetry->symmetry.has_value()
-                          ? &*symmetry->symmetry
-                          : nullptr,
+                      symmetry == nullptr
+                          ? inputs.gpus
+                          : symmetry->GpusOf(scenario.placement),
                       shape->order.has_value() ? &*shape->order : nullptr,
                       FindsPeriod(scenario), &buffers_);
   }

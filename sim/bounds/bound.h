@@ -43,12 +43,12 @@ struct PlanBound {
 };
 
 // Returns the bound of a run that is already priced, for all GPUs (no symmetry
-// reduction). `symmetry` belongs to the same run; may be null. `order` belongs
+// reduction). `gpus`, of the same run, may be a part of them. `order` belongs
 // to its schedule; if null, a bound for every order is enough, and the
 // schedule's actions may be those of a shortened one. `finds_period`: without a
 // flush, whether the time of the run is a period of its steady state. Requires:
 // if `order` is not null, order->complete().
-PlanBound BoundOfRun(const PipelineInputs& inputs, const Symmetry* symmetry,
+PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
                      const PassOrder* order, bool finds_period,
                      PassOrder::Buffers* buffers);
 

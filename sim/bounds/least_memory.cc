@@ -51,12 +51,13 @@ class Walk {
         const schedules::Action& action = actions[k];
         if (schedules::IsCompute(action.op)) {
           int& extra = extra_versions_[action.stage];
-          now_ += (live[k] - 1 - extra) * StageOf(action).stash_bytes;
+          now_ +=
+              (live[k] - 1 - extra) * StageOf(action).parameters.stash_bytes;
           extra = live[k] - 1;
         }
         during += Begin(action);
         seconds += costs_.of(Gpu(), action.stage)
-                       .seconds_of(static_cast<int>(action.op));
+                       .seconds.Of(static_cast<int>(action.op));
       }
       // A pass of zero seconds begins and ends at the same moment.
       if (seconds > 0) peak_ = std::max(peak_, now_ + during);
@@ -72,7 +73,7 @@ class Walk {
   }
 
  private:
-  int Gpu() const { return in_.placement.index(0, rank_, 0); }
+  int Gpu() const { return in_.placement().index(0, rank_, 0); }
   const StageCosts& StageOf(const schedules::Action& action) const {
     return costs_.stages[action.stage];
   }
@@ -83,19 +84,20 @@ class Walk {
     if (device.communicators != nullptr) {
       bytes += calibrate::CommunicatorBytes(*device.communicators,
                                             LeastCommunicators());
-    } else if (in_.placement.num_gpus() > 1) {
+    } else if (in_.placement().num_gpus() > 1) {
       bytes += device.communication_buffer_bytes;
     }
     const schedules::WeightPolicy& weights = schedule_.weights;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
-      bytes += stage.weight_bytes / costs_.shards;
+      bytes += stage.parameters.weight_bytes / costs_.shards;
       if (schedule_.forward_only) continue;
-      bytes += stage.gradient_bytes / costs_.shards *
+      bytes += stage.parameters.gradient_bytes / costs_.shards *
                (NeedsSecondGradient(s) ? 2 : 1);
-      bytes += stage.optimizer_state_bytes * costs_.stepped_part(stage);
-      bytes += stage.weight_bytes * weights.predicted_copies +
-               stage.fp32_bytes * weights.estimate_buffers;
+      bytes +=
+          stage.parameters.optimizer_state_bytes * costs_.stepped_part(stage);
+      bytes += stage.parameters.weight_bytes * weights.predicted_copies +
+               stage.parameters.fp32_bytes * weights.estimate_buffers;
     }
     return bytes;
   }
@@ -112,17 +114,18 @@ class Walk {
       }
       ++counts.num_in_node;
     };
-    const scenarios::Placement& place = in_.placement;
+    const scenarios::Placement& place = in_.placement();
     bool calls = false, reduces = false;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
-      for (const models::LayerCollective& one : stage.forward_collectives) {
+      for (const models::LayerCollective& one :
+           stage.communication.forward_collectives) {
         calls |= one.group != models::LayerCollective::Group::kExpert &&
                  one.kind != models::LayerCollective::Kind::kAllToAll &&
                  one.bytes * one.count >= kSomeBytes;
       }
       reduces |= !schedule_.forward_only &&
-                 stage.gradient_bytes >= kSomeBytes &&
+                 stage.parameters.gradient_bytes >= kSomeBytes &&
                  schedule_.RanksOf(s).size() == 1;
     }
     if (calls && place.tensor > 1) {
@@ -156,8 +159,8 @@ class Walk {
     return static_cast<int>(
         std::count_if(peers.begin(), peers.end(), [&](int peer) {
           return !in_.network
-                      .RouteBetween(in_.placement.gpu(0, rank_, 0),
-                                    in_.placement.gpu(0, peer, 0))
+                      .RouteBetween(in_.placement().gpu(0, rank_, 0),
+                                    in_.placement().gpu(0, peer, 0))
                       .links.empty();
         }));
   }
@@ -165,7 +168,7 @@ class Walk {
   bool NeedsSecondGradient(int stage) const {
     return !schedule_.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
-           (in_.placement.data > 1 || schedule_.RanksOf(stage).size() > 1);
+           (in_.placement().data > 1 || schedule_.RanksOf(stage).size() > 1);
   }
 
   // Counts the fp32 copies of 16-bit gradients during steps after these
@@ -183,9 +186,9 @@ class Walk {
       const int32_t position = *at;
       const StageCosts& stage =
           StageOf(schedule_.rank_actions[rank_][position]);
-      if (!(stage.optimizer_seconds > stage.update_seconds)) continue;
-      peak_ =
-          std::max(peak_, now_ + stage.fp32_bytes * costs_.stepped_part(stage));
+      if (!(stage.step.seconds > stage.step.update_seconds)) continue;
+      peak_ = std::max(peak_, now_ + stage.parameters.fp32_bytes *
+                                         costs_.stepped_part(stage));
     }
   }
 
@@ -196,20 +199,23 @@ class Walk {
     switch (action.op) {
       case schedules::Op::kForward:
         if (schedule_.forward_only) {
-          return (stage.layer_activation_bytes + stage.forward_scratch_bytes) *
+          return (stage.activations.layer_bytes +
+                  stage.activations.forward_scratch_bytes) *
                      n +
                  GatheredBytes(stage);
         }
-        now_ += stage.activation_bytes * n;
-        return stage.forward_scratch_bytes * n + GatheredBytes(stage);
+        now_ += stage.activations.saved_bytes * n;
+        return stage.activations.forward_scratch_bytes * n +
+               GatheredBytes(stage);
       case schedules::Op::kBackward:
       case schedules::Op::kBackwardInput:
-        if (costs_.shards > 1 && in_.placement.pipeline > 1 &&
+        if (costs_.shards > 1 && in_.placement().pipeline > 1 &&
             action.op == schedules::Op::kBackward) {
           HoldGradients(action.stage);
         }
         now_ += ReloadedBytes(action);
-        return (stage.recompute_scratch_bytes + stage.backward_scratch_bytes) *
+        return (stage.activations.recompute_scratch_bytes +
+                stage.activations.backward_scratch_bytes) *
                    n +
                GatheredBytes(stage) + InputGradientBytes(action);
       default:
@@ -225,17 +231,18 @@ class Walk {
       case schedules::Op::kReload:
         break;
       case schedules::Op::kBackward:
-        now_ -= stage.activation_bytes * n;
+        now_ -= stage.activations.saved_bytes * n;
         break;
       case schedules::Op::kBackwardInput:
-        now_ +=
-            (stage.weight_gradient_stash_bytes - stage.activation_bytes) * n;
+        now_ += (stage.activations.weight_gradient_stash_bytes -
+                 stage.activations.saved_bytes) *
+                n;
         break;
       case schedules::Op::kBackwardWeight:
-        now_ -= stage.weight_gradient_stash_bytes * n;
+        now_ -= stage.activations.weight_gradient_stash_bytes * n;
         break;
       case schedules::Op::kOffload:
-        now_ -= stage.activation_bytes * n;
+        now_ -= stage.activations.saved_bytes * n;
         for (int k = 0; k < n; ++k)
           offloaded_.insert({action.stage, action.microbatch + k});
         break;
@@ -247,22 +254,23 @@ class Walk {
     double bytes = 0;
     for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
       if (offloaded_.erase({action.stage, k}) == 0) continue;
-      bytes += StageOf(action).activation_bytes;
+      bytes += StageOf(action).activations.saved_bytes;
     }
     return bytes;
   }
 
   double GatheredBytes(const StageCosts& stage) const {
     if (costs_.shards == 1) return 0;
-    return in_.placement.pipeline == 1 ? stage.most_gathered_bytes()
-                                       : stage.weight_bytes;
+    return in_.placement().pipeline == 1
+               ? stage.parameters.most_gathered_bytes()
+               : stage.parameters.weight_bytes;
   }
 
   // From the first backward of a sharded stage on, gradients are held in full.
   void HoldGradients(int stage) {
     if (is_held_[stage]) return;
     is_held_[stage] = true;
-    now_ += costs_.stages[stage].gradient_bytes;
+    now_ += costs_.stages[stage].parameters.gradient_bytes;
   }
 
   // Returns true if this action completes the gradients of its stage.
@@ -277,7 +285,7 @@ class Walk {
   void ReleaseGradients(int stage) {
     if (!is_held_[stage]) return;
     is_held_[stage] = false;
-    now_ -= costs_.stages[stage].gradient_bytes;
+    now_ -= costs_.stages[stage].parameters.gradient_bytes;
   }
 
   // Returns the bytes from the next stage, which are held until the pass ends.

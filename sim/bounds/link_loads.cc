@@ -40,12 +40,12 @@ double LongestOf(std::vector<Piece>* pieces) {
 
 }  // namespace
 
-LinkLoads::LinkLoads(const PipelineInputs& inputs, const Symmetry* symmetry,
+LinkLoads::LinkLoads(const PipelineInputs& inputs, const Representatives& gpus,
                      const OrderFreeBound& order_free,
                      UncontendedCosts* seconds)
     : in_(inputs),
       schedule_(inputs.schedule),
-      symmetry_(symmetry),
+      gpus_(gpus),
       any_order_(order_free),
       uncontended_(*seconds),
       reduces_early_(inputs.costs.shards > 1 ||
@@ -61,30 +61,8 @@ LinkLoads::LinkLoads(const PipelineInputs& inputs, const Symmetry* symmetry,
       [](const Load& a, const Load& b) { return a.link < b.link; });
 }
 
-int LinkLoads::num_replicas() const {
-  return symmetry_ == nullptr ? in_.placement.data
-                              : static_cast<int>(symmetry_->replicas().size());
-}
-
-int LinkLoads::num_tensor_ranks() const {
-  return symmetry_ == nullptr
-             ? in_.placement.tensor
-             : static_cast<int>(symmetry_->tensor_ranks().size());
-}
-
-// Returns a representative GPU.
-int LinkLoads::Gpu(int replica, int rank, int tensor_rank) const {
-  if (symmetry_ != nullptr) {
-    replica = symmetry_->replicas()[replica];
-    tensor_rank = symmetry_->tensor_ranks()[tensor_rank];
-  }
-  return in_.placement.gpu(replica, rank, tensor_rank);
-}
-
 bool LinkLoads::IsLikeFirst(int replica, int tensor_rank) const {
-  if (symmetry_ == nullptr) return replica == 0 && tensor_rank == 0;
-  return symmetry_->replicas()[replica] == 0 &&
-         symmetry_->tensor_ranks()[tensor_rank] == 0;
+  return gpus_.ReplicaOf(replica) == 0 && gpus_.TensorRankOf(tensor_rank) == 0;
 }
 
 void LinkLoads::AddFlows(const std::vector<int32_t>& pairs, double bytes) {
@@ -187,15 +165,13 @@ const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
     const std::vector<int>& ranks) {
   const auto [at, added] = copies_.try_emplace(ranks);
   if (!added) return at->second;
-  const int index = symmetry_ == nullptr ? 0 : symmetry_->IndexOfCopies(ranks);
+  const int index = gpus_.IndexOfCopies(ranks);
   for (int t = 0; t < num_tensor_ranks(); ++t) {
     const auto group_of = [&](InstanceRole::Kind kind, int first, int stride) {
       std::vector<int> gpus;
       for (const int rank : ranks) {
-        for (int r = first; r < in_.placement.data; r += stride) {
-          gpus.push_back(in_.placement.gpu(
-              r, rank,
-              symmetry_ == nullptr ? t : symmetry_->tensor_ranks()[t]));
+        for (int r = first; r < in_.placement().data; r += stride) {
+          gpus.push_back(in_.placement().gpu(r, rank, gpus_.TensorRankOf(t)));
         }
       }
       return uncontended_.lowering().GroupOf(gpus, {kind, index, 0, first, t});
@@ -258,8 +234,9 @@ void LinkLoads::AddReductions() {
   for (int s = 0; s < schedule_.num_stages; ++s) {
     const StageCosts& stage = in_.costs.stages[s];
     const std::vector<int>& ranks = ranks_of[s];
-    steps |= stage.optimizer_seconds > 0;
-    if (ranks.size() * in_.placement.data < 2 || stage.gradient_bytes == 0) {
+    steps |= stage.step.seconds > 0;
+    if (ranks.size() * in_.placement().data < 2 ||
+        stage.parameters.gradient_bytes == 0) {
       continue;
     }
     steps = true;
@@ -322,16 +299,16 @@ void LinkLoads::AddGathers() {
     for (const int32_t position : in_.semantics.update_positions[rank]) {
       const StageCosts& stage =
           in_.costs.stages[schedule_.rank_actions[rank][position].stage];
-      const int num_others = stage.num_parameter_layers - 1;
+      const int num_others = stage.parameters.num_layers - 1;
       for (const bool forward : {true, false}) {
-        const double first = stage.first_gathered_bytes(forward);
+        const double first = stage.parameters.first_gathered_bytes(forward);
         for (const Copies& copies : CopiesOf({rank})) {
           AddGroup(copies.all, {calibrate::CollectiveKind::kAllGather, first},
                    1);
           if (num_others == 0) continue;
           AddGroup(copies.all,
                    {calibrate::CollectiveKind::kAllGather,
-                    (stage.weight_bytes - first) / num_others,
+                    (stage.parameters.weight_bytes - first) / num_others,
                     static_cast<double>(num_others)},
                    1);
         }

@@ -14,7 +14,7 @@
 #include "sim/bounds/uncontended_costs.h"
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/pipeline_graph.h"
-#include "sim/graph/symmetry.h"
+#include "sim/graph/representatives.h"
 
 namespace weir::sim {
 
@@ -25,7 +25,7 @@ namespace weir::sim {
 class LinkLoads {
  public:
   // All arguments must outlive this object. Requires: a flush.
-  LinkLoads(const PipelineInputs& inputs, const Symmetry* symmetry,
+  LinkLoads(const PipelineInputs& inputs, const Representatives& gpus,
             const OrderFreeBound& order_free, UncontendedCosts* seconds);
 
   // Returns the earliest time at which the reduction of a stage's gradients on
@@ -66,9 +66,12 @@ class LinkLoads {
     std::vector<Group> experts;
   };
 
-  int num_replicas() const;
-  int num_tensor_ranks() const;
-  int Gpu(int replica, int rank, int tensor_rank) const;
+  int num_replicas() const { return gpus_.placement().data; }
+  int num_tensor_ranks() const { return gpus_.placement().tensor; }
+  // Returns a representative GPU.
+  int Gpu(int replica, int rank, int tensor_rank) const {
+    return gpus_.placement().gpu(replica, rank, tensor_rank);
+  }
   // Returns true if the GPUs of this replica and tensor rank do the same as the
   // first GPU of each rank, for which the time before and after each job is
   // known. Others may be on other devices and links.
@@ -78,7 +81,7 @@ class LinkLoads {
   // Returns true if all replicas are on the same devices, without collectives
   // in their passes.
   bool ReplicasComputeAlike() const {
-    return in_.placement.tensor == 1 && in_.costs.expert_parallel == 1 &&
+    return in_.placement().tensor == 1 && in_.costs.expert_parallel == 1 &&
            in_.costs.other_devices.empty();
   }
   // Pairs of bytes and number of transfers.
@@ -101,7 +104,7 @@ class LinkLoads {
 
   const PipelineInputs& in_;
   const schedules::Schedule& schedule_;
-  const Symmetry* symmetry_;
+  const Representatives& gpus_;
   const OrderFreeBound& any_order_;
   UncontendedCosts& uncontended_;
   const bool reduces_early_;

@@ -149,8 +149,8 @@ void OrderFreeBound::AddPathsOut(int route,
 // Returns the least seconds of the input gradient.
 double OrderFreeBound::AddBackward(Part* part, int route) {
   const int rank = part->rank, s = part->stage;
-  const StageCosts& stage = in_.costs.of(in_.placement.index(0, rank, 0), s);
-  const bool splits = stage.backward_input_seconds >= 0;
+  const StageCosts& stage = in_.costs.of(in_.placement().index(0, rank, 0), s);
+  const bool splits = stage.seconds.backward_parts.has_value();
   const int span = spans_.back();
   const auto of = [&](schedules::Op op, int n) {
     return OfPass(rank, op, s, route, n);
@@ -189,11 +189,11 @@ void OrderFreeBound::SetPaired(int rank) {
   for (const Part& part : parts_) {
     if (part.rank != rank) continue;
     const double both = part.forward + on.least_input;
-    const double given =
-        in_.costs.of(in_.placement.index(0, rank, 0), part.stage)
-            .overlapped_seconds;
-    pays |= given >= 0;
-    paired += part.count * (given >= 0 ? std::min(given, both) : both);
+    const std::optional<double> given =
+        in_.costs.of(in_.placement().index(0, rank, 0), part.stage)
+            .seconds.overlapped;
+    pays |= given.has_value();
+    paired += part.count * std::min(given.value_or(both), both);
   }
   on.pairs = pays || has_pairs_;
   if (!pays || paired >= on.work) return;

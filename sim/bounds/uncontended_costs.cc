@@ -35,13 +35,13 @@ class HopLoads {
 }  // namespace
 
 UncontendedCosts::UncontendedCosts(const PipelineInputs& inputs,
-                                   const Symmetry* symmetry)
+                                   const Representatives& gpus)
     : in_(inputs),
-      symmetry_(symmetry),
+      links_(gpus.LinksOf(inputs.network)),
       lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-                &scratch_, symmetry),
-      tensors_(inputs.placement.pipeline),
-      experts_(inputs.placement.pipeline) {
+                &scratch_, gpus),
+      tensors_(inputs.placement().pipeline),
+      experts_(inputs.placement().pipeline) {
   if (!inputs.schedule.flush)
     rank_stages_ = schedules::StagesByRank(inputs.schedule);
 }
@@ -101,8 +101,8 @@ const UncontendedCosts::TimedGroup& UncontendedCosts::TensorGroup(int rank) {
   std::optional<TimedGroup>& group = tensors_[rank];
   if (!group.has_value()) {
     std::vector<int> gpus;
-    for (int t = 0; t < in_.placement.tensor; ++t) {
-      gpus.push_back(in_.placement.gpu(0, rank, t));
+    for (int t = 0; t < in_.placement().tensor; ++t) {
+      gpus.push_back(in_.placement().gpu(0, rank, t));
     }
     group = Timed(lowering_.GroupOf(gpus, {InstanceRole::Kind::kTensor, rank}));
   }
@@ -114,7 +114,7 @@ const UncontendedCosts::TimedGroup& UncontendedCosts::ExpertGroup(int rank) {
   if (!group.has_value()) {
     std::vector<int> gpus;
     for (int r = 0; r < in_.costs.expert_parallel; ++r) {
-      gpus.push_back(in_.placement.gpu(r, rank, 0));
+      gpus.push_back(in_.placement().gpu(r, rank, 0));
     }
     group =
         Timed(lowering_.GroupOf(gpus, {InstanceRole::Kind::kExperts, rank}));
@@ -128,12 +128,12 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
       kind.overlapped.has_value() ? &*kind.overlapped : nullptr;
   PassParts parts;
   parts.kernels =
-      PassSeconds(in_.schedule, in_.costs, in_.placement.index(0, rank, 0),
+      PassSeconds(in_.schedule, in_.costs, in_.placement().index(0, rank, 0),
                   rank, kind.action, other);
   PassCollectives calls;
   const auto add = [&](const schedules::Action& action) {
-    AddCollectivesOf(action, in_.costs, in_.placement.tensor, &calls);
-    parts.host += in_.costs.stages[action.stage].host_seconds_of(
+    AddCollectivesOf(action, in_.costs, in_.placement().tensor, &calls);
+    parts.host += in_.costs.stages[action.stage].launches.SecondsOf(
         static_cast<int>(action.op));
   };
   add(kind.action);
@@ -183,11 +183,11 @@ double UncontendedCosts::OfShare(const PassKind& kind) {
 }
 
 double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {
-  const int gpu = in_.placement.gpu(0, rank, 0);
+  const int gpu = in_.placement().gpu(0, rank, 0);
   const StageCosts& stage =
-      in_.costs.of(in_.placement.index(0, rank, 0), action.stage);
+      in_.costs.of(in_.placement().index(0, rank, 0), action.stage);
   const double bytes =
-      std::round(in_.costs.stages[action.stage].activation_bytes *
+      std::round(in_.costs.stages[action.stage].activations.saved_bytes *
                  action.num_microbatches);
   const bool to_host = action.op == schedules::Op::kOffload;
   const int32_t pair =
@@ -197,13 +197,13 @@ double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {
                                         rank})
                 : -1;
   if (pair >= 0) return SecondsOver(route(pair), bytes);
-  return std::max(stage.offload_seconds * action.num_microbatches, 0.0);
+  return stage.seconds.offload.value_or(0) * action.num_microbatches;
 }
 
 // Returns nothing if no link is used.
 std::optional<SendCost> UncontendedCosts::SendOf(const HopKind& hop) {
-  const int from = in_.placement.gpu(0, hop.from_rank, 0);
-  const int to = in_.placement.gpu(0, hop.to_rank, 0);
+  const int from = in_.placement().gpu(0, hop.from_rank, 0);
+  const int to = in_.placement().gpu(0, hop.to_rank, 0);
   const double bytes =
       std::round(in_.costs.sent_bytes(hop.forward ? hop.stage : hop.stage - 1) *
                  hop.num_microbatches);
@@ -217,8 +217,8 @@ double UncontendedCosts::OfHop(const HopKind& hop) {
   const std::optional<SendCost> send = SendOf(hop);
   if (send.has_value()) return SecondsOver(route(send->pair), send->bytes);
   return lowering_
-             .RouteOf(in_.placement.gpu(0, hop.from_rank, 0),
-                      in_.placement.gpu(0, hop.to_rank, 0))
+             .RouteOf(in_.placement().gpu(0, hop.from_rank, 0),
+                      in_.placement().gpu(0, hop.to_rank, 0))
              .latency_seconds +
          ExtraSeconds();
 }
@@ -252,8 +252,8 @@ double UncontendedCosts::OfSteps(int rank) const {
 // The fixed cost of an update is part of its first step.
 double UncontendedCosts::OfStep(int rank, int stage, bool first) const {
   const StageCosts& costs =
-      in_.costs.of(in_.placement.index(0, rank, 0), stage);
-  return costs.optimizer_seconds - (first ? 0 : costs.update_seconds);
+      in_.costs.of(in_.placement().index(0, rank, 0), stage);
+  return costs.step.seconds - (first ? 0 : costs.step.update_seconds);
 }
 
 }  // namespace weir::sim

@@ -12,15 +12,15 @@
 #include "sim/bounds/pass_order.h"
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/pipeline_graph.h"
-#include "sim/graph/symmetry.h"
+#include "sim/graph/representatives.h"
 
 namespace weir::sim {
 
 class UncontendedCosts {
  public:
-  // `inputs` contain all GPUs (no symmetry reduction). `symmetry` belongs to
-  // the same run; may be null.
-  UncontendedCosts(const PipelineInputs& inputs, const Symmetry* symmetry);
+  // `inputs` contain all GPUs (no symmetry reduction); `gpus`, of the same run,
+  // may be a part of them.
+  UncontendedCosts(const PipelineInputs& inputs, const Representatives& gpus);
 
   // Returns the seconds of a pass with its collectives; at least its host
   // launch time.
@@ -37,14 +37,12 @@ class UncontendedCosts {
   double OfSteps(int rank) const;
   double OfStep(int rank, int stage, bool first) const;
 
-  // The routes and groups, after symmetry reduction if there is a fold.
+  // The routes and groups between the representatives.
   CommunicationLowering& lowering() { return lowering_; }
   const scenarios::Route& route(int32_t pair) const {
     return scratch_.pairs[pair].route;
   }
-  std::span<const scenarios::Link> links() const {
-    return symmetry_ == nullptr ? in_.network.links() : symmetry_->links();
-  }
+  std::span<const scenarios::Link> links() const { return links_; }
 
  private:
   struct PassParts {
@@ -79,7 +77,7 @@ class UncontendedCosts {
   }
 
   const PipelineInputs in_;
-  const Symmetry* symmetry_;
+  const std::span<const scenarios::Link> links_;
   TaskGraph scratch_;  // receives the pairs of lowering_
   CommunicationLowering lowering_;
   std::vector<std::optional<TimedGroup>> tensors_, experts_;  // [rank]

@@ -30,7 +30,7 @@ absl::Status CheckSplit(const scenarios::ResolvedScenario& scenario,
                         const schedules::Schedule& schedule,
                         const Costs& costs) {
   for (size_t s = 0; s < costs.stages.size(); ++s) {
-    if (costs.stages[s].backward_input_seconds >= 0) continue;
+    if (costs.stages[s].seconds.backward_parts.has_value()) continue;
     if (!Has(schedule, schedules::Op::kBackwardInput)) return absl::OkStatus();
     return absl::InvalidArgumentError(
         scenario.textbook
@@ -56,7 +56,7 @@ absl::Status CheckOffload(const scenarios::ResolvedScenario& scenario,
                           const Costs& costs) {
   if (!Has(schedule, schedules::Op::kOffload)) return absl::OkStatus();
   for (int i = 0; i < scenario.placement.num_gpus(); ++i) {
-    if (costs.of(i, 0).offload_seconds >= 0) continue;
+    if (costs.of(i, 0).seconds.offload.has_value()) continue;
     const int gpu = scenario.placement.gpus[i];
     if (!network.RouteToHost(gpu).links.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -83,11 +83,12 @@ void ScatterTransfers(const scenarios::ResolvedScenario& scenario,
     if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
     models::LayerCollective gather;
     gather.kind = models::LayerCollective::Kind::kAllGather;
-    gather.bytes = costs->stages[s].output_bytes * costs->compression;
-    costs->stages[s + 1].forward_collectives.push_back(gather);
-    costs->stages[s + 1].forward_host_seconds += launch;
-    costs->stages[s].backward_collectives.push_back(gather);
-    costs->stages[s].backward_input_host_seconds += launch;
+    gather.bytes =
+        costs->stages[s].communication.output_bytes * costs->compression;
+    costs->stages[s + 1].communication.forward_collectives.push_back(gather);
+    costs->stages[s + 1].launches.forward_seconds += launch;
+    costs->stages[s].communication.backward_collectives.push_back(gather);
+    costs->stages[s].launches.backward_input_seconds += launch;
   }
 }
 
@@ -107,8 +108,8 @@ double PredictionSeconds(const DeviceProfile& device,
   const int averages = schedule.weights.estimate_buffers > 0
                            ? schedule.weights.estimate_buffers
                            : states;
-  return StreamSeconds(device,
-                       (1 + averages) * stage.fp32_bytes + stage.weight_bytes);
+  return StreamSeconds(device, (1 + averages) * stage.parameters.fp32_bytes +
+                                   stage.parameters.weight_bytes);
 }
 
 void Price(const DeviceProfile& device, const schedules::Schedule& schedule,
@@ -117,12 +118,12 @@ void Price(const DeviceProfile& device, const schedules::Schedule& schedule,
   for (StageCosts& stage : *stages) {
     if (schedule.weights.prediction !=
         schedules::WeightPolicy::Prediction::kNone) {
-      stage.prediction_seconds =
+      stage.seconds.prediction =
           PredictionSeconds(device, schedule, training, stage);
     }
     if (schedule.compressed_transfers) {
-      stage.codec_seconds =
-          StreamSeconds(device, (1 + compression) * stage.output_bytes);
+      stage.seconds.codec = StreamSeconds(
+          device, (1 + compression) * stage.communication.output_bytes);
     }
   }
 }
@@ -178,10 +179,10 @@ absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
   }
   if (scenario.textbook) {
     for (StageCosts& stage : costs->stages) {
-      if (!schedule.compressed_transfers) stage.codec_seconds = 0;
+      if (!schedule.compressed_transfers) stage.seconds.codec = 0;
       if (schedule.weights.prediction ==
           schedules::WeightPolicy::Prediction::kNone) {
-        stage.prediction_seconds = 0;
+        stage.seconds.prediction = 0;
       }
     }
     return absl::OkStatus();
@@ -213,22 +214,22 @@ schedules::PassCosts PassCostsOf(const scenarios::ResolvedScenario& scenario,
       network.RouteToHost(scenario.placement.gpus[0]);
   for (const StageCosts& stage : costs.stages) {
     schedules::StagePassCosts pass;
-    pass.forward = stage.forward_seconds;
-    pass.backward = stage.backward_seconds;
-    const bool split = stage.backward_input_seconds >= 0;
-    pass.backward_input =
-        split ? stage.backward_input_seconds : stage.backward_seconds / 2;
-    pass.backward_weight =
-        split ? stage.backward_weight_seconds : stage.backward_seconds / 2;
-    if (stage.overlapped_seconds >= 0) {
-      pass.overlapped = stage.overlapped_seconds;
-    }
-    pass.offload = to_host.links.empty()
-                       ? std::max(stage.offload_seconds, 0.0)
-                       : SecondsAlone(network, to_host, stage.activation_bytes);
-    if (stage.activation_bytes > 0) {
-      pass.activation = stage.activation_bytes;
-      pass.weight_gradient_inputs = stage.weight_gradient_stash_bytes;
+    pass.forward = stage.seconds.forward;
+    pass.backward = stage.seconds.backward;
+    const double half = stage.seconds.backward / 2;
+    const BackwardParts parts =
+        stage.seconds.backward_parts.value_or(BackwardParts{half, half});
+    pass.backward_input = parts.input;
+    pass.backward_weight = parts.weight;
+    pass.overlapped = stage.seconds.overlapped;
+    pass.offload =
+        to_host.links.empty()
+            ? stage.seconds.offload.value_or(0)
+            : SecondsAlone(network, to_host, stage.activations.saved_bytes);
+    if (stage.activations.saved_bytes > 0) {
+      pass.activation = stage.activations.saved_bytes;
+      pass.weight_gradient_inputs =
+          stage.activations.weight_gradient_stash_bytes;
     }
     passes.stages.push_back(pass);
   }

@@ -2,6 +2,7 @@
 #include "sim/costs/stage_costs.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,20 +45,19 @@ ParameterBytes BytesPerParameter(const Training& training) {
 }
 
 void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
-  stage->forward_host_seconds = stage->forward_host.Seconds(runtime);
-  stage->backward_input_host_seconds =
-      stage->backward_input_host.Seconds(runtime);
-  stage->backward_weight_host_seconds =
-      stage->backward_weight_host.Seconds(runtime);
+  StageLaunches& launches = stage->launches;
+  launches.forward_seconds = launches.forward.Seconds(runtime);
+  launches.backward_input_seconds = launches.backward_input.Seconds(runtime);
+  launches.backward_weight_seconds = launches.backward_weight.Seconds(runtime);
 }
 
 void SetParameters(double parameters, const ParameterBytes& bytes,
                    StageCosts* stage) {
-  stage->weight_bytes = parameters * bytes.weight;
-  stage->gradient_bytes = parameters * bytes.gradient;
-  stage->optimizer_state_bytes = parameters * bytes.optimizer;
-  stage->stash_bytes = parameters * bytes.stash;
-  stage->fp32_bytes = parameters * 4;
+  stage->parameters.weight_bytes = parameters * bytes.weight;
+  stage->parameters.gradient_bytes = parameters * bytes.gradient;
+  stage->parameters.optimizer_state_bytes = parameters * bytes.optimizer;
+  stage->parameters.stash_bytes = parameters * bytes.stash;
+  stage->parameters.fp32_bytes = parameters * 4;
 }
 
 // Sets the bytes of layers for sharded weights. A copy of a tied embedding is
@@ -74,13 +74,13 @@ void SetLayers(const models::LayerList& layers, int first, int last,
     if (own > 0) weights.push_back(own * bytes.weight);
   }
   if (weights.empty()) return;
-  stage->num_parameter_layers = static_cast<int>(weights.size());
-  stage->first_layer_bytes = weights.front();
-  stage->last_layer_bytes = weights.back();
-  stage->two_layers_bytes = weights.front();
+  stage->parameters.num_layers = static_cast<int>(weights.size());
+  LayerBytes& sizes = stage->parameters.layers.emplace();
+  sizes.first = weights.front();
+  sizes.last = weights.back();
+  sizes.two = weights.front();
   for (size_t i = 1; i < weights.size(); ++i) {
-    stage->two_layers_bytes =
-        std::max(stage->two_layers_bytes, weights[i - 1] + weights[i]);
+    sizes.two = std::max(sizes.two, weights[i - 1] + weights[i]);
   }
 }
 
@@ -95,10 +95,11 @@ PricedKernel OptimizerKernel(const DeviceProfile& device,
                              double stepped_part) {
   models::Kernel kernel;
   kernel.part = models::KernelPart::kOptimizer;
-  kernel.bytes = stage.gradient_bytes + 2 * stage.optimizer_state_bytes +
-                 (has_master_weights ? 1 : 2) * stage.weight_bytes;
-  if (clears_gradients) kernel.bytes += stage.gradient_bytes;
-  if (num_versions > 1) kernel.bytes += 2 * stage.stash_bytes;
+  kernel.bytes = stage.parameters.gradient_bytes +
+                 2 * stage.parameters.optimizer_state_bytes +
+                 (has_master_weights ? 1 : 2) * stage.parameters.weight_bytes;
+  if (clears_gradients) kernel.bytes += stage.parameters.gradient_bytes;
+  if (num_versions > 1) kernel.bytes += 2 * stage.parameters.stash_bytes;
   kernel.bytes *= stepped_part;
   return {kernel, 1, prices.Price(device, 1, kernel).seconds};
 }
@@ -109,34 +110,36 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
   for (int s = 0; s < num_stages; ++s) {
     const auto& given = textbook.stages(textbook.stages_size() == 1 ? 0 : s);
     StageCosts stage;
-    stage.forward_seconds = given.forward_seconds();
+    StageSeconds& seconds = stage.seconds;
+    seconds.forward = given.forward_seconds();
     if (given.has_backward_seconds()) {
-      stage.backward_seconds = given.backward_seconds();
+      seconds.backward = given.backward_seconds();
     } else {
-      stage.backward_input_seconds = given.backward_input_seconds();
-      stage.backward_weight_seconds = given.backward_weight_seconds();
-      stage.backward_seconds =
+      seconds.backward_parts = {given.backward_input_seconds(),
+                                given.backward_weight_seconds()};
+      seconds.backward =
           given.backward_input_seconds() + given.backward_weight_seconds();
     }
     if (given.has_overlapped_seconds()) {
-      stage.overlapped_seconds = given.overlapped_seconds();
+      seconds.overlapped = given.overlapped_seconds();
     }
-    stage.offload_seconds = given.offload_seconds();
-    stage.prediction_seconds = given.prediction_seconds();
-    stage.codec_seconds = given.codec_seconds();
-    stage.activation_bytes = given.activation_bytes();
-    stage.weight_gradient_stash_bytes = given.has_weight_gradient_bytes()
-                                            ? given.weight_gradient_bytes()
-                                            : given.activation_bytes();
+    seconds.offload = given.offload_seconds();
+    seconds.prediction = given.prediction_seconds();
+    seconds.codec = given.codec_seconds();
+    stage.activations.saved_bytes = given.activation_bytes();
+    stage.activations.weight_gradient_stash_bytes =
+        given.has_weight_gradient_bytes() ? given.weight_gradient_bytes()
+                                          : given.activation_bytes();
     costs.stages.push_back(stage);
   }
   return costs;
 }
 
 // Returns the seconds of one way between device and host, without PCIe in the
-// cluster.
-double OffloadSeconds(const DeviceProfile& device, double bytes) {
-  if (!device.has_host_bytes_per_second()) return -1;
+// cluster; nothing if they are not known.
+std::optional<double> OffloadSeconds(const DeviceProfile& device,
+                                     double bytes) {
+  if (!device.has_host_bytes_per_second()) return std::nullopt;
   return bytes / device.host_bytes_per_second().value();
 }
 
@@ -191,31 +194,31 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
     // A stage without layers passes its input on.
-    if (s > 0) stage.output_bytes = costs.stages.back().output_bytes;
-    stage.backward_input_seconds = stage.backward_weight_seconds = 0;
+    if (s > 0)
+      stage.communication.output_bytes =
+          costs.stages.back().communication.output_bytes;
     if (!measured) {
-      stage.forward_host.passes = stage.backward_input_host.passes = 1;
+      stage.seconds.backward_parts.emplace();
+      stage.kernels.emplace();
+      stage.launches.forward.passes = stage.launches.backward_input.passes = 1;
     }
     AddLayers(layers, first, last, &prices, &stage);
     SetHostSeconds(runtime, &stage);
     SetParameters(models::StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
-    stage.expert_gradient_bytes =
+    stage.parameters.expert_gradient_bytes =
         models::StageExpertParameters(layers, first, last) * bytes.gradient;
-    if (measured) {
-      stage.backward_input_seconds = stage.backward_weight_seconds = -1;
-    } else {
-      stage.backward_seconds =
-          stage.backward_input_seconds + stage.backward_weight_seconds;
+    if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {
+      stage.seconds.backward = parts->input + parts->weight;
     }
-    stage.offload_seconds = OffloadSeconds(device, stage.activation_bytes);
-    stage.optimizer_kernel = OptimizerKernel(
+    stage.seconds.offload =
+        OffloadSeconds(device, stage.activations.saved_bytes);
+    stage.step.kernel = OptimizerKernel(
         device, costs.prices, stage, scenario.training().precision() != FP32,
         runtime.clears_gradients(), num_versions[s],
         shared.stepped_part(stage));
-    stage.update_seconds = runtime.update_seconds().value();
-    stage.optimizer_seconds =
-        stage.optimizer_kernel.seconds + stage.update_seconds;
+    stage.step.update_seconds = runtime.update_seconds().value();
+    stage.step.seconds = stage.step.kernel->seconds + stage.step.update_seconds;
     costs.stages.push_back(stage);
   }
   return costs;

@@ -3,6 +3,7 @@
 #ifndef WEIR_SIM_COSTS_STAGE_COSTS_H_
 #define WEIR_SIM_COSTS_STAGE_COSTS_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,72 +39,108 @@ struct HostWork {
   double Seconds(const Runtime& runtime) const;
 };
 
-// Costs of one microbatch in one stage, on each GPU of its tensor-parallel
-// group.
-struct StageCosts {
-  double forward_seconds = 0;
-  double backward_seconds = 0;  // B, recomputation included
-  // The parts of B; negative if only the fused B is known.
-  double backward_input_seconds = -1;   // I, recomputation included
-  double backward_weight_seconds = -1;  // W
-  // F overlapped with a B or I; negative: one after the other.
-  double overlapped_seconds = -1;
-  // One way between device and host, if the cluster has no PCIe for it;
-  // negative: unknown.
-  double offload_seconds = 0;
+// The parts of a backward.
+struct BackwardParts {
+  double input = 0;   // I, recomputation included
+  double weight = 0;  // W
+};
+
+// Seconds of passes. Absent values are not known.
+struct StageSeconds {
+  double forward = 0;
+  double backward = 0;  // B, recomputation included
+  // Absent: only B as a whole is known.
+  std::optional<BackwardParts> backward_parts;
+  // F overlapped with a B or I; absent: one after the other.
+  std::optional<double> overlapped;
+  // One way between device and host, if the cluster has no PCIe for it.
+  std::optional<double> offload = 0;
   // Nonzero only if the schedule needs them, see ApplySchedule: one estimate of
   // the stage's weights; compressing its output (or decompressing it).
-  double prediction_seconds = 0;
-  double codec_seconds = 0;
+  double prediction = 0;
+  double codec = 0;
 
-  // The host's time to launch a pass, which is a lower bound on its duration.
-  double forward_host_seconds = 0;
-  double backward_input_host_seconds = 0;
-  double backward_weight_host_seconds = 0;
+  // Indexed by Op. Requires: the seconds of a part of B are known. Returns 0
+  // for an unknown offload.
+  double Of(int op) const;
+};
 
-  // The kernels of those seconds; empty if they were given or measured.
-  std::vector<PricedKernel> forward_kernels;
-  std::vector<PricedKernel> backward_input_kernels;  // recomputation included
-  std::vector<PricedKernel> backward_weight_kernels;
-  HostWork forward_host, backward_input_host, backward_weight_host;
-  PricedKernel optimizer_kernel;
+// What the host does to launch passes.
+struct StageLaunches {
+  HostWork forward, backward_input, backward_weight;
+  // Lower bounds on the durations of the passes.
+  double forward_seconds = 0;
+  double backward_input_seconds = 0;
+  double backward_weight_seconds = 0;
 
-  // Collectives inside the pass, for one microbatch.
+  double SecondsOf(int op) const;  // indexed by Op
+};
+
+struct StageKernels {
+  std::vector<PricedKernel> forward;
+  std::vector<PricedKernel> backward_input;  // recomputation included
+  std::vector<PricedKernel> backward_weight;
+};
+
+// Communication of one microbatch.
+struct StageCommunication {
+  // Collectives inside the pass.
   std::vector<models::LayerCollective> forward_collectives,
       backward_collectives;
-
   double output_bytes = 0;  // sent to the next stage; gradient: same size
+};
 
-  double optimizer_seconds = 0;  // one step, including update_seconds
-  double update_seconds = 0;     // part of it, once for all stages of a rank
-  double gradient_bytes = 0;     // reduced over the replicas per update
+// One optimizer step.
+struct StageStep {
+  double seconds = 0;                  // including update_seconds
+  double update_seconds = 0;           // once for all stages of a rank
+  std::optional<PricedKernel> kernel;  // absent if the seconds were given
+};
+
+// Weights of layers with parameters.
+struct LayerBytes {
+  double first = 0, last = 0;
+  double two = 0;  // largest sum of two neighbors
+};
+
+// Bytes of everything that a stage keeps per parameter.
+struct StageParameters {
+  double weight_bytes = 0;  // the version in use
+  double stash_bytes = 0;   // each additional version
+  double fp32_bytes = 0;    // in fp32: one estimate buffer
+  double optimizer_state_bytes = 0;
+  double gradient_bytes = 0;         // reduced over the replicas per update
   double expert_gradient_bytes = 0;  // part of it that belongs to experts
-
   // Number of layers with parameters: sharded weights are gathered one by one.
-  int num_parameter_layers = 1;
-  // Weights of the first and the last of these, and the largest sum of two
-  // neighbors; 0: all layers are alike.
-  double first_layer_bytes = 0, last_layer_bytes = 0, two_layers_bytes = 0;
+  int num_layers = 1;
+  std::optional<LayerBytes> layers;  // absent: all layers are alike
+
   // Gathered bytes that a pass needs before it can start, and the most while it
   // runs if layers are gathered and freed one by one.
   double first_gathered_bytes(bool forward) const;
   double most_gathered_bytes() const;
+};
 
-  // Memory.
-  double weight_bytes = 0;  // the version in use
-  double stash_bytes = 0;   // each additional version
-  double fp32_bytes = 0;    // the parameters in fp32: one estimate buffer
-  double optimizer_state_bytes = 0;
-  double activation_bytes = 0;             // from F to the end of B (or I)
-  double end_activation_bytes = 0;         // part of it, outside the blocks
-  double layer_activation_bytes = 0;       // its largest layer
+// Bytes of the activations of one microbatch.
+struct StageActivations {
+  double saved_bytes = 0;                  // from F to the end of B (or I)
+  double end_bytes = 0;                    // part of it, outside the blocks
+  double layer_bytes = 0;                  // its largest layer
   double recompute_scratch_bytes = 0;      // during B (or I)
   double forward_scratch_bytes = 0;        // during F
   double backward_scratch_bytes = 0;       // during B (or I), in addition
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
+};
 
-  double seconds_of(int op) const;  // indexed by Op
-  double host_seconds_of(int op) const;
+// Costs of one stage, on each GPU of its tensor-parallel group.
+struct StageCosts {
+  StageSeconds seconds;
+  StageLaunches launches;
+  std::optional<StageKernels> kernels;  // absent: seconds given or measured
+  StageCommunication communication;
+  StageStep step;
+  StageParameters parameters;
+  StageActivations activations;
 };
 
 // Costs on one kind of GPU. Values are 0 if unknown.
@@ -168,7 +205,7 @@ struct Costs : DeviceCosts {
   }
   // Returns what a GPU sends for one microbatch, and receives as its gradient.
   double sent_bytes(int stage) const {
-    return stages[stage].output_bytes * compression * sent_part;
+    return stages[stage].communication.output_bytes * compression * sent_part;
   }
   double sent_part = 1;  // below 1: each GPU of a tensor group sends its part
 };

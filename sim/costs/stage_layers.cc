@@ -21,10 +21,12 @@ void AddKernel(const PricedKernel& kernel, double count,
 }
 
 void AddSeconds(const LayerSeconds& seconds, StageCosts* stage) {
-  stage->forward_seconds += seconds.forward;
-  stage->backward_seconds += seconds.recompute + seconds.backward;
-  stage->backward_input_seconds += seconds.recompute + seconds.backward_input;
-  stage->backward_weight_seconds += seconds.backward_weight;
+  stage->seconds.forward += seconds.forward;
+  stage->seconds.backward += seconds.recompute + seconds.backward;
+  if (!stage->seconds.backward_parts.has_value()) return;
+  BackwardParts& parts = *stage->seconds.backward_parts;
+  parts.input += seconds.recompute + seconds.backward_input;
+  parts.weight += seconds.backward_weight;
 }
 
 void AddCollectives(const std::vector<models::LayerCollective>& from,
@@ -48,13 +50,14 @@ double Count(const std::vector<models::LayerCollective>& collectives) {
 }
 
 void AddHostWork(const models::LayerWork& layer, StageCosts* stage) {
-  stage->forward_host.forward_launches += Launches(layer.forward);
-  stage->forward_host.collectives += Count(layer.forward_collectives);
-  stage->backward_input_host.forward_launches += Launches(layer.recompute);
-  stage->backward_input_host.backward_launches +=
+  stage->launches.forward.forward_launches += Launches(layer.forward);
+  stage->launches.forward.collectives += Count(layer.forward_collectives);
+  stage->launches.backward_input.forward_launches += Launches(layer.recompute);
+  stage->launches.backward_input.backward_launches +=
       Launches(layer.backward_input);
-  stage->backward_input_host.collectives += Count(layer.backward_collectives);
-  stage->backward_weight_host.backward_launches +=
+  stage->launches.backward_input.collectives +=
+      Count(layer.backward_collectives);
+  stage->launches.backward_weight.backward_launches +=
       Launches(layer.backward_weight);
 }
 
@@ -62,9 +65,10 @@ void AddHostWork(const models::LayerWork& layer, StageCosts* stage) {
 void AddKernels(
     const std::vector<std::pair<const models::LayerWork*, int>>& counts,
     LayerPrices* prices, StageCosts* stage) {
-  std::vector<PricedKernel>* to[] = {&stage->forward_kernels,
-                                     &stage->backward_input_kernels,
-                                     &stage->backward_weight_kernels};
+  if (!stage->kernels.has_value()) return;
+  std::vector<PricedKernel>* to[] = {&stage->kernels->forward,
+                                     &stage->kernels->backward_input,
+                                     &stage->kernels->backward_weight};
   for (const auto& [layer, count] : counts) {
     const LayerSeconds& seconds = prices->Of(*layer);
     for (int i = 0; i < 3; ++i) {
@@ -90,8 +94,8 @@ void CountLayer(const models::LayerWork& layer,
 // A layer is recomputed right before its own backward, so that the largest sum
 // over layers counts, not the sum of the largest parts.
 void AddBackwardScratch(const models::LayerWork& layer, StageCosts* stage) {
-  double& again = stage->recompute_scratch_bytes;
-  double& backward = stage->backward_scratch_bytes;
+  double& again = stage->activations.recompute_scratch_bytes;
+  double& backward = stage->activations.backward_scratch_bytes;
   backward -= layer.stash_bytes - layer.backward_kept_bytes;
   if (again + backward <=
       layer.recompute_scratch_bytes + layer.backward_scratch_bytes) {
@@ -103,23 +107,27 @@ void AddBackwardScratch(const models::LayerWork& layer, StageCosts* stage) {
 }
 
 void AddLayer(const models::LayerWork& layer, StageCosts* stage) {
-  AddCollectives(layer.forward_collectives, &stage->forward_collectives);
-  AddCollectives(layer.backward_collectives, &stage->backward_collectives);
-  stage->output_bytes = layer.output_bytes;  // the last layer's remains
-  stage->activation_bytes += layer.stash_bytes;
+  AddCollectives(layer.forward_collectives,
+                 &stage->communication.forward_collectives);
+  AddCollectives(layer.backward_collectives,
+                 &stage->communication.backward_collectives);
+  stage->communication.output_bytes =
+      layer.output_bytes;  // the last layer's remains
+  stage->activations.saved_bytes += layer.stash_bytes;
   if (layer.role == models::LayerRole::kEmbedding ||
       layer.role == models::LayerRole::kHead) {
-    stage->end_activation_bytes += layer.stash_bytes;
+    stage->activations.end_bytes += layer.stash_bytes;
   }
-  stage->layer_activation_bytes =
-      std::max(stage->layer_activation_bytes, layer.stash_bytes);
+  stage->activations.layer_bytes =
+      std::max(stage->activations.layer_bytes, layer.stash_bytes);
   // While an earlier layer runs, this layer's stash is not allocated: in the
   // forward not yet, in the backward no longer.
-  stage->forward_scratch_bytes =
-      std::max(stage->forward_scratch_bytes - layer.stash_bytes,
+  stage->activations.forward_scratch_bytes =
+      std::max(stage->activations.forward_scratch_bytes - layer.stash_bytes,
                layer.forward_scratch_bytes);
   AddBackwardScratch(layer, stage);
-  stage->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
+  stage->activations.weight_gradient_stash_bytes +=
+      layer.weight_gradient_stash_bytes;
 }
 
 }  // namespace

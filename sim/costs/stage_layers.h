@@ -19,7 +19,7 @@ struct LayerSeconds {
   double backward_input = 0;
   double backward_weight = 0;
   double backward = 0;  // of a measured layer, which has no parts
-  // [StageCosts::forward_kernels and so on]; empty for a measured layer.
+  // [StageKernels::forward and so on]; empty for a measured layer.
   std::vector<PricedKernel> kernels[3];
 };
 
@@ -44,7 +44,8 @@ class LayerPrices {
 };
 
 // Adds the costs of layers [first, last): seconds, launches, kernels,
-// collectives and memory.
+// collectives and memory. Leaves out kernels and parts of backwards if `stage`
+// has none.
 void AddLayers(const models::LayerList& layers, int first, int last,
                LayerPrices* prices, StageCosts* stage);
 

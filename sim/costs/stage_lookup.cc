@@ -18,56 +18,56 @@ double HostWork::Seconds(const Runtime& runtime) const {
          passes * runtime.pass_seconds().value();
 }
 
-double StageCosts::seconds_of(int op) const {
+double StageSeconds::Of(int op) const {
   switch (static_cast<schedules::Op>(op)) {
     case schedules::Op::kForward:
-      return forward_seconds;
+      return forward;
     case schedules::Op::kBackward:
-      return backward_seconds;
+      return backward;
     case schedules::Op::kBackwardInput:
-      return backward_input_seconds;
+      return backward_parts->input;
     case schedules::Op::kBackwardWeight:
-      return backward_weight_seconds;
+      return backward_parts->weight;
     case schedules::Op::kOffload:
     case schedules::Op::kReload:
-      return offload_seconds;
+      return offload.value_or(0);
   }
   return 0;
 }
 
-double StageCosts::first_gathered_bytes(bool forward) const {
-  const double bytes = forward ? first_layer_bytes : last_layer_bytes;
-  return bytes > 0 ? bytes : weight_bytes / num_parameter_layers;
+double StageLaunches::SecondsOf(int op) const {
+  switch (static_cast<schedules::Op>(op)) {
+    case schedules::Op::kForward:
+      return forward_seconds;
+    case schedules::Op::kBackward:
+      return backward_input_seconds + backward_weight_seconds;
+    case schedules::Op::kBackwardInput:
+      return backward_input_seconds;
+    case schedules::Op::kBackwardWeight:
+      return backward_weight_seconds;
+    default:
+      return 0;
+  }
 }
 
-double StageCosts::most_gathered_bytes() const {
-  return two_layers_bytes > 0
-             ? two_layers_bytes
-             : weight_bytes * std::min(2.0 / num_parameter_layers, 1.0);
+double StageParameters::first_gathered_bytes(bool forward) const {
+  if (!layers.has_value()) return weight_bytes / num_layers;
+  return forward ? layers->first : layers->last;
+}
+
+double StageParameters::most_gathered_bytes() const {
+  return layers.has_value() ? layers->two
+                            : weight_bytes * std::min(2.0 / num_layers, 1.0);
 }
 
 double Costs::stepped_part(const StageCosts& stage) const {
   const double num_shards = static_cast<double>(shards) * optimizer_shards;
-  if (num_shards == 1 || stage.expert_gradient_bytes == 0) {
+  if (num_shards == 1 || stage.parameters.expert_gradient_bytes == 0) {
     return 1 / num_shards;
   }
-  const double experts = stage.expert_gradient_bytes / stage.gradient_bytes;
+  const double experts =
+      stage.parameters.expert_gradient_bytes / stage.parameters.gradient_bytes;
   return (1 - experts) / num_shards + experts * expert_parallel / num_shards;
-}
-
-double StageCosts::host_seconds_of(int op) const {
-  switch (static_cast<schedules::Op>(op)) {
-    case schedules::Op::kForward:
-      return forward_host_seconds;
-    case schedules::Op::kBackward:
-      return backward_input_host_seconds + backward_weight_host_seconds;
-    case schedules::Op::kBackwardInput:
-      return backward_input_host_seconds;
-    case schedules::Op::kBackwardWeight:
-      return backward_weight_host_seconds;
-    default:
-      return 0;
-  }
 }
 
 }  // namespace weir::sim

@@ -74,11 +74,7 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
 // Drops data for uncertainties and breakdowns.
 void DropOrigins(DeviceCosts* costs) {
   costs->prices = calibrate::KernelPrices();
-  for (StageCosts& stage : costs->stages) {
-    stage.forward_kernels.clear();
-    stage.backward_input_kernels.clear();
-    stage.backward_weight_kernels.clear();
-  }
+  for (StageCosts& stage : costs->stages) stage.kernels.reset();
 }
 
 }  // namespace

@@ -41,26 +41,22 @@ struct Run {
   Window window;
   bool shared_links = false;
 
-  const Symmetry* symmetry() const {
-    return answer->symmetry.has_value() ? &*answer->symmetry : nullptr;
-  }
   PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario) const {
     return {program->schedule(),
             program->semantics,
             costs,
             *network,
-            symmetry() == nullptr ? scenario.placement
-                                  : symmetry()->representatives(),
-            scenario.scenario.communication(),
-            symmetry()};
+            answer->GpusOf(scenario.placement),
+            scenario.scenario.communication()};
   }
+  bool reduced() const { return answer->symmetry.has_value(); }
   // Returns the tasks of all GPUs; if folded, an upper bound.
   double num_tasks() const {
     const double count = graph.tasks.num_tasks();
-    if (symmetry() == nullptr) return count;
+    if (!reduced()) return count;
     return count * kMostTasksPerReduced *
-           symmetry()->full_placement().num_gpus() /
-           symmetry()->representatives().num_gpus();
+           answer->symmetry->full_placement().num_gpus() /
+           answer->symmetry->representatives().num_gpus();
   }
 };
 
@@ -111,7 +107,7 @@ class FastSimulator::Impl {
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
     // How long Simulate looks for a steady state depends on its number of
     // tasks. If the upper bound could change the decision, simulate all GPUs.
-    if (run.symmetry() != nullptr &&
+    if (run.reduced() &&
         ShowsEnough(run.window, num_batches, run.num_tasks()) &&
         !ShowsEnough(run.window, num_batches, 0)) {
       return RunWhole(scenario, network, program, false);
@@ -189,35 +185,30 @@ class FastSimulator::Impl {
                              std::nullopt,
                              "how many batches to run is counted in tasks "
                              "of all GPUs"});
-    if (run.symmetry() == nullptr) {
-      RETURN_IF_ERROR(CheckTasks(scenario,
-                                 EstimateTasks(run.InputsOf(scenario)),
-                                 scenario.placement.num_gpus()));
-    } else {
-      RETURN_IF_ERROR(
-          CheckReducedRun(scenario, run.program->schedule(), *run.symmetry()));
-      KeepRepresentatives(*run.symmetry(), &run.costs);
-    }
-    run.graph = BuildPipelineGraph(run.InputsOf(scenario));
-    RETURN_IF_ERROR(SetTimes(&run));
+    const PipelineInputs inputs = run.InputsOf(scenario);
+    RETURN_IF_ERROR(
+        run.reduced()
+            ? CheckReducedRun(scenario, run.program->schedule(), inputs.gpus)
+            : CheckTasks(scenario, EstimateTasks(inputs),
+                         scenario.placement.num_gpus()));
+    KeepRepresentatives(inputs.gpus, &run.costs);
+    run.graph = BuildPipelineGraph(inputs);
+    RETURN_IF_ERROR(SetTimes(inputs.links(), &run));
     return run;
   }
 
   // Restricts the costs' GPUs to those of the graph.
-  static void KeepRepresentatives(const Symmetry& symmetry, Costs* costs) {
+  static void KeepRepresentatives(const Representatives& gpus, Costs* costs) {
     if (costs->gpu_device.empty()) return;
     std::vector<int> devices;
-    for (int i = 0; i < symmetry.representatives().num_gpus(); ++i) {
-      devices.push_back(costs->gpu_device[symmetry.IndexOf(i)]);
+    for (int i = 0; i < gpus.placement().num_gpus(); ++i) {
+      devices.push_back(costs->gpu_device[gpus.IndexOf(i)]);
     }
     costs->gpu_device = std::move(devices);
   }
 
-  absl::Status SetTimes(Run* run) {
+  absl::Status SetTimes(const std::vector<scenarios::Link>& links, Run* run) {
     const TaskGraph& tasks = run->graph.tasks;
-    const std::vector<scenarios::Link>& links = run->symmetry() == nullptr
-                                                    ? run->network->links()
-                                                    : run->symmetry()->links();
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
     const double meeting = FirstMeeting(tasks, links, run->recording);
@@ -255,7 +246,7 @@ class FastSimulator::Impl {
     ranked.batch_seconds = run.window.batch_seconds();
     ranked.makespan_seconds =
         extrapolated ? run.window.end_seconds : MakespanOf(run.recording);
-    ranked.peak_bytes.resize(inputs.placement.pipeline);
+    ranked.peak_bytes.resize(inputs.placement().pipeline);
     for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
       const MemoryTimeline memory =
           TraceMemory(inputs, run.graph, run.recording, gpu, extrapolated);
@@ -269,7 +260,7 @@ class FastSimulator::Impl {
         ranked.fits_memory = false;
       }
     }
-    ranked.reduced = run.symmetry() != nullptr;
+    ranked.reduced = run.reduced();
     ranked.extrapolated = extrapolated;
     ranked.shared_links = run.shared_links;
     ranked.num_simulated_gpus = run.graph.num_gpus();

@@ -151,12 +151,12 @@ class StretchTimes {
     // At the end of a stretch other tasks may wait for the copy.
     if (here.size() != there.size()) return true;
     for (size_t i = 0; i < here.size(); ++i) {
-      const bool is_action = here[i] < graph_.end_of_actions;
-      if (is_action != (there[i] < graph_.end_of_actions)) return true;
+      const bool is_action = here[i] < graph_.ranges.end_of_actions;
+      if (is_action != (there[i] < graph_.ranges.end_of_actions)) return true;
       if (!is_action && !IsAlike(here[i], there[i])) return true;
     }
     for (size_t i = 0; i < here.size(); ++i) {
-      if (here[i] >= graph_.end_of_actions) {
+      if (here[i] >= graph_.ranges.end_of_actions) {
         if (!Pair(here[i], there[i])) return false;
       } else if (copy_of_[here[i]] >= 0 && copy_of_[here[i]] != there[i]) {
         return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/graph/action_seconds.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -49,7 +50,7 @@ class Clock {
   const StageCosts& StageOf(int stage) const { return costs_.of(gpu_, stage); }
 
   double Alone(const schedules::Action& action) const {
-    return StageOf(action.stage).seconds_of(static_cast<int>(action.op)) *
+    return StageOf(action.stage).seconds.Of(static_cast<int>(action.op)) *
            action.num_microbatches;
   }
 
@@ -57,9 +58,10 @@ class Clock {
                     const schedules::Action& other) const {
     const schedules::Action& forward =
         one.op == schedules::Op::kForward ? one : other;
-    const double given = StageOf(forward.stage).overlapped_seconds;
-    return given >= 0 ? given * forward.num_microbatches
-                      : Alone(one) + Alone(other);
+    const std::optional<double> given =
+        StageOf(forward.stage).seconds.overlapped;
+    return given.has_value() ? *given * forward.num_microbatches
+                             : Alone(one) + Alone(other);
   }
 
   double Extra(const schedules::Action& action) {
@@ -67,7 +69,7 @@ class Clock {
   }
 
   double Estimate(const schedules::Action& action) {
-    const double seconds = StageOf(action.stage).prediction_seconds;
+    const double seconds = StageOf(action.stage).seconds.prediction;
     if (seconds == 0) return 0;
     const schedules::WeightPolicy& weights = schedule_.weights;
     const bool forward = action.op == schedules::Op::kForward;
@@ -107,11 +109,11 @@ class Clock {
     double seconds = 0;
     const int s = action.stage;
     if (s > 0 && schedule_.rank_of(s - 1, action.microbatch) != rank_) {
-      seconds += StageOf(s - 1).codec_seconds;
+      seconds += StageOf(s - 1).seconds.codec;
     }
     if (s + 1 < schedule_.num_stages &&
         schedule_.rank_of(s + 1, action.microbatch) != rank_) {
-      seconds += StageOf(s).codec_seconds;
+      seconds += StageOf(s).seconds.codec;
     }
     return seconds * action.num_microbatches;
   }
@@ -126,14 +128,14 @@ class Clock {
 }  // namespace
 
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu) {
-  const scenarios::Placement& place = inputs.placement;
+  const scenarios::Placement& place = inputs.placement();
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Run();
 }
 
 std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu) {
-  const scenarios::Placement& place = inputs.placement;
+  const scenarios::Placement& place = inputs.placement();
   return Clock(inputs.schedule, inputs.costs, gpu,
                gpu / place.tensor % place.pipeline, true)
       .Extras();

@@ -16,7 +16,6 @@
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/pass_collectives.h"
 #include "sim/graph/pipeline_graph.h"
-#include "sim/graph/symmetry.h"
 
 namespace weir::sim {
 
@@ -88,15 +87,6 @@ class GraphBuilder {
                       int other_rank = 0) const {
     return {kind, graph_.rank_of(gpu), other_rank, graph_.replica_of(gpu),
             gpu % place_.tensor};
-  }
-
-  // Return the indices in full_placement_ of the graph's replicas and tensor
-  // ranks.
-  int ReplicaOf(int r) const {
-    return in_.symmetry == nullptr ? r : in_.symmetry->replicas()[r];
-  }
-  int TensorRankOf(int t) const {
-    return in_.symmetry == nullptr ? t : in_.symmetry->tensor_ranks()[t];
   }
 
   // The copies of a stage on one tensor rank.

@@ -10,17 +10,17 @@ namespace {}  // namespace
 
 void GraphBuilder::AddGathers() {
   if (in_.costs.shards == 1) return;
-  graph_.weight_runs = PlanWeightRuns(schedule_);
+  GatherTasks& gathers = graph_.gathers.emplace();
+  gathers.runs = PlanWeightRuns(schedule_);
   for (int rank = 0; rank < place_.pipeline; ++rank) {
-    const auto count = std::ssize(graph_.weight_runs[rank]);
+    const auto count = std::ssize(gathers.runs[rank]);
     for (int t = 0; t < place_.tensor; ++t) {
       const Group& group = CopiesOf(std::vector<int>{rank}, t).all;
       const int32_t starts = graph_.tasks.AddTimers(count);
       const int32_t ends = graph_.tasks.AddTimers(count);
-      graph_.first_gather_start.push_back(starts);
-      graph_.first_gather_end.push_back(ends);
-      std::vector<CollectiveSpan>& layers =
-          graph_.layer_gathers.emplace_back(count);
+      gathers.first_start.push_back(starts);
+      gathers.first_end.push_back(ends);
+      std::vector<CollectiveSpan>& layers = gathers.layers.emplace_back(count);
       std::vector<int32_t> last;  // ends of the previous runs' gathers
       for (int32_t i = 0; i < count; ++i) {
         if (StartsWithTheOneBefore(rank, i)) {
@@ -39,7 +39,7 @@ void GraphBuilder::AddGathers() {
 
 bool GraphBuilder::StartsWithTheOneBefore(int rank, int32_t run) const {
   if (run == 0) return false;
-  const auto& runs = graph_.weight_runs[rank];
+  const auto& runs = graph_.gathers->runs[rank];
   const int32_t before = runs[run - 1].first;
   return runs[run].first == before + 1 &&
          schedule_.rank_actions[rank][before].overlaps_next;
@@ -47,13 +47,13 @@ bool GraphBuilder::StartsWithTheOneBefore(int rank, int32_t run) const {
 
 CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
                                        int32_t i, int32_t start, int32_t end) {
-  const auto& runs = graph_.weight_runs[rank];
+  const auto& runs = graph_.gathers->runs[rank];
   const StageCosts& stage = in_.costs.stages[runs[i].stage];
   const int32_t pass = runs[i].first;
   const bool forward =
       schedule_.rank_actions[rank][pass].op == schedules::Op::kForward;
-  const int num_others = stage.num_parameter_layers - 1;
-  const double first_bytes = stage.first_gathered_bytes(forward);
+  const int num_others = stage.parameters.num_layers - 1;
+  const double first_bytes = stage.parameters.first_gathered_bytes(forward);
   std::vector<int> gpus;
   for (int r = 0; r < place_.data; ++r) {
     gpus.push_back(place_.index(r, rank, t));
@@ -61,11 +61,12 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   CollectiveSpan layers;
   if (num_others > 0) {
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
-    lowering_.AddCollectives(group,
-                             {calibrate::CollectiveKind::kAllGather,
-                              (stage.weight_bytes - first_bytes) / num_others,
-                              static_cast<double>(num_others)},
-                             layers.start, layers.end);
+    lowering_.AddCollectives(
+        group,
+        {calibrate::CollectiveKind::kAllGather,
+         (stage.parameters.weight_bytes - first_bytes) / num_others,
+         static_cast<double>(num_others)},
+        layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
   lowering_.AddCollectives(

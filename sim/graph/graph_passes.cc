@@ -13,7 +13,7 @@ bool GraphBuilder::HasExpertCollectives() const {
   if (in_.costs.expert_parallel == 1) return false;
   for (const StageCosts& stage : in_.costs.stages) {
     for (const models::LayerCollective& collective :
-         stage.forward_collectives) {
+         stage.communication.forward_collectives) {
       if (collective.group == models::LayerCollective::Group::kExpert)
         return true;
     }
@@ -32,7 +32,7 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
     if (full_placement_.tensor == 1) continue;
     std::vector<int> gpus;
     for (int t = 0; t < full_placement_.tensor; ++t) {
-      gpus.push_back(full_placement_.gpu(ReplicaOf(r), rank, t));
+      gpus.push_back(full_placement_.gpu(in_.gpus.ReplicaOf(r), rank, t));
     }
     group.tensors.push_back(
         lowering_.GroupOf(gpus, RoleOf(InstanceRole::Kind::kTensor, first)));
@@ -42,7 +42,7 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
     // Either all of these replicas are in the graph, or one represents them
     // all.
     for (int r = replica; r < replica + num_replicas; ++r) {
-      gpus.push_back(full_placement_.gpu(r, rank, TensorRankOf(t)));
+      gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
     }
     group.experts.push_back(lowering_.GroupOf(
         gpus, RoleOf(InstanceRole::Kind::kExperts, group.firsts[0] + t)));
@@ -89,11 +89,11 @@ bool GraphBuilder::MergePassesWithCollectives() {
            device.partition_slowdown != nullptr;
   };
   const bool in_pieces =
-      !graph_.reductions.empty() &&
+      graph_.reductions.has_value() &&
       in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
-  if (in_.symmetry == nullptr || full_placement_.tensor == 1 ||
-      place_.tensor > 1 || in_.costs.shards > 1 || HasExpertCollectives() ||
-      in_pieces || slows(in_.costs) || !in_.costs.gpu_device.empty()) {
+  if (full_placement_.tensor == 1 || place_.tensor > 1 ||
+      in_.costs.shards > 1 || HasExpertCollectives() || in_pieces ||
+      slows(in_.costs) || !in_.costs.gpu_device.empty()) {
     return false;
   }
   std::vector<std::pair<int32_t, double>> seconds;  // by task
@@ -138,11 +138,16 @@ void GraphBuilder::AddPassEnds() {
   if (MergePassesWithCollectives()) return;
   const bool experts = HasExpertCollectives(), sharded = in_.costs.shards > 1;
   if (full_placement_.tensor > 1 || sharded || experts) {
+    auto& first_end = graph_.passes.first_end.emplace();
+    auto& first_tensor_end = graph_.passes.first_tensor_end;
+    if (experts || (sharded && full_placement_.tensor > 1)) {
+      first_tensor_end.emplace();
+    }
     for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
       const auto count = std::ssize(Actions(gpu));
-      graph_.first_group_end.push_back(graph_.tasks.AddTimers(count));
-      if (experts || (sharded && full_placement_.tensor > 1)) {
-        graph_.first_tensor_end.push_back(graph_.tasks.AddTimers(count));
+      first_end.push_back(graph_.tasks.AddTimers(count));
+      if (first_tensor_end.has_value()) {
+        first_tensor_end->push_back(graph_.tasks.AddTimers(count));
       }
     }
   }
@@ -170,12 +175,12 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
                      &collectives);
   }
   WaitForHost(group, position, collectives);
-  if (graph_.first_group_end.empty()) return;
+  if (!graph_.passes.first_end.has_value()) return;
   const auto at = static_cast<int>(position);
   for (size_t r = 0; r < group.firsts.size(); ++r) {
     const int first = group.firsts[r];
     const int32_t end = graph_.ActionEnd(first, at);
-    if (graph_.first_tensor_end.empty()) {
+    if (!graph_.passes.first_tensor_end.has_value()) {
       AddTensorEnd(group, r, at, collectives, end);
     } else {
       const int32_t tensor_end = graph_.TensorEnd(first, at);
@@ -223,7 +228,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   }
   lowering_.set_role(CollectiveRole::kExpert);
   for (int first : group.firsts) {
-    graph_.expert_start[graph_.ActionEnd(first, position)] = join;
+    graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
   const int32_t done = graph_.tasks.AddTimer(0);
   for (const Group& members : group.experts) {
@@ -244,7 +249,7 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   double host_seconds = 0;
   for (int i = 0; i < num_passes; ++i) {
     const schedules::Action& action = actions[position + i];
-    host_seconds += in_.costs.stages[action.stage].host_seconds_of(
+    host_seconds += in_.costs.stages[action.stage].launches.SecondsOf(
         static_cast<int>(action.op));
   }
   if (host_seconds == 0) return;

@@ -15,8 +15,10 @@ constexpr int kMaxPieces = 8;
 
 // Returns the fraction of a stage's parameters that not all replicas have.
 double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
-  if (inputs.costs.expert_parallel == 1 || stage.gradient_bytes == 0) return 0;
-  return stage.expert_gradient_bytes / stage.gradient_bytes;
+  if (inputs.costs.expert_parallel == 1 || stage.parameters.gradient_bytes == 0)
+    return 0;
+  return stage.parameters.expert_gradient_bytes /
+         stage.parameters.gradient_bytes;
 }
 
 }  // namespace
@@ -26,12 +28,12 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
   const Costs& costs = inputs.costs;
   ReductionParts parts;
   if (costs.shards > 1) {
-    parts.num_calls = stage.num_parameter_layers;
+    parts.num_calls = stage.parameters.num_layers;
   } else if (inputs.communication.gradient_reduction() ==
                  REDUCTION_OVERLAPPED &&
              costs.bucket_bytes > 0) {
-    parts.num_calls =
-        std::max(std::ceil(stage.gradient_bytes / costs.bucket_bytes), 1.0);
+    parts.num_calls = std::max(
+        std::ceil(stage.parameters.gradient_bytes / costs.bucket_bytes), 1.0);
   }
   parts.num_pieces =
       static_cast<int>(std::min<double>(parts.num_calls, kMaxPieces));
@@ -45,7 +47,7 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
   // Sharded gradients are only reduced to their owners.
   const bool scatters =
       inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
-  const double bytes = stage.gradient_bytes / num_calls;
+  const double bytes = stage.parameters.gradient_bytes / num_calls;
   const double part = ExpertPart(inputs, stage);
   ReductionCollectives calls;
   calls.num_pieces = num_pieces;
@@ -60,45 +62,49 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
-  return {
-      1,
-      {calibrate::CollectiveKind::kAllGather, stage.weight_bytes * (1 - part)},
-      {calibrate::CollectiveKind::kAllGather, stage.weight_bytes * part}};
+  return {1,
+          {calibrate::CollectiveKind::kAllGather,
+           stage.parameters.weight_bytes * (1 - part)},
+          {calibrate::CollectiveKind::kAllGather,
+           stage.parameters.weight_bytes * part}};
 }
 
 void GraphBuilder::SelectReductions() {
-  std::vector<Reduction> all = PlanReductions(graph_.steps);
+  std::vector<Reduction> all = PlanReductions(graph_.steps.plan);
   const auto meets = [&](const Reduction& reduction) {
     return reduction.members.size() * full_placement_.data > 1;
   };
   const bool reduces =
       std::any_of(all.begin(), all.end(), [&](const Reduction& reduction) {
         return meets(reduction) &&
-               (in_.costs.stages[reduction.stage].gradient_bytes > 0 ||
+               (in_.costs.stages[reduction.stage].parameters.gradient_bytes >
+                    0 ||
                 (!schedule_.flush && reduction.members.size() > 1));
       });
   if (!reduces) return;
-  for (const auto& steps : graph_.steps) {
-    graph_.step_reduction.emplace_back(steps.size(), PipelineGraph::kNone);
+  ReductionTasks& selected = graph_.reductions.emplace();
+  for (const auto& steps : graph_.steps.plan) {
+    selected.of_step.emplace_back(steps.size(), PipelineGraph::kNone);
   }
   for (Reduction& reduction : all) {
     if (!meets(reduction)) continue;
-    const auto index = static_cast<int32_t>(graph_.reductions.size());
+    const auto index = static_cast<int32_t>(selected.plan.size());
     for (const Reduction::Member& member : reduction.members) {
-      graph_.step_reduction[member.rank][member.step] = index;
+      selected.of_step[member.rank][member.step] = index;
     }
-    graph_.reductions.push_back(std::move(reduction));
+    selected.plan.push_back(std::move(reduction));
   }
 }
 
 void GraphBuilder::AddReductions() {
-  if (graph_.reductions.empty()) return;
-  const auto count = static_cast<int64_t>(graph_.reductions.size());
+  if (!graph_.reductions.has_value()) return;
+  ReductionTasks& reductions = *graph_.reductions;
+  const auto count = static_cast<int64_t>(reductions.plan.size());
   last_step_gather_.assign(schedule_.num_ranks, PipelineGraph::kNone);
   for (int t = 0; t < place_.tensor; ++t) {
-    graph_.first_reduce_start.push_back(graph_.tasks.AddTimers(count));
-    graph_.first_reduce_end.push_back(graph_.tasks.AddTimers(count));
-    graph_.reduction_pieces.emplace_back(count);
+    reductions.first_start.push_back(graph_.tasks.AddTimers(count));
+    reductions.first_end.push_back(graph_.tasks.AddTimers(count));
+    reductions.pieces.emplace_back(count);
     // One communicator for the replicas of a rank and one for the copies of a
     // stage: the reductions of each run one after the other.
     std::vector<int32_t> last_of_rank(schedule_.num_ranks,
@@ -106,14 +112,14 @@ void GraphBuilder::AddReductions() {
     std::vector<int32_t> last_of_stage(schedule_.num_stages,
                                        PipelineGraph::kNone);
     for (int32_t i = 0; i < count; ++i) {
-      const Reduction& reduction = graph_.reductions[i];
+      const Reduction& reduction = reductions.plan[i];
       AddReduction(reduction, t, i,
                    reduction.members.size() == 1
                        ? &last_of_rank[reduction.members[0].rank]
                        : &last_of_stage[reduction.stage]);
     }
     last_step_gather_.assign(schedule_.num_ranks, PipelineGraph::kNone);
-    for (const Reduction& reduction : graph_.reductions) {
+    for (const Reduction& reduction : reductions.plan) {
       if (in_.costs.optimizer_shards == 1) break;
       for (const auto& [rank, step] : reduction.members) {
         GatherSteppedWeights(rank, step, t);
@@ -127,14 +133,13 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
   const auto [at, added] = copies_.try_emplace(std::pair(ranks, t));
   Copies& copies = at->second;
   if (!added) return copies;
-  const int index =
-      in_.symmetry == nullptr ? 0 : in_.symmetry->IndexOfCopies(ranks);
+  const int index = in_.gpus.IndexOfCopies(ranks);
   const auto group_of = [&](InstanceRole::Kind kind, int first_replica,
                             int stride) {
     std::vector<int> gpus;
     for (int rank : ranks) {
       for (int r = first_replica; r < full_placement_.data; r += stride) {
-        gpus.push_back(full_placement_.gpu(r, rank, TensorRankOf(t)));
+        gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
       }
     }
     return lowering_.GroupOf(gpus, {kind, index, 0, first_replica, t});
@@ -172,20 +177,21 @@ void GraphBuilder::AddPiece(const Copies& copies,
 
 void GraphBuilder::AddReduction(const Reduction& reduction, int t,
                                 int32_t index, int32_t* last) {
-  const int32_t start = graph_.first_reduce_start[t] + index;
-  const int32_t end = graph_.first_reduce_end[t] + index;
+  const int32_t start = graph_.reductions->first_start[t] + index;
+  const int32_t end = graph_.reductions->first_end[t] + index;
   std::vector<int> ranks;
   for (const auto& [rank, step] : reduction.members) {
     ranks.push_back(rank);
     for (int r = 0; r < place_.data; ++r) {
       const int gpu = place_.index(r, rank, t);
       graph_.tasks.AddEdge(
-          graph_.ActionEnd(gpu, graph_.steps[rank][step].reduce_after), start);
+          graph_.ActionEnd(gpu, graph_.steps.plan[rank][step].reduce_after),
+          start);
       graph_.tasks.AddEdge(end, graph_.StepTask(gpu, step));
     }
   }
   int32_t before = std::exchange(*last, end);
-  if (in_.costs.stages[reduction.stage].gradient_bytes == 0) {
+  if (in_.costs.stages[reduction.stage].parameters.gradient_bytes == 0) {
     if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
     graph_.tasks.AddEdge(start, end);
   } else {
@@ -196,7 +202,7 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
     if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
     AddPiece(copies, calls, start, end);
   }
-  graph_.reduction_pieces[t][index].push_back({start, end});
+  graph_.reductions->pieces[t][index].push_back({start, end});
 }
 
 int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
@@ -206,7 +212,7 @@ int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
   for (int k = 1; k < calls.num_pieces; ++k) {
     const int32_t start = graph_.tasks.AddTimer(0);
     for (const auto& [rank, step] : reduction.members) {
-      const int position = graph_.steps[rank][step].reduce_after;
+      const int position = graph_.steps.plan[rank][step].reduce_after;
       for (int r = 0; r < place_.data; ++r) {
         const int gpu = place_.index(r, rank, t);
         const double seconds =
@@ -219,7 +225,7 @@ int32_t GraphBuilder::AddEarlyPieces(const Reduction& reduction, int t,
     if (last != PipelineGraph::kNone) graph_.tasks.AddEdge(last, start);
     last = graph_.tasks.AddTimer(0);
     AddPiece(copies, calls, start, last);
-    graph_.reduction_pieces[t][index].push_back({start, last});
+    graph_.reductions->pieces[t][index].push_back({start, last});
   }
   return last;
 }
@@ -230,17 +236,18 @@ void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
   for (int r = 0; r < place_.data; ++r) {
     const int gpu = place_.index(r, rank, t);
     graph_.tasks.AddEdge(graph_.StepTask(gpu, step), start);
-    graph_.step_gathers[{gpu, step}] = {start, end};
+    graph_.steps.gathers[{gpu, step}] = {start, end};
   }
   const int32_t before = std::exchange(last_step_gather_[rank], end);
   if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
-  const StageCosts& stage = in_.costs.stages[graph_.steps[rank][step].stage];
+  const StageCosts& stage =
+      in_.costs.stages[graph_.steps.plan[rank][step].stage];
   AddPiece(CopiesOf({rank}, t), CollectivesOfStepGather(in_, stage), start,
            end);
 }
 
 int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
-  const auto& steps = graph_.steps[rank];
+  const auto& steps = graph_.steps.plan[rank];
   const auto at =
       std::find_if(steps.begin(), steps.end(),
                    [&](const Step& step) { return step.stage == stage; });
@@ -263,7 +270,7 @@ void GraphBuilder::AddTiedReductions() {
                            StepOfStage(ranks[1], last_stage)};
   if (steps[0] == PipelineGraph::kNone || steps[1] == PipelineGraph::kNone)
     return;
-  if (graph_.first_step[0] == PipelineGraph::kNone) return;
+  if (!graph_.steps.first.has_value()) return;
   for (int r = 0; r < place_.data; ++r) {
     for (int t = 0; t < place_.tensor; ++t) {
       AddTiedReduction(r, t, ranks, steps);
@@ -280,13 +287,13 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
     const int gpu = place_.index(replica, ranks[i], t);
     gpus.push_back(place_.gpus[gpu]);
     const int32_t reduced = graph_.ReduceEnd(gpu, steps[i]);
-    const Step& step = graph_.steps[ranks[i]][steps[i]];
+    const Step& step = graph_.steps.plan[ranks[i]][steps[i]];
     graph_.tasks.AddEdge(reduced != PipelineGraph::kNone
                              ? reduced
                              : graph_.ActionEnd(gpu, step.reduce_after),
                          start);
     graph_.tasks.AddEdge(end, graph_.StepTask(gpu, steps[i]));
-    graph_.tied_reductions[{gpu, steps[i]}] = {start, end};
+    graph_.steps.tied_reductions[{gpu, steps[i]}] = {start, end};
   }
   lowering_.AddCollectives(
       lowering_.GroupOf(gpus,

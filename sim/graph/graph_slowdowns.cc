@@ -19,11 +19,9 @@ std::vector<double> BackwardCurve(const PartitionSlowdown& share,
   const std::vector<double> weight =
       calibrate::SharingCurve(share, "backward_weight");
   double input_part = 0.5;
-  const double sum =
-      stage.backward_input_seconds + stage.backward_weight_seconds;
-  if (stage.backward_input_seconds >= 0 && stage.backward_weight_seconds >= 0 &&
-      sum > 0) {
-    input_part = stage.backward_input_seconds / sum;
+  if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {
+    const double sum = parts->input + parts->weight;
+    if (sum > 0) input_part = parts->input / sum;
   }
   for (size_t i = 0; i < curve.size(); ++i) {
     curve[i] = input_part * curve[i] + (1 - input_part) * weight[i];
@@ -72,11 +70,11 @@ void GraphBuilder::SlowPasses(int gpu) {
 
 // Flows do not slow steps down (docs/measured-profiles.md).
 void GraphBuilder::SlowSteps(int gpu) {
-  if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
+  if (!graph_.steps.first.has_value()) return;
   const int32_t curve = AddCurve(calibrate::SharingCurve(
       *in_.costs.device_of(gpu).partition_slowdown, "optimizer"));
   const auto num_steps =
-      static_cast<int>(graph_.steps[graph_.rank_of(gpu)].size());
+      static_cast<int>(graph_.steps.plan[graph_.rank_of(gpu)].size());
   for (int step = 0; step < num_steps; ++step) {
     graph_.tasks.slowdowns.timers[graph_.StepTask(gpu, step)] = {
         place_.gpus[gpu], curve, false};

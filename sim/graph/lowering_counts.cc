@@ -1,45 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries of all groups and sends of a run: the GPUs that flows slow down,
-// and the number of communicators of each GPU.
+// The number of communicators of each GPU.
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "sim/graph/communication_lowering.h"
-#include "sim/graph/symmetry.h"
 
 namespace weir::sim {
-
-std::vector<Slowdowns::Touch> CommunicationLowering::Touches() const {
-  const int num_gpus = network_.num_gpus();
-  std::vector<Slowdowns::Touch> touches;
-  for (int32_t color : pair_colors_) {
-    touches.push_back(symmetry_->color(color).touch);
-  }
-  if (symmetry_ != nullptr) return touches;
-  for (const GpuPair& pair : tasks_->pairs) {
-    Slowdowns::Touch& touch = touches.emplace_back();
-    for (int host : {pair.from, pair.to}) {
-      if (host / num_gpus == 1) {
-        touch.mover = Mover::kCopies;  // the other end is the host's memory
-      } else {
-        touch.gpus.push_back(host % num_gpus);
-      }
-    }
-  }
-  // The remaining hop represents all hops, so that it touches all their GPUs.
-  for (size_t s : merged_hop_sets_) {
-    std::vector<int32_t>& gpus = touches[hop_sets_[s].hops[0]].gpus;
-    for (int32_t hop : hop_sets_[s].hops) {
-      for (int host : {tasks_->pairs[hop].from, tasks_->pairs[hop].to}) {
-        gpus.push_back(host % num_gpus);
-      }
-    }
-    std::sort(gpus.begin(), gpus.end());
-    gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
-  }
-  return touches;
-}
 
 std::vector<calibrate::CommunicatorCounts>
 CommunicationLowering::CountCommunicators() const {

@@ -27,7 +27,8 @@ void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
   // Split backwards cannot overlap collectives with weight gradients.
   const bool fused = action.op == schedules::Op::kBackward;
   for (const models::LayerCollective& one :
-       forward ? stage.forward_collectives : stage.backward_collectives) {
+       forward ? stage.communication.forward_collectives
+               : stage.communication.backward_collectives) {
     const Collectives call = {KindOf(one.kind),
                               one.bytes * action.num_microbatches,
                               static_cast<double>(one.count)};

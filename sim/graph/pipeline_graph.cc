@@ -19,23 +19,23 @@ namespace {}  // namespace
 GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
     : in_(inputs),
       schedule_(inputs.schedule),
-      place_(inputs.placement),
-      full_placement_(inputs.full_placement()),
+      place_(inputs.placement()),
+      full_placement_(inputs.gpus.full_placement()),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
       has_queues_(HasQueues()),
       lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
-                &graph_.tasks, inputs.symmetry) {
+                &graph_.tasks, inputs.gpus) {
   graph_.tensor = place_.tensor;
   graph_.pipeline = place_.pipeline;
-  graph_.num_stages = schedule_.num_stages;
-  graph_.total_microbatches = schedule_.total_microbatches();
+  graph_.transfers.num_stages = schedule_.num_stages;
+  graph_.transfers.total_microbatches = schedule_.total_microbatches();
   graph_.rank_stages = schedules::StagesByRank(schedule_);
 }
 
 PipelineGraph GraphBuilder::Build() {
   // Sharded gradients are reduced as soon as they are complete.
-  graph_.steps =
+  graph_.steps.plan =
       PlanSteps(schedule_, in_.semantics,
                 in_.costs.shards > 1 ? REDUCTION_OVERLAPPED
                                      : in_.communication.gradient_reduction());
@@ -43,19 +43,19 @@ PipelineGraph GraphBuilder::Build() {
   SelectReductions();
   ReserveTasks();
   AddActions();
-  graph_.end_of_actions = graph_.tasks.num_tasks();
+  graph_.ranges.end_of_actions = graph_.tasks.num_tasks();
   AddPassEnds();
-  graph_.end_of_passes = graph_.tasks.num_tasks();
+  graph_.ranges.end_of_passes = graph_.tasks.num_tasks();
   AddSteps();
-  graph_.end_of_steps = graph_.tasks.num_tasks();
+  graph_.ranges.end_of_steps = graph_.tasks.num_tasks();
   lowering_.set_role(CollectiveRole::kReduction);
   AddReductions();
   AddTiedReductions();
-  graph_.end_of_reductions = graph_.tasks.num_tasks();
+  graph_.ranges.end_of_reductions = graph_.tasks.num_tasks();
   lowering_.set_role(CollectiveRole::kGather);
   // From here on, edges lead to the starts of passes and of overlapped tasks.
   AddGathers();
-  graph_.end_of_gathers = graph_.tasks.num_tasks();
+  graph_.ranges.end_of_gathers = graph_.tasks.num_tasks();
   AddStreams();
   if (has_channels_) AddChannels();
   lowering_.set_role(CollectiveRole::kTransfer);
@@ -70,7 +70,7 @@ PipelineGraph GraphBuilder::Build() {
 }
 
 void GraphBuilder::ReserveTasks() {
-  if (in_.symmetry != nullptr) return;  // the estimate is for all GPUs
+  if (in_.gpus.reduced()) return;  // the estimate is for all GPUs
   int64_t num_actions = 0;
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     num_actions += std::ssize(Actions(gpu));
@@ -116,7 +116,8 @@ int32_t GraphBuilder::AddOverlapped(const std::vector<int>& gpus, int position,
                                     double seconds) {
   const int32_t timer = graph_.tasks.AddTimer(seconds);
   if (first_overlapped_.empty())
-    first_overlapped_.assign(graph_.end_of_actions, PipelineGraph::kNone);
+    first_overlapped_.assign(graph_.ranges.end_of_actions,
+                             PipelineGraph::kNone);
   for (int gpu : gpus) {
     int32_t* last = &first_overlapped_[graph_.ActionTask(gpu, position)];
     while (*last != PipelineGraph::kNone) last = &overlapped_[*last].next;
@@ -129,7 +130,7 @@ int32_t GraphBuilder::AddOverlapped(const std::vector<int>& gpus, int position,
 void GraphBuilder::AddActions() {
   std::vector<double> seconds;
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
-    graph_.first_action.push_back(graph_.tasks.num_tasks());
+    graph_.passes.first_action.push_back(graph_.tasks.num_tasks());
     if (gpu % place_.tensor == 0 || !in_.costs.gpu_device.empty()) {
       seconds = ActionSeconds(in_, gpu);
     }
@@ -149,7 +150,7 @@ void GraphBuilder::AddOffload(int gpu, const schedules::Action& action,
                               double seconds) {
   has_channels_ = true;
   const double bytes =
-      std::round(in_.costs.stages[action.stage].activation_bytes *
+      std::round(in_.costs.stages[action.stage].activations.saved_bytes *
                  action.num_microbatches);
   const int32_t pair =
       bytes > 0 ? lowering_.HostPairOf(
@@ -169,19 +170,17 @@ void GraphBuilder::AddOffload(int gpu, const schedules::Action& action,
 void GraphBuilder::AddSteps() {
   const bool timed = std::any_of(
       in_.costs.stages.begin(), in_.costs.stages.end(),
-      [](const StageCosts& stage) { return stage.optimizer_seconds > 0; });
+      [](const StageCosts& stage) { return stage.step.seconds > 0; });
+  if (!timed && !graph_.reductions.has_value()) return;
+  std::vector<int32_t>& first = graph_.steps.first.emplace();
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
-    if (!timed && graph_.reductions.empty()) {
-      graph_.first_step.push_back(PipelineGraph::kNone);
-      continue;
-    }
-    graph_.first_step.push_back(graph_.tasks.num_tasks());
-    const std::vector<Step>& steps = graph_.steps[graph_.rank_of(gpu)];
+    first.push_back(graph_.tasks.num_tasks());
+    const std::vector<Step>& steps = graph_.steps.plan[graph_.rank_of(gpu)];
     for (size_t i = 0; i < steps.size(); ++i) {
       const StageCosts& stage = in_.costs.of(gpu, steps[i].stage);
       graph_.tasks.AddTimer(
-          stage.optimizer_seconds -
-          (FollowsAStep(steps, i) ? stage.update_seconds : 0));
+          stage.step.seconds -
+          (FollowsAStep(steps, i) ? stage.step.update_seconds : 0));
     }
   }
 }
@@ -190,8 +189,8 @@ void GraphBuilder::AddStreams() {
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     const std::vector<schedules::Action>& actions = Actions(gpu);
     const auto count = static_cast<int32_t>(actions.size());
-    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
-    const bool with_steps = graph_.first_step[gpu] != PipelineGraph::kNone;
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu)];
+    const bool with_steps = graph_.steps.first.has_value();
     size_t step = 0;
     int32_t last = PipelineGraph::kNone;
     for (int32_t position = 0; position <= count; ++position) {
@@ -214,7 +213,7 @@ void GraphBuilder::AddChannels() {
   FindHostWaits();
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     for (const auto& [position, awaited] :
-         graph_.host_waits[graph_.rank_of(gpu)]) {
+         (*graph_.host_waits)[graph_.rank_of(gpu)]) {
       AddEdgeTo(graph_.ActionEnd(gpu, awaited), gpu, position);
     }
     const std::vector<schedules::Action>& actions = Actions(gpu);
@@ -239,7 +238,7 @@ void GraphBuilder::AddChannels() {
 }
 
 void GraphBuilder::FindHostWaits() {
-  graph_.host_waits.resize(schedule_.num_ranks);
+  auto& waits = graph_.host_waits.emplace(schedule_.num_ranks);
   for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
     const std::vector<schedules::Action>& actions =
         schedule_.rank_actions[rank];
@@ -249,7 +248,7 @@ void GraphBuilder::FindHostWaits() {
         const schedules::Op op =
             schedule_.rank_actions[other.rank][other.position].op;
         if (schedules::IsCompute(op)) continue;
-        graph_.host_waits[rank].push_back({i, other.position});
+        waits[rank].push_back({i, other.position});
       }
     }
   }
@@ -258,8 +257,8 @@ void GraphBuilder::FindHostWaits() {
 void GraphBuilder::AddTransfers() {
   const size_t size = static_cast<size_t>(place_.data) * place_.tensor *
                       schedule_.num_stages * schedule_.total_microbatches();
-  graph_.activations.assign(size, PipelineGraph::kNone);
-  graph_.gradients.assign(size, PipelineGraph::kNone);
+  graph_.transfers.activations.assign(size, PipelineGraph::kNone);
+  graph_.transfers.gradients.assign(size, PipelineGraph::kNone);
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     const auto& actions = Actions(gpu);
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -301,7 +300,8 @@ void GraphBuilder::AddTransfer(int sender, int32_t produced,
   } else {
     transfer = graph_.tasks.AddTimer(route.latency_seconds + extra);
   }
-  (forward ? graph_.activations : graph_.gradients)[graph_.TransferCell(
+  (forward ? graph_.transfers.activations
+           : graph_.transfers.gradients)[graph_.TransferCell(
       sender, action.stage, action.microbatch)] = transfer;
   graph_.tasks.AddEdge(producer, transfer);
   AddEdgeTo(transfer, receiver, next.position);
@@ -363,9 +363,9 @@ void GraphBuilder::QueueTransfers() {
 void GraphBuilder::AddPairing(int sender, int32_t produced, int receiver,
                               int32_t consumed, int32_t transfer) {
   const int32_t sent =
-      graph_.exchanges[graph_.rank_of(sender)].send_after[produced];
+      (*graph_.exchanges)[graph_.rank_of(sender)].send_after[produced];
   const int32_t received =
-      graph_.exchanges[graph_.rank_of(receiver)].receive_after[consumed];
+      (*graph_.exchanges)[graph_.rank_of(receiver)].receive_after[consumed];
   if (sent > produced) {
     graph_.tasks.AddEdge(graph_.ActionEnd(sender, sent), transfer);
   }
@@ -381,11 +381,11 @@ void GraphBuilder::AddEdgeToNext(int32_t before, int gpu, int32_t position) {
   const auto count = static_cast<int32_t>(actions.size());
   int32_t next = position + 1;
   while (next < count && !schedules::IsCompute(actions[next].op)) ++next;
-  const auto& steps = graph_.steps[graph_.rank_of(gpu)];
+  const auto& steps = graph_.steps.plan[graph_.rank_of(gpu)];
   const auto step =
       std::lower_bound(steps.begin(), steps.end(), position + 1,
                        [](const Step& a, int32_t at) { return a.before < at; });
-  if (graph_.first_step[gpu] != PipelineGraph::kNone && step != steps.end() &&
+  if (graph_.steps.first.has_value() && step != steps.end() &&
       step->before <= next) {
     graph_.tasks.AddEdge(
         before, graph_.StepTask(gpu, static_cast<int>(step - steps.begin())));

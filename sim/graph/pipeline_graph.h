@@ -7,6 +7,7 @@
 #define WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "sim/engine/task_graph.h"
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/exchange.h"
+#include "sim/graph/representatives.h"
 
 namespace weir::sim {
 
@@ -64,75 +66,144 @@ struct CollectiveSpan {
   int32_t start = -1, end = -1;
 };
 
-class Symmetry;  // sim/graph/symmetry.h
-
 // The inputs of the graph, which must outlive it.
 struct PipelineInputs {
   const schedules::Schedule& schedule;
   const schedules::Semantics& semantics;
   const Costs& costs;
   const scenarios::Network& network;
-  const scenarios::Placement& placement;
+  // The GPUs of the costs and of the graph.
+  Representatives gpus;
   const Communication& communication;
-  // With a fold, `placement` is that of its representatives, and so are the
-  // GPUs of the costs and of the graph. Null: every GPU is in the graph.
-  const Symmetry* symmetry = nullptr;
 
-  // Returns the placement of all GPUs.
-  const scenarios::Placement& full_placement() const;
+  const scenarios::Placement& placement() const { return gpus.placement(); }
+  // Returns the links that routes of the graph name.
+  const std::vector<scenarios::Link>& links() const {
+    return gpus.LinksOf(network);
+  }
 };
 
-// GPUs are numbered as in Placement::index. kNone: there is no such task.
+// Indices of tasks. kNone: there is no such task.
+struct PassTasks {
+  std::vector<int32_t> first_action;  // [gpu]
+  // [gpu / tensor]; absent: passes end with their timers.
+  std::optional<std::vector<int32_t>> first_end;
+  // [gpu / tensor]; absent: nothing follows the tensor collectives.
+  std::optional<std::vector<int32_t>> first_tensor_end;
+  // The start of the experts' collectives in a pass, by its ActionEnd.
+  absl::flat_hash_map<int32_t, int32_t> expert_start;
+};
+
+struct StepTasks {
+  std::vector<std::vector<Step>> plan;  // [rank], in order
+  // [gpu]; absent: steps take no time and follow no reduction.
+  std::optional<std::vector<int32_t>> first;
+  // By GPU and step.
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> tied_reductions;
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> gathers;
+};
+
+struct ReductionTasks {
+  std::vector<Reduction> plan;
+  // [rank][step]: index into plan; kNone if the stage has one copy only.
+  std::vector<std::vector<int32_t>> of_step;
+  // [tensor rank], by index into plan.
+  std::vector<int32_t> first_start, first_end;
+  // [tensor rank][index into plan]
+  std::vector<std::vector<std::vector<CollectiveSpan>>> pieces;
+};
+
+// Gathers of sharded weights.
+struct GatherTasks {
+  std::vector<std::vector<WeightRun>> runs;  // [rank], in order
+  // [rank * tensor + tensor rank]
+  std::vector<int32_t> first_start, first_end;
+  std::vector<std::vector<CollectiveSpan>> layers;  // [.., run]
+};
+
+// The transfers that leave a stage forward (activations) and backward
+// (gradients), by PipelineGraph::TransferCell().
+struct TransferTasks {
+  int num_stages = 1, total_microbatches = 1;
+  std::vector<int32_t> activations, gradients;
+};
+
+// Ends of ranges of tasks by purpose, in this order: actions, collectives and
+// ends of passes, steps, reductions, gathers, transfers.
+struct TaskRanges {
+  int32_t end_of_actions = 0, end_of_passes = 0, end_of_steps = 0,
+          end_of_reductions = 0, end_of_gathers = 0;
+};
+
+// GPUs are numbered as in Placement::index.
 struct PipelineGraph {
   static constexpr int32_t kNone = -1;
 
   TaskGraph tasks;
+  int tensor = 1, pipeline = 1;
   std::vector<std::vector<int>> rank_stages;  // [rank], ascending
-  std::vector<std::vector<Step>> steps;       // [rank], in order
-  std::vector<Exchanges> exchanges;           // [rank]; empty unless BLOCKING
-  std::vector<Reduction> reductions;          // empty where nothing is reduced
-  // [rank][step]: index into reductions; kNone if the stage has one copy only.
-  std::vector<std::vector<int32_t>> step_reduction;
-  std::vector<std::vector<HostWait>> host_waits;  // [rank]; empty if none
-  // [rank], in order; empty unless sharded.
-  std::vector<std::vector<WeightRun>> weight_runs;
+  PassTasks passes;
+  StepTasks steps;
+  std::optional<ReductionTasks> reductions;  // absent: nothing is reduced
+  std::optional<GatherTasks> gathers;        // absent: weights are not sharded
+  TransferTasks transfers;
+  TaskRanges ranges;
+  // [rank]; absent unless transfers are blocking.
+  std::optional<std::vector<Exchanges>> exchanges;
+  // [rank]; absent: no rank offloads.
+  std::optional<std::vector<std::vector<HostWait>>> host_waits;
+  // Empty without a model of collectives or measured links.
+  std::vector<CollectiveCall> calls;
+  // [GPU of the cluster]
+  std::vector<calibrate::CommunicatorCounts> communicators;
+
+  int rank_of(int gpu) const { return gpu / tensor % pipeline; }
+  int replica_of(int gpu) const { return gpu / tensor / pipeline; }
+  int num_gpus() const { return static_cast<int>(passes.first_action.size()); }
 
   // Returns the task of the action at `position` of the GPU's order: a timer,
   // or the flow of an offload or reload.
   int32_t ActionTask(int gpu, int position) const {
-    return first_action[gpu] + position;
+    return passes.first_action[gpu] + position;
   }
   // Returns the task whose end is the end of the action: its timer, or the end
   // of the collectives inside it.
   int32_t ActionEnd(int gpu, int position) const {
-    return first_group_end.empty() ? ActionTask(gpu, position)
-                                   : first_group_end[gpu / tensor] + position;
+    return passes.first_end.has_value()
+               ? (*passes.first_end)[gpu / tensor] + position
+               : ActionTask(gpu, position);
   }
   // Returns the task whose end is the end of the tensor-parallel collectives
   // inside the action. Then, until the action ends, tokens move between experts
   // or sharded weights are gathered.
   int32_t TensorEnd(int gpu, int position) const {
-    if (!first_tensor_end.empty()) {
-      return first_tensor_end[gpu / tensor] + position;
+    if (passes.first_tensor_end.has_value()) {
+      return (*passes.first_tensor_end)[gpu / tensor] + position;
     }
     return tensor > 1 ? ActionEnd(gpu, position) : ActionTask(gpu, position);
   }
   // Return the transfer of an action's input, and of its output.
   int32_t InboundTransfer(int gpu, const schedules::Action& action) const;
   int32_t OutboundTransfer(int gpu, const schedules::Action& action) const;
+  size_t TransferCell(int gpu, int stage, int microbatch) const {
+    const size_t lane =
+        static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor;
+    return (lane * transfers.num_stages + stage) *
+               transfers.total_microbatches +
+           microbatch;
+  }
 
   int32_t StepTask(int gpu, int step) const {
-    return first_step[gpu] == kNone ? kNone : first_step[gpu] + step;
+    return steps.first.has_value() ? (*steps.first)[gpu] + step : kNone;
   }
-  // Return the start and end of the reduction before a step.
-  int32_t ReduceStart(int gpu, int step) const;
+  // Returns the end of the reduction before a step.
   int32_t ReduceEnd(int gpu, int step) const;
   // Returns the pieces that are reduced during the last backward, and the
   // remaining one. Empty if nothing is reduced.
   std::span<const CollectiveSpan> ReductionPieces(int gpu, int step) const;
   // Return the start and end of the gather of the first layer before a run of
-  // weight_runs, and the gather of the other layers during its first pass;
-  // absent if there are no others.
+  // weights, and the gather of the other layers during its first pass; absent
+  // if there are no others. Require: weights are sharded.
   int32_t GatherStart(int gpu, int run) const;
   int32_t GatherEnd(int gpu, int run) const;
   CollectiveSpan LayersGather(int gpu, int run) const;
@@ -140,47 +211,6 @@ struct PipelineGraph {
   // shards that other replicas have updated after it. Absent: none.
   CollectiveSpan TiedReduction(int gpu, int step) const;
   CollectiveSpan StepGather(int gpu, int step) const;
-
-  int rank_of(int gpu) const { return gpu / tensor % pipeline; }
-  int replica_of(int gpu) const { return gpu / tensor / pipeline; }
-  int num_gpus() const { return static_cast<int>(first_action.size()); }
-
-  int tensor = 1, pipeline = 1;
-  std::vector<int32_t> first_action;  // [gpu]
-  // [gpu / tensor], empty if passes end with their timers.
-  std::vector<int32_t> first_group_end;
-  // [gpu / tensor], empty unless something follows the tensor collectives.
-  std::vector<int32_t> first_tensor_end;
-  std::vector<int32_t> first_step;  // [gpu]
-  // [tensor rank], by index into reductions; empty without any.
-  std::vector<int32_t> first_reduce_start, first_reduce_end;
-  // [tensor rank][index into reductions]; empty without any.
-  std::vector<std::vector<std::vector<CollectiveSpan>>> reduction_pieces;
-  // [rank * tensor + tensor rank], empty unless sharded.
-  std::vector<int32_t> first_gather_start, first_gather_end;
-  std::vector<std::vector<CollectiveSpan>> layer_gathers;  // [.., run]
-  // By GPU and step.
-  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> tied_reductions;
-  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> step_gathers;
-  // Ends of ranges of tasks by purpose, in this order: actions, collectives and
-  // ends of passes, steps, reductions, gathers, transfers.
-  int32_t end_of_actions = 0, end_of_passes = 0, end_of_steps = 0,
-          end_of_reductions = 0, end_of_gathers = 0;
-  // Empty without a model of collectives or measured links.
-  std::vector<CollectiveCall> calls;
-  // [GPU of the cluster]
-  std::vector<calibrate::CommunicatorCounts> communicators;
-  // The start of the experts' collectives in a pass, by its ActionEnd.
-  absl::flat_hash_map<int32_t, int32_t> expert_start;
-  // The transfers that leave a stage forward (activations) and backward
-  // (gradients), by TransferCell().
-  std::vector<int32_t> activations, gradients;
-  size_t TransferCell(int gpu, int stage, int microbatch) const {
-    const size_t lane =
-        static_cast<size_t>(replica_of(gpu)) * tensor + gpu % tensor;
-    return (lane * num_stages + stage) * total_microbatches + microbatch;
-  }
-  int num_stages = 1, total_microbatches = 1;
 };
 
 // A stage's gradients are reduced in `num_calls` calls, which are simulated as

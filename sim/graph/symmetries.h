@@ -13,6 +13,7 @@
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
 #include "sim/costs/stage_costs.h"
+#include "sim/graph/representatives.h"
 #include "sim/graph/symmetry.h"
 
 namespace weir::sim {
@@ -31,6 +32,12 @@ Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
 struct SymmetryResult {
   std::optional<Symmetry> symmetry;  // absent: it cannot be folded
   absl::string_view why_not = {};    // the reason in that case
+
+  // Returns the GPUs to simulate; all of `placement` if it cannot be folded.
+  Representatives GpusOf(const scenarios::Placement& placement) const {
+    return symmetry.has_value() ? Representatives(*symmetry)
+                                : Representatives(placement);
+  }
 };
 
 class SymmetryCache {

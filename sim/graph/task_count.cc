@@ -12,7 +12,7 @@ class Counter {
  public:
   explicit Counter(const PipelineInputs& inputs)
       : in_(inputs),
-        place_(inputs.placement),
+        place_(inputs.placement()),
         schedule_(inputs.schedule),
         tensor_flows_(FlowsOver(1, 0, place_.tensor)),
         expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)) {
@@ -62,7 +62,7 @@ class Counter {
     return in_.costs.expert_parallel > 1 &&
            std::any_of(in_.costs.stages.begin(), in_.costs.stages.end(),
                        [](const StageCosts& stage) {
-                         return stage.expert_gradient_bytes > 0;
+                         return stage.parameters.expert_gradient_bytes > 0;
                        });
   }
 
@@ -97,8 +97,8 @@ class Counter {
       const bool forward = actions[k].op == schedules::Op::kForward;
       if (!forward && !schedules::MakesInputGradient(actions[k].op)) continue;
       for (const models::LayerCollective& one :
-           forward ? StageOf(actions[k]).forward_collectives
-                   : StageOf(actions[k]).backward_collectives) {
+           forward ? StageOf(actions[k]).communication.forward_collectives
+                   : StageOf(actions[k]).communication.backward_collectives) {
         const bool hides = one.overlaps_input_gradient ||
                            (one.overlaps_weight_gradient &&
                             actions[k].op == schedules::Op::kBackward);
@@ -153,7 +153,8 @@ class Counter {
 
   double OfPiece(const StageCosts& stage, double copies, double flows) const {
     const double parallel = in_.costs.expert_parallel;
-    if (parallel == 1 || stage.expert_gradient_bytes == 0) return flows;
+    if (parallel == 1 || stage.parameters.expert_gradient_bytes == 0)
+      return flows;
     return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
   }
 
@@ -164,7 +165,7 @@ class Counter {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       const double flows = replica_flows_[rank];
       for (const WeightRun& run : ranks[rank]) {
-        const int layers = in_.costs.stages[run.stage].num_parameter_layers;
+        const int layers = in_.costs.stages[run.stage].parameters.num_layers;
         tasks += (2 + flows) * (layers > 1 ? 2 : 1);
       }
     }

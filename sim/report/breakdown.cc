@@ -36,7 +36,7 @@ class Parts {
       AddPass(i, seconds[i], pair ? extra[i] + extra[i + 1] : extra[i]);
       if (actions[i].overlaps_next) ++i;
     }
-    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu_)];
     for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
     Add("transfers", times.exposed_transfer_seconds);
     Add("reductions", times.exposed_reduction_seconds);
@@ -88,12 +88,14 @@ class Parts {
             action.op == schedules::Op::kForward);
       }
     };
-    if (action.op == schedules::Op::kForward) add(stage.forward_kernels);
-    if (schedules::MakesInputGradient(action.op))
-      add(stage.backward_input_kernels);
+    if (!stage.kernels.has_value()) return sum;
+    if (action.op == schedules::Op::kForward) add(stage.kernels->forward);
+    if (schedules::MakesInputGradient(action.op)) {
+      add(stage.kernels->backward_input);
+    }
     if (action.op == schedules::Op::kBackward ||
         action.op == schedules::Op::kBackwardWeight) {
-      add(stage.backward_weight_kernels);
+      add(stage.kernels->backward_weight);
     }
     return sum;
   }
@@ -130,8 +132,8 @@ class Parts {
     const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
                                              : graph_.ActionEnd(gpu_, position);
     double experts = end_[end];
-    if (const auto found = graph_.expert_start.find(end);
-        found != graph_.expert_start.end()) {
+    if (const auto found = graph_.passes.expert_start.find(end);
+        found != graph_.passes.expert_start.end()) {
       experts = end_[found->second];
     }
     Add("tensor_collectives", Clipped(end_[task], experts), forward);
@@ -142,12 +144,14 @@ class Parts {
     const int32_t task = graph_.StepTask(gpu_, step);
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
-        in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+        in_.costs.of(gpu_, graph_.steps.plan[graph_.rank_of(gpu_)][step].stage);
     const double scale = InWindow(task);
     // Not every step contains the update's fixed cost.
     const double seconds = graph_.tasks.amount(task);
-    const double update = std::clamp(seconds - stage.optimizer_kernel.seconds,
-                                     0.0, stage.update_seconds);
+    const double kernel =
+        stage.step.kernel.has_value() ? stage.step.kernel->seconds : 0;
+    const double update =
+        std::clamp(seconds - kernel, 0.0, stage.step.update_seconds);
     Add("update", update * scale);
     if (!sharing_.empty()) Add("card_sharing", sharing_[task] * scale);
     Add("optimizer", (seconds - update) * scale);

@@ -26,13 +26,13 @@ std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
 }
 
 double& KindOf(const PipelineGraph& graph, int32_t task, PathSeconds* path) {
-  if (task < graph.end_of_actions && !graph.tasks.is_timer(task)) {
+  if (task < graph.ranges.end_of_actions && !graph.tasks.is_timer(task)) {
     return path->transfers;
   }
-  if (task < graph.end_of_passes) return path->passes;
-  if (task < graph.end_of_steps) return path->steps;
-  if (task < graph.end_of_reductions) return path->reductions;
-  if (task < graph.end_of_gathers) return path->gathers;
+  if (task < graph.ranges.end_of_passes) return path->passes;
+  if (task < graph.ranges.end_of_steps) return path->steps;
+  if (task < graph.ranges.end_of_reductions) return path->reductions;
+  if (task < graph.ranges.end_of_gathers) return path->gathers;
   return path->transfers;
 }
 

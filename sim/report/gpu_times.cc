@@ -23,8 +23,8 @@ class Walk {
 
   GpuTimes Run() {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
-    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
-    const bool with_steps = graph_.first_step[gpu_] != PipelineGraph::kNone;
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu_)];
+    const bool with_steps = graph_.steps.first.has_value();
     size_t step = 0;
     for (size_t i = 0; i <= actions.size(); ++i) {
       while (with_steps && step < steps.size() &&
@@ -57,8 +57,8 @@ class Walk {
   std::vector<Interval> TransfersBefore(size_t position) const {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     std::vector<Interval> transfers;
-    if (!graph_.host_waits.empty()) AddHostWaits(position, &transfers);
-    if (graph_.exchanges.empty()) {
+    if (graph_.host_waits.has_value()) AddHostWaits(position, &transfers);
+    if (!graph_.exchanges.has_value()) {
       transfers.push_back(
           Span(graph_.InboundTransfer(gpu_, actions[position])));
       if (actions[position].overlaps_next) {
@@ -67,7 +67,7 @@ class Walk {
       }
       return transfers;
     }
-    const Exchanges& exchanges = graph_.exchanges[graph_.rank_of(gpu_)];
+    const Exchanges& exchanges = (*graph_.exchanges)[graph_.rank_of(gpu_)];
     const int32_t last = position < actions.size()
                              ? exchanges.receive_after[position]
                              : static_cast<int32_t>(position) - 1;
@@ -88,7 +88,7 @@ class Walk {
     const int32_t last =
         position < actions.size() && actions[position].overlaps_next ? first + 1
                                                                      : first;
-    const auto& all = graph_.host_waits[rank];
+    const auto& all = (*graph_.host_waits)[rank];
     for (auto at = std::lower_bound(all.begin(), all.end(), HostWait{first, 0});
          at != all.end() && at->position <= last; ++at) {
       waits->push_back(Span(graph_.ActionTask(gpu_, at->awaited)));
@@ -98,9 +98,9 @@ class Walk {
   // Returns the gathers that a pass or a pair waits for.
   std::vector<Interval> GathersBefore(size_t position) {
     std::vector<Interval> gathers;
-    if (graph_.weight_runs.empty()) return gathers;
+    if (!graph_.gathers.has_value()) return gathers;
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
-    const auto& runs = graph_.weight_runs[graph_.rank_of(gpu_)];
+    const auto& runs = graph_.gathers->runs[graph_.rank_of(gpu_)];
     const size_t last = position + (actions[position].overlaps_next ? 1 : 0);
     for (; run_ < runs.size() && runs[run_].first <= static_cast<int>(last);
          ++run_) {
@@ -145,7 +145,7 @@ class Walk {
     const Interval gap = GapBefore(task);
     if (gap.length() > 0) {
       std::vector<Interval> gaps = {gap};
-      if (!graph_.exchanges.empty()) {
+      if (graph_.exchanges.has_value()) {
         times_.exposed_transfer_seconds +=
             TakeOut(TransfersBefore(position), &gaps);
       }
@@ -167,9 +167,10 @@ class Walk {
   void AddEnd() {
     std::vector<Interval> gaps = {
         Interval{last_end_, window_.end}.Clip(window_)};
-    if (!graph_.step_gathers.empty()) {
+    if (!graph_.steps.gathers.empty()) {
       std::vector<Interval> gathers;
-      const auto num_steps = std::ssize(graph_.steps[graph_.rank_of(gpu_)]);
+      const auto num_steps =
+          std::ssize(graph_.steps.plan[graph_.rank_of(gpu_)]);
       for (int step = 0; step < num_steps; ++step) {
         gathers.push_back(Span(graph_.StepGather(gpu_, step)));
       }

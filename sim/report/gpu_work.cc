@@ -40,7 +40,7 @@ class Gatherer {
       if (schedules::IsCompute(actions[i].op))
         AddAction(static_cast<int>(i), extra[i]);
     }
-    const auto& steps = graph_.steps[graph_.rank_of(gpu_)];
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu_)];
     for (size_t i = 0; i < steps.size(); ++i) AddStep(static_cast<int>(i));
     for (auto& [key, pass] : passes_) {
       if (!(pass.count > 0)) continue;
@@ -72,7 +72,7 @@ class Gatherer {
 
   // If a GPU has both kinds of flows, returns the library's kernels.
   Mover SlowedBy() const {
-    const int number = in_.placement.gpus[gpu_];
+    const int number = in_.placement().gpus[gpu_];
     bool copies = false;
     for (const Slowdowns::Touch& touch : graph_.tasks.slowdowns.touches) {
       if (std::find(touch.gpus.begin(), touch.gpus.end(), number) ==
@@ -114,9 +114,10 @@ class Gatherer {
           InWindow(task) *
           (end_[task] - start_[task] - (1 + SharingPart(task)) * alone);
     }
-    const auto found = graph_.expert_start.find(end);
-    const double experts =
-        found == graph_.expert_start.end() ? end_[end] : end_[found->second];
+    const auto found = graph_.passes.expert_start.find(end);
+    const double experts = found == graph_.passes.expert_start.end()
+                               ? end_[end]
+                               : end_[found->second];
     pass.tensor_seconds += Clipped(end_[task], experts);
     pass.expert_seconds += Clipped(experts, end_[end]);
   }
@@ -130,23 +131,24 @@ class Gatherer {
         pass->kernels.push_back({IndexOf(priced.kernel), count});
       }
     };
+    const StageKernels kernels = stage.kernels.value_or(StageKernels());
     if (action.op == schedules::Op::kForward) {
-      add(stage.forward_kernels);
-      pass->host = stage.forward_host;
+      add(kernels.forward);
+      pass->host = stage.launches.forward;
     }
     if (schedules::MakesInputGradient(action.op)) {
-      add(stage.backward_input_kernels);
-      pass->host = stage.backward_input_host;
+      add(kernels.backward_input);
+      pass->host = stage.launches.backward_input;
     }
     if (action.op == schedules::Op::kBackward ||
         action.op == schedules::Op::kBackwardWeight) {
-      add(stage.backward_weight_kernels);
+      add(kernels.backward_weight);
       pass->host.backward_launches +=
-          stage.backward_weight_host.backward_launches;
+          stage.launches.backward_weight.backward_launches;
     }
     // Without kernels, the pass itself was given or measured as a whole.
     const double alone =
-        stage.seconds_of(static_cast<int>(action.op)) * action.num_microbatches;
+        stage.seconds.Of(static_cast<int>(action.op)) * action.num_microbatches;
     pass->given_seconds = extra_seconds + (pass->kernels.empty() ? alone : 0);
   }
 
@@ -154,16 +156,16 @@ class Gatherer {
     const int32_t task = graph_.StepTask(gpu_, step);
     if (task == PipelineGraph::kNone) return;
     const StageCosts& stage =
-        in_.costs.of(gpu_, graph_.steps[graph_.rank_of(gpu_)][step].stage);
+        in_.costs.of(gpu_, graph_.steps.plan[graph_.rank_of(gpu_)][step].stage);
+    const PricedKernel kernel = stage.step.kernel.value_or(PricedKernel());
     // Not every step contains the update's fixed cost.
-    const double rest =
-        graph_.tasks.amount(task) - stage.optimizer_kernel.seconds;
-    const bool updates = rest > stage.update_seconds / 2;
-    work_.steps.push_back(
-        {InWindow(task), Clipped(start_[task], end_[task]),
-         IndexOf(stage.optimizer_kernel.kernel), updates,
-         std::max(rest - (updates ? stage.update_seconds : 0), 0.0),
-         SharingPart(task)});
+    const double rest = graph_.tasks.amount(task) - kernel.seconds;
+    const double update_seconds = stage.step.update_seconds;
+    const bool updates = rest > update_seconds / 2;
+    work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
+                           IndexOf(kernel.kernel), updates,
+                           std::max(rest - (updates ? update_seconds : 0), 0.0),
+                           SharingPart(task)});
   }
 
   const PipelineInputs& in_;

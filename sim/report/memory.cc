@@ -55,9 +55,9 @@ class Tracer {
     if (device.communicators != nullptr) {
       return calibrate::CommunicatorBytes(
           *device.communicators,
-          graph_.communicators[in_.placement.gpus[gpu_]]);
+          graph_.communicators[in_.placement().gpus[gpu_]]);
     }
-    return in_.full_placement().num_gpus() > 1
+    return in_.gpus.full_placement().num_gpus() > 1
                ? device.communication_buffer_bytes
                : 0;
   }
@@ -70,16 +70,18 @@ class Tracer {
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
       const double shards = in_.costs.shards;
-      Static(MemoryKind::kWeights) += stage.weight_bytes / shards;
+      Static(MemoryKind::kWeights) += stage.parameters.weight_bytes / shards;
       if (in_.schedule.forward_only) continue;
-      Static(MemoryKind::kGradients) +=
-          stage.gradient_bytes / shards * (NeedsSecondGradient(s) ? 2 : 1);
+      Static(MemoryKind::kGradients) += stage.parameters.gradient_bytes /
+                                        shards *
+                                        (NeedsSecondGradient(s) ? 2 : 1);
       Static(MemoryKind::kOptimizerState) +=
-          stage.optimizer_state_bytes * in_.costs.stepped_part(stage);
+          stage.parameters.optimizer_state_bytes *
+          in_.costs.stepped_part(stage);
       Static(MemoryKind::kPredictedWeights) +=
-          stage.weight_bytes * weights.predicted_copies;
+          stage.parameters.weight_bytes * weights.predicted_copies;
       Static(MemoryKind::kEstimateBuffers) +=
-          stage.fp32_bytes * weights.estimate_buffers;
+          stage.parameters.fp32_bytes * weights.estimate_buffers;
     }
   }
 
@@ -88,7 +90,7 @@ class Tracer {
   bool NeedsSecondGradient(int stage) const {
     return !in_.schedule.flush &&
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
-           (in_.full_placement().data > 1 ||
+           (in_.gpus.full_placement().data > 1 ||
             in_.schedule.RanksOf(stage).size() > 1);
   }
 
@@ -99,16 +101,15 @@ class Tracer {
   }
 
   void AddWidenedGradients() {
-    const auto& steps = graph_.steps[rank_];
-    if (!in_.costs.widens_gradients ||
-        graph_.first_step[gpu_] == PipelineGraph::kNone) {
+    const auto& steps = graph_.steps.plan[rank_];
+    if (!in_.costs.widens_gradients || !graph_.steps.first.has_value()) {
       return;
     }
     for (size_t i = 0; i < steps.size(); ++i) {
       const int32_t task = graph_.StepTask(gpu_, static_cast<int>(i));
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
       AddScratch(start_[task], end_[task],
-                 stage.fp32_bytes * in_.costs.stepped_part(stage));
+                 stage.parameters.fp32_bytes * in_.costs.stepped_part(stage));
       last_end_ = std::max(last_end_, end_[task]);
     }
   }
@@ -135,7 +136,7 @@ class Tracer {
       if (!schedules::IsCompute(action.op)) continue;
       const int extra = live[i] - 1;
       Add(start, MemoryKind::kWeightStash, extra - stashed[action.stage],
-          stage.stash_bytes);
+          stage.parameters.stash_bytes);
       stashed[action.stage] = extra;
       AddBuffers(action, start, end);
       last_end_ = end;
@@ -145,7 +146,7 @@ class Tracer {
     // ones are held until the last optimizer step has ended.
     for (int s : graph_.rank_stages[rank_]) {
       Add(last_end_, MemoryKind::kWeightStash, -stashed[s],
-          in_.costs.stages[s].stash_bytes);
+          in_.costs.stages[s].parameters.stash_bytes);
     }
     if (in_.costs.shards > 1) AddUnsharded();
     // Channels and overlapped pairs end out of order.
@@ -157,8 +158,8 @@ class Tracer {
   // `n` microbatches; below 0: freed.
   void AddActivations(double seconds, const StageCosts& stage, int n) {
     Add(seconds, MemoryKind::kActivations, n,
-        stage.activation_bytes - stage.end_activation_bytes);
-    Add(seconds, MemoryKind::kEndActivations, n, stage.end_activation_bytes);
+        stage.activations.saved_bytes - stage.activations.end_bytes);
+    Add(seconds, MemoryKind::kEndActivations, n, stage.activations.end_bytes);
   }
 
   void AddPass(const schedules::Action& action, const StageCosts& stage,
@@ -167,29 +168,30 @@ class Tracer {
     switch (action.op) {
       case schedules::Op::kForward:
         if (in_.schedule.forward_only) {
-          Add(start, MemoryKind::kActivations, n, stage.layer_activation_bytes);
-          Add(end, MemoryKind::kActivations, -n, stage.layer_activation_bytes);
+          Add(start, MemoryKind::kActivations, n,
+              stage.activations.layer_bytes);
+          Add(end, MemoryKind::kActivations, -n, stage.activations.layer_bytes);
         } else {
           AddActivations(start, stage, n);
         }
-        AddScratch(start, end, stage.forward_scratch_bytes * n);
+        AddScratch(start, end, stage.activations.forward_scratch_bytes * n);
         break;
       case schedules::Op::kBackward:
       case schedules::Op::kBackwardInput:
         Add(start, MemoryKind::kRecomputeScratch, n,
-            stage.recompute_scratch_bytes);
+            stage.activations.recompute_scratch_bytes);
         Add(end, MemoryKind::kRecomputeScratch, -n,
-            stage.recompute_scratch_bytes);
-        AddScratch(start, end, stage.backward_scratch_bytes * n);
+            stage.activations.recompute_scratch_bytes);
+        AddScratch(start, end, stage.activations.backward_scratch_bytes * n);
         AddActivations(end, stage, -n);
         if (action.op == schedules::Op::kBackwardInput) {
           Add(end, MemoryKind::kWeightGradientStash, n,
-              stage.weight_gradient_stash_bytes);
+              stage.activations.weight_gradient_stash_bytes);
         }
         break;
       case schedules::Op::kBackwardWeight:
         Add(end, MemoryKind::kWeightGradientStash, -n,
-            stage.weight_gradient_stash_bytes);
+            stage.activations.weight_gradient_stash_bytes);
         break;
       case schedules::Op::kOffload:
         AddActivations(end, stage, -n);
@@ -208,7 +210,7 @@ class Tracer {
   void AddUnsharded() {
     const bool by_layer = graph_.pipeline == 1;
     const auto& actions = in_.schedule.rank_actions[rank_];
-    const auto& runs = graph_.weight_runs[rank_];
+    const auto& runs = graph_.gathers->runs[rank_];
     const auto stage_of = [&](size_t run) -> const StageCosts& {
       return in_.costs.stages[runs[run].stage];
     };
@@ -221,28 +223,31 @@ class Tracer {
       const StageCosts& stage = stage_of(i);
       if (!by_layer) {
         AddFor(gathered, end_of(i), MemoryKind::kGatheredWeights,
-               stage.weight_bytes);
+               stage.parameters.weight_bytes);
         continue;
       }
       const double before = i > 0 ? end_of(i - 1) : gathered;
       AddFor(std::max(gathered, before), end_of(i),
-             MemoryKind::kGatheredWeights, stage.most_gathered_bytes());
+             MemoryKind::kGatheredWeights,
+             stage.parameters.most_gathered_bytes());
       if (i == 0 || gathered >= before) continue;
       // Its first layer is gathered during the last layer of the previous run.
       const auto forward = [&](size_t run) {
         return actions[runs[run].first].op == schedules::Op::kForward;
       };
-      const double two = stage_of(i - 1).first_gathered_bytes(!forward(i - 1)) +
-                         stage.first_gathered_bytes(forward(i));
+      const double two =
+          stage_of(i - 1).parameters.first_gathered_bytes(!forward(i - 1)) +
+          stage.parameters.first_gathered_bytes(forward(i));
       AddFor(gathered, before, MemoryKind::kGatheredWeights,
-             std::max(two - stage_of(i - 1).most_gathered_bytes(), 0.0));
+             std::max(two - stage_of(i - 1).parameters.most_gathered_bytes(),
+                      0.0));
     }
     AddUnshardedGradients();
   }
 
   void AddUnshardedGradients() {
     const auto& actions = in_.schedule.rank_actions[rank_];
-    const auto& steps = graph_.steps[rank_];
+    const auto& steps = graph_.steps.plan[rank_];
     for (size_t i = 0; i < steps.size(); ++i) {
       const int32_t reduced = graph_.ReduceEnd(gpu_, static_cast<int>(i));
       if (reduced == PipelineGraph::kNone) continue;
@@ -255,12 +260,13 @@ class Tracer {
       // A layer's gradients are reduced while the next layer computes its own.
       const bool by_layer = graph_.pipeline == 1 &&
                             std::count_if(first, actions.end(), makes) == 1;
-      const double part =
-          by_layer ? stage.most_gathered_bytes() / stage.weight_bytes : 1;
+      const double part = by_layer ? stage.parameters.most_gathered_bytes() /
+                                         stage.parameters.weight_bytes
+                                   : 1;
       AddFor(start_[graph_.ActionTask(
                  gpu_, static_cast<int>(first - actions.begin()))],
              end_[reduced], MemoryKind::kGradients,
-             stage.gradient_bytes * part);
+             stage.parameters.gradient_bytes * part);
     }
   }
 
@@ -400,7 +406,7 @@ std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
       changes.push_back({to, -action.num_microbatches});
     }
   }
-  if (graph.host_waits.empty()) return changes;
+  if (!graph.host_waits.has_value()) return changes;
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) {
                      if (a.seconds != b.seconds) return a.seconds < b.seconds;

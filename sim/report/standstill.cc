@@ -92,7 +92,7 @@ class Finder {
   // collectives and steps.
   Named NameOf(int32_t task) const {
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
-      const int32_t position = task - graph_.first_action[gpu];
+      const int32_t position = task - graph_.passes.first_action[gpu];
       if (position >= 0 &&
           position < std::ssize(schedule_.rank_actions[graph_.rank_of(gpu)])) {
         return {gpu, position};

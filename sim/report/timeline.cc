@@ -80,8 +80,8 @@ class Filler {
         in_.schedule.rank_actions[graph_.rank_of(gpu)][position];
     const StageCosts& stage = in_.costs.stages[action.stage];
     const auto& collectives = action.op == schedules::Op::kForward
-                                  ? stage.forward_collectives
-                                  : stage.backward_collectives;
+                                  ? stage.communication.forward_collectives
+                                  : stage.communication.backward_collectives;
     const double computed = end_[graph_.ActionTask(gpu, position)];
     const double tensor_end = end_[graph_.TensorEnd(gpu, position)];
     const double end = end_[graph_.ActionEnd(gpu, position)];
@@ -139,21 +139,21 @@ class Filler {
   }
 
   void AddSteps(int gpu) {
-    const auto& steps = graph_.steps[graph_.rank_of(gpu)];
-    if (graph_.first_step[gpu] == PipelineGraph::kNone) return;
+    const auto& steps = graph_.steps.plan[graph_.rank_of(gpu)];
+    if (!graph_.steps.first.has_value()) return;
     for (size_t i = 0; i < steps.size(); ++i) {
       const int index = static_cast<int>(i);
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
       const auto pieces = graph_.ReductionPieces(gpu, index);
       for (const CollectiveSpan& piece : pieces) {
         AddSpanOf(gpu, kGradient, steps[i].stage, steps[i].update,
-                  stage.gradient_bytes / pieces.size(), piece);
+                  stage.parameters.gradient_bytes / pieces.size(), piece);
       }
       AddSpanOf(gpu, kTied, steps[i].stage, steps[i].update,
                 in_.costs.tied_gradient_bytes,
                 graph_.TiedReduction(gpu, index));
       AddSpanOf(gpu, kWeights, steps[i].stage, steps[i].update,
-                stage.weight_bytes, graph_.StepGather(gpu, index));
+                stage.parameters.weight_bytes, graph_.StepGather(gpu, index));
       const int32_t task = graph_.StepTask(gpu, index);
       AddAction(gpu, kOptimizerStep, steps[i].stage, steps[i].update,
                 start_[task], end_[task]);
@@ -161,19 +161,19 @@ class Filler {
   }
 
   void AddGathers(int gpu) {
-    if (graph_.weight_runs.empty()) return;
-    const auto& runs = graph_.weight_runs[graph_.rank_of(gpu)];
+    if (!graph_.gathers.has_value()) return;
+    const auto& runs = graph_.gathers->runs[graph_.rank_of(gpu)];
     for (size_t i = 0; i < runs.size(); ++i) {
       const int index = static_cast<int>(i);
       const StageCosts& stage = in_.costs.stages[runs[i].stage];
       const bool forward =
           in_.schedule.rank_actions[graph_.rank_of(gpu)][runs[i].first].op ==
           schedules::Op::kForward;
-      const double first_bytes = stage.first_gathered_bytes(forward);
+      const double first_bytes = stage.parameters.first_gathered_bytes(forward);
       AddSpanOf(gpu, kWeights, runs[i].stage, index, first_bytes,
                 {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
       AddSpanOf(gpu, kWeights, runs[i].stage, index,
-                stage.weight_bytes - first_bytes,
+                stage.parameters.weight_bytes - first_bytes,
                 graph_.LayersGather(gpu, index));
     }
   }

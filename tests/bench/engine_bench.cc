@@ -48,9 +48,9 @@ struct Pipelines {
     std::uniform_real_distribution<> jitter(1.0, 1.3);
     for (int s = 0; s < kRanks; ++s) {
       sim::StageCosts stage;
-      stage.forward_seconds = 1e-3 * jitter(random);
-      stage.backward_seconds = 2e-3 * jitter(random);
-      stage.output_bytes = 16e6;
+      stage.seconds.forward = 1e-3 * jitter(random);
+      stage.seconds.backward = 2e-3 * jitter(random);
+      stage.communication.output_bytes = 16e6;
       costs.stages.push_back(stage);
     }
   }

@@ -123,10 +123,10 @@ inline schedules::Schedule OnePass() {
 inline Costs OneStage(double forward_seconds, double backward_seconds) {
   Costs costs;
   StageCosts& stage = costs.stages.emplace_back();
-  stage.forward_seconds = forward_seconds;
-  stage.backward_seconds = backward_seconds;
-  stage.backward_input_seconds = backward_seconds / 3;
-  stage.backward_weight_seconds = backward_seconds * 2 / 3;
+  stage.seconds.forward = forward_seconds;
+  stage.seconds.backward = backward_seconds;
+  stage.seconds.backward_parts = {backward_seconds / 3,
+                                  backward_seconds * 2 / 3};
   return costs;
 }
 

@@ -153,7 +153,7 @@ TEST(GpuSharingTest, WhatPartsAddIsRecorded) {
 double MakespanOfReplicas(int num_replicas, const PartitionSlowdown& share) {
   ByCosts run = {.schedule = OnePass(), .costs = OneStage(1, 3)};
   run.data = num_replicas;
-  run.costs.stages[0].optimizer_seconds = 0.5;
+  run.costs.stages[0].step.seconds = 0.5;
   run.costs.partition_slowdown = &share;
   return CostsRun(run).Makespan();
 }
@@ -186,7 +186,7 @@ TEST(GpuSharingTest, APairCountsOnceAndGoesAtTheSpeedOfItsBackward) {
   ByCosts run = {
       .schedule = ByHand({{0}}, 2, {Actions({"0F0", "0F1&", "0B0", "0B1"})}),
       .costs = OneStage(1, 2)};
-  run.costs.stages[0].overlapped_seconds = 2.5;
+  run.costs.stages[0].seconds.overlapped = 2.5;
   run.costs.partition_slowdown = &share;
   EXPECT_NEAR(CostsRun(run).Makespan(), 1 + 2.5 + 2, 1e-12);
   run.data = 2;

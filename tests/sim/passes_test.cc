@@ -20,9 +20,9 @@ TEST(PassesTest, TakeAtLeastWhatTheHostNeedsToLaunchThem) {
   for (const auto& [gpu, host] :
        {std::pair(1.0, 3.0), std::pair(3.0, 1.0), std::pair(2.0, 2.0)}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(gpu, 6)};
-    run.costs.stages[0].forward_host_seconds = host;
-    run.costs.stages[0].backward_input_host_seconds = 3;
-    run.costs.stages[0].backward_weight_host_seconds = 4;
+    run.costs.stages[0].launches.forward_seconds = host;
+    run.costs.stages[0].launches.backward_input_seconds = 3;
+    run.costs.stages[0].launches.backward_weight_seconds = 4;
     const CostsRun result(run);
     EXPECT_NEAR(result.End(0, 0), std::max(gpu, host), 1e-9);
     EXPECT_NEAR(result.End(0, 1), std::max(gpu, host) + 7, 1e-9);
@@ -32,8 +32,8 @@ TEST(PassesTest, TakeAtLeastWhatTheHostNeedsToLaunchThem) {
 TEST(PassesTest, HostsOfSplitBackwardsLaunchTheirPart) {
   ByCosts run{.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})}),
               .costs = OneStage(1, 3)};
-  run.costs.stages[0].backward_input_host_seconds = 5;
-  run.costs.stages[0].backward_weight_host_seconds = 0.5;
+  run.costs.stages[0].launches.backward_input_seconds = 5;
+  run.costs.stages[0].launches.backward_weight_seconds = 0.5;
   const CostsRun result(run);
   EXPECT_NEAR(result.End(0, 1), 1 + 5, 1e-9);
   EXPECT_NEAR(result.End(0, 2), 6 + 2, 1e-9);
@@ -44,8 +44,8 @@ TEST(PassesTest, HostsCountTheCollectivesInAPass) {
   for (const auto& [host, end] :
        {std::pair(1.5, 2.0), std::pair(3.0, 3.0), std::pair(0.5, 2.0)}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 3), .tensor = 2};
-    run.costs.stages[0].forward_collectives = {{.bytes = 100}};
-    run.costs.stages[0].forward_host_seconds = host;
+    run.costs.stages[0].communication.forward_collectives = {{.bytes = 100}};
+    run.costs.stages[0].launches.forward_seconds = host;
     const CostsRun result(run);
     for (int gpu : {0, 1}) EXPECT_NEAR(result.End(gpu, 0), end, 1e-9);
   }
@@ -55,7 +55,7 @@ TEST(PassesTest, HostsCountTheCollectivesInAPass) {
 // its beginning are kept.
 TEST(PassesTest, TimelinesKeepWhatEndsAtTheirBeginning) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 3), .tensor = 2};
-  run.costs.stages[0].forward_collectives = {{.bytes = 100}};
+  run.costs.stages[0].communication.forward_collectives = {{.bytes = 100}};
   const CostsRun result(run);
   const PipelineInputs inputs = result.inputs();
   const auto recording =
@@ -75,9 +75,9 @@ TEST(PassesTest, HostsLaunchBothOfAPair) {
     ByCosts run{
         .schedule = ByHand({{0}}, 2, {Actions({"0F0", "0F1&", "0B0", "0B1"})}),
         .costs = OneStage(1, 1)};
-    run.costs.stages[0].overlapped_seconds = overlapped;
-    run.costs.stages[0].forward_host_seconds = 1;
-    run.costs.stages[0].backward_input_host_seconds = 1.5;
+    run.costs.stages[0].seconds.overlapped = overlapped;
+    run.costs.stages[0].launches.forward_seconds = 1;
+    run.costs.stages[0].launches.backward_input_seconds = 1.5;
     const CostsRun result(run);
     EXPECT_NEAR(result.End(0, 1), 1 + std::max(overlapped, 2.5), 1e-9);
     EXPECT_NEAR(result.End(0, 2), result.End(0, 1), 1e-9);
@@ -90,7 +90,7 @@ TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
   for (const auto& [bytes, fused, split] :
        {std::tuple(100.0, 6.0, 3.0), std::tuple(1000.0, 10.0, 12.0)}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};
-    run.costs.stages[0].backward_collectives = {
+    run.costs.stages[0].communication.backward_collectives = {
         {.bytes = bytes, .overlaps_weight_gradient = true}};
     EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + fused, 1e-9);
     EXPECT_NEAR(CostsRun(run).Times(1).tensor_collective_seconds, fused - 6,
@@ -99,7 +99,7 @@ TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
     EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + split, 1e-9);
     EXPECT_NEAR(CostsRun(run).End(1, 2), 1 + split + 4, 1e-9);
     // Only W needs the input that sequence parallelism gathers again.
-    run.costs.stages[0].backward_collectives = {
+    run.costs.stages[0].communication.backward_collectives = {
         {.bytes = bytes, .overlaps_input_gradient = true}};
     EXPECT_NEAR(CostsRun(run).End(1, 1), 1 + std::max(2.0, bytes / 100), 1e-9);
   }
@@ -109,7 +109,7 @@ TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
 // with them.
 TEST(PassesTest, CollectivesInLineFollowTheKernels) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};
-  run.costs.stages[0].forward_collectives = {
+  run.costs.stages[0].communication.forward_collectives = {
       {.kind = Kind::kAllGather, .bytes = 100, .count = 3},
       {.kind = Kind::kReduceScatter, .bytes = 200, .count = 2}};
   EXPECT_NEAR(CostsRun(run).End(0, 0), 1 + 1.5 + 2, 1e-9);
@@ -119,13 +119,13 @@ TEST(PassesTest, CollectivesInLineFollowTheKernels) {
 // expert group has computed them.
 TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
-  run.costs.stages[0].forward_collectives = {
+  run.costs.stages[0].communication.forward_collectives = {
       {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
-  run.costs.stages[0].expert_gradient_bytes = 0;
+  run.costs.stages[0].parameters.expert_gradient_bytes = 0;
   run.costs.expert_parallel = 2;
   // Replica 1 computes longer.
   DeviceCosts slow = run.costs;
-  slow.stages[0].forward_seconds = 3;
+  slow.stages[0].seconds.forward = 3;
   run.costs.other_devices = {slow};
   run.costs.gpu_device = {0, 1, 0, 0};
   const CostsRun result(run);
@@ -144,7 +144,7 @@ TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
 // A GPU that has all experts sends nothing.
 TEST(PassesTest, ExpertsOnOneReplicaExchangeNothing) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 2};
-  run.costs.stages[0].forward_collectives = {
+  run.costs.stages[0].communication.forward_collectives = {
       {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
   EXPECT_NEAR(CostsRun(run).End(0, 0), 1, 1e-9);
 }
@@ -152,7 +152,7 @@ TEST(PassesTest, ExpertsOnOneReplicaExchangeNothing) {
 TEST(PassesTest, ExpertsFollowTheTensorCollectives) {
   ByCosts run{
       .schedule = OnePass(), .costs = OneStage(1, 2), .tensor = 2, .data = 2};
-  run.costs.stages[0].forward_collectives = {
+  run.costs.stages[0].communication.forward_collectives = {
       {.bytes = 100},
       {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
   run.costs.expert_parallel = 2;
@@ -174,7 +174,7 @@ struct Scattered {
   Scattered() {
     scenario.placement.tensor = 2;
     scenario.runtime.set_scatters_transfers(true);
-    costs.stages[0].output_bytes = 200;
+    costs.stages[0].communication.output_bytes = 200;
     costs.stages.push_back(costs.stages[0]);
   }
   void Apply() {
@@ -211,15 +211,17 @@ TEST(PassesTest, TransfersStayWholeWhereNothingIsSaved) {
   for (Scattered* it : {&sequence_parallel, &alone, &not_asked}) {
     it->Apply();
     EXPECT_EQ(it->costs.sent_bytes(0), 200);
-    EXPECT_TRUE(it->costs.stages[1].forward_collectives.empty());
-    EXPECT_TRUE(it->costs.stages[0].backward_collectives.empty());
+    EXPECT_TRUE(it->costs.stages[1].communication.forward_collectives.empty());
+    EXPECT_TRUE(it->costs.stages[0].communication.backward_collectives.empty());
   }
   Scattered one_rank;  // has both stages
   one_rank.schedule =
       ByHand({{0, 0}}, 1, {Actions({"0F0", "1F0", "1B0", "0B0"})});
   one_rank.Apply();
-  EXPECT_TRUE(one_rank.costs.stages[1].forward_collectives.empty());
-  EXPECT_TRUE(one_rank.costs.stages[0].backward_collectives.empty());
+  EXPECT_TRUE(
+      one_rank.costs.stages[1].communication.forward_collectives.empty());
+  EXPECT_TRUE(
+      one_rank.costs.stages[0].communication.backward_collectives.empty());
 }
 
 // The host launches the all-gathers too.
@@ -227,10 +229,10 @@ TEST(PassesTest, GathersOfScatteredTransfersAreLaunched) {
   Scattered it;
   it.scenario.runtime.mutable_collective_launch_seconds()->set_value(0.5);
   it.Apply();
-  EXPECT_EQ(it.costs.stages[0].forward_host_seconds, 0);
-  EXPECT_EQ(it.costs.stages[1].forward_host_seconds, 0.5);
-  EXPECT_EQ(it.costs.stages[0].backward_input_host_seconds, 0.5);
-  EXPECT_EQ(it.costs.stages[1].backward_input_host_seconds, 0);
+  EXPECT_EQ(it.costs.stages[0].launches.forward_seconds, 0);
+  EXPECT_EQ(it.costs.stages[1].launches.forward_seconds, 0.5);
+  EXPECT_EQ(it.costs.stages[0].launches.backward_input_seconds, 0.5);
+  EXPECT_EQ(it.costs.stages[1].launches.backward_input_seconds, 0);
 }
 
 // Stages of an inference pipeline queue two microbatches at each end of a
@@ -239,7 +241,7 @@ TEST(PassesTest, QueuesNeedOneOrderOfMicrobatches) {
   for (const bool one_order : {true, false}) {
     ByCosts run{.schedule = ForwardOnly(2, 8), .costs = OneStage(1, 0)};
     run.costs.stages.push_back(OneStage(10, 0).stages[0]);
-    run.costs.stages[0].output_bytes = 10;  // 0.1 seconds
+    run.costs.stages[0].communication.output_bytes = 10;  // 0.1 seconds
     std::vector<schedules::Action>& second = run.schedule.rank_actions[1];
     if (!one_order) std::swap(second[0], second[1]);
     const CostsRun result(run);

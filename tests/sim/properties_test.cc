@@ -40,9 +40,9 @@ void ExpectWorkIsConserved(const PipelineInputs& inputs,
   EXPECT_GE(work, least * (1 - 1e-9));
   EXPECT_NEAR(times.busy_seconds, work, 1e-9 * std::max(work, 1.0));
   double steps = 0;
-  if (graph.first_step[gpu] != PipelineGraph::kNone) {
-    for (const Step& step : graph.steps[graph.rank_of(gpu)]) {
-      steps += inputs.costs.stages[step.stage].optimizer_seconds;
+  if (graph.steps.first.has_value()) {
+    for (const Step& step : graph.steps.plan[graph.rank_of(gpu)]) {
+      steps += inputs.costs.stages[step.stage].step.seconds;
     }
   }
   EXPECT_NEAR(times.optimizer_seconds, steps, 1e-9 * std::max(steps, 1.0));
@@ -107,7 +107,7 @@ double LongestChain(const PipelineInputs& inputs) {
         continue;
       }
       const StageCosts& stage = inputs.costs.stages[action.stage];
-      seconds += stage.seconds_of(static_cast<int>(action.op)) *
+      seconds += stage.seconds.Of(static_cast<int>(action.op)) *
                  action.num_microbatches;
     }
   }

@@ -50,29 +50,31 @@ class RandomCase {
     };
     for (int s = 0; s < schedule_.num_stages; ++s) {
       StageCosts& stage = costs_.stages.emplace_back();
-      stage.forward_seconds = draw(0.1, 2);
-      stage.backward_input_seconds = draw(0.1, 2);
-      stage.backward_weight_seconds = draw(0.1, 2);
-      stage.backward_seconds = draw(0.1, 3);
-      stage.prediction_seconds = draw(0, 0.3);
-      stage.codec_seconds = draw(0, 0.3);
-      stage.optimizer_seconds = draw(0, 0.5);
-      stage.output_bytes = draw(0, 200);
-      stage.gradient_bytes = draw(0, 200);
-      stage.weight_bytes = draw(0, 200);
-      stage.stash_bytes = draw(0, 100);
-      stage.fp32_bytes = draw(0, 100);
-      stage.activation_bytes = draw(0, 100);
-      stage.layer_activation_bytes = draw(0, 50);
-      stage.recompute_scratch_bytes = draw(0, 100);
-      stage.weight_gradient_stash_bytes = draw(0, 100);
-      stage.forward_collectives = {{.bytes = draw(0, 50), .count = 2}};
-      stage.backward_collectives = {
+      stage.seconds.forward = draw(0.1, 2);
+      BackwardParts& parts = stage.seconds.backward_parts.emplace();
+      parts.input = draw(0.1, 2);
+      parts.weight = draw(0.1, 2);
+      stage.seconds.backward = draw(0.1, 3);
+      stage.seconds.prediction = draw(0, 0.3);
+      stage.seconds.codec = draw(0, 0.3);
+      stage.step.seconds = draw(0, 0.5);
+      stage.communication.output_bytes = draw(0, 200);
+      stage.parameters.gradient_bytes = draw(0, 200);
+      stage.parameters.weight_bytes = draw(0, 200);
+      stage.parameters.stash_bytes = draw(0, 100);
+      stage.parameters.fp32_bytes = draw(0, 100);
+      stage.activations.saved_bytes = draw(0, 100);
+      stage.activations.layer_bytes = draw(0, 50);
+      stage.activations.recompute_scratch_bytes = draw(0, 100);
+      stage.activations.weight_gradient_stash_bytes = draw(0, 100);
+      stage.communication.forward_collectives = {
+          {.bytes = draw(0, 50), .count = 2}};
+      stage.communication.backward_collectives = {
           {.bytes = draw(0, 50), .overlaps_weight_gradient = true}};
-      stage.forward_host_seconds = draw(0, 1);
-      stage.forward_scratch_bytes = draw(0, 50);
-      stage.backward_scratch_bytes = draw(0, 50);
-      stage.num_parameter_layers = 1 + s % 3;
+      stage.launches.forward_seconds = draw(0, 1);
+      stage.activations.forward_scratch_bytes = draw(0, 50);
+      stage.activations.backward_scratch_bytes = draw(0, 50);
+      stage.parameters.num_layers = 1 + s % 3;
     }
     placement_.pipeline = schedule_.num_ranks;
     placement_.data = std::uniform_int_distribution<>(1, 2)(*random);
@@ -124,8 +126,9 @@ class RandomCase {
     if (drawn < 3) return;
     costs_.expert_parallel = placement_.data;
     for (StageCosts& stage : costs_.stages) {
-      stage.expert_gradient_bytes = stage.gradient_bytes / 3;
-      stage.forward_collectives.push_back(
+      stage.parameters.expert_gradient_bytes =
+          stage.parameters.gradient_bytes / 3;
+      stage.communication.forward_collectives.push_back(
           {.kind = models::LayerCollective::Kind::kAllToAll,
            .group = models::LayerCollective::Group::kExpert,
            .bytes = 20});

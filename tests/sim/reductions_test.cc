@@ -19,7 +19,7 @@ ByCosts Reduced(double bucket_bytes, bool overlapped = true) {
               .costs = OneStage(1, 8),
               .data = 2,
               .overlapped_reduction = overlapped};
-  run.costs.stages[0].gradient_bytes = 800;
+  run.costs.stages[0].parameters.gradient_bytes = 800;
   run.costs.bucket_bytes = bucket_bytes;
   return run;
 }
@@ -43,7 +43,7 @@ TEST(ReductionsTest, BucketsAreReducedAsTheBackwardCompletesThem) {
 // With slower links, a bucket waits for the previous one.
 TEST(ReductionsTest, BucketsFollowEachOther) {
   ByCosts run = Reduced(400);
-  run.costs.stages[0].gradient_bytes = 1600;
+  run.costs.stages[0].parameters.gradient_bytes = 1600;
   const auto events = CostsRun(run).Events(1, kGradient);
   ASSERT_EQ(events.size(), 4u);
   const double starts[] = {3, 7, 11, 15};
@@ -70,8 +70,8 @@ TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
   };
   for (int i = 0; i < 50; ++i) {
     ByCosts run = Reduced(draw(1, 1000));
-    run.costs.stages[0].backward_seconds = draw(0.5, 20);
-    run.costs.stages[0].gradient_bytes = std::round(draw(1, 3000));
+    run.costs.stages[0].seconds.backward = draw(0.5, 20);
+    run.costs.stages[0].parameters.gradient_bytes = std::round(draw(1, 3000));
     run.data = 2 + i % 3;
     const CostsRun result(run);
     ByCosts one = run;
@@ -80,7 +80,7 @@ TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
     const double tolerance = 8 / 100.0;
     EXPECT_LE(result.Makespan(), CostsRun(one).Makespan() + tolerance);
     const auto events = result.Events(0, kGradient);
-    const double backward_end = 1 + run.costs.stages[0].backward_seconds;
+    const double backward_end = 1 + run.costs.stages[0].seconds.backward;
     EXPECT_GE(events.back().start, backward_end - 1e-9);
     EXPECT_GE(events.front().start, 1);
     double bytes = 0, seconds = 0;
@@ -88,7 +88,8 @@ TEST(ReductionsTest, BucketsNeverEndLaterNorBeforeTheirBytesAreThrough) {
       bytes += event.bytes;
       seconds += event.end - event.start;
     }
-    EXPECT_NEAR(bytes, run.costs.stages[0].gradient_bytes, 1e-9 * bytes);
+    EXPECT_NEAR(bytes, run.costs.stages[0].parameters.gradient_bytes,
+                1e-9 * bytes);
     EXPECT_NEAR(seconds, 2.0 * (run.data - 1) / run.data * bytes / 100,
                 tolerance);
   }
@@ -111,9 +112,9 @@ TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
   for (bool overlapped : {false, true}) {
     ByCosts run = Reduced(0, overlapped);
     run.costs.optimizer_shards = 2;
-    run.costs.stages[0].weight_bytes = 400;
-    run.costs.stages[0].optimizer_state_bytes = 1200;
-    run.costs.stages[0].optimizer_seconds = 0.5;
+    run.costs.stages[0].parameters.weight_bytes = 400;
+    run.costs.stages[0].parameters.optimizer_state_bytes = 1200;
+    run.costs.stages[0].step.seconds = 0.5;
     const CostsRun result(run);
     EXPECT_NEAR(result.StepStart(0, 0), 9 + 4, 1e-9);
     EXPECT_NEAR(result.Makespan(), 13.5 + 2, 1e-9);
@@ -133,8 +134,8 @@ TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
 // replicas of each rank share its optimizer step.
 TEST(ReductionsTest, CopiesOnOtherRanksGatherTheirOwnSteps) {
   ByCosts run{.schedule = TwoDirections(), .costs = OneStage(1, 2), .data = 2};
-  run.costs.stages[0].gradient_bytes = 800;
-  run.costs.stages[0].weight_bytes = 400;
+  run.costs.stages[0].parameters.gradient_bytes = 800;
+  run.costs.stages[0].parameters.weight_bytes = 400;
   run.costs.stages.push_back(run.costs.stages[0]);
   run.costs.optimizer_shards = 2;
   const CostsRun result(run);
@@ -149,8 +150,8 @@ TEST(ReductionsTest, CopiesOnOtherRanksGatherTheirOwnSteps) {
 TEST(ReductionsTest, ExpertsAddUpOverTheReplicasThatHaveThem) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
   StageCosts& stage = run.costs.stages[0];
-  stage.gradient_bytes = 800;
-  stage.expert_gradient_bytes = 300;
+  stage.parameters.gradient_bytes = 800;
+  stage.parameters.expert_gradient_bytes = 300;
   run.costs.expert_parallel = 2;
   const double dense = 1.5 * 500 / 100, experts = 300.0 / 100;
   EXPECT_NEAR(CostsRun(run).Makespan(), 3 + dense + experts, 1e-9);
@@ -160,8 +161,8 @@ TEST(ReductionsTest, ExpertsAddUpOverTheReplicasThatHaveThem) {
   // A sharded optimizer: half of both, and the weights likewise.
   run.costs.expert_parallel = 2;
   run.costs.optimizer_shards = 4;
-  stage.weight_bytes = 400;
-  stage.optimizer_state_bytes = 1600;
+  stage.parameters.weight_bytes = 400;
+  stage.parameters.optimizer_state_bytes = 1600;
   const CostsRun result(run);
   EXPECT_NEAR(result.Makespan(), 3 + 1.5 * (dense + experts) / 2, 0.02);
   // 5/8 of the states over four replicas, 3/8 over two.
@@ -174,7 +175,7 @@ ByCosts Tied() {
       .schedule = ByHand({{0, 1}}, 1,
                          {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})}),
       .costs = OneStage(1, 2)};
-  run.costs.stages[0].optimizer_seconds = 0.5;
+  run.costs.stages[0].step.seconds = 0.5;
   run.costs.stages.push_back(run.costs.stages[0]);
   run.costs.tied_gradient_bytes = 100;
   return run;
@@ -198,7 +199,8 @@ TEST(ReductionsTest, TiedEmbeddingsAddUpBeforeBothSteps) {
 TEST(ReductionsTest, TiedEmbeddingsFollowTheReplicas) {
   ByCosts run = Tied();
   run.data = 2;
-  for (StageCosts& stage : run.costs.stages) stage.gradient_bytes = 400;
+  for (StageCosts& stage : run.costs.stages)
+    stage.parameters.gradient_bytes = 400;
   const CostsRun result(run);
   for (int gpu : {0, 1, 2, 3}) {
     EXPECT_NEAR(result.StepStart(gpu, 0), 6 + 4 + 1, 1e-9);

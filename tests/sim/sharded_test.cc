@@ -133,9 +133,9 @@ ByCosts Layers(double forward_seconds, double backward_seconds,
               .costs = OneStage(forward_seconds, backward_seconds),
               .data = 2};
   StageCosts& stage = run.costs.stages[0];
-  stage.weight_bytes = 800;
-  stage.gradient_bytes = 800;
-  stage.num_parameter_layers = num_layers;
+  stage.parameters.weight_bytes = 800;
+  stage.parameters.gradient_bytes = 800;
+  stage.parameters.num_layers = num_layers;
   run.costs.shards = 2;
   return run;
 }
@@ -149,7 +149,8 @@ TEST(ShardedTest, LayersComeBesideThePass) {
     for (double forward : {0.5, 2.0, 3.0, 10.0}) {
       for (double backward : {0.5, 3.0, 20.0}) {
         ByCosts run = Layers(forward, backward, num_layers);
-        run.costs.stages[0].gradient_bytes = 0;  // keeps the links free
+        run.costs.stages[0].parameters.gradient_bytes =
+            0;  // keeps the links free
         const CostsRun result(run);
         const double forward_end = first + std::max(forward, others);
         EXPECT_NEAR(result.Start(0, 0), first, 1e-9);
@@ -193,9 +194,8 @@ TEST(ShardedTest, LongPassesHideAllButTheFirstLayer) {
 // A forward starts with the embedding, a backward with the head.
 TEST(ShardedTest, TheFirstLayerOfAPassHasItsOwnSize) {
   ByCosts run = Layers(10, 20, 4);
-  run.costs.stages[0].first_layer_bytes = 100;
-  run.costs.stages[0].last_layer_bytes = 500;
-  run.costs.stages[0].two_layers_bytes = 600;
+  run.costs.stages[0].parameters.layers = {
+      .first = 100, .last = 500, .two = 600};
   const CostsRun result(run);
   EXPECT_NEAR(result.Start(0, 0), 0.5, 1e-9);
   const auto gathers = result.Events(0, 2);
@@ -225,7 +225,7 @@ TEST(ShardedTest, PairsWaitForTheLayersOfBoth) {
 TEST(ShardedTest, WhatAPassWaitsForIsNamed) {
   ByCosts run = Layers(1, 20, 4);
   run.tensor = 2;
-  run.costs.stages[0].forward_collectives = {{.bytes = 100}};
+  run.costs.stages[0].communication.forward_collectives = {{.bytes = 100}};
   const CostsRun result(run);
   // The forward takes 1 s and its all-reduce 1 s or more, as all-gathers of 3 s
   // share the links of the switch.
@@ -261,7 +261,8 @@ TEST(ShardedTest, InAPipelineTheRunsStageIsGathered) {
   run.costs.stages.push_back(run.costs.stages[0]);
   EXPECT_EQ(CostsRun(run).PeakOf(0, MemoryKind::kGatheredWeights), 2 * 800);
   // Larger gradients move the peak to the backward.
-  for (StageCosts& stage : run.costs.stages) stage.gradient_bytes = 1600;
+  for (StageCosts& stage : run.costs.stages)
+    stage.parameters.gradient_bytes = 1600;
   const CostsRun result(run);
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 800);
   EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 800 + 1600);

@@ -100,15 +100,15 @@ class Cases {
       const auto draw = [&](double low, double high) {
         return how == 1 ? static_cast<double>(Int(1, 3)) : Seconds(low, high);
       };
-      stage.forward_seconds = draw(0.5, 1.5);
-      stage.backward_input_seconds = draw(0.5, 1.5);
-      stage.backward_weight_seconds = draw(0.3, 1);
-      stage.backward_seconds =
-          stage.backward_input_seconds + stage.backward_weight_seconds;
+      stage.seconds.forward = draw(0.5, 1.5);
+      BackwardParts& parts = stage.seconds.backward_parts.emplace();
+      parts.input = draw(0.5, 1.5);
+      parts.weight = draw(0.3, 1);
+      stage.seconds.backward = parts.input + parts.weight;
       // Large, as the engine is exact only to fractions of a byte.
-      stage.output_bytes = Int(0, 3) == 0 ? 0 : 1e9 * Int(10, 90);
-      stage.optimizer_seconds = 0.5;
-      stage.activation_bytes = Int(10, 100);
+      stage.communication.output_bytes = Int(0, 3) == 0 ? 0 : 1e9 * Int(10, 90);
+      stage.step.seconds = 0.5;
+      stage.activations.saved_bytes = Int(10, 100);
       costs.stages.push_back(stage);
     }
     return costs;

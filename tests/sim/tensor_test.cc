@@ -165,9 +165,8 @@ TEST(TensorTest, ComputationIsBusyButNotExposed) {
   const double collectives = 2 * (NumForward(tensor, 0) + NumBackward(tensor)) *
                              RingSeconds(4, kTensorBytes, 100e9, 2e-6);
   const double computation =
-      2 * (stage.forward_seconds + stage.backward_seconds) +
-      stage.optimizer_seconds;
-  ASSERT_GT(stage.optimizer_seconds, 0);
+      2 * (stage.seconds.forward + stage.seconds.backward) + stage.step.seconds;
+  ASSERT_GT(stage.step.seconds, 0);
   const Result result = RunTensor(tensor, cluster);
   const double expected = computation + collectives;
   EXPECT_NEAR(result.makespan_seconds(), expected, 1e-9 * expected);
@@ -225,12 +224,11 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
           backward += 2 * tensor.blocks_per_stage + (s == 0 ? 1 : 0);
           forward -= s == 0 ? 1 : 0;
         }
-        expect.forward_seconds.push_back(stage.forward_seconds +
+        expect.forward_seconds.push_back(stage.seconds.forward +
                                          collectives(forward));
-        expect.backward_seconds.push_back(stage.backward_seconds +
+        expect.backward_seconds.push_back(stage.seconds.backward +
                                           collectives(backward));
-        expect.update_seconds.push_back(batches > 1 ? stage.optimizer_seconds
-                                                    : 0);
+        expect.update_seconds.push_back(batches > 1 ? stage.step.seconds : 0);
       }
       expect.latency_seconds = nic_latency;
       expect.transfer_seconds = [&](const schedules::Action&) {
@@ -317,8 +315,8 @@ TEST(TensorTest, ReplicasReduceTheirPartOfTheGradients) {
   const Cluster cluster = OneSwitch(t * replicas, 100e9, 2e-6);
   const auto costs = ComputeCosts(Resolve(tensor, cluster), 1, {1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  const double reduce =
-      RingSeconds(replicas, costs->stages[0].gradient_bytes, 100e9, 2e-6);
+  const double reduce = RingSeconds(
+      replicas, costs->stages[0].parameters.gradient_bytes, 100e9, 2e-6);
   const double collectives = (NumForward(tensor, 0) + NumBackward(tensor)) *
                              RingSeconds(t, kTensorBytes, 100e9, 2e-6);
   const Result result = RunTensor(tensor, cluster);
@@ -352,7 +350,8 @@ TEST(TensorTest, EveryTensorRankWaitsForItsOwnReduction) {
   const Result result = RunTensor(tensor, cluster);
   for (int gpu = 0; gpu < 4; ++gpu) {
     // With two members, a ring carries the bytes once in each direction.
-    const double reduce = costs->stages[0].gradient_bytes / nic[gpu % 2];
+    const double reduce =
+        costs->stages[0].parameters.gradient_bytes / nic[gpu % 2];
     EXPECT_NEAR(result.ranks(gpu).exposed_communication_seconds(),
                 collectives + reduce, 1 / nic[1]);
   }
@@ -380,9 +379,9 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
     oracle::Costs expect;
     const double ring = RingSeconds(2, kTensorBytes, nv, 0);
     for (int s = 0; s < 2; ++s) {
-      expect.forward_seconds.push_back(costs->stages[s].forward_seconds +
+      expect.forward_seconds.push_back(costs->stages[s].seconds.forward +
                                        NumForward(tensor, s) * ring);
-      expect.backward_seconds.push_back(costs->stages[s].backward_seconds +
+      expect.backward_seconds.push_back(costs->stages[s].seconds.backward +
                                         NumBackward(tensor) * ring);
     }
     expect.transfer_seconds = [&](const schedules::Action&) {
@@ -423,11 +422,10 @@ TEST(TensorTest, WeightGradientsCallNoCollective) {
   ASSERT_TRUE(semantics.ok()) << semantics.status();
   Costs costs;
   StageCosts& stage = costs.stages.emplace_back();
-  stage.forward_seconds = 1;
-  stage.backward_input_seconds = 2;
-  stage.backward_weight_seconds = 4;
-  stage.forward_collectives = {{.bytes = 1000, .count = 1}};
-  stage.backward_collectives = {{.bytes = 1000, .count = 3}};
+  stage.seconds.forward = 1;
+  stage.seconds.backward_parts = {2, 4};
+  stage.communication.forward_collectives = {{.bytes = 1000, .count = 1}};
+  stage.communication.backward_collectives = {{.bytes = 1000, .count = 3}};
   const scenarios::Network network(OneSwitch(2, 100, 0));
   const scenarios::Placement placement{2, 1, 1, {0, 1}};
   const Communication communication;

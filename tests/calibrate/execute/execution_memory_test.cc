@@ -67,15 +67,14 @@ Both RunBoth(const schedules::Schedule& schedule) {
                                  std::vector<int>(schedule.num_stages, 1));
   EXPECT_TRUE(costs.ok()) << costs.status();
   for (sim::StageCosts& stage : costs->stages) {
-    stage.forward_seconds = stage.backward_input_seconds = 1;
-    stage.backward_weight_seconds = 1;
-    stage.backward_seconds = 2;
-    stage.optimizer_seconds = stage.update_seconds = 0;
-    stage.forward_host_seconds = stage.backward_input_host_seconds = 0;
-    stage.backward_weight_host_seconds = 0;
-    stage.offload_seconds = 0;
+    stage.seconds.forward = 1;
+    stage.seconds.backward_parts = {1, 1};
+    stage.seconds.backward = 2;
+    stage.seconds.offload = 0;
+    stage.step.seconds = stage.step.update_seconds = 0;
+    stage.launches = {};
   }
-  const double rate = 20 * costs->stages[0].output_bytes;
+  const double rate = 20 * costs->stages[0].communication.output_bytes;
 
   ExecutionRequest request;
   request.schedule = schedule;

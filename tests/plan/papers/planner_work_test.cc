@@ -60,10 +60,11 @@ TEST(PlannerWorkTest, LayersAddUpToTheStagesThatTheSimulatorPrices) {
   }
   const sim::StageCosts& stage = whole->stages[0];
   // The host is never the bottleneck here.
-  EXPECT_NEAR(forward, stage.forward_seconds, 1e-9 * forward);
-  EXPECT_NEAR(activations, stage.activation_bytes, 1e-9 * activations);
-  EXPECT_LT(blocks_state, stage.weight_bytes + stage.gradient_bytes +
-                              stage.optimizer_state_bytes);
+  EXPECT_NEAR(forward, stage.seconds.forward, 1e-9 * forward);
+  EXPECT_NEAR(activations, stage.activations.saved_bytes, 1e-9 * activations);
+  EXPECT_LT(blocks_state, stage.parameters.weight_bytes +
+                              stage.parameters.gradient_bytes +
+                              stage.parameters.optimizer_state_bytes);
   EXPECT_EQ(work->num_microbatches, 64);
   EXPECT_EQ(work->microbatch_size, 8);
 }

@@ -150,7 +150,7 @@ TEST(BoundTest, NeverAboveRunsThatShareEverything) {
     const PassOrder order(one.schedule(), false);
     ASSERT_TRUE(order.complete());
     const PlanBound bound =
-        BoundOfRun(inputs, nullptr, &order, false, &buffers);
+        BoundOfRun(inputs, inputs.gpus, &order, false, &buffers);
     if (one.schedule().flush) {
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
       EXPECT_LE(bound.any_order_seconds, seconds * (1 + kRounding));
@@ -199,7 +199,7 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     const double seconds = *std::max_element(ends.begin(), ends.end());
     const std::optional<Symmetry> symmetry = one.FindSymmetry();
     PassOrder::Buffers buffers;
-    PlanBound bound = BoundOfRun(inputs, nullptr, &order, false, &buffers);
+    PlanBound bound = BoundOfRun(inputs, inputs.gpus, &order, false, &buffers);
     const auto expect_below = [&] {
       EXPECT_LE(bound.any_order_seconds, bound.batch_seconds);
       EXPECT_LE(bound.batch_seconds, seconds * (1 + kRounding));
@@ -207,7 +207,8 @@ TEST(BoundTest, NeverAboveRunsThatShareAdapters) {
     expect_below();
     if (symmetry.has_value()) {
       ++num_folded;
-      bound = BoundOfRun(inputs, &*symmetry, &order, false, &buffers);
+      bound = BoundOfRun(inputs, Representatives(*symmetry), &order, false,
+                         &buffers);
       expect_below();
     }
     tight += bound.batch_seconds / seconds;
@@ -262,12 +263,13 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
                 .costs = OneStage(1, 2)};
     run.schedule.flush = false;
     run.schedule.weights.microbatches_per_update = microbatches_per_update;
-    run.costs.stages[0].optimizer_seconds = 0.5;
+    run.costs.stages[0].step.seconds = 0.5;
     const CostsRun result(run);
     PassOrder::Buffers buffers;
     const PassOrder order(run.schedule, false);
-    const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                       /*finds_period=*/true, &buffers);
+    const PlanBound bound =
+        BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                   /*finds_period=*/true, &buffers);
     EXPECT_NEAR(bound.any_order_seconds, 4 * 3 + 0.5 * num_steps, 1e-9);
     EXPECT_NEAR(bound.any_order_seconds, result.Makespan(), 1e-9);
     EXPECT_EQ(bound.batch_seconds, bound.any_order_seconds);
@@ -285,10 +287,9 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
       .costs = OneStage(1, 2),
       .data = 2};
   StageCosts stage = run.costs.stages[0];
-  stage.gradient_bytes = gradient_bytes;
+  stage.parameters.gradient_bytes = gradient_bytes;
   // An order with split backwards gains nothing.
-  stage.backward_input_seconds = stage.backward_seconds;
-  stage.backward_weight_seconds = 0;
+  stage.seconds.backward_parts = {stage.seconds.backward, 0};
   run.costs.stages.assign(2, stage);
   Cluster cluster = OneSwitch(2, 1e6, 0);
   cluster.mutable_groups(0)->set_count(2);
@@ -301,8 +302,9 @@ TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
   EXPECT_NEAR(result.Makespan(), expected, kRounding * expected);
   PassOrder::Buffers buffers;
   const PassOrder order(run.schedule, false);
-  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                     /*finds_period=*/false, &buffers);
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                 /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.any_order_seconds, expected, kRounding * expected);
   EXPECT_NEAR(bound.batch_seconds, expected, kRounding * expected);
 }
@@ -319,8 +321,9 @@ TEST(BoundTest, OfRanksWithTheFirstStageTheBusiestCounts) {
   const CostsRun result(run);
   PassOrder::Buffers buffers;
   const PassOrder order(run.schedule, false);
-  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                     /*finds_period=*/false, &buffers);
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                 /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.batch_seconds, 3 + 2 * 1.5, 1e-9);
   EXPECT_LE(bound.batch_seconds, result.Makespan());
 }
@@ -334,7 +337,7 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
                           Actions({"1F0", "1B0"})}),
       .costs = OneStage(1, 2)};
   run.schedule.compressed_transfers = true;
-  run.costs.stages[0].codec_seconds = 0.5;
+  run.costs.stages[0].seconds.codec = 0.5;
   run.costs.stages.resize(2, run.costs.stages[0]);
   const CostsRun result(run);
   // F and B of microbatch 0 with compression, and all passes of microbatch 1.
@@ -342,8 +345,9 @@ TEST(BoundTest, CompressionMayDifferByRoute) {
   EXPECT_NEAR(result.Makespan(), expected, 1e-9);
   PassOrder::Buffers buffers;
   const PassOrder order(run.schedule, false);
-  const PlanBound bound = BoundOfRun(result.inputs(), nullptr, &order,
-                                     /*finds_period=*/false, &buffers);
+  const PlanBound bound =
+      BoundOfRun(result.inputs(), result.inputs().gpus, &order,
+                 /*finds_period=*/false, &buffers);
   EXPECT_NEAR(bound.batch_seconds, expected, 1e-9);
 }
 

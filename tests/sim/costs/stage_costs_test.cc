@@ -52,14 +52,15 @@ TEST(StageCostsTest, EveryCopyOfTheParameters) {
         Case{MIXED_FP16, SGD_MOMENTUM, 2, 2, 8}}) {
     Training training = TrainingOf(c.precision, c.optimizer);
     const StageCosts stage = CostsOf(training, 1);
-    EXPECT_EQ(stage.weight_bytes, c.weight * kParameters);
-    EXPECT_EQ(stage.gradient_bytes, c.gradient * kParameters);
-    EXPECT_EQ(stage.optimizer_state_bytes, c.optimizer_state * kParameters);
-    EXPECT_EQ(stage.stash_bytes, 4 * kParameters);
+    EXPECT_EQ(stage.parameters.weight_bytes, c.weight * kParameters);
+    EXPECT_EQ(stage.parameters.gradient_bytes, c.gradient * kParameters);
+    EXPECT_EQ(stage.parameters.optimizer_state_bytes,
+              c.optimizer_state * kParameters);
+    EXPECT_EQ(stage.parameters.stash_bytes, 4 * kParameters);
     training.set_fp32_gradients(true);
     training.set_stash_bytes_per_parameter(2);
-    EXPECT_EQ(CostsOf(training, 1).gradient_bytes, 4 * kParameters);
-    EXPECT_EQ(CostsOf(training, 1).stash_bytes, 2 * kParameters);
+    EXPECT_EQ(CostsOf(training, 1).parameters.gradient_bytes, 4 * kParameters);
+    EXPECT_EQ(CostsOf(training, 1).parameters.stash_bytes, 2 * kParameters);
   }
 }
 
@@ -81,21 +82,20 @@ TEST(StageCostsTest, OptimizerStepMovesEveryCopyItTouches) {
        }) {
     const Training training = TrainingOf(c.precision, c.optimizer);
     const double seconds = (c.reads + c.writes) * kParameters / kBytesPerSecond;
-    EXPECT_NEAR(CostsOf(training, 1).optimizer_seconds, seconds,
-                1e-9 * seconds);
+    EXPECT_NEAR(CostsOf(training, 1).step.seconds, seconds, 1e-9 * seconds);
     // With another version, the old one is first read and written.
-    EXPECT_NEAR(CostsOf(training, 2).optimizer_seconds,
+    EXPECT_NEAR(CostsOf(training, 2).step.seconds,
                 seconds + 8 * kParameters / kBytesPerSecond, 1e-9 * seconds);
   }
 }
 
 TEST(StageCostsTest, MeasuredLayersRunTheirForwardAgain) {
   Training training = TrainingOf(FP32, ADAM);
-  EXPECT_EQ(CostsOf(training, 1).backward_seconds, 2);
+  EXPECT_EQ(CostsOf(training, 1).seconds.backward, 2);
   training.set_recompute(RECOMPUTE_FULL);
   const StageCosts stage = CostsOf(training, 1);
-  EXPECT_EQ(stage.forward_seconds, 1);
-  EXPECT_EQ(stage.backward_seconds, 1 + 2);
+  EXPECT_EQ(stage.seconds.forward, 1);
+  EXPECT_EQ(stage.seconds.backward, 1 + 2);
 }
 
 // Four blocks: their saved activations add up, and they are recomputed one
@@ -123,20 +123,21 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
                                     kernels);
   };
   const StageCosts& middle = costs->stages[1];
-  EXPECT_EQ(middle.activation_bytes, 4 * block.stash_bytes);
-  EXPECT_EQ(middle.recompute_scratch_bytes, block.recompute_scratch_bytes);
-  EXPECT_EQ(middle.weight_gradient_stash_bytes,
+  EXPECT_EQ(middle.activations.saved_bytes, 4 * block.stash_bytes);
+  EXPECT_EQ(middle.activations.recompute_scratch_bytes,
+            block.recompute_scratch_bytes);
+  EXPECT_EQ(middle.activations.weight_gradient_stash_bytes,
             4 * block.weight_gradient_stash_bytes);
-  EXPECT_EQ(middle.weight_bytes, 4 * 4 * block.parameters);
-  EXPECT_EQ(middle.output_bytes, block.output_bytes);
+  EXPECT_EQ(middle.parameters.weight_bytes, 4 * 4 * block.parameters);
+  EXPECT_EQ(middle.communication.output_bytes, block.output_bytes);
   const double input =
       4 * (seconds(block.recompute) + seconds(block.backward_input));
   const double weight = 4 * seconds(block.backward_weight);
-  EXPECT_NEAR(middle.forward_seconds, 4 * seconds(block.forward),
-              1e-9 * middle.forward_seconds);
-  EXPECT_NEAR(middle.backward_input_seconds, input, 1e-9 * input);
-  EXPECT_NEAR(middle.backward_weight_seconds, weight, 1e-9 * weight);
-  EXPECT_NEAR(middle.backward_seconds, input + weight, 1e-9 * (input + weight));
+  EXPECT_NEAR(middle.seconds.forward, 4 * seconds(block.forward),
+              1e-9 * middle.seconds.forward);
+  EXPECT_NEAR(middle.seconds.backward_parts->input, input, 1e-9 * input);
+  EXPECT_NEAR(middle.seconds.backward_parts->weight, weight, 1e-9 * weight);
+  EXPECT_NEAR(middle.seconds.backward, input + weight, 1e-9 * (input + weight));
 }
 
 // Memory of a pass in addition to all saved activations of the stage: the
@@ -174,10 +175,11 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
         later += layers[l].stash_bytes;
       }
       const StageCosts& stage = costs->stages[s];
-      EXPECT_EQ(stage.forward_scratch_bytes, forward);
-      EXPECT_EQ(stage.recompute_scratch_bytes + stage.backward_scratch_bytes,
+      EXPECT_EQ(stage.activations.forward_scratch_bytes, forward);
+      EXPECT_EQ(stage.activations.recompute_scratch_bytes +
+                    stage.activations.backward_scratch_bytes,
                 backward);
-      EXPECT_GE(stage.backward_scratch_bytes, 0);
+      EXPECT_GE(stage.activations.backward_scratch_bytes, 0);
     }
   }
 }
@@ -193,14 +195,16 @@ TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
   ASSERT_TRUE(costs.ok()) << costs.status();
   const double vocabulary = 4.0 * 32000 * 4096;
   const StageCosts &first = costs->stages[0], &last = costs->stages[1];
-  EXPECT_EQ(first.num_parameter_layers, 17);
-  EXPECT_EQ(first.first_gathered_bytes(/*forward=*/true), vocabulary);
-  const double block = first.first_gathered_bytes(/*forward=*/false);
-  EXPECT_EQ(first.weight_bytes, vocabulary + 16 * block);
-  EXPECT_EQ(first.most_gathered_bytes(), std::max(vocabulary, block) + block);
-  EXPECT_EQ(last.num_parameter_layers, 17);
-  EXPECT_EQ(last.first_gathered_bytes(/*forward=*/true), block);
-  EXPECT_EQ(last.first_gathered_bytes(/*forward=*/false),
+  EXPECT_EQ(first.parameters.num_layers, 17);
+  EXPECT_EQ(first.parameters.first_gathered_bytes(/*forward=*/true),
+            vocabulary);
+  const double block = first.parameters.first_gathered_bytes(/*forward=*/false);
+  EXPECT_EQ(first.parameters.weight_bytes, vocabulary + 16 * block);
+  EXPECT_EQ(first.parameters.most_gathered_bytes(),
+            std::max(vocabulary, block) + block);
+  EXPECT_EQ(last.parameters.num_layers, 17);
+  EXPECT_EQ(last.parameters.first_gathered_bytes(/*forward=*/true), block);
+  EXPECT_EQ(last.parameters.first_gathered_bytes(/*forward=*/false),
             vocabulary + 4 * 4096);
 }
 
@@ -217,10 +221,10 @@ TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
   }
   const auto costs = ComputeCosts(resolved, 2, {1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->stages[1].seconds_of(0), 2);
-  EXPECT_EQ(costs->stages[1].seconds_of(1), 220);
-  EXPECT_EQ(costs->stages[1].seconds_of(2), 20);
-  EXPECT_EQ(costs->stages[1].seconds_of(3), 200);
+  EXPECT_EQ(costs->stages[1].seconds.Of(0), 2);
+  EXPECT_EQ(costs->stages[1].seconds.Of(1), 220);
+  EXPECT_EQ(costs->stages[1].seconds.Of(2), 20);
+  EXPECT_EQ(costs->stages[1].seconds.Of(3), 200);
   EXPECT_FALSE(ComputeCosts(resolved, 3, {1, 1, 1}).ok());
 }
 

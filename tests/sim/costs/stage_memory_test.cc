@@ -60,18 +60,19 @@ TEST_P(StageMemoryTest, PeakOfEveryPassIsTheSimulators) {
     spec.last_layer = cuts.first[s + 1];
     const auto program = calibrate::BuildStageProgram(resolved.model, spec);
     ASSERT_TRUE(program.ok()) << program.status();
-    const double always =
-        stage.weight_bytes + stage.gradient_bytes + stage.optimizer_state_bytes;
+    const double always = stage.parameters.weight_bytes +
+                          stage.parameters.gradient_bytes +
+                          stage.parameters.optimizer_state_bytes;
     ASSERT_EQ(calibrate::StaticBytes(*program), always);
     EXPECT_EQ(program->ops(calibrate::StagePass::kOptimizer)[0].kernels[0],
-              stage.optimizer_kernel.kernel);
+              stage.step.kernel->kernel);
     for (const int alive : {0, 3}) {
-      const double kept = always + (alive + 1) * stage.activation_bytes;
-      const double received = s < 3 ? stage.output_bytes : 0;
-      EXPECT_EQ(kept + stage.forward_scratch_bytes,
+      const double kept = always + (alive + 1) * stage.activations.saved_bytes;
+      const double received = s < 3 ? stage.communication.output_bytes : 0;
+      EXPECT_EQ(kept + stage.activations.forward_scratch_bytes,
                 calibrate::PeakBytes(*program, calibrate::StagePass::kForward,
                                      alive));
-      EXPECT_EQ(kept + received + stage.backward_scratch_bytes,
+      EXPECT_EQ(kept + received + stage.activations.backward_scratch_bytes,
                 calibrate::PeakBytes(
                     *program, calibrate::StagePass::kBackwardInput, alive));
       EXPECT_LE(calibrate::PeakBytes(

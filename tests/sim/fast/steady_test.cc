@@ -101,9 +101,9 @@ class PlantedTest : public testing::Test {
     spec.num_ranks = 4;
     spec.num_microbatches = 120;
     StageCosts stage;
-    stage.forward_seconds = 1;
-    stage.backward_seconds = 2;
-    stage.output_bytes = 60e9;
+    stage.seconds.forward = 1;
+    stage.seconds.backward = 2;
+    stage.communication.output_bytes = 60e9;
     world_.costs.stages.assign(4, stage);
     world_.data = 2;
     world_.cluster = SharedNics(8, 100e9, 0.01);

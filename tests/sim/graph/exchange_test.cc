@@ -112,11 +112,11 @@ std::string TextOfStandstill(const schedules::Schedule& schedule, int tensor) {
   const schedules::Semantics semantics =
       schedules::InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
-  costs.stages[0].output_bytes = 10;
-  costs.stages[0].gradient_bytes = 100;
-  costs.stages[0].forward_host_seconds = 1.5;
-  costs.stages[0].forward_collectives = {{.bytes = 10}};
-  costs.stages[0].backward_collectives = {
+  costs.stages[0].communication.output_bytes = 10;
+  costs.stages[0].parameters.gradient_bytes = 100;
+  costs.stages[0].launches.forward_seconds = 1.5;
+  costs.stages[0].communication.forward_collectives = {{.bytes = 10}};
+  costs.stages[0].communication.backward_collectives = {
       {.bytes = 10, .overlaps_weight_gradient = true}};
   costs.stages.resize(4, costs.stages[0]);
   costs.bucket_bytes = 30;

@@ -133,8 +133,8 @@ TEST(StepsTest, RunBeforeOrAfterAWholePair) {
 // once.
 TEST(StepsTest, ARankPaysOnceForAnUpdate) {
   ByCosts run{.schedule = BreadthFirst(1, 3, 1), .costs = OneStage(1, 2)};
-  run.costs.stages[0].optimizer_seconds = 0.75;
-  run.costs.stages[0].update_seconds = 0.5;
+  run.costs.stages[0].step.seconds = 0.75;
+  run.costs.stages[0].step.update_seconds = 0.5;
   run.costs.stages.resize(3, run.costs.stages[0]);
   const CostsRun result(run);
   EXPECT_NEAR(result.Makespan(), 9 + 0.5 + 3 * 0.25, 1e-9);

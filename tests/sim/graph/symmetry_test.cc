@@ -52,6 +52,38 @@ TEST(SymmetryTest, OneGpuOfARankStandsForAllThatDoTheSame) {
       symmetry->RepresentativeOf(symmetry->full_placement().index(1, 1, 3)), 1);
 }
 
+TEST(SymmetryTest, RepresentativesMapToIndicesAmongAllGpus) {
+  const scenarios::Network network(Shared(4, 3));
+  const scenarios::Placement place = TwoRanks(3, 2);
+  const auto symmetry = Symmetry::Find(network, place, Training());
+  ASSERT_TRUE(symmetry.has_value());
+  const Representatives some(*symmetry);
+  EXPECT_TRUE(some.reduced());
+  EXPECT_EQ(some.placement().gpus, symmetry->representatives().gpus);
+  EXPECT_EQ(some.full_placement().gpus, place.gpus);
+  for (int gpu = 0; gpu < some.placement().num_gpus(); ++gpu) {
+    EXPECT_EQ(some.IndexOf(gpu), symmetry->IndexOf(gpu));
+  }
+  for (int r = 0; r < some.placement().data; ++r) {
+    EXPECT_EQ(some.ReplicaOf(r), symmetry->replicas()[r]);
+  }
+  EXPECT_EQ(some.IndexOfCopies({1}), 1);
+  EXPECT_EQ(&some.LinksOf(network), &symmetry->links());
+}
+
+TEST(SymmetryTest, EveryGpuRepresentsItselfWithoutReduction) {
+  const scenarios::Network network(Shared(4, 3));
+  const scenarios::Placement place = TwoRanks(3, 2);
+  const Representatives all(place);
+  EXPECT_FALSE(all.reduced());
+  EXPECT_EQ(&all.placement(), &place);
+  EXPECT_EQ(&all.full_placement(), &place);
+  EXPECT_EQ(all.IndexOf(7), 7);
+  EXPECT_EQ(all.ReplicaOf(1), 1);
+  EXPECT_EQ(all.TensorRankOf(2), 2);
+  EXPECT_EQ(&all.LinksOf(network), &network.links());
+}
+
 // The adapter of 4 GPUs carries four transfers and one hop of each of four
 // rings. A GPU can use a quarter of it; its own links are faster.
 TEST(SymmetryTest, ALinkOfManyCountsOncePerFlowThatCrossesIt) {
@@ -136,9 +168,11 @@ TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
   const schedules::Semantics semantics =
       schedules::InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
-  costs.stages[0].output_bytes = 20e3;
-  costs.stages[0].forward_collectives = {{.bytes = 40e3, .count = 2}};
-  costs.stages[0].backward_collectives = {{.bytes = 60e3, .count = 1}};
+  costs.stages[0].communication.output_bytes = 20e3;
+  costs.stages[0].communication.forward_collectives = {
+      {.bytes = 40e3, .count = 2}};
+  costs.stages[0].communication.backward_collectives = {
+      {.bytes = 60e3, .count = 1}};
   costs.stages.resize(2, costs.stages[0]);
   for (const int tensor : {2, 4, 8}) {
     SCOPED_TRACE(tensor);
@@ -152,8 +186,8 @@ TEST(SymmetryTest, CollectivesOfAReducedTensorGroupAddNoTasks) {
     const PipelineInputs all = {schedule, semantics, costs,
                                 network,  place,     Communication()};
     const PipelineInputs folded = {
-        schedule,        semantics, costs, network, symmetry->representatives(),
-        Communication(), &*symmetry};
+        schedule,       semantics, costs, network, Representatives(*symmetry),
+        Communication()};
     const PipelineGraph graph = BuildPipelineGraph(folded);
     // 8 passes and 4 transfers.
     EXPECT_EQ(graph.tasks.num_tasks(), 12);

@@ -172,9 +172,9 @@ Costs OfKernels(Costs costs) {
     const auto kernel = [](double seconds) {
       return std::vector<PricedKernel>{{models::Kernel(), 1, seconds}};
     };
-    stage.forward_kernels = kernel(stage.forward_seconds);
-    stage.backward_input_kernels = kernel(stage.backward_input_seconds);
-    stage.backward_weight_kernels = kernel(stage.backward_weight_seconds);
+    const BackwardParts& parts = *stage.seconds.backward_parts;
+    stage.kernels = {kernel(stage.seconds.forward), kernel(parts.input),
+                     kernel(parts.weight)};
   }
   return costs;
 }
@@ -204,7 +204,7 @@ TEST(BreakdownTest, CopiesToTheHostAreNoPasses) {
   ByCosts by_costs = {
       .schedule = ByHand({{0}}, 1, {Actions({"0F0", "0O0", "0R0", "0B0"})}),
       .costs = OfKernels(OneStage(1, 3))};
-  by_costs.costs.stages[0].offload_seconds = 2;
+  by_costs.costs.stages[0].seconds.offload = 2;
   const CostsRun run(by_costs);
   EXPECT_NEAR(run.Makespan(), 1 + 2 * 2 + 3, 1e-9);
   const auto parts = PartsOf(run, 0);
@@ -228,7 +228,7 @@ TEST(BreakdownTest, APairHasTheExtraSecondsOfBoth) {
   by_costs.schedule.compressed_transfers = true;
   by_costs.costs.stages.resize(2, by_costs.costs.stages[0]);
   by_costs.costs = OfKernels(by_costs.costs);
-  for (StageCosts& stage : by_costs.costs.stages) stage.codec_seconds = 0.25;
+  for (StageCosts& stage : by_costs.costs.stages) stage.seconds.codec = 0.25;
   const auto parts = PartsOf(CostsRun(by_costs), 1);
   EXPECT_NEAR(parts.at("weight_estimates"), 4 * 0.25, 1e-9);  // two Fs, two Is
 }

@@ -13,10 +13,10 @@ TEST(CriticalPathTest, AddsUpWhatTheLastTaskWaitedFor) {
   const int32_t first = tasks.AddTimer(2);
   const int32_t second = tasks.AddTimer(3);
   const int32_t idle = tasks.AddTimer(5);
-  graph.end_of_actions = graph.end_of_passes = tasks.num_tasks();
+  graph.ranges.end_of_actions = graph.ranges.end_of_passes = tasks.num_tasks();
   const int32_t step = tasks.AddTimer(1);
-  graph.end_of_steps = graph.end_of_reductions = graph.end_of_gathers =
-      tasks.num_tasks();
+  graph.ranges.end_of_steps = graph.ranges.end_of_reductions =
+      graph.ranges.end_of_gathers = tasks.num_tasks();
   const int32_t transfer = tasks.AddTimer(4);
   tasks.AddEdge(first, transfer);
   tasks.AddEdge(transfer, second);

@@ -226,11 +226,10 @@ TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
   ASSERT_TRUE(semantics.ok()) << semantics.status();
   Costs costs;
   StageCosts& stage = costs.stages.emplace_back();
-  stage.forward_seconds = 1;
-  stage.backward_input_seconds = 2;
-  stage.backward_weight_seconds = 4;
-  stage.activation_bytes = 100;
-  stage.weight_gradient_stash_bytes = 30;
+  stage.seconds.forward = 1;
+  stage.seconds.backward_parts = {2, 4};
+  stage.activations.saved_bytes = 100;
+  stage.activations.weight_gradient_stash_bytes = 30;
   const scenarios::Network network = scenarios::Network::Textbook(1, 0);
   const scenarios::Placement placement{1, 1, 1, {0}};
   const Communication communication;
@@ -302,11 +301,11 @@ TEST(MemoryTest, ScratchLastsAsLongAsItsPass) {
   ByCosts run{.schedule = ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})}),
               .costs = OneStage(1, 3)};
   StageCosts& stage = run.costs.stages[0];
-  stage.activation_bytes = 100;
-  stage.forward_scratch_bytes = 30;
-  stage.backward_scratch_bytes = 20;
-  stage.recompute_scratch_bytes = 7;
-  stage.weight_gradient_stash_bytes = 10;
+  stage.activations.saved_bytes = 100;
+  stage.activations.forward_scratch_bytes = 30;
+  stage.activations.backward_scratch_bytes = 20;
+  stage.activations.recompute_scratch_bytes = 7;
+  stage.activations.weight_gradient_stash_bytes = 10;
   const MemoryTimeline memory = CostsRun(run).Memory(0);
   const std::pair<double, double> expected[] = {
       {0, 130}, {1, 127}, {2, 10}, {4, 0}};
@@ -321,8 +320,8 @@ TEST(MemoryTest, EveryPredictedCopyOfTheWeightsCounts) {
   for (int copies : {0, 1, 2}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2)};
     run.schedule.weights.predicted_copies = copies;
-    run.costs.stages[0].weight_bytes = 400;
-    run.costs.stages[0].activation_bytes = 100;
+    run.costs.stages[0].parameters.weight_bytes = 400;
+    run.costs.stages[0].activations.saved_bytes = 100;
     const CostsRun result(run);
     EXPECT_EQ(result.PeakOf(0, MemoryKind::kPredictedWeights), 400 * copies);
     EXPECT_EQ(result.Memory(0).peak_bytes, 400 * (1 + copies) + 100);
@@ -336,9 +335,9 @@ TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
   for (int shards : {1, 2}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = shards};
     StageCosts& stage = run.costs.stages[0];
-    stage.optimizer_seconds = 0.5;
-    stage.fp32_bytes = 400;
-    stage.activation_bytes = 100;
+    stage.step.seconds = 0.5;
+    stage.parameters.fp32_bytes = 400;
+    stage.activations.saved_bytes = 100;
     run.costs.optimizer_shards = shards;
     run.costs.widens_gradients = true;
     const CostsRun result(run);
@@ -362,10 +361,10 @@ TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
       .schedule = schedules::GenerateSchedule("pipedream-2bw", spec).value(),
       .costs = OneStage(1, 2)};
   StageCosts& stage = run.costs.stages[0];
-  stage.optimizer_seconds = 0.5;
-  stage.fp32_bytes = 400;
-  stage.stash_bytes = 200;
-  stage.activation_bytes = 100;
+  stage.step.seconds = 0.5;
+  stage.parameters.fp32_bytes = 400;
+  stage.parameters.stash_bytes = 200;
+  stage.activations.saved_bytes = 100;
   run.costs.widens_gradients = true;
   const CostsRun result(run);
   EXPECT_EQ(result.Memory(0).peak_bytes, 400 + 200);

@@ -25,7 +25,7 @@ Window WindowOf(int num_batches, const std::function<double(int, int)>& ends) {
   const int num_actions = 2 * kMicrobatches * num_batches;
   Recording recording(static_cast<size_t>(kRanks) * num_actions);
   for (int rank = 0; rank < kRanks; ++rank) {
-    graph.first_action.push_back(rank * num_actions);
+    graph.passes.first_action.push_back(rank * num_actions);
     int batch = num_batches - 1;
     int left = 0;  // actions until the batch's last backward
     for (int i = num_actions - 1; i >= 0; --i, ++left) {
