@@ -28,6 +28,19 @@ AssetRegistration::AssetRegistration(absl::string_view path,
   Registry().emplace(path, contents);
 }
 
+std::optional<Asset> FindPreset(absl::string_view folder,
+                                absl::string_view name) {
+  for (const auto& [path, contents] : Registry()) {
+    const std::filesystem::path file{std::string(path)};
+    if (file.parent_path() == std::string(folder) &&
+        (file.stem() == std::string(name) ||
+         file.filename() == std::string(name))) {
+      return Asset{std::string(path), std::string(contents), true};
+    }
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
                                 const std::string& name) {
   std::error_code error;
@@ -36,12 +49,8 @@ absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
     ASSIGN_OR_RETURN(std::string contents, ReadFile(name));
     return Asset{name, std::move(contents)};
   }
-  for (const auto& [path, contents] : Registry()) {
-    const std::filesystem::path file{std::string(path)};
-    if (file.parent_path() == std::string(folder) &&
-        (file.stem() == name || file.filename() == name)) {
-      return Asset{std::string(path), std::string(contents)};
-    }
+  if (std::optional<Asset> preset = FindPreset(folder, name)) {
+    return *std::move(preset);
   }
   // Reached only if no preset matches: a folder may share a preset's name.
   if (std::filesystem::is_directory(name, error)) {

@@ -5,6 +5,7 @@
 #ifndef WEIR_BASE_ASSETS_H_
 #define WEIR_BASE_ASSETS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,16 @@ struct Asset {
   // The path of the file or preset, for error messages.
   std::string label;
   std::string contents;
+  bool is_preset = false;
 };
 
-// Returns the existing file `name`, else the preset "<folder>/<name>.<any
-// extension>". Returns NotFound with the presets of the folder and the one with
+// Returns the preset "<folder>/<name>.<any extension>", also if its extension
+// is given. Returns nothing if there is none.
+std::optional<Asset> FindPreset(absl::string_view folder,
+                                absl::string_view name);
+
+// Returns the existing file `name`, else the preset that FindPreset returns.
+// Returns NotFound with the presets of the folder and the one with
 // the most similar name if there is neither.
 absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
                                 const std::string& name);

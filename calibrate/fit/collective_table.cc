@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/csv.h"
 #include "base/status_macros.h"
@@ -21,23 +22,38 @@ std::optional<CollectiveKind> KindOf(absl::string_view name) {
   return std::nullopt;
 }
 
-std::optional<double> BytesOf(absl::string_view type) {
-  if (type == "half") return 2;
-  if (type == "int8") return 1;
-  return std::nullopt;
+struct SizeColumn {
+  double bytes;
+  CsvColumn microseconds;
+};
+
+absl::StatusOr<std::vector<SizeColumn>> SizeColumns(const CsvTable& table) {
+  std::vector<SizeColumn> columns;
+  for (size_t i = 0; i < table.header().size(); ++i) {
+    const std::string& name = table.header()[i];
+    if (name == "collective" || name == "type" || name == "gpus") continue;
+    double bytes = 0;
+    if (!absl::SimpleAtod(name, &bytes) || !(bytes >= 1) ||
+        !(bytes <= kMostBytes)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(table.label(), ":1: column \"", name,
+                       "\" is unknown, expected a number of bytes"));
+    }
+    columns.push_back({bytes, CsvColumn(table, static_cast<int>(i))});
+  }
+  return columns;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<CollectiveSample>> ReadCollectiveTable(
     absl::string_view label, absl::string_view text, absl::string_view type,
-    double least_bytes, const CollectiveGroup& node) {
+    const CollectiveGroup& node) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
-  ASSIGN_OR_RETURN(const CsvColumn names, table.Column("op_name"));
-  ASSIGN_OR_RETURN(const CsvColumn types, table.Column("nccl_dtype"));
-  ASSIGN_OR_RETURN(const CsvColumn ranks, table.Column("num_gpus"));
-  ASSIGN_OR_RETURN(const CsvColumn sizes, table.Column("message_size"));
-  ASSIGN_OR_RETURN(const CsvColumn latencies, table.Column("latency"));
+  ASSIGN_OR_RETURN(const CsvColumn names, table.Column("collective"));
+  ASSIGN_OR_RETURN(const CsvColumn types, table.Column("type"));
+  ASSIGN_OR_RETURN(const CsvColumn ranks, table.Column("gpus"));
+  ASSIGN_OR_RETURN(const std::vector<SizeColumn> sizes, SizeColumns(table));
   std::vector<CollectiveSample> samples;
   for (int row = 0; row < table.num_rows(); ++row) {
     const auto kind = KindOf(names.Text(row));
@@ -45,45 +61,16 @@ absl::StatusOr<std::vector<CollectiveSample>> ReadCollectiveTable(
       return names.Error(
           row, "expected all_reduce, all_gather, reduce_scatter or alltoall");
     }
-    const auto element_bytes = BytesOf(types.Text(row));
-    if (!element_bytes.has_value()) {
-      return types.Error(row, "expected half or int8");
-    }
     ASSIGN_OR_RETURN(const double num_ranks, ranks.Number(row, 2, kMostRanks));
-    ASSIGN_OR_RETURN(const double elements, sizes.Number(row, 1, kMostBytes));
-    ASSIGN_OR_RETURN(const double ms, latencies.Number(row, 1e-6, 1e9));
-    CollectiveSample sample{*kind, elements * *element_bytes, node, ms * 1e-3};
-    sample.group.num_ranks = sample.group.ranks_per_node =
-        static_cast<int>(num_ranks);
-    if (types.Text(row) == type && sample.bytes >= least_bytes) {
+    for (const SizeColumn& size : sizes) {
+      ASSIGN_OR_RETURN(const double microseconds,
+                       size.microseconds.Number(row, 1e-3, 1e12));
+      if (types.Text(row) != type) continue;
+      CollectiveSample sample{*kind, size.bytes, node, microseconds * 1e-6};
+      sample.group.num_ranks = sample.group.ranks_per_node =
+          static_cast<int>(num_ranks);
       samples.push_back(sample);
     }
-  }
-  return samples;
-}
-
-absl::StatusOr<std::vector<CollectiveSample>> ReadAllReduceTable(
-    absl::string_view label, absl::string_view text,
-    const CollectiveGroup& group) {
-  // The header uses the same names for the in-place and out-of-place columns.
-  const size_t header = text.find('\n');
-  if (header == absl::string_view::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, ": has no line after its header, expected rows"));
-  }
-  const std::string renamed =
-      absl::StrCat("bytes,count,type,ns,busbw,in_place_ns,in_place_busbw",
-                   text.substr(header));
-  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, renamed));
-  ASSIGN_OR_RETURN(const CsvColumn byte_column, table.Column("bytes"));
-  ASSIGN_OR_RETURN(const CsvColumn ns_column, table.Column("ns"));
-  ASSIGN_OR_RETURN(const std::vector<double> bytes,
-                   byte_column.Numbers(1, kMostBytes));
-  ASSIGN_OR_RETURN(const std::vector<double> ns, ns_column.Numbers(1, 1e18));
-  std::vector<CollectiveSample> samples;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    samples.push_back(
-        {CollectiveKind::kAllReduce, bytes[i], group, ns[i] * 1e-9});
   }
   return samples;
 }

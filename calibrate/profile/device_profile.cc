@@ -10,11 +10,11 @@
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "base/textproto.h"
 #include "calibrate/profile/check_measured.h"
 #include "calibrate/profile/collective_model.h"
 #include "calibrate/profile/figures.h"
 #include "calibrate/profile/gemm_model.h"
+#include "calibrate/profile/profile_base.h"
 
 namespace weir::calibrate {
 namespace {
@@ -81,8 +81,7 @@ absl::StatusOr<DeviceProfile> LoadDeviceProfile(
     const std::string& name_or_path) {
   ASSIGN_OR_RETURN(const Asset asset,
                    LoadAsset("calibrate/profile/presets", name_or_path));
-  DeviceProfile profile;
-  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &profile));
+  ASSIGN_OR_RETURN(DeviceProfile profile, ResolveBase(asset));
   RETURN_IF_ERROR(ValidateDeviceProfile(asset.label, profile));
   return profile;
 }

@@ -13,7 +13,8 @@
 
 namespace weir::calibrate {
 
-// Loads and validates a preset ("v100-sxm2-16gb") or a textproto file.
+// Loads and validates a preset ("v100-sxm2-16gb") or a textproto file, with the
+// fields that it inherits from its base.
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
     const std::string& name_or_path);
 

@@ -33,8 +33,9 @@
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "calibrate/profile/device_profile.pb.h"
 #include "calibrate/fit/cross_validation.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "calibrate/profile/profile_base.h"
 #include "calibrate/profile/runtime.pb.h"
 #include "scenarios/scenario.pb.h"
 #include "tools/accuracy/row_errors.h"
@@ -100,7 +101,11 @@ absl::Status WriteBase(const Task& task, const std::vector<double>& values,
     folder = "calibrate/profile/runtimes";
   }
   ASSIGN_OR_RETURN(const Asset asset, LoadAsset(folder, task.base));
-  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, message));
+  if (task.kind == "profile") {
+    ASSIGN_OR_RETURN(device, calibrate::ResolveBase(asset));
+  } else {
+    RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, message));
+  }
   for (size_t i = 0; i < values.size(); ++i) {
     RETURN_IF_ERROR(SetNumber(task.figures[i].path, values[i], message));
   }

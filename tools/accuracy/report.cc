@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes results/accuracy/README.md from the rows of every set:
+// Prints the contents of results/accuracy/README.md from the rows of every set:
 //
 //   accuracy_report SETS.csv FOLDER > FOLDER/README.md
 //
@@ -87,8 +87,7 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
                           : Meets(set, counts) ? "yes"
                                                : "**no**";
   return absl::StrCat(
-      "| [", Cell(set.title), "](", set.name, ".svg) | ", TargetOf(set), " | ",
-      met, " | ", own.num_rows, " | ", Percent(own.mean_absolute), " | ",
+      "| ", Cell(set.title), " (`", set.name, "`) | ", TargetOf(set), " | ", met, " | ", own.num_rows, " | ", Percent(own.mean_absolute), " | ",
       left_out, " | ", Signed(own.bias), " | ", Percent(own.percentile_90),
       " | ", inside < 0 ? "-" : Percent(inside), " | ", Cell(worst), " |\n");
 }
@@ -152,8 +151,14 @@ absl::StatusOr<std::vector<Set>> LoadSets(const std::string& path,
 constexpr absl::string_view kHead =
     R"(# Accuracy of weir's predictions on published measurements
 
-Written by `tools/reproduce`; do not edit. `sets/` contains, for each set, the scenario, the meaning of the columns, and
-every assumption with its reason. To add a set, add a line to `sets/sets.csv` and run `tools/reproduce`.
+Written by `tools/reproduce`; do not edit. The command writes to `out/accuracy/`: this page as `README.md`, the
+prediction of every run as `SET.csv`, and plots as `SET.svg` and `errors.svg` (all sets). To update this page, copy it
+from there.
+
+[results/published/](../published/README.md) has the measurements; `sets/` has, for each set, the scenario and every
+assumption with its reason. To add a set, add a line to `sets/sets.csv`. The GEMMs and the complete table of vTrain's
+single node are too large for this repository: `tools/reproduce` needs them in the folder `$WEIR_DATA`, and otherwise
+leaves these four sets out.
 
 - Errors are relative to the measurement: predicted / measured - 1. Above 0, a time or memory is predicted too large, or
   a throughput too high.
@@ -176,13 +181,10 @@ absl::StatusOr<std::string> Report(const std::string& sets_path,
     ASSIGN_OR_RETURN(const std::string row, RowOf(set, folder));
     absl::StrAppend(&out, row);
   }
-  absl::StrAppend(&out, "\nFraction of rows within an error, all sets:\n\n",
-                  "![errors of all sets](errors.svg)\n");
   for (const Set& set : sets) {
     ASSIGN_OR_RETURN(const std::string notes, NotesOf(set, folder));
-    absl::StrAppend(&out, "\n## ", set.title, "\n\n", notes,
-                    notes.empty() ? "" : "\n", "![", set.title, "](", set.name,
-                    ".svg)\n");
+    if (notes.empty()) continue;
+    absl::StrAppend(&out, "\n## ", set.title, "\n\n", notes);
   }
   return out;
 }

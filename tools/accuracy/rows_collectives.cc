@@ -3,7 +3,7 @@
 // preset and, as SET_left_out.csv, with fits that have not seen a row's
 // collective and number of GPUs:
 //
-//   accuracy_rows_collectives DATA FOLDER
+//   accuracy_rows_collectives results/published/kernels FOLDER
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -21,52 +21,49 @@
 namespace weir {
 namespace {
 
-constexpr double kLeastBytes = 1024;
-
 struct Device {
   const char* set;
   const char* preset;
   calibrate::NcclGeneration generation;
-  const char* table;  // below DATA; empty: vTrain's all-reduces of a DGX-1
+  const char* table;
+  bool mesh;  // a DGX-1, whose GPUs have links to some neighbors only
 };
 
 constexpr Device kDevices[] = {
     {"nccl_a100", "a100-sxm-80gb", calibrate::NcclGeneration::kAmpere,
-     "aiconfigurator/a100_sxm_comm_nccl_2.27.3_nccl_perf.csv"},
+     "nccl_a100.csv", false},
     {"nccl_h100", "h100-sxm", calibrate::NcclGeneration::kHopper,
-     "aiconfigurator/h100_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
+     "nccl_h100.csv", false},
     {"nccl_h200", "h200-sxm", calibrate::NcclGeneration::kHopper,
-     "aiconfigurator/h200_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
-    {"nccl_v100", "v100-sxm2-16gb", calibrate::NcclGeneration::kVolta, ""},
+     "nccl_h200.csv", false},
+    {"nccl_v100", "v100-sxm2-16gb", calibrate::NcclGeneration::kVolta,
+     "nccl_vtrain_v100.csv", true},
 };
 
 using Samples = std::vector<calibrate::CollectiveSample>;
 
+// In a DGX-1, one link joins two GPUs; rings of four GPUs have two links in
+// each direction, and rings of eight have three.
+double MeshBytesPerSecond(int num_ranks) {
+  return num_ranks == 2 ? 25e9 : num_ranks == 4 ? 100e9 : 150e9;
+}
+
 absl::StatusOr<Samples> ReadTable(const Device& device,
-                                  const std::string& data) {
+                                  const std::string& folder) {
   const CollectiveModel nccl = calibrate::NcclDefaults(device.generation);
   calibrate::CollectiveGroup node;
   node.intra_bytes_per_second = nccl.link_bytes_per_second().value();
   node.nvls = nccl.has_nvls_efficiency();
-  const std::string path = absl::StrCat(data, "/", device.table);
+  const std::string path = absl::StrCat(folder, "/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return calibrate::ReadCollectiveTable(path, text, "half", kLeastBytes, node);
-}
-
-// In a DGX-1, one link joins two GPUs; rings of four GPUs have two links in
-// each direction, and rings of eight have three.
-absl::StatusOr<Samples> ReadMesh(const std::string& data) {
-  Samples samples;
-  const double links[] = {25e9, 100e9, 150e9};
-  for (int i = 0; i < 3; ++i) {
-    calibrate::CollectiveGroup group;
-    group.num_ranks = group.ranks_per_node = 2 << i;
-    group.intra_bytes_per_second = links[i];
-    const std::string path =
-        absl::StrCat(data, "/nccl/v100_AR_GPU", 2 << i, "_pow2.csv");
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-    ASSIGN_OR_RETURN(const Samples part, calibrate::ReadAllReduceTable(path, text, group));
-    samples.insert(samples.end(), part.begin(), part.end());
+  ASSIGN_OR_RETURN(
+      Samples samples,
+      calibrate::ReadCollectiveTable(path, text,
+                                     device.mesh ? "float" : "half", node));
+  if (!device.mesh) return samples;
+  for (calibrate::CollectiveSample& sample : samples) {
+    sample.group.intra_bytes_per_second =
+        MeshBytesPerSecond(sample.group.num_ranks);
   }
   return samples;
 }
@@ -83,11 +80,9 @@ std::vector<MeasuredSeconds> RowsOf(const Samples& samples) {
   return rows;
 }
 
-absl::Status Write(const Device& device, const std::string& data,
+absl::Status Write(const Device& device, const std::string& tables,
                    const std::string& folder) {
-  const bool mesh = device.table[0] == '\0';
-  ASSIGN_OR_RETURN(const Samples samples,
-                   mesh ? ReadMesh(data) : ReadTable(device, data));
+  ASSIGN_OR_RETURN(const Samples samples, ReadTable(device, tables));
   ASSIGN_OR_RETURN(const DeviceProfile profile,
                    calibrate::LoadDeviceProfile(device.preset));
   const std::vector<MeasuredSeconds> rows = RowsOf(samples);
@@ -102,7 +97,7 @@ absl::Status Write(const Device& device, const std::string& data,
 
 int Main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: %s DATA FOLDER\n", argv[0]);
+    std::fprintf(stderr, "usage: %s TABLES FOLDER\n", argv[0]);
     return 2;
   }
   for (const Device& device : kDevices) {

@@ -3,7 +3,7 @@
 // and, as SET_left_out.csv, with fits that have not seen a row's weight shape
 // (n, k), nor those of a tenth of all others:
 //
-//   accuracy_rows_products DATA FOLDER
+//   accuracy_rows_gemms DATA FOLDER
 #include <cstdio>
 #include <string>
 #include <vector>

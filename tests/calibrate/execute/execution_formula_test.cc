@@ -2,7 +2,7 @@
 // Checks that every system trains as its paper specifies: losses and weights of
 // a replay equal those of training without a pipeline.
 //
-// WEIR_REPLAY_TABLE=results/replay/cpu_training.csv writes the results to a
+// WEIR_REPLAY_TABLE=out/replay/cpu_training.csv writes the results to a
 // table.
 #include <gmock/gmock.h>
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accuracy of the presets' collective model parameters on the measurements that
-// they were fitted to, and of fits on rows that they have not seen. Needs
-// ../shared/data and is skipped without it.
+// they were fitted to, and of fits on rows that they have not seen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "base/error_statistics.h"
+#include "base/files.h"
 #include "calibrate/fit/collective_table.h"
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_collectives.h"
@@ -19,23 +16,25 @@
 
 namespace weir::calibrate::collective_accuracy_test {
 
-const std::filesystem::path kData =
-    std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data";
-
-std::string Contents(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 struct Device {
   const char* preset;
   NcclGeneration generation;
-  const char* table;  // below aiconfigurator/
+  const char* table;
 };
 
 void PrintTo(const Device& device, std::ostream* out) { *out << device.preset; }
+
+std::vector<CollectiveSample> Read(const std::string& table, const char* type,
+                                   const CollectiveGroup& node) {
+  const std::string path =
+      absl::StrCat(WEIR_SOURCE_DIR "/results/published/kernels/", table);
+  const auto text = ReadFile(path);
+  EXPECT_TRUE(text.ok()) << text.status();
+  if (!text.ok()) return {};
+  const auto samples = ReadCollectiveTable(path, *text, type, node);
+  EXPECT_TRUE(samples.ok()) << samples.status();
+  return samples.ok() ? *samples : std::vector<CollectiveSample>();
+}
 
 std::vector<CollectiveSample> SamplesOf(const Device& device,
                                         const char* type) {
@@ -44,28 +43,22 @@ std::vector<CollectiveSample> SamplesOf(const Device& device,
   node.intra_bytes_per_second = nccl.link_bytes_per_second().value();
   // Switches reduce floating-point numbers only.
   node.nvls = nccl.has_nvls_efficiency() && type == std::string("half");
-  const auto path = kData / "aiconfigurator" / device.table;
-  auto samples =
-      ReadCollectiveTable(path.string(), Contents(path), type, 1024, node);
-  EXPECT_TRUE(samples.ok()) << samples.status();
-  return samples.ok() ? *samples : std::vector<CollectiveSample>();
+  return Read(device.table, type, node);
 }
 
 // Reads vTrain's all-reduces. With `mesh`, rings are those of a DGX-1's hybrid
 // mesh: one link between two GPUs, two rings per direction for four, three for
 // eight.
-std::vector<CollectiveSample> VTrainSamples(const char* device, bool mesh) {
-  std::vector<CollectiveSample> samples;
-  const double links[] = {25e9, 100e9, 150e9};
-  for (int i = 0; i < 3; ++i) {
-    CollectiveGroup group;
-    group.num_ranks = group.ranks_per_node = 2 << i;
-    group.intra_bytes_per_second = mesh ? links[i] : 300e9;
-    const auto path =
-        kData / "nccl" / absl::StrCat(device, "_AR_GPU", 2 << i, "_pow2.csv");
-    const auto part = ReadAllReduceTable(path.string(), Contents(path), group);
-    EXPECT_TRUE(part.ok()) << part.status();
-    if (part.ok()) samples.insert(samples.end(), part->begin(), part->end());
+std::vector<CollectiveSample> VTrainSamples(const std::string& table,
+                                            bool mesh) {
+  CollectiveGroup node;
+  node.intra_bytes_per_second = 300e9;
+  std::vector<CollectiveSample> samples = Read(table, "float", node);
+  for (CollectiveSample& sample : samples) {
+    const int n = sample.group.num_ranks;
+    if (!mesh) continue;
+    sample.group.intra_bytes_per_second =
+        n == 2 ? 25e9 : (n == 4 ? 100e9 : 150e9);
   }
   return samples;
 }
@@ -115,14 +108,7 @@ std::vector<int> KindsAndRanks(const std::vector<CollectiveSample>& samples) {
   return GroupsOf(keys);
 }
 
-class CollectiveAccuracyTest : public testing::TestWithParam<Device> {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kData / "aiconfigurator")) {
-      GTEST_SKIP() << "no measurements in " << kData;
-    }
-  }
-};
+class CollectiveAccuracyTest : public testing::TestWithParam<Device> {};
 
 TEST_P(CollectiveAccuracyTest, PresetHoldsFromAKibibyteUp) {
   const auto profile = LoadDeviceProfile(GetParam().preset);
@@ -161,25 +147,19 @@ TEST_P(CollectiveAccuracyTest, HoldsForCollectivesAndRanksNeverSeen) {
 
 INSTANTIATE_TEST_SUITE_P(
     Devices, CollectiveAccuracyTest,
-    testing::Values(Device{"a100-sxm-80gb", NcclGeneration::kAmpere,
-                           "a100_sxm_comm_nccl_2.27.3_nccl_perf.csv"},
-                    Device{"h100-sxm", NcclGeneration::kHopper,
-                           "h100_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
-                    Device{"h200-sxm", NcclGeneration::kHopper,
-                           "h200_sxm_comm_nccl_2.29.2_nccl_perf.csv"},
-                    Device{"b200-sxm", NcclGeneration::kBlackwell,
-                           "b200_sxm_comm_nccl_2.28.9_nccl_perf.csv"}),
+    testing::Values(
+        Device{"a100-sxm-80gb", NcclGeneration::kAmpere, "nccl_a100.csv"},
+        Device{"h100-sxm", NcclGeneration::kHopper, "nccl_h100.csv"},
+        Device{"h200-sxm", NcclGeneration::kHopper, "nccl_h200.csv"},
+        Device{"b200-sxm", NcclGeneration::kBlackwell, "nccl_b200.csv"}),
     [](const auto& param) {
       return std::string(param.param.preset).substr(0, 4);
     });
 
 TEST(CollectiveAccuracyOfMeshTest, V100HoldsOnItsAllReduces) {
-  if (!std::filesystem::exists(kData / "nccl")) {
-    GTEST_SKIP() << "no measurements in " << kData;
-  }
   const auto profile = LoadDeviceProfile("v100-sxm2-16gb");
   ASSERT_TRUE(profile.ok()) << profile.status();
-  const auto samples = VTrainSamples("v100", true);
+  const auto samples = VTrainSamples("nccl_vtrain_v100.csv", true);
   ASSERT_EQ(samples.size(), 33u);
   EXPECT_LT(Errors(profile->collectives(), samples).mean_absolute, 0.05);
   EXPECT_LT(CrossErrors(CollectiveStart(NcclGeneration::kVolta), samples,
@@ -189,12 +169,9 @@ TEST(CollectiveAccuracyOfMeshTest, V100HoldsOnItsAllReduces) {
 }
 
 TEST(CollectiveAccuracyOfMeshTest, A100HoldsOnAnotherMachine) {
-  if (!std::filesystem::exists(kData / "nccl")) {
-    GTEST_SKIP() << "no measurements in " << kData;
-  }
   const auto profile = LoadDeviceProfile("a100-sxm-80gb");
   ASSERT_TRUE(profile.ok()) << profile.status();
-  const auto samples = VTrainSamples("a100", false);
+  const auto samples = VTrainSamples("nccl_vtrain_a100.csv", false);
   ASSERT_EQ(samples.size(), 33u);
   EXPECT_LT(Errors(profile->collectives(), samples).mean_absolute, 0.1);
 }

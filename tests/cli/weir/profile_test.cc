@@ -54,6 +54,29 @@ TEST(ProfileTest, ShowsEverythingAsJson) {
   }
 }
 
+TEST(ProfileTest, ShowsTheFiguresOfTheBase) {
+  const std::string file =
+      WriteInput("variant.textproto",
+                 "name: 'variant' base: 't4'"
+                 " memory_bytes { value: 8e9 kind: ASSUMED source: 'mine' }");
+  const auto result_of = [](const std::string& name) {
+    const ProgramRun run = RunWeir("profile show --format json " + name);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return nlohmann::json::parse(run.out)["result"];
+  };
+  const auto base = result_of("t4"), variant = result_of(file);
+  EXPECT_EQ(variant["name"], "variant");
+  ASSERT_EQ(variant["figures"].size(), base["figures"].size());
+  int num_different = 0;
+  for (size_t i = 0; i < base["figures"].size(); ++i) {
+    if (variant["figures"][i] == base["figures"][i]) continue;
+    ++num_different;
+    EXPECT_EQ(variant["figures"][i]["path"], "memory_bytes");
+    EXPECT_EQ(variant["figures"][i]["source"], "mine");
+  }
+  EXPECT_EQ(num_different, 1);
+}
+
 TEST(ProfileTest, ToleranceIsAVerdict) {
   const std::string toy = WriteProfile("toy.textproto", ToyProfile());
   EXPECT_EQ(

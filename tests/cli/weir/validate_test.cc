@@ -170,18 +170,4 @@ TEST(ValidateCommandTest, AModelMayBeWrittenOutInTheRow) {
   EXPECT_THAT(run.out, Not(HasSubstr("could not be simulated")));
 }
 
-// Compares with the stored results of sets that are small enough for every test
-// run.
-TEST(ValidateCommandTest, PublishedRowsAreWhatToolsReproduceWrote) {
-  for (const std::string set : {"zero_bubble_times", "vocabulary_times"}) {
-    const std::string folder = WEIR_SOURCE_DIR "/results/accuracy/";
-    const ProgramRun run = RunWeir(absl::StrCat(
-        "validate --format csv --measured ", folder, "sets/", set, ".csv"));
-    ASSERT_EQ(run.exit_code, 0) << run.err;
-    const auto written = ReadFile(absl::StrCat(folder, set, ".csv"));
-    ASSERT_TRUE(written.ok()) << written.status();
-    EXPECT_EQ(run.out, *written) << "tools/reproduce writes it anew";
-  }
-}
-
 }  // namespace weir::cli::validate_test

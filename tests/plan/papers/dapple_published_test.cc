@@ -5,30 +5,28 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "models/import/pipedream_graph.h"
 #include "models/layer_work.h"
 #include "plan/papers/dapple.h"
 
 namespace weir::plan::dapple_published_test {
 
-const std::filesystem::path kData =
-    std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data/dapple";
+const std::filesystem::path kGraphs =
+    std::filesystem::path(WEIR_SOURCE_DIR) / "results/published/graphs";
 
 // Returns the work on `num_servers` servers of equal size. A microbatch has the
 // size that the profile measured.
 PlannerWork WorkOf(const std::string& name, int num_microbatches,
                    int num_servers, int devices_per_server) {
-  std::ifstream file(kData / name);
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto model = models::ParsePipeDreamGraph(name, text.str());
+  const auto text = ReadFile(kGraphs / name);
+  EXPECT_TRUE(text.ok()) << text.status();
+  const auto model = models::ParsePipeDreamGraph(name, *text);
   EXPECT_TRUE(model.ok()) << model.status();
   PlannerWork work;
   work.num_microbatches = num_microbatches;
@@ -118,21 +116,14 @@ struct Published {
 
 // Columns that differ from the paper's have the plan that the formulas give.
 constexpr Published kPublished[] = {
-    {"dapple_bert-48-pbs-2.txt", 32, "8:8", "8:8", "8:8", "8:8"},
-    {"dapple_xlnet-36-pbs-1.txt", 128, "8:8", "8:8", "7:8:1", "8:8"},
-    {"dapple_gnmt-16-pbs-64.txt", 16, "8:8", "8:8", "7:2:7", "8:8"},
-    {"dapple_amoeba-36-pbs-1.txt", 128, "8:8", "5:5:6", "5:5:6", "8:8"},
-    {"dapple_vgg-19-pbs-32.txt", 64, "15:1", "15:1", "15:1", "15:1"},
+    {"dapple-bert-48.txt", 32, "8:8", "8:8", "8:8", "8:8"},
+    {"dapple-xlnet-36.txt", 128, "8:8", "8:8", "7:8:1", "8:8"},
+    {"dapple-gnmt-16.txt", 16, "8:8", "8:8", "7:2:7", "8:8"},
+    {"dapple-amoeba-36.txt", 128, "8:8", "5:5:6", "5:5:6", "8:8"},
+    {"dapple-vgg-19.txt", 64, "15:1", "15:1", "15:1", "15:1"},
 };
 
-class DapplePublishedTest : public testing::TestWithParam<Published> {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kData / GetParam().profile)) {
-      GTEST_SKIP() << "no " << kData / GetParam().profile;
-    }
-  }
-};
+class DapplePublishedTest : public testing::TestWithParam<Published> {};
 
 TEST_P(DapplePublishedTest, PlansForTwoServersOfEight) {
   const Published& published = GetParam();
@@ -152,11 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Profiles, DapplePublishedTest,
 
 // The planner also finds VGG-19's 15:1 if every server has one GPU.
 TEST(DapplePublishedVggTest, IsFifteenToOneOnSixteenServersOfOne) {
-  const char* const kProfile = "dapple_vgg-19-pbs-32.txt";
-  if (!std::filesystem::exists(kData / kProfile)) {
-    GTEST_SKIP() << "no " << kData / kProfile;
-  }
-  const PlannerWork work = WorkOf(kProfile, 64, 16, 1);
+  const PlannerWork work = WorkOf("dapple-vgg-19.txt", 64, 16, 1);
   EXPECT_EQ(PlanOf(work, false), "15:1");
   EXPECT_EQ(PlanOf(work, true), "15:1");
 }
@@ -164,13 +151,9 @@ TEST(DapplePublishedVggTest, IsFifteenToOneOnSixteenServersOfOne) {
 // 15:1 is the optimum of the formulas: it is the shortest of all plans with two
 // stages, and plain data parallelism is longer.
 TEST(DapplePublishedVggTest, IsTheOptimumOfTheFormulas) {
-  const char* const kProfile = "dapple_vgg-19-pbs-32.txt";
-  if (!std::filesystem::exists(kData / kProfile)) {
-    GTEST_SKIP() << "no " << kData / kProfile;
-  }
   for (const bool paper_length : {false, true}) {
     for (const auto& [servers, each] : {std::pair(2, 8), std::pair(16, 1)}) {
-      const PlannerWork work = WorkOf(kProfile, 64, servers, each);
+      const PlannerWork work = WorkOf("dapple-vgg-19.txt", 64, servers, each);
       std::vector<PlannedStage> whole(1);
       whole[0].end_layer = static_cast<int>(work.layers.size());
       for (int i = 0; i < 16; ++i) whole[0].devices.push_back(i);

@@ -267,11 +267,46 @@ TEST(PlanDappleTest, ChoosesThePolicyByCommunicationAndMemory) {
   EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(PlanDappleTest, PlansAHundredLayersOnSixtyFourDevices) {
+// Of a single stage, the length is (M-1) blocks, all layers once and an
+// all-reduce over the slowest link, for every number of replicas of the
+// pipeline. No plan is shorter than its busiest stage.
+TEST(PlanDappleTest, APlanOfAHundredLayersOnSixtyFourDevicesIsNotLonger) {
   Random random(6);
-  PlannerWork work = RandomWork(100, 8, 8, &random);
-  for (PlannerLayer& layer : work.layers) layer.gradient_bytes *= 10;
-  EXPECT_TRUE(PlanDapple(work).ok());
+  int num_cut = 0;
+  for (const double gradients : {0.0, 0.1, 10.0}) {
+    PlannerWork work = RandomWork(100, 8, 8, &random);
+    for (PlannerLayer& layer : work.layers) layer.gradient_bytes *= gradients;
+    const auto plan = PlanDapple(work);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const int num_used = ExpectValidStages(work, plan->stages);
+    EXPECT_EQ(num_used, 64);
+    num_cut += plan->stages.size() > 1;
+    const int m = work.num_microbatches;
+    const double once = PassSeconds(work, 0, 100);
+    double alone = kNever;
+    bool is_its_length = false;
+    const DappleOptions rates = WithRates(work, {});
+    for (const int spread : {1, 2, 4, 8}) {
+      alone = std::min(alone, (m / spread - 1) * once * spread / 64. + once +
+                                  2 * 63. / 64 * GradientBytes(work, 0, 100));
+      bool divides = true;
+      for (const PlannedStage& stage : plan->stages) {
+        divides = divides && stage.devices.size() % spread == 0;
+      }
+      is_its_length =
+          is_its_length ||
+          (divides && DappleSeconds(work, plan->stages, spread, rates) ==
+                          plan->objective_seconds);
+    }
+    EXPECT_LE(plan->objective_seconds, alone * (1 + 1e-12));
+    EXPECT_TRUE(is_its_length) << plan->objective_seconds;
+    for (const PlannedStage& stage : plan->stages) {
+      EXPECT_GE(plan->objective_seconds * (1 + 1e-12),
+                m * PassSeconds(work, stage.first_layer, stage.end_layer) /
+                    static_cast<double>(stage.devices.size()));
+    }
+  }
+  EXPECT_GT(num_cut, 0);
 }
 
 }  // namespace weir::plan::dapple_test

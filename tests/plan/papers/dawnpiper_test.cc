@@ -202,9 +202,56 @@ TEST(DawnPiperTest, RefusesStagesThatDoNotDivideTheDevices) {
   EXPECT_THAT(plan.status().message(), HasSubstr("num_stages is 3"));
 }
 
-TEST(DawnPiperTest, PlansAHundredLayersOnSixtyFourDevices) {
+// Returns the seconds of the slowest stage of the best of all cuts, by dynamic
+// programming over the first layers. Stages neither recompute nor swap.
+double BestCut(const PlannerWork& work, int num_stages) {
+  const int n = static_cast<int>(work.layers.size());
+  std::vector<double> best(n + 1, kNever);
+  best[0] = 0;
+  for (int s = 0; s < num_stages; ++s) {
+    std::vector<double> next(n + 1, kNever);
+    for (int end = 1; end <= n; ++end) {
+      for (int first = 0; first < end; ++first) {
+        next[end] = std::min(
+            next[end], std::max(best[first], PassSeconds(work, first, end)));
+      }
+    }
+    best = next;
+  }
+  return best[n];
+}
+
+TEST(DawnPiperTest, APlanOfAHundredLayersOnSixtyFourDevicesIsNearTheBestCut) {
   Random random(7);
-  EXPECT_TRUE(PlanDawnPiper(RandomWork(100, 8, 8, &random)).ok());
+  for (int i = 0; i < 5; ++i) {
+    const PlannerWork work = RandomWork(100, 8, 8, &random);
+    const auto plan = PlanDawnPiper(work);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->stages.size(), 64);
+    EXPECT_EQ(ExpectValidStages(work, plan->stages), 64);
+    double slowest = 0;
+    for (const PlannedStage& stage : plan->stages) {
+      EXPECT_FALSE(stage.recompute || stage.swap);
+      slowest = std::max(slowest,
+                         PassSeconds(work, stage.first_layer, stage.end_layer));
+    }
+    EXPECT_NEAR(plan->objective_seconds, slowest, 1e-12 * slowest);
+    const double best = BestCut(work, 64);
+    EXPECT_GE(slowest * (1 + 1e-12), best);
+    EXPECT_LE(slowest, 1.5 * best);
+  }
+}
+
+TEST(DawnPiperTest, EqualLayersAreSharedEqually) {
+  Random random(8);
+  PlannerWork work = RandomWork(128, 8, 8, &random);
+  for (PlannerLayer& layer : work.layers) layer = work.layers[0];
+  const auto plan = PlanDawnPiper(work);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const PlannedStage& stage : plan->stages) {
+    EXPECT_EQ(stage.end_layer - stage.first_layer, 2);
+  }
+  EXPECT_DOUBLE_EQ(plan->objective_seconds, PassSeconds(work, 0, 2));
 }
 
 }  // namespace weir::plan::dawnpiper_test

@@ -7,16 +7,16 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/csv.h"
 #include "base/files.h"
 #include "models/import/pipedream_graph.h"
 #include "plan/papers/pipedream_level.h"
@@ -25,24 +25,43 @@ namespace weir::plan::pipedream_test {
 
 using testing::HasSubstr;
 
-const std::filesystem::path kData =
-    std::filesystem::path(WEIR_SOURCE_DIR) / "../shared/data";
+const std::filesystem::path kPublished =
+    std::filesystem::path(WEIR_SOURCE_DIR) / "results/published";
 
 absl::StatusOr<AntichainDag> DagOfFile(const std::string& profile) {
-  const auto text =
-      ReadFile((kData / "pipedream" / (profile + ".txt")).string());
+  const auto text = ReadFile(kPublished / "graphs" /
+                             absl::StrCat("pipedream-", profile, ".txt"));
   if (!text.ok()) return text.status();
   const auto graph = models::ParseProfileGraph(profile, *text);
   if (!graph.ok()) return graph.status();
   return AntichainDagOf(profile, *graph);
 }
 
-// Returns the seconds of the slowest stage, by the formulas of the header.
-// `levels` has stages in the format of the published code, [start, end,
-// seconds, replicas]; the stages of each level are cut further by the next
-// lower level.
+// The stages of each level, from the lowest.
+using Levels = std::vector<std::vector<PipeDreamStage>>;
+
+// Parses "0-8x3 8-40x1|0-40x2": levels of stages, each with its first state,
+// the state after its last one, and its replicas.
+Levels ParseLevels(const std::string& text) {
+  Levels levels;
+  for (const absl::string_view level : absl::StrSplit(text, '|')) {
+    std::vector<PipeDreamStage>& stages = levels.emplace_back();
+    for (const absl::string_view stage : absl::StrSplit(level, ' ')) {
+      const std::vector<std::string> numbers =
+          absl::StrSplit(stage, absl::ByAnyChar("-x"));
+      stages.emplace_back();
+      stages.back().first_state = std::stoi(numbers.at(0));
+      stages.back().end_state = std::stoi(numbers.at(1));
+      stages.back().replicas = std::stoi(numbers.at(2));
+    }
+  }
+  return levels;
+}
+
+// Returns the seconds of the slowest stage, by the formulas of the header. The
+// stages of each level are cut further by the next lower level.
 double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
-                 const nlohmann::json& levels) {
+                 const Levels& levels) {
   const int num_states = static_cast<int>(dag.states.size());
   // [first, end) -> seconds on all machines of the lower level.
   std::map<std::pair<int, int>, double> below;
@@ -52,14 +71,15 @@ double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
     std::vector<std::pair<int, int>> wholes = {{0, num_states}};
     if (level + 1 < levels.size()) {
       wholes.clear();
-      for (const auto& stage : levels[std::to_string(level + 2)]) {
-        wholes.emplace_back(stage[0], stage[1]);
+      for (const PipeDreamStage& stage : levels[level + 1]) {
+        wholes.emplace_back(stage.first_state, stage.end_state);
       }
     }
     for (const auto& [from, to] : wholes) {
       double& slowest = here[{from, to}];
-      for (const auto& stage : levels[std::to_string(level + 1)]) {
-        const int first = stage[0], end = stage[1], r = stage[3];
+      for (const PipeDreamStage& stage : levels[level]) {
+        const int first = stage.first_state, end = stage.end_state;
+        const int r = stage.replicas;
         if (first < from || end > to) continue;
         const double compute = level > 0 ? below.at({first, end})
                                          : ComputeSeconds(dag, first, end - 1);
@@ -86,53 +106,47 @@ double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
   return below.at({0, num_states});
 }
 
-// Returns a plan's stages in the format of the published code.
-nlohmann::json LevelsOf(const PipeDreamPlan& plan) {
-  nlohmann::json levels;
-  for (size_t level = 0; level < plan.levels.size(); ++level) {
-    for (const PipeDreamStage& stage : plan.levels[level]) {
-      levels[std::to_string(level + 1)].push_back(
-          {stage.first_state, stage.end_state, stage.compute_seconds,
-           stage.replicas});
-    }
-  }
-  return levels;
-}
-
+// Compares with what PipeDream's own optimizer printed for these profiles.
 TEST(PipeDreamTest, EqualsEveryPublishedRun) {
-  std::ifstream file(kData / "pipedream_optimizer.json");
-  if (!file) GTEST_SKIP() << "no ../shared/data/pipedream_optimizer.json";
-  const nlohmann::json runs = nlohmann::json::parse(file);
-  ASSERT_GE(runs.size(), 57u);
-  for (const auto& run : runs) {
-    SCOPED_TRACE(run.dump());
-    const auto dag = DagOfFile(run["profile"]);
+  const std::string path = kPublished / "planners/pipedream_optimizer.csv";
+  const auto text = ReadFile(path);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto table = ReadCsv(path, *text);
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->num_rows(), 57);
+  const auto field = [&](const char* column, int row) {
+    return table->Column(column)->Text(row);
+  };
+  const auto words = [&](const char* column, int row) {
+    return std::vector<std::string>(absl::StrSplit(field(column, row), ' '));
+  };
+  for (int row = 0; row < table->num_rows(); ++row) {
+    SCOPED_TRACE(absl::StrCat("row ", row + 1));
+    const auto dag = DagOfFile(field("profile", row));
     ASSERT_TRUE(dag.ok()) << dag.status();
     PipeDreamOptions options;
-    for (const std::string machines : run["num_machines"]) {
+    for (const std::string& machines : words("num_machines", row)) {
       options.num_machines.push_back(std::stoi(machines));
     }
-    for (const std::string rate : run["bandwidth_bytes_per_s"]) {
+    for (const std::string& rate : words("bytes_per_second", row)) {
       options.bytes_per_second.push_back(std::stod(rate));
     }
-    const auto& ratio = run["activation_compression_ratio"];
-    if (!ratio.is_null()) {
-      options.activation_compression_ratio = std::stod(std::string(ratio));
-    }
-    options.straight = run["straight_pipeline"];
+    const std::string ratio = field("activation_compression_ratio", row);
+    if (!ratio.empty()) options.activation_compression_ratio = std::stod(ratio);
+    options.straight = field("straight", row) == "yes";
     const auto plan = OptimizePipeDream("run", *dag, options);
     ASSERT_TRUE(plan.ok()) << plan.status();
-    const double expected = run["pipeline_time_s"];
+    const Levels levels = ParseLevels(field("levels", row));
+    const double expected = std::stod(field("pipeline_seconds", row));
+    const double single = std::stod(field("single_stage_seconds", row));
     EXPECT_NEAR(plan->pipeline_seconds, expected, 1e-12);
-    EXPECT_EQ(plan->num_states, run["num_states"]);
-    EXPECT_NEAR(plan->single_stage_seconds, run["single_stage_time_s"], 1e-12);
-    EXPECT_EQ(plan->levels.size(), run["levels"].size());
-    EXPECT_NEAR(plan->single_stage_seconds / plan->pipeline_seconds,
-                run["speedup_vs_1"], 1e-9);
+    EXPECT_EQ(absl::StrCat(plan->num_states), field("num_states", row));
+    EXPECT_NEAR(plan->single_stage_seconds, single, 1e-12);
+    EXPECT_EQ(plan->levels.size(), levels.size());
     // The published code breaks ties between splits at random, so checks only
     // that its split is as good.
-    EXPECT_NEAR(SlowestOf(*dag, options, run["levels"]), expected, 1e-12);
-    EXPECT_NEAR(SlowestOf(*dag, options, LevelsOf(*plan)), expected, 1e-12);
+    EXPECT_NEAR(SlowestOf(*dag, options, levels), expected, 1e-12);
+    EXPECT_NEAR(SlowestOf(*dag, options, plan->levels), expected, 1e-12);
   }
 }
 

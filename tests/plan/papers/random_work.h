@@ -3,8 +3,11 @@
 #ifndef WEIR_TESTS_PLAN_PAPERS_RANDOM_WORK_H_
 #define WEIR_TESTS_PLAN_PAPERS_RANDOM_WORK_H_
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "plan/papers/planner_work.h"
@@ -104,6 +107,43 @@ inline PlannedStage Stage(int first, int end, std::vector<int> devices) {
   stage.end_layer = end;
   stage.devices = std::move(devices);
   return stage;
+}
+
+// Checks that the stages cut all layers in order and that no device is in two
+// of them. Returns the devices that are used.
+inline int ExpectValidStages(const PlannerWork& work,
+                             const std::vector<PlannedStage>& stages) {
+  std::set<int> devices;
+  int num_used = 0, layer = 0;
+  for (const PlannedStage& stage : stages) {
+    EXPECT_EQ(stage.first_layer, layer);
+    EXPECT_LT(stage.first_layer, stage.end_layer);
+    layer = stage.end_layer;
+    for (const int device : stage.devices) {
+      EXPECT_GE(device, 0);
+      EXPECT_LT(device, std::ssize(work.devices));
+      devices.insert(device);
+      ++num_used;
+    }
+  }
+  EXPECT_EQ(layer, std::ssize(work.layers));
+  EXPECT_EQ(std::ssize(devices), num_used);
+  return num_used;
+}
+
+// Returns the forward and backward seconds of layers [first, end).
+inline double PassSeconds(const PlannerWork& work, int first, int end) {
+  double seconds = 0;
+  for (int i = first; i < end; ++i) {
+    seconds += work.layers[i].forward_seconds + work.layers[i].backward_seconds;
+  }
+  return seconds;
+}
+
+inline double GradientBytes(const PlannerWork& work, int first, int end) {
+  double bytes = 0;
+  for (int i = first; i < end; ++i) bytes += work.layers[i].gradient_bytes;
+  return bytes;
 }
 
 // The gap between a heuristic and the optimum over many instances.

@@ -62,7 +62,7 @@ TEST(SimulableTest, LooksAtUnlikeStagesUpToSoManyDevicesTimesLayers) {
   }
 }
 
-TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {
+Scenario GptOnEightGpus() {
   Scenario scenario;
   scenario.set_model("gpt2");
   scenario.set_cluster("dgx-a100");
@@ -71,6 +71,11 @@ TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.mutable_training()->set_precision(MIXED_FP16);
   scenario.set_schedule("1f1b");
+  return scenario;
+}
+
+TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {
+  Scenario scenario = GptOnEightGpus();
   const auto ratio = [&](uint32_t bits) {
     scenario.mutable_communication()->set_compressed_bits_per_element(bits);
     const auto given = scenarios::ResolveScenario("given", scenario);
@@ -85,10 +90,36 @@ TEST(SimulableTest, AcceptSendsTheBitsThatTheScenarioSays) {
   EXPECT_DOUBLE_EQ(ratio(32), 1);
 }
 
-TEST(PaperPlannersTest, HaveTheSix) {
-  for (const char* name :
-       {"dapple", "spp", "bapipe", "dawnpiper", "accept", "edgepipe"}) {
-    EXPECT_TRUE(FindPaperPlanner(name).ok()) << name;
+// Every registered planner is the one of its name: it plans the same scenario,
+// and its objective is not below a bound that holds for what it minimizes.
+TEST(PaperPlannersTest, EachPlansAllLayersAndKeepsItsBound) {
+  std::vector<std::string> names;
+  for (const PaperPlanner& planner : PaperPlanners()) {
+    names.emplace_back(planner.name);
+  }
+  EXPECT_THAT(
+      names, testing::ElementsAre("pipedream", "pipedream-2bw", "dapple", "spp",
+                                  "bapipe", "dawnpiper", "accept", "edgepipe"));
+  const auto given = scenarios::ResolveScenario("given", GptOnEightGpus());
+  ASSERT_TRUE(given.ok()) << given.status();
+  const auto work = PlannerWorkOf(*given);
+  ASSERT_TRUE(work.ok()) << work.status();
+  SharedFacts facts(*given);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const auto plan = (*FindPaperPlanner(name))->plan(*given, &facts);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->algorithm, name);
+    const int num_used = ExpectValidStages(*work, plan->stages);
+    EXPECT_LE(num_used, 8);
+    // Inference needs no backward. The other objectives are at least the time
+    // of a microbatch on as many devices as the plan uses.
+    double seconds = 0;
+    for (const PlannerLayer& layer : work->layers) {
+      seconds += layer.forward_seconds +
+                 (name == "edgepipe" ? 0 : layer.backward_seconds);
+    }
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-9), seconds / num_used);
   }
 }
 

@@ -391,9 +391,61 @@ TEST(PlanSppTest, RespectsMemoryAndEqualReplicasWhereAsked) {
   EXPECT_LT(num_plans, 200);
 }
 
-TEST(PlanSppTest, PlansAHundredLayersOnSixtyFourDevices) {
+// The workloads are computed from the formulas of the paper. PE takes at most
+// (1 + (4S-4)/m) C + the longest all-reduce, and at least the time of any stage
+// with its all-reduce. Data parallelism over all devices is one of the plans.
+TEST(PlanSppTest, APlanOfAHundredLayersOnSixtyFourDevicesKeepsThePapersBounds) {
   Random random(8);
-  EXPECT_TRUE(PlanSpp(RandomWork(100, 8, 8, &random)).ok());
+  for (const double gradients : {0.0, 0.1, 1.0, 10.0}) {
+    PlannerWork work = RandomWork(100, 8, 8, &random);
+    for (PlannerLayer& layer : work.layers) layer.gradient_bytes *= gradients;
+    const auto plan = PlanSpp(work);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(ExpectValidStages(work, plan->stages), 64);
+    const int m = work.num_microbatches;
+    double largest = 0, longest_all_reduce = 0, bound = 0;
+    const auto slowest_link = [&](const std::vector<int>& from,
+                                  const std::vector<int>& to) {
+      double slowest = kNever;
+      for (int a : from) {
+        for (int b : to) {
+          if (a != b) slowest = std::min(slowest, work.bytes_per_second[a][b]);
+        }
+      }
+      return slowest;
+    };
+    const auto& stages = plan->stages;
+    for (size_t s = 0; s < stages.size(); ++s) {
+      const int first = stages[s].first_layer, end = stages[s].end_layer;
+      const auto r = static_cast<double>(stages[s].devices.size());
+      const double seconds = m * PassSeconds(work, first, end) / r;
+      const double all_reduce =
+          2 * (r - 1) / r * GradientBytes(work, first, end) /
+          slowest_link(stages[s].devices, stages[s].devices);
+      largest = std::max(largest, seconds);
+      longest_all_reduce = std::max(longest_all_reduce, all_reduce);
+      bound = std::max(bound, seconds + all_reduce);
+      if (s + 1 == stages.size()) continue;
+      const std::vector<int>& next = stages[s + 1].devices;
+      largest = std::max(largest, m * 2 * work.layers[end - 1].output_bytes /
+                                      (r * static_cast<double>(next.size()) *
+                                       slowest_link(stages[s].devices, next)));
+    }
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-12), bound);
+    EXPECT_LE(
+        plan->objective_seconds,
+        (1 + (4. * static_cast<double>(stages.size()) - 4) / m) * largest +
+            longest_all_reduce);
+    EXPECT_LE(plan->objective_seconds,
+              (m * PassSeconds(work, 0, 100) / 64 +
+               2 * 63. / 64 * GradientBytes(work, 0, 100)) *
+                  (1 + 1e-12));
+    if (gradients == 0) {
+      // No plan is faster than perfectly divided work.
+      EXPECT_NEAR(plan->objective_seconds, m * PassSeconds(work, 0, 100) / 64,
+                  1e-9);
+    }
+  }
 }
 
 }  // namespace weir::plan::spp_test

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibrate/profile/profile_base.h"
+
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/files.h"
+#include "base/problems.h"
+#include "base/spelling.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+
+namespace weir::calibrate {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr char kPresets[] = "calibrate/profile/presets";
+constexpr size_t kMaxProfiles = 8;  // in a chain
+
+// Returns true for messages that consist of figures only, such as GemmModel.
+// Others are replaced as a whole: a figure keeps its value and source together,
+// and a bool of proto3 could not be overridden by false.
+bool IsGroupOfFigures(const Descriptor* type) {
+  if (type == Figure::descriptor()) return false;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    if (field->is_repeated() ||
+        field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      return false;
+    }
+    if (field->message_type() != Figure::descriptor() &&
+        !IsGroupOfFigures(field->message_type())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Clears the fields of `base` that `variant` replaces.
+void ClearReplaced(const Message& variant, Message* base) {
+  std::vector<const FieldDescriptor*> fields;
+  variant.GetReflection()->ListFields(variant, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (!field->is_repeated() &&
+        field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+        IsGroupOfFigures(field->message_type())) {
+      ClearReplaced(variant.GetReflection()->GetMessage(variant, field),
+                    base->GetReflection()->MutableMessage(base, field));
+    } else {
+      base->GetReflection()->ClearField(base, field);
+    }
+  }
+}
+
+absl::Status BaseError(const Asset& asset, absl::string_view what) {
+  Problems problems(asset.label);
+  problems.Add("base", what);
+  return problems.ToStatus();
+}
+
+absl::StatusOr<Asset> LoadBase(const Asset& asset, const std::string& base) {
+  const std::vector<std::string> known = ListAssets(kPresets);
+  if (std::find(known.begin(), known.end(), base) != known.end()) {
+    return *FindPreset(kPresets, base);
+  }
+  const std::string presets =
+      absl::StrCat("one of the presets ", absl::StrJoin(known, ", "));
+  if (asset.is_preset) {
+    return BaseError(asset,
+                     absl::StrCat("is \"", base, "\", expected ", presets));
+  }
+  const std::filesystem::path path =
+      (std::filesystem::path(asset.label).parent_path() / base)
+          .lexically_normal();
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return BaseError(asset,
+                     absl::StrCat("is \"", base, "\", expected ", presets,
+                                  ", or an existing file; ", path.string(),
+                                  " does not exist", DidYouMean(base, known)));
+  }
+  absl::StatusOr<std::string> contents = ReadFile(path.string());
+  if (!contents.ok()) {
+    return BaseError(
+        asset, absl::StrCat("cannot be read: ", contents.status().message()));
+  }
+  return Asset{path.string(), *std::move(contents)};
+}
+
+std::string Normal(const std::string& label) {
+  return std::filesystem::path(label).lexically_normal().string();
+}
+
+// `chain` contains the normalized labels of the profiles that lead to `asset`.
+absl::StatusOr<DeviceProfile> Resolve(const Asset& asset,
+                                      std::vector<std::string> chain) {
+  DeviceProfile profile;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &profile));
+  if (profile.base().empty()) return profile;
+  chain.push_back(Normal(asset.label));
+  ASSIGN_OR_RETURN(const Asset base, LoadBase(asset, profile.base()));
+  if (std::find(chain.begin(), chain.end(), Normal(base.label)) !=
+      chain.end()) {
+    return BaseError(asset, absl::StrCat("is \"", profile.base(),
+                                         "\", which inherits from this file"));
+  }
+  if (chain.size() == kMaxProfiles) {
+    return BaseError(
+        asset, absl::StrCat("is \"", profile.base(), "\", expected at most ",
+                            kMaxProfiles, " profiles in a chain: ",
+                            absl::StrJoin(chain, ", ")));
+  }
+  ASSIGN_OR_RETURN(DeviceProfile inherited, Resolve(base, std::move(chain)));
+  return Inherit(std::move(inherited), profile);
+}
+
+}  // namespace
+
+DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
+  base.clear_name();
+  base.clear_provenance();
+  base.clear_kernels();
+  base.clear_stages();
+  base.clear_memory();
+  base.clear_links();
+  ClearReplaced(variant, &base);
+  base.MergeFrom(variant);
+  base.clear_base();
+  return base;
+}
+
+absl::StatusOr<DeviceProfile> ResolveBase(const Asset& asset) {
+  return Resolve(asset, {});
+}
+
+}  // namespace weir::calibrate

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inheritance between device profiles, see `base` in device_profile.proto.
+#ifndef WEIR_CALIBRATE_PROFILE_PROFILE_BASE_H_
+#define WEIR_CALIBRATE_PROFILE_PROFILE_BASE_H_
+
+#include "absl/status/statusor.h"
+#include "base/assets.h"
+#include "calibrate/profile/device_profile.pb.h"
+
+namespace weir::calibrate {
+
+// Parses a profile and merges it with its base, the base of that, and so on.
+// InvalidArgument names the file whose base is missing, leads back to itself or
+// is too deep. The result has no `base` and is not validated.
+absl::StatusOr<DeviceProfile> ResolveBase(const Asset& asset);
+
+// Returns `base` with the fields that `variant` sets.
+DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant);
+
+}  // namespace weir::calibrate
+
+#endif  // WEIR_CALIBRATE_PROFILE_PROFILE_BASE_H_
