@@ -31,7 +31,7 @@ absl::StatusOr<ScratchFile> ScratchFile::Make(absl::string_view contents) {
   // Not close-on-exec, so that it stays open in the child.
   ScratchFile file(memfd_create("weir", 0));
   if (file.fd_ < 0) {
-    return absl::UnavailableError("no file in memory to be had");
+    return absl::UnavailableError("cannot create a file in memory");
   }
   if (WriteAll(file.fd_, contents)) return file;
   return absl::UnavailableError(absl::StrCat(
@@ -170,7 +170,7 @@ absl::StatusOr<ChildEnd> RunChildProgram(
   if (pid == 0) BecomeProgram(pointers.data(), output, errors, us);
   if (errors != output) close(errors);
   close(output);
-  if (pid < 0) return absl::UnavailableError("no process to be had");
+  if (pid < 0) return absl::UnavailableError("cannot create a process");
   setpgid(pid, pid);  // the child does the same; either may come first
   return WaitFor(pid, limit_seconds, tick);
 }

@@ -93,7 +93,7 @@ class Parser {
     if (csv_fini(&parser_, TakeField, TakeRow, &rows_) != 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(label, ":", rows_.row.line,
-                       ": a quoted field has no end, expected a closing \""));
+                       ": a quoted field is not closed, expected \""));
     }
     return std::move(rows_.rows);
   }
@@ -119,7 +119,7 @@ absl::Status CheckHeader(absl::string_view where, const CsvRow& header) {
                                     " has no name, expected one"));
     } else if (!seen.insert(name).second) {
       errors.push_back(absl::StrCat(where, ":", header.line, ": column \"",
-                                    name, "\" is there twice"));
+                                    name, "\" appears twice"));
     }
   }
   return AllErrors(errors);
@@ -187,8 +187,8 @@ absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   ASSIGN_OR_RETURN(std::vector<CsvRow> rows, Parser().Parse(label, text));
   if (rows.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ":1: is empty, expected a line with the columns' names"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ":1: is empty, expected a line with column names"));
   }
   const CsvRow header = std::move(rows.front());
   rows.erase(rows.begin());

@@ -58,7 +58,7 @@ absl::StatusOr<int> OpenDevice(const std::string& path) {
     }
     if (Clock::now() > deadline) {
       return CannotBeWritten(
-          path, absl::StrCat("a pipe that no program has read from for ",
+          path, absl::StrCat("a pipe that no process has read from for ",
                              kMaxReaderWaitSeconds, " s"));
     }
     std::this_thread::sleep_for(kPollInterval);
@@ -91,7 +91,7 @@ std::string KindOf(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
   if (S_ISSOCK(mode)) return "a socket";
-  return "no regular file";
+  return "not a regular file";
 }
 
 absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
@@ -281,7 +281,7 @@ absl::Status CheckWritable(const std::string& path) {
       there = there.has_parent_path() ? there.parent_path() : ".";
     } while (!fs::exists(there, error) && there != there.parent_path());
     if (!fs::is_directory(there, error)) {
-      return CannotBeWritten(path, there.string() + " is no folder");
+      return CannotBeWritten(path, there.string() + " is not a folder");
     }
   }
   if (access(there.c_str(), W_OK) == 0) return absl::OkStatus();

@@ -59,9 +59,10 @@ bool HasMark(absl::string_view head) {
 absl::Status CheckReplaceable(const std::string& path,
                               const ReplaceOptions& options) {
   if (IsReplaceable(path, options)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": was not written by weir, expected another file; --force ",
-      "replaces it"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path,
+                   ": was not written by weir, expected another file (--force "
+                   "overwrites it)"));
 }
 
 }  // namespace

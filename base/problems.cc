@@ -20,7 +20,7 @@ void Problems::Add(absl::string_view field, absl::string_view what) {
   if (messages_.size() > kMaxProblems) return;
   if (messages_.size() == kMaxProblems) {
     messages_.push_back(
-        absl::StrCat(EscapeLine(where_), ": there are more problems"));
+        absl::StrCat(EscapeLine(where_), ": further problems are not shown"));
     return;
   }
   messages_.push_back(absl::StrCat(EscapeLine(where_), ": ", EscapeLine(field),

@@ -151,7 +151,7 @@ int Workers::num_unfinished() const {
 absl::Status Workers::Start() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::UnavailableError("no socket to be had");
+    return absl::UnavailableError("cannot create a socket");
   }
   const pid_t pid = ForkChild();
   if (pid == 0) {
@@ -164,7 +164,7 @@ absl::Status Workers::Start() {
   close(fds[1]);
   if (pid < 0) {
     close(fds[0]);
-    return absl::UnavailableError("no process to be had");
+    return absl::UnavailableError("cannot create a process");
   }
   Worker& worker = workers_.emplace_back();
   worker.pid = pid;
@@ -183,7 +183,7 @@ absl::StatusOr<std::string> Workers::Bury(Worker* worker) {
     return absl::CancelledError("interrupted");
   }
   return absl::InternalError(
-      absl::StrCat("the process at work on it died: ", HowItEnded(status)));
+      absl::StrCat("its worker process died: ", HowItEnded(status)));
 }
 
 absl::Status Workers::HandOut() {

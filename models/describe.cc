@@ -221,10 +221,11 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   int most = 0;
   for (const Group& group : groups) most = std::max(most, group.count);
   const int count_width = static_cast<int>(absl::StrCat(most).size());
-  std::vector<Row> rows = {
-      measured ? Row{"layers", "parameters", "forward", "backward", "stash",
-                     "output"}
-               : Row{"layers", "parameters", "forward", "stash", "output"}};
+  std::vector<Row> rows = {measured
+                               ? Row{"layers", "parameters", "forward",
+                                     "backward", "saved activations", "output"}
+                               : Row{"layers", "parameters", "forward",
+                                     "saved activations", "output"}};
   for (const Group& group : groups) {
     rows.push_back(RowOf(group, count_width, measured));
   }
@@ -235,7 +236,7 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
                     FormatFlops(ModelFlops(layers, spec.tensor_parallel)),
-                    " of the whole model, without recomputation\n");
+                    " for the whole model, without recomputation\n");
   }
   return text;
 }

@@ -27,7 +27,7 @@ class Expander {
   absl::StatusOr<std::string> Run() {
     std::string all;
     RETURN_IF_ERROR(Sequence(0, &all));
-    if (at_ < text_.size()) return Error("')' closes nothing");
+    if (at_ < text_.size()) return Error("')' without a matching '('");
     return all;
   }
 
@@ -76,7 +76,7 @@ class Expander {
         count = std::min<int64_t>(count * 10 + (text_[at_++] - '0'),
                                   kMaxExpanded + 1);
       }
-      if (at_ == digits) return Error("expected a count behind '*'");
+      if (at_ == digits) return Error("expected a count after '*'");
     }
     if (out->size() + count * item.size() > kMaxExpanded) {
       return Error(absl::StrCat("makes more than ", kMaxExpanded, " layers"));

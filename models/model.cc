@@ -85,9 +85,9 @@ absl::StatusOr<Model> LoadModel(const std::string& name_or_path) {
 absl::StatusOr<Model> ParseModel(absl::string_view label,
                                  absl::string_view text) {
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, ": has ", text.size(), " bytes, expected at most ",
-                     kMaxTextBytes, ": a model is described, not stored"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": has ", text.size(), " bytes, expected at most ",
+        kMaxTextBytes, ": a model file describes layers, it holds no weights"));
   }
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   ASSIGN_OR_RETURN(Model model, ParseAny(label, text));

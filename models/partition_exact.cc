@@ -120,9 +120,9 @@ absl::StatusOr<ExactCut> CutExactly(absl::string_view label,
   ExactCut cut;
   cut.largest_seconds = table.LeastLargest();
   if (std::isinf(cut.largest_seconds)) {
-    return absl::NotFoundError(
-        absl::StrCat(label, ": no cut of ", problem.num_layers, " layers for ",
-                     problem.num_devices, " devices is allowed"));
+    return absl::NotFoundError(absl::StrCat(label, ": no allowed partition of ",
+                                            problem.num_layers, " layers for ",
+                                            problem.num_devices, " devices"));
   }
   cut.sum_seconds = table.LeastSum(cut.largest_seconds);
   cut.stages = table.Stages();

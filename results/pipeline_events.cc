@@ -204,16 +204,17 @@ std::string ActionText(const TimelineAction& action) {
 absl::StatusOr<PipelineEvents> PipelineEventsOf(absl::string_view label,
                                                 const Result& result) {
   if (!result.has_timeline()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(label, ": has no timeline, expected a result of --out"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        label, ": has no timeline, expected a result written by --out"));
   }
   RETURN_IF_ERROR(ValidateTimeline(label, result));
   if (result.timeline().from_seconds() > 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         label, ": the timeline begins at ", result.timeline().from_seconds(),
         " s: ", result.num_batches(),
-        " batches were simulated to find the steady state, and the first left "
-        "out; simulate with --batches N, as many as the other ran"));
+        " batches were simulated to find the steady state, and the first ones "
+        "are not in the timeline; simulate with --batches N, with N as in the "
+        "other result"));
   }
   ASSIGN_OR_RETURN(std::vector<int> ranks, RanksOfGpus(label, result));
   return Reader(result, std::move(ranks)).Read();

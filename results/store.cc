@@ -36,16 +36,16 @@ absl::Status SaveResults(const std::string& path, const Results& results,
   if (size > kMaxBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": results take ", size, " bytes, expected at most ",
-                     kMaxBytes, ": keep no timeline"));
+                     kMaxBytes, ": omit timelines"));
   }
   google::protobuf::LogSilencer silencer;  // our own messages suffice
   for (const Result& result : results.results()) {
     // Does not write what LoadResults would refuse.
     Result copy;
     if (!copy.ParseFromString(WithoutTimeline(result).SerializeAsString())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": result \"", absl::CHexEscape(result.name()),
-          "\" has text that is not UTF-8, expected UTF-8 in every name"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": result \"", absl::CHexEscape(result.name()),
+                       "\" contains text that is not UTF-8"));
     }
   }
   return WriteOutput(
@@ -55,7 +55,7 @@ absl::Status SaveResults(const std::string& path, const Results& results,
 absl::StatusOr<Results> ParseResults(absl::string_view label,
                                      absl::string_view bytes) {
   const absl::Status foreign = absl::InvalidArgumentError(
-      absl::StrCat(label, ": is not a file of weir results"));
+      absl::StrCat(label, ": is not a result file of weir"));
   if (bytes.size() > kMaxBytes) return foreign;
   absl::ConsumePrefix(&bytes, MarkField());
   Results results;

@@ -175,7 +175,7 @@ void CheckReplay(const Result& result, Problems* problems) {
     if (num_peaks == 0 || num_peaks == result.ranks_size()) return;
     problems->Add(absl::StrCat("replay.", field),
                   absl::StrCat("has ", num_peaks, " entries, expected ",
-                               result.ranks_size(), ", one a rank"));
+                               result.ranks_size(), ", one per rank"));
   };
   check("allocator_peak_bytes", result.replay().allocator_peak_bytes_size());
   check("taken_peak_bytes", result.replay().taken_peak_bytes_size());

@@ -37,7 +37,8 @@ bool HasOptions(const Scenario& scenario) {
 }
 
 void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
-  if (!valid) problems.Add(field, absl::StrCat("is ", value, ", unknown"));
+  if (!valid)
+    problems.Add(field, absl::StrCat("is ", value, ", which is unknown"));
 }
 
 void CheckParallelism(Problems& problems, const Scenario& scenario) {
@@ -48,10 +49,11 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
   problems.CheckRange(path + "expert", parallelism.expert(), 0, kMaxGpus);
   const uint32_t data = std::max(parallelism.data(), 1u);
   if (parallelism.expert() > 1 && data % parallelism.expert() != 0) {
-    problems.Add(path + "expert",
-                 absl::StrCat("is ", parallelism.expert(),
-                              ", expected a divisor of parallelism.data (",
-                              data, "): experts are shared out over replicas"));
+    problems.Add(
+        path + "expert",
+        absl::StrCat("is ", parallelism.expert(),
+                     ", expected a divisor of parallelism.data (", data,
+                     "): experts are distributed over data-parallel ranks"));
   }
   problems.CheckRange(path + "data", parallelism.data(), 0, kMaxGpus);
   problems.CheckRange(path + "pipeline", parallelism.pipeline(), 0, kMaxGpus);
@@ -63,7 +65,8 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
                               "\", expected \"tp-dp-pp\" or \"tp-pp-dp\""));
   }
   if (!order.empty() && !parallelism.gpus().empty()) {
-    problems.Add(path + "gpus", "is given with order, expected one of them");
+    problems.Add(path + "gpus",
+                 "is given with order, expected only one of them");
   }
   for (int i = 0; i < parallelism.gpus_size(); ++i) {
     problems.CheckRange(absl::StrFormat("parallelism.gpus[%d]", i),
@@ -97,8 +100,8 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
                       kMaxSequenceLength);
   if (scenario.num_microbatches() != 0) {
     problems.Add("num_microbatches",
-                 "is given without textbook, expected batch only: it is "
-                 "global_batch_size / (microbatch_size x data)");
+                 "is given without textbook, expected only batch, from which "
+                 "it follows: global_batch_size / (microbatch_size x data)");
   }
 }
 
@@ -113,20 +116,22 @@ void CheckTraining(Problems& problems, const Training& training,
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
   if (training.fully_sharded() && parallelism.expert() > 1) {
-    problems.Add("training.fully_sharded",
-                 "is given with parallelism.expert, expected one of them: "
-                 "sharding of shared experts is not simulated");
+    problems.Add(
+        "training.fully_sharded",
+        "is given with parallelism.expert, expected only one of them: sharding "
+        "of experts that are already distributed is not simulated");
   }
   if (training.fully_sharded() && training.distributed_optimizer()) {
     problems.Add("training.distributed_optimizer",
-                 "is given with fully_sharded, which includes it, expected one "
-                 "of them");
+                 "is given with fully_sharded, which includes it, expected "
+                 "only one of them");
   }
 }
 
 void CheckModelMode(Problems& problems, const Scenario& scenario) {
   if (scenario.has_transformer() && !scenario.model().empty()) {
-    problems.Add("transformer", "is given with model, expected one of them");
+    problems.Add("transformer",
+                 "is given with model, expected only one of them");
   } else if (scenario.model().empty() && !scenario.has_transformer()) {
     problems.Add("model",
                  "is empty, expected a preset or a file (or transformer)");
@@ -143,9 +148,10 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const auto refuse = [&](bool given, const char* field) {
     if (!given) return;
-    problems.Add(field,
-                 "is given with textbook, expected one of them: textbook costs "
-                 "stand for model, cluster and batch of a single pipeline");
+    problems.Add(
+        field,
+        "is given with textbook, expected only one of them: textbook costs "
+        "replace the model, cluster and batch of a single pipeline");
   };
   refuse(!scenario.model().empty(), "model");
   refuse(scenario.has_transformer(), "transformer");
@@ -235,7 +241,7 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
         transformer.hidden_size() % tensor == 0);
   check(transformer.feed_forward_size(), "feed-forward units",
         transformer.feed_forward_size() % tensor == 0);
-  check(transformer.expert_feed_forward_size(), "feed-forward units an expert",
+  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
         transformer.expert_feed_forward_size() % tensor == 0);
 }
 
@@ -281,7 +287,7 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
   }
   if (parallelism.sequence_parallel() && sequence_length % tensor != 0) {
     problems.Add("parallelism.sequence_parallel",
-                 absl::StrCat("cannot split sequences of ", sequence_length,
+                 absl::StrCat("cannot divide sequences of ", sequence_length,
                               " tokens over tensor ", tensor));
   }
   CheckLayoutAgainst(problems, parallelism,
@@ -301,7 +307,9 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
 void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   const auto refuse = [&](bool given, const char* field) {
     if (given) {
-      problems.Add(field, "is given, but the model is measured as it ran");
+      problems.Add(
+          field,
+          "is given, but the layers of the model were measured as they ran");
     }
   };
   refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
@@ -314,8 +322,8 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.training().dropout(), "training.dropout");
   if (scenario.training().recompute() == RECOMPUTE_SELECTIVE) {
     problems.Add("training.recompute",
-                 "is RECOMPUTE_SELECTIVE, expected none or full: a measured "
-                 "layer is whole");
+                 "is RECOMPUTE_SELECTIVE, expected none or full: measured "
+                 "layers cannot be divided");
   }
 }
 
@@ -335,16 +343,17 @@ void CheckStages(Problems& problems, const Parallelism& parallelism,
                : static_cast<int>(model.transformer().num_layers());
   if (num_stages > num_blocks) {
     problems.Add("parallelism",
-                 absl::StrFormat("asks for %.0f stages (pipeline x chunks), "
+                 absl::StrFormat("has %.0f stages (pipeline x chunks), "
                                  "expected at most the model's %d %s",
                                  num_stages, num_blocks,
                                  measured ? "layers" : "blocks"));
   } else if (!measured && num_blocks % static_cast<int>(num_stages) != 0) {
-    problems.Add("parallelism",
-                 absl::StrFormat("asks for %.0f stages (pipeline x chunks), "
-                                 "expected a divisor of the model's %d "
-                                 "blocks, or blocks_per_stage",
-                                 num_stages, num_blocks));
+    problems.Add(
+        "parallelism",
+        absl::StrFormat("has %.0f stages (pipeline x chunks), expected a "
+                        "divisor of the model's %d blocks, or blocks_per_stage "
+                        "(--blocks-per-stage) or layout (--layout)",
+                        num_stages, num_blocks));
   }
 }
 
@@ -359,7 +368,9 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckUtf8(problems, "schedule", scenario.schedule());
   calibrate::CheckSoftware("software", scenario.software(), &problems);
   if (scenario.schedule().empty()) {
-    problems.Add("schedule", "is empty, expected a schedule's name");
+    problems.Add("schedule",
+                 "is empty, expected the name of a schedule (--schedule 1f1b; "
+                 "see weir schedule list)");
   }
   CheckParallelism(problems, scenario);
   CheckUtf8(problems, "parallelism.layout", scenario.parallelism().layout());
@@ -470,7 +481,7 @@ void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
   }
   problems.Add("training.precision",
                absl::StrCat("is ", Precision_Name(precision), ", but device ",
-                            device.name(), " has no matrix rate for ", format));
+                            device.name(), " has no peak rate for ", format));
 }
 
 int NumMicrobatches(const Scenario& scenario) {

@@ -40,8 +40,8 @@ void CheckStage(Problems& problems, const std::string& path,
   const bool weight = stage.has_backward_weight_seconds();
   if (stage.has_backward_seconds() && (input || weight)) {
     problems.Add(path,
-                 "has backward_seconds and a part of it, expected the whole or "
-                 "the parts");
+                 "has both backward_seconds and its parts, expected the whole "
+                 "or the parts");
   } else if (!stage.has_backward_seconds() && !(input && weight)) {
     problems.Add(path,
                  "has no whole backward, expected backward_seconds or both "
@@ -62,12 +62,12 @@ void CheckStage(Problems& problems, const std::string& path,
   check_bytes("weight_gradient_bytes", stage.weight_gradient_bytes());
   if (stage.has_weight_gradient_bytes() && !(stage.activation_bytes() > 0)) {
     problems.Add(path + ".activation_bytes",
-                 "is missing, expected it beside weight_gradient_bytes");
+                 "is missing, expected it together with weight_gradient_bytes");
   }
   if (stage.forward_seconds() == 0 && stage.backward_seconds() == 0 &&
       stage.backward_input_seconds() == 0 &&
       stage.backward_weight_seconds() == 0) {
-    problems.Add(path, "takes no time, expected some");
+    problems.Add(path, "takes no time, expected a time above 0");
   }
 }
 
@@ -147,7 +147,7 @@ void ParseValue(absl::string_view part, Values* values, Problems* problems) {
     return;
   }
   if (key == "c" && numbers.size() > 1) {
-    problems->Add(key, "is a list, expected one number for every hop");
+    problems->Add(key, "is a list, expected one number for all hops");
   }
   if (!values->emplace(key, std::move(numbers)).second) {
     problems->Add(key, "is given twice");

@@ -20,7 +20,7 @@ void CheckLayout(Problems& problems, const Parallelism& parallelism) {
   if (parallelism.layout().empty()) return;
   if (!parallelism.blocks_per_stage().empty()) {
     problems.Add(kField,
-                 "is given with blocks_per_stage, expected one of them");
+                 "is given with blocks_per_stage, expected only one of them");
   }
   const auto layout = models::ParseLayout(kField, parallelism.layout());
   if (!layout.ok()) {

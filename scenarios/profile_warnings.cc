@@ -58,8 +58,7 @@ std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
   std::vector<std::string> warnings;
   if (profile.kernels_size() > 0 && !profile.has_provenance()) {
     warnings.push_back(absl::StrCat(
-        Ascii(profile.name()),
-        ": has measured kernels, but does not say where (provenance)"));
+        Ascii(profile.name()), ": has measured kernels, but no provenance"));
   }
   const auto measured = calibrate::VersionsOf(profile.provenance().software());
   const auto running = calibrate::VersionsOf(software);
@@ -74,7 +73,7 @@ std::vector<std::string> ProfileWarnings(const DeviceProfile& profile,
   if (!differ.empty()) {
     warnings.push_back(
         absl::StrCat(Ascii(profile.name()), ": was measured with ",
-                     Ascii(absl::StrJoin(differ, "; ")), " as it runs here"));
+                     Ascii(absl::StrJoin(differ, "; ")), " as on the cluster"));
   }
   return warnings;
 }
@@ -85,8 +84,8 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
   const int num_parts =
       static_cast<int>(profile.partition_slowdown().num_partitions());
   const std::string parts =
-      absl::StrCat(Ascii(profile.name()), ": is of one of ", num_parts,
-                   " parts of a card, ");
+      absl::StrCat(Ascii(profile.name()), ": describes one of ", num_parts,
+                   " partitions of a GPU, ");
   std::set<std::string> warnings;
   int first = 0;
   for (const NodeGroup& group : cluster.groups()) {
@@ -102,17 +101,17 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
     if (cards.empty()) continue;
     if (num_gpus % num_parts != 0) {
       warnings.insert(absl::StrCat(
-          parts, "the ", num_gpus, " GPUs of a node are ", num_gpus / num_parts,
-          " whole cards and ", num_gpus % num_parts,
-          " parts of another, the rest of which is idle"));
+          parts, "but the ", num_gpus, " partitions of a node are ",
+          num_gpus / num_parts, " whole GPUs and ", num_gpus % num_parts,
+          " partitions of another, whose rest is idle"));
     }
     size_t most = 0;
     for (const auto& [node, used] : cards) most = std::max(most, used.size());
     if (most > 1) {
       warnings.insert(absl::StrCat(
-          parts, "the GPUs of a node that are used are ", most,
-          " cards: to share one among more ranks takes a profile of as many "
-          "parts"));
+          parts, "but the partitions in use on a node belong to ", most,
+          " GPUs; to share a GPU among more ranks, use a profile with more "
+          "partitions"));
     }
   }
   return {warnings.begin(), warnings.end()};
@@ -133,8 +132,8 @@ std::string OtherGpuWarning(const DeviceProfile& profile,
                                   FormatBytes(theirs.memory_bytes)));
   }
   if (differ.empty() && ModelOf(ours.name) == ModelOf(theirs.name)) return "";
-  return absl::StrCat("the profile is of ", Ascii(ours.name),
-                      ", the cluster has ", Ascii(theirs.name),
+  return absl::StrCat("the profile is for ", Ascii(ours.name),
+                      ", but the cluster has ", Ascii(theirs.name),
                       differ.empty() ? "" : ": ", absl::StrJoin(differ, "; "));
 }
 

@@ -169,10 +169,11 @@ class Loader {
     const auto kind = schedules::FindScheduleKind(scenario_.schedule());
     const uint32_t size = scenario_.batch().microbatch_size();
     if (!kind.ok() || !(*kind)->single_samples || size <= 1) return;
-    resolved_.warnings.push_back(absl::StrCat(
-        "schedule ", scenario_.schedule(),
-        " is defined for microbatches of one sample, batch.microbatch_size is ",
-        size));
+    resolved_.warnings.push_back(
+        absl::StrCat("schedule ", scenario_.schedule(),
+                     " is defined for microbatches of one sample, but "
+                     "batch.microbatch_size is ",
+                     size));
   }
 
   // Adds warnings, including those about a profile of a different GPU.

@@ -34,7 +34,7 @@ void CheckLimits(const ScheduleSpec& spec, Problems* problems, int num_passes) {
   if (num_actions <= kMaxActions) {
     const std::string problem = SizeProblem(
         absl::StrFormat("pipeline %d x chunks %d x num_microbatches %d x "
-                        "num_batches %d make %.3g actions, which",
+                        "num_batches %d result in %.3g actions, which",
                         spec.num_ranks, spec.num_chunks, spec.num_microbatches,
                         spec.num_batches, num_actions),
         {num_actions * kBytesPerAction, num_actions * kSecondsPerAction},
@@ -43,12 +43,12 @@ void CheckLimits(const ScheduleSpec& spec, Problems* problems, int num_passes) {
     return;
   }
   problems->Add(
-      "", absl::StrFormat("pipeline %d x chunks %d x num_microbatches %d x "
-                          "num_batches %d make %.3g actions, expected at most "
-                          "%.3g",
-                          spec.num_ranks, spec.num_chunks,
-                          spec.num_microbatches, spec.num_batches, num_actions,
-                          static_cast<double>(kMaxActions)));
+      "", absl::StrFormat(
+              "pipeline %d x chunks %d x num_microbatches %d x "
+              "num_batches %d result in %.3g actions, expected at most "
+              "%.3g",
+              spec.num_ranks, spec.num_chunks, spec.num_microbatches,
+              spec.num_batches, num_actions, static_cast<double>(kMaxActions)));
 }
 
 void CheckOneChunk(const ScheduleSpec& spec, Problems* problems) {
@@ -60,9 +60,10 @@ void CheckOneChunk(const ScheduleSpec& spec, Problems* problems) {
 
 void CheckEvenChunks(const ScheduleSpec& spec, Problems* problems) {
   if (spec.num_chunks < 1 || spec.num_chunks % 2 == 0) return;
-  problems->Add("chunks",
-                absl::StrCat("is ", spec.num_chunks,
-                             ", expected an even number: there and back"));
+  problems->Add(
+      "chunks",
+      absl::StrCat("is ", spec.num_chunks,
+                   ", expected an even number, half in each direction"));
 }
 
 void CheckOneBatch(const ScheduleSpec& spec, Problems* problems) {

@@ -139,7 +139,7 @@ absl::Status ThreadInterpreter::CheckGradients() const {
   return absl::FailedPreconditionError(absl::StrCat(
       schedule_.name, ": rank ", thread_.rank, " has no gradient of stage ",
       thread_.stage, " for update ", none - gradients_left_.begin(),
-      ", expected one or more from every replica of a stage"));
+      ", expected at least one from every replica of a stage"));
 }
 
 size_t ThreadInterpreter::EndOfPair(size_t i) const {
@@ -218,9 +218,9 @@ absl::Status ThreadInterpreter::FinishGradient(int32_t position) {
   const int32_t last_update = uses_[action.last_microbatch()].update;
   if (update != last_update) {
     return Error(position,
-                 absl::StrCat("makes gradients for the updates ", update,
+                 absl::StrCat("computes gradients for the updates ", update,
                               " to ", last_update, " of stage ", thread_.stage,
-                              " in one piece, expected one update"));
+                              " together, expected only one update"));
   }
   if (update >= std::ssize(gradients_left_)) return absl::OkStatus();
   gradients_left_[update] -= action.num_microbatches;

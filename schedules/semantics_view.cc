@@ -26,7 +26,7 @@ std::string Heading(const Schedule& schedule, const Semantics& semantics) {
       schedule.num_ranks, " ranks, ", schedule.num_stages, " stages, ",
       schedule.num_microbatches, " microbatches",
       schedule.flush ? ", flush"
-                     : absl::StrCat(" a batch, ", schedule.num_batches,
+                     : absl::StrCat(" per batch, ", schedule.num_batches,
                                     " batches, no flush"));
   return absl::StrCat(EscapeLine(schedule.name), ": ", shape, "\n",
                       Verdict(schedule, semantics),
@@ -62,10 +62,11 @@ std::string StageRows(const Schedule& schedule,
     absl::StrAppend(&text, "\n");
   }
   absl::StrAppend(
-      &text, "staleness, distances: in updates; means without the start\n");
+      &text,
+      "staleness and distances in updates; means exclude the start-up\n");
   const WeightPolicy& weights = schedule.weights;
   if (weights.predicted_copies > 0 || weights.estimate_buffers > 0) {
-    absl::StrAppend(&text, "beside the versions: predicted copies ",
+    absl::StrAppend(&text, "in addition to the versions: predicted copies ",
                     weights.predicted_copies, ", estimate buffers ",
                     weights.estimate_buffers, "\n");
   }
@@ -111,11 +112,10 @@ std::string UseRows(const Schedule& schedule, const Semantics& semantics) {
     }
     absl::StrAppend(&text, "\n");
   }
-  return absl::StrCat(
-      text, schedule.forward_only
-                ? "the version that F reads\n"
-                : "the version that F reads, / that B reads where it is "
-                  "another, > the version whose update the gradient joins\n");
+  return absl::StrCat(text, schedule.forward_only
+                                ? "version that F reads\n"
+                                : "F's version, /B's version if different, "
+                                  ">update that uses the gradient\n");
 }
 
 Json StageJson(const StageSemantics& stage) {

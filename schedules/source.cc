@@ -43,7 +43,7 @@ absl::Status CheckShape(const Schedule& schedule, const ScheduleSpec& spec,
   const auto check = [&](absl::string_view field, int found, int asked) {
     if (found == asked) return;
     problems.Add(field,
-                 absl::StrCat("is ", found, ", but ", asked, " is asked for"));
+                 absl::StrCat("is ", found, ", but ", asked, " is requested"));
   };
   check("pipeline", schedule.num_ranks, spec.num_ranks);
   check("chunks", chunks, spec.num_chunks);

@@ -134,7 +134,8 @@ std::string Legend(const Picture& picture) {
       picture.has_weight_gradients ? " (upper case: weight gradient)" : "",
       ", '.': idle",
       picture.has_many_stages ? ", ' ': the rank runs another stage" : "",
-      picture.has_offloads ? ", out and in: to the host and back" : "", "\n");
+      picture.has_offloads ? ", out and in: copies to and from the host" : "",
+      "\n");
 }
 
 }  // namespace
@@ -155,8 +156,8 @@ std::string DrawTimeline(const Schedule& schedule,
   }
   absl::StrAppend(&text, Legend(picture));
   if (is_cut) {
-    absl::StrAppend(&text, "cut: the first ", num_columns, " of ", makespan,
-                    " units of time\n");
+    absl::StrAppend(&text, "truncated to the first ", num_columns, " of ",
+                    makespan, " units of time\n");
   }
   return text;
 }

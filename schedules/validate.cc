@@ -157,7 +157,8 @@ std::string PlaceProblem(const Schedule& schedule, int rank,
                         schedule.total_microbatches(), " microbatches");
   }
   if (schedule.forward_only && action.op != Op::kForward) {
-    return "is no forward, expected nothing else in a forward-only pipeline";
+    return "is not a forward, expected only forwards in a forward-only "
+           "pipeline";
   }
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
     const int holder = schedule.rank_of(action.stage, k);
@@ -172,7 +173,7 @@ std::string PlaceProblem(const Schedule& schedule, int rank,
 
 // Returns the reason why an action cannot follow those seen before it, or "".
 absl::string_view OrderProblem(Op op, uint8_t seen) {
-  if (seen & Bit(op)) return "comes a second time";
+  if (seen & Bit(op)) return "appears a second time";
   if (op != Op::kForward && !(seen & Bit(Op::kForward))) {
     return "comes before its forward";
   }
@@ -183,17 +184,17 @@ absl::string_view OrderProblem(Op op, uint8_t seen) {
   const uint8_t halves = Bit(Op::kBackwardInput) | Bit(Op::kBackwardWeight);
   if ((is_half && (seen & Bit(Op::kBackward))) ||
       (op == Op::kBackward && (seen & halves))) {
-    return "repeats a backward that B or I has done";
+    return "repeats a backward that a B or I has already computed";
   }
   if (op == Op::kOffload && (seen & (halves | Bit(Op::kBackward)))) {
-    return "offloads what its backward has freed";
+    return "offloads activations that its backward has already freed";
   }
   if (op == Op::kReload && !(seen & Bit(Op::kOffload))) {
     return "comes before its offload (O)";
   }
   if (MakesInputGradient(op) && (seen & Bit(Op::kOffload)) &&
       !(seen & Bit(Op::kReload))) {
-    return "needs what was offloaded and is not reloaded (R) before it";
+    return "needs activations that were offloaded and not yet reloaded (R)";
   }
   return "";
 }
@@ -202,14 +203,16 @@ absl::string_view OrderProblem(Op op, uint8_t seen) {
 absl::string_view PairProblem(const std::vector<Action>& actions,
                               size_t position) {
   if (!actions[position].overlaps_next) return "";
-  if (position + 1 == actions.size()) return "overlaps nothing: it is the last";
+  if (position + 1 == actions.size())
+    return "is marked to overlap the next action, but is the last";
   const Action& one = actions[position];
   const Action& other = actions[position + 1];
   const bool is_pair =
       (one.op == Op::kForward && MakesInputGradient(other.op)) ||
       (other.op == Op::kForward && MakesInputGradient(one.op));
-  if (!is_pair) return "overlaps its next, expected a forward beside a B or I";
-  if (other.overlaps_next) return "overlaps two others, expected one";
+  if (!is_pair)
+    return "overlaps the next action, expected a forward with a B or I";
+  if (other.overlaps_next) return "overlaps two other actions, expected one";
   const bool same_microbatch = one.stage == other.stage &&
                                one.microbatch <= other.last_microbatch() &&
                                other.microbatch <= one.last_microbatch();
@@ -296,7 +299,7 @@ void CheckSpans(const Schedule& schedule, ActionProblems* problems) {
         }
         problems->Add("size", next, [&] {
           return absl::StrCat(ToString(other),
-                              " covers other microbatches than ",
+                              " covers different microbatches than ",
                               ToString(action), ", which it waits for");
         });
       }

@@ -136,7 +136,7 @@ std::string DescribeDelay(const Schedule& schedule, const Delay& delay) {
       schedule.weights.forward == WeightPolicy::ForwardRead::kDelayed;
   if (delay.most == 0 && !schedule.flush && may_delay) {
     return absl::StrCat("no delay within ", schedule.total_microbatches(),
-                        " microbatches, too few to show one");
+                        " microbatches, which are too few to detect one");
   }
   if (delay.most == 0) return "equal to minibatch SGD";
   if (!delay.is_steady) {
@@ -192,10 +192,11 @@ std::string Verdict(const Schedule& schedule, const Semantics& semantics) {
       schedule.weights.forward == WeightPolicy::ForwardRead::kFirstStage;
   return absl::StrCat(
       DescribeDelay(schedule, delay),
-      syncs ? "; vertical sync: every stage reads what stage 0 read" : "",
+      syncs ? "; vertical sync: all stages read the same version as stage 0"
+            : "",
       DescribeAgreement(schedule, delay),
       delay.most > 0 && delay.is_start_only
-          ? "; too few batches to leave the start"
+          ? "; too few batches to leave the start-up phase"
           : "");
 }
 
@@ -207,7 +208,7 @@ std::string UpdateRule(const Schedule& schedule, const Semantics& semantics) {
     absl::StrAppend(&rule, ", tau_s = ", MeanDelay(delay));
   }
   if (schedule.weights.prediction != WeightPolicy::Prediction::kNone) {
-    absl::StrAppend(&rule, ", at predictions from these weights");
+    absl::StrAppend(&rule, ", with weights predicted from these");
   }
   return rule;
 }

@@ -50,17 +50,18 @@ void FillShape(const scenarios::ResolvedScenario& resolved,
 }
 
 std::string DescribeUnsteady(const Window& window, const SimulatedRun& run) {
-  std::string text = absl::StrCat(run.schedule.name, ": no period within ",
-                                  run.schedule.num_batches, " batches");
+  std::string text =
+      absl::StrCat(run.schedule.name, ": no steady state within ",
+                   run.schedule.num_batches, " batches");
   if (window.num_batches < 2 ||
       window.num_batches == run.schedule.num_batches) {
-    return absl::StrCat(text, ", too few to show one");
+    return absl::StrCat(text, ", which are too few to detect one");
   }
   return absl::StrCat(
       text, ", the time per batch ",
-      window.stationary ? "wanders" : "still drifts",
-      "; shown is the mean of the last ", window.num_batches,
-      ", their standard deviation is ",
+      window.stationary ? "fluctuates" : "still drifts",
+      "; the result is the mean of the last ", window.num_batches,
+      ", with a standard deviation of ",
       FormatPercent(window.spread_seconds / window.batch_seconds()));
 }
 

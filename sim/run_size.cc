@@ -30,7 +30,8 @@ absl::Status CheckCounted(const scenarios::ResolvedScenario& scenario,
                           double num_tasks, double num_gpus,
                           absl::string_view counted) {
   constexpr absl::string_view kAdvice =
-      "fewer microbatches, batches, stages or replicas, or --method fast";
+      "fewer microbatches, batches, stages or data-parallel ranks, or --method "
+      "fast";
   RETURN_IF_ERROR(CheckSize(scenario.label, counted,
                             EstimateRun(num_tasks, num_gpus), kAdvice));
   if (num_tasks <= kMaxTasks) return absl::OkStatus();

@@ -104,8 +104,8 @@ absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
   if (schedules::OrdersTransfers(scenario.scenario.schedule())) {
     result.add_warnings(absl::StrCat(
         scenario.scenario.schedule(),
-        ": its own order of transfers is checked but not simulated: each is "
-        "sent when what it carries is there"));
+        ": the order of transfers in the file is checked but not simulated: "
+        "every transfer is sent as soon as its data is ready"));
   }
   return result;
 }
@@ -147,10 +147,10 @@ absl::StatusOr<uint64_t> FingerprintOf(
 }
 
 std::string MarginWarning(double part) {
-  return absl::StrCat("the fullest GPU uses ", FormatPercent(part),
-                      " of its memory: fragmentation of the allocator and "
-                      "workspaces of kernels, which are not simulated, may "
-                      "need the rest");
+  return absl::StrCat("the GPU with the highest peak uses ",
+                      FormatPercent(part),
+                      " of its memory; allocator fragmentation and kernel "
+                      "workspaces, which are not simulated, may need the rest");
 }
 
 absl::StatusOr<schedules::Schedule> ScheduleOfScenario(

@@ -38,7 +38,7 @@ std::string Percent(double part) {
 
 std::string ProvenanceText(const DeviceProfile& profile) {
   if (!profile.has_provenance()) {
-    return "fitted from public data, not yet measured by weir-calibrate\n";
+    return "fitted to public data, not yet measured by weir-calibrate\n";
   }
   const Provenance& p = profile.provenance();
   std::string text = absl::StrCat(
@@ -77,8 +77,8 @@ std::string FiguresTable(const DeviceProfile& profile) {
 
 std::string KernelsTable(const DeviceProfile& profile) {
   TextTable table;
-  table.header = {"kernels",      "format", "shapes", "m",
-                  "over figures", "least",  "most",   "throttled"};
+  table.header = {"kernels",     "format", "shapes", "m",
+                  "over fitted", "least",  "most",   "throttled"};
   table.left = {true, true};
   for (const KernelSummary& summary : SummarizeKernels(profile)) {
     table.rows.push_back(
@@ -103,8 +103,8 @@ std::string BlocksText(const Entry& entry) {
 
 std::string StagesTable(const DeviceProfile& profile) {
   TextTable table;
-  table.header = {"stage", "pass",    "blocks",   "mbs",       "seq",
-                  "tp",    "kernels", "measured", "their sum", "beyond"};
+  table.header = {"stage", "pass",    "blocks",   "mbs",        "seq",
+                  "tp",    "kernels", "measured", "kernel sum", "beyond"};
   table.left = {true, true};
   for (const MeasuredStage& stage : profile.stages()) {
     const double seconds = stage.seconds().p50();
@@ -148,8 +148,8 @@ std::string DistanceText(const LinkClass& link) {
 
 std::string LinksTable(const DeviceProfile& profile) {
   TextTable table;
-  table.header = {"transfers", "from",   "latency",  "GB/s",
-                  "pairs",     "spread", "both ways"};
+  table.header = {"transfers", "from",   "latency",      "GB/s",
+                  "pairs",     "spread", "bidirectional"};
   for (const LinkClass& link : profile.links()) {
     for (int i = 0; i < link.pieces_size(); ++i) {
       const TransferPiece& piece = link.pieces(i);
@@ -172,7 +172,7 @@ std::string LinksTable(const DeviceProfile& profile) {
 // pass.
 std::string PartitionSlowdownText(const PartitionSlowdown& share) {
   TextTable table;
-  table.header = {"parts that work"};
+  table.header = {"busy partitions"};
   std::map<uint32_t, std::vector<std::string>> rows;
   for (const absl::string_view pass : kSharedPasses) {
     table.header.emplace_back(pass);
@@ -188,8 +188,9 @@ std::string PartitionSlowdownText(const PartitionSlowdown& share) {
     row.resize(table.header.size(), "-");
     table.rows.push_back(std::move(row));
   }
-  return absl::StrCat("one of ", share.num_partitions(), " parts of a card, ",
-                      share.multiprocessors(), " multiprocessors each\n",
+  return absl::StrCat("one of ", share.num_partitions(),
+                      " partitions of a GPU, ", share.multiprocessors(),
+                      " multiprocessors each\n",
                       table.rows.empty() ? "" : PrintTable(table));
 }
 
@@ -198,13 +199,12 @@ std::string RangeText(const Range& range) {
 }
 
 std::string CoverageText(const Coverage& coverage) {
-  std::string text = "the figures were measured on\n";
+  std::string text = "calibrated range\n";
   if (coverage.has_gemm_m()) {
     absl::StrAppend(
-        &text, "  products     m ", RangeText(coverage.gemm_m()), ", n ",
+        &text, "  GEMMs        m ", RangeText(coverage.gemm_m()), ", n ",
         RangeText(coverage.gemm_n()), ", k ", RangeText(coverage.gemm_k()),
-        coverage.batched_gemms() ? ", in batches too" : ", not in batches",
-        "\n");
+        coverage.batched_gemms() ? ", also batched" : ", not batched", "\n");
   }
   if (coverage.has_collective_bytes()) {
     absl::StrAppend(
@@ -212,7 +212,7 @@ std::string CoverageText(const Coverage& coverage) {
         FormatBytes(coverage.collective_bytes().low()), " to ",
         FormatBytes(coverage.collective_bytes().high()), ", ",
         RangeText(coverage.collective_ranks()), " GPUs",
-        coverage.between_nodes() ? ", between nodes too" : ", in one node",
+        coverage.between_nodes() ? ", also between nodes" : ", within a node",
         "\n");
   }
   return text;

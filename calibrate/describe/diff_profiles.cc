@@ -168,12 +168,13 @@ std::string KernelsText(const ProfileDifference& difference) {
                                   difference.num_only_b, " only in B\n");
   if (kernels.empty()) return text;
   const std::vector<double> q = RatiosOf(kernels);
-  absl::StrAppendFormat(&text,
-                        "B / A: median %.3f, nine of ten %.3f to %.3f, all "
-                        "%.3f to %.3f\n\n",
-                        q[2], q[1], q[3], q[0], q[4]);
+  absl::StrAppendFormat(
+      &text,
+      "B / A: median %.3f, 5th to 95th percentile %.3f to %.3f, all "
+      "%.3f to %.3f\n\n",
+      q[2], q[1], q[3], q[0], q[4]);
   TextTable table;
-  table.header = {"furthest apart", "A", "B", "B / A"};
+  table.header = {"largest difference", "A", "B", "B / A"};
   for (size_t i = 0; i < std::min(kernels.size(), kMostWorst); ++i) {
     table.rows.push_back({Ascii(kernels[i].kernel), FormatSeconds(kernels[i].a),
                           FormatSeconds(kernels[i].b),
@@ -225,7 +226,7 @@ std::string DescribeDifference(absl::string_view name_a,
     absl::StrAppend(&text, VersionsTable(difference), "\n");
   }
   if (difference.figures.empty()) {
-    absl::StrAppend(&text, "no figure differs\n\n");
+    absl::StrAppend(&text, "no parameter differs\n\n");
   } else {
     absl::StrAppend(&text, FiguresTable(difference), "\n");
   }

@@ -92,13 +92,13 @@ void CheckOptimizer(const ExecutionRequest& request, Problems* problems) {
     problems->Add(
         "optimizer",
         absl::StrCat("is sgd, expected momentum or adam: ", schedule.name,
-                     " predicts weights from what they keep"));
+                     " predicts weights from their state"));
   }
   if (RulesOf(schedule).compensates_spikes &&
       optimizer.kind != OptimizerKind::kMomentum) {
     problems->Add("optimizer",
-                  absl::StrCat("is no momentum, expected momentum: ",
-                               schedule.name, " weighs its velocity"));
+                  absl::StrCat("is not momentum, expected momentum: ",
+                               schedule.name, " scales its velocity"));
   }
 }
 
@@ -112,10 +112,11 @@ void CheckTied(const ExecutionRequest& request, Problems* problems) {
   }
   const OptimizerRules rules = RulesOf(schedule);
   if (rules.annealing > 0 || rules.compensates_spikes) {
-    problems->Add("tied_embeddings",
-                  absl::StrCat("is on, expected off: ", schedule.name,
-                               " gives the first stage and the last different "
-                               "rules to step by"));
+    problems->Add(
+        "tied_embeddings",
+        absl::StrCat(
+            "is on, expected off: ", schedule.name,
+            " uses different update rules for the first and the last stage"));
   }
   const int first = schedule.microbatches_per_update(0);
   const int last = schedule.microbatches_per_update(schedule.num_stages - 1);

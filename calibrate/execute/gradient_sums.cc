@@ -29,12 +29,12 @@ std::string GradientSums::Missing(const ExecutionItem& item) const {
     }
     case ExecutionItem::Kind::kGive:
       if (part(item.member).lent) return "";
-      return absl::StrCat("room for its gradients on rank ", root);
+      return absl::StrCat("a receive buffer for its gradients on rank ", root);
     case ExecutionItem::Kind::kReturn:
       for (size_t i = exchange.num_added; i < exchange.members.size(); ++i) {
         const int rank = exchange.members[i].rank;
         if (rank == root || part(static_cast<int>(i)).offered) continue;
-        return absl::StrCat("rank ", rank, " to be ready for their sum");
+        return absl::StrCat("rank ", rank, " to be ready to sum the gradients");
       }
       return "";
     default:

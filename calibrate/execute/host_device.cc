@@ -72,7 +72,7 @@ class Blocks {
   absl::Status Free(void* memory) {
     const auto at = taken_.find(memory);
     if (at == taken_.end()) {
-      return absl::InternalError("memory is given back that was not taken");
+      return absl::InternalError("memory is freed that was not allocated");
     }
     Block block = std::move(at->second);
     taken_.erase(at);
@@ -220,7 +220,8 @@ class HostRank : public RankDevice {
     const double until = std::min(seconds, most);
     constexpr double kLookEvery = 0.01;
     for (double now = shared_.Now(); now < until; now = shared_.Now()) {
-      if (shared_.cancelled) return absl::CancelledError("the replay ends");
+      if (shared_.cancelled)
+        return absl::CancelledError("the replay was stopped");
       std::this_thread::sleep_for(
           std::chrono::duration<double>(std::min(until - now, kLookEvery)));
     }
@@ -275,7 +276,7 @@ absl::Status HostRank::Run(int stage, StagePass pass, int index, uint64_t seed,
   if (!missing.empty()) {
     return absl::InternalError(absl::StrCat(op.name, " of stage ", stage,
                                             ": the buffer ", missing,
-                                            " is not there when it is needed"));
+                                            " is missing when it is needed"));
   }
   if (index == 0) FakeWork(stage, pass);
   if (op.dropout == 0) {

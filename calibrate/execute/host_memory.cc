@@ -35,8 +35,9 @@ absl::Status CheckHostMemory(const ExecutionPlan& plan, double memory_bytes) {
   if (needed <= memory_bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the model takes ", FormatBytes(needed),
-      " and more to train in double precision, this machine has ",
-      FormatBytes(memory_bytes), ": expected a smaller one, as tiny-gpt"));
+      " or more to train in double precision, but this machine has ",
+      FormatBytes(memory_bytes),
+      "; expected a smaller model, such as tiny-gpt"));
 }
 
 absl::Status CheckHostSize(const ExecutionPlan& plan, double num_trainings) {

@@ -30,7 +30,7 @@ absl::StatusOr<void*> RankMemory::AllocateBuffer(const RankStage& stage,
 absl::Status RankMemory::Free(void* memory) {
   const auto found = allocated_.find(memory);
   if (found == allocated_.end()) {
-    return absl::InternalError("memory is given back twice");
+    return absl::InternalError("memory is freed twice");
   }
   bytes_ -= found->second;
   allocated_.erase(found);

@@ -153,7 +153,7 @@ absl::Status RankMessages::SendTo(int to_rank, const schedules::Action& action,
           state_.shared.board->message({gradient, action.stage, k}).into;
       if (piece.into == nullptr) {
         return absl::InternalError(absl::StrCat(
-            "rank ", to_rank, " has no buffer for what it is sent"));
+            "rank ", to_rank, " has no buffer for a message sent to it"));
       }
     }
     memory = nullptr;

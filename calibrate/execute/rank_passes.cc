@@ -216,7 +216,8 @@ absl::StatusOr<void*> RankPasses::WeightsFor(RankStage* stage,
   void* const weights = stage->versions->memory(version);
   if (weights == nullptr) {
     return absl::InternalError(absl::StrCat("version ", version, " of stage ",
-                                            stage->stage, " is gone"));
+                                            stage->stage,
+                                            " is no longer available"));
   }
   if (!predicts) return weights;
 

@@ -259,7 +259,7 @@ UpdateFormula TiMePReSt(const FormulaShape& shape, const Options& options) {
 absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
                                         const FormulaShape& shape) {
   const absl::Status unknown = absl::NotFoundError(absl::StrCat(
-      schedule_name, ": no formula of a training without flush is known"));
+      schedule_name, ": no formula for training without a flush is known"));
   const auto found = schedules::FindScheduleKind(schedule_name);
   if (!found.ok()) return unknown;  // a file
   const schedules::ScheduleKind* const kind = *found;

@@ -47,7 +47,7 @@ absl::Status CheckFlags(const NetworkFlags& flags) {
   Problems problems("flags");
   if (flags.out.empty()) problems.Add("--out", "is missing, expected a file");
   if (flags.start.empty()) {
-    problems.Add("--start", "is missing, expected a profile to begin with");
+    problems.Add("--start", "is missing, expected a profile to start from");
   }
   problems.CheckRange("--pairs-per-class", flags.pairs_per_class, 1, 1000);
   problems.CheckRange("--max-bytes", flags.max_bytes, 4 * kLeastBytes, 1e12);
@@ -71,7 +71,7 @@ absl::Status WithPartial(const absl::Status& status,
   if (access(partial.c_str(), F_OK) != 0) return status;
   return absl::Status(
       status.code(),
-      absl::StrCat(status.message(), "; what was measured is in ", partial));
+      absl::StrCat(status.message(), "; the measurements are in ", partial));
 }
 
 std::vector<Order> ToAll(int num_ranks, const Request& request) {
@@ -113,8 +113,8 @@ absl::Status CheckGpus(const NetworkFlags& flags,
     problems.Add(
         "", absl::StrCat("ranks ", at->second, " and ", rank, " share GPU ",
                          presence.gpu_address(), " of host ", presence.node(),
-                         ", expected one rank a GPU (--one-gpu checks the way, "
-                         "not the speed)"));
+                         ", expected one rank per GPU (--one-gpu allows it for "
+                         "a functional check)"));
   }
   return problems.ToStatus();
 }
@@ -138,7 +138,8 @@ Provenance ProvenanceOf(const NetworkFlags& flags,
   provenance.set_measured_on(
       absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
   if (unlike) {
-    provenance.add_remarks("not all ranks have the GPU and the NCCL of rank 0");
+    provenance.add_remarks(
+        "not all ranks have the same GPU and NCCL as rank 0");
   }
   return provenance;
 }
@@ -183,8 +184,9 @@ class Lead {
                      PlanGroups(measured.positions, flags_.groups));
     if (IsTopologyUnknown(measured.positions)) {
       measured.remarks.emplace_back(
-          "which leaf switches the nodes are at is not known: all pairs "
-          "between nodes count as across spines (--topology FILE says it)");
+          "the leaf switches of the nodes are unknown: all pairs of nodes are "
+          "treated as connected across spines (--topology FILE specifies "
+          "them)");
     }
     options.pairs_per_class = flags_.pairs_per_class;
     options.max_bytes = flags_.max_bytes;
@@ -201,7 +203,7 @@ class Lead {
       RETURN_IF_ERROR(Keep(measured));
       return absl::Status(
           done.code(),
-          absl::StrCat(done.message(), "; what was measured is in ",
+          absl::StrCat(done.message(), "; the measurements are in ",
                        PartialOf(flags_)));
     }
     leader_->Finish(0);
@@ -222,8 +224,8 @@ class Lead {
                 EscapeLine(launch_.launcher).c_str());
     if (flags_.one_gpu) {
       std::printf(
-          "functional check on one GPU: no figure of it is any "
-          "network's, %s is not written\n%s",
+          "functional check on one GPU: the times are not those of a network, "
+          "so %s is not written\n%s",
           EscapeLine(flags_.out).c_str(),
           EscapeControls(ReportNetwork(measured, nullptr)).c_str());
       std::remove(PartialOf(flags_).c_str());

@@ -130,7 +130,7 @@ absl::Status SetCollectives(const NetworkMeasurements& measured,
   };
   if (!profile->collectives().has_link_bytes_per_second()) {
     remark(
-        "collectives were not fitted: the profile to begin with has no "
+        "collectives were not fitted: the start profile has no "
         "collectives.link_bytes_per_second");
     return absl::OkStatus();
   }
@@ -165,9 +165,9 @@ absl::Status SetCollectives(const NetworkMeasurements& measured,
     }
   }
   if (fit.errors.mean_absolute > kMistrust) {
-    remark(absl::StrCat("collectives: ", Describe(fit.errors),
-                        ": are the links of this machine those of the "
-                        "profile to begin with?"));
+    remark(absl::StrCat(
+        "collectives: ", Describe(fit.errors),
+        ": are the links of this machine those of the start profile?"));
   }
   return absl::OkStatus();
 }
@@ -270,13 +270,14 @@ void SetCommunicatorMemory(const NetworkMeasurements& measured,
                           ? memory.nvls_bytes().value()
                           : 0;
   set((later->collective.Sum() - nvls) / all,
-      "bytes of a communicator over a channel's buffers",
+      "bytes of a communicator divided by the buffers of a channel",
       memory.mutable_num_channels());
   set(later->first_pair_bytes / (ll + simple),
-      "bytes of the first message to a peer over a channel's buffers",
+      "bytes of the first message to a peer divided by the buffers of a "
+      "channel",
       memory.mutable_num_pair_channels());
   set(first->collective.Sum() - later->collective.Sum(),
-      "first communicator of a process less a later one",
+      "first communicator of a process minus a later one",
       memory.mutable_once_bytes());
 }
 
@@ -299,7 +300,7 @@ absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
   for (const LinkClass::Distance distance : distances) {
     absl::StatusOr<LinkClass> link =
         PairsOf(measured, distance).empty()
-            ? absl::InvalidArgumentError("no size was measured")
+            ? absl::InvalidArgumentError("no message size was measured")
             : FitLinkClass(measured, distance, static_cast<int>(channels),
                            source);
     if (link.ok()) {

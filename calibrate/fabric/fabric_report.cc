@@ -25,12 +25,14 @@ std::string Rate(double bytes_per_second) {
 }
 
 void AddLinkHeader(const LinkClass& link, std::string* text) {
-  absl::StrAppendFormat(
-      text, "  %s, latency %s, %d piece%s, residual %s, both ways %.2f x",
-      Rate(link.figure().value()),
-      FormatSeconds(link.pieces(0).latency_seconds()), link.pieces_size(),
-      link.pieces_size() == 1 ? "" : "s", FormatPercent(link.residual()),
-      link.bidirectional_slowdown());
+  absl::StrAppendFormat(text,
+                        "  %s, latency %s, %d piece%s, residual %s, slowdown "
+                        "%.2f x when bidirectional",
+                        Rate(link.figure().value()),
+                        FormatSeconds(link.pieces(0).latency_seconds()),
+                        link.pieces_size(), link.pieces_size() == 1 ? "" : "s",
+                        FormatPercent(link.residual()),
+                        link.bidirectional_slowdown());
   absl::StrAppendFormat(text, ", slowest pair %.2f x the fastest\n",
                         link.pair_spread());
 }
@@ -63,7 +65,7 @@ void AddClass(const NetworkMeasurements& measured, LinkClass::Distance distance,
   if (link != nullptr) AddLinkHeader(*link, text);
   if (by_size.empty()) return;
   absl::StrAppendFormat(text, "  %10s %10s %10s %10s %10s\n", "size", "one way",
-                        "both ways", "message", "fitted");
+                        "bidirectional", "message", "fitted");
   for (const auto& [bytes, sums] : by_size) {
     if (!IsShown(bytes, by_size.rbegin()->first)) continue;
     const double n = sums.num_pairs;

@@ -126,9 +126,9 @@ absl::Status FromMpirun(const RankLaunch& launch,
   const size_t end = uri.rfind(':');
   if (begin == std::string::npos || end <= begin + 6) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "environment: nothing of ", launch.launcher,
-        " says where rank 0 is, expected --rendezvous FILE (one that all nodes "
-        "see) or MASTER_ADDR and MASTER_PORT"));
+        "environment: none of ", launch.launcher,
+        " gives the address of rank 0, expected --rendezvous FILE (on a shared "
+        "file system) or MASTER_ADDR and MASTER_PORT"));
   }
   meeting->hosts = absl::StrSplit(uri.substr(begin + 6, end - begin - 6), ',');
   if (launch.rank != 0) return absl::OkStatus();
@@ -163,8 +163,8 @@ absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
     RETURN_IF_ERROR(FromMaster(environment, &meeting));
   } else if (launch.launcher == "torchrun") {
     return absl::InvalidArgumentError(
-        "environment: MASTER_ADDR and MASTER_PORT are missing, expected where "
-        "rank 0 is (or --rendezvous FILE)");
+        "environment: MASTER_ADDR and MASTER_PORT are missing, expected the "
+        "address of rank 0 (or --rendezvous FILE)");
   } else if (meeting.all_local) {
     meeting.hosts = {"127.0.0.1"};
   } else if (launch.launcher == "Slurm") {
@@ -180,7 +180,7 @@ absl::StatusOr<std::string> RunAndRead(
   constexpr absl::Duration kPatience = absl::Seconds(20);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return absl::UnavailableError("no pipe");
+    return absl::UnavailableError("cannot create a pipe");
   }
   std::vector<char*> arguments;
   for (const std::string& word : command) {

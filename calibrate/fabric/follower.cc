@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
                                                      Hello* hello,
                                                      std::string* where,
                                                      std::string* refusal) {
-  absl::Status last = absl::UnavailableError("nothing was tried");
+  absl::Status last = absl::UnavailableError("no attempt was made");
   absl::Status refused;
   for (const std::string& host : meeting.hosts) {
     for (const int port : meeting.ports) {
@@ -173,7 +173,7 @@ absl::StatusOr<int> Follower::Serve(const Perform& perform) {
     // The reading thread detects if rank 0 is gone.
     wire_->Send(answer, absl::Now() + timeout_).IgnoreError();
     const std::lock_guard<std::mutex> lock(mutex_);
-    doing_ = "it waited for work";
+    doing_ = "it was waiting for work";
   }
 }
 

@@ -59,7 +59,7 @@ class Follower {
   std::condition_variable changed_;
   Failure failure_;  // also FINISH: OK, with its exit code
   std::deque<Request> requests_;
-  std::string doing_ = "it waited for work";
+  std::string doing_ = "it was waiting for work";
   absl::Time last_heard_;
   bool stopped_ = false;
   std::thread watch_;

@@ -109,8 +109,7 @@ void CheckAgreement(const Launcher& a, const RankLaunch& first,
     if (value == other) return;
     reader->problems.Add(
         name, absl::StrCat("is ", value, " and ", other_name, " is ", other,
-                           ", expected both alike (unset the "
-                           "one that is left over)"));
+                           ", expected equal values (unset the stale one)"));
   };
   compare(a.rank, first.rank, b.rank, second.rank);
   compare(a.num_ranks, first.num_ranks, b.num_ranks, second.num_ranks);
@@ -122,8 +121,8 @@ void CheckPmix(const std::optional<RankLaunch>& found, Reader* reader) {
   if (!found.has_value()) {
     reader->problems.Add("PMIX_RANK",
                          absl::StrCat("is ", reader->Text("PMIX_RANK"),
-                                      " and nothing says how many ranks there "
-                                      "are, expected RANK and WORLD_SIZE too"));
+                                      " but the number of ranks is unknown, "
+                                      "expected RANK and WORLD_SIZE too"));
     return;
   }
   if (found->launcher != "Open MPI") return;
@@ -131,7 +130,7 @@ void CheckPmix(const std::optional<RankLaunch>& found, Reader* reader) {
   if (rank != found->rank) {
     reader->problems.Add(
         "PMIX_RANK", absl::StrCat("is ", rank, " and OMPI_COMM_WORLD_RANK is ",
-                                  found->rank, ", expected both alike"));
+                                  found->rank, ", expected equal values"));
   }
 }
 

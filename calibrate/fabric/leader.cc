@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<Answer>> Leader::SendAndWait(
   for (const Order& order : orders) {
     answers.push_back(std::move(peers_[order.rank].answer));
   }
-  doing_ = "rank 0 reckons";
+  doing_ = "rank 0 was computing";
   return answers;
 }
 
@@ -197,7 +197,7 @@ void Leader::Hear(const std::vector<int>& ranks) {
       changed_.notify_all();
     }
     peer.last_heard = absl::Now();
-    if (!taken.ok()) Fail(rank, "sent what is no message");
+    if (!taken.ok()) Fail(rank, "sent an invalid message");
     if (filled.ok()) continue;
     Fail(rank, absl::StrCat("died while ", doing_));
     peer.gone = true;

@@ -34,7 +34,7 @@ class Session {
   absl::Status Join(absl::string_view text) {
     Request make;
     make.set_what(Request::MAKE_ID);
-    make.set_text(absl::StrCat("making an id for ", text));
+    make.set_text(absl::StrCat("creating an id for ", text));
     ASSIGN_OR_RETURN(const std::vector<Answer> made,
                      leader_->SendAndWait({{ranks_[0], make}}));
     ASSIGN_OR_RETURN(before_, Barrier(text));
@@ -205,7 +205,8 @@ class Measurer {
     // affects them equally.
     const Timed modes[] = {
         one_way,
-        PairOf(PairMode::kBothWays, 0, to, absl::StrCat("both ways, ", text)),
+        PairOf(PairMode::kBothWays, 0, to,
+               absl::StrCat("bidirectional, ", text)),
         PairOf(PairMode::kPingPong, 0, to, absl::StrCat("ping-pong, ", text))};
     double before = kLeastBytes;
     for (const double bytes :
@@ -220,7 +221,7 @@ class Measurer {
       }
       if (!seconds[2].has_value()) {
         Remark(absl::StrCat(text, ": no message of ", FormatBytes(bytes),
-                            " or more: too slow for the time-out"));
+                            " or more: too slow for --timeout"));
         break;
       }
       times.rows.push_back({bytes, *seconds[0], *seconds[1], *seconds[2] / 2});
@@ -283,7 +284,7 @@ class Measurer {
       if (!seconds.has_value()) {
         Remark(absl::StrCat(timed.request.text(), ": not of ",
                             FormatBytes(bytes),
-                            " or more: too slow for the time-out"));
+                            " or more: too slow for --timeout"));
         break;
       }
       times.rows.push_back({bytes, *seconds});

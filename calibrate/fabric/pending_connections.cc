@@ -71,7 +71,7 @@ void PendingConnections::Read(const Greet& greet) {
     } else if (taken.ok() && *taken) {
       dropped_->Add(absl::StrCat(PeerOf(*at->wire), ", which left"));
     } else if (!taken.ok() || !filled.ok() || absl::Now() > at->until) {
-      dropped_->Add(absl::StrCat(PeerOf(*at->wire), " with no greeting"));
+      dropped_->Add(absl::StrCat(PeerOf(*at->wire), " without a greeting"));
     } else {
       ++at;
       continue;
@@ -81,7 +81,7 @@ void PendingConnections::Read(const Greet& greet) {
   if (pending_.size() > kMaxPending ||
       (out_of_descriptors_ && !pending_.empty())) {
     dropped_->Add(
-        absl::StrCat(PeerOf(*pending_.front().wire), " with no greeting"));
+        absl::StrCat(PeerOf(*pending_.front().wire), " without a greeting"));
     pending_.pop_front();
   }
 }

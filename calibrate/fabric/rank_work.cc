@@ -69,7 +69,7 @@ absl::Status RankWork::Do(const Request& request, Answer* answer) {
       communicator_.reset();
       return absl::OkStatus();
     default:
-      return absl::InternalError("rank 0 asks for what nobody does");
+      return absl::InternalError("rank 0 requests an unknown operation");
   }
 }
 

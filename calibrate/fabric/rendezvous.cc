@@ -94,7 +94,7 @@ absl::Status Leader::Missing(absl::string_view where) const {
   }
   return absl::AbortedError(absl::StrCat(
       num_missing == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
-      " of ", num_ranks_, " did not come to ", NameOf(0), " at ", where,
+      " of ", num_ranks_, " did not connect to ", NameOf(0), " at ", where,
       " within ", absl::StrFormat("%.3g s", options_.timeout_seconds),
       dropped_.ToString()));
 }
@@ -109,7 +109,7 @@ std::string Leader::Objection(const Hello& hello) const {
                         options_.weir_version, " as rank 0");
   }
   if (hello.rank() == 0 || static_cast<int64_t>(hello.rank()) >= num_ranks_) {
-    return absl::StrCat("is no rank from 1 to ", num_ranks_ - 1);
+    return absl::StrCat("has an invalid rank, expected 1 to ", num_ranks_ - 1);
   }
   return "";
 }
@@ -135,8 +135,8 @@ void Leader::Admit(const Rendezvous& rendezvous,
   }
   answer.set_refusal(Objection(hello));
   if (answer.refusal().empty() && IsTaken(hello)) {
-    answer.set_refusal(
-        absl::StrCat("came while ", NameOf(hello.rank()), " was there"));
+    answer.set_refusal(absl::StrCat("connected while ", NameOf(hello.rank()),
+                                    " was already connected"));
     answer.set_may_retry(true);  // the connected process may leave
   }
   if (!wire->Send(answer, soon).ok()) return;

@@ -61,7 +61,7 @@ absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path) {
       const auto [at, added] = leaf_of.emplace(node, leaf.name());
       if (!added) {
         problems.Add(field + ".nodes",
-                     absl::StrCat("has ", node, ", which is at ", at->second,
+                     absl::StrCat("has ", node, ", which is on ", at->second,
                                   " already, expected every node once"));
       }
     }
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<RankPlace>> PositionsOf(
     const auto found = leaf_of.find(presence.node());
     if (topology != nullptr && found == leaf_of.end() &&
         missing[presence.node()]++ == 0) {
-      problems.Add(presence.node(), "is at no leaf, expected it at one");
+      problems.Add(presence.node(), "is on no leaf, expected exactly one");
     }
     const std::string leaf =
         found == leaf_of.end() ? LeafOf(presence) : found->second;

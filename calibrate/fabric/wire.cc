@@ -27,7 +27,7 @@ int MillisecondsUntil(absl::Time deadline) {
 }
 
 absl::Status Gone() {
-  return absl::UnavailableError("the other end closed the connection");
+  return absl::UnavailableError("the peer closed the connection");
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ absl::Status ControlWire::Send(const google::protobuf::MessageLite& message,
     pollfd waiting{fd_, POLLOUT, 0};
     if (poll(&waiting, 1, MillisecondsUntil(deadline)) == 0 &&
         absl::Now() >= deadline) {
-      return absl::DeadlineExceededError("the other end does not read");
+      return absl::DeadlineExceededError("the peer does not read");
     }
   }
   return absl::OkStatus();
@@ -89,10 +89,10 @@ absl::StatusOr<bool> ControlWire::ExtractMessage(
   uint32_t size = 0;
   if (!coded.ReadVarint32(&size)) {
     if (received_.size() < kLongestVarint) return false;
-    return absl::InvalidArgumentError("what came is no message of weir");
+    return absl::InvalidArgumentError("received an invalid message");
   }
   if (size > max_bytes) {
-    return absl::InvalidArgumentError("what came is no message of weir");
+    return absl::InvalidArgumentError("received an invalid message");
   }
   const size_t begin = coded.CurrentPosition();
   if (received_.size() < begin + size) return false;
@@ -100,7 +100,7 @@ absl::StatusOr<bool> ControlWire::ExtractMessage(
       message->ParseFromArray(received_.data() + begin, static_cast<int>(size));
   received_.erase(0, begin + size);
   if (!whole) {
-    return absl::InvalidArgumentError("what came is no message of weir");
+    return absl::InvalidArgumentError("received an invalid message");
   }
   return true;
 }
@@ -112,7 +112,7 @@ absl::Status ControlWire::Receive(google::protobuf::MessageLite* message,
     if (!taken.ok()) return taken.status();
     if (*taken) return absl::OkStatus();
     if (WaitReadable({fd_}, deadline).empty()) {
-      return absl::DeadlineExceededError("the other end says nothing");
+      return absl::DeadlineExceededError("the peer sent nothing");
     }
     if (absl::Status filled = Fill(); !filled.ok()) {
       // Data received before the close is still used.

@@ -54,9 +54,8 @@ absl::StatusOr<Figure> CollectiveResidual(
   std::vector<int> groups = Groups(samples);
   if (groups.empty() ||
       *std::max_element(groups.begin(), groups.end()) + 1 < kFewestGroups) {
-    return ResidualOf(
-        fit.errors.mean_absolute,
-        absl::StrCat(source, ": errors of what the fit has seen"));
+    return ResidualOf(fit.errors.mean_absolute,
+                      absl::StrCat(source, ": errors on the fitted data"));
   }
   for (int& group : groups) group %= kNumResidualFolds;
   ASSIGN_OR_RETURN(const std::vector<double> unseen,

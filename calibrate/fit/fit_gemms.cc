@@ -96,7 +96,7 @@ struct Hold {
 
 absl::Status Check(absl::Span<const GemmSample> samples) {
   if (samples.empty()) {
-    return absl::InvalidArgumentError("no product is measured");
+    return absl::InvalidArgumentError("no GEMM is measured");
   }
   for (size_t i = 0; i < samples.size(); ++i) {
     const GemmSize& shape = samples[i].shape;
@@ -104,7 +104,7 @@ absl::Status Check(absl::Span<const GemmSample> samples) {
                                    shape.bytes, samples[i].seconds});
     if (!(least > 0)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "product ", i, " has a size or a time that is not above 0"));
+          "GEMM ", i, " has a size or a time that is not positive"));
     }
   }
   return absl::OkStatus();
@@ -144,7 +144,7 @@ absl::StatusOr<double> Solve(const Setting& setting,
   ceres::Solve(options, &problem, &summary);
   if (!summary.IsSolutionUsable()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the products cannot be fitted: ", summary.message));
+        absl::StrCat("the GEMMs cannot be fitted: ", summary.message));
   }
   return summary.final_cost;
 }
@@ -230,7 +230,7 @@ GemmModel GenericGemms(const GemmMachine& machine, double wave_quantization) {
     Figure* target = (model.*figure.mutate)();
     target->set_value(values[i++]);
     target->set_kind(Figure::ASSUMED);
-    target->set_source("a middling GPU");
+    target->set_source("typical value for a GPU");
   }
   return model;
 }

@@ -13,11 +13,12 @@ namespace weir::calibrate {
 
 const std::vector<MeasurementFormat>& MeasurementFormats() {
   static const auto& formats = *new std::vector<MeasurementFormat>{
-      {"matrix products",
+      {"GEMMs",
        "a CSV with the columns m, n, k and one of latency_ms, latency_us, "
        "seconds",
        LooksLikeGemms, ImportGemms},
-      {"collectives", "what nccl-tests print, or the file of their option -J",
+      {"collectives",
+       "the output of nccl-tests, or the file written by its option -J",
        LooksLikeNcclTests, ImportNcclTests},
   };
   return formats;
@@ -33,9 +34,9 @@ absl::Status CheckFit(absl::string_view label, const Import& import) {
        {import.profile.gemm_residual(), import.profile.collective_residual()}) {
     if (residual.value() <= kMaxResidual) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(label, ": no figures explain these times: ",
+        absl::StrCat(label, ": no parameters can explain these times: ",
                      import.report.substr(0, import.report.find('\n')), "\n",
-                     label, ": is not of ", import.profile.name(),
+                     label, ": was not measured on ", import.profile.name(),
                      ", expected measurements of the profile's device"));
   }
   return absl::OkStatus();
@@ -59,7 +60,7 @@ absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
     return import;
   }
   std::string message =
-      absl::StrCat(label, ":1: is no format of measurements, expected one of:");
+      absl::StrCat(label, ":1: is in an unknown format, expected one of:");
   for (const MeasurementFormat& format : MeasurementFormats()) {
     absl::StrAppend(&message, "\n  ", format.name, ": ", format.expected);
   }

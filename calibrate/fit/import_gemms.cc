@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<double>> Seconds(const CsvTable& table) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat(table.label(),
-                   ":1: has no column of times, expected one of latency_ms, "
+                   ":1: has no column with times, expected one of latency_ms, "
                    "latency_us, seconds"));
 }
 
@@ -58,7 +58,7 @@ absl::StatusOr<std::string> Format(const CsvTable& table) {
   for (int row = 1; row < table.num_rows(); ++row) {
     if (column.Text(row) == column.Text(0)) continue;
     return column.Error(row, absl::StrCat("expected \"", column.Text(0),
-                                          "\" as in the rows before"));
+                                          "\" as in the previous rows"));
   }
   return column.Text(0);
 }
@@ -107,7 +107,7 @@ absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
   ASSIGN_OR_RETURN(gemms.format, Format(table));
   if (table.num_rows() == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(label, ":2: has no rows, expected measured products"));
+        absl::StrCat(label, ":2: has no rows, expected measured GEMMs"));
   }
   const double element_bytes = gemms.format == "fp32" ? 4 : 2;
   for (int row = 0; row < table.num_rows(); ++row) {
@@ -162,13 +162,13 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
   import.profile = start;
   import.report = Percent("fit", fit.errors, gemms);
   std::string what =
-      absl::StrFormat("%s: %d products, mean |error| %.1f %%", source,
+      absl::StrFormat("%s: %d GEMMs, mean |error| %.1f %%", source,
                       fit.errors.num_rows, 100 * fit.errors.mean_absolute);
   if (one_shape) {
-    absl::StrAppend(&import.report,
-                    "warning: all rows have one (n, k), which leaves nothing "
-                    "to check the fit with: product_residual stays as in the "
-                    "profile\n");
+    absl::StrAppend(
+        &import.report,
+        "warning: all rows have the same (n, k), so the fit cannot be "
+        "cross-validated: gemm_residual is left as in the profile\n");
   } else {
     ASSIGN_OR_RETURN(
         const std::vector<double> unseen,
@@ -176,7 +176,7 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
     const ErrorStatistics errors = SummarizeErrors(unseen, measured);
     absl::StrAppend(
         &import.report,
-        Percent("left out by (n, k), a tenth at a time", errors, gemms));
+        Percent("cross-validation (10 folds by n, k)", errors, gemms));
     absl::StrAppendFormat(&what, ", %.1f %% with their (n, k) left out",
                           100 * errors.mean_absolute);
     *import.profile.mutable_gemm_residual() =

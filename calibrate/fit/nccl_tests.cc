@@ -36,10 +36,11 @@ absl::Status CheckRuns(absl::string_view label, const DeviceProfile& profile,
   Problems problems(label);
   if (!profile.has_collectives() ||
       !profile.collectives().has_link_bytes_per_second()) {
-    problems.Add("", absl::StrCat("is for ", profile.name(),
-                                  ", whose profile has no "
-                                  "collectives.link_bytes_per_second, expected "
-                                  "a profile to begin with"));
+    problems.Add(
+        "", absl::StrCat(
+                "is for ", profile.name(),
+                ", whose profile has no collectives.link_bytes_per_second, "
+                "expected one to start from"));
   }
   for (const NcclTestsRun& run : runs) {
     if (run.num_nodes > 1) {

@@ -90,7 +90,7 @@ class JsonReader {
                              Count(config, "ngpus") *
                              static_cast<double>(devices.size());
     if (!(num_ranks >= 2 && num_ranks <= 1e6)) {
-      problems_.Add("config", absl::StrCat("comes to ", num_ranks,
+      problems_.Add("config", absl::StrCat("gives a total of ", num_ranks,
                                            " ranks, expected 2 or more"));
       return;
     }
@@ -126,7 +126,8 @@ class JsonReader {
     }
     const Json& wrong = At(half, "nwrong");
     if (wrong.is_number() && wrong.get<double>() != 0) {
-      Wrong(half_path + ".nwrong", wrong, "0 or null: the result was wrong");
+      Wrong(half_path + ".nwrong", wrong,
+            "0 or null: the run reported wrong results");
       return;
     }
     if (size.get<double>() == 0) return;
@@ -142,7 +143,7 @@ std::vector<NcclTestsRun> ReadNcclTestsJson(absl::string_view text,
                                             Problems* problems) {
   const absl::Status syntax = CheckJsonSyntax("text", text);
   if (!syntax.ok()) {
-    problems->Add("", absl::StrCat("is not the file of nccl-tests -J: ",
+    problems->Add("", absl::StrCat("was not written by nccl-tests -J: ",
                                    syntax.message()));
     return {};
   }

@@ -155,9 +155,10 @@ class TextReader {
     if (column < 0 || !absl::SimpleAtod(words[column], &wrong) || wrong == 0) {
       return;
     }
-    problems_.Add(absl::StrCat(Here(), ": #wrong"),
-                  absl::StrCat("is ", words[column],
-                               ", expected 0 or N/A: the result was wrong"));
+    problems_.Add(
+        absl::StrCat(Here(), ": #wrong"),
+        absl::StrCat("is ", words[column],
+                     ", expected 0 or N/A: the run reported wrong results"));
   }
 
   // Adds the run whose table has been read.

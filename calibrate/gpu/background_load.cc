@@ -128,7 +128,8 @@ absl::StatusOr<LaunchBatch> RunOverlapped(
     seconds = std::min(2 * seconds, kMaxSeconds);
   }
   return absl::InternalError(absl::StrCat(
-      key, ": what runs beside it ended before it did, ", kAttempts, " times"));
+      key, ": the background load ended before the measured work, ", kAttempts,
+      " times"));
 }
 
 }  // namespace weir::calibrate

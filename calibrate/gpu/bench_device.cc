@@ -36,7 +36,7 @@ absl::Status CreateContext(BenchDevice* device) {
   const double before =
       device->nvml != nullptr ? device->nvml->memory_in_use_bytes() : 0;
   RETURN_IF_ERROR(
-      CudaStatus(cudaSetDevice(device->facts.device), "taking the GPU"));
+      CudaStatus(cudaSetDevice(device->facts.device), "selecting the GPU"));
   RETURN_IF_ERROR(CudaStatus(cudaFree(nullptr), "creating a context"));
   if (device->options.num_partitions != 0) {
     ASSIGN_OR_RETURN(device->partitions,
@@ -51,7 +51,7 @@ absl::Status CreateContext(BenchDevice* device) {
   }
   size_t free = 0, total = 0;
   RETURN_IF_ERROR(
-      CudaStatus(cudaMemGetInfo(&free, &total), "asking for GPU memory"));
+      CudaStatus(cudaMemGetInfo(&free, &total), "querying GPU memory"));
   device->memory_steps.context_bytes = static_cast<double>(total - free);
   return absl::OkStatus();
 }
@@ -60,7 +60,7 @@ absl::Status CreateContext(BenchDevice* device) {
 absl::Status WarmGemms(BenchDevice* device) {
   constexpr int64_t kSize = 256;
   ASSIGN_OR_RETURN(const DeviceMemory memory,
-                   Allocate(16 * kSize * kSize, "a first product"));
+                   Allocate(16 * kSize * kSize, "a first GEMM"));
   RETURN_IF_ERROR(
       CudaStatus(cudaMemsetAsync(memory.get(), 0, 16 * kSize * kSize,
                                  device->stream.get()),
@@ -90,7 +90,7 @@ absl::Status WarmGemms(BenchDevice* device) {
         gemm->Run(operands, device->lane().workspace, device->stream.get()));
   }
   RETURN_IF_ERROR(CudaStatus(LaunchEmpty(device->launch()), "a first kernel"));
-  return device->Wait("the first product");
+  return device->Wait("the first GEMM");
 }
 
 absl::Status MakeStreams(BenchDevice* device) {
@@ -111,9 +111,8 @@ absl::Status TakeLibraries(BenchDevice* device) {
                    GemmLibrary::Create(device->options.num_candidates,
                                        device->options.timeout_seconds));
   ASSIGN_OR_RETURN(const double handles, meter.Step());
-  ASSIGN_OR_RETURN(device->workspace,
-                   Allocate(device->options.workspace_bytes,
-                            "the workspace of matrix products"));
+  ASSIGN_OR_RETURN(device->workspace, Allocate(device->options.workspace_bytes,
+                                               "the GEMM workspace"));
   ASSIGN_OR_RETURN(device->memory_steps.workspace_bytes, meter.Step());
   RETURN_IF_ERROR(WarmGemms(device));
   ASSIGN_OR_RETURN(const double modules, meter.Step());
@@ -179,7 +178,8 @@ absl::StatusOr<SelfCommunicator*> BenchDevice::Communicator(int max_ctas) {
   // not know how few multiprocessors a partition has.
   if (partitions != nullptr) {
     return absl::UnimplementedError(
-        "no messages by NCCL on a part of a card: they may never end there");
+        "NCCL is not measured on a partition of a GPU: its kernels may "
+        "deadlock there");
   }
   auto& communicator = communicators[max_ctas];
   if (communicator == nullptr) {

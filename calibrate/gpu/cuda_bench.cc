@@ -21,7 +21,7 @@ class CudaBench : public Bench {
     const GpuPartitions* card = device_->partitions.get();
     if (card == nullptr) return;
     provenance_.add_remarks(absl::StrCat(
-        "one of ", card->size(), " parts of a card of ",
+        "one of ", card->size(), " partitions of a GPU with ",
         card->num_multiprocessors(), " multiprocessors, ",
         card->copies().num_multiprocessors(), " of them for copies"));
   }

@@ -24,7 +24,7 @@ absl::Status CheckDriver() {
   // Drivers support all minor versions of their CUDA.
   if (driver / 1000 < runtime / 1000) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the NVIDIA driver is too old: it is for CUDA ", CudaVersion(driver),
+        "the NVIDIA driver is too old: it supports CUDA ", CudaVersion(driver),
         ", weir-calibrate was built with CUDA ", CudaVersion(runtime)));
   }
   return absl::OkStatus();
@@ -35,7 +35,7 @@ absl::Status CheckCount(int device) {
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaErrorNoDevice || (code == cudaSuccess && count == 0)) {
     return absl::FailedPreconditionError(
-        "no GPU on this machine, or CUDA_VISIBLE_DEVICES hides all");
+        "no GPU on this machine, or all are hidden by CUDA_VISIBLE_DEVICES");
   }
   if (code != cudaSuccess) {  // for example, a driver without its kernel module
     return absl::FailedPreconditionError(
@@ -43,7 +43,7 @@ absl::Status CheckCount(int device) {
   }
   if (device < 0 || device >= count) {
     return absl::FailedPreconditionError(
-        absl::StrCat("there is no GPU ", device, ": this machine shows ", count,
+        absl::StrCat("there is no GPU ", device, ": this machine has ", count,
                      ", counted from 0"));
   }
   return absl::OkStatus();
@@ -52,7 +52,7 @@ absl::Status CheckCount(int device) {
 absl::StatusOr<int> Attribute(cudaDeviceAttr attribute, int device) {
   int value = 0;
   RETURN_IF_ERROR(CudaStatus(cudaDeviceGetAttribute(&value, attribute, device),
-                             "asking for the GPU's attributes"));
+                             "querying the attributes of the GPU"));
   return value;
 }
 
@@ -71,7 +71,7 @@ absl::StatusOr<DeviceFacts> FindDevice(int device) {
   RETURN_IF_ERROR(CheckCount(device));
   cudaDeviceProp properties;
   RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device),
-                             "asking for the GPU's properties"));
+                             "querying the properties of the GPU"));
   DeviceFacts facts;
   facts.device = device;
   facts.name = properties.name;
@@ -89,12 +89,12 @@ absl::StatusOr<DeviceFacts> FindDevice(int device) {
                    Attribute(cudaDevAttrMemoryPoolsSupported, device));
   if (has_pools == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the driver of this card (", facts.name, ") has no memory pools"));
+        "the driver of this GPU (", facts.name, ") has no memory pools"));
   }
   char bus_id[32] = "";
   RETURN_IF_ERROR(
       CudaStatus(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device),
-                 "asking for the GPU's bus address"));
+                 "querying the PCI address of the GPU"));
   facts.bus_id = bus_id;
   facts.half_format =
       facts.major >= 8 ? ElementFormat::kBf16 : ElementFormat::kFp16;

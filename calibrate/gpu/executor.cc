@@ -35,7 +35,7 @@ absl::StatusOr<StageExecutor::Pointers> StageExecutor::PointersOf(
       if (base == nullptr) {
         return absl::InternalError(absl::StrCat(
             op.name, ": the buffer ", program_->buffers[views[i].buffer].name,
-            " is not there when it is needed"));
+            " is missing when it is needed"));
       }
       (*resolved)[i] = At(base, views[i].offset, FormatOf(views[i]));
     }
@@ -86,7 +86,7 @@ absl::Status StageExecutor::RunOp(StagePass pass, int op,
   const PlannedOp& planned = planned_[static_cast<int>(pass)][op];
   if (!planned.planned) {
     return absl::InternalError(
-        absl::StrCat(stage_op.name, " is run before it is planned"));
+        absl::StrCat(stage_op.name, " is run before it was planned"));
   }
   ASSIGN_OR_RETURN(const Pointers pointers, PointersOf(stage_op, buffers));
   if (planned.gemm != nullptr) {

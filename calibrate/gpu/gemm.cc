@@ -49,7 +49,7 @@ absl::Status Set(const MatmulDesc& desc,
                  cublasLtMatmulDescAttributes_t attribute, const Value& value) {
   return CublasStatus(cublasLtMatmulDescSetAttribute(desc.get(), attribute,
                                                      &value, sizeof value),
-                      "describing a product");
+                      "describing a GEMM");
 }
 
 absl::Status SetLayout(const ColumnMajorMatrix& matrix, ElementFormat format,
@@ -78,7 +78,7 @@ absl::Status Gemm::Describe(const GemmSpec& spec) {
   spec_ = spec;
   RETURN_IF_ERROR(CublasStatus(
       cublasLtMatmulDescCreate(desc_.receive(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
-      "describing a product"));
+      "describing a GEMM"));
   const ColumnMajorGemm gemm = InColumnMajor(spec.shape);
   const auto transposition = [](const ColumnMajorMatrix& matrix) {
     return static_cast<int32_t>(matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);

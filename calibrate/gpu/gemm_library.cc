@@ -42,7 +42,7 @@ std::string Words(const cublasLtMatmulHeuristicResult_t& result) {
 
 std::string Words(const GemmSpec& spec) {
   const GemmShape& shape = spec.shape;
-  return absl::StrCat("a product of ", Name(spec.operands), ", m = ", shape.m,
+  return absl::StrCat("a GEMM of ", Name(spec.operands), ", m = ", shape.m,
                       ", n = ", shape.n, ", k = ", shape.k,
                       shape.num_batches > 1
                           ? absl::StrCat(", ", shape.num_batches, " times")
@@ -54,12 +54,12 @@ absl::StatusOr<MatmulPreference> Preference(const GemmSpec& spec,
   MatmulPreference preference;
   RETURN_IF_ERROR(
       CublasStatus(cublasLtMatmulPreferenceCreate(preference.receive()),
-                   "describing what is wanted of a product"));
+                   "setting the preferences of a GEMM"));
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                        auto value) {
     return CublasStatus(cublasLtMatmulPreferenceSetAttribute(
                             preference.get(), attribute, &value, sizeof value),
-                        "describing what is wanted of a product");
+                        "setting the preferences of a GEMM");
   };
   RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                       static_cast<uint64_t>(workspace_bytes)));
@@ -131,7 +131,7 @@ absl::Status GemmLibrary::Choose(Gemm* gemm,
   // Some versions return "invalid" for unsupported operations.
   if (asked == CUBLAS_STATUS_INVALID_VALUE) asked = CUBLAS_STATUS_NOT_SUPPORTED;
   RETURN_IF_ERROR(
-      CublasStatus(asked, absl::StrCat("asking cuBLASLt for ", what)));
+      CublasStatus(asked, absl::StrCat("querying cuBLASLt for ", what)));
   double best = std::numeric_limits<double>::infinity();
   int num_timed = 0;
   for (int i = 0; i < num_offered && num_timed < num_candidates_; ++i) {

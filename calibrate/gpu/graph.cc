@@ -10,7 +10,7 @@ absl::StatusOr<GraphExec> CaptureGraph(
     cudaStream_t stream, absl::FunctionRef<absl::Status()> launch) {
   RETURN_IF_ERROR(CudaStatus(
       cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-      "beginning to capture a graph"));
+      "starting to capture a graph"));
   const absl::Status launched = launch();
   Graph graph;
   const cudaError_t ended = cudaStreamEndCapture(stream, graph.receive());

@@ -37,7 +37,7 @@ absl::StatusOr<DeviceMemory> Allocate(int64_t num_bytes,
 absl::StatusOr<int64_t> FreeMemory() {
   size_t free = 0, total = 0;
   RETURN_IF_ERROR(
-      CudaStatus(cudaMemGetInfo(&free, &total), "asking for free GPU memory"));
+      CudaStatus(cudaMemGetInfo(&free, &total), "querying free GPU memory"));
   return static_cast<int64_t>(free);
 }
 

@@ -23,7 +23,7 @@ class BusyPart {
     ASSIGN_OR_RETURN(stream_, device.partitions->part(part).MakeStream());
     ASSIGN_OR_RETURN(workspace_,
                      Allocate(device.options.workspace_bytes,
-                              "the workspace of another part of the card"));
+                              "the workspace of another partition"));
     // One set suffices if a microbatch exceeds the cache, which holds for those
     // that are worth a partition.
     ASSIGN_OR_RETURN(
@@ -45,7 +45,8 @@ class BusyPart {
       num_ops += static_cast<int>(workload.program->ops(pass).size());
     }
     return BackgroundLoad::Create(
-        absl::StrCat(workload.key, ": part ", part + 1, " beside it"),
+        absl::StrCat(workload.key, ": partition ", part + 1,
+                     " of the background load"),
         stream_.get(), device.options.timeout_seconds, num_ops,
         [this, lane]() -> absl::Status {
           for (const StagePass pass : kPasses) {
@@ -103,9 +104,9 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
       device->partitions != nullptr ? device->partitions->size() : 1;
   if (workload.kind != Workload::Kind::kPass ||
       workload.active_partitions > num_parts) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        workload.key, ": a pass while ", workload.active_partitions,
-        " parts of the card work; it has ", num_parts));
+    return absl::InvalidArgumentError(
+        absl::StrCat(workload.key, ": needs ", workload.active_partitions,
+                     " partitions of the GPU, found ", num_parts));
   }
   auto prepared = std::make_unique<LoadedWorkload>();
   RETURN_IF_ERROR(prepared->Prepare(device, workload));

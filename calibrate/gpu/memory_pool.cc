@@ -13,7 +13,7 @@ namespace {
 absl::StatusOr<int64_t> Read(cudaMemPool_t pool, cudaMemPoolAttr attribute) {
   uint64_t value = 0;
   RETURN_IF_ERROR(CudaStatus(cudaMemPoolGetAttribute(pool, attribute, &value),
-                             "reading a memory pool's marks"));
+                             "reading the high-water marks of a memory pool"));
   return static_cast<int64_t>(value);
 }
 
@@ -55,15 +55,14 @@ absl::StatusOr<void*> MemoryPool::Allocate(int64_t num_bytes,
 }
 
 absl::Status MemoryPool::Free(void* memory, cudaStream_t stream) {
-  return CudaStatus(cudaFreeAsync(memory, stream),
-                    "giving memory back to a pool");
+  return CudaStatus(cudaFreeAsync(memory, stream), "freeing memory of a pool");
 }
 
 absl::Status MemoryPool::Prime(int64_t num_bytes, cudaStream_t stream) {
   constexpr int64_t kLeast = 64LL << 20;  // growing by less is fast
   for (; num_bytes >= kLeast; num_bytes -= num_bytes / 8) {
     const absl::StatusOr<void*> memory =
-        Allocate(num_bytes, stream, "what a rank will need");
+        Allocate(num_bytes, stream, "the memory of a rank");
     if (memory.ok()) return Free(*memory, stream);
     if (!absl::IsResourceExhausted(memory.status())) return memory.status();
   }
@@ -89,7 +88,7 @@ absl::Status MemoryPool::ResetMarks() {
     uint64_t zero = 0;
     RETURN_IF_ERROR(
         CudaStatus(cudaMemPoolSetAttribute(pool_.get(), attribute, &zero),
-                   "resetting a memory pool's marks"));
+                   "resetting the high-water marks of a memory pool"));
   }
   return absl::OkStatus();
 }
@@ -97,7 +96,9 @@ absl::Status MemoryPool::ResetMarks() {
 absl::StatusOr<int64_t> MemoryPool::MeasureGranularity(cudaStream_t stream) {
   ASSIGN_OR_RETURN(const int64_t before,
                    Read(pool_.get(), cudaMemPoolAttrUsedMemCurrent));
-  ASSIGN_OR_RETURN(void* memory, Allocate(1, stream, "measuring its rounding"));
+  ASSIGN_OR_RETURN(
+      void* memory,
+      Allocate(1, stream, "measuring how a memory pool rounds sizes"));
   ASSIGN_OR_RETURN(const int64_t with,
                    Read(pool_.get(), cudaMemPoolAttrUsedMemCurrent));
   RETURN_IF_ERROR(Free(memory, stream));

@@ -43,7 +43,7 @@ class OverlappedWorkload : public PreparedWorkload {
         "filling a buffer with random data"));
     ASSIGN_OR_RETURN(
         auto load, BackgroundLoad::Create(
-                       absl::StrCat(key_, ": what runs beside it"), stream,
+                       absl::StrCat(key_, ": the background load"), stream,
                        device->options.timeout_seconds, 1, [=] {
                          if (communicator != nullptr) {
                            return communicator->Send(from, from + bytes, bytes,

@@ -53,8 +53,8 @@ absl::Status TooOld(absl::string_view symbol) {
   int version = 0;
   cudaDriverGetVersion(&version);
   return absl::UnimplementedError(absl::StrCat(
-      "parts of a card need an NVIDIA driver for CUDA 12.5 or later; this one "
-      "is for CUDA ",
+      "partitions of a GPU need an NVIDIA driver for CUDA 12.5 or later; this "
+      "one supports CUDA ",
       version / 1000, ".", version % 1000 / 10, " and has no ", symbol));
 }
 
@@ -72,8 +72,8 @@ absl::Status Find(const char* symbol, unsigned version, Function* function) {
       cudaGetDriverEntryPoint(symbol, &found, cudaEnableDefault, &result);
 #endif
   if (code != cudaSuccess) cudaGetLastError();  // clears the error of this call
-  RETURN_IF_ERROR(
-      CudaStatus(code, absl::StrCat("looking for the driver's ", symbol)));
+  RETURN_IF_ERROR(CudaStatus(
+      code, absl::StrCat("looking up the driver function ", symbol)));
   if (result != cudaDriverEntryPointSuccess || found == nullptr) {
     return TooOld(symbol);
   }
@@ -127,7 +127,7 @@ absl::StatusOr<Stream> GpuPartition::MakeStream() const {
   RETURN_IF_ERROR(
       entries->Status(entries->create_stream(&stream, context_.get(),
                                              CU_STREAM_NON_BLOCKING, 0),
-                      "creating a stream of a part of the card"));
+                      "creating a stream of a GPU partition"));
   return Stream(stream);
 }
 
@@ -147,20 +147,20 @@ absl::StatusOr<GpuPartition> GpuPartitions::Make(
   CUdevResourceDesc description = nullptr;
   RETURN_IF_ERROR(
       entries_->Status(entries_->generate_desc(&description, resource, 1),
-                       "describing a part of the card"));
+                       "describing a GPU partition"));
   CUdevice card = 0;
   RETURN_IF_ERROR(entries_->Status(entries_->device_get(&card, device),
-                                   "asking for the GPU"));
+                                   "querying the GPU"));
   CUgreenCtx created = nullptr;
   RETURN_IF_ERROR(
       entries_->Status(entries_->create(&created, description, card,
                                         CU_GREEN_CTX_DEFAULT_STREAM),
-                       "making a context for a part of the card"));
+                       "creating a context for a GPU partition"));
   GpuPartition::Context context(created, {entries_.get()});
   CUdevResource got{};
   RETURN_IF_ERROR(entries_->Status(
       entries_->get_resource(created, &got, CU_DEV_RESOURCE_TYPE_SM),
-      "asking for the multiprocessors of a part of the card"));
+      "querying the multiprocessors of a GPU partition"));
   return GpuPartition(std::move(context), CountOf(got));
 }
 
@@ -173,17 +173,17 @@ absl::Status GpuPartitions::CutParts(int device, int num_parts, int size,
   unsigned count = num_parts;
   RETURN_IF_ERROR(entries_->Status(
       entries_->split_by_count(groups.data(), &count, all, &rest, 0, size),
-      "cutting the card into parts"));
+      "dividing the GPU into partitions"));
   if (static_cast<int>(count) < num_parts ||
       CountOf(rest) < std::max(min_copy_multiprocessors, 1)) {
-    return absl::UnimplementedError("too little is left over");
+    return absl::UnimplementedError("too few multiprocessors are left over");
   }
   // Neither the minimum size of a context nor the driver's error for a smaller
   // one is documented.
   absl::StatusOr<GpuPartition> copies = Make(device, &rest);
   if (!copies.ok() && !absl::IsResourceExhausted(copies.status())) {
     return absl::UnimplementedError(absl::StrCat(
-        "a part of the ", CountOf(rest), " multiprocessors left over for ",
+        "a partition of the ", CountOf(rest), " multiprocessors left over for ",
         "copies: ", copies.status().message()));
   }
   RETURN_IF_ERROR(copies.status());
@@ -192,7 +192,7 @@ absl::Status GpuPartitions::CutParts(int device, int num_parts, int size,
     ASSIGN_OR_RETURN(GpuPartition part, Make(device, &group));
     if (!parts.empty() &&
         part.num_multiprocessors() != parts[0].num_multiprocessors()) {
-      return absl::UnimplementedError("the parts are not equal");
+      return absl::UnimplementedError("the partitions are not equal");
     }
     parts.push_back(std::move(part));
   }
@@ -207,11 +207,11 @@ absl::Status GpuPartitions::Split(int device, int num_parts,
   const std::string name = NameOf(device);
   CUdevice card = 0;
   RETURN_IF_ERROR(entries_->Status(entries_->device_get(&card, device),
-                                   "asking for the GPU"));
+                                   "querying the GPU"));
   CUdevResource all{};
   RETURN_IF_ERROR(entries_->Status(
       entries_->device_get_resource(card, &all, CU_DEV_RESOURCE_TYPE_SM),
-      absl::StrCat(name, " cannot be cut into parts")));
+      absl::StrCat(name, " cannot be divided into partitions")));
   num_multiprocessors_ = CountOf(all);
   const int step = std::max<int>(all.sm.smCoscheduledAlignment, 1);
   const int least = std::max<int>(all.sm.minSmPartitionSize, step);
@@ -227,14 +227,14 @@ absl::Status GpuPartitions::Split(int device, int num_parts,
   unsigned fit = 0;
   RETURN_IF_ERROR(entries_->Status(
       entries_->split_by_count(nullptr, &fit, &all, nullptr, 0, least),
-      absl::StrCat(name, " cannot be cut into parts")));
+      absl::StrCat(name, " cannot be divided into partitions")));
   const int for_copies = std::max(min_copy_multiprocessors, 1);
   const int leave = std::max(0, num_multiprocessors_ - for_copies) / least;
   return absl::InvalidArgumentError(absl::StrCat(
-      name, " cannot be cut into ", num_parts, " parts: it has ",
-      num_multiprocessors_, " multiprocessors, parts have at least ", least,
-      ", and ", for_copies, " are for copies; at most ",
-      std::min<int>(fit, leave), " parts fit",
+      name, " cannot be divided into ", num_parts, " partitions: it has ",
+      num_multiprocessors_, " multiprocessors, partitions have at least ",
+      least, ", and ", for_copies, " are needed for copies; at most ",
+      std::min<int>(fit, leave), " partitions fit",
       last.ok() ? "" : absl::StrCat(" (", last.message(), ")")));
 }
 

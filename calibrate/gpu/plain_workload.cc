@@ -40,10 +40,8 @@ class PlainWorkload : public PreparedWorkload {
   absl::Status TakeMemory(const BenchDevice& device, int64_t bytes,
                           int* num_sets) {
     if (bytes < 16 || bytes % 16 != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a copy of ", bytes,
-                       " bytes; a multiple of 16 is "
-                       "expected"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a copy of ", bytes, " bytes, expected a multiple of 16"));
     }
     ASSIGN_OR_RETURN(const int64_t free, FreeMemory());
     stride_ = (bytes + 255) / 256 * 256;

@@ -31,9 +31,12 @@ absl::StatusOr<std::unique_ptr<SelfCommunicator>> SelfCommunicator::Create(
 // destroyed.
 SelfCommunicator::~SelfCommunicator() {
   if (DeviceIsHung()) return;
-  RunWithin(timeout_seconds_, "leaving NCCL", [communicator = communicator_] {
-    return NcclStatus(ncclCommDestroy(communicator), "leaving NCCL");
-  }).IgnoreError();
+  RunWithin(timeout_seconds_, "shutting down NCCL",
+            [communicator = communicator_] {
+              return NcclStatus(ncclCommDestroy(communicator),
+                                "shutting down NCCL");
+            })
+      .IgnoreError();
 }
 
 absl::Status SelfCommunicator::Send(const void* from, void* to,

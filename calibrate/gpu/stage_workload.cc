@@ -154,7 +154,7 @@ absl::Status StageWorkload::Poison(const TensorView& view,
       pitch == width || shape.rows == 1
           ? cudaMemsetAsync(at, 0xFF, width * shape.rows, stream)
           : cudaMemset2DAsync(at, pitch, 0xFF, width, shape.rows, stream),
-      "poisoning outputs");
+      "filling outputs with NaN");
 }
 
 absl::StatusOr<double> StageWorkload::Verify() {

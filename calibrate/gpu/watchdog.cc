@@ -66,7 +66,8 @@ absl::Status RunWithin(double timeout_seconds, absl::string_view what,
   int device = 0;
   cudaGetDevice(&device);
   std::thread([shared, device, work = std::move(work)] {
-    absl::Status status = CudaStatus(cudaSetDevice(device), "choosing the GPU");
+    absl::Status status =
+        CudaStatus(cudaSetDevice(device), "selecting the GPU");
     if (status.ok()) status = work();
     const std::lock_guard<std::mutex> lock(shared->mutex);
     shared->status = std::move(status);

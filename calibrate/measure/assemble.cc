@@ -75,7 +75,7 @@ Assembler::Assembler(const MeasuringPlan& plan, const Calibration& journal,
   const Provenance& provenance = journal.provenance();
   where_ = absl::StrCat(
       of_part()
-          ? absl::StrCat("one of ", journal.num_partitions(), " parts of ")
+          ? absl::StrCat("one of ", journal.num_partitions(), " partitions of ")
           : "",
       provenance.gpu_name(), ", ", provenance.measured_on(), ", weir ",
       provenance.weir_version());
@@ -202,12 +202,12 @@ void Assembler::SetMemoryFigures() {
                                       : provenance.num_multiprocessors();
   if (provenance.memory_bytes() > 0) {
     Set(static_cast<double>(provenance.memory_bytes()) / parts,
-        Figure::MEASURED, absl::StrCat("what the driver says, on ", where_),
+        Figure::MEASURED, absl::StrCat("reported by the driver, on ", where_),
         profile_.mutable_memory_bytes());
   }
   if (processors > 0) {
     Set(processors, Figure::MEASURED,
-        absl::StrCat("what the driver says, on ", where_),
+        absl::StrCat("reported by the driver, on ", where_),
         profile_.mutable_num_multiprocessors());
   }
   if (!journal_.has_memory_steps()) return;
@@ -249,10 +249,10 @@ void Assembler::AddProvenance() {
     profile_.mutable_provenance()->add_remarks(other_start_);
   }
   remark(capped, "ran at the power limit");
-  remark(hot, "were slowed by heat");
+  remark(hot, "were throttled by temperature");
   remark(drifted, "drifted by more than 2 % and are flagged");
   remark(unsettled, "did not settle in their warm-up");
-  remark(refused, "were wrong or broke and are left out");
+  remark(refused, "gave wrong results or failed and are left out");
 }
 
 absl::StatusOr<DeviceProfile> Assembler::Assemble() {
@@ -262,7 +262,7 @@ absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   CollectOps();
   if (results_.empty()) {
     return absl::InvalidArgumentError(
-        "nothing was timed: there is nothing to make a profile of");
+        "no workload was timed, so no profile can be made");
   }
   SetMemoryFigures();
   AddProvenance();

@@ -80,7 +80,7 @@ absl::Status Assembler::FitMemoryFigures() {
       const StreamFit fit,
       FitStreams(profile_.memory_bytes_per_second().value(), start, samples));
   const std::string source =
-      FitSource("copies and kernels that move bytes", fit.errors);
+      FitSource("copies and memory-bound kernels", fit.errors);
   // With one size per kind, launch time and rate cannot be separated.
   if (sizes.size() > kinds.size()) {
     Set(fit.figures.launch_seconds, Figure::FITTED, source,
@@ -128,8 +128,8 @@ absl::Status Assembler::SetStreamResidual(
   for (const StreamSample& sample : samples) measured.push_back(sample.seconds);
   const double error = SummarizeErrors(unseen, measured).mean_absolute;
   *profile_.mutable_memory_residual() = ResidualOf(
-      error,
-      absl::StrFormat("%s, %.2f %% of a tenth left out", source, 100 * error));
+      error, absl::StrFormat("%s, %.2f %% in cross-validation (10 folds)",
+                             source, 100 * error));
   return absl::OkStatus();
 }
 
@@ -206,7 +206,8 @@ absl::Status Assembler::FitGemmFigures() {
   const GemmModel start = profile_.gemm();
   ASSIGN_OR_RETURN(GemmFit fit,
                    FitGemms(machine, start, samples, "", Clock::kSustained));
-  const std::string source = FitSource("products in steady work", fit.errors);
+  const std::string source =
+      FitSource("GEMMs under sustained load", fit.errors);
   for (const NamedFigure& named : FiguresOf(&fit.model)) {
     if (!named.figure->source().empty()) continue;  // unchanged from the start
     named.figure->set_source(source);
@@ -270,12 +271,12 @@ void Assembler::FitGap() {
     return 100 * error / of.size();
   };
   std::string source = absl::StrFormat(
-      "%d passes of stages less their kernels, on %s: mean error of a pass "
-      "%.2f %%",
+      "%d passes of stages minus the sum of their kernels, on %s: mean error "
+      "of a pass %.2f %%",
       fitted.size(), where_, mean_error(fitted));
   if (!others.empty()) {
-    absl::StrAppendFormat(&source, ", of %d others %.2f %%", others.size(),
-                          mean_error(others));
+    absl::StrAppendFormat(&source, "; of %d other passes %.2f %%",
+                          others.size(), mean_error(others));
   }
   Set(gap, Figure::FITTED, source, profile_.mutable_kernel_gap_seconds());
 }
@@ -293,8 +294,8 @@ void Assembler::FitSlowdowns() {
     }
     if (n == 0) continue;
     Set(std::exp(logarithms / n), Figure::MEASURED,
-        absl::StrFormat("mean of %d products beside endless %s, on %s", n,
-                        collectives ? "self-sends of NCCL" : "copies", where_),
+        absl::StrFormat("mean of %d GEMMs overlapped with background %s, on %s",
+                        n, collectives ? "NCCL self-sends" : "copies", where_),
         collectives ? profile_.mutable_collective_slowdown()
                     : profile_.mutable_copy_slowdown());
   }
@@ -315,8 +316,8 @@ absl::Status Assembler::FitSelfSends() {
   if (samples.size() < kLeastSelfSends) return absl::OkStatus();
   const auto fit = FitTransfer(samples, knots);
   if (!fit.ok()) {
-    profile_.mutable_provenance()->add_remarks(
-        absl::StrCat("no link of the GPU to itself: ", fit.status().message()));
+    profile_.mutable_provenance()->add_remarks(absl::StrCat(
+        "no self-link of the GPU was fitted: ", fit.status().message()));
     return absl::OkStatus();
   }
   auto* links = profile_.mutable_links();
@@ -333,7 +334,7 @@ absl::Status Assembler::FitSelfSends() {
   link->set_pair_spread(1);
   link->set_residual(fit->residual);
   Set(fit->pieces.back().bytes_per_second(), Figure::FITTED,
-      absl::StrCat(samples.size(), " sizes of self-sends of NCCL ",
+      absl::StrCat(samples.size(), " sizes of self-sends with NCCL ",
                    journal_.provenance().software().nccl(), " on ", where_),
       link->mutable_figure());
   return absl::OkStatus();

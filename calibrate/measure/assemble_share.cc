@@ -17,9 +17,9 @@ namespace weir::calibrate {
 absl::Status CheckStart(const DeviceProfile& start) {
   if (!start.has_partition_slowdown()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the start profile ", start.name(), " is of one of ",
+      absl::StrCat("the start profile ", start.name(), " describes one of ",
                    start.partition_slowdown().num_partitions(),
-                   " parts of a card, expected a profile of a whole card"));
+                   " partitions of a GPU, expected a profile of a whole GPU"));
 }
 
 // Scales the peak rates of the GPU by the partition's share of multiprocessors.

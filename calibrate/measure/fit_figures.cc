@@ -88,7 +88,7 @@ absl::Status Check(absl::Span<const Sample> samples, double Sample::*size,
   for (size_t i = 0; i < samples.size(); ++i) {
     if (!(samples[i].*size > 0 && samples[i].seconds > 0)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          what, " ", i, " has a size or a time that is not above 0"));
+          what, " ", i, " has a size or a time that is not positive"));
     }
   }
   return absl::OkStatus();

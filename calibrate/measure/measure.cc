@@ -141,7 +141,7 @@ absl::Status Measurer::VerifyAndTime(const Workload& workload,
   if (!(error <= options_.max_relative_error)) {
     result->set_state(WorkloadResult::REFUSED);
     result->set_reason(absl::StrFormat(
-        "relative error %.2g against double precision, at most %.2g is right",
+        "relative error %.2g against double precision, expected at most %.2g",
         error, options_.max_relative_error));
     return absl::OkStatus();
   }
@@ -185,7 +185,7 @@ absl::Status Measurer::MeasureOne(const Workload& workload,
       options_.only_verify ? status : TimeReference().status();
   if (reference.ok()) return absl::OkStatus();
   return absl::AbortedError(
-      absl::StrCat(kMostBrokenInARow, " workloads in a row broke, the last \"",
+      absl::StrCat(kMostBrokenInARow, " workloads in a row failed, the last \"",
                    workload.key, "\": ", status.message()));
 }
 
@@ -281,7 +281,7 @@ absl::Status Measurer::MeasureStages() {
 absl::Status Measurer::Run() {
   if (!options_.only_verify) {
     RETURN_IF_ERROR(MeasureMemorySteps());
-    if (hooks_.begin) hooks_.begin("reference product");
+    if (hooks_.begin) hooks_.begin("reference GEMM");
     ASSIGN_OR_RETURN(steady_reference_, TimeReference());
     if (journal_->reference_seconds() == 0) {
       journal_->set_reference_seconds(steady_reference_);

@@ -329,8 +329,7 @@ absl::StatusOr<MeasuringPlan> Planner::Make() {
   if (!model_.has_transformer()) {
     return absl::InvalidArgumentError(
         absl::StrCat(model_.name(),
-                     ": is a chain of measured layers, expected a "
-                     "transformer: only its operations can be run"));
+                     ": consists of measured layers, expected a transformer"));
   }
   RETURN_IF_ERROR(AddStages());
   const auto reference = GemmProgram(kReferenceSize, kReferenceSize,

@@ -65,7 +65,7 @@ void AddMemorySteps(const Calibration& journal, std::vector<ReportRow>* rows) {
   const std::pair<const char*, double> taken[] = {
       {"context", steps.context_bytes()},
       {"libraries", steps.library_bytes()},
-      {"workspace of products", steps.workspace_bytes()},
+      {"GEMM workspace", steps.workspace_bytes()},
       {"NCCL of one rank, before first use", steps.communicator_bytes()},
       {"NCCL of one rank, by first use", steps.communication_bytes()}};
   for (const auto& [name, bytes] : taken) {
@@ -81,7 +81,7 @@ void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
     rows->push_back(
         {FitsGap(stage) ? "stage_fit" : "stage", StageName(stage), predicted,
          stage.seconds().p50(),
-         absl::StrFormat("%d kernels, %.6g s of them", stage.num_kernels(),
+         absl::StrFormat("%d kernels, which take %.6g s", stage.num_kernels(),
                          stage.sum_of_kernels_seconds())});
   }
   for (const MeasuredMemory& memory : profile.memory()) {
@@ -139,7 +139,8 @@ void AddBounds(const StageOp& op, const WorkloadResult& result,
   if (kernel.kind == models::Kernel::Kind::kMemory &&
       copies.At(kernel.bytes) > 0) {
     rows->push_back({"bandwidth", result.key(), copies.At(kernel.bytes),
-                     kernel.bytes / seconds, "of a copy of as many bytes"});
+                     kernel.bytes / seconds,
+                     "bandwidth of a copy of the same size"});
   } else if (kernel.kind == models::Kernel::Kind::kAttention) {
     rows->push_back({"attention", result.key(),
                      KernelSeconds(start, peak, kernel), seconds,
@@ -150,16 +151,16 @@ void AddBounds(const StageOp& op, const WorkloadResult& result,
 void AddFlags(const WorkloadResult& result, std::vector<ReportRow>* rows) {
   const double n = result.seconds().num_samples();
   if (result.num_power_capped() + result.num_slowed_by_heat() > 0) {
-    rows->push_back(
-        {"throttled", result.key(), 0, 0,
-         absl::StrFormat("%.0f %% of samples at the power limit, %.0f %% "
-                         "slowed by heat",
-                         100 * result.num_power_capped() / n,
-                         100 * result.num_slowed_by_heat() / n)});
+    rows->push_back({"throttled", result.key(), 0, 0,
+                     absl::StrFormat("%.0f %% of samples at the power limit, "
+                                     "%.0f %% throttled by temperature",
+                                     100 * result.num_power_capped() / n,
+                                     100 * result.num_slowed_by_heat() / n)});
   }
   if (result.drifted()) {
-    rows->push_back({"drifted", result.key(), 1, result.reference_ratio(),
-                     "the reference product, over its first time"});
+    rows->push_back(
+        {"drifted", result.key(), 1, result.reference_ratio(),
+         "time of the reference GEMM relative to its first measurement"});
   }
 }
 
@@ -222,8 +223,8 @@ void AddShares(const MeasuringPlan& plan, const Calibration& journal,
     const double after = loaded->seconds().p50();
     rows->push_back(
         {"share", load.key, before, after,
-         absl::StrFormat("factor %.3f of %s with %d parts", after / before,
-                         Name(pass.pass), load.active)});
+         absl::StrFormat("slowdown %.3f of %s with %d busy partitions",
+                         after / before, Name(pass.pass), load.active)});
   }
 }
 
@@ -253,7 +254,7 @@ void PrintTable(const std::vector<ReportRow>& all, absl::string_view kind,
   size_t width = title.size();
   for (const ReportRow* row : rows) width = std::max(width, row->name.size());
   absl::StrAppendFormat(text, "%-*s  %12s %12s %9s\n", width, title, expected,
-                        "measured", "off by");
+                        "measured", "error");
   for (const ReportRow* row : rows) {
     absl::StrAppendFormat(text, "%-*s  %12.6g %12.6g %9s  %s\n", width,
                           row->name, row->expected, row->measured,
@@ -300,27 +301,28 @@ std::vector<ReportRow> MakeReport(const MeasuringPlan& plan,
 std::string PrintReport(const std::vector<ReportRow>& rows) {
   std::string text;
   PrintTable(rows, "figure", "figure", "start", &text);
-  PrintTable(rows, "stage", "pass of a stage, s", "its kernels", &text);
-  PrintTable(rows, "stage_fit", "pass that the gap is fitted to, s",
-             "its kernels", &text);
-  PrintTable(rows, "share", "pass beside other parts, s", "alone", &text);
-  PrintTable(rows, "memory", "memory of a stage, bytes", "its buffers", &text);
-  PrintTable(rows, "memory_step", "taken, bytes", "", &text);
-  PrintErrors(rows, "stage", "stages from their kernels and gaps", &text);
-  PrintErrors(rows, "kernel", "kernels from the figures", &text);
+  PrintTable(rows, "stage", "pass of a stage, s", "kernels", &text);
+  PrintTable(rows, "stage_fit", "pass used to fit the gap, s", "kernels",
+             &text);
+  PrintTable(rows, "share", "pass with other partitions busy, s", "alone",
+             &text);
+  PrintTable(rows, "memory", "memory of a stage, bytes", "buffers", &text);
+  PrintTable(rows, "memory_step", "memory taken, bytes", "", &text);
+  PrintErrors(rows, "stage", "stages predicted from kernels and gaps", &text);
+  PrintErrors(rows, "kernel", "kernels predicted from the parameters", &text);
   double worst = 0;
   for (const ReportRow* row : Of(rows, "verify")) {
     worst = std::max(worst, row->measured);
   }
   absl::StrAppendFormat(&text,
-                        "%d operations right, relative error at most %.2g\n",
+                        "%d operations correct, relative error at most %.2g\n",
                         Of(rows, "verify").size(), worst);
   const size_t throttled = Of(rows, "throttled").size();
   if (throttled > 0) {
-    absl::StrAppendFormat(&text,
-                          "%d workloads were held back by the power "
-                          "limit or by heat\n",
-                          throttled);
+    absl::StrAppendFormat(
+        &text,
+        "%d workloads were throttled by the power limit or by temperature\n",
+        throttled);
   }
   PrintNames(rows, "drifted", &text);
   PrintNames(rows, "skipped", &text);

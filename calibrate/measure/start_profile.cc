@@ -38,7 +38,7 @@ absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
   }
   return absl::NotFoundError(absl::StrCat(
       "no preset is known for \"", gpu_name,
-      "\": give the nearest, or a profile of your own, with --start (",
+      "\": give the closest one or your own profile with --start (",
       absl::StrJoin(ListAssets("calibrate/profile/presets"), ", "), ")"));
 }
 
@@ -60,8 +60,8 @@ std::string OtherStart(const DeviceProfile& start,
                           FormatBytes(has_bytes));
   }
   if (differ.empty()) return "";
-  return absl::StrCat("the start profile is of ", start.name(), ", ", differ,
-                      ": its datasheet figures stay");
+  return absl::StrCat("the start profile is for ", start.name(), ", ", differ,
+                      ": its datasheet parameters are used");
 }
 
 }  // namespace weir::calibrate

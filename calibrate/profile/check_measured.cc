@@ -149,10 +149,8 @@ void CheckPieces(const std::string& field, const LinkClass& link,
         before.latency_seconds() + bytes / before.bytes_per_second();
     if (!(std::abs(here - there) <= 1e-3 * std::abs(there))) {
       problems->Add(where,
-                    absl::StrCat("takes ", here,
-                                 " s at its first byte, "
-                                 "expected ",
-                                 there, " s, what the piece before takes"));
+                    absl::StrCat("takes ", here, " s at from_bytes, expected ",
+                                 there, " s as in the previous piece"));
     }
   }
 }
@@ -184,7 +182,7 @@ void CheckLinks(const DeviceProfile& profile, Problems* problems) {
           absl::StrCat(field, ".distance"),
           absl::StrCat("is ",
                        LinkClass::Distance_Name(profile.links(i).distance()),
-                       " for a second time"));
+                       " again, expected it once"));
     }
   }
 }
@@ -209,7 +207,7 @@ void CheckReserved(const DeviceProfile& profile, Problems* problems) {
     problems->Add("reserved_bytes.value",
                   absl::StrCat("is ", reserved, ", expected ", sum,
                                ", the sum of context_bytes, library_bytes and "
-                               "workspace_bytes, or nothing"));
+                               "workspace_bytes, or none"));
   }
 }
 

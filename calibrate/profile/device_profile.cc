@@ -33,7 +33,7 @@ void CheckRates(const DeviceProfile& profile, Problems* problems) {
     } else if (!seen.insert(rate.format()).second) {
       problems->Add(
           absl::StrCat(where, "format"),
-          absl::StrCat("is \"", rate.format(), "\" for a second time"));
+          absl::StrCat("is \"", rate.format(), "\" again, expected it once"));
     }
     CheckFigure(absl::StrCat(where, "peak_flops"), rate.peak_flops(), 1e6, 1e18,
                 problems);

@@ -129,7 +129,7 @@ void CheckFigure(absl::string_view field, const Figure& figure, double low,
   }
   if (figure.source().empty()) {
     problems->Add(absl::StrCat(field, ".source"),
-                  "is empty, expected where the figure comes from");
+                  "is empty, expected the source of the parameter");
   }
 }
 

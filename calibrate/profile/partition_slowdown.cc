@@ -67,9 +67,10 @@ void CheckPartitionSlowdown(const DeviceProfile& profile, Problems* problems) {
                          std::max(share.num_partitions(), 2U));
     uint32_t& before = last[slowdown.pass()];
     if (slowdown.active() <= before) {
-      problems->Add(absl::StrCat(field, ".active"),
-                    absl::StrCat("is ", slowdown.active(), " behind ", before,
-                                 " of the same pass, expected more"));
+      problems->Add(
+          absl::StrCat(field, ".active"),
+          absl::StrCat("is ", slowdown.active(), " after ", before,
+                       " of the same pass, expected ascending numbers"));
     }
     before = std::max(before, slowdown.active());
     problems->CheckRange(absl::StrCat(field, ".factor"), slowdown.factor(),

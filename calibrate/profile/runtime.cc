@@ -34,7 +34,7 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
   }
   if (!runtime.schedules().empty() && runtime.schedules_source().empty()) {
     problems.Add("schedules_source",
-                 "is empty, expected where the list of schedules is from");
+                 "is empty, expected the source of the list of schedules");
   }
   for (const NamedFigure& named : FiguresOf(&runtime)) {
     CheckFigure(named.path, *named.figure, 0, 10, &problems);

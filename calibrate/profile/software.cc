@@ -67,8 +67,8 @@ Provenance BothProvenances(const Provenance& kernels,
     both.set_command(absl::StrCat(kernels.command(), "; ", network.command()));
   }
   if (kernels.gpu_name() != network.gpu_name()) {
-    both.add_remarks(absl::StrCat("messages were measured on ",
-                                  network.gpu_name(), ", all else on ",
+    both.add_remarks(absl::StrCat("communication was measured on ",
+                                  network.gpu_name(), ", everything else on ",
                                   kernels.gpu_name()));
   }
   return both;

@@ -59,7 +59,7 @@ ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
   std::string text(status.message());
   if (text.empty()) text = status.ToString();
   if (code == kExitInternal) {
-    absl::StrAppend(&text, "\nthis is a bug of weir, please report it");
+    absl::StrAppend(&text, "\nthis is a bug in weir, please report it");
   }
   PrintErrorMessage(text, output);
   return code;

@@ -8,15 +8,16 @@ void AddPipeline(Options* options, Scenario* scenario,
   Group group("Parallelism", options);
   group
       .Count(
-          "--pp,--pipeline-model-parallel-size", "pipeline ranks",
+          "--pp,--pipeline-model-parallel-size",
+          "pipeline-parallel size (ranks)",
           [=](uint32_t n) { scenario->mutable_parallelism()->set_pipeline(n); })
       .fallback = std::string(fallback);
   group
       .Count(
           "--chunks,--vpp,--num-virtual-stages-per-pipeline-rank",
-          "stages per rank",
+          "stages per rank (virtual pipeline stages)",
           [=](uint32_t n) { scenario->mutable_parallelism()->set_chunks(n); })
-      .fallback = "what the schedule needs";
+      .fallback = "as the schedule requires";
 }
 
 void AddMicrobatches(Options* options, Scenario* scenario,
@@ -28,7 +29,7 @@ void AddMicrobatches(Options* options, Scenario* scenario,
              [=](uint32_t n) { scenario->set_num_microbatches(n); })
       .fallback = std::string(microbatches);
   group
-      .Count("--batches", "batches to simulate (without flush)",
+      .Count("--batches", "batches to simulate (schedules without a flush)",
              [=](uint32_t n) { scenario->set_num_batches(n); })
       .fallback = std::string(batches);
 }
@@ -40,7 +41,7 @@ void AddFormat(Options* options, OutputFlags* output, bool csv) {
                      {"json", static_cast<int>(Format::kJson)}};
   if (csv) formats.emplace_back("csv", static_cast<int>(Format::kCsv));
   group
-      .Choice("--format", "of standard output", formats,
+      .Choice("--format", "output format", formats,
               [=](int value) { output->format = static_cast<Format>(value); })
       .fallback = "table";
 }
@@ -55,17 +56,17 @@ void AddMethod(absl::string_view help, absl::string_view title, bool* fast,
 
 void AddForce(Options* options, OutputFlags* output) {
   Group("Output", options)
-      .Switch("--force", "replace files that weir did not write",
+      .Switch("--force", "overwrite files that weir did not write",
               [=](bool on) { output->force = on; });
 }
 
 void AddMessages(Options* options, OutputFlags* output) {
   using Color = OutputFlags::Color;
   Group group("Output", options);
-  group.Switch("--quiet,-q", "no progress, no notes",
+  group.Switch("--quiet,-q", "print no progress and no notes",
                [=](bool on) { output->quiet = on; });
   group
-      .Choice("--color", "of messages",
+      .Choice("--color", "when to color messages",
               {{"auto", static_cast<int>(Color::kAuto)},
                {"always", static_cast<int>(Color::kAlways)},
                {"never", static_cast<int>(Color::kNever)}},

@@ -19,26 +19,28 @@ void AddTolerance(absl::string_view help, double* tolerance, Options* options,
 
 // Adds the options for validating an execution.
 void AddReplay(Options* options, Flags* flags) {
-  Group group("A replay", options);
+  Group group("Executed schedule", options);
   group.Text("--replay", "REPLAY",
-             "what weir-calibrate replay wrote, or FILE.csv with rank, action, "
-             "start_ms and end_ms of any runtime",
+             "result of weir-calibrate replay, or FILE.csv from any runtime "
+             "with the columns rank, action, start_ms and end_ms",
              &flags->measured.replay);
   group.Text("--against", "RESULT.pb",
-             "its prediction: what weir simulate --out wrote",
+             "the prediction, a file written by weir simulate --out",
              &flags->measured.against);
-  group.Text("--result", "NAME", "schedule or name, where it holds several",
+  group.Text("--result", "NAME",
+             "schedule or name of the result, if the file has several",
              &flags->result);
   group.Text("--trace", "FILE",
-             "predicted above measured, rank by rank: .pftrace or .json",
+             "write predicted and measured timelines side by side for each "
+             "rank: .pftrace or .json",
              &flags->output.trace);
 }
 
 void AddMegatronArgs(Options* options, Flags* flags) {
   Group("Model", options)
       .Text("--megatron-args", "FILE",
-            "model and layout from Megatron-LM's arguments, as weir plan --out "
-            "writes them, instead of a scenario; with --cluster",
+            "read model and layout from a file of Megatron-LM arguments, such "
+            "as weir plan --out writes, instead of a scenario; needs --cluster",
             &flags->scenario.megatron_args);
 }
 
@@ -51,12 +53,14 @@ Options OptionsOfRun(Flags* flags, bool several) {
   AddScenario(&options, &flags->scenario, several);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group output("Output", &options);
-  output.Text("--out", "FILE.pb", "results with timelines, for show and trace",
+  output.Text("--out", "FILE.pb",
+              "write results with timelines, for weir show and weir trace",
               &flags->output.out);
   output.Text("--trace", "FILE",
-              several ? "timeline of the fastest that fits: .pftrace, .json, "
-                        "or a folder/"
-                      : "timeline: .pftrace (ui.perfetto.dev) or .json",
+              several
+                  ? "write the timeline of the fastest schedule that fits "
+                    "(.pftrace or .json), or all timelines into FOLDER/"
+                  : "write the timeline: .pftrace (ui.perfetto.dev) or .json",
               &flags->output.trace);
   AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
@@ -74,8 +78,9 @@ std::string FirstName(const Option& option) { return AllNames(option).front(); }
 Options OptionsOfSimulate(Flags* flags) {
   Options options = OptionsOfRun(flags, /*several=*/false);
   AddMethod(
-      "every GPU and microbatch, or only what tells of the others: the "
-      "same time and memory, no --trace, --out and CSV",
+      "full simulates every GPU and microbatch; fast simulates only "
+      "representative ones: same time and memory, but no --trace, --out and "
+      "CSV",
       "Output", &flags->fast, &options);
   return options;
 }
@@ -86,9 +91,9 @@ Options OptionsOfExplain(Flags* flags) {
   scenario.Text("SCENARIO", "", "preset or textproto file; flags override it",
                 &flags->scenario.scenario);
   scenario
-      .Count("--jobs,-j", "simulations at the same time",
+      .Count("--jobs,-j", "parallel simulations",
              [=](uint32_t n) { flags->num_jobs = n; })
-      .fallback = "the machine's cores";
+      .fallback = "number of cores";
   AddMegatronArgs(&options, flags);
   AddScenario(&options, &flags->scenario, /*several=*/false);
   AddFormat(&options, &flags->output, /*csv=*/false);
@@ -104,35 +109,36 @@ Options OptionsOfTrainStudy(Flags* flags) {
   Options options;
   Group("", &options)
       .Text("SCENARIO", "",
-            "says what a batch takes: preset or textproto file [train-study]",
+            "determines the time per batch: preset or textproto file "
+            "[train-study]",
             &flags->scenario.scenario);
   TrainStudyFlags* study = &flags->study;
   Group group("Training study", &options);
   group
       .Text("--train-model", "M",
-            "what is trained, under the scenario's ranks, stages and "
+            "model to train, with the scenario's ranks, stages and "
             "microbatches: preset or file",
             &study->train_model)
       .fallback = "tiny-gpt";
   group
-      .Count("--updates", "batches that are trained",
+      .Count("--updates", "batches to train",
              [=](uint32_t n) { study->updates = n; })
       .fallback = absl::StrCat(study->updates);
   group
-      .Count("--seeds", "times that each schedule trains",
+      .Count("--seeds", "training runs per schedule",
              [=](uint32_t n) { study->seeds = n; })
       .fallback = absl::StrCat(study->seeds);
   group
       .Add("--learning-rate", "RATE",
-           "of an update of a whole batch; of fewer microbatches in "
-           "proportion",
+           "learning rate for updates of a whole batch; scaled down for "
+           "updates of fewer microbatches",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(study->learning_rate, ParsePositive(text));
              return absl::OkStatus();
            })
       .fallback = absl::StrCat(study->learning_rate);
   group
-      .Add("--momentum", "PART", "of SGD; none: 0",
+      .Add("--momentum", "PART", "momentum of SGD (0: none)",
            [=](const std::string& text) {
              if (text == "0") {
                study->momentum = 0;
@@ -146,16 +152,16 @@ Options OptionsOfTrainStudy(Flags* flags) {
            })
       .fallback = absl::StrCat(study->momentum);
   group
-      .Count("--jobs,-j", "trainings at the same time",
+      .Count("--jobs,-j", "parallel training runs",
              [=](uint32_t n) { flags->num_jobs = n; })
-      .fallback = "the machine's cores";
+      .fallback = "number of cores";
   AddScenario(&options, &flags->scenario, /*several=*/true);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group output("Output", &options);
-  output.Text("--out", "FILE.csv", "the loss of every batch",
+  output.Text("--out", "FILE.csv", "write the loss of every batch",
               &flags->output.out);
   output.Text("--plot", "FILE.svg",
-              "loss against samples and against seconds, by gnuplot",
+              "plot the loss over samples and over seconds (needs gnuplot)",
               &study->plot);
   AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
@@ -166,30 +172,30 @@ Options OptionsOfValidate(Flags* flags) {
   Options options;
   MeasuredFlags* measured = &flags->measured;
   Group runs("Measured runs", &options);
-  runs.Text("--measured", "FILE.csv", "one measured run a row",
+  runs.Text("--measured", "FILE.csv", "measured runs, one per row",
             &measured->file);
   runs.Text("--scenario", "SCENARIO",
-            "preset or file: what the rows do not say",
+            "preset or file: settings that the rows do not give",
             &flags->scenario.scenario);
-  runs.Text("--columns", "MAP", "textproto: what the file's columns mean",
+  runs.Text("--columns", "MAP", "textproto that maps the columns of the file",
             &measured->columns);
-  Option& where = runs.Text("--where", "COLUMN=VALUE,...",
-                            "only rows with these values (a|b: one of them)",
-                            &measured->where);
+  Option& where = runs.Text(
+      "--where", "COLUMN=VALUE,...",
+      "use only rows with these values (a|b: either value)", &measured->where);
   where.repeats = true;
-  runs.Count("--jobs,-j", "runs simulated at the same time",
+  runs.Count("--jobs,-j", "parallel simulations",
              [=](uint32_t n) { flags->num_jobs = n; })
-      .fallback = "the machine's cores";
+      .fallback = "number of cores";
   AddReplay(&options, flags);
   AddTolerance(
-      "exit 1 when a mean absolute error is above it (0.1: 10 %); of a replay: "
-      "the error of the makespan, or of a rank's peak memory, by the replay's "
-      "count or by its allocator's",
+      "exit with 1 if a mean absolute error is larger (0.1: 10 %); with "
+      "--replay: if the error of the makespan or of the peak memory of a rank "
+      "is larger, by the replay's own count or by its allocator's",
       &measured->tolerance, &options, "Verdict");
   AddScenario(&options, &flags->scenario, /*several=*/false);
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group("Output", &options)
-      .Switch("--all", "every row in the tables, not only the worst",
+      .Switch("--all", "show all rows in the tables, not only the worst",
               [=](bool on) { measured->all = on; });
   AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
@@ -197,21 +203,22 @@ Options OptionsOfValidate(Flags* flags) {
 }
 
 Options OptionsOfShow(Flags* flags) {
-  Options options = OptionsOfNamed("RESULT.pb", "what --out wrote", flags);
+  Options options = OptionsOfNamed("RESULT.pb", "file written by --out", flags);
   Group("Output", &options)
-      .Text("--result", "NAME", "only this schedule or name", &flags->result);
+      .Text("--result", "NAME", "show only this schedule or name",
+            &flags->result);
   AddFormat(&options, &flags->output, /*csv=*/true);
   AddMessages(&options, &flags->output);
   return options;
 }
 
 Options OptionsOfTrace(Flags* flags) {
-  Options options = OptionsOfNamed("RESULT.pb", "what --out wrote", flags);
+  Options options = OptionsOfNamed("RESULT.pb", "file written by --out", flags);
   Group output("Output", &options);
   output
       .Text("--result", "NAME", "schedule or name of the result",
             &flags->result)
-      .fallback = "the fastest that fits";
+      .fallback = "the fastest schedule that fits";
   output
       .Text("--output,-o", "FILE", ".pftrace (ui.perfetto.dev) or .json",
             &flags->output.trace)
@@ -228,8 +235,10 @@ Options OptionsOfList(Flags* flags) {
 }
 
 Options OptionsOfModelShow(Flags* flags) {
-  Options options = OptionsOfNamed(
-      "MODEL", "preset, or file: config.json, textproto, graph", flags);
+  Options options = OptionsOfNamed("MODEL",
+                                   "preset, or file: Hugging Face config.json, "
+                                   "textproto or PipeDream profile graph",
+                                   flags);
   AddWork(&options, &flags->scenario);
   AddTensorParallel(&options, &flags->scenario);
   AddFormat(&options, &flags->output, /*csv=*/false);
@@ -241,7 +250,7 @@ Options OptionsOfClusterShow(Flags* flags) {
   Options options = OptionsOfNamed("CLUSTER", "preset or file", flags);
   Scenario* scenario = &flags->scenario.overrides;
   Group("Cluster", &options)
-      .Count("--nodes", "how many nodes of it",
+      .Count("--nodes", "number of nodes",
              [=](uint32_t n) { scenario->set_num_nodes(n); })
       .fallback = "the cluster's";
   AddFormat(&options, &flags->output, /*csv=*/false);
@@ -267,29 +276,31 @@ Options OptionsOfProfileDiff(Flags* flags) {
   Group("", &options)
       .Text("B", "", "preset or file", &flags->profile.other)
       .required = true;
-  AddTolerance("exit 1 when a figure or a kernel differs by more (0.02: 2 %)",
-               &flags->profile.tolerance, &options, "Output");
+  AddTolerance(
+      "exit with 1 if a parameter or a kernel time differs by more (0.02: 2 %)",
+      &flags->profile.tolerance, &options, "Output");
   AddFormat(&options, &flags->output, /*csv=*/false);
   AddMessages(&options, &flags->output);
   return options;
 }
 
 Options OptionsOfProfileImport(Flags* flags) {
-  Options options = OptionsOfNamed(
-      "FILE", "measurements: a CSV of products with m, n, k and latency_ms",
-      flags);
+  Options options =
+      OptionsOfNamed("FILE",
+                     "measurements: a CSV of GEMMs with the columns m, n, k "
+                     "and latency_ms, or output of nccl-tests",
+                     flags);
   ProfileFlags* profile = &flags->profile;
   Group group("Profile", &options);
   group
-      .Text("--profile", "P", "device profile to begin with, preset or file",
+      .Text("--profile", "P", "device profile to start from: preset or file",
             &profile->start)
       .required = true;
-  group
-      .Text("--source", "TEXT", "where the measurements come from",
-            &profile->source)
+  group.Text("--source", "TEXT", "source of the measurements", &profile->source)
       .fallback = "the file's name";
   Group("Output", &options)
-      .Text("--out", "FILE", "the fitted profile, a textproto", &profile->out)
+      .Text("--out", "FILE", "write the fitted profile (textproto)",
+            &profile->out)
       .required = true;
   AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);

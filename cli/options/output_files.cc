@@ -117,7 +117,7 @@ absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                        IsPerfetto(path)
                            ? results::PerfettoTrace(rows.result, rows.names)
                            : results::ChromeTrace(rows.result, rows.names),
-                       "predicted above measured", output);
+                       "predicted and measured timelines", output);
 }
 
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,

@@ -48,7 +48,7 @@ absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
   if (scenario->has_textbook() || wanted == 0) return absl::OkStatus();
   Problems problems("command line");
   if (overrides.batch().global_batch_size() != 0) {
-    problems.Add("--microbatches", "and --gbs exclude each other");
+    problems.Add("--microbatches", "cannot be combined with --gbs");
     return problems.ToStatus();
   }
   const double batch = 1.0 * wanted *
@@ -119,7 +119,7 @@ absl::StatusOr<ScenarioRequest> FromMegatronArguments(
   if (!flags.scenario.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("command line: --megatron-args and the scenario ",
-                     flags.scenario, " exclude each other"));
+                     flags.scenario, " cannot be combined"));
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.megatron_args));
   ASSIGN_OR_RETURN(plan::MegatronRun run,
@@ -177,8 +177,9 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
   ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags));
   if (flags.schedules.size() > 1) {
     Problems problems("command line");
-    problems.Add("--schedule",
-                 "names several, expected one (see weir compare)");
+    problems.Add(
+        "--schedule",
+        "lists several schedules, expected one (weir compare takes several)");
     return problems.ToStatus();
   }
   if (!flags.schedules.empty()) {

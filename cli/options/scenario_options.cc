@@ -9,7 +9,9 @@ namespace {
 
 void AddModel(Options* options, Scenario* scenario) {
   Group group("Model", options);
-  group.Text("--model", "M", "preset, or file: config.json, textproto, graph",
+  group.Text("--model", "M",
+             "preset, or file: Hugging Face config.json, textproto or "
+             "PipeDream profile graph",
              scenario->mutable_model());
 }
 
@@ -18,10 +20,11 @@ void AddOptimizer(Options* options, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
   Group group("Training", options);
   group.Count(
-      "--gbs,--global-batch-size", "sequences per update, all replicas",
+      "--gbs,--global-batch-size",
+      "sequences per batch, over all data-parallel ranks",
       [=](uint32_t n) { scenario->mutable_batch()->set_global_batch_size(n); });
   group
-      .Choice("--optimizer", "sgd is SGD with momentum",
+      .Choice("--optimizer", "optimizer (sgd: SGD with momentum)",
               {{"adam", ADAM}, {"sgd", SGD_MOMENTUM}},
               [=](int value) {
                 scenario->mutable_training()->set_optimizer(
@@ -33,27 +36,31 @@ void AddOptimizer(Options* options, ScenarioFlags* flags) {
               "accumulate gradients in fp32",
               [=](bool on) { flags->fp32_gradients = on; })
       .fallback = "with Megatron-LM and bf16";
-  group.Switch("--grad-reduce-in-bf16", "gradients of bf16 weights in bf16",
+  group.Switch("--grad-reduce-in-bf16",
+               "keep and reduce gradients of bf16 weights in bf16",
                [=](bool on) {
                  if (on) flags->fp32_gradients = false;
                });
   group.Switch("--use-distributed-optimizer,--distributed-optimizer",
-               "share the optimizer's states out over the replicas (ZeRO-1)",
+               "shard optimizer states across data-parallel ranks (ZeRO-1)",
                [=](bool on) { flags->distributed_optimizer = on; });
   group.Switch("--fully-sharded",
-               "share weights, gradients and states out over the replicas "
-               "(FSDP, ZeRO-3)",
+               "shard weights, gradients and optimizer states across "
+               "data-parallel ranks (FSDP, ZeRO-3)",
                [=](bool on) { flags->fully_sharded = on; });
 }
 
 void AddPlacement(Options* options, Scenario* scenario) {
   Group group("Parallelism", options);
   group
-      .Count("--dp,--data-parallel-size", "replicas of the pipeline",
+      .Count("--dp,--data-parallel-size",
+             "data-parallel size (replicas of the pipeline)",
              [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
       .fallback = "1";
   group
-      .Text("--order", "ORDER", "GPU numbering: tp-dp-pp or tp-pp-dp",
+      .Text("--order", "ORDER",
+            "parallel dimensions in the order of GPU numbers, fastest-varying "
+            "first: tp-dp-pp or tp-pp-dp",
             scenario->mutable_parallelism()->mutable_order())
       .fallback = "tp-dp-pp";
   const auto list = [&](absl::string_view name, absl::string_view help,
@@ -65,13 +72,17 @@ void AddPlacement(Options* options, Scenario* scenario) {
     });
   };
   auto* parallelism = scenario->mutable_parallelism();
-  list("--gpus", "explicit placement, replica by replica, rank by rank", 0,
-       parallelism->mutable_gpus());
-  list("--blocks-per-stage", "an uneven cut of the model", 0,
+  list("--gpus",
+       "explicit placement: GPU numbers of one replica after the other, each "
+       "rank by rank",
+       0, parallelism->mutable_gpus());
+  list("--blocks-per-stage",
+       "number of blocks of each stage, for an uneven partition", 0,
        parallelism->mutable_blocks_per_stage());
-  group.Text("--layout,--pipeline-model-parallel-layout", "LAYOUT",
-             "Megatron-LM's placement of layers: \"Et*3|(tt|)*2t|L\"",
-             parallelism->mutable_layout());
+  group.Text(
+      "--layout,--pipeline-model-parallel-layout", "LAYOUT",
+      "layers of each stage, in Megatron-LM's notation: \"Et*3|(tt|)*2t|L\"",
+      parallelism->mutable_layout());
 }
 
 void AddCluster(Options* options, Scenario* scenario) {
@@ -79,7 +90,7 @@ void AddCluster(Options* options, Scenario* scenario) {
   group.Text("--cluster", "C", "preset, or textproto file",
              scenario->mutable_cluster());
   group
-      .Count("--nodes", "how many nodes of it",
+      .Count("--nodes", "number of nodes",
              [=](uint32_t n) { scenario->set_num_nodes(n); })
       .fallback = "the cluster's";
   group
@@ -90,7 +101,7 @@ void AddCluster(Options* options, Scenario* scenario) {
       .fallback = "megatron-lm";
   group
       .Text("--profile", "P",
-            "device profile, preset (weir profile list) or file",
+            "device profile: preset (weir profile list) or file",
             scenario->mutable_profile())
       .fallback = "the cluster's";
 }
@@ -101,7 +112,7 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
   Option& schedule = group.Add(
       "--schedule", several ? "S,S,..." : "S",
       several ? "schedules to compare (weir schedule list)"
-              : "see weir schedule list",
+              : "schedule (see weir schedule list)",
       [=](const std::string& text) {
         flags->schedules = absl::StrSplit(text, ',', absl::SkipWhitespace());
         if (flags->schedules.empty()) {
@@ -112,17 +123,20 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
   schedule.repeats = several;
   group.Text(
       "--costs", "COSTS",
-      "instead of model and cluster: f=1,b=2,c=0.1 or f=1,i=1,w=1 "
-      "(c: one hop; o: a forward beside a backward; h: one way to the "
-      "host; p: one prediction of weights; z: one compression; a: bytes "
-      "kept from forward to backward; g: from I to W), or a "
-      "file; f=1/1/2 is stage by stage; seconds of one stage: with --chunks a "
-      "rank has several stages; where weir chooses the chunks, seconds "
-      "of a whole rank, divided among its stages",
+      "seconds per pass, instead of model and cluster: f=1,b=2,c=0.1 or "
+      "f=1,i=1,w=1 (f: forward; b: backward; i, w: its halves for inputs and "
+      "weights; c: one hop; o: a forward overlapped with a backward; h: one "
+      "transfer to or from the host; p: one weight prediction; z: one "
+      "compression; a: bytes saved from forward to backward; g: bytes saved "
+      "from I to W), or a file; f=1/1/2 gives a value per stage. Values are "
+      "per stage, of which a rank has several with --chunks; if weir chooses "
+      "the chunks, they are per rank and divided among its stages",
       &flags->costs);
   AddMicrobatches(options, scenario, "", "until steady");
   group
-      .Choice("--transfers", "does a rank compute while it sends?",
+      .Choice("--transfers",
+              "whether a rank computes while it sends (overlapped) or waits "
+              "(blocking)",
               {{"overlapped", OVERLAPPED}, {"blocking", BLOCKING}},
               [=](int value) {
                 scenario->mutable_communication()->set_transfers(
@@ -130,7 +144,9 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
               })
       .fallback = "overlapped";
   group
-      .Choice("--gradient-reduction", "all-reduce of the gradients",
+      .Choice("--gradient-reduction",
+              "whether gradients are reduced during the backward (overlapped) "
+              "or after it (blocking)",
               {{"blocking", REDUCTION_BLOCKING},
                {"overlapped", REDUCTION_OVERLAPPED}},
               [=](int value) {
@@ -145,7 +161,7 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
                });
   group
       .Add("--bucket-bytes", "BYTES",
-           "overlapped gradients are reduced in pieces this large",
+           "bucket size of overlapped gradient reductions",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(const double bytes, ParsePositive(text));
              scenario->mutable_communication()->set_bucket_bytes(bytes);
@@ -153,7 +169,8 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
            })
       .fallback = "25 MiB";
   group.Add(
-      "--stash-bytes-per-parameter", "BYTES", "of one stashed weight version",
+      "--stash-bytes-per-parameter", "BYTES",
+      "bytes per parameter of a stashed weight version",
       [=](const std::string& text) {
         ASSIGN_OR_RETURN(const double bytes, ParsePositive(text));
         scenario->mutable_training()->set_stash_bytes_per_parameter(bytes);
@@ -180,7 +197,7 @@ void AddWork(Options* options, ScenarioFlags* flags) {
       .fallback = "the model's";
   group
       .Choice("--recompute,--recompute-granularity",
-              "activations computed again in the backward",
+              "activations to recompute in the backward",
               {{"none", RECOMPUTE_NONE},
                {"selective", RECOMPUTE_SELECTIVE},
                {"full", RECOMPUTE_FULL}},
@@ -190,7 +207,8 @@ void AddWork(Options* options, ScenarioFlags* flags) {
               })
       .fallback = "none";
   group
-      .Choice("--precision", "mixed keeps fp32 master weights",
+      .Choice("--precision",
+              "training precision (fp16 and bf16 keep fp32 master weights)",
               {{"fp16", MIXED_FP16}, {"bf16", MIXED_BF16}, {"fp32", FP32}},
               [=](int value) {
                 scenario->mutable_training()->set_precision(
@@ -204,9 +222,10 @@ void AddWork(Options* options, ScenarioFlags* flags) {
     if (on) scenario->mutable_training()->set_precision(MIXED_BF16);
   });
   group.Switch("--flash-attention,--use-flash-attn",
-               "fused attention, no score matrix",
+               "fused attention, which stores no score matrix",
                [=](bool on) { flags->flash_attention = on; });
-  group.Switch("--dropout", "keep dropout masks for the backward",
+  group.Switch("--dropout",
+               "the model has dropout, whose masks are saved for the backward",
                [=](bool on) { flags->dropout = on; });
 }
 
@@ -215,16 +234,16 @@ void AddTensorParallel(Options* options, ScenarioFlags* flags) {
   Group group("Parallelism", options);
   group
       .Count(
-          "--tp,--tensor-model-parallel-size", "tensor-parallel GPUs",
+          "--tp,--tensor-model-parallel-size", "tensor-parallel size",
           [=](uint32_t n) { scenario->mutable_parallelism()->set_tensor(n); })
       .fallback = "1";
   group
       .Count(
-          "--ep,--expert-model-parallel-size",
-          "replicas that share out the experts",
+          "--ep,--expert-model-parallel-size", "expert-parallel size",
           [=](uint32_t n) { scenario->mutable_parallelism()->set_expert(n); })
       .fallback = "1";
-  group.Switch("--sequence-parallel", "split norms and dropout over them too",
+  group.Switch("--sequence-parallel",
+               "Megatron sequence parallelism across the tensor-parallel group",
                [=](bool on) { flags->sequence_parallel = on; });
 }
 

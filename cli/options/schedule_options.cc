@@ -10,14 +10,16 @@ namespace {
 
 Options OptionsOfScheduleSource(Flags* flags) {
   return OptionsOfNamed(
-      "SCHEDULE", "see weir schedule list, or a file: PyTorch's CSV", flags);
+      "SCHEDULE",
+      "name (see weir schedule list), or a file in PyTorch's CSV format",
+      flags);
 }
 
 void AddOrderCosts(Options* options, ScenarioFlags* flags) {
   Group("Schedule", options)
       .Text("--costs", "COSTS",
-            "what an automatic order is made for: f=1,i=1,w=1,c=0.1 (as in "
-            "weir simulate), or a file",
+            "costs for which an automatic order is made: f=1,i=1,w=1,c=0.1 (as "
+            "in weir simulate), or a file",
             &flags->costs);
 }
 
@@ -26,7 +28,7 @@ Options OptionsOfSchedule(Flags* flags, bool csv) {
   AddPipeline(&options, &flags->scenario.overrides, "4");
   AddOrderCosts(&options, &flags->scenario);
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
+                  "1; 3 without a flush");
   AddFormat(&options, &flags->output, csv);
   AddMessages(&options, &flags->output);
   return options;
@@ -35,7 +37,8 @@ Options OptionsOfSchedule(Flags* flags, bool csv) {
 void AddDialect(Options* options, ScheduleFlags* schedule) {
   Group group("Schedule", options);
   group
-      .Choice("--dialect", "of a file: PyTorch's, or as it was in 2024",
+      .Choice("--dialect",
+              "format of a schedule file: PyTorch's, or PyTorch's of 2024",
               {{"pytorch", 0}, {"pytorch-legacy", 1}},
               [=](int value) { schedule->legacy = value == 1; })
       .fallback = "pytorch";
@@ -63,12 +66,12 @@ Options OptionsOfScheduleLint(Flags* flags) {
   AddPipeline(&options, &flags->scenario.overrides, "4");
   AddOrderCosts(&options, &flags->scenario);
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
+                  "1; 3 without a flush");
   AddDialect(&options, &flags->schedule);
   Option& runtime = Group("Schedule", &options)
                         .Add("--runtime", "R,R,...",
-                             "must run it, beside buffered sends: rendezvous, "
-                             "pytorch, megatron",
+                             "runtimes that must be able to run it, besides "
+                             "buffered sends: rendezvous, pytorch, megatron",
                              [=](const std::string& text) {
                                flags->schedule.runtimes = absl::StrSplit(
                                    text, ',', absl::SkipWhitespace());
@@ -85,18 +88,21 @@ Options OptionsOfScheduleConvert(Flags* flags) {
   AddPipeline(&options, &flags->scenario.overrides, "4");
   AddOrderCosts(&options, &flags->scenario);
   AddMicrobatches(&options, &flags->scenario.overrides, "8",
-                  "1, without flush 3");
+                  "1; 3 without a flush");
   ScheduleFlags* schedule = &flags->schedule;
   AddDialect(&options, schedule);
   Group group("Schedule", &options);
-  group.Switch("--lower", "add transfers, sharding and reduction as PyTorch",
-               [=](bool on) { schedule->lower = on; });
-  group.Switch("--merge-backward", "make an I with its own W behind it one B",
+  group.Switch(
+      "--lower",
+      "add transfers, weight gathering and gradient reduction as PyTorch does",
+      [=](bool on) { schedule->lower = on; });
+  group.Switch("--merge-backward",
+               "merge every I that is directly followed by its W into a B",
                [=](bool on) { schedule->merge_backward = on; });
-  group.Switch("--transfers-only", "lower without sharding and reduction",
+  group.Switch("--transfers-only", "add only transfers, with --lower",
                [=](bool on) { schedule->transfers_only = on; });
   Group("Output", &options)
-      .Text("--output,-o", "FILE", "instead of standard output",
+      .Text("--output,-o", "FILE", "file to write instead of standard output",
             &schedule->output);
   AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);
@@ -112,14 +118,16 @@ Options OptionsOfScheduleSynthesize(Flags* flags) {
   AddScenario(&options, &flags->scenario, /*several=*/false);
   Group group("Search", &options);
   group
-      .Choice("--objective", "start to end, or the longest of one rank",
+      .Choice("--objective",
+              "makespan: from first start to last end; span: longest time of a "
+              "rank",
               {{"makespan", 0}, {"span", 1}},
               [=](int value) { synthesis->objective = value; })
       .fallback = "makespan";
   group
       .Add("--memory-limit", "N",
-           "activations a rank may hold, in microbatches of the largest stage "
-           "on each of its chunks; 0: no limit",
+           "most activations that a rank may hold, in microbatches (of the "
+           "largest stage, on each of its chunks); 0: no limit",
            [=](const std::string& text) {
              if (text == "0") {
                synthesis->memory_limit = 0;
@@ -128,30 +136,31 @@ Options OptionsOfScheduleSynthesize(Flags* flags) {
              ASSIGN_OR_RETURN(synthesis->memory_limit, ParsePositive(text));
              return absl::OkStatus();
            })
-      .fallback = "the ranks, as 1F1B";
-  group.Switch("--offload", "activations may go to the host and come back",
+      .fallback = "number of ranks, as for 1F1B";
+  group.Switch("--offload", "allow offloading activations to the host",
                [=](bool on) { synthesis->offload = on; });
   group
-      .Choice("--method", "mixed-integer program, local search or both",
+      .Choice("--method",
+              "milp: mixed-integer program; local: local search; auto: both",
               {{"auto", 0}, {"milp", 1}, {"local", 2}},
               [=](int value) { synthesis->method = value; })
       .fallback = "auto";
   group
-      .Seconds("--seconds", "time limit of CBC, after which it is killed",
+      .Seconds("--seconds", "time limit of the MILP solver CBC",
                &synthesis->seconds)
       .fallback = "20";
   group
-      .Count("--moves", "of each run of the local search",
+      .Count("--moves", "moves per run of the local search",
              [=](uint32_t n) { synthesis->num_moves = n; })
-      .fallback = "by the size";
+      .fallback = "depends on the size";
   group
-      .Count("--seed", "of the local search",
+      .Count("--seed", "random seed of the local search",
              [=](uint32_t n) { synthesis->seed = n; })
       .fallback = "1";
   Group("Output", &options)
       .Text("--out,-o", "FILE.csv",
-            "the order; its proof goes to FILE.csv.proof.json. With offloads "
-            "FILE.json",
+            "write the schedule (FILE.json with offloads) and its proof "
+            "(FILE.csv.proof.json)",
             &synthesis->out);
   AddFormat(&options, &flags->output, /*csv=*/true);
   AddForce(&options, &flags->output);

@@ -10,16 +10,16 @@ namespace {
 
 void AddSlurm(Options* options, SweepFlags* sweep) {
   Group group("Slurm", options);
-  group.Switch("--slurm", "hand the sweep in as a job array",
+  group.Switch("--slurm", "submit the sweep as a Slurm job array",
                [=](bool on) { sweep->slurm = on; });
   group
-      .Count("--slurm-nodes", "tasks of the array, one a node",
+      .Count("--slurm-nodes", "tasks of the job array, one per node",
              [=](uint32_t n) { sweep->slurm_nodes = n; })
       .fallback = absl::StrCat(sweep->slurm_nodes);
   group.Text("--slurm-args", "ARGS",
-             "further arguments of sbatch: \"--partition=big --time=60\"",
+             "extra sbatch arguments: \"--partition=big --time=60\"",
              &sweep->slurm_args);
-  group.Switch("--wait", "return when the job has ended",
+  group.Switch("--wait", "wait until the job has ended",
                [=](bool on) { sweep->wait = on; });
 }
 
@@ -33,34 +33,36 @@ Options OptionsOfSweep(Flags* flags) {
             &flags->name);
   Group group("Sweep", &options);
   group.Text("--scenario", "SCENARIO",
-             "what every point begins with: preset or file",
+             "base scenario of all points: preset or file",
              &flags->scenario.scenario);
   group
       .Text("--grid", "FIELD=VALUES",
-            "an axis: values with commas between them, ranges as 1..8, 1..9+2, "
-            "2..64*2",
+            "axis of the sweep: comma-separated values, or ranges such as "
+            "1..8, 1..9+2, 2..64*2",
             &sweep->grid)
       .repeats = true;
   group.Text("--points", "FILE.csv",
-             "points: a column for each field, a row for each point",
+             "points of the sweep: one column per field, one row per point",
              &sweep->points);
-  AddMethod("full simulations, or the fast equal of them", "Sweep",
+  AddMethod("full simulations, or faster ones with the same results", "Sweep",
             &flags->fast, &options);
-  group.Text("--out", "FOLDER", "where results are appended", &sweep->folder)
+  group
+      .Text("--out", "FOLDER", "folder to which results are appended",
+            &sweep->folder)
       .fallback = sweep->folder;
   group
-      .Text("--shard", "I/N", "only points I, I + N, I + 2 N, ...",
+      .Text("--shard", "I/N", "run only points I, I + N, I + 2 N, ...",
             &sweep->shard)
       .fallback = sweep->shard;
   group
       .Seconds("--time-limit",
-               "time limit of a point, which then counts as failed",
+               "time limit per point; a point that exceeds it fails",
                &sweep->time_limit_seconds)
       .fallback = "none";
-  group.Switch("--resume", "go on with what --out has",
+  group.Switch("--resume", "continue the sweep in --out",
                [=](bool on) { sweep->resume = on; });
   group
-      .Count("--jobs,-j", "points at the same time",
+      .Count("--jobs,-j", "points to simulate in parallel",
              [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";
   AddSlurm(&options, sweep);
@@ -72,14 +74,15 @@ Options OptionsOfSweep(Flags* flags) {
 
 Options OptionsOfCollect(Flags* flags) {
   Options options =
-      OptionsOfNamed("FOLDER", "what weir sweep --out wrote", flags);
+      OptionsOfNamed("FOLDER", "folder written by weir sweep --out", flags);
   SweepFlags* sweep = &flags->sweep;
   Group output("Output", &options);
-  output.Text("--sqlite", "FILE", "all points as a database", &sweep->sqlite);
-  output.Text("--csv", "FILE", "all points as a table", &sweep->csv);
+  output.Text("--sqlite", "FILE", "write all points to an SQLite database",
+              &sweep->sqlite);
+  output.Text("--csv", "FILE", "write all points to a CSV file", &sweep->csv);
   Group("Verdict", &options)
       .Switch("--complete",
-              "exit 1 when points are missing or have failed, or none can run",
+              "exit with 1 if points are missing or failed, or if none can run",
               [=](bool on) { sweep->complete = on; });
   AddFormat(&options, &flags->output, /*csv=*/true);
   AddForce(&options, &flags->output);

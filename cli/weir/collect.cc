@@ -95,7 +95,8 @@ void Warn(const Flags& flags, const plan::CollectedSweep& collected) {
                  flags.output);
   }
   for (const std::string& damage : collected.damage) {
-    PrintWarning(absl::StrCat(damage, "; it is left out"), flags.output);
+    PrintWarning(absl::StrCat(damage, "; this record is ignored"),
+                 flags.output);
   }
 }
 

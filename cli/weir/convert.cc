@@ -19,7 +19,7 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
   const ScheduleFlags& asked = flags.schedule;
   if (asked.transfers_only && !asked.lower) {
     Problems problems("command line");
-    problems.Add("--transfers-only", "says how to lower, expected --lower too");
+    problems.Add("--transfers-only", "is given without --lower");
     return problems.ToStatus();
   }
   // A file's own transfers are dropped, which also fixes problems with them.
@@ -27,8 +27,9 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
                    ScheduleOfFlags(flags, schedules::FileTransfers::kDropped));
   RETURN_IF_ERROR(schedules::ValidateSchedule(schedule));
   if (schedules::OrdersTransfers(flags.name)) {
-    PrintWarning(absl::StrCat(flags.name, ": its own transfers are left out"),
-                 flags.output);
+    PrintWarning(
+        absl::StrCat(flags.name, ": the transfers of the file are ignored"),
+        flags.output);
   }
   if (!asked.lower) {
     if (asked.merge_backward)
@@ -36,7 +37,8 @@ absl::StatusOr<std::string> Converted(const Flags& flags) {
     const absl::Status reads = schedules::CheckPyTorchReads(schedule);
     if (!reads.ok()) {
       for (absl::string_view line : absl::StrSplit(reads.message(), '\n')) {
-        PrintWarning(absl::StrCat("not for PyTorch: ", line), flags.output);
+        PrintWarning(absl::StrCat("PyTorch cannot run it: ", line),
+                     flags.output);
       }
     }
     return schedules::PrintCsv(schedule);

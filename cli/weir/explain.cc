@@ -38,7 +38,7 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
     options.num_processes = static_cast<int>(flags.num_jobs);
   }
   options.progress = [&](int num_done, int num_figures) {
-    progress.Show(absl::StrCat("[", num_done, "/", num_figures, "] figures"),
+    progress.Show(absl::StrCat("[", num_done, "/", num_figures, "] parameters"),
                   1.0 * num_done / std::max(num_figures, 1));
   };
   NoteInterrupt();

@@ -37,8 +37,7 @@ absl::Status Failed(absl::string_view why) {
 absl::Status FindGnuplot() {
   if (!FindProgram(kGnuplot).empty()) return absl::OkStatus();
   return absl::UnavailableError(
-      "gnuplot is not found: install it (Debian: gnuplot-nox), or leave --plot "
-      "out");
+      "gnuplot is not found: install it (Debian: gnuplot-nox), or omit --plot");
 }
 
 absl::StatusOr<std::string> DrawSvg(const std::string& script) {
@@ -55,8 +54,7 @@ absl::StatusOr<std::string> DrawSvg(const std::string& script) {
   }
   if (end.exit_code == 128 + SIGXFSZ) {
     return Failed(
-        "was ended: the picture is larger than the limit on the size of files "
-        "(ulimit -f)");
+        "was killed: the plot exceeds the limit on file sizes (ulimit -f)");
   }
   ASSIGN_OR_RETURN(const std::string said, ReadFile(errors.path()));
   if (end.exit_code != 0) {
@@ -65,7 +63,7 @@ absl::StatusOr<std::string> DrawSvg(const std::string& script) {
   }
   ASSIGN_OR_RETURN(std::string svg, ReadFile(picture.path()));
   if (!absl::StrContains(svg, "</svg>")) {
-    return Failed(absl::StrCat("drew no whole picture, only ", svg.size(),
+    return Failed(absl::StrCat("wrote an incomplete plot of only ", svg.size(),
                                " bytes", Reason(said)));
   }
   return svg;

@@ -131,11 +131,12 @@ std::string HelpText() {
         &text, Row(std::string(command.name), std::string(command.summary)));
   }
   absl::StrAppend(
-      &text, Row("help [COMMAND]", "Shows this, or the options of a command."),
-      Row("--version [--json]", "Says what this build is."),
-      "\nExit codes: 0 fine, 1 negative verdict (does not fit, deadlock), 2 "
-      "usage or\ninput error, 3 something is missing on this machine, 70 a bug "
-      "of weir, 129, 130\nor 143 ended by SIGHUP, SIGINT or SIGTERM.\n");
+      &text,
+      Row("help [COMMAND]", "Shows this help, or the options of a command."),
+      Row("--version [--json]", "Shows the version."),
+      "\nExit codes: 0 success, 1 negative result (does not fit, deadlock), 2 "
+      "usage or\ninput error, 3 a program or device is missing, 70 a bug in "
+      "weir, 129, 130 or 143\nterminated by SIGHUP, SIGINT or SIGTERM.\n");
   return text;
 }
 

@@ -70,7 +70,9 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
                                       " attention heads"));
   }
   if (model.has_measured() && spec.tensor_parallel != 1) {
-    problems.Add("--tp", "is above 1, which a measured model cannot be");
+    problems.Add(
+        "--tp",
+        "is above 1, expected 1: the layers of this model were measured whole");
   }
   RETURN_IF_ERROR(problems.ToStatus());
   if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0) {

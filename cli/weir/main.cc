@@ -35,9 +35,8 @@ int main(int argc, char** argv) {
   try {
     return weir::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {
-    return weir::cli::PrintError(
-        absl::UnavailableError("this machine has not enough memory for it"),
-        weir::cli::OutputFlags());
+    return weir::cli::PrintError(absl::UnavailableError("out of memory"),
+                                 weir::cli::OutputFlags());
   } catch (const std::exception& error) {
     return weir::cli::PrintError(absl::InternalError(error.what()),
                                  weir::cli::OutputFlags());

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/problems.h"
 #include "base/spelling.h"
+#include "base/text.h"
 #include "cli/weir/command_table.h"
 #include "cli/weir/versions.h"
 
@@ -44,7 +45,7 @@ absl::Status NoSuchCommand(const Words& words) {
   if (seconds.empty()) {
     names.push_back("help");
     return absl::InvalidArgumentError(
-        absl::StrCat("weir: there is no command ", words[0],
+        absl::StrCat("weir: unknown command ", words[0],
                      DidYouMean(words[0], names), " (see weir help)"));
   }
   if (words.size() == 1) {
@@ -52,7 +53,7 @@ absl::Status NoSuchCommand(const Words& words) {
         "weir ", words[0], ": expected one of ", absl::StrJoin(seconds, ", ")));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "weir ", words[0], ": there is no command ", words[1],
+      "weir ", words[0], ": unknown command ", words[1],
       DidYouMean(words[1], seconds), " (", absl::StrJoin(seconds, ", "), ")"));
 }
 
@@ -94,7 +95,7 @@ absl::Status ParseOptions(absl::string_view where, const Options& options,
   } catch (const CLI::ArgumentMismatch& error) {
     // "--pp: 1 required TEXT missing"
     const std::string what = error.what();
-    problems.Add(what.substr(0, what.find(':')), "is without its value");
+    problems.Add(what.substr(0, what.find(':')), "requires a value");
   } catch (const CLI::Error& error) {
     problems.Add("", error.what());
   }
@@ -106,8 +107,10 @@ absl::Status ParseOptions(absl::string_view where, const Options& options,
   }
   for (const std::string& extra : app.remaining()) {
     const std::string name = extra.substr(0, extra.find('='));
-    problems.Add(name,
-                 absl::StrCat("is not expected", DidYouMean(name, known)));
+    problems.Add(
+        "", absl::StrCat(absl::StartsWith(name, "-") ? "unknown option "
+                                                     : "unexpected argument ",
+                         EscapeLine(name), DidYouMean(name, known)));
   }
   for (const Option& option : options) {
     if (option.required && app.count(FirstName(option)) == 0) {
@@ -156,9 +159,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc,
     }
     if (!help && !AsksForHelp(words)) {
       return absl::InvalidArgumentError(
-          words.empty() ? "weir: a command is missing (see weir help)"
-                        : absl::StrCat("weir: ", words[0],
-                                       " is not expected (see weir help)"));
+          words.empty() ? "weir: no command given (see weir help)"
+                        : absl::StrCat("weir: unknown option ", words[0],
+                                       " (see weir help)"));
     }
     line.text = HelpText();
     return line;

@@ -29,8 +29,8 @@ absl::Status KeepSynchronous(PlanSpace* space) {
   }
   if (kept.empty() && !schedules->empty()) {
     return absl::InvalidArgumentError(
-        "command line: --schedule: has none with a flush, which --synchronous "
-        "asks for");
+        "command line: --schedule: has no schedule with a flush, which "
+        "--synchronous requires");
   }
   schedules->Assign(kept.begin(), kept.end());
   return absl::OkStatus();
@@ -60,7 +60,7 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
   // With these seeds, no plan of a paper's planner is better than the result.
   options.seeds = plan::SeedsFor(
       base.label, request, options.num_processes,
-      [&](double done) { progress.Show("asking planners", done); });
+      [&](double done) { progress.Show("running planners", done); });
   absl::StatusOr<PlanReport> report =
       plan::SearchPlans(base.label, request, options);
   ExitOnInterrupt();
@@ -97,7 +97,7 @@ int RunPlan(const Flags& flags) {
   int code = kExitOk;
   if (Interrupted()) {
     code = InterruptExitCode();
-    PrintNote("interrupted: these are the best plans so far", flags.output);
+    PrintNote("interrupted; showing the best plans so far", flags.output);
   }
   const absl::Status printed = PrintResult(View(flags, *report));
   if (!printed.ok()) code = PrintError(printed, flags.output);

@@ -74,7 +74,7 @@ void AddCounts(Group& group, absl::string_view names, absl::string_view help,
              target->Assign(counts.begin(), counts.end());
              return absl::OkStatus();
            })
-      .fallback = "all that make sense";
+      .fallback = "all reasonable values";
 }
 
 // Adds a list of words, each one of `choices` if there are any.
@@ -110,17 +110,17 @@ auto Into(google::protobuf::RepeatedPtrField<std::string>* target) {
 }
 
 void AddSizes(Options* options, PlanSpace* space) {
-  Group group("Searched", options);
-  AddCounts(group, "--gpus", "GPUs used", space->mutable_gpus());
-  options->back().fallback = "all of the cluster";
-  AddCounts(group, "--tp,--tensor-model-parallel-size", "tensor-parallel GPUs",
+  Group group("Search space", options);
+  AddCounts(group, "--gpus", "numbers of GPUs to use", space->mutable_gpus());
+  options->back().fallback = "all GPUs of the cluster";
+  AddCounts(group, "--tp,--tensor-model-parallel-size", "tensor-parallel sizes",
             space->mutable_tensor());
-  AddCounts(group, "--pp,--pipeline-model-parallel-size", "pipeline ranks",
-            space->mutable_pipeline());
-  AddCounts(group, "--dp,--data-parallel-size", "replicas of the pipeline",
+  AddCounts(group, "--pp,--pipeline-model-parallel-size",
+            "pipeline-parallel sizes (ranks)", space->mutable_pipeline());
+  AddCounts(group, "--dp,--data-parallel-size", "data-parallel sizes",
             space->mutable_data());
-  AddCounts(group, "--ep,--expert-model-parallel-size",
-            "replicas that share out the experts", space->mutable_expert());
+  AddCounts(group, "--ep,--expert-model-parallel-size", "expert-parallel sizes",
+            space->mutable_expert());
   AddCounts(group, "--chunks,--vpp", "stages per rank",
             space->mutable_chunks());
   AddCounts(group, "--mbs,--micro-batch-size", "sequences per microbatch",
@@ -128,12 +128,13 @@ void AddSizes(Options* options, PlanSpace* space) {
 }
 
 void AddKinds(Options* options, PlanFlags* plan) {
-  Group group("Searched", options);
+  Group group("Search space", options);
   PlanSpace* space = plan->request.mutable_space();
   auto* schedules = space->mutable_schedules();
   Option& schedule =
-      AddWords(group, "--schedule", "S,S,...", "schedules (weir schedule list)",
-               {}, [=](const NamedNumbers& words) {
+      AddWords(group, "--schedule", "S,S,...",
+               "schedules to consider (weir schedule list)", {},
+               [=](const NamedNumbers& words) {
                  schedules->Clear();
                  const bool all = words.size() == 1 &&
                                   absl::EqualsIgnoreCase(words[0].first, "all");
@@ -142,15 +143,16 @@ void AddKinds(Options* options, PlanFlags* plan) {
                  for (const auto& [word, value] : words)
                    *schedules->Add() = word;
                });
-  schedule.fallback = "those that the runtime executes; all: every one";
+  schedule.fallback = "those that the runtime executes; all: every schedule";
   schedule.repeats = true;
-  group.Switch("--asynchronous", "schedules without a flush too",
+  group.Switch("--asynchronous", "also consider schedules without a flush",
                [=](bool on) { space->set_asynchronous(on); });
-  group.Switch("--synchronous", "of the schedules named, those with a flush",
+  group.Switch("--synchronous",
+               "use only those of --schedule that have a flush",
                [=](bool on) { plan->synchronous = on; });
   auto* recompute = space->mutable_recompute();
   AddWords(group, "--recompute,--recompute-granularity", "none,selective,full",
-           "activations computed again",
+           "activations to recompute",
            {{"none", RECOMPUTE_NONE},
             {"selective", RECOMPUTE_SELECTIVE},
             {"full", RECOMPUTE_FULL}},
@@ -159,16 +161,18 @@ void AddKinds(Options* options, PlanFlags* plan) {
              for (const auto& [word, mode] : words) recompute->Add(mode);
            })
       .fallback = "all";
-  AddWords(group, "--order", "tp-dp-pp,tp-pp-dp", "GPU numberings",
+  AddWords(group, "--order", "tp-dp-pp,tp-pp-dp",
+           "orders of the parallel dimensions in GPU numbers",
            {{"tp-dp-pp", 0}, {"tp-pp-dp", 0}}, Into(space->mutable_orders()))
       .fallback = "both";
   AddWords(group, "--sharding", "none,optimizer,full",
-           "shared out over replicas: nothing, the optimizer's states, or "
-           "weights and gradients too",
+           "what to shard across data-parallel ranks: nothing, optimizer "
+           "states (ZeRO-1), or also weights and gradients (ZeRO-3)",
            {{"none", 0}, {"optimizer", 0}, {"full", 0}},
            Into(space->mutable_sharding()))
-      .fallback = "as the scenario says";
-  group.Switch("--even-layers", "the same number of blocks in every stage",
+      .fallback = "as in the scenario";
+  group.Switch("--even-layers",
+               "only plans with the same number of blocks in every stage",
                [=](bool on) { space->set_even_layers_only(on); });
 }
 
@@ -176,7 +180,9 @@ void AddGoal(Options* options, Flags* flags) {
   Group group("Goal", options);
   PlanRequest* request = &flags->plan.request;
   group
-      .Choice("--objective", "of a sample; pareto: what nothing beats in all",
+      .Choice("--objective",
+              "what to minimize (time and cost per sample); pareto: all plans "
+              "that no other plan dominates",
               {{"time", OBJECTIVE_TIME},
                {"memory", OBJECTIVE_MEMORY},
                {"cost", OBJECTIVE_COST},
@@ -186,7 +192,8 @@ void AddGoal(Options* options, Flags* flags) {
               })
       .fallback = "time";
   group
-      .Add("--memory-limit,--memory-size", "BYTES", "of a GPU, as in 80GiB",
+      .Add("--memory-limit,--memory-size", "BYTES",
+           "memory limit per GPU, as in 80GiB",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(const double bytes, ParseBytes(text));
              request->set_memory_limit_bytes(bytes);
@@ -195,27 +202,27 @@ void AddGoal(Options* options, Flags* flags) {
       .fallback = "the device's";
   group
       .Add("--memory-margin", "PERCENT",
-           "part of a GPU's memory that plans leave free",
+           "fraction of a GPU's memory that plans leave free",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(const double margin, ParsePercent(text));
              request->set_memory_margin(margin);
              return absl::OkStatus();
            })
       .fallback = "5%";
-  group.Add("--price-per-gpu-hour", "PRICE", "in any currency",
+  group.Add("--price-per-gpu-hour", "PRICE",
+            "price of one GPU for an hour, in any currency",
             [=](const std::string& text) {
               ASSIGN_OR_RETURN(const double price, ParsePositive(text));
               request->set_price_per_gpu_hour(price);
               return absl::OkStatus();
             });
   group
-      .Count("--plans", "plans shown at most",
+      .Count("--plans", "maximum number of plans to show",
              [=](uint32_t n) { request->set_num_plans(n); })
       .fallback = "5";
   group
       .Add("--patience", "N",
-           "ranked runs in a row that find nothing better and end the search, "
-           "whatever bounds allow; 0: no number ends it",
+           "stop after N candidates in a row without improvement (0: never)",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 0));
              if (counts.size() != 1) {
@@ -227,7 +234,7 @@ void AddGoal(Options* options, Flags* flags) {
            })
       .fallback = "300";
   group
-      .Count("--jobs,-j", "processes that rank plans",
+      .Count("--jobs,-j", "parallel processes",
              [=](uint32_t n) { flags->num_jobs = n; })
       .fallback = "the machine's cores";
 }
@@ -238,7 +245,7 @@ Options OptionsOfPlan(Flags* flags) {
   Options options;
   Group("", &options)
       .Text("SCENARIO", "",
-            "what is given: preset or textproto file; flags override it",
+            "fixed settings: preset or textproto file; flags override it",
             &flags->scenario.scenario);
   AddGoal(&options, flags);
   AddSizes(&options, flags->plan.request.mutable_space());
@@ -249,10 +256,12 @@ Options OptionsOfPlan(Flags* flags) {
   }
   AddFormat(&options, &flags->output, /*csv=*/true);
   Group output("Output", &options);
-  output.Switch("--explain", "says why each further plan lost",
+  output.Switch("--explain",
+                "explain why each further plan is worse than the first",
                 [=](bool on) { flags->plan.explain = on; });
   output.Text("--out", "DIR",
-              "of each plan: scenario, arguments of Megatron-LM, PyTorch's CSV",
+              "folder for the scenario, the Megatron-LM arguments and the "
+              "PyTorch CSV of each plan",
               &flags->output.out);
   AddForce(&options, &flags->output);
   AddMessages(&options, &flags->output);

@@ -56,10 +56,11 @@ absl::Status CheckGraphFlags(const Flags& flags) {
     problems.Add("--format", "is csv, expected table or json with --graph");
   }
   if (!flags.output.out.empty()) {
-    problems.Add("--out", "is given with --graph, which has no scenario");
+    problems.Add("--out", "is given with --graph, which makes no scenarios");
   }
   if (has_scenario) {
-    problems.Add("--graph", "is given with a scenario, expected one of them");
+    problems.Add("--graph",
+                 "is given with a scenario, expected only one of them");
   }
   plan::CheckGraphRequest(plan.algorithm, plan.pipedream, &problems);
   return problems.ToStatus();
@@ -158,12 +159,13 @@ absl::StatusOr<std::vector<plan::PlannerResult>> PlannerResultsOf(
   ASSIGN_OR_RETURN(std::vector<plan::PlannerResult> answers,
                    RunWithProgress(flags, planners, given));
   if (answers.empty()) {
-    return absl::CancelledError("interrupted before a planner has answered");
+    return absl::CancelledError("interrupted before any planner finished");
   }
   if (planners.size() > 1) return answers;
   const absl::Status& planned = answers[0].planned;
   if (absl::IsNotFound(planned)) {
-    const ElapsedLine line(flags.output, "looking for memory that would do");
+    const ElapsedLine line(flags.output,
+                           "searching for a sufficient memory size");
     return plan::NothingFits(*planners[0], base.label, base.scenario, request,
                              planned);
   }
@@ -190,15 +192,16 @@ absl::StatusOr<std::string> PlannerResultsText(const Flags& flags) {
 }  // namespace
 
 void AddPaperPlanners(Options* options, PlanFlags* plan) {
-  Group group("Papers' planners", options);
-  group.Text("--algorithm", "NAME",
-             absl::StrCat("a paper's instead of the search: ", Names()),
-             &plan->algorithm);
+  Group group("Planners of papers", options);
+  group.Text(
+      "--algorithm", "NAME",
+      absl::StrCat("planner of a paper, instead of the search: ", Names()),
+      &plan->algorithm);
   group.Text("--graph,--profile-filename", "FILE",
              "profile graph for pipedream, instead of a scenario",
              &plan->graph);
   group.Add("--machines,--all-num-machines", "N,N,...",
-            "with --graph: machines of each level, innermost first",
+            "with --graph: number of machines at each level, innermost first",
             [plan](const std::string& text) {
               ASSIGN_OR_RETURN(const std::vector<uint32_t> machines,
                                ParseCounts(text, 1));
@@ -214,28 +217,29 @@ void AddPaperPlanners(Options* options, PlanFlags* plan) {
               return absl::OkStatus();
             });
   group.Switch("--straight,--straight-pipeline",
-               "with --graph: no stage is replicated",
+               "with --graph: do not replicate stages",
                [plan](bool on) { plan->pipedream.straight = on; });
   group.Switch("--fewer-machines,--use-fewer-machines",
-               "with --graph: leaves machines out that do not help",
+               "with --graph: leave out machines that do not help",
                [plan](bool on) { plan->pipedream.fewer_machines = on; });
-  group.Switch(
-      "--use-memory-constraint",
-      "with --graph: counts memory as the published code does; of 16e9 "
-      "bytes unless --memory-limit says",
-      [plan](bool on) { plan->pipedream.published_memory = on; });
+  group.Switch("--use-memory-constraint",
+               "with --graph: check memory as the published code does, against "
+               "--memory-limit or 16e9 bytes",
+               [plan](bool on) { plan->pipedream.published_memory = on; });
   group
       .Add("--activation-compression-ratio", "RATIO",
-           "with --graph: transfers between stages count, so much smaller",
+           "with --graph: count transfers between stages, with activations "
+           "RATIO times smaller",
            [plan](const std::string& text) {
              ASSIGN_OR_RETURN(
                  plan->pipedream.activation_compression_ratio.emplace(),
                  ParsePositive(text));
              return absl::OkStatus();
            })
-      .fallback = "transfers do not count";
+      .fallback = "transfers are not counted";
   group.Switch("--paper-formula",
-               "with --graph: the paper's, not the published code's",
+               "with --graph: use the formula of the paper, not that of the "
+               "published code",
                [plan](bool on) { plan->pipedream.paper_formula = on; });
 }
 
@@ -250,7 +254,7 @@ int RunPaperPlanners(const Flags& flags) {
   if (!printed.ok()) return PrintError(printed, flags.output);
   if (!Interrupted()) return kExitOk;
   PrintNote(flags.plan.graph.empty()
-                ? "interrupted: the planners that have answered"
+                ? "interrupted; showing the planners that have finished"
                 : "interrupted",
             flags.output);
   return InterruptExitCode();

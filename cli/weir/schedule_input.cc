@@ -110,7 +110,8 @@ absl::StatusOr<schedules::Schedule> ScheduleOfFlags(
     RETURN_IF_ERROR(CheckShapeOfFlags(flags, schedule));
     if (!flags.scenario.costs.empty()) {
       Problems problems("command line");
-      problems.Add("--costs", "is given with a file, whose order is made");
+      problems.Add("--costs",
+                   "is given with a schedule file, whose order is fixed");
       return problems.ToStatus();
     }
     return schedule;

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
   if (!selected.empty()) return selected;
   Problems problems(path);
   if (names.empty()) {
-    problems.Add("", "holds no result");
+    problems.Add("", "contains no result");
   } else {
     problems.Add("--result", absl::StrCat("is ", name, ", expected ",
                                           absl::StrJoin(names, ", ")));

@@ -46,7 +46,7 @@ absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
   for (SweepAxis& axis : *axes) {
     if (!here.insert(axis.field()).second) {
       problems.Add(absl::StrCat("--grid ", axis.field()),
-                   "is given twice, expected all its values in one");
+                   "is given twice, expected all values in one --grid");
     }
     SweepAxis* target = nullptr;
     for (SweepAxis& known : *sweep->mutable_axes()) {
@@ -68,9 +68,10 @@ absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
   scenario.MergeFrom(sweep->scenario());
   RETURN_IF_ERROR(Override(flags, &scenario));
   if (flags.schedules.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "weir sweep: --schedule names several, expected --grid schedule=",
-        absl::StrJoin(flags.schedules, ",")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weir sweep: --schedule lists several schedules, expected "
+                     "--grid schedule=",
+                     absl::StrJoin(flags.schedules, ",")));
   }
   if (!flags.schedules.empty()) scenario.set_schedule(flags.schedules[0]);
   sweep->clear_base();
@@ -133,7 +134,8 @@ std::string Summary(const plan::ResolvedSweep& sweep,
                     const plan::SweepCounts& counts, const std::string& path) {
   std::string text = absl::StrCat(
       EscapeLine(path), ": ", counts.num_points, " points: ",
-      counts.num_before > 0 ? absl::StrCat(counts.num_before, " before, ") : "",
+      counts.num_before > 0 ? absl::StrCat(counts.num_before, " already done, ")
+                            : "",
       counts.num_done, " done, ", counts.num_refused, " refused, ",
       counts.num_failed, " failed");
   const uint32_t num_left = counts.num_points - counts.num_ended();
@@ -162,8 +164,8 @@ void WarnOfFailures(const Flags& flags, const plan::SweepCounts& counts) {
   if (counts.num_over_time_before > 0) {
     PrintWarning(
         absl::StrCat(counts.num_over_time_before,
-                     " points were over a time limit as long before (--resume "
-                     "with a longer --time-limit runs them again)"),
+                     " points exceeded the same or a longer time limit before "
+                     "(--resume with a longer --time-limit runs them again)"),
         flags.output);
   }
 }
@@ -182,7 +184,7 @@ int RunHere(const Flags& flags, const plan::ResolvedSweep& sweep) {
   options.time_limit_seconds = flags.sweep.time_limit_seconds;
   options.force = flags.output.force;
   options.warn = [&](const std::string& text) {
-    PrintWarning(absl::StrCat(text, "; its point runs again"), flags.output);
+    PrintWarning(absl::StrCat(text, "; the point is run again"), flags.output);
   };
   options.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
                                              : DefaultProcesses();
@@ -224,8 +226,9 @@ int WaitForSlurm(const Flags& flags, const std::string& job) {
     }
   }
   if (Interrupted()) {
-    PrintNote(absl::StrCat("job ", job, " goes on; scancel ", job, " ends it"),
-              flags.output);
+    PrintNote(
+        absl::StrCat("job ", job, " continues; scancel ", job, " cancels it"),
+        flags.output);
     return InterruptExitCode();
   }
   Flags collect = flags;
@@ -264,7 +267,8 @@ absl::Status CheckSlurmFlags(const Flags& flags) {
   refuse("--wait", sweep.wait && !sweep.slurm, "without --slurm");
   refuse("--slurm-args", !sweep.slurm_args.empty() && !sweep.slurm,
          "without --slurm");
-  constexpr absl::string_view kTasks = "with --slurm, whose tasks are shards";
+  constexpr absl::string_view kTasks =
+      "with --slurm, which assigns the shards itself";
   refuse("--shard", sweep.shard != SweepFlags().shard && sweep.slurm, kTasks);
   return problems.ToStatus();
 }

@@ -85,9 +85,10 @@ ReplaceOptions ReplaceOrder(const std::string& path,
 absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
   if (flags.offload && !flags.out.empty() && !IsJson(flags.out)) {
     Problems problems("command line");
-    problems.Add("--out", absl::StrCat("is ", flags.out,
-                                       ", expected a .json file: what waits "
-                                       "for offloads has no place in a CSV"));
+    problems.Add("--out",
+                 absl::StrCat("is ", flags.out,
+                              ", expected a .json file: a CSV cannot express "
+                              "which actions wait for offloads"));
     return problems.ToStatus();
   }
   if (flags.out.empty()) return absl::OkStatus();
@@ -190,7 +191,7 @@ int RunScheduleSynthesize(const Flags& flags) {
     return absl::IsFailedPrecondition(answer.status()) ? kExitNegative : code;
   }
   if (answer->found.interrupted) {
-    PrintNote("interrupted: this is the best order so far", flags.output);
+    PrintNote("interrupted; showing the best order so far", flags.output);
   }
   for (const std::string& note : answer->found.notes) {
     PrintNote(note, flags.output);

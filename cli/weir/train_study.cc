@@ -148,7 +148,7 @@ absl::StatusOr<int> TrainStudyCommand(const Flags& flags) {
   ASSIGN_OR_RETURN(const results::TrainStudy study, Study(flags));
   const int code = Interrupted() ? InterruptExitCode() : kExitOk;
   if (study.schedules.empty()) {
-    PrintNote("interrupted before any training had ended", flags.output);
+    PrintNote("interrupted before any training run finished", flags.output);
     return code;
   }
   RETURN_IF_ERROR(PrintResult(View(flags, study)));

@@ -194,7 +194,7 @@ absl::Status CheckAccuracyFlags(const Flags& flags) {
                                   replay ? ", not both" : ""));
   }
   const auto refuse = [&](bool given, const char* flag) {
-    if (given && !replay) problems.Add(flag, "goes with --replay");
+    if (given && !replay) problems.Add(flag, "requires --replay");
   };
   refuse(!flags.measured.against.empty(), "--against");
   refuse(!flags.result.empty(), "--result");

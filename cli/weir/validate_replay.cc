@@ -43,18 +43,18 @@ absl::Status CheckReplayFlags(const Flags& flags) {
   Problems problems("command line");
   if (measured.against.empty()) {
     problems.Add("--against",
-                 "is missing, expected what weir simulate --out wrote");
+                 "is missing, expected a file written by weir simulate --out");
   }
   const auto refuse = [&](bool given, const char* flag) {
-    if (given) problems.Add(flag, "goes with --measured, not with --replay");
+    if (given) problems.Add(flag, "requires --measured, but --replay is given");
   };
   refuse(!measured.columns.empty(), "--columns");
   refuse(!measured.where.empty(), "--where");
   refuse(!flags.scenario.scenario.empty(), "--scenario");
   if (AsksSimulator(flags.scenario)) {
     problems.Add("",
-                 "options of what is simulated go with --measured: the result "
-                 "of --against is simulated already");
+                 "options of the simulation require --measured: the result in "
+                 "--against is already simulated");
   }
   RETURN_IF_ERROR(problems.ToStatus());
   return CheckOutputs(flags.output, /*folders=*/false);

@@ -65,8 +65,7 @@ int CalibrateMain(int argc, const char* const* argv,
         ParseCalibrateArguments(argc, argv);
     return line.ok() ? Dispatch(*line, factories) : PrintError(line.status());
   } catch (const std::bad_alloc&) {
-    return PrintError(
-        absl::UnavailableError("this machine has not enough memory for it"));
+    return PrintError(absl::UnavailableError("out of memory"));
   } catch (const std::exception& error) {
     return PrintError(absl::InternalError(error.what()));
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/spelling.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/weir_calibrate/replay_options.h"
 
@@ -23,112 +24,121 @@ CLI::Validator Between(double low, double high) {
   const auto number = [](const std::string& text) -> std::string {
     double value = 0;
     const bool nan = absl::SimpleAtod(text, &value) && std::isnan(value);
-    return nan ? absl::StrCat(text, " is no number") : "";
+    return nan ? absl::StrCat(text, " is not a number") : "";
   };
   return CLI::Range(low, high) & CLI::Validator(number, "");
 }
 
 void AddDevice(CLI::App* app, int* device) {
-  app->add_option("--device", *device, "which GPU, as CUDA counts them")
+  app->add_option("--device", *device, "number of the GPU, as CUDA counts")
       ->check(CLI::Range(0, 1023))
       ->capture_default_str();
 }
 
 void AddPlan(CLI::App* app, RunFlags* flags, std::string* attention) {
   app->add_option("--model", flags->model,
-                  "preset, Hugging Face config.json or textproto")
+                  "model: preset, Hugging Face config.json or textproto")
       ->required();
   calibrate::PlanOptions* plan = &flags->plan;
   const auto sizes = CLI::Range(1, 1 << 20);
   app->add_option("--microbatch-sizes", plan->microbatch_sizes,
-                  "sequences in a microbatch, each of these")
+                  "list of microbatch sizes to measure, in sequences")
       ->delimiter(',')
       ->check(sizes)
       ->capture_default_str();
-  app->add_option("--sequence-lengths", plan->sequence_lengths,
-                  "each of these; the model's own if there are none")
+  app->add_option(
+         "--sequence-lengths", plan->sequence_lengths,
+         "list of sequence lengths to measure (default: that of the model)")
       ->delimiter(',')
       ->check(sizes);
   app->add_option("--tensor-parallel", plan->tensor_parallel,
-                  "shapes of one of so many GPUs, each of these")
+                  "list of tensor-parallel sizes, for whose shapes on one GPU "
+                  "are measured")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app->add_option("--attention", *attention, "fused, unfused or both")
+  app->add_option("--attention", *attention,
+                  "attention kernels: fused, unfused or both")
       ->check(CLI::IsMember({"fused", "unfused", "both"}))
       ->capture_default_str();
-  app->add_option("--dropout", plan->dropout, "probability; 0: no dropout")
+  app->add_option("--dropout", plan->dropout,
+                  "dropout probability (0: no dropout)")
       ->check(Between(0.0, 0.99))
       ->capture_default_str();
   AddDevice(app, &flags->device);
   app->add_option("--timeout", flags->timeout_seconds,
-                  "seconds without progress after which it gives up")
+                  "stop after this many seconds without progress")
       ->check(Between(0.1, 1e5))
       ->capture_default_str();
-  app->add_option("--only", flags->only,
-                  "only workloads whose name (--list) has this in it");
+  app->add_option(
+      "--only", flags->only,
+      "measure only workloads whose name (see --list) contains this");
   app->add_option("--candidates", flags->num_candidates,
-                  "algorithms that are tried for every product")
+                  "number of cuBLASLt algorithms to try for every GEMM")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app->add_option("--report", flags->report, "also as a CSV, to this file");
+  app->add_option("--report", flags->report,
+                  "also write the report to this CSV file");
   app->add_flag("--force", flags->force,
-                "replace files that weir did not write");
-  app->add_flag("--quiet", flags->quiet, "no progress on standard error");
+                "overwrite files that weir did not write");
+  app->add_flag("--quiet", flags->quiet, "print no progress on standard error");
 }
 
 void AddRun(CLI::App* app, RunFlags* flags, std::string* attention) {
   AddPlan(app, flags, attention);
   app->add_option("--out", flags->out,
-                  "profile to write; OUT.partial while it is measured, where "
-                  "the same command goes on; OUT.journal behind it");
+                  "profile to write. OUT.partial holds the measurements of an "
+                  "unfinished run, which the same command continues; "
+                  "OUT.journal those of a finished one");
   app->add_option("--start", flags->start,
-                  "profile whose other figures stay; by the GPU's name if it "
-                  "is left out");
-  app->add_option("--partitions", flags->num_partitions,
-                  "measure on one of so many equal parts of the card, alone "
-                  "and while others work; 1: on all of it")
+                  "profile that provides all parameters that are not measured "
+                  "(default: the preset for this GPU)");
+  app->add_option(
+         "--partitions", flags->num_partitions,
+         "divide the GPU into this many equal partitions and measure on one, "
+         "while the others are idle and while they are busy (1: whole GPU)")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app->add_flag("--list", flags->list,
-                "print what would be measured and how long it takes; needs no "
-                "GPU");
-  app->add_flag("--fresh", flags->fresh,
-                "begin anew, whatever OUT.partial has");
+                "print the workloads and the estimated time; needs no GPU");
+  app->add_flag("--fresh", flags->fresh, "start again and discard OUT.partial");
 }
 
 void AddNetwork(CLI::App* app, calibrate::NetworkFlags* flags) {
   app->add_option("--out", flags->out, "profile to write")->required();
   app->add_option("--start", flags->start,
-                  "profile whose other figures stay: a preset, or what `run` "
-                  "wrote")
+                  "profile that provides all parameters that are not measured: "
+                  "a preset, or a file written by `run`")
       ->required();
   app->add_option("--pairs-per-class", flags->pairs_per_class,
-                  "GPU pairs measured of every kind of link")
+                  "number of GPU pairs to measure per kind of link")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app->add_option("--max-bytes", flags->max_bytes, "largest message")
+  app->add_option("--max-bytes", flags->max_bytes, "largest message in bytes")
       ->check(Between(1024.0, 1e12))
       ->capture_default_str();
   app->add_option("--timeout", flags->timeout_seconds,
-                  "seconds of a rendezvous, an operation or a silence")
+                  "time limit in seconds for the rendezvous, for every "
+                  "operation and for silence of a rank")
       ->check(Between(0.1, 1e5))
       ->capture_default_str();
   app->add_option("--topology", flags->topology,
-                  "file of leaves and their nodes; Slurm's if it is left out");
+                  "file that lists the leaf switches and their nodes (default: "
+                  "Slurm's topology)");
   app->add_option("--rendezvous", flags->rendezvous,
-                  "file that all ranks see; what the launcher says if it is "
-                  "left out");
+                  "file for the rendezvous, on a file system shared by all "
+                  "ranks (default: environment variables of the launcher)");
   app->add_option("--groups", flags->groups,
-                  "ranks of the collectives; 2, 4, 8 ... if it is left out")
+                  "numbers of ranks of the collectives (default: 2, 4, 8, ...)")
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 20));
-  app->add_option("--seed", flags->seed, "which pairs are measured")
+  app->add_option("--seed", flags->seed, "random seed for the choice of pairs")
       ->capture_default_str();
   app->add_flag("--force", flags->force,
-                "replace files that weir did not write");
-  app->add_flag("--one-gpu", flags->one_gpu,
-                "all ranks share a GPU: shows that it works, not how fast");
+                "overwrite files that weir did not write");
+  app->add_flag(
+      "--one-gpu", flags->one_gpu,
+      "let all ranks share a GPU, for a functional check without valid times");
 }
 
 // Reports all arguments that no option took, with the closest known options.
@@ -144,8 +154,10 @@ absl::Status RefuseExtras(const CLI::App& app, const CLI::App& command) {
   for (const std::string& extra : app.remaining()) extras.push_back(extra);
   for (const std::string& extra : extras) {
     const std::string name = extra.substr(0, extra.find('='));
-    problems.Add(name,
-                 absl::StrCat("is not expected", DidYouMean(name, known)));
+    problems.Add(
+        "", absl::StrCat(absl::StartsWith(name, "-") ? "unknown option "
+                                                     : "unexpected argument ",
+                         EscapeLine(name), DidYouMean(name, known)));
   }
   return problems.ToStatus();
 }
@@ -159,10 +171,10 @@ absl::Status RefuseCommand(const CLI::App& app) {
   const std::string commands = absl::StrJoin(known, ", ");
   if (words.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("weir-calibrate: a command is missing (", commands, ")"));
+        absl::StrCat("weir-calibrate: no command given (", commands, ")"));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("weir-calibrate: there is no command ", words[0],
+      absl::StrCat("weir-calibrate: unknown command ", words[0],
                    DidYouMean(words[0], known), " (", commands, ")"));
 }
 
@@ -183,23 +195,27 @@ absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
   CalibrateLine line;
   std::string attention = "fused", check_attention = "fused";
   RunFlags check;
-  CLI::App app("Measures a GPU for weir: kernels, memory, messages.",
-               "weir-calibrate");
+  CLI::App app(
+      "Measures the kernels, the memory and the communication of GPUs for "
+      "weir.",
+      "weir-calibrate");
   app.require_subcommand(0, 1);
   app.allow_extras();
   bool version = false;
   app.add_flag("--version", version, "print the version");
-  CLI::App* run = app.add_subcommand(
-      "run", "measure a model's operations and stages, write a profile");
+  CLI::App* run = app.add_subcommand("run",
+                                     "measure the operations and stages of a "
+                                     "model and write a device profile");
   CLI::App* verify = app.add_subcommand(
-      "check", "verify every operation against double precision, time nothing");
+      "check",
+      "verify every operation against double precision, without timing");
   // Has the options of `weir simulate`, which are a table (replay_options.h).
   app.add_subcommand("replay",
                      "execute a scenario's schedule with real training");
   CLI::App* network = app.add_subcommand(
-      "network", "measure messages between GPUs; every rank runs it");
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "say what this machine has and lacks");
+      "network", "measure communication between GPUs; start it on every rank");
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "show which drivers and libraries this machine has");
   for (CLI::App* command : {run, verify, network, doctor}) {
     command->allow_extras();
   }
@@ -207,7 +223,7 @@ absl::StatusOr<CalibrateLine> ParseCalibrateArguments(int argc,
   AddPlan(verify, &check, &check_attention);
   AddNetwork(network, &line.network);
   AddDevice(doctor, &line.doctor.device);
-  doctor->add_flag("--json", line.doctor.json, "as JSON");
+  doctor->add_flag("--json", line.doctor.json, "print JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

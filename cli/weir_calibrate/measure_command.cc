@@ -95,8 +95,8 @@ absl::Status CheckHeadSize(const calibrate::PlanOptions& options,
   }
   return absl::InvalidArgumentError(
       absl::StrCat(model.name(), ": head_size is ", size,
-                   ", expected 64 or 128 for the fused attention that is "
-                   "measured: give --attention unfused"));
+                   ", expected 64 or 128, the sizes of the measured fused "
+                   "attention: give --attention unfused"));
 }
 
 // Returns the plan restricted to --only. A pass keeps its operations, which are
@@ -128,8 +128,9 @@ absl::StatusOr<calibrate::MeasuringPlan> PlanOf(
   std::erase_if(plan.workloads, left_out);
   std::erase_if(plan.memory, left_out);
   if (plan.workloads.empty() && plan.memory.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--only ", flags.only, ": no workload has this in its name (--list)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--only ", flags.only,
+                     ": no workload name contains this (see --list)"));
   }
   return plan;
 }
@@ -182,14 +183,15 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
     ASSIGN_OR_RETURN(Calibration journal,
                      calibrate::LoadJournal(path, &damage));
     for (const std::string& what : damage) {
-      PrintWarning(absl::StrCat(what, "; it is measured again"), OutputFlags());
+      PrintWarning(absl::StrCat(what, "; this workload is measured again"),
+                   OutputFlags());
     }
     const absl::Status same = calibrate::CheckSameMachine(path, journal, now);
     if (!same.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          same.message(),
-          "\ntheir times do not belong together: give another --out, or "
-          "--fresh to begin anew"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(same.message(),
+                       "\nthe times are not comparable: give another --out, or "
+                       "--fresh to start again"));
     }
     Calibration done = journal;
     done.clear_workloads();
@@ -203,8 +205,9 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
       }
     }
     journal = std::move(done);
-    Note(flags, absl::StrCat("goes on from ", path, ": ",
-                             journal.workloads_size(), " workloads are done"));
+    Note(flags,
+         absl::StrCat("continues from ", path, ": ", journal.workloads_size(),
+                      " workloads already measured"));
     return journal;
   }
   // Detects an unwritable journal now rather than after ten minutes.
@@ -238,11 +241,11 @@ absl::Status MeasurePlan(const RunFlags& flags,
   Watchdog watchdog(flags.timeout_seconds, [&](const std::string& what) {
     const std::string kept =
         path.empty() ? ""
-                     : absl::StrCat("error: the results so far are in ", path,
-                                    ", where the same command goes on\n");
+                     : absl::StrCat("error: the measurements so far are in ",
+                                    path, "; the same command continues\n");
     std::fputs(EscapeControls(
                    absl::StrFormat("\nerror: no progress for %g s in \"%s\": "
-                                   "the GPU or its driver hangs\n%s",
+                                   "the GPU or its driver is hung\n%s",
                                    flags.timeout_seconds, what, kept))
                    .c_str(),
                stderr);
@@ -294,7 +297,7 @@ ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
   PrintErrorMessage(absl::StrCat(status.message(), "\n",
                                  journal.workloads_size(), " of ",
                                  plan.workloads.size(), " workloads are in ",
-                                 path, ", where the same command goes on"));
+                                 path, "; the same command continues"));
   return interrupted ? InterruptExitCode() : kExitNegative;
 }
 
@@ -303,7 +306,7 @@ ExitCode PrintRefused(const Calibration& journal) {
   for (const WorkloadResult& result : journal.workloads()) {
     if (result.state() != WorkloadResult::REFUSED) continue;
     PrintErrorMessage(
-        absl::StrCat("refused: ", result.key(), ": ", result.reason()));
+        absl::StrCat("failed: ", result.key(), ": ", result.reason()));
     code = kExitNegative;
   }
   return code;
@@ -361,8 +364,8 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   if (!written.ok()) {
     return absl::Status(
         written.status().code(),
-        absl::StrCat(written.status().message(), "\nwhat was measured is in ",
-                     path, ", where the same command goes on"));
+        absl::StrCat(written.status().message(), "\nthe measurements are in ",
+                     path, "; the same command continues"));
   }
   if (*written != kExitOk) return *written;
   const ExitCode refused = PrintRefused(journal);
@@ -406,7 +409,7 @@ absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
         result.reason().empty() ? "" : ": ", result.reason());
   }
   absl::StrAppend(&text, num_right, " of ", plan.workloads.size(),
-                  " operations are right\n");
+                  " operations are correct\n");
   if (!flags.report.empty()) {
     const std::vector<calibrate::ReportRow> rows =
         calibrate::MakeReport(plan, journal, start, start);
@@ -435,9 +438,9 @@ absl::StatusOr<std::unique_ptr<calibrate::Bench>> OpenBench(
   if ((*bench)->num_partitions() != flags.num_partitions ||
       (flags.num_partitions > 1 && (*bench)->part_multiprocessors() < 1)) {
     return absl::InternalError(
-        absl::StrCat("the bench is one of ", (*bench)->num_partitions(),
-                     " parts of ", (*bench)->part_multiprocessors(),
-                     " multiprocessors, asked for ", flags.num_partitions));
+        absl::StrCat("the bench measures one of ", (*bench)->num_partitions(),
+                     " partitions of ", (*bench)->part_multiprocessors(),
+                     " multiprocessors, expected ", flags.num_partitions));
   }
   return bench;
 }

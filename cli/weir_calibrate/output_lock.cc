@@ -29,7 +29,8 @@ absl::StatusOr<OutputLock> OutputLock::Take(const std::string& path) {
   if (fstat(fd, &status) != 0 || status.st_size != 0) {
     close(fd);
     return absl::InvalidArgumentError(absl::StrCat(
-        name, ": is no lock of weir-calibrate, which is an empty file"));
+        name,
+        ": is not a lock file of weir-calibrate, expected an empty file"));
   }
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const bool taken = errno == EWOULDBLOCK;
@@ -37,8 +38,8 @@ absl::StatusOr<OutputLock> OutputLock::Take(const std::string& path) {
     close(fd);
     return absl::InvalidArgumentError(
         taken ? absl::StrCat(path,
-                             ": another run is writing it; wait for its "
-                             "end or give another --out")
+                             ": another run is writing it; wait until it ends "
+                             "or give another --out")
               : absl::StrCat(name, ": cannot lock: ", why));
   }
   return OutputLock(std::move(name), fd);

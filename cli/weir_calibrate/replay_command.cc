@@ -110,7 +110,7 @@ absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
     check.why_not = "--no-check";
     return check;
   }
-  const ElapsedLine line(flags.weir.output, "checking the training");
+  const ElapsedLine line(flags.weir.output, "checking the training result");
   const TrainingTolerance tolerance =
       flags.cpu ? kHostTolerance
                 : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
@@ -155,9 +155,9 @@ absl::Status Judge(const calibrate::ExecutionPlan& plan,
   RETURN_IF_ERROR(calibrate::CheckVersions(plan, record));
   if (check.holds()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
-      "%s did not train what it should: weights differ by %.2g, those of stage "
-      "%d by %.2g of their change, losses by %.2g, expected at most %.2g, %.2g "
-      "and %.2g from %s",
+      "%s: the training result is wrong: weights differ by %.2g, those of "
+      "stage %d by %.2g relative to their change, and losses by %.2g, expected "
+      "at most %.2g, %.2g and %.2g compared with %s",
       plan.schedule.name, check.difference.weights,
       check.difference.worst_stage, check.difference.change,
       check.difference.losses, check.tolerance.weights, check.tolerance.change,
@@ -192,7 +192,7 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
     if (record.steps.empty()) return code;
   }
   TrainingCheck check;
-  check.why_not = "it did not end";
+  check.why_not = "the replay did not finish";
   if (ran.ok()) {
     ASSIGN_OR_RETURN(check, Check(flags, factories, plan, record));
   }

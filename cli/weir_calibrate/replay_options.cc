@@ -14,22 +14,23 @@ namespace {
 
 constexpr absl::string_view kCommand = "weir-calibrate replay";
 constexpr absl::string_view kSummary =
-    "Executes a scenario's schedule with real training, for weir validate.";
+    "Executes the schedule of a scenario with real training, for weir "
+    "validate.";
 
 absl::Status CheckReplay(const ReplayFlags& flags) {
   Problems problems(kCommand);
   if (flags.num_partitions > 0 && flags.cpu) {
-    problems.Add("--partitions",
-                 "is of a GPU, expected none with --cpu, where ranks are "
-                 "threads");
+    problems.Add(
+        "--partitions",
+        "requires a GPU, but --cpu is given, with which ranks are threads");
   }
   if (flags.num_partitions > 0 && flags.serial.value_or(false)) {
-    problems.Add("--partitions", "and --serial exclude each other");
+    problems.Add("--partitions", "cannot be combined with --serial");
   }
   if (!flags.cpu && flags.num_partitions == 0 && !flags.serial.value_or(true)) {
-    problems.Add("--serial",
-                 "is off, expected --partitions, where ranks work at the same "
-                 "time");
+    problems.Add(
+        "--serial",
+        "is off, expected --partitions, with which ranks run concurrently");
   }
   return problems.ToStatus();
 }
@@ -41,30 +42,30 @@ Options OptionsOfReplay(ReplayFlags* flags) {
   options.front().fallback =
       absl::StrCat(kGpuScenario, ", --cpu: ", kCpuScenario);
   Group group("Replay", &options);
-  group.Switch("--cpu", "on this machine's processor, in double precision",
+  group.Switch("--cpu", "run on the CPU, in double precision",
                [=](bool on) { flags->cpu = on; });
   group.Switch("--serial",
-               "one rank after the other, with logical clocks [a GPU: on, "
+               "run one rank after the other, with logical clocks [GPU: on; "
                "--cpu: off, a thread for each rank]",
                [=](bool on) { flags->serial = on; });
-  group.Count("--partitions", "parts of the GPU that work at the same time",
+  group.Count("--partitions", "number of GPU partitions that run concurrently",
               [=](uint32_t n) { flags->num_partitions = static_cast<int>(n); });
   group
-      .Count("--steps", "batches, where the schedule has a flush",
+      .Count("--steps", "number of batches, for schedules with a flush",
              [=](uint32_t n) { flags->num_steps = static_cast<int>(n); })
       .fallback = "5";
   group
-      .Count("--seed", "of weights and data",
+      .Count("--seed", "random seed of weights and data",
              [=](uint32_t n) { flags->seed = n; })
       .fallback = "1";
   group
-      .Add("--learning-rate", "RATE", "of the optimizer",
+      .Add("--learning-rate", "RATE", "learning rate of the optimizer",
            [=](const std::string& text) {
              ASSIGN_OR_RETURN(flags->learning_rate, ParsePositive(text));
              return absl::OkStatus();
            })
       .fallback = "adam 0.0001, sgd 0.05";
-  group.Switch("--no-check", "compare with no other training",
+  group.Switch("--no-check", "do not check the training result",
                [=](bool on) { flags->check = !on; });
   group
       .Add("--device", "N", "which GPU, as CUDA counts them",
@@ -76,7 +77,8 @@ Options OptionsOfReplay(ReplayFlags* flags) {
            })
       .fallback = "0";
   group
-      .Seconds("--timeout", "time limit of any wait, then it says who waits",
+      .Seconds("--timeout",
+               "time limit for any wait; then the waiting ranks are reported",
                &flags->timeout_seconds)
       .fallback = "120";
   return options;

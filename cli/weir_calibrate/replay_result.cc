@@ -215,7 +215,7 @@ int MedianStep(const std::vector<calibrate::StepRecord>& steps) {
 absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay) {
   const schedules::Schedule& schedule = replay.plan.schedule;
   if (replay.record.steps.empty()) {
-    return absl::InvalidArgumentError("no step of the replay has ended");
+    return absl::InvalidArgumentError("no step of the replay has finished");
   }
   ASSIGN_OR_RETURN(const schedules::Semantics semantics,
                    schedules::InterpretSchedule(schedule));
@@ -232,8 +232,8 @@ absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay) {
   result.set_fits_memory(true);  // it ran
   result.set_limit(absl::StrCat("executed on ", replay.record.device));
   if (!replay.check.why_not.empty()) {
-    result.add_warnings(
-        absl::StrCat("training was not compared: ", replay.check.why_not));
+    result.add_warnings(absl::StrCat("the training result was not checked: ",
+                                     replay.check.why_not));
   }
   FillTimeline(schedule, step, result.mutable_timeline());
   return result;

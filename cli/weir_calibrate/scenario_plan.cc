@@ -30,11 +30,11 @@ void CheckParallelism(const Scenario& scenario, Problems* problems) {
   const auto one = [&](absl::string_view field, uint32_t found,
                        absl::string_view flag) {
     if (found <= 1) return;
-    problems->Add(absl::StrCat("parallelism.", field),
-                  absl::StrCat("is ", found,
-                               ", expected 1: a replay is of one "
-                               "pipeline (",
-                               flag, " 1)"));
+    problems->Add(
+        absl::StrCat("parallelism.", field),
+        absl::StrCat("is ", found,
+                     ", expected 1: a replay runs a single pipeline (", flag,
+                     " 1)"));
   };
   one("tensor", scenario.parallelism().tensor(), "--tp");
   one("data", scenario.parallelism().data(), "--dp");
@@ -47,16 +47,17 @@ void CheckTraining(const Scenario& scenario, Problems* problems) {
                           absl::string_view what) {
     if (found) problems->Add(absl::StrCat("training.", field), what);
   };
-  refuse(training.recompute() > RECOMPUTE_NONE, "recompute",
-         "is on, expected none: stages keep what they need (--recompute none)");
+  refuse(
+      training.recompute() > RECOMPUTE_NONE, "recompute",
+      "is on, expected none: stages save all activations (--recompute none)");
   refuse(training.precision() != FP32 && !training.fp32_gradients(),
          "fp32_gradients",
-         "is off, expected on: stages add gradients up in fp32 "
+         "is off, expected on: stages accumulate gradients in fp32 "
          "(--fp32-gradients)");
   refuse(training.fully_sharded(), "fully_sharded",
-         "is on, expected off: a replay has no replicas");
+         "is on, expected off: a replay has no data-parallel ranks");
   refuse(training.distributed_optimizer(), "distributed_optimizer",
-         "is on, expected off: a replay has no replicas");
+         "is on, expected off: a replay has no data-parallel ranks");
   if (scenario.communication().transfers() == BLOCKING) {
     problems->Add("communication.transfers",
                   "is blocking, expected overlapped: ranks compute while they "
@@ -93,7 +94,7 @@ void CheckGpu(const scenarios::ResolvedScenario& resolved,
     problems->Add("parallelism.pipeline",
                   absl::StrCat("is ", num_ranks, ", but --partitions is ",
                                settings.num_partitions,
-                               ", expected a part for each rank"));
+                               ", expected one partition per rank"));
   }
 }
 
@@ -103,23 +104,24 @@ absl::Status CheckScenario(const scenarios::ResolvedScenario& resolved,
   Problems problems(resolved.label);
   if (resolved.textbook) {
     problems.Add("textbook",
-                 "gives costs by hand (--costs), expected a model: a replay "
-                 "trains one");
+                 "gives costs by hand (--costs), expected a model to train");
     return problems.ToStatus();
   }
   if (!resolved.model.has_transformer()) {
-    problems.Add("model", "is measured layers, expected a transformer");
+    problems.Add("model",
+                 "consists of measured layers, expected a transformer");
   } else if (resolved.model.transformer().num_experts() > 0) {
     problems.Add("model", "has experts, expected none");
   }
   if (resolved.runtime.name() != "weir") {
-    problems.Add("runtime",
-                 absl::StrCat("is ", resolved.runtime.name(),
-                              ", expected weir, whose stages replays run "
-                              "(--runtime weir)"));
+    problems.Add(
+        "runtime",
+        absl::StrCat(
+            "is ", resolved.runtime.name(),
+            ", expected weir, whose kernels replays run (--runtime weir)"));
   }
   if (!resolved.other_devices.empty()) {
-    problems.Add("cluster", "has unlike GPUs, expected one kind");
+    problems.Add("cluster", "has different kinds of GPUs, expected one kind");
   }
   CheckParallelism(scenario, &problems);
   CheckTraining(scenario, &problems);

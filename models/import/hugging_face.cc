@@ -32,7 +32,8 @@ uint32_t Count(JsonFields* fields, Key key, uint32_t otherwise) {
 
 void Refuse(JsonFields* fields, Problems* problems, const char* key) {
   if (fields->Flag(key, false)) {
-    problems->Add(key, "is true, expected false: weir has no such layers");
+    problems->Add(key,
+                  "is true, expected false: weir does not support such layers");
   }
 }
 
@@ -244,7 +245,7 @@ void RefuseLatentAttention(JsonFields* fields, Problems* problems,
   problems->Add("model_type",
                 absl::StrCat("is \"", fields->Text("model_type", ""),
                              "\", whose multi-head latent attention weir does "
-                             "not have; expected \"deepseek\" or another"));
+                             "not support; expected \"deepseek\" or another"));
   out->set_num_layers(1);  // prevents problems with unread fields
   out->set_hidden_size(1);
   out->set_num_heads(1);

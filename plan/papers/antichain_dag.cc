@@ -284,17 +284,17 @@ absl::StatusOr<AntichainDag> AntichainDagOf(absl::string_view label,
   RETURN_IF_ERROR(CheckSize(label, absl::StrCat(num_nodes, " nodes"),
                             {num_nodes * num_nodes * kBytesPerPair,
                              num_nodes * num_nodes * kSecondsPerPair},
-                            "a graph whose nodes are merged"));
+                            "a graph with fewer, merged nodes"));
   const Pruned pruned = Prune(graph);
   if (pruned.first < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, ": found no node that computes, expected one"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": has no node with compute time, expected at least one"));
   }
   Enumeration found(pruned, max_states);
   if (!found.Run()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        label, ": branches into more than ", max_states,
-        " antichains, which PipeDream's optimizer all looks at, expected a "
+        label, ": has more than ", max_states,
+        " antichains, all of which PipeDream's optimizer visits, expected a "
         "graph whose parallel branches are merged into nodes"));
   }
   AntichainDag dag;

@@ -310,7 +310,7 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
     TryOrders(work, orders, false, &best);
     if (options.blocking_transfers) {
       best.notes.push_back(
-          "transfers block, so that 1F1B-SO was not considered");
+          "transfers are blocking, so 1F1B-SO was not considered");
     }
   } else {
     std::vector<Order> orders = {Order::kAsynchronous};
@@ -318,12 +318,12 @@ absl::StatusOr<PlannedPipeline> PlanBaPipe(const PlannerWork& work,
     TryOrders(work, orders, /*must_hide=*/true, &best);
     if (best.stages.empty()) {
       TryOrders(work, {Order::kAsynchronous}, /*must_hide=*/false, &best);
-      best.notes.push_back("no order hides its transfers");
+      best.notes.push_back("transfers are not hidden by any order");
     }
   }
   if (best.stages.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("bapipe: no cut of the ", work.layers.size(),
+        absl::StrCat("bapipe: no partition of the ", work.layers.size(),
                      " layers on ", work.devices.size(), " devices fits ",
                      FormatBytes(LeastMemoryBytes(work))));
   }

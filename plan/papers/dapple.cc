@@ -233,7 +233,7 @@ absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
   }
   if (best_stages.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "dapple: no cut of the ", work.layers.size(), " layers on ",
+        "dapple: no partition of the ", work.layers.size(), " layers on ",
         num_devices, " devices fits ", FormatBytes(LeastMemoryBytes(work))));
   }
   const DappleLength length(work, sums, best_spread, options);
@@ -243,7 +243,8 @@ absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
   plan.objective_seconds = best;
   plan.stages = StagesOf(best_stages, ServersOf(work));
   plan.num_microbatches = work.num_microbatches;
-  plan.notes.push_back(absl::StrCat("spread ", best_spread));
+  plan.notes.push_back(
+      absl::StrCat("GPUs are assigned in groups of ", best_spread));
   return plan;
 }
 

@@ -176,8 +176,8 @@ absl::StatusOr<PlannedPipeline> PlanOnce(const PlannerWork& work,
   plan.objective_seconds = search.Best(0, sums.num_layers(), 0, num_stages);
   if (plan.objective_seconds == kInfinity) {
     return absl::NotFoundError(
-        absl::StrCat("dawnpiper: no cut into ", num_stages, " stages fits ",
-                     FormatBytes(LeastMemoryBytes(work))));
+        absl::StrCat("dawnpiper: no partition into ", num_stages,
+                     " stages fits ", FormatBytes(LeastMemoryBytes(work))));
   }
   search.Append(0, sums.num_layers(), 0, num_stages, &plan.stages);
   plan.algorithm = "dawnpiper";

@@ -152,7 +152,7 @@ class ChainSearch {
     }
     if (best == nullptr) {
       return absl::NotFoundError(
-          absl::StrCat(planner, ": no cut of the ", costs_.num_layers,
+          absl::StrCat(planner, ": no partition of the ", costs_.num_layers,
                        " layers fits the memory of the devices in any order"));
     }
     return ChainOf(*best, best_state);
@@ -200,11 +200,11 @@ absl::StatusOr<DeviceChain> BestDeviceChain(absl::string_view planner,
   const double tries = states * n / 2 * types.num_types();
   if (states > kMaxStates || tries > kMaxTries) {
     return absl::InvalidArgumentError(absl::StrCat(
-        planner, ": ", types.num_types(), " types of devices make ", states,
-        " states and ", tries, " tries, expected at most ", kMaxStates, " and ",
-        kMaxTries,
-        ": plan for fewer devices, layers or types (devices are of one type "
-        "when speed, memory and links are equal)"));
+        planner, ": ", types.num_types(), " types of devices give ", states,
+        " states and ", tries, " transitions, expected at most ", kMaxStates,
+        " and ", kMaxTries,
+        ": use fewer devices, layers or types of devices (devices with equal "
+        "speed, memory and links have the same type)"));
   }
   return ChainSearch(types, costs).Run(planner);
 }

@@ -53,8 +53,10 @@ double LayerSums::memory_bytes(int first, int end, double in_flight,
 absl::Status CheckPlannerWork(absl::string_view planner,
                               const PlannerWork& work) {
   Problems problems(planner);
-  if (work.layers.empty()) problems.Add("layers", "are none");
-  if (work.devices.empty()) problems.Add("devices", "are none");
+  if (work.layers.empty())
+    problems.Add("layers", "are missing, expected at least one");
+  if (work.devices.empty())
+    problems.Add("devices", "are missing, expected at least one");
   if (work.num_microbatches < 1) {
     problems.Add("num_microbatches", absl::StrCat("is ", work.num_microbatches,
                                                   ", expected at least 1"));
@@ -72,9 +74,10 @@ absl::Status CheckPlannerWork(absl::string_view planner,
     }
   }
   if (!is_square) {
-    problems.Add("bytes_per_second",
-                 absl::StrCat("expected a row and a column for each of the ",
-                              work.devices.size(), " devices"));
+    problems.Add(
+        "bytes_per_second",
+        absl::StrCat("expected one row and one column for each of the ",
+                     work.devices.size(), " devices"));
   }
   for (size_t i = 0; i < work.devices.size(); ++i) {
     problems.CheckPositive(absl::StrCat("devices[", i, "].speed"),

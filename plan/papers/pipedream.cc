@@ -87,8 +87,7 @@ void CheckSize(const AntichainDag& dag, const Effort& effort,
       absl::StrFormat("%d antichains on these machines, %.2g steps,",
                       dag.states.size(), effort.steps),
       {effort.bytes, effort.steps * kSecondsPerPipeDreamStep},
-      "fewer machines, or a graph whose parallel branches and short nodes are "
-      "merged");
+      "fewer machines, or a graph with merged branches and merged short nodes");
   if (!problem.empty()) problems->Add("", problem);
 }
 
@@ -160,8 +159,10 @@ absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
         dag.states.size(), " antichains"));
   }
   if (bytes <= options.memory_limit_bytes.value_or(bytes)) {
-    return absl::NotFoundError(absl::StrCat(
-        label, ": no plan ends, expected more bandwidth or smaller costs"));
+    return absl::NotFoundError(
+        absl::StrCat(label,
+                     ": all plans take infinite time, expected more bandwidth "
+                     "or smaller costs"));
   }
   return absl::FailedPreconditionError(absl::StrFormat(
       "%s: nothing fits %s: the smallest plan found needs %s: raise "

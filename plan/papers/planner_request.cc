@@ -34,7 +34,7 @@ void RefuseSearchOptions(const PlanRequest& request, bool synchronous,
   const auto search_only = [&](absl::string_view option, bool is_given) {
     if (is_given) {
       problems->Add(option,
-                    "is given with --algorithm, which decides by itself");
+                    "is given with --algorithm, which does not take it");
     }
   };
   search_only("--pp", !space.pipeline().empty());
@@ -101,23 +101,23 @@ std::vector<std::string> GraphPlanWarnings(const AntichainDag& dag,
   std::vector<std::string> warnings;
   if (plan.num_cut_states < plan.num_states) {
     warnings.push_back(absl::StrCat(
-        "interrupted: the best plan so far has cuts at ", plan.num_cut_states,
-        " of ", plan.num_states, " antichains only"));
+        "interrupted: the best plan so far considers cuts at ",
+        plan.num_cut_states, " of ", plan.num_states, " antichains only"));
   }
   if (const size_t num_nodes = dag.unreached_nodes.size(); num_nodes > 0) {
     warnings.push_back(absl::StrCat(
-        "in no stage, as no edges join them to the first source: ",
+        "nodes in no stage, as no edges connect them to the first source: ",
         dag.node_names[dag.unreached_nodes[0]],
         num_nodes > 1 ? absl::StrCat(" and ", num_nodes - 1, " more") : ""));
   }
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const double bytes = BytesOfMinibatch(dag, plan.stages[s]);
     if (bytes <= options.memory_limit_bytes.value_or(bytes)) continue;
-    warnings.push_back(absl::StrCat(
-        "stage ", s, " needs ", FormatBytes(bytes),
-        " for one minibatch, more "
-        "than --memory-limit, which --use-memory-constraint does not count "
-        "where no machine is behind it"));
+    warnings.push_back(
+        absl::StrCat("stage ", s, " needs ", FormatBytes(bytes),
+                     " for one minibatch, more than --memory-limit, which "
+                     "--use-memory-constraint does not check for stages "
+                     "without a later machine"));
   }
   return warnings;
 }
@@ -156,7 +156,7 @@ absl::Status NothingFits(const PaperPlanner& planner, absl::string_view label,
   const double bytes = EnoughMemoryBytes(planner, given);
   if (bytes == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        why.message(), "; no memory would do, expected other sizes"));
+        why.message(), "; no amount of memory suffices, expected other sizes"));
   }
   PlanRequest without_limit = request;
   without_limit.clear_memory_limit_bytes();
@@ -171,7 +171,7 @@ absl::Status NothingFits(const PaperPlanner& planner, absl::string_view label,
           ? absl::StrFormat("raise --memory-limit to %.0f bytes", bytes)
           : absl::StrCat("a GPU of ", given.device.name(), " has ",
                          FormatBytes(device), ", expected another device"),
-      ", or more of --tp or --recompute, which need less"));
+      ", or a larger --tp or --recompute, which need less memory"));
 }
 
 }  // namespace weir::plan

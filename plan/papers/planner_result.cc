@@ -75,7 +75,7 @@ std::string SerializeResult(const PlannerResult& answer) {
 absl::StatusOr<PlannerResult> ParseResult(const std::string& bytes) {
   PlannerResultWork packed;
   if (!packed.ParseFromString(bytes)) {
-    return absl::InternalError("a planner's answer cannot be read");
+    return absl::InternalError("the result of a planner cannot be read");
   }
   PlannerResult answer;
   answer.algorithm = packed.algorithm();

@@ -160,7 +160,8 @@ absl::StatusOr<PlanReport> ReportOf(const Space& made,
   RETURN_IF_ERROR(CheckPlannerSize(planner->name, given));
   if (EstimatePlanner(planner->name, PlannerSizeOf(given)).seconds >
       kMostSeedSeconds) {
-    return absl::ResourceExhaustedError("takes too long for a seed");
+    return absl::ResourceExhaustedError(
+        "takes too long to provide a start for the search");
   }
   ASSIGN_OR_RETURN(const PlannedPipeline planned,
                    planner->plan(given, facts->Of(given, seed)));

@@ -78,11 +78,9 @@ Json PlannerResultJson(const PlannerResult& answer) {
 std::string PipeDreamTable(const AntichainDag& dag, const PipeDreamPlan& plan) {
   const std::vector<std::vector<int>> nodes = NodesOfStages(dag, plan);
   std::string text = absl::StrFormat(
-      "pipeline       %.9g s a minibatch\n"
-      "one machine    %.9g s, %.2f times as long\n"
-      "data parallel  %.9g s\n"
-      "%d states\n\n"
-      "stage  states     replicas  seconds     nodes\n",
+      "pipeline       %.9g s per minibatch\none machine    %.9g s, %.2f times "
+      "as long\ndata parallel  %.9g s\n%d states\n\nstage  states     replicas "
+      " seconds     nodes\n",
       plan.pipeline_seconds, plan.single_stage_seconds,
       plan.pipeline_seconds > 0
           ? plan.single_stage_seconds / plan.pipeline_seconds
@@ -129,7 +127,7 @@ std::string PipeDreamJson(const AntichainDag& dag, const PipeDreamPlan& plan) {
 
 std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
   std::string text =
-      "algorithm    its seconds  batch s   samples/s  peak GB  fits  schedule, "
+      "algorithm    planned s    batch s   samples/s  peak GB  fits  schedule, "
       "layers of stages\n";
   for (const PlannerResult& answer : answers) {
     absl::StrAppendFormat(&text, "%-11s  ", answer.algorithm);

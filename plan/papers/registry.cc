@@ -57,40 +57,42 @@ const std::vector<PaperPlanner>& PaperPlanners() {
       {"pipedream",
        "Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN "
        "Training, SOSP 2019",
-       "stages and replicas on a hierarchy of machines, for the slowest stage",
+       "stages and replicas on a hierarchy of machines; minimizes the time of "
+       "the slowest stage",
        OnWork(PlanPipeDream)},
       {"pipedream-2bw",
        "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, "
        "ICML 2021",
-       "width, depth, microbatch and recomputation, for the throughput",
+       "width, depth, microbatch size and recomputation; maximizes throughput",
        OnScenario(PlanTwoBw)},
       {"dapple",
        "Fan et al., DAPPLE: A Pipelined Data Parallel Approach for Training "
        "Large Models, PPoPP 2021",
-       "stages, replicas and their servers, for the length of a batch",
+       "stages, replicas and their servers; minimizes the time of a batch",
        OnWork(SimulableDapple)},
       {"spp",
        "Luo et al., Efficient Pipeline Planning for Expedited Distributed DNN "
        "Training, INFOCOM 2022",
-       "order of the devices, stages and replicas, for a list schedule", Spp},
+       "order of devices, stages and replicas, with list scheduling", Spp},
       {"bapipe",
        "Zhao et al., BaPipe: Exploration of Balanced Pipeline Parallelism for "
        "DNN Training, 2020",
-       "order and balanced cuts, for the time of a batch", BaPipe},
+       "schedule and balanced partition; minimizes the time of a batch",
+       BaPipe},
       {"dawnpiper",
        "Peng et al., DawnPiper: A Memory-scalable Pipeline Parallel Training "
        "Framework, 2025",
-       "cuts between balanced time and balanced memory, recomputation",
+       "partition that balances time and memory, with recomputation",
        OnScenario(SimulableDawnPiper)},
       {"accept",
        "Chen et al., AccEPT: An Acceleration Scheme for Speeding Up Edge "
        "Pipeline-parallel Training, TMC 2024",
-       "unlike devices in the best order, for the time of a batch",
+       "order of heterogeneous devices; minimizes the time of a batch",
        OnScenario(SimulableAccept)},
       {"edgepipe",
        "Hu et al., Pipeline Parallelism for Inference on Heterogeneous Edge "
        "Computing, 2021",
-       "unlike devices in the best order, for the throughput of inference",
+       "order of heterogeneous devices; maximizes inference throughput",
        OnWork([](const PlannerWork& work) { return PlanEdgePipe(work); })},
   };
   return *planners;

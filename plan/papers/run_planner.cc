@@ -88,8 +88,10 @@ absl::StatusOr<scenarios::ResolvedScenario> GivenForPlanners(
   ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
                    scenarios::ResolveScenario(label, given));
   if (resolved.textbook) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ": textbook costs have stages, expected a model and a cluster"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(label,
+                     ": textbook costs are given per stage, expected a model "
+                     "and a cluster"));
   }
   const int available = scenarios::NumGpus(resolved.cluster);
   const int tensor = resolved.placement.tensor;

@@ -40,24 +40,25 @@ void CheckStages(const PlannedPipeline& plan, const Model& model,
     if (stage.first_layer != next || stage.end_layer <= next) {
       problems->Add(StageName(s),
                     absl::StrCat("has layers ", stage.first_layer, " to ",
-                                 stage.end_layer - 1, ", expected them from ",
+                                 stage.end_layer - 1, ", expected layers from ",
                                  next, " on"));
     }
     next = stage.end_layer;
     if (NumBlocks(stage, model) < 1) {
-      problems->Add(StageName(s),
-                    "has no block of the model, expected at least one");
+      problems->Add(
+          StageName(s),
+          "has no transformer block of the model, expected at least one");
     }
     if (stage.devices.empty()) problems->Add(StageName(s), "has no device");
     if (stage.swap) {
       problems->Add(StageName(s),
-                    "swaps activations to the host, which no schedule with "
-                    "stages of a planner's choice does");
+                    "swaps activations to the host, which no schedule that "
+                    "supports planned stages does");
     }
     if (stage.recompute != plan.stages[0].recompute) {
-      problems->Add(StageName(s),
-                    "recomputes unlike stage 0, expected all of "
-                    "them or none");
+      problems->Add(
+          StageName(s),
+          "differs from stage 0 in recomputation, expected all stages or none");
     }
   }
   if (next != NumLayers(model)) {
@@ -135,10 +136,10 @@ absl::Status SetSchedule(const PlannedPipeline& plan, bool is_equal,
     const std::vector<std::string> parts =
         absl::StrSplit(name, absl::MaxSplits(':', 1));
     if (parts[0] != "pipedream") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "plan: stages have unlike numbers of replicas, which only the "
-          "schedule pipedream runs, found ",
-          name));
+      return absl::InvalidArgumentError(
+          absl::StrCat("plan: stages have different numbers of replicas, which "
+                       "only the schedule pipedream supports, found ",
+                       name));
     }
     name = absl::StrCat(
         "pipedream:replicas=",
@@ -156,8 +157,10 @@ absl::Status SetSchedule(const PlannedPipeline& plan, bool is_equal,
 absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
                                     const scenarios::ResolvedScenario& given) {
   Problems problems("plan");
-  if (plan.stages.empty()) problems.Add("stages", "are none");
-  if (given.textbook) problems.Add("", "is of costs by hand, without a model");
+  if (plan.stages.empty())
+    problems.Add("stages", "are missing, expected at least one");
+  if (given.textbook)
+    problems.Add("", "has costs given by hand, expected a model");
   if (problems.empty()) CheckStages(plan, given.model, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
   const bool is_equal = EquallyReplicated(plan);

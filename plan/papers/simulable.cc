@@ -32,8 +32,9 @@ absl::StatusOr<PlannedPipeline> WithEqualReplicas(
     const PlannerWork& work, Options options,
     absl::StatusOr<PlannedPipeline> planner(const PlannerWork&,
                                             const Options&)) {
-  std::string note = absl::StrCat("unlike stages are not looked at beyond ",
-                                  kMostForUnlike, " devices x layers");
+  std::string note = absl::StrCat(
+      "stages with different numbers of replicas are not considered beyond ",
+      kMostForUnlike, " devices x layers");
   absl::StatusOr<PlannedPipeline> free = absl::NotFoundError("");
   if (work.devices.size() * work.layers.size() <= kMostForUnlike) {
     free = planner(work, options);
@@ -42,14 +43,16 @@ absl::StatusOr<PlannedPipeline> WithEqualReplicas(
         work.num_microbatches % std::ssize(free->stages[0].devices) == 0) {
       return free;
     }
-    note = "unlike stages do not fit";
+    note = "stages with different numbers of replicas do not fit";
   }
   options.equal_replicas = true;
   ASSIGN_OR_RETURN(PlannedPipeline equal, planner(work, options));
   if (free.ok()) {
-    note = absl::StrCat("unlike stages would take ", free->objective_seconds,
-                        " s by its own model, equal ones ",
-                        equal.objective_seconds);
+    note = absl::StrCat(
+        "stages with different numbers of replicas would take ",
+        free->objective_seconds,
+        " s by the planner's own model, stages with equal numbers ",
+        equal.objective_seconds);
   }
   equal.notes.push_back(note);
   return equal;

@@ -344,8 +344,8 @@ absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
   }
   if (plan.stages.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("spp: no cut of the ", work.layers.size(), " layers on ",
-                     work.devices.size(), " devices fits ",
+        absl::StrCat("spp: no partition of the ", work.layers.size(),
+                     " layers on ", work.devices.size(), " devices fits ",
                      FormatBytes(LeastMemoryBytes(work))));
   }
   plan.algorithm = "spp";

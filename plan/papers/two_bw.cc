@@ -59,7 +59,8 @@ double Rate(const TwoBwProblem& request, int degree) {
 
 absl::Status Check(const TwoBwProblem& request) {
   Problems problems("2bw");
-  if (request.works.empty()) problems.Add("works", "are none");
+  if (request.works.empty())
+    problems.Add("works", "are missing, expected at least one");
   for (size_t i = 0; i < request.works.size(); ++i) {
     const std::string name = absl::StrCat("works[", i, "]");
     problems.CheckRange(name + ".microbatch_size",
@@ -126,9 +127,9 @@ absl::StatusOr<TwoBwPlan> Search(const TwoBwProblem& request, bool is_sayable) {
   if (best.has_value()) return *best;
   return absl::NotFoundError(
       std::isinf(least_memory)
-          ? absl::StrCat("2bw: no width, depth and microbatch share out a "
-                         "batch of ",
-                         request.global_batch_size)
+          ? absl::StrCat(
+                "2bw: no width, depth and microbatch size divide a batch of ",
+                request.global_batch_size)
           : absl::StrCat(
                 "2bw: nothing fits ", FormatBytes(request.memory_bytes),
                 ": the smallest plan needs ", FormatBytes(least_memory)));

@@ -93,7 +93,7 @@ void BestFirst::AddShape(int shape) {
   const auto num_refused =
       static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 0));
   if (num_refused > 0) {
-    Illegal("a schedule does not take the shape", num_refused);
+    Illegal("a schedule does not support the shape", num_refused);
   }
   if (NumIn(entry) > 0) Push(entry);
 }
@@ -407,9 +407,10 @@ void BestFirst::ReportProgress() const {
   if (!options_.progress) return;
   const uint64_t known =
       num_illegal_ + num_memory_ + num_ranked_ + num_duplicates_;
-  std::string text = absl::StrCat("planning, ", num_ranked_, " ranked");
+  std::string text =
+      absl::StrCat("planning, ", num_ranked_, " candidates evaluated");
   if (const RankedPlan* best = BestSoFar()) {
-    absl::StrAppend(&text, ", best ", FormatSeconds(best->seconds), " by ",
+    absl::StrAppend(&text, ", best ", FormatSeconds(best->seconds), " with ",
                     best->text);
   }
   options_.progress(num_candidates_ == 0 ? 1 : 1.0 * known / num_candidates_,

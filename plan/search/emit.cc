@@ -71,7 +71,7 @@ absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
   const absl::Status readable = schedules::CheckPyTorchReads(schedule);
   if (!readable.ok()) {
     files.warnings.push_back(
-        absl::StrCat(name, ".csv is not for PyTorch: ",
+        absl::StrCat(name, ".csv cannot be run by PyTorch: ",
                      absl::StrReplaceAll(readable.message(), {{"\n", "; "}})));
   }
   return files;

@@ -111,7 +111,7 @@ absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
       space_.base.label, ": parallelism.pipeline is ", shape.pipeline,
       ", expected at least ", least, " with ", shape.chunks,
       " chunks, as the runtime ", space_.base.runtime.name(),
-      " interleaves on no fewer ranks"));
+      " interleaves only on that many ranks or more"));
 }
 
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {

@@ -21,10 +21,10 @@ std::string PartOf(const std::string& name) {
       {"expert_collectives", "expert collectives"},
       {"bubble", "bubble"},
       {"transfers", "exposed transfers"},
-      {"reductions", "reductions"},
-      {"gathers", "gathers"},
-      {"optimizer", "optimizer"},
-      {"update", "optimizer"}};
+      {"reductions", "gradient reductions"},
+      {"gathers", "weight all-gathers"},
+      {"optimizer", "optimizer step"},
+      {"update", "optimizer step"}};
   const auto found = names.find(name);
   return found == names.end() ? "compute" : found->second;
 }

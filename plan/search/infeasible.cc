@@ -45,7 +45,7 @@ std::string NearestBatches(const Space& space) {
                       " is not divisible by data x microbatch size of any "
                       "layout (",
                       absl::StrJoin(few, ", "), more ? ", ..." : "",
-                      "): nearest that are: ", nearest);
+                      "): closest divisible batches: ", nearest);
 }
 
 // Returns the request on `num_gpus` GPUs with the least memory: one microbatch
@@ -128,11 +128,11 @@ std::string EnoughGpusText(const PlanRequest& request, const Space& space,
   const EnoughNodes enough = FindEnoughNodes(
       request, options, used < has * each ? has : has + 1, each);
   if (enough.nodes == 0) return "";
-  return absl::StrCat("; weights, states and one microbatch fit on ",
+  return absl::StrCat("; weights, optimizer states and one microbatch fit on ",
                       enough.nodes * each, " GPUs (--nodes ", enough.nodes,
                       enough.is_fewest
                           ? ") and on no fewer nodes"
-                          : "); numbers of nodes below were not all tried");
+                          : "; not all smaller numbers of nodes were tried)");
 }
 
 // Returns true if a plan with the tensor parallelism, chunks and schedule of
@@ -208,7 +208,7 @@ absl::Status NothingLegal(const Space& space,
     most.push_back({count, problem});
   std::sort(most.rbegin(), most.rend());
   std::vector<std::string> lines = {
-      absl::StrCat(label, ": no candidate is legal; what refuses most:")};
+      absl::StrCat(label, ": no candidate is legal; most frequent reasons:")};
   for (size_t i = 0; i < most.size() && i < 5; ++i) {
     lines.push_back(
         absl::StrCat(most[i].second, " (", most[i].first, " candidates)"));

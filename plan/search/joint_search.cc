@@ -38,11 +38,11 @@ void AddWarnings(const Space& space, const PlanRequest& request,
   if (request.memory_limit_bytes() > limit) {
     report->add_warnings(absl::StrCat(
         "the memory limit of ", FormatBytes(request.memory_limit_bytes()),
-        " is above what a plan may use of a GPU, ", FormatBytes(limit),
-        ", which counts",
+        " is larger than the memory that a plan may use, ", FormatBytes(limit),
+        ", and has no effect",
         space.memory_part < 1
             ? absl::StrCat(" (", FormatPercent(1 - space.memory_part),
-                           " are left free, see --memory-margin)")
+                           " is left free, see --memory-margin)")
             : ""));
   }
 }
@@ -97,8 +97,8 @@ class Finder {
     }
     report->set_num_simulated(best.size());
     report->add_warnings(
-        "interrupted before the search had found a plan: these are plans of "
-        "the papers' planners");
+        "interrupted before the search found a plan; showing plans of the "
+        "papers' planners");
     Report(BestOf(std::move(best), request_.objective(), num_plans), report);
     return absl::OkStatus();
   }
@@ -155,14 +155,14 @@ class Finder {
         looked[i] =
             Unconfirmed(space_, fresh[i], request_.price_per_gpu_hour());
         report->add_warnings(absl::StrCat(
-            "interrupted before its full simulation: ", fresh[i].text,
-            ": its figures are of the search"));
+            "interrupted before the full simulation of ", fresh[i].text,
+            ": its time and memory are estimates of the search"));
       }
       if (!looked[i].refused.empty()) {
         all_stand = false;
         search_->Exclude(fresh[i]);
         left_out_.push_back(
-            absl::StrCat("left out: ", fresh[i].text, ": ", looked[i].refused));
+            absl::StrCat("rejected: ", fresh[i].text, ": ", looked[i].refused));
         report->add_warnings(left_out_.back());
       }
       num_simulated_ += looked[i].simulated ? 1 : 0;
@@ -231,7 +231,8 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   if (Interrupted()) return among_seeds();
   SearchWorkers workers(space, options.num_processes);
   if (options.progress) {
-    workers.set_tick([&] { options.progress(0, "pricing layouts"); });
+    workers.set_tick(
+        [&] { options.progress(0, "computing the costs of layouts"); });
   }
   const auto priced = workers.OfShapes();
   if (absl::IsCancelled(priced.status())) return among_seeds();
@@ -257,7 +258,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   }
   if (!finder.left_out().empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(label, ": no plan that was found stands\n",
+        absl::StrCat(label, ": all plans that were found are rejected\n",
                      absl::StrJoin(finder.left_out(), "\n")));
   }
   return report.num_illegal() == report.num_candidates()

@@ -93,20 +93,22 @@ absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
   Problems problems(label);
   for (const uint32_t gpus : space.gpus()) {
     if (gpus <= static_cast<uint32_t>(available)) continue;
-    problems.Add("space.gpus",
-                 absl::StrCat("is ", gpus, ", expected at most the cluster's ",
-                              available, " (num_nodes gives it more)"));
+    problems.Add(
+        "space.gpus",
+        absl::StrCat("is ", gpus, ", expected at most the cluster's ",
+                     available, " GPUs (--nodes sets the number of nodes)"));
   }
   if (!problems.empty()) return problems.ToStatus();
   if (!LayoutsOf(space, base).empty()) return absl::OkStatus();
   std::string numbers = absl::StrCat(available);
   if (!space.gpus().empty()) numbers = absl::StrJoin(space.gpus(), ", ");
-  problems.Add("space",
-               absl::StrCat("has no tensor x pipeline x data that makes ",
-                            space.gpus().empty() && !space.data().empty()
-                                ? absl::StrCat("at most ", available)
-                                : numbers,
-                            " GPUs: expected other sizes, or --gpus"));
+  problems.Add(
+      "space",
+      absl::StrCat("has no combination of tensor x pipeline x data that gives ",
+                   space.gpus().empty() && !space.data().empty()
+                       ? absl::StrCat("at most ", available)
+                       : numbers,
+                   " GPUs, expected other sizes, or --gpus"));
   return problems.ToStatus();
 }
 

@@ -240,8 +240,9 @@ class Arguments {
   }
 
   void AddTrial() {
-    Say("A trial on random tokens: replace by your data, tokenizer and rates; "
-        "a rotary base other than 10000 needs --rotary-base.");
+    Say("These arguments train on random tokens: replace them with your data, "
+        "tokenizer and learning rates. A rotary base other than 10000 needs "
+        "--rotary-base.");
     Switch(true, "mock-data");
     Add("tokenizer-type", "NullTokenizer");
     Add("vocab-size", model_.vocabulary_size() - 1);  // end token is added

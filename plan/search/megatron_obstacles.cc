@@ -21,7 +21,9 @@ class Obstacles {
 
   std::vector<std::string> All() {
     if (!resolved_.model.has_transformer()) {
-      return {"its layers were measured and are no arguments"};
+      return {
+          "the model consists of measured layers, which arguments cannot "
+          "describe"};
     }
     CheckSchedule();
     CheckModel(resolved_.model.transformer());
@@ -50,29 +52,30 @@ class Obstacles {
                         least > 2 ? "without overlapped transfers " : "",
                         "needs at least ", least, " pipeline ranks"));
     Refuse(!too_few && !Executes(*runtime, resolved_),
-           absl::StrCat("it has no schedule ", scenario_.schedule(), ", only ",
-                        absl::StrJoin(runtime->schedules(), ", ")));
+           absl::StrCat("it does not have the schedule ", scenario_.schedule(),
+                        ", only ", absl::StrJoin(runtime->schedules(), ", ")));
   }
 
   void CheckModel(const Transformer& model) {
     Refuse(!model.causal() || model.post_norm() || model.embedding_norm() ||
                model.mlm_head() || model.pooler() ||
                model.num_token_types() > 0,
-           "the model is no GPT");
+           "the model is not a GPT");
     const int biases = (model.attention_bias() ? 1 : 0) +
                        (model.attention_output_bias() ? 1 : 0) +
                        (model.feed_forward_bias() ? 1 : 0);
     Refuse(biases == 2 || (biases == 1 && !model.attention_bias()),
-           "it has biases in all projections, in query, key and value alone, "
-           "or in none");
-    Refuse(model.shared_expert_gate(), "it has no gate of shared experts");
+           "it supports biases in all projections, only in query, key and "
+           "value, or in none");
+    Refuse(model.shared_expert_gate(),
+           "it does not support gates of shared experts");
   }
 
   void CheckParallelism() {
     const Parallelism& parallelism = scenario_.parallelism();
     const Training& training = scenario_.training();
     Refuse(!parallelism.gpus().empty(),
-           "its numberings of GPUs are tp-dp-pp and tp-pp-dp alone");
+           "it numbers GPUs only as tp-dp-pp or tp-pp-dp");
     Refuse(parallelism.expert() > 1 && training.precision() == MIXED_FP16,
            "expert parallelism needs bf16 or fp32");
     if (!training.fully_sharded()) return;
@@ -87,7 +90,7 @@ class Obstacles {
     const Training& training = scenario_.training();
     Refuse(training.distributed_optimizer() &&
                training.optimizer() == SGD_MOMENTUM,
-           "its distributed optimizer is Adam");
+           "its distributed optimizer supports only Adam");
     Refuse(training.flash_attention() && training.precision() == FP32,
            "FlashAttention needs fp16 or bf16");
   }

@@ -136,7 +136,7 @@ std::string TakeExpertBlocks(const std::string& text, Parsed* parsed) {
   if (text == "1") return "";
   for (const absl::string_view word : absl::StrSplit(
            absl::StripSuffix(absl::StripPrefix(text, "["), "]"), ',')) {
-    if (word != "0" && word != "1") return "1 or a list as in [0,1,1]";
+    if (word != "0" && word != "1") return "1 or a list such as [0,1,1]";
     parsed->expert_blocks.push_back(word == "1");
   }
   return "";
@@ -365,8 +365,8 @@ void FinishExperts(Parsed* parsed, Problems* problems) {
         behind >= 0 && behind % model.expert_block_interval() == 0;
     if (blocks[b] == expected) continue;
     problems->Add("--moe-layer-freq",
-                  "has no regular interval, expected one behind the first "
-                  "block with experts");
+                  "has no regular interval, expected one after the first block "
+                  "with experts");
     return;
   }
 }
@@ -384,7 +384,7 @@ void FinishStages(Parsed* parsed, Problems* problems) {
     given.emplace_back("--num-layers-per-virtual-pipeline-stage");
   }
   if (given.size() > 1) {
-    problems->Add(given[0], absl::StrCat("excludes ", given[1]));
+    problems->Add(given[0], absl::StrCat("cannot be combined with ", given[1]));
     return;
   }
   if (parsed->layers_per_stage.has_value()) {
@@ -428,7 +428,7 @@ void FinishStages(Parsed* parsed, Problems* problems) {
 void FinishRun(Parsed* parsed, Problems* problems) {
   Training& training = parsed->training();
   if (parsed->fp16 && parsed->bf16) {
-    problems->Add("--fp16", "excludes --bf16");
+    problems->Add("--fp16", "cannot be combined with --bf16");
   }
   training.set_precision(parsed->fp16   ? MIXED_FP16
                          : parsed->bf16 ? MIXED_BF16
@@ -480,8 +480,8 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
     if (!is_argument || found == Known().end()) {
       if (is_argument && IsUnsupportedMegatronArgument(name)) {
         problems.Add(parts.first,
-                     "is not supported, as it changes a step in a way that is "
-                     "not simulated: remove it to predict the run without it");
+                     "is not supported, because its effect is not simulated: "
+                     "remove it to predict the run without it");
       } else if (is_argument && ignored.insert(parts.first).second) {
         run.ignored.push_back(parts.first);
       }

@@ -82,8 +82,8 @@ absl::Status CheckSearchSize(const std::string& label,
   const Counts counts = CountsOf(space);
   return CheckSize(
       label,
-      absl::StrFormat("%.0f candidates of up to %.3g passes", counts.candidates,
-                      counts.largest),
+      absl::StrFormat("%.0f candidates with up to %.3g passes each",
+                      counts.candidates, counts.largest),
       EstimateOf(counts, num_processes),
       "fewer or larger microbatches (--gbs, --mbs), or shorter lists of --tp, "
       "--pp, --schedule and --recompute");

@@ -82,14 +82,15 @@ std::string NotesText(const PlanReport& report) {
                                   absl::StrJoin(report.schedules(), ", "));
   if (report.schedules_of_runtime()) {
     absl::StrAppend(&text, ", as the runtime ", RuntimeOf(report),
-                    " executes no others (--schedule all: every one)");
+                    " executes only these (--schedule all: every schedule)");
   }
-  absl::StrAppend(&text, "\nmemory: at most ",
-                  FormatBytes(report.memory_limit_bytes()),
-                  " of a GPU (--memory-limit, --memory-margin)\n");
+  absl::StrAppend(&text,
+                  "\nmemory limit: ", FormatBytes(report.memory_limit_bytes()),
+                  " per GPU (--memory-limit, --memory-margin)\n");
   for (int i = 0; i < report.plans_size(); ++i) {
     if (report.plans(i).equal_to().empty()) continue;
-    absl::StrAppend(&text, "plan ", i + 1, " takes as long and as much with ",
+    absl::StrAppend(&text, "plan ", i + 1,
+                    " has the same time and memory with ",
                     absl::StrJoin(report.plans(i).equal_to(), "; "), "\n");
   }
   return text;
@@ -163,13 +164,13 @@ std::string CountsText(const PlanReport& report) {
       report.num_candidates(), " candidates: ", report.num_illegal(),
       " illegal, ", report.num_pruned_memory(), " pruned by memory, ",
       report.num_pruned_time(), " pruned by their bounds, ",
-      report.num_duplicates(), " in the order of another, ",
-      report.num_ranked(), " ranked (", report.num_simulated(),
+      report.num_duplicates(), " duplicates of an equal schedule, ",
+      report.num_ranked(), " estimated (", report.num_simulated(),
       " of these simulated in full)");
   if (report.num_left() > 0) {
-    absl::StrAppend(&text, ", ", report.num_left(), " not looked at");
+    absl::StrAppend(&text, ", ", report.num_left(), " not evaluated");
     if (report.out_of_patience()) {
-      text += " since the last ranked ones were no better (--patience)";
+      text += " since the last estimates brought no improvement (--patience)";
     }
   }
   return text;
@@ -186,7 +187,7 @@ std::string PlanTable(const PlanReport& report, bool explain) {
   table.header.insert(table.header.end(),
                       {"schedule", "recompute", "layers", "order", "step",
                        "samples/s", "peak", "gap"});
-  if (HasPrices(report)) table.header.push_back("price/1000");
+  if (HasPrices(report)) table.header.push_back("price/1000 samples");
   table.left.insert(table.left.end(), 4, true);
   table.left.resize(table.header.size(), false);
   bool changes_training = false, not_executed = false, seeds = false;
@@ -202,7 +203,9 @@ std::string PlanTable(const PlanReport& report, bool explain) {
   }
   std::string text = PrintTable(table);
   if (changes_training) {
-    absl::StrAppend(&text, "(*) trains otherwise than one GPU would\n");
+    absl::StrAppend(&text,
+                    "(*) training differs from training on one GPU (stale "
+                    "weights or compressed transfers)\n");
   }
   if (not_executed) {
     absl::StrAppend(&text, "(!) the runtime ", RuntimeOf(report),
@@ -214,7 +217,7 @@ std::string PlanTable(const PlanReport& report, bool explain) {
   }
   absl::StrAppend(&text, "\n", NotesText(report), CountsText(report), "\n");
   if (report.lower_bound_seconds() > 0) {
-    absl::StrAppend(&text, "no plan of these takes less than ",
+    absl::StrAppend(&text, "lower bound on the time of these plans: ",
                     FormatSeconds(report.lower_bound_seconds()), "\n");
   }
   return text;
@@ -230,7 +233,7 @@ std::string PlanJson(const PlanReport& report) {
          {"illegal", report.num_illegal()},
          {"pruned_memory", report.num_pruned_memory()},
          {"pruned_time", report.num_pruned_time()},
-         {"same", report.num_duplicates()},
+         {"duplicates", report.num_duplicates()},
          {"ranked", report.num_ranked()},
          {"simulated", report.num_simulated()},
          {"left", report.num_left()}}},

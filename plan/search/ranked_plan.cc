@@ -54,7 +54,7 @@ std::string RecomputeName(const Scenario& scenario) {
 
 std::string OrderName(const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
-  if (!parallelism.gpus().empty()) return "of its own";
+  if (!parallelism.gpus().empty()) return "custom";
   return parallelism.order().empty() ? "tp-dp-pp" : parallelism.order();
 }
 

@@ -207,9 +207,10 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
   std::set<std::string> seen;
   for (const std::string& name : space.schedules()) {
     if (schedules::IsScheduleFile(name)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          label, ": space.schedules has the file ", name,
-          ", expected names (weir schedule list): a file has one shape"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(label, ": space.schedules has the file ", name,
+                       ", expected names (weir schedule list), as a file has "
+                       "only one shape"));
     }
     const auto kind = schedules::FindScheduleKind(name);
     if (!kind.ok()) {

@@ -77,7 +77,7 @@ SearchWorkers::SearchWorkers(const Space& space, int num_processes)
 absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::RunJobs(
     const std::vector<SearchJob>& jobs) {
   std::vector<absl::StatusOr<std::string>> answers(
-      jobs.size(), absl::UnknownError("no answer"));
+      jobs.size(), absl::UnknownError("no reply"));
   // Expensive jobs start first, so that no process idles at the end waiting for
   // one.
   for (const bool dear : {true, false}) {

@@ -42,8 +42,8 @@ absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario) {
   if (!scenario.textbook) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(scenario.label,
-                   ": has costs given by hand, which rest on no figures; "
-                   "expected a model and a cluster"));
+                   ": has costs given by hand (textbook), which use no "
+                   "parameters; expected a model and a cluster"));
 }
 
 absl::StatusOr<std::vector<double>> ElasticitiesOf(

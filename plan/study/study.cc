@@ -79,8 +79,7 @@ absl::StatusOr<StudyCase> MakeStudyCase(scenarios::ResolvedScenario scenario,
   if (study_case.schedule.forward_only) {
     return absl::InvalidArgumentError(
         absl::StrCat(study_case.schedule.name,
-                     ": is inference, expected a schedule "
-                     "that trains"));
+                     ": is forward-only, expected a training schedule"));
   }
   study_case.scenario = std::move(scenario);
   return study_case;
@@ -107,7 +106,7 @@ absl::StatusOr<results::TrainStudy> SimulateStudy(
   const scenarios::ResolvedScenario& first = request.cases.front().scenario;
   study.scenario =
       first.scenario.name().empty() ? first.label : first.scenario.name();
-  study.model = first.textbook ? "costs by hand" : first.model.name();
+  study.model = first.textbook ? "costs given by hand" : first.model.name();
   study.train_model = absl::StrCat(
       request.model.name(), ", ", request.model.transformer().num_layers(),
       " blocks of ", request.model.transformer().hidden_size());

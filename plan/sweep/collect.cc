@@ -34,8 +34,9 @@ absl::Status AddShard(const std::string& path, const std::string& first,
   } else if (const absl::Status same =
                  CheckSameSweep(collected->head, contents.head);
              !same.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is of another sweep than ", first, ":\n", same.message()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": belongs to a different sweep than ", first, ":\n",
+                     same.message()));
   }
   for (SweepOutcome& outcome : contents.outcomes) {
     const auto [at, added] =
@@ -57,7 +58,7 @@ absl::StatusOr<CollectedSweep> CollectShards(const std::string& folder) {
   }
   if (collected.num_shards == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": no shard has begun"));
+        absl::StrCat(folder, ": no shard has been started"));
   }
   Sweep sweep;
   RETURN_IF_ERROR(
@@ -67,7 +68,7 @@ absl::StatusOr<CollectedSweep> CollectShards(const std::string& folder) {
   const auto end = outcomes.lower_bound(collected.sweep.num_points);
   for (auto at = end; at != outcomes.end(); ++at) {
     collected.damage.push_back(
-        absl::StrCat(folder, ": a shard has point ", at->first,
+        absl::StrCat(folder, ": a shard contains point ", at->first,
                      ", expected points below ", collected.sweep.num_points));
   }
   outcomes.erase(end, outcomes.end());

@@ -23,7 +23,7 @@ std::string SymmetryText(const scenarios::ResolvedScenario& scenario,
                          const sim::FastEstimate& run) {
   const std::string all = absl::StrCat(scenario.placement.num_gpus(), " GPUs");
   return run.reduced ? absl::StrCat(run.num_simulated_gpus, " of ", all,
-                                    ", the others do the same")
+                                    ", the others are symmetric")
                      : absl::StrCat("all ", all, ": ", run.not_reduced);
 }
 
@@ -34,8 +34,7 @@ std::string ExtrapolationText(const scenarios::ResolvedScenario& scenario,
                         run.not_extrapolated);
   }
   return absl::StrCat(run.num_simulated_microbatches, " of ",
-                      scenario.num_microbatches,
-                      ", the steady state repeats itself");
+                      scenario.num_microbatches, ", the steady state repeats");
 }
 
 std::string MemoryText(const SweepOutcome& outcome) {
@@ -80,9 +79,9 @@ std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
                        : "-"},
       {"peak memory", MemoryText(outcome)},
       {"method", absl::StrCat("fast: ", outcome.method(),
-                              run.shared_links ? ", flows share links" : "")},
-      {"GPUs run", SymmetryText(scenario, run)},
-      {"microbatches run", ExtrapolationText(scenario, run)}};
+                              run.shared_links ? ", with contention" : "")},
+      {"GPUs simulated", SymmetryText(scenario, run)},
+      {"microbatches simulated", ExtrapolationText(scenario, run)}};
   return absl::StrCat(PrintTable(table), RankBlock(run));
 }
 

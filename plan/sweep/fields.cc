@@ -83,8 +83,9 @@ absl::Status NoField(const Descriptor& type, absl::string_view path) {
     last_names.emplace_back(LastName(known));
   }
   if (!within.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is a group of fields, expected one of ", absl::StrJoin(within, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is a message, expected one of its fields: ",
+                     absl::StrJoin(within, ", ")));
   }
   std::string hint = DidYouMean(path, paths);
   if (!same.empty()) {
@@ -176,7 +177,7 @@ class Target {
             &Reflection::AddString, text);
         return absl::OkStatus();
       default:
-        return absl::UnimplementedError("is of a type that cannot be set");
+        return absl::UnimplementedError("has a type that cannot be set");
     }
   }
 

@@ -89,8 +89,8 @@ absl::Status CheckSameSweep(const SweepHead& before, const SweepHead& now) {
   if (before.sweep() != now.sweep()) {
     Sweep old_sweep, new_sweep;
     RETURN_IF_ERROR(
-        ParseTextProto("the sweep before", before.sweep(), &old_sweep));
-    RETURN_IF_ERROR(ParseTextProto("the sweep now", now.sweep(), &new_sweep));
+        ParseTextProto("the earlier sweep", before.sweep(), &old_sweep));
+    RETURN_IF_ERROR(ParseTextProto("this sweep", now.sweep(), &new_sweep));
     std::string text;
     google::protobuf::util::MessageDifferencer differencer;
     differencer.ReportDifferencesToString(&text);

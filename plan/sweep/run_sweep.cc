@@ -19,13 +19,13 @@ absl::Status CheckShard(const std::string& path, const ShardContents& contents,
   if (!contents.has_head) return absl::OkStatus();
   const absl::Status same = CheckSameSweep(contents.head, head);
   if (!same.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is of another sweep, expected another --out:\n",
-                     same.message()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": belongs to a different sweep, expected another --out:\n",
+        same.message()));
   }
   if (resume || contents.outcomes.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": has points already, expected --resume or another --out"));
+      path, ": already contains points, expected --resume or another --out"));
 }
 
 // The points of the sweep that need no further run.
@@ -105,7 +105,8 @@ SweepOutcome OutcomeOf(uint32_t point, double time_limit_seconds,
     return outcome;
   }
   if (outcome.ParseFromString(*output)) return outcome;
-  return OutcomeOfError(point, absl::InternalError("its result is unreadable"));
+  return OutcomeOfError(point,
+                        absl::InternalError("its result cannot be read"));
 }
 
 }  // namespace

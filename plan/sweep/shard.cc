@@ -63,15 +63,16 @@ absl::Status ReadHead(const std::string& path, const Record& record,
   if (record.is_intact && is_head) return absl::OkStatus();
   if (record.is_intact ||
       (!record.text.empty() && IsBeginningOfRecordLog(record.text))) {
-    return NoShard(path, record.is_intact ? "record 1 is no head of a sweep"
-                                          : DescribeDamage(record));
+    return NoShard(path, record.is_intact
+                             ? "record 1 is not the header of a sweep"
+                             : DescribeDamage(record));
   }
   if (is_head) {
     return NoShard(path,
-                   "its records have no checksums, as an older version of weir "
-                   "wrote them: run the sweep again with another --out");
+                   "its records have no checksums because an older version of "
+                   "weir wrote them: run the sweep again with another --out");
   }
-  return NoShard(path, "begins with no head of a sweep");
+  return NoShard(path, "does not start with the header of a sweep");
 }
 
 // Uses locks owned by the process: its children do not inherit them, so that
@@ -114,7 +115,7 @@ absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
   contents.num_bytes = log.num_bytes;
   if (log.records.empty()) {
     if (IsBeginningOfRecordLog(bytes)) return contents;
-    return NoShard(path, "begins with no head of a sweep");
+    return NoShard(path, "does not start with the header of a sweep");
   }
   RETURN_IF_ERROR(ReadHead(path, log.records[0], &contents.head));
   contents.has_head = true;
@@ -128,7 +129,7 @@ absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
                outcome.kind() == SWEEP_OUTCOME_UNSPECIFIED) {
       contents.damage.push_back(absl::StrCat(path, ": record ", record.number,
                                              " (byte ", record.offset,
-                                             ") is no point of a sweep"));
+                                             ") is not a point of a sweep"));
     } else {
       contents.outcomes.push_back(std::move(outcome));
     }
@@ -153,7 +154,7 @@ absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder) {
   std::sort(paths.begin(), paths.end());
   if (!paths.empty()) return paths;
   return absl::NotFoundError(
-      absl::StrCat(folder, ": has no shards of a sweep",
+      absl::StrCat(folder, ": contains no shards of a sweep",
                    error ? absl::StrCat(": ", error.message()) : ""));
 }
 

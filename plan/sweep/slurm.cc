@@ -51,8 +51,8 @@ absl::StatusOr<std::vector<std::string>> SplitWords(const std::string& text) {
     if (failed == WRDE_NOSPACE) wordfree(&found);
     return absl::InvalidArgumentError(absl::StrCat(
         "--slurm-args is \"", text,
-        "\", expected words as in \"--partition=big --comment='two words'\", "
-        "without commands, operators and unknown variables"));
+        "\", expected words such as \"--partition=big --comment='two words'\", "
+        "without commands, operators or undefined variables"));
   }
   std::vector<std::string> words(found.we_wordv,
                                  found.we_wordv + found.we_wordc);
@@ -93,8 +93,8 @@ std::string SlurmScript(const SlurmSweep& sweep) {
 absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
   if (FindProgram("sbatch").empty()) {
     return absl::UnavailableError(
-        "sbatch is not found: --slurm needs a Slurm cluster's client (Debian: "
-        "slurm-client); without one, --shard I/N runs a part of the sweep");
+        "sbatch is not found: --slurm needs the Slurm client (Debian: "
+        "slurm-client); without it, --shard I/N runs a part of the sweep");
   }
   const std::string script = absl::StrCat(sweep.folder, "/sweep.sbatch");
   std::vector<std::string> words = {
@@ -113,7 +113,7 @@ absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep) {
       absl::StripAsciiWhitespace(*absl::StrSplit(ran.out, ';').begin()));
   if (ran.exit_code == 0 && !job.empty()) return job;
   return absl::UnavailableError(absl::StrCat(
-      "sbatch did not take the job: ", absl::StripAsciiWhitespace(ran.err)));
+      "sbatch rejected the job: ", absl::StripAsciiWhitespace(ran.err)));
 }
 
 bool SlurmJobHasEnded(const std::string& job) {

@@ -153,7 +153,7 @@ absl::Status WriteSqlite(const std::string& path,
   std::error_code error;
   const auto status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    return CannotBeWritten(path, "is no regular file");
+    return CannotBeWritten(path, "is not a regular file");
   }
   ASSIGN_OR_RETURN(const std::string target, FollowLinks(path));
   RETURN_IF_ERROR(MakeFoldersOf(target));

@@ -67,7 +67,7 @@ std::string Describe(const MipResult& result) {
     case MipResult::State::kUnknown:
       break;
   }
-  return "no answer within the time";
+  return "no result within the time limit";
 }
 
 namespace {
@@ -83,20 +83,20 @@ absl::Status CheckModel(const MipModel& model, const MipOptions& options) {
     // Negated, to reject NaN.
     if (!(variable.lower <= variable.upper) || !std::isfinite(variable.cost)) {
       return absl::InvalidArgumentError(
-          "a variable's bounds are crossed or its cost is no number");
+          "a variable has crossed bounds or an invalid cost");
     }
   }
   for (const MipModel::Row& row : model.rows) {
     for (const auto& [variable, factor] : row.terms) {
       if (variable < 0 || variable >= num_variables || !std::isfinite(factor)) {
         return absl::InvalidArgumentError(
-            "a row names a variable that is not there or no number");
+            "a row has an unknown variable or an invalid number");
       }
     }
   }
   if (!options.start.empty() &&
       options.start.size() != model.variables.size()) {
-    return absl::InvalidArgumentError("start has other variables");
+    return absl::InvalidArgumentError("the start has different variables");
   }
   return absl::OkStatus();
 }
@@ -188,7 +188,7 @@ absl::StatusOr<std::vector<double>> ValuesOf(absl::string_view text,
         variable >= num_variables ||
         !absl::SimpleAtod(words[first + 2], &value)) {
       return absl::AbortedError(
-          absl::StrCat("CBC's solution is not understood: ", line));
+          absl::StrCat("CBC's solution cannot be parsed: ", line));
     }
     values[variable] = value;
   }
@@ -217,7 +217,7 @@ absl::Status TakeValues(const MipModel& model, absl::string_view lines,
     result->objective += model.variables[i].cost * values[i];
   }
   if (LargestViolation(model, values) > kMaxViolation) {
-    return absl::AbortedError("CBC's solution breaks the model");
+    return absl::AbortedError("CBC's solution violates the model");
   }
   result->values = std::move(values);
   return absl::OkStatus();
@@ -243,11 +243,11 @@ absl::Status ReadSolution(const MipModel& model, absl::string_view solution,
     return absl::OkStatus();
   }
   if (absl::StartsWith(state, "Unbounded")) {
-    return absl::InvalidArgumentError("the model has no least value");
+    return absl::InvalidArgumentError("the model is unbounded");
   }
   if (!absl::StartsWith(state, "Stopped")) {
     return absl::AbortedError(
-        absl::StrCat("CBC's answer is not understood: ", state));
+        absl::StrCat("CBC's output cannot be parsed: ", state));
   }
   result->bound = BoundOf(log).value_or(-kInfinity);
   if (absl::StrContains(state, "no integer solution")) return absl::OkStatus();
@@ -264,8 +264,8 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
   if (FindProgram(options.solver).empty()) {
     return absl::UnavailableError(
         absl::StrCat(options.solver,
-                     ": is not on PATH, needed for mixed-integer problems; "
-                     "on Debian: apt install coinor-cbc"));
+                     ": not found on PATH, but needed for mixed-integer "
+                     "problems (Debian: coinor-cbc)"));
   }
   ASSIGN_OR_RETURN(const ScratchFile mps, ScratchFile::Make(MpsOf(model)));
   ASSIGN_OR_RETURN(const ScratchFile start,
@@ -296,7 +296,7 @@ absl::StatusOr<MipResult> SolveMip(const MipModel& model,
   ASSIGN_OR_RETURN(const std::string solution, ReadFile(solution_file.path()));
   if (child.exit_code != 0 || solution.empty()) {
     return absl::AbortedError(absl::StrFormat(
-        "%s: ended with exit code %d and without an answer: %s", options.solver,
+        "%s: ended with exit code %d and without a result: %s", options.solver,
         child.exit_code,
         log.substr(log.size() - std::min<size_t>(log.size(), 300))));
   }

@@ -141,7 +141,8 @@ class Bounds {
     Add(head + work, rank, "its work after the first forward arrives");
     const double waiting = MostWithinLimit(deferred);
     Add(head + urgent + std::max(0.0, weights - waiting) + tail, rank,
-        "its work until the last gradient leaves, and that one's way");
+        "its work until the last gradient is sent, and the path of that "
+        "gradient");
 
     const double before =
         std::min(MostWithinLimit(forwards), first_back - head);
@@ -155,14 +156,15 @@ class Bounds {
       const double after = f + MostWithinLimit(rest);
       Add(first_back + std::max(0.0, work - before - after) + f +
               ForwardTail(last),
-          rank, "fill and drain of what the memory limit holds");
+          rank,
+          "fill and drain with the microbatches that fit the memory limit");
       Add(head + residence / limit_, rank,
-          "how long the memory limit's microbatches are held");
+          "the time for which microbatches occupy the limited memory");
       if (stages.size() == 1) {
         const double around = back_[first] + Input(first) - arrival_[first];
         const double slots = std::floor(limit_ / Of(first).activation);
         Add(head + m * around / slots + tail, rank,
-            "the way there and back of as many as the memory limit holds");
+            "round trips with as many microbatches as fit the memory limit");
       }
     }
   }
@@ -182,10 +184,11 @@ class Bounds {
         costs.activation * std::max(0.0, around - costs.forward -
                                              2 * costs.offload - Input(stage));
     Add(head + m * (held - saved) / limit, stage,
-        "how long what never leaves is held");
+        "the time for which memory that is never offloaded is occupied");
     if (!(costs.offload > 0)) return;
     Add(head + m * held / (limit + saved / costs.offload), stage,
-        "how long microbatches are held, as many on the host as can go there");
+        "the time for which microbatches occupy memory, with as many as "
+        "possible on the host");
   }
 
   // Returns the relaxation of a rank, with the least needs of the others.
@@ -237,7 +240,7 @@ class Bounds {
     alone.tail = InputTail(rank);
     alone.cutoff = enough_ - head;
     Add(head + SingleRankBound(alone), rank,
-        "its passes, others at their best");
+        "its passes, with all other ranks at their lower bounds");
   }
 
   // Bounds the span of rank 0: the way to a later rank, all of its gradients,
@@ -251,7 +254,7 @@ class Bounds {
     alone.tail = back + Weight(0);
     alone.cutoff = enough_ - there;
     Add(there + SingleRankBound(alone), 0,
-        absl::StrCat("the way to rank ", rank, ", its passes, and back"));
+        absl::StrCat("the path to rank ", rank, ", its passes, and back"));
   }
 
   // Return the least time that follows the last I of a stage, or an F, on any

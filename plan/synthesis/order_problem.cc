@@ -89,8 +89,7 @@ absl::Status CheckOrderProblem(absl::string_view label,
   }
   if (problem.may_offload && problem.num_chunks > 1) {
     problems.Add("offload",
-                 "is asked for with several stages per rank, "
-                 "expected 1: weir offloads microbatches of one");
+                 "is given with several stages per rank, expected 1");
   }
   RETURN_IF_ERROR(problems.ToStatus());
   CheckStageCosts(problem, &problems);

@@ -45,8 +45,7 @@ absl::Status CheckSynthesisSize(absl::string_view label,
                                 const SynthesisOptions& options) {
   return CheckSize(
       label,
-      absl::StrFormat("%.3g passes and %d moves of each run, "
-                      "which",
+      absl::StrFormat("%.3g passes and %d moves per run, which",
                       NumPasses(problem), NumMoves(problem, options)),
       EstimateSynthesis(problem, options),
       "fewer microbatches, ranks, chunks or --moves, or less "

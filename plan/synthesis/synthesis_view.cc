@@ -55,7 +55,7 @@ int64_t NumOffloads(const schedules::Schedule& schedule) {
 }
 
 std::string ProgramSaid(const Synthesis& synthesis) {
-  return synthesis.mip.empty() ? "not asked" : synthesis.mip;
+  return synthesis.mip.empty() ? "not used" : synthesis.mip;
 }
 
 // With all digits; a single number if the stages agree.
@@ -117,7 +117,7 @@ std::string SynthesisTable(const OrderProblem& problem,
                            const std::optional<SimulatedTimes>& simulated) {
   TextTable table;
   table.header = {"order", std::string(NameOf(problem.objective)),
-                  "above bound", "held", "fits"};
+                  "above bound", "peak activations", "fits"};
   const auto add = [&](const std::string& name, double value, double peak,
                        bool fits) {
     table.rows.push_back(
@@ -132,10 +132,10 @@ std::string SynthesisTable(const OrderProblem& problem,
   std::string text = PrintTable(table);
   absl::StrAppend(&text, "\nfound by: ", synthesis.source, "\n");
   if (synthesis.best_named() == nullptr) {
-    absl::StrAppend(&text, "no named system fits the memory limit\n");
+    absl::StrAppend(&text, "no named schedule fits the memory limit\n");
   } else if (Gain(synthesis) > 1e-9) {
     absl::StrAppend(&text, FormatPercent(Gain(synthesis)),
-                    " less than the best named system that fits, ",
+                    " less than the best named schedule that fits, ",
                     synthesis.best_named()->name, "\n");
   } else {
     absl::StrAppend(&text, "no better than ", synthesis.best_named()->name,
@@ -146,7 +146,7 @@ std::string SynthesisTable(const OrderProblem& problem,
   absl::StrAppend(
       &text,
       synthesis.is_proven
-          ? "optimal for these stage times, proven"
+          ? "proven optimal for these stage times"
           : absl::StrCat("not proven: at most ", FormatPercent(synthesis.gap()),
                          " above the optimum"),
       "\n");

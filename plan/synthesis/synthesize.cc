@@ -245,8 +245,8 @@ class Synthesizer {
 
   absl::Status SolveStartingPoints() {
     if (!MipApplies()) {
-      Say("not asked: with offloads it takes weight gradients' inputs that "
-          "are no larger than activations");
+      Say("not used: with offloads, it requires that the inputs of weight "
+          "gradients are no larger than activations");
       return absl::OkStatus();
     }
     for (StartingPoint& starting_point : starting_points_) {
@@ -273,14 +273,14 @@ class Synthesizer {
     // The size of a program grows with the square of a rank's passes.
     const double passes = 3.0 * problem_.num_chunks * problem_.num_microbatches;
     if (passes * passes * problem_.num_ranks > 60.0 * kMaxBooleans) {
-      Say("not asked: the program is too large");
+      Say("not used: the program is too large");
       return absl::OkStatus();
     }
     const OrderMip mip(starting_point->table, starting_point->bound.value,
                        found_.value);
     if (mip.num_booleans() > kMaxBooleans) {
-      Say(absl::StrCat("not asked: the program has ", mip.num_booleans(),
-                       " booleans"));
+      Say(absl::StrCat("not used: the program has ", mip.num_booleans(),
+                       " binary variables"));
       return absl::OkStatus();
     }
     MipOptions options;
@@ -298,7 +298,8 @@ class Synthesizer {
           mip.StartOf(starting_point->table.RowsOf(found_.schedule));
     }
     ASSIGN_OR_RETURN(const MipResult result, SolveMip(mip.model(), options));
-    Say(absl::StrCat(mip.num_booleans(), " booleans: ", Describe(result)));
+    Say(absl::StrCat(mip.num_booleans(),
+                     " binary variables: ", Describe(result)));
     if (result.has_values()) {
       TakeSolution(mip.ScheduleOf(result.values));
     }
@@ -340,7 +341,7 @@ class Synthesizer {
           "interrupted before an order that fits was found");
     }
     if (!std::isfinite(found_.value)) {
-      return absl::InternalError("no order was found that fits");
+      return absl::InternalError("no order that fits was found");
     }
     found_.schedule.name = "synthesized";
     RETURN_IF_ERROR(schedules::ValidateSchedule(found_.schedule));
@@ -378,7 +379,8 @@ absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
   ASSIGN_OR_RETURN(synthesis, Synthesizer(alone, options).Run());
   if (overlapped) {
     synthesis.notes.push_back(
-        "what F beside B takes is not used: passes run one at a time");
+        "the cost of overlapping F and B is not used: passes run one at a "
+        "time");
   }
   return synthesis;
 }

@@ -65,7 +65,7 @@ std::string SummaryTable(const std::vector<QuantityErrors>& quantities) {
       quantities.begin(), quantities.end(),
       [](const QuantityErrors& errors) { return errors.num_intervals > 0; });
   if (intervals) {
-    table.header.push_back("inside 90 %");
+    table.header.push_back("inside interval");
     table.left.push_back(false);
   }
   for (const QuantityErrors& errors : quantities) {
@@ -103,12 +103,13 @@ void AppendOutOfMemoryRuns(const Accuracy& accuracy, std::string* out) {
     num_right += run.predicted_to_fit ? 0 : 1;
     if (run.predicted_to_fit) {
       absl::StrAppend(&wrong, "  line ", run.line, ": ", Ascii(run.row),
-                      " is predicted to fit\n");
+                      " ran out of memory, but is predicted to fit\n");
     }
   }
   if (!accuracy.out_of_memory.empty()) {
     absl::StrAppend(out, "\n", num_right, " of ", accuracy.out_of_memory.size(),
-                    " runs that did not fit are predicted not to\n", wrong);
+                    " runs that ran out of memory are predicted to do so\n",
+                    wrong);
   }
   std::vector<int> lines;
   for (const ComparedNumber& number : accuracy.numbers) {
@@ -118,9 +119,10 @@ void AppendOutOfMemoryRuns(const Accuracy& accuracy, std::string* out) {
     }
   }
   if (!lines.empty()) {
-    absl::StrAppend(out, "\n", lines.size(),
-                    " runs ran, but are predicted not to fit (counted above)"
-                    "\n");
+    absl::StrAppend(
+        out, "\n", lines.size(),
+        " runs succeeded, but are predicted not to fit (included above)"
+        "\n");
   }
 }
 
@@ -165,18 +167,18 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all) {
                                  " measured runs");
   if (accuracy.num_left_out > 0) {
     absl::StrAppend(&out, ", ", accuracy.num_left_out,
-                    " more left out by conditions");
+                    " more excluded by --where");
   }
   if (accuracy.num_not_reached > 0) {
-    absl::StrAppend(&out, ", interrupted before ", accuracy.num_not_reached,
-                    " of them");
+    absl::StrAppend(&out, ", interrupted with ", accuracy.num_not_reached,
+                    " of them not compared");
   }
   absl::StrAppend(&out, "\n");
   for (const QuantityErrors& errors : quantities) {
     const bool some = !all && errors.numbers.size() > kNumWorstRows;
     absl::StrAppend(&out, "\n", errors.quantity,
-                    some ? ", the worst five" : ", worst first", "\n",
-                    RowTable(errors, all));
+                    some ? ", five largest errors" : ", largest error first",
+                    "\n", RowTable(errors, all));
   }
   if (!quantities.empty()) {
     absl::StrAppend(&out, "\n", SummaryTable(quantities));

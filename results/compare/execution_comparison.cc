@@ -86,7 +86,7 @@ std::string Advice(const Result& predicted, const Result& measured) {
   differ(predicted.num_microbatches(), measured.num_microbatches(),
          "--microbatches");
   differ(predicted.num_batches(), measured.num_batches(), "--batches");
-  return flags.empty() ? "expected the same schedule of the same passes in both"
+  return flags.empty() ? "expected the same schedule and passes in both"
                        : absl::StrCat("simulate with ",
                                       absl::StrJoin(flags, " "), " and --out");
 }
@@ -117,9 +117,9 @@ absl::StatusOr<std::vector<ComparedAction>> Match(
                    absl::StrCat(what, FirstOf(names), ": ", advice));
     };
     add(pairs.only_measured,
-        absl::StrCat("has not what ", measured_label, " ran, "));
+        absl::StrCat("lacks actions that ", measured_label, " ran, "));
     add(pairs.only_predicted,
-        absl::StrCat("has what ", measured_label, " did not run, "));
+        absl::StrCat("has actions that ", measured_label, " did not run, "));
   }
   RETURN_IF_ERROR(problems.ToStatus());
   if (all.empty()) problems.Add("timeline", "has no actions");
@@ -206,34 +206,34 @@ void AddNotes(const PipelineEvents& measured_timeline,
       !comparison->measured.has_replay()) {
     add(absl::StrCat(comparison->predicted_label, " was executed, ",
                      comparison->measured_label,
-                     " was not: errors are of the first (were --replay and "
-                     "--against changed over?)"));
+                     " was not: errors are relative to the simulation (are "
+                     "--replay and --against swapped?)"));
   }
   for (const Result* side : {&comparison->predicted, &comparison->measured}) {
     const uint32_t tensor = std::max(side->tensor_parallel(), 1u);
     const uint32_t data = std::max(side->data_parallel(), 1u);
     if (tensor * data == 1) continue;
-    add(absl::StrCat("of ",
-                     side == &comparison->predicted
-                         ? comparison->predicted_label
-                         : comparison->measured_label,
-                     " replica 0 of ", data, ", tensor rank 0 of ", tensor));
+    add(absl::StrCat(
+        "only replica 0 of ", data, " and tensor rank 0 of ", tensor, " of ",
+        side == &comparison->predicted ? comparison->predicted_label
+                                       : comparison->measured_label,
+        " are compared"));
   }
   if (measured_timeline.transfers.empty() &&
       measured_timeline.num_ranks() > 1) {
     add(absl::StrCat(comparison->measured_label,
-                     " has no transfers: their time is among `other`"));
+                     " has no transfers: their time is counted as `other`"));
   }
   if (comparison->memory.empty()) {
-    add("memory is not compared: only results that count it in both can be");
+    add("memory is not compared: not both results contain it");
   }
   const ClockErrors& clocks = comparison->clocks;
   if (clocks.num_early > 0) {
     add(absl::StrCat(clocks.num_early, " of ", clocks.num_inputs, " passes of ",
                      comparison->measured_label,
-                     " begin before their input is made, by up to ",
+                     " start before their input is ready, by up to ",
                      FormatSeconds(clocks.largest_seconds),
-                     ": the clocks of its ranks do not agree"));
+                     ": the clocks of its ranks are not synchronized"));
   }
 }
 
@@ -297,8 +297,8 @@ std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison) {
     const std::string what = absl::StrCat("peak memory of rank ", memory.rank);
     judged.push_back({what, memory.error()});
     if (memory.allocator_bytes > 0) {
-      judged.push_back(
-          {absl::StrCat(what, " by the allocator"), memory.allocator_error()});
+      judged.push_back({absl::StrCat(what, " by the allocator's count"),
+                        memory.allocator_error()});
     }
   }
   return judged;

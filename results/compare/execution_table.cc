@@ -78,8 +78,8 @@ std::string ErrorsBlock(const ExecutionComparison& c) {
          FinePercent(errors.ends.mean_absolute)});
   }
   return absl::StrCat(
-      "\nmean |error| of durations, and of starts and ends as parts of the "
-      "makespan\n",
+      "\nmean |error|: durations relative to the measured ones, starts and "
+      "ends relative to the makespan\n",
       PrintTable(table));
 }
 
@@ -152,10 +152,11 @@ std::string IdleBlock(const ExecutionComparison& c, bool all) {
                     c.measured_idle[rank].idle_seconds());
   });
   for (const int rank : worst) table.AddRank(rank);
-  return absl::StrCat(
-      "\nidle by cause",
-      worst.size() < c.measured_idle.size() ? ", the worst ranks" : "", "\n",
-      table.Print());
+  return absl::StrCat("\nidle by cause",
+                      worst.size() < c.measured_idle.size()
+                          ? ", ranks with the largest errors"
+                          : "",
+                      "\n", table.Print());
 }
 
 std::string TransfersBlock(const ExecutionComparison& c) {
@@ -164,8 +165,9 @@ std::string TransfersBlock(const ExecutionComparison& c) {
     return "";
   }
   TextTable table;
-  table.header = {"",         "count",    "bytes",    "queued", "on the wire",
-                  "not made", "not sent", "under way"};
+  table.header = {
+      "",          "count",        "bytes",        "queued",
+      "in flight", "not computed", "queued first", "waited in flight"};
   const auto add = [&](const char* side, const TransferTimes& t) {
     const double count = std::max(t.num_transfers, 1);
     table.rows.push_back({side, absl::StrCat(t.num_transfers),
@@ -179,8 +181,8 @@ std::string TransfersBlock(const ExecutionComparison& c) {
   add("predicted", c.predicted_transfers);
   add("measured", c.measured_transfers);
   return absl::StrCat(
-      "\na transfer, on the mean; then how long its receiver stood idle for "
-      "it\n",
+      "\nmean times of a transfer; then how long its receiver was idle because "
+      "it was not computed, queued or in flight\n",
       PrintTable(table));
 }
 
@@ -223,7 +225,8 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
   if (allocator) {
     table.header.insert(table.header.end(), {"taken", "allocator", "error"});
   }
-  table.header.insert(table.header.end(), {"predicted at", "measured at"});
+  table.header.insert(table.header.end(),
+                      {"time of predicted peak", "time of measured peak"});
   table.left.assign(table.header.size(), false);
   std::fill(table.left.end() - 2, table.left.end(), true);
   for (const int i : worst) {
@@ -242,10 +245,10 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
     row.push_back(MomentCell(m.measured, c.makespan.measured));
     table.rows.push_back(std::move(row));
   }
-  std::string text =
-      absl::StrCat("\npeak memory",
-                   worst.size() < c.memory.size() ? ", the worst ranks" : "",
-                   "\n", PrintTable(table));
+  std::string text = absl::StrCat(
+      "\npeak memory",
+      worst.size() < c.memory.size() ? ", ranks with the largest errors" : "",
+      "\n", PrintTable(table));
   const int first = Worst(num_ranks, 1, error).front();
   for (int i = 0; i < num_ranks; ++i) {
     if (!all && i != first) continue;
@@ -255,10 +258,10 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
   for (const auto& [side, peak] : {std::pair("prediction", shown.predicted),
                                    std::pair("measurement", shown.measured)}) {
     if (peak.left_out_bytes == 0) continue;
-    absl::StrAppend(&text, "left out of the ", side, ": ",
+    absl::StrAppend(&text, "not counted in the ", side, ": ",
                     FormatBytes(peak.left_out_bytes),
-                    " of context, libraries and communicators, which the "
-                    "other does not count\n");
+                    " for the CUDA context, libraries and communicators, which "
+                    "the other side does not count\n");
   }
   return text;
 }
@@ -275,9 +278,9 @@ std::string TrainingBlock(const Replay& replay) {
   }
   if (!replay.formula().empty()) {
     absl::StrAppend(
-        &text, "trained as ", Ascii(replay.formula()),
-        absl::StrFormat(": weights differ by %.2g, %.2g of their "
-                        "change, losses by %.2g\n",
+        &text, "training result compared with ", Ascii(replay.formula()),
+        absl::StrFormat(": weights differ by %.2g (%.2g relative to their "
+                        "change), losses by %.2g\n",
                         replay.weights_difference(), replay.change_difference(),
                         replay.losses_difference()));
   }
@@ -290,7 +293,7 @@ std::string ExecutionTable(const ExecutionComparison& comparison, bool all) {
   const Result& predicted = comparison.predicted;
   std::string text =
       absl::StrCat(Ascii(RowName(predicted)), ": ", ShapeText(predicted), "\n",
-                   Ascii(comparison.predicted_label), " against ",
+                   Ascii(comparison.predicted_label), " compared with ",
                    Ascii(comparison.measured_label));
   if (!comparison.measured.replay().device().empty()) {
     absl::StrAppend(&text, ", ", ExecutedCell(comparison.measured));

@@ -71,7 +71,8 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& text,
       return absl::OkStatus();
     }
     default:
-      return absl::InvalidArgumentError("cannot be a column, expected a model");
+      return absl::InvalidArgumentError(
+          "cannot be set by a column, expected it in the model file");
   }
 }
 
@@ -146,10 +147,10 @@ absl::Status CheckColumns(const MeasuredTable& table,
       }
       problems.Add(
           absl::StrCat("column ", field.source),
-          absl::StrCat("means nothing to weir", DidYouMean(field.column, known),
+          absl::StrCat("is unknown", DidYouMean(field.column, known),
                        "; expected an option of \"weir simulate\", a field of "
-                       "a transformer, a measured quantity, or a map that "
-                       "renames or ignores it"));
+                       "a transformer or a measured quantity; --columns "
+                       "renames or ignores columns"));
     }
   }
   if (!measured && !table.rows.empty()) {
@@ -169,9 +170,9 @@ absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
     if (const RunSetting* setting = FindSetting(settings, field.column)) {
       const auto [known, is_new] = given.try_emplace(setting, field.source);
       status = is_new ? setting->set(field.text)
-                      : absl::InvalidArgumentError(
-                            absl::StrCat("says the same as ", known->second,
-                                         ", expected one of them"));
+                      : absl::InvalidArgumentError(absl::StrCat(
+                            "has the same meaning as ", known->second,
+                            ", expected one of them"));
     } else {
       status = TakeMeasurement(field, run);
     }
@@ -196,7 +197,7 @@ void CompareRun(const MeasuredRun& run, const absl::StatusOr<Result>& result,
   if (run.out_of_memory)
     accuracy->out_of_memory.push_back({run.line, run.name, fits});
   if (!run.out_of_memory && run.numbers.empty()) {
-    return skip(absl::InvalidArgumentError("nothing was measured"));
+    return skip(absl::InvalidArgumentError("the row has no measured value"));
   }
   for (const MeasuredNumber& number : run.numbers) {
     const auto predicted = number.quantity->predict(*result, basis);

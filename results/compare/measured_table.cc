@@ -75,7 +75,8 @@ class MeasuredTableReader {
     for (const MeasuredColumns::Column& rule : columns_.columns()) {
       const auto column = table_.Column(rule.from());
       if (!column.ok()) {
-        problems_.Add(rule.from(), "is named by the map, but is no column");
+        problems_.Add(rule.from(),
+                      "is named by the column map, but does not exist");
         continue;
       }
       Source source{*column, rule, {}};
@@ -87,7 +88,7 @@ class MeasuredTableReader {
     }
     for (const std::string& name : columns_.ignore()) {
       if (!table_.HasColumn(name)) {
-        problems_.Add(name, "is ignored by the map, but is no column");
+        problems_.Add(name, "is ignored by the column map, but does not exist");
       }
       taken_.insert(name);
     }
@@ -113,7 +114,8 @@ class MeasuredTableReader {
           std::any_of(sources_.begin(), sources_.end(), named)) {
         continue;
       }
-      problems_.Add(condition.column(), "is asked for, but is no column");
+      problems_.Add(condition.column(),
+                    "is named by --where, but does not exist");
     }
   }
 
@@ -145,7 +147,8 @@ class MeasuredTableReader {
       row.fields.push_back({source.rule.to(), source.rule.from(), text});
     }
     for (const auto& constant : columns_.constants()) {
-      row.fields.push_back({constant.column(), "the map", constant.value()});
+      row.fields.push_back(
+          {constant.column(), "the column map", constant.value()});
     }
     for (const auto& condition : columns_.where()) {
       if (!Holds(condition, index, row)) return {};

@@ -88,7 +88,7 @@ class MeasuredTimelineReader {
         event.bytes = Number(*bytes, row, 0, kMaxTime);
       }
       if (event.end < event.start) {
-        Note(end.Error(row, absl::StrCat("expected at least the start at ",
+        Note(end.Error(row, absl::StrCat("expected at least the start time, ",
                                          start.Text(row))));
       }
       ReadAction(action, &event);
@@ -228,7 +228,7 @@ class Writer {
         *ranks.rbegin() + 1 != static_cast<int>(ranks.size())) {
       return absl::InvalidArgumentError(absl::StrCat(
           table_.label(), ": has events of ", ranks.size(),
-          " ranks, expected every rank of 0, 1, 2, ... without a gap"));
+          " ranks, expected events of all ranks 0, 1, 2, ... without gaps"));
     }
     for (const int rank : ranks) {
       result_.add_ranks()->set_rank(rank);
@@ -265,7 +265,7 @@ class Writer {
       return absl::InvalidArgumentError(
           absl::StrCat(table_.label(), ":", table_.rows()[event.row].line, ": ",
                        schedules::ToString(event.action),
-                       " has nobody who takes it, expected ",
+                       " has no matching receive, expected ",
                        ActionText(gradient ? kBackwardOp : kForwardOp,
                                   event.action.stage + (gradient ? -1 : 1),
                                   event.action.microbatch, 1),

@@ -33,7 +33,7 @@ std::string ActionAt(const std::vector<TimelineAction>& actions,
     before = &action;
   }
   if (under_way != nullptr) return ActionText(*under_way);
-  return before == nullptr ? "the beginning"
+  return before == nullptr ? "the start"
                            : absl::StrCat("after ", ActionText(*before));
 }
 

@@ -21,7 +21,7 @@ double NumGpus(const Result& result) {
 
 absl::Status Lacks(absl::string_view what) {
   return absl::InvalidArgumentError(
-      absl::StrCat("a prediction from costs by hand has no ", what));
+      absl::StrCat("a prediction from costs given by hand has no ", what));
 }
 
 Predicted StepSeconds(const Result& result, const FlopsBasis&) {
@@ -108,22 +108,25 @@ Predicted BlockActivations(const Result& result, const FlopsBasis&) {
 
 constexpr Quantity kQuantities[] = {
     {"step_seconds", "time of one step", 1, StepSeconds},
-    {"step_ms", "the same", 1e-3, StepSeconds},
-    {"tflops_per_gpu", "by flops_formula", 1e12, FlopsPerGpu},
+    {"step_ms", "time of one step", 1e-3, StepSeconds},
+    {"tflops_per_gpu", "TFLOP/s by flops_formula", 1e12, FlopsPerGpu},
     {"samples_per_second", "sequences, all GPUs", 1, Samples},
-    {"samples_per_second_per_gpu", "sequences", 1, SamplesPerGpu},
-    {"tokens_per_second", "all GPUs", 1, Tokens},
-    {"tokens_per_second_per_gpu", "", 1, TokensPerGpu},
-    {"mfu", "model FLOP over what the GPUs could do, 0 to 1", 1, Utilization},
-    {"peak_memory_gib", "of the worst GPU, whole", kGib, PeakMemory},
-    {"peak_memory_gb", "the same", 1e9, PeakMemory},
-    {"peak_allocated_gib", "of the worst GPU, from the framework's allocator",
+    {"samples_per_second_per_gpu", "sequences, per GPU", 1, SamplesPerGpu},
+    {"tokens_per_second", "tokens, all GPUs", 1, Tokens},
+    {"tokens_per_second_per_gpu", "tokens, per GPU", 1, TokensPerGpu},
+    {"mfu", "model FLOP utilization, from 0 to 1", 1, Utilization},
+    {"peak_memory_gib", "highest peak memory of a GPU", kGib, PeakMemory},
+    {"peak_memory_gb", "highest peak memory of a GPU", 1e9, PeakMemory},
+    {"peak_allocated_gib", "highest peak memory of a GPU, by the allocator",
      kGib, MostAllocated},
-    {"peak_allocated_gb", "the same", 1e9, MostAllocated},
-    {"peak_allocated_mib", "the same", kMib, MostAllocated},
-    {"least_allocated_mib", "the same of the best GPU", kMib, LeastAllocated},
+    {"peak_allocated_gb", "highest peak memory of a GPU, by the allocator", 1e9,
+     MostAllocated},
+    {"peak_allocated_mib", "highest peak memory of a GPU, by the allocator",
+     kMib, MostAllocated},
+    {"least_allocated_mib", "lowest peak memory of a GPU, by the allocator",
+     kMib, LeastAllocated},
     {"block_activation_gib",
-     "activations of the blocks at the peak of the worst GPU", kGib,
+     "activations of the blocks at the highest peak of a GPU", kGib,
      BlockActivations},
 };
 

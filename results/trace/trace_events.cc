@@ -259,7 +259,7 @@ absl::string_view LaneCategory(Lane lane) {
 absl::StatusOr<TraceEvents> LayOutTrace(const Result& result) {
   if (!result.has_timeline()) {
     return absl::FailedPreconditionError(
-        "the result has no timeline: simulate again and keep it");
+        "the result has no timeline, expected one written by simulate --out");
   }
   RETURN_IF_ERROR(ValidateTimeline("timeline", result));
   const std::vector<Candidate> candidates = Candidates(result.timeline());
@@ -273,7 +273,7 @@ absl::StatusOr<TraceEvents> LayOutTrace(const Result& result) {
   if (last_seconds > kMaxSeconds) {
     return absl::InvalidArgumentError(absl::StrCat(
         "timeline: ends at ", last_seconds, " s, expected at most ",
-        kMaxSeconds, " s: traces count in nanoseconds"));
+        kMaxSeconds, " s, as traces count nanoseconds in 64 bits"));
   }
   TraceEvents events;
   PlaceSlices(candidates, static_cast<size_t>(result.ranks_size()), &events);

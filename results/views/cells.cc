@@ -137,13 +137,13 @@ std::string ExecutedCell(const Result& result) {
   return absl::StrCat(
       "replayed on ",
       replay.device().empty() ? "an unnamed device" : Ascii(replay.device()),
-      replay.serial() ? ", every pass alone" : "");
+      replay.serial() ? ", each pass by itself" : "");
 }
 
 std::string MemoryExcessText(const Result& result) {
   const double missing_bytes = MissingBytes(result);
   return missing_bytes > 0
-             ? absl::StrCat(FormatBytes(missing_bytes), " too much")
+             ? absl::StrCat(FormatBytes(missing_bytes), " over the limit")
              : "does not fit";
 }
 

@@ -74,7 +74,7 @@ TextTable Rows(std::span<const Result> results, const Common& common) {
       {true, false, "exposed comm", ExposedCell},
       {true, false, "versions", VersionsCell},
       {true, false, "staleness", StalenessCell},
-      {true, true, "peak memory of the worst rank", MemoryCell},
+      {true, true, "highest peak memory", MemoryCell},
   };
   TextTable table;
   table.rows.resize(results.size());
@@ -126,7 +126,7 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
           return MissingBytes(results[a]) < MissingBytes(results[b]);
         })];
     return absl::StrCat(
-        "none fits in memory; nearest: ", RowText(smallest, common), ", ",
+        "none fits in memory; closest: ", RowText(smallest, common), ", ",
         MemoryExcessText(smallest), "\n");
   }
   const Result& best = results[*fastest.that_fits];
@@ -142,12 +142,12 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
   absl::StrAppend(&text, "\n");
   const std::string evidence = EvidenceCell(best);
   if (!evidence.empty()) {
-    absl::StrAppend(&text, "of its time: ", evidence, "\n");
+    absl::StrAppend(&text, "basis of this time: ", evidence, "\n");
   }
   if (fastest.of_all != fastest.that_fits) {
-    absl::StrAppend(
-        &text, "fastest of all does not fit: ", RowText(first, common), ", ",
-        SpeedText(first, common), ", ", MemoryExcessText(first), "\n");
+    absl::StrAppend(&text, "the fastest does not fit: ", RowText(first, common),
+                    ", ", SpeedText(first, common), ", ",
+                    MemoryExcessText(first), "\n");
   }
   return text;
 }
@@ -164,7 +164,8 @@ std::string CompareTable(std::span<const Result> results) {
       Conclusion(results, common), NotCompared(results, common));
   if (std::any_of(results.begin(), results.end(), IsApproximate)) {
     absl::StrAppend(&text,
-                    "~: no steady period was seen in the simulated batches\n");
+                    "~: approximate, as no steady state was reached in the "
+                    "simulated batches\n");
   }
   return text;
 }

@@ -49,7 +49,7 @@ std::vector<FigureInfluence> Sorted(const Explanation& explanation) {
 
 std::string FiguresTable(const Explanation& explanation) {
   TextTable table;
-  table.header = {"part", "of", "figure", "value", "kind", "source"};
+  table.header = {"part", "of", "parameter", "value", "kind", "source"};
   table.left = {false, true, true, false, true, true};
   int num_small = 0;
   double small = 0;
@@ -71,19 +71,19 @@ std::string FiguresTable(const Explanation& explanation) {
                     absl::StrFormat("%.2f %%", 100 * small), " together\n");
   }
   absl::StrAppend(&text, explanation.num_without_influence,
-                  " others change nothing\n");
+                  " others have no influence\n");
   return text;
 }
 
 // Returns the components of the interval.
 std::string UncertaintyTable(const Uncertainty& uncertainty) {
   TextTable table;
-  table.header = {"uncertain", "one standard deviation"};
+  table.header = {"source of uncertainty", "one standard deviation"};
   const std::pair<const char*, double> rows[] = {
-      {"figures", uncertainty.figures()},
-      {"single kernels", uncertainty.kernels()},
-      {"single collectives", uncertainty.collectives()},
-      {"the step as a whole", uncertainty.step()}};
+      {"parameters", uncertainty.figures()},
+      {"individual kernels", uncertainty.kernels()},
+      {"individual collectives", uncertainty.collectives()},
+      {"whole step", uncertainty.step()}};
   for (const auto& [name, error] : rows) {
     table.rows.push_back({name, absl::StrFormat("%.1f %%", 100 * error)});
   }
@@ -107,23 +107,24 @@ std::string ExplanationTable(const Explanation& explanation) {
       ShapeText(result), "\n", Ascii(RowName(result)), ": ",
       TimeIntervalCell(result), " per batch\n");
   const std::string evidence = EvidenceCell(result);
-  if (!evidence.empty()) absl::StrAppend(&text, "of that: ", evidence, "\n");
+  if (!evidence.empty()) absl::StrAppend(&text, "basis: ", evidence, "\n");
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
-    absl::StrAppend(&text, "\nwhat the busiest GPU (rank ", rank.rank(),
-                    ", gpu ", rank.gpu(), ") spends a batch on\n");
+    absl::StrAppend(&text, "\ntime of a batch on the busiest GPU (rank ",
+                    rank.rank(), ", gpu ", rank.gpu(), ")\n");
   }
   absl::StrAppend(&text, PartsTable(result),
-                  "\nfigures, by the part of the time that follows them\n",
+                  "\nparameters, by the fraction of the time that is "
+                  "proportional to them\n",
                   FiguresTable(explanation), "\n");
   TextTable kinds;
-  kinds.header = {"kind", "sum of parts"};
+  kinds.header = {"kind", "sum of fractions"};
   for (const auto& [kind, part] : ByKind(explanation)) {
     kinds.rows.push_back({kind, absl::StrFormat("%.1f %%", 100 * part)});
   }
   absl::StrAppend(&text, PrintTable(kinds),
-                  "a rate and its efficiency share the same seconds: sums "
-                  "exceed 100 %\n");
+                  "sums exceed 100 % because a rate and its efficiency affect "
+                  "the same time\n");
   if (result.has_uncertainty()) {
     absl::StrAppend(&text, "\n", UncertaintyTable(result.uncertainty()));
   }

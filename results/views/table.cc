@@ -54,8 +54,8 @@ void AddExecution(const Result& result, TextTable* table) {
   if (replay.formula().empty()) return;
   table->rows.push_back(
       {"training",
-       absl::StrFormat("%s: weights differ by %.2g, %.2g of their change, "
-                       "losses by %.2g",
+       absl::StrFormat("compared with %s: weights differ by %.2g (%.2g "
+                       "relative to their change), losses by %.2g",
                        Ascii(replay.formula()), replay.weights_difference(),
                        replay.change_difference(),
                        replay.losses_difference())});
@@ -79,7 +79,7 @@ std::string SummaryBlock(const Result& result) {
   };
   const std::string evidence = EvidenceCell(result);
   if (!evidence.empty()) {
-    table.rows.insert(table.rows.begin() + 1, {"of that", evidence});
+    table.rows.insert(table.rows.begin() + 1, {"basis", evidence});
   }
   if (result.has_replay()) {
     AddExecution(result, &table);
@@ -87,7 +87,7 @@ std::string SummaryBlock(const Result& result) {
     table.rows.push_back({"simulation", Ascii(result.method())});
   }
   if (!result.provenance().weir_version().empty()) {
-    table.rows.push_back({"made by", MadeBy(result.provenance())});
+    table.rows.push_back({"created by", MadeBy(result.provenance())});
   }
   table.left = {true, true};
   return PrintTable(table);
@@ -137,7 +137,7 @@ std::string RankBlock(const Result& result) {
     absl::StrAppend(&text, "... ", ranks.size() - table.rows.size(), " more\n");
   }
   if (ranks.size() < static_cast<size_t>(result.ranks_size())) {
-    absl::StrAppend(&text, "each the worst of a rank's ",
+    absl::StrAppend(&text, "each value is the maximum over a rank's ",
                     result.ranks_size() / ranks.size(), " GPUs\n");
   }
   return text;
@@ -178,9 +178,9 @@ std::string ResultTable(const Result& result) {
     absl::StrAppend(&text, "\n");
   }
   if (IsApproximate(result)) {
-    absl::StrAppend(&text, "~: no steady period was seen in the ",
-                    result.has_replay() ? "replayed" : "simulated",
-                    " batches\n");
+    absl::StrAppend(
+        &text, "~: approximate, as no steady state was reached in the ",
+        result.has_replay() ? "replayed" : "simulated", " batches\n");
   }
   if (!result.limit().empty()) {
     absl::StrAppend(&text, "limit: ", Ascii(result.limit()), "\n");

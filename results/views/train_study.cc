@@ -143,9 +143,9 @@ std::string TrainStudyTable(const TrainStudy& study) {
   table.header = {"schedule",
                   "final loss",
                   std::isnan(target)
-                      ? "samples to a target"
+                      ? "samples to target"
                       : absl::StrFormat("samples to %.3f", target),
-                  "seconds to it",
+                  "seconds to target",
                   "time per batch",
                   "bubble",
                   "updates per batch",
@@ -171,15 +171,15 @@ std::string TrainStudyTable(const TrainStudy& study) {
          absl::StrCat(schedule.staleness_updates),
          absl::StrCat(schedule.weight_versions)});
   }
-  std::string text =
-      absl::StrCat("trained: ", Ascii(study.train_model), ", ",
-                   study.num_batches, " batches of ", study.samples_per_batch,
-                   " samples; time: a batch of ", Ascii(study.scenario), " (",
-                   Ascii(study.model), ")\n\n", PrintTable(table));
+  std::string text = absl::StrCat(
+      "model: ", Ascii(study.train_model), ", ", study.num_batches,
+      " batches of ", study.samples_per_batch,
+      " samples; times are those of a batch of ", Ascii(study.scenario), " (",
+      Ascii(study.model), ")\n\n", PrintTable(table));
   for (const StudySchedule& schedule : study.schedules) {
     if (schedule.fits_memory) continue;
     absl::StrAppend(&text, Ascii(schedule.schedule),
-                    " does not fit in the scenario's memory\n");
+                    " does not fit in memory in the scenario\n");
   }
   return text;
 }
@@ -272,8 +272,8 @@ StudyPlot TrainStudyPlot(const TrainStudy& study) {
   absl::StrAppend(&script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
                   "set multiplot layout 1,2 title '", title,
                   "' noenhanced\nset ylabel 'loss'\n",
-                  "set xlabel 'samples: what staleness costs'\n", by_samples,
-                  "\nset xlabel 'seconds: what staleness and bubble cost'\n",
+                  "set xlabel 'samples (cost of staleness)'\n", by_samples,
+                  "\nset xlabel 'seconds (cost of staleness and bubbles)'\n",
                   by_seconds, "\nunset multiplot\n");
   return plot;
 }

@@ -16,10 +16,10 @@ absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
   RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &cluster));
   if (num_nodes > 0) {
     if (cluster.groups_size() != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(asset.label, ": num_nodes ", num_nodes,
-                       " cannot replace the counts of ", cluster.groups_size(),
-                       " node groups, expected a cluster with one"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          asset.label, ": num_nodes ", num_nodes, " is ambiguous for the ",
+          cluster.groups_size(),
+          " node groups of the cluster, expected a cluster with one group"));
     }
     cluster.mutable_groups(0)->set_count(num_nodes);
   }

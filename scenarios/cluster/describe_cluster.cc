@@ -232,13 +232,13 @@ std::string DescribeCluster(const Cluster& cluster) {
   if (num_nodes > 1) {
     absl::StrAppend(&text, "\n", FabricText(cluster.fabric()),
                     "bisection: ", Rate(BisectionBytesPerSecond(cluster)),
-                    " each way between ", num_nodes / 2, " and ",
+                    " in each direction between ", num_nodes / 2, " and ",
                     num_nodes - num_nodes / 2, " nodes\n");
   }
   if (cluster.plain_links()) {
-    absl::StrAppend(&text,
-                    "\nplain links: nothing else says what messages "
-                    "take\n");
+    absl::StrAppend(
+        &text,
+        "\nplain links: messages cost only latency and bytes / bandwidth\n");
   }
   const std::string software = calibrate::SoftwareText(cluster.software());
   if (!software.empty()) absl::StrAppend(&text, "\nsoftware: ", software, "\n");

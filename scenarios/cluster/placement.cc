@@ -18,10 +18,11 @@ absl::Status CheckDegrees(absl::string_view where, int tensor, int data,
   problems.CheckRange("pipeline", pipeline, 1, num_gpus_available);
   const double needed = 1.0 * tensor * data * pipeline;
   if (problems.empty() && needed > num_gpus_available) {
-    problems.Add("", absl::StrFormat(
-                         "tensor %d x data %d x pipeline %d needs %.0f GPUs, "
-                         "but there are %d",
-                         tensor, data, pipeline, needed, num_gpus_available));
+    problems.Add("",
+                 absl::StrFormat(
+                     "tensor %d x data %d x pipeline %d needs %.0f GPUs, but "
+                     "the cluster has %d (--nodes sets the number of nodes)",
+                     tensor, data, pipeline, needed, num_gpus_available));
   }
   return problems.ToStatus();
 }

@@ -268,7 +268,7 @@ std::string CycleText(const CommProgram& program,
         absl::StrCat("rank ", wait.at.rank, " waits at position ",
                      wait.at.position, " (", what, ") for ", name(wait.awaited),
                      " at position ", wait.awaited.position, " of rank ",
-                     wait.awaited.rank, wait.to_begin ? " to begin" : ""));
+                     wait.awaited.rank, wait.to_begin ? " to start" : ""));
   }
   if (cycle.size() > kMaxShown) {
     waits.push_back(absl::StrCat("and ", cycle.size() - kMaxShown, " more"));

@@ -79,7 +79,7 @@ std::string TextOf(const CommProgram& program, const Move& move) {
   }
   return absl::StrCat("move ", moved, " of rank ", move.from.rank,
                       " from position ", move.from.position, " to ", move.to,
-                      move.to < move.from.position ? ", before " : ", behind ",
+                      move.to < move.from.position ? ", before " : ", after ",
                       there);
 }
 

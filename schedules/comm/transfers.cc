@@ -124,7 +124,7 @@ class Linker {
       int32_t& cell = Cell(table, action.stage, k);
       if (cell >= 0 && IsTransfer(action.op)) {
         Fault(Kind::kTwice, id, cell,
-              absl::StrCat("comes a second time, after ", Named(cell)));
+              absl::StrCat("appears a second time, after ", Named(cell)));
       }
       if (cell < 0) cell = id;
     }
@@ -171,12 +171,13 @@ class Linker {
     if (received < 0 || rank_of_[received] != rank_of_[id]) {
       Fault(Kind::kMissing, id, received,
             absl::StrCat("has no ", forward ? "RECV_F" : "RECV_B",
-                         " of its input on its rank"));
+                         " for its input on its rank"));
       return;
     }
     if (!SameMicrobatches(action, At(received))) {
-      Fault(Kind::kSize, id, received,
-            absl::StrCat("needs other microbatches than ", Named(received)));
+      Fault(
+          Kind::kSize, id, received,
+          absl::StrCat("needs different microbatches than ", Named(received)));
       return;
     }
     links_.partner[id] = received;
@@ -192,29 +193,30 @@ class Linker {
     const int32_t made =
         Find(forward ? kForwards : kGradients, action.stage, action.microbatch);
     if (made < 0 || rank_of_[made] != rank_of_[id]) {
-      Fault(Kind::kNothing, id, made, "sends what no pass of its rank makes");
+      Fault(Kind::kNothing, id, made,
+            "sends an output that no pass on its rank produces");
     } else {
       links_.local[id] = made;
       if (made > id) {
         Fault(Kind::kNothing, id, made,
               absl::StrCat("comes before ", Named(made),
-                           ", which makes what it sends"));
+                           ", which produces the data it sends"));
       }
     }
     const int to = action.stage + (forward ? 1 : -1);
     if (!HasStage(to)) {
       Fault(Kind::kNoStage, id, -1,
-            absl::StrCat("sends ", forward ? "behind" : "before", " stage ",
+            absl::StrCat("sends ", forward ? "after" : "before", " stage ",
                          action.stage, ", the ", forward ? "last" : "first",
                          ", expected no ", forward ? "SEND_F" : "SEND_B",
-                         " of it"));
+                         " for it"));
       return;
     }
     const int32_t met = Find(forward ? kReceivesForward : kReceivesBackward, to,
                              action.microbatch);
     if (met < 0) {
       Fault(Kind::kUnmatched, id, -1,
-            absl::StrCat("is received by nobody, expected ", to,
+            absl::StrCat("has no matching receive, expected ", to,
                          forward ? "RECV_F" : "RECV_B", action.microbatch,
                          " on another rank"));
       return;
@@ -226,7 +228,7 @@ class Linker {
     }
     if (!SameMicrobatches(action, At(met))) {
       Fault(Kind::kSize, id, met,
-            absl::StrCat("sends other microbatches than ", Named(met),
+            absl::StrCat("sends different microbatches than ", Named(met),
                          " receives: sizes differ"));
     }
     links_.partner[id] = met;
@@ -237,17 +239,17 @@ class Linker {
     const int from = action.stage + (forward ? -1 : 1);
     if (!HasStage(from)) {
       Fault(Kind::kNoStage, id, -1,
-            absl::StrCat("receives from ", forward ? "before" : "behind",
+            absl::StrCat("receives from ", forward ? "before" : "after",
                          " stage ", action.stage, ", the ",
                          forward ? "first" : "last", ", expected no ",
-                         forward ? "RECV_F" : "RECV_B", " of it"));
+                         forward ? "RECV_F" : "RECV_B", " for it"));
       return;
     }
     const int32_t met =
         Find(forward ? kSendsForward : kSendsBackward, from, action.microbatch);
     if (met < 0) {
       Fault(Kind::kUnmatched, id, -1,
-            absl::StrCat("is sent by nobody, expected ", from,
+            absl::StrCat("has no matching send, expected ", from,
                          forward ? "SEND_F" : "SEND_B", action.microbatch,
                          " on another rank"));
     } else {
@@ -256,7 +258,8 @@ class Linker {
     const int32_t used =
         Find(forward ? kForwards : kGradients, action.stage, action.microbatch);
     if (used < 0 || rank_of_[used] != rank_of_[id]) {
-      Fault(Kind::kUnused, id, used, "receives what no pass of its rank takes");
+      Fault(Kind::kUnused, id, used,
+            "receives data that no pass on its rank uses");
     }
   }
 
@@ -301,7 +304,7 @@ class Linker {
             absl::StrCat("is transfer ", k, " from rank ", rank_of_[id],
                          " to rank ", rank_of_[met], ", but ",
                          Named(channel.receives[k]),
-                         " is the receive that takes it"));
+                         " is the receive at this position"));
     });
   }
 

@@ -56,13 +56,14 @@ absl::StatusOr<Shape> ShapeOf(
                      ToString(action), " ", what));
   };
   Problems problems(name);
-  if (num_actions == 0) problems.Add("", "has no action");
+  if (num_actions == 0) problems.Add("", "has no actions");
   RETURN_IF_ERROR(problems.ToStatus());
   if (shape.num_stages > num_actions) {
-    return refuse(shape.last_stage,
-                  absl::StrCat("is of stage ", shape.num_stages - 1,
-                               ", but the number of actions is ", num_actions,
-                               ", expected some of every stage up to it"));
+    return refuse(
+        shape.last_stage,
+        absl::StrCat("is of stage ", shape.num_stages - 1,
+                     ", but the number of actions is ", num_actions,
+                     ", expected at least one for every stage up to this one"));
   }
   // As in ValidateSchedule, tables have a cell per stage and microbatch.
   constexpr int64_t kAlwaysFits = 1'000'000;

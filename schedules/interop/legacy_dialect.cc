@@ -35,10 +35,10 @@ LegacySign FirstOf(const ScheduleRows& rows, CommOp op) {
 absl::Status Mixed(const ScheduleRows& rows, const std::string& where,
                    const std::string& what) {
   const LegacySign today = FirstOf(rows, CommOp::kBackwardInput);
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, ": ", what, ", but '", today.text, "' at ",
-                   Where(rows, today.rank, today.column),
-                   " is of today's: expected one dialect in a file"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      where, ": ", what, ", but '", today.text, "' at ",
+      Where(rows, today.rank, today.column),
+      " is in the current dialect, expected one dialect per file"));
 }
 
 }  // namespace
@@ -54,13 +54,13 @@ absl::Status LegacyError(const ScheduleRows& rows, const LegacySign& sign) {
   if (FirstOf(rows, CommOp::kBackwardInput).column > 0) {
     return Mixed(
         rows, where,
-        absl::StrCat("'", sign.text, "' is of PyTorch's dialect of 2024"));
+        absl::StrCat("'", sign.text, "' is in PyTorch's dialect of 2024"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       where, ": '", sign.text,
-      "' tells of PyTorch's dialect of 2024, in which B is the input gradient "
-      "(I today) and BW the whole backward (B today); expected today's, or "
-      "--dialect pytorch-legacy to convert it"));
+      "' is in PyTorch's dialect of 2024, in which B is the input gradient "
+      "(now I) and BW the whole backward (now B); expected the current "
+      "dialect, or --dialect pytorch-legacy to convert it"));
 }
 
 absl::Status CheckNotLegacy(const ScheduleRows& rows) {
@@ -92,7 +92,7 @@ absl::Status CheckNotLegacy(const ScheduleRows& rows) {
       }
       LegacySign sign = {static_cast<int32_t>(rank),
                          rows.places[rank][i].column, ToString(action)};
-      absl::StrAppend(&sign.text, " beside ", action.stage, "B",
+      absl::StrAppend(&sign.text, " next to ", action.stage, "B",
                       action.microbatch);
       return LegacyError(rows, sign);
     }

@@ -294,7 +294,7 @@ absl::StatusOr<CommProgram> LowerSchedule(const Schedule& schedule,
   Turns turns(schedule, std::move(passes.ranks));
   if (!turns.Run()) {
     RETURN_IF_ERROR(CheckExecutable(schedule));
-    return absl::InternalError("the lowering stands still");
+    return absl::InternalError("the lowering is deadlocked");
   }
   return CommProgram{std::move(turns).result()};
 }

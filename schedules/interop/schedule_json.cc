@@ -153,7 +153,7 @@ class Fields {
     }
     problems_->Add(
         absl::StrCat(path_, field),
-        absl::StrCat("is ", found->type_name(), ", expected another type"));
+        absl::StrCat("is ", found->type_name(), ", expected a different type"));
   }
 
   template <typename T, typename Choices>
@@ -201,7 +201,7 @@ Rows RowsOf(const Json& json, Problems* problems) {
   Rows rows;
   const auto ranks = json.find("ranks");
   if (ranks == json.end() || !ranks->is_array() || ranks->empty()) {
-    problems->Add("ranks", "is missing or no list");
+    problems->Add("ranks", "is missing or not a list");
     return rows;
   }
   for (size_t rank = 0; rank < ranks->size(); ++rank) {
@@ -211,7 +211,7 @@ Rows RowsOf(const Json& json, Problems* problems) {
       Fields(row, absl::StrCat("ranks[", rank, "]."), problems)
           .Take("actions", &actions);
     } else {
-      problems->Add(absl::StrCat("ranks[", rank, "]"), "is no object");
+      problems->Add(absl::StrCat("ranks[", rank, "]"), "is not an object");
     }
     for (size_t i = 0; i < actions.size(); ++i) {
       if (actions[i].find_first_of(",\n") == std::string::npos) continue;
@@ -237,9 +237,10 @@ absl::StatusOr<std::vector<std::vector<Action>>> ActionsOf(
     if (parsed.ok() && parsed->size() == 1) {
       actions.back() = std::move((*parsed)[0]);
     } else {
-      status.Update(parsed.ok() ? absl::InvalidArgumentError(absl::StrCat(
-                                      label, ": ranks has an empty action"))
-                                : parsed.status());
+      status.Update(parsed.ok()
+                        ? absl::InvalidArgumentError(absl::StrCat(
+                              label, ": ranks contains an empty action"))
+                        : parsed.status());
     }
   }
   if (status.ok()) return actions;
@@ -271,8 +272,8 @@ absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
   if (!json.is_object()) {
     return absl::InvalidArgumentError(
         absl::StrCat(label,
-                     ": is no JSON object, expected what weir schedule show "
-                     "--format json writes"));
+                     ": is not a JSON object, expected the output of weir "
+                     "schedule show --format json"));
   }
   Problems problems(label);
   Schedule schedule;
@@ -293,7 +294,7 @@ absl::StatusOr<Schedule> ParseScheduleJson(absl::string_view label,
   if (weights != json.end() && weights->is_object()) {
     TakeWeights(Fields(*weights, "weights.", &problems), &schedule.weights);
   } else {
-    problems.Add("weights", "is missing or no object");
+    problems.Add("weights", "is missing or not an object");
   }
   const Rows rows = RowsOf(json, &problems);
   RETURN_IF_ERROR(problems.ToStatus());

@@ -108,9 +108,11 @@ class Parser {
     }
     const size_t end = inside.find(')');
     if (end == absl::string_view::npos || inside.substr(end + 1) != kOverlap) {
-      Error(text, absl::StrCat("expected ", kOverlap,
-                               " behind the actions in parentheses, as in "
-                               "(0F7;7B3)OVERLAP_F_B"));
+      Error(
+          text,
+          absl::StrCat(
+              "expected ", kOverlap,
+              " after the actions in parentheses, as in (0F7;7B3)OVERLAP_F_B"));
       return;
     }
     inside = inside.substr(0, end);
@@ -212,7 +214,7 @@ absl::StatusOr<std::vector<std::vector<Action>>> ParseCsv(
       if (IsPass(actions[i].op)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           label, ":", rank + 1, ":", rows.places[rank][i].column, ": '",
-          ToString(actions[i]), "' is a transfer, expected passes only"));
+          ToString(actions[i]), "' is a transfer, expected only passes"));
     }
   }
   return PassesOf(rows.program);
@@ -256,8 +258,8 @@ absl::Status CheckPyTorchReads(const Schedule& schedule) {
   };
   if (span != nullptr) {
     add(absl::StrCat(ToString(*span),
-                     " covers several microbatches: PyTorch knows one action "
-                     "per microbatch"));
+                     " covers several microbatches: PyTorch requires one "
+                     "action per microbatch"));
   }
   if (channel != nullptr) {
     add(absl::StrCat(ToString(*channel),
@@ -273,7 +275,7 @@ absl::Status CheckPyTorchReads(const Schedule& schedule) {
     break;
   }
   if (schedule.forward_only) {
-    add("has no backward: PyTorch refuses a file without them");
+    add("has no backward: PyTorch rejects a file without backwards");
   }
   if (!schedule.flush) {
     add("has no flush: PyTorch steps the optimizer once, after all "

@@ -163,12 +163,12 @@ void AddReordering(Reordering reordering, Finding* finding) {
   };
   if (reordering.moves.empty()) {
     const int all = reordering.num_moves - (reordering.was_cut ? 1 : 0);
-    std::string text = "found no reordering ";
+    std::string text = "no reordering ";
     if (all > 0) absl::StrAppend(&text, "of up to ", moves(all), " ");
-    text += "that ends it";
+    text += "resolves it";
     if (reordering.was_cut) {
-      absl::StrAppend(&text, "; those of ", moves(reordering.num_moves),
-                      " are too many to try all");
+      absl::StrAppend(&text, "; there are too many of ",
+                      moves(reordering.num_moves), " to try all");
     }
     AddAdvice(text, finding);
   }
@@ -188,13 +188,14 @@ void AddHeadOfLine(Lint* lint, const CommProgram& program,
       .rule = "head-of-line",
       .message = absl::StrCat(
           own ? "" : "in PyTorch's lowering, ", name(stream.held_send),
-          " of rank ", stream.held_send.rank, " is ready and waits ",
-          stream.held, " (F, I, W take 1) behind ", name(stream.held_by),
-          " on the rank's communication stream: the whole takes ", stream.end,
-          " instead of ", free_end),
+          " of rank ", stream.held_send.rank, " is ready, but waits for ",
+          stream.held, " units of time (F, I, W: 1 each) behind ",
+          name(stream.held_by),
+          " on the rank's communication stream: the schedule takes ",
+          stream.end, " instead of ", free_end),
       .advice =
-          "post a receive right before the pass that needs it, or give "
-          "each direction its own communicator"};
+          "post every receive directly before the pass that needs it, or use "
+          "one communicator per direction"};
   if (own) finding.place = stream.held_send;
   lint->Add(std::move(finding));
 }

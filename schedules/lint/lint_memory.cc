@@ -106,9 +106,10 @@ std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
          .place = {grown_rank, grown.peak_position},
          .message = absl::StrCat(
              "rank ", grown_rank, " holds ", grown.at_first_backward,
-             " activations when its backwards begin and ", grown.peak,
-             " later: they grow with the microbatches, expected at most ",
-             bound, " (2 x stages) in a steady order"),
+             " activations when its backwards start and ", grown.peak,
+             " later: memory grows with the number of microbatches, expected "
+             "at most ",
+             bound, " (2 x stages) in a steady state"),
          .advice = "run as many backwards as forwards after the warm-up"});
   }
   if (rising_rank >= 0) {
@@ -118,21 +119,20 @@ std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
          .message = absl::StrCat("rank ", rising_rank,
                                  " holds more activations in every batch: ",
                                  absl::StrJoin(rising.batch_peaks, ", "),
-                                 ", expected a number that settles"),
+                                 ", expected a constant number"),
          .advice = "run as many backwards as forwards in every batch"});
   }
   if (all_rank >= 0) {
-    findings.push_back(
-        {.severity = Finding::Severity::kNote,
-         .rule = "memory-all",
-         .place = {all_rank, all.peak_position},
-         .message = absl::StrCat(
-             "rank ", all_rank, " holds ", all.peak,
-             " activations before its first backward, as many as there are "
-             "microbatches for its stages: as in GPipe, memory grows with the "
-             "microbatches"),
-         .advice = "an order such as 1f1b holds no more than one per stage of "
-                   "the pipeline"});
+    findings.push_back({.severity = Finding::Severity::kNote,
+                        .rule = "memory-all",
+                        .place = {all_rank, all.peak_position},
+                        .message = absl::StrCat(
+                            "rank ", all_rank, " holds ", all.peak,
+                            " activations before its first backward, one for "
+                            "every microbatch of its stages: as in GPipe, "
+                            "memory grows with the number of microbatches"),
+                        .advice = "an order such as 1f1b holds at most one per "
+                                  "stage of the pipeline"});
   }
   const Deferred deferred = MostDeferred(schedule);
   if (deferred.peak > bound) {
@@ -143,8 +143,9 @@ std::vector<Finding> FindMemoryGrowth(const Schedule& schedule) {
          .message = absl::StrCat(
              "rank ", deferred.place.rank, " keeps the inputs of ",
              deferred.peak, " weight gradients between I and W, more than ",
-             bound, " (2 x stages): they grow with the microbatches"),
-         .advice = "run a W in every idle time, as zb-h1 does"});
+             bound,
+             " (2 x stages): memory grows with the number of microbatches"),
+         .advice = "run a W whenever the rank is idle, as zb-h1 does"});
   }
   return findings;
 }

@@ -62,9 +62,9 @@ void AddEarlyReceives(Lint* lint, const CommProgram& program,
                                " receives are posted before a pass that does "
                                "not need them, such as ",
                                name(first), " before ", name(before)),
-       .advice = "where a pass communicates itself (MoE's all-to-all), it "
-                 "waits for the pending receive: post it right before the "
-                 "pass that takes it"});
+       .advice = "a pass that communicates itself (all-to-all of MoE) waits "
+                 "for the pending receive: post every receive directly before "
+                 "the pass that uses it"});
 }
 
 void AddIdleCells(Lint* lint) {
@@ -75,7 +75,9 @@ void AddIdleCells(Lint* lint) {
         .rule = "idle",
         .message =
             absl::StrCat("rank ", rank, " has an idle cell between transfers"),
-        .advice = "PyTorch takes none in a file with transfers: drop it"};
+        .advice =
+            "PyTorch accepts no idle cells in a file with transfers: remove "
+            "it"};
     finding.line = static_cast<int>(rank) + 1;
     finding.column = columns[rank];
     lint->Add(std::move(finding));
@@ -110,7 +112,7 @@ void AddDeadlock(Lint* lint, TransferRule rule, const std::vector<Wait>& cycle,
   AddReordering(FindReordering(lint->rows->program, cycle, find_cycle),
                 &finding);
   if (finding.moves.empty() && LoweringRuns(lint->schedule)) {
-    AddAdvice("`weir schedule convert --lower` gives an order that runs",
+    AddAdvice("`weir schedule convert --lower` generates an order that runs",
               &finding);
   }
   lint->Add(std::move(finding));
@@ -124,8 +126,8 @@ void CheckBlocking(Lint* lint, const CommProgram& program, const Links& links) {
       DeadlockFinding("rendezvous", program, found.cycle,
                       "with blocking sends and receives in program order");
   finding.advice =
-      "a runtime must post receives ahead or pair them with sends, as "
-      "Megatron-LM's batches do";
+      "a runtime must post receives early or batch them with sends, as "
+      "Megatron-LM does";
   AddDeadlock(lint, TransferRule::kBlocking, found.cycle, std::move(finding));
 }
 
@@ -141,9 +143,10 @@ void LintOwnProgram(Lint* lint, bool sound) {
   if (!AreLinked(faults) || !sound) return;
   const Standstill dry = RunProgram(program, links, TransferRule::kBuffered);
   if (!dry.cycle.empty()) {
-    AddDeadlock(lint, TransferRule::kBuffered, dry.cycle,
-                DeadlockFinding("deadlock", program, dry.cycle,
-                                "with buffered sends too (PyTorch's dry run)"));
+    AddDeadlock(
+        lint, TransferRule::kBuffered, dry.cycle,
+        DeadlockFinding("deadlock", program, dry.cycle,
+                        "even with buffered sends (PyTorch's dry run)"));
     return;
   }
   if (!faults.empty()) return;  // crossed or late transfers, already reported
@@ -157,11 +160,11 @@ void LintOwnProgram(Lint* lint, bool sound) {
   }
   Finding finding =
       DeadlockFinding("one-stream", program, stream.cycle,
-                      "on one communication stream per rank, where a send ends "
-                      "only when its receive has begun");
+                      "with one communication stream per rank, where a send "
+                      "ends only after its receive has started");
   finding.advice =
-      "PyTorch's dry run passes it, NCCL hangs: post the transfers of all "
-      "ranks in one common order";
+      "PyTorch's dry run accepts it, but NCCL hangs: post the transfers of all "
+      "ranks in a common order";
   AddDeadlock(lint, TransferRule::kOneStream, stream.cycle, std::move(finding));
 }
 

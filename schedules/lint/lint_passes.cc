@@ -22,8 +22,8 @@ std::string AdviceFor(absl::string_view rule) {
     return "every stage needs F and B, or F, I and W, of every microbatch";
   }
   if (rule == "size") {
-    return "both stages must take the same microbatches in one piece: there is "
-           "one transfer between them, and sizes that differ hang";
+    return "both stages must process the same microbatches together: there is "
+           "one transfer between them, and different sizes hang";
   }
   return "";
 }
@@ -45,9 +45,9 @@ void CheckPlacement(Lint* lint) {
                                              "weights"
                                            : ", expected one"),
          .advice = generated
-                       ? "PyTorch's runtime takes a stage on one rank only"
-                       : "if the weights are meant to be replicated, name the "
-                         "schedule that does it (chimera, pipedream, ...)"});
+                       ? "PyTorch's runtime supports a stage on one rank only"
+                       : "if the weights are replicated on purpose, use a "
+                         "schedule that does so (chimera, pipedream, ...)"});
     lint->replicated = true;
     return;
   }
@@ -74,23 +74,22 @@ void CheckPyTorch(Lint* lint) {
     if (!verdict.empty()) {
       lint->Add({.severity = severity,
                  .rule = "pytorch",
-                 .message = absl::StrCat("PyTorch refuses it: ", verdict)});
+                 .message = absl::StrCat("PyTorch rejects it: ", verdict)});
     }
   }
   if (!lint->has_transfers &&
       lint->schedule.num_stages == lint->schedule.num_ranks &&
       lint->schedule.flush &&
       lint->schedule.num_microbatches < lint->schedule.num_stages) {
-    lint->Add(
-        {.severity = severity,
-         .rule = "pytorch",
-         .message = absl::StrCat(
-             "has ", lint->schedule.num_microbatches, " of ",
-             lint->schedule.num_stages,
-             " microbatches that PyTorch's schedules of one stage per rank "
-             "need, as many as stages: they hang or refuse it"),
-         .advice = "use as many microbatches as stages, or run it as a file "
-                   "(_PipelineScheduleRuntime)"});
+    lint->Add({.severity = severity,
+               .rule = "pytorch",
+               .message = absl::StrCat(
+                   "has ", lint->schedule.num_microbatches, " of ",
+                   lint->schedule.num_stages,
+                   " microbatches that PyTorch's schedules with one stage per "
+                   "rank need, one per stage: they hang or reject it"),
+               .advice = "use at least as many microbatches as stages, or run "
+                         "it as a file (_PipelineScheduleRuntime)"});
   }
   const absl::Status reads = CheckPyTorchReads(lint->schedule);
   if (reads.ok()) return;
@@ -98,10 +97,11 @@ void CheckPyTorch(Lint* lint) {
     absl::ConsumePrefix(&line, absl::StrCat(lint->schedule.name, ": "));
     // Reported by CheckPlacement.
     if (absl::StrContains(line, "is replicated")) continue;
-    lint->Add({.severity = severity,
-               .rule = "pytorch",
-               .message = std::string(line),
-               .advice = "weir runs it; export for PyTorch is refused"});
+    lint->Add(
+        {.severity = severity,
+         .rule = "pytorch",
+         .message = std::string(line),
+         .advice = "weir can simulate it, but cannot export it for PyTorch"});
   }
 }
 

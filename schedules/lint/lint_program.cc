@@ -14,28 +14,28 @@ using Kind = TransferFault::Kind;
 std::string AdviceFor(Kind kind) {
   switch (kind) {
     case Kind::kUnmatched:
-      return "a rank waits for it forever: add the other side, or drop it";
+      return "a rank waits for it forever: add the other side, or remove it";
     case Kind::kTwice:
-      return "drop one of them, and its other side";
+      return "remove one of them, and its other side";
     case Kind::kSize:
-      return "both sides must carry the same microbatches: a size that differs "
-             "hangs without a word";
+      return "both sides must transfer the same microbatches: different sizes "
+             "hang without an error";
     case Kind::kNothing:
-      return "a send follows the pass that makes what it sends";
+      return "move the send after the pass that produces its data";
     case Kind::kMissing:
       return "receive the input before the pass";
     case Kind::kLate:
       return "move the receive before the pass";
     case Kind::kUnused:
-      return "drop it, and its send";
+      return "remove it, and its send";
     case Kind::kNoStage:
-      return "drop it, or the stage's number is wrong";
+      return "remove it, or correct the number of the stage";
     case Kind::kItself:
-      return "drop it and its other side: the tensor is there";
+      return "remove it and its other side: the tensor is already on the rank";
     case Kind::kCrossed:
       return "NCCL matches the transfers between two ranks by their order: the "
-             "ranks would take each other's tensors, or hang where sizes "
-             "differ; give both sides one order";
+             "ranks would receive wrong tensors, or hang if sizes differ; use "
+             "the same order on both sides";
   }
   return "";
 }
@@ -66,15 +66,17 @@ class RankWalk {
         Report("gradient", state.last_contribution,
                absl::StrCat("stage ", stage,
                             " has no REDUCE_GRAD, but other stages have"),
-               "add it behind the stage's last B or W");
+               "add it after the last B or W of the stage");
       } else if (state.reduced_at < state.last_contribution) {
-        Report("gradient", state.reduced_at,
-               absl::StrCat(Named(state.reduced_at), " comes before ",
-                            Named(state.last_contribution), " at position ",
-                            state.last_contribution,
-                            ", which adds to the gradient that it sums"),
-               "what is added later is on this replica only: the replicas "
-               "drift apart; move REDUCE_GRAD behind the stage's last B or W");
+        Report(
+            "gradient", state.reduced_at,
+            absl::StrCat(Named(state.reduced_at), " comes before ",
+                         Named(state.last_contribution), " at position ",
+                         state.last_contribution,
+                         ", which contributes to the gradient that it reduces"),
+            "later contributions stay on this data-parallel rank, and the "
+            "ranks diverge; move REDUCE_GRAD after the last B or W of the "
+            "stage");
       }
     }
   }
@@ -88,25 +90,27 @@ class RankWalk {
       case CommOp::kUnshard:
         if (state.gathered) {
           Report("sharding", i,
-                 absl::StrCat(Named(i), " gathers weights that are gathered"),
-                 "PyTorch refuses it: drop it");
+                 absl::StrCat(Named(i),
+                              " gathers weights that are already gathered"),
+                 "PyTorch rejects it: remove it");
         }
         state.gathered = true;
         return;
       case CommOp::kReshard:
         if (!state.gathered) {
           Report("sharding", i,
-                 absl::StrCat(Named(i), " drops weights that are not gathered"),
-                 "PyTorch refuses it: drop it");
+                 absl::StrCat(Named(i), " frees weights that are not gathered"),
+                 "PyTorch rejects it: remove it");
         }
         state.gathered = false;
         return;
       case CommOp::kReduceGradient:
         if (state.reduced_at >= 0) {
-          Report("gradient", i,
-                 absl::StrCat(Named(i), " comes a second time, after position ",
-                              state.reduced_at),
-                 "the gradient would be summed over the replicas twice");
+          Report(
+              "gradient", i,
+              absl::StrCat(Named(i), " appears a second time, after position ",
+                           state.reduced_at),
+              "the gradient would be reduced across data-parallel ranks twice");
         }
         state.reduced_at = i;
         return;
@@ -120,10 +124,10 @@ class RankWalk {
     if (uses_sharding_ && action.op <= CommOp::kBackwardWeight &&
         !state.gathered) {
       Report("sharding", i,
-             absl::StrCat(Named(i),
-                          " computes on weights that are not "
-                          "gathered: no UNSHARD of stage ",
-                          action.stage, " is in force"),
+             absl::StrCat(
+                 Named(i),
+                 " uses weights that are not gathered: no UNSHARD of stage ",
+                 action.stage, " precedes it"),
              absl::StrCat("add ", action.stage, "UNSHARD before it"));
       state.gathered = true;  // report it only once
     }

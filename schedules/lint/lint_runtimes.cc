@@ -31,8 +31,8 @@ void CheckInProgramOrder(Lint* lint) {
                       "with blocking sends and receives in program order");
   finding.severity = SeverityOf(lint->options.rendezvous);
   finding.advice =
-      "a runtime must post receives ahead or pair them with sends, as "
-      "PyTorch's lowering and Megatron-LM's batches do";
+      "a runtime must post receives early or batch them with sends, as PyTorch "
+      "and Megatron-LM do";
   lint->Add(std::move(finding));
 }
 
@@ -45,8 +45,8 @@ void CheckLowered(Lint* lint) {
   const Standstill found =
       RunProgram(*program, links, TransferRule::kOneStream, true);
   if (!faults.empty() || !found.cycle.empty()) {
-    lint->Add({.rule = "one-stream",
-               .message = "PyTorch's lowering of it does not run"});
+    lint->Add(
+        {.rule = "one-stream", .message = "PyTorch's lowering of it fails"});
     return;
   }
   AddHeadOfLine(lint, *program, found, lint->dry_end);
@@ -58,9 +58,9 @@ void CheckMegatron(Lint* lint) {
     if (!lint->options.megatron) return;
     lint->Add({.rule = "megatron",
                .message =
-                   "is no order of Megatron-LM's: expected forwards, pairs "
-                   "of a forward and a backward, then backwards, on every "
-                   "rank, of stages placed in a loop"});
+                   "is not an order that Megatron-LM supports, expected on "
+                   "every rank: forwards, pairs of a forward and a backward, "
+                   "then backwards, with stages assigned to ranks cyclically"});
     return;
   }
   std::vector<TransferFault> faults;
@@ -69,10 +69,10 @@ void CheckMegatron(Lint* lint) {
   if (!faults.empty()) {
     lint->Add({.severity = severity,
                .rule = "megatron",
-               .message =
-                   absl::StrCat("in Megatron-LM's batches ", faults[0].message),
-               .advice = "two sends to one rank in one batch are told apart by "
-                         "their order only: run with overlapped (unbatched) "
+               .message = absl::StrCat("in Megatron-LM's batched transfers ",
+                                       faults[0].message),
+               .advice = "two sends to the same rank in one batch are matched "
+                         "only by their order: run with overlapped (unbatched) "
                          "transfers, or on more than two ranks"});
     return;
   }

@@ -83,20 +83,21 @@ ScheduleKind Kind(absl::string_view alias, absl::string_view summary) {
 ScheduleKind BaPipeAsKind() {
   return Kind<kAs, GenerateOneFOneB>(
       "1f1b-as",
-      "1F1B on hardware that hides transfers, flush; one weight version");
+      "1F1B for hardware that hides transfers, flush; one weight version");
 }
 
 ScheduleKind BaPipeFbpAsKind() {
   return Kind<kFbpAs, GenerateParallel>(
       "fbp-as",
-      "a forward beside every backward, flush; stage s of p keeps 2(p-s) "
+      "every backward overlapped with a forward, flush; stage s of p keeps "
+      "2(p-s) "
       "microbatches; one weight version");
 }
 
 ScheduleKind BaPipeSnoKind() {
   return Kind<kSno, GenerateOneFOneB>(
       "1f1b-sno",
-      "1F1B whose transfers nothing hides (simulate with BLOCKING transfers), "
+      "1F1B without overlapped transfers (simulate with --transfers blocking), "
       "flush; one weight version");
 }
 

@@ -22,7 +22,7 @@ absl::Status CheckBitPipe(const ScheduleSpec& spec) {
   }
   if (spec.num_microbatches == 1) {
     problems.Add("num_microbatches",
-                 "is 1, expected 2 or more: one in each direction");
+                 "is 1, expected 2 or more: at least one in each direction");
   }
   return problems.ToStatus();
 }
@@ -48,11 +48,12 @@ ScheduleKind BitPipeKind() {
               "Wu et al., BitPipe: Bidirectional Interleaved Pipeline "
               "Parallelism for Accelerating Large Models Training, 2024",
           .constraints =
-              "pipeline even, chunks even (of each direction, the paper's is "
-              "2), num_microbatches >= 2, num_batches is 1",
+              "pipeline even, chunks even (the paper uses 2 per direction), "
+              "num_microbatches >= 2, num_batches is 1",
           .summary =
-              "1F1B in a V down and one up the ranks on a copy of the weights "
-              "each, gradients reduced between them, flush; one weight version",
+              "two V-shaped 1F1B pipelines in opposite directions, each with "
+              "its own copy of the weights, gradients reduced between the "
+              "copies, flush; one weight version",
           .flush = true,
           .check = CheckBitPipe,
           .generate = GenerateBitPipe};

@@ -54,8 +54,8 @@ ScheduleKind BreadthFirstKind() {
       .paper = "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023",
       .constraints = "num_batches is 1",
       .summary =
-          "all forwards and all backwards of a stage before the rank's "
-          "next, flush; one weight version",
+          "all forwards (backwards) of a stage before those of the rank's next "
+          "stage, flush; one weight version",
       .flush = true,
       .options = {BackwardOrderOption()},
       .check = CheckBreadthFirst,

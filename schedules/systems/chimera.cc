@@ -101,25 +101,28 @@ Schedule GenerateChimera(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind ChimeraKind() {
-  return {.name = kChimeraName,
-          .aliases = {"bidirectional"},
-          .paper =
-              "Li and Hoefler, Chimera: Efficiently Training Large-Scale "
-              "Neural Networks with Bidirectional Pipelines, SC 2021",
-          .constraints =
-              "pipeline even and a multiple of pipelines, at least one "
-              "microbatch for each of these, chunks is 1, num_batches is 1",
-          .summary =
-              "1F1B down and up the ranks on a copy of the weights each, "
-              "gradients reduced between them, flush; one weight version",
-          .flush = true,
-          .options = {{"pipelines", "2", "in both directions together, even"},
-                      {"concatenation", kDirect,
-                       "of more microbatches than ranks: direct, "
-                       "forward-doubling or backward-halving (a forward takes "
-                       "two microbatches, for the latter halves of one)"}},
-          .check = CheckChimera,
-          .generate = GenerateChimera};
+  return {
+      .name = kChimeraName,
+      .aliases = {"bidirectional"},
+      .paper =
+          "Li and Hoefler, Chimera: Efficiently Training Large-Scale "
+          "Neural Networks with Bidirectional Pipelines, SC 2021",
+      .constraints =
+          "pipeline even and a multiple of pipelines, at least one "
+          "microbatch for each of these, chunks is 1, num_batches is 1",
+      .summary =
+          "1F1B pipelines in both directions, each with its own copy of the "
+          "weights, gradients reduced between the copies, flush; one weight "
+          "version",
+      .flush = true,
+      .options = {{"pipelines", "2",
+                   "number of pipelines, in both directions together; even"},
+                  {"concatenation", kDirect,
+                   "for more microbatches than ranks: direct, forward-doubling "
+                   "(a forward takes two microbatches) or backward-halving (a "
+                   "backward takes half a microbatch)"}},
+      .check = CheckChimera,
+      .generate = GenerateChimera};
 }
 
 }  // namespace weir::schedules

@@ -25,7 +25,7 @@ int MemoryLimit(const ScheduleSpec& spec, Problems* problems) {
 
 ScheduleOption MemoryLimitOption() {
   return {"memory-limit", "unlimited",
-          "microbatches whose activations a stage may keep"};
+          "most microbatches whose activations a stage keeps"};
 }
 
 absl::Status CheckDapple(absl::string_view name, const ScheduleSpec& spec) {

@@ -145,8 +145,10 @@ absl::Status CheckDualPipeV(const ScheduleSpec& spec) {
   CheckOneBatch(spec, &problems);
   CheckEnoughMicrobatches(spec, &problems);
   if (spec.num_chunks >= 1 && spec.num_chunks != 2) {
-    problems.Add("chunks", absl::StrCat("is ", spec.num_chunks,
-                                        ", expected 2: there and back"));
+    problems.Add(
+        "chunks",
+        absl::StrCat("is ", spec.num_chunks,
+                     ", expected 2: one stage in each direction of the V"));
   }
   return problems.ToStatus();
 }
@@ -194,9 +196,9 @@ ScheduleKind DualPipeKind() {
               "pipeline even, num_microbatches even and at least twice "
               "pipeline, chunks is 1, num_batches is 1",
           .summary =
-              "from both ends on a copy of the weights each, forwards beside "
-              "backwards, gradients reduced between the copies, flush; one "
-              "weight version",
+              "two pipelines from both ends, each with its own copy of the "
+              "weights, forwards overlapped with backwards, gradients reduced "
+              "between the copies, flush; one weight version",
           .flush = true,
           .check = CheckDualPipe,
           .generate = GenerateDualPipe};
@@ -210,8 +212,8 @@ ScheduleKind DualPipeVKind() {
               "chunks is 2, num_microbatches at least twice pipeline, "
               "num_batches is 1",
           .summary =
-              "there and back in a V, forwards beside backwards, flush; one "
-              "weight version",
+              "two stages per rank in a V, forwards overlapped with backwards, "
+              "flush; one weight version",
           .flush = true,
           .check = CheckDualPipeV,
           .generate = GenerateDualPipeV};

@@ -53,7 +53,7 @@ ScheduleKind EdgePipeKind() {
               "Hu et al., Pipeline Parallelism for Inference on Heterogeneous "
               "Edge Computing, 2021",
           .constraints = "chunks is 1",
-          .summary = "inference: forwards only, no gradient, no update",
+          .summary = "inference: only forwards, no gradients, no updates",
           .flush = false,
           .check = CheckEdgePipe,
           .generate = GenerateEdgePipe};

@@ -28,7 +28,7 @@ Schedule GenerateGPipe(const ScheduleSpec& spec) {
 
 ScheduleOption BackwardOrderOption() {
   return {"backward-order", "reverse",
-          "reverse: the last microbatch first; forward: the first first"};
+          "order of the backwards: reverse (last microbatch first) or forward"};
 }
 
 bool BackwardsReversed(const ScheduleSpec& spec, Problems* problems) {

@@ -37,7 +37,8 @@ ScheduleKind HanayoKind() {
               "for Enhanced Large Model Training Efficiency, SC 2023",
           .constraints = "chunks is two per wave, num_batches is 1",
           .summary =
-              "1F1B in waves down and up the ranks, flush; one weight version",
+              "1F1B in waves that go down and up the ranks, flush; one weight "
+              "version",
           .flush = true,
           .check = CheckHanayo,
           .generate = GenerateHanayo};

@@ -79,21 +79,20 @@ Schedule GenerateInterleavedZb(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind InterleavedZeroBubbleKind() {
-  return {
-      .name = kInterleavedZbName,
-      .aliases = {"InterleavedZeroBubble"},
-      .paper =
-          "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, as "
-          "PyTorch interleaves it",
-      .constraints =
-          "num_microbatches a multiple of num_microbatches / pipeline "
-          "rounded down, num_batches is 1",
-      .summary =
-          "interleaved 1F1B with weight gradients in the bubble, flush; one "
-          "weight version",
-      .flush = true,
-      .check = CheckInterleavedZb,
-      .generate = GenerateInterleavedZb};
+  return {.name = kInterleavedZbName,
+          .aliases = {"InterleavedZeroBubble"},
+          .paper =
+              "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, "
+              "interleaved as in PyTorch",
+          .constraints =
+              "num_microbatches a multiple of num_microbatches / pipeline "
+              "rounded down, num_batches is 1",
+          .summary =
+              "interleaved 1F1B with weight gradients in the bubbles, flush; "
+              "one weight version",
+          .flush = true,
+          .check = CheckInterleavedZb,
+          .generate = GenerateInterleavedZb};
 }
 
 }  // namespace weir::schedules

@@ -49,23 +49,25 @@ Schedule GenerateOptPipe(const ScheduleSpec& spec) {
 }  // namespace
 
 ScheduleKind OptPipeKind() {
-  return {.name = kOptPipeName,
-          .aliases = {"adaoffload"},
-          .paper =
-              "Li et al., OptPipe: Memory- and Scheduling-Optimized "
-              "Pipeline Parallelism for LLM Training, arXiv 2510.05186, "
-              "2025",
-          .constraints = "chunks is 1, num_batches is 1",
-          .summary =
-              "offloads activations to the host under a memory limit; "
-              "one weight version",
-          .flush = true,
-          .uses_costs = true,
-          .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary},
-                      {"offload", "auto",
-                       "auto or never: what the limit costs without"}},
-          .check = CheckOptPipe,
-          .generate = GenerateOptPipe};
+  return {
+      .name = kOptPipeName,
+      .aliases = {"adaoffload"},
+      .paper =
+          "Li et al., OptPipe: Memory- and Scheduling-Optimized "
+          "Pipeline Parallelism for LLM Training, arXiv 2510.05186, "
+          "2025",
+      .constraints = "chunks is 1, num_batches is 1",
+      .summary =
+          "offloads activations to the host under a memory limit; "
+          "one weight version",
+      .flush = true,
+      .uses_costs = true,
+      .options =
+          {{kMemoryLimit, "pipeline", kMemoryLimitSummary},
+           {"offload", "auto",
+            "auto, or never to show the cost of the limit without offloads"}},
+      .check = CheckOptPipe,
+      .generate = GenerateOptPipe};
 }
 
 }  // namespace weir::schedules

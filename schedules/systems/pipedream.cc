@@ -63,9 +63,9 @@ void CheckReplicas(const ScheduleSpec& spec, Problems* problems) {
   }
   if (NumRoutes(replicas) > kMaxRoutes) {
     problems->Add(kReplicas,
-                  absl::StrCat("makes a microbatch meet more than ", kMaxRoutes,
+                  absl::StrCat("leads to more than ", kMaxRoutes,
                                " combinations of replicas, expected numbers "
-                               "with a smaller common multiple"));
+                               "with a smaller least common multiple"));
   }
   if (most > total) {
     problems->Add(kReplicas, absl::StrCat("gives a stage ", most,
@@ -75,8 +75,8 @@ void CheckReplicas(const ScheduleSpec& spec, Problems* problems) {
   }
   if (SyncsVertically(spec, problems) && least != most) {
     problems->Add(kVerticalSync,
-                  "is yes, expected no where the stages have different numbers "
-                  "of replicas: they update at different times");
+                  "is yes, expected no, as stages with different numbers of "
+                  "replicas update at different times");
   }
 }
 
@@ -168,11 +168,10 @@ ScheduleKind PipeDreamKind() {
           "s of p holds p-s weight versions",
       .flush = false,
       .options = {{kReplicas, "one each",
-                   "ranks of each stage, as in 3-1; they take microbatches "
-                   "in turn and average their gradients"},
+                   "number of ranks of each stage, as in 3-1; these take "
+                   "microbatches in turn and average their gradients"},
                   {kVerticalSync, "no",
-                   "yes: every stage reads the version that stage 0 "
-                   "read"}},
+                   "yes: all stages read the same version as stage 0"}},
       .check = CheckPipeDream,
       .generate = GeneratePipeDream};
 }

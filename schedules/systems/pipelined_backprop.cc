@@ -59,10 +59,10 @@ ScheduleKind PipelinedBackpropKind() {
               "version, delay 2(p-1-s)",
           .flush = false,
           .single_samples = true,
-          .options = {{kMitigation, "none",
-                       "none, spike-compensation (a rule of the optimizer, no "
-                       "time or memory), linear-prediction of the forward's "
-                       "weights"}},
+          .options =
+              {{kMitigation, "none",
+                "none, spike-compensation (in the optimizer; needs no time or "
+                "memory), or linear-prediction of the forward's weights"}},
           .check = CheckPipelinedBackprop,
           .generate = GeneratePipelinedBackprop};
 }

@@ -36,10 +36,9 @@ absl::Status CheckPipeMare(const ScheduleSpec& spec) {
   const PipeMareChoices choices = ChoicesOf(spec, &problems);
   if (IntOption(spec, kAnnealing, 0, 0, kMostAnnealing, &problems) > 0 &&
       !choices.is_cycle) {
-    problems.Add(
-        kAnnealing,
-        "is above 0, expected 0 where the order is 1f1b: T1 divides by "
-        "the paper's delay, and the last stage then has none");
+    problems.Add(kAnnealing,
+                 "is above 0, expected 0 with order=1f1b: T1 divides by the "
+                 "delay of a stage, which is 0 on the last stage");
   }
   return problems.ToStatus();
 }
@@ -84,13 +83,13 @@ ScheduleKind PipeMareKind() {
               "version, mean forward delay (2(p-1-s)+1)/m, backward delay 0",
           .flush = false,
           .options = {{kCorrection, "t2",
-                       "t2: the backward estimates the forward's weights; "
-                       "none"},
+                       "t2: the backward estimates the weights of the forward; "
+                       "none: it does not"},
                       {kOrder, "cycle",
-                       "cycle: the paper's delay; 1f1b: half of it"},
+                       "cycle: delay as in the paper; 1f1b: half of it"},
                       {kAnnealing, "0",
-                       "updates over which T1's learning rates reach the full "
-                       "one, no time or memory; 0: no T1"}},
+                       "number of updates over which T1 ramps up the learning "
+                       "rates (needs no time or memory); 0: no T1"}},
           .check = CheckPipeMare,
           .generate = GeneratePipeMare};
 }

@@ -47,8 +47,8 @@ ScheduleKind SppKind() {
               "Distributed DNN Training, INFOCOM 2022",
           .constraints = "chunks is 1, num_batches is 1",
           .summary =
-              "list scheduling: a stage takes what is ready, backwards first; "
-              "one weight version",
+              "list scheduling: a stage runs whatever is ready, backwards "
+              "first; one weight version",
           .flush = true,
           .uses_costs = true,
           .check = CheckSpp,

@@ -27,10 +27,9 @@ absl::Status CheckTiMePReSt(const ScheduleSpec& spec) {
   Problems problems = CheckWithoutFlush(kTiMePReStName, spec);
   IsAheadByMinibatch(spec, &problems);
   if (spec.num_microbatches > kMaxSpan) {
-    problems.Add(
-        "num_microbatches",
-        absl::StrCat("is ", spec.num_microbatches, ", expected at most ",
-                     kMaxSpan, " in one backward"));
+    problems.Add("num_microbatches", absl::StrCat("is ", spec.num_microbatches,
+                                                  ", expected at most ",
+                                                  kMaxSpan, " per backward"));
   }
   return problems.ToStatus();
 }
@@ -81,12 +80,12 @@ ScheduleKind TiMePReStKind() {
               "Parallel DNN Training with Removed Staleness, 2024",
           .constraints = "chunks is 1",
           .summary =
-              "forwards by microbatch, one backward per minibatch with the "
+              "one forward per microbatch, one backward per minibatch with the "
               "newest weights, no flush, no stash; one weight version",
           .flush = false,
           .options = {{kAhead, "microbatch",
-                       "by how much a stage runs ahead of the next: "
-                       "microbatch, or minibatch, which keeps all busy"}},
+                       "how far a stage runs ahead of the next: microbatch, or "
+                       "minibatch, which keeps all stages busy"}},
           .check = CheckTiMePReSt,
           .generate = GenerateTiMePReSt};
 }

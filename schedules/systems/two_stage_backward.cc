@@ -164,8 +164,9 @@ ScheduleKind Kind(absl::string_view constraints, absl::string_view summary) {
       .constraints = constraints,
       .summary = summary,
       .flush = true,
-      .options = {{"concatenate", "no",
-                   "yes: the backward-p2 left at the end are one"}},
+      .options =
+          {{"concatenate", "no",
+            "yes: the weight gradients left at the end run as one action"}},
       .check =
           [](const ScheduleSpec& spec) {
             return CheckTwoStageBackward(kName, spec);
@@ -173,8 +174,8 @@ ScheduleKind Kind(absl::string_view constraints, absl::string_view summary) {
       .generate = GenerateTwoStageBackward<kName, kOrder>};
   if (kName != kGPipe) {
     kind.options.push_back({"backward-p2", "idle",
-                            "idle: where a stage would wait, the rest at the "
-                            "end; end: all at the end"});
+                            "when weight gradients run: idle (when the stage "
+                            "would wait, the rest at the end) or end"});
   }
   return kind;
 }

@@ -298,8 +298,8 @@ ScheduleKind VHalfKind() {
       .paper = kVBlocksPaper,
       .constraints = "chunks is 2, num_batches is 1",
       .summary =
-          "two stages per rank in a V, half of 1F1B's memory and of its "
-          "bubble, flush; one weight version",
+          "two stages per rank in a V, half the memory and half the bubble of "
+          "1F1B, flush; one weight version",
       .flush = true,
       .check =
           [](const ScheduleSpec& spec) { return CheckVBlocks(kHalf, spec); },
@@ -311,22 +311,21 @@ ScheduleKind VHalfKind() {
 }
 
 ScheduleKind VMinKind() {
-  return {
-      .name = kMin,
-      .aliases = {"vmin"},
-      .paper = kVBlocksPaper,
-      .constraints = "chunks is 2, num_batches is 1",
-      .summary =
-          "two stages per rank in a V, a third of 1F1B's memory and two thirds "
-          "of its bubble, flush; one weight version",
-      .flush = true,
-      .check =
-          [](const ScheduleSpec& spec) { return CheckVBlocks(kMin, spec); },
-      .generate =
-          [](const ScheduleSpec& spec) {
-            return GenerateVBlocks(kMin, spec, MinBlock,
-                                   2 * ((spec.num_ranks + 4) / 3));
-          }};
+  return {.name = kMin,
+          .aliases = {"vmin"},
+          .paper = kVBlocksPaper,
+          .constraints = "chunks is 2, num_batches is 1",
+          .summary =
+              "two stages per rank in a V, a third of the memory and two "
+              "thirds of the bubble of 1F1B, flush; one weight version",
+          .flush = true,
+          .check =
+              [](const ScheduleSpec& spec) { return CheckVBlocks(kMin, spec); },
+          .generate =
+              [](const ScheduleSpec& spec) {
+                return GenerateVBlocks(kMin, spec, MinBlock,
+                                       2 * ((spec.num_ranks + 4) / 3));
+              }};
 }
 
 }  // namespace weir::schedules

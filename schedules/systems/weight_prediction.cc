@@ -82,7 +82,7 @@ ScheduleKind SpecTrainKind() {
           .constraints = "chunks is 1",
           .summary =
               "1F1B without flush or stash, update after every microbatch; F "
-              "and B compute with weights predicted for one version",
+              "and B use weights predicted for the same version",
           .flush = false,
           .check = CheckSpecTrain,
           .generate = GenerateSpecTrain};
@@ -97,7 +97,7 @@ ScheduleKind XPipeKind() {
           .constraints = "chunks is 1",
           .summary =
               "1F1B without flush, update after every minibatch, whose first "
-              "microbatch predicts the weights that all of it uses",
+              "microbatch predicts the weights used by all its microbatches",
           .flush = false,
           .check = CheckXPipe,
           .generate = GenerateXPipe};

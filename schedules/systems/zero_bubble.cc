@@ -94,7 +94,7 @@ ScheduleKind ZeroBubbleH1Kind() {
       .paper = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
       .constraints = "chunks is 1, num_batches is 1",
       .summary =
-          "1F1B with split backwards and its memory, a third of its bubble, "
+          "split backwards with the memory of 1F1B and a third of its bubble, "
           "flush; one weight version",
       .flush = true,
       .check =
@@ -112,8 +112,8 @@ ScheduleKind ZeroBubbleH2Kind() {
       .paper = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
       .constraints = "chunks is 1, num_batches is 1",
       .summary =
-          "split backwards, nearly no bubble for twice 1F1B's memory, flush; "
-          "one weight version",
+          "split backwards with twice the memory of 1F1B and almost no bubble, "
+          "flush; one weight version",
       .flush = true,
       .check =
           [](const ScheduleSpec& spec) { return CheckZeroBubble(kH2, spec); },

@@ -229,8 +229,8 @@ ScheduleKind ZeroBubble1pKind() {
           .paper = kZeroBubbleAutoPaper,
           .constraints = "chunks is 1, num_batches is 1",
           .summary =
-              "ordered by its costs within 1F1B's memory, flush; one weight "
-              "version",
+              "order found from the costs within the memory of 1F1B, flush; "
+              "one weight version",
           .flush = true,
           .uses_costs = true,
           .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary}},
@@ -245,25 +245,24 @@ ScheduleKind ZeroBubble1pKind() {
 }
 
 ScheduleKind ZeroBubble2pKind() {
-  return {
-      .name = kTwo,
-      .aliases = {"zero-bubble-2p", "zb2p"},
-      .paper = kZeroBubbleAutoPaper,
-      .constraints = "chunks is 1, num_batches is 1",
-      .summary =
-          "ordered by its costs within twice 1F1B's memory, hardly a bubble, "
-          "flush; one weight version",
-      .flush = true,
-      .uses_costs = true,
-      .options = {{kMemoryLimit, "2 * pipeline", kMemoryLimitSummary}},
-      .check =
-          [](const ScheduleSpec& spec) {
-            return CheckZeroBubbleAuto(kTwo, spec);
-          },
-      .generate =
-          [](const ScheduleSpec& spec) {
-            return GenerateZeroBubbleAuto(kTwo, spec);
-          }};
+  return {.name = kTwo,
+          .aliases = {"zero-bubble-2p", "zb2p"},
+          .paper = kZeroBubbleAutoPaper,
+          .constraints = "chunks is 1, num_batches is 1",
+          .summary =
+              "order found from the costs within twice the memory of 1F1B, "
+              "almost no bubble, flush; one weight version",
+          .flush = true,
+          .uses_costs = true,
+          .options = {{kMemoryLimit, "2 * pipeline", kMemoryLimitSummary}},
+          .check =
+              [](const ScheduleSpec& spec) {
+                return CheckZeroBubbleAuto(kTwo, spec);
+              },
+          .generate =
+              [](const ScheduleSpec& spec) {
+                return GenerateZeroBubbleAuto(kTwo, spec);
+              }};
 }
 
 }  // namespace weir::schedules

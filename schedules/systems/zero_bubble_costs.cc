@@ -16,9 +16,11 @@ constexpr double kLargestCost = 1e200;
 
 void CheckTwoChunks(const ScheduleSpec& spec, Problems* problems) {
   if (spec.num_chunks == 2) return;
-  problems->Add("chunks", absl::StrCat("is ", spec.num_chunks,
-                                       ", expected 2: a rank holds one stage "
-                                       "of the way there and one back"));
+  problems->Add(
+      "chunks",
+      absl::StrCat(
+          "is ", spec.num_chunks,
+          ", expected 2: a rank holds one stage in each direction of the V"));
 }
 
 void CheckCosts(const ScheduleSpec& spec, Problems* problems) {

@@ -10,7 +10,7 @@ namespace weir::schedules {
 
 inline constexpr absl::string_view kMemoryLimit = "memory-limit";
 inline constexpr absl::string_view kMemoryLimitSummary =
-    "activations a rank may hold, in microbatches of the largest stage";
+    "most activations that a rank holds, in microbatches of the largest stage";
 
 // Adds a problem unless every rank has two stages, one on each side of a V.
 void CheckTwoChunks(const ScheduleSpec& spec, Problems* problems);

@@ -308,14 +308,13 @@ ScheduleKind ZeroBubbleVKind() {
       .paper = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024",
       .constraints = "chunks is 2, num_batches is 1",
       .summary =
-          "two stages per rank in a V, ordered by their costs, 1F1B's "
-          "memory on every rank, hardly a bubble, flush; one weight "
-          "version",
+          "two stages per rank in a V, order found from the costs, memory of "
+          "1F1B on every rank, almost no bubble, flush; one weight version",
       .flush = true,
       .uses_costs = true,
       .options = {{kMemoryLimit, "pipeline",
-                   "activations a rank may hold, in microbatches of the "
-                   "largest stage on each of its chunks, pipeline or more"}},
+                   "most activations that a rank holds, in microbatches of the "
+                   "largest stage on each of its chunks; at least pipeline"}},
       .check = CheckZeroBubbleV,
       .generate = GenerateZeroBubbleV};
 }

@@ -64,7 +64,7 @@ ScenarioFigure FigureOf(const Cluster& cluster, const LinkNumber& number) {
   figure.value = number.value;
   const bool latency = absl::EndsWith(number.path, "latency_seconds");
   figure.kind = latency ? Figure::ASSUMED : Figure::DATASHEET;
-  figure.source = "the cluster's description";
+  figure.source = "cluster description";
   return figure;
 }
 

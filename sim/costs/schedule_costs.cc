@@ -41,11 +41,12 @@ absl::Status CheckSplit(const scenarios::ResolvedScenario& scenario,
                   " splits it into I and W, expected both "
                   "backward_input_seconds (i) and "
                   "backward_weight_seconds (w)")
-            : absl::StrCat(
-                  scenario.label, ": model ", scenario.scenario.model(),
-                  " was measured with whole backwards, but ", schedule.name,
-                  " splits them into I and W, expected a model that "
-                  "is computed, or another schedule"));
+            : absl::StrCat(scenario.label, ": model ",
+                           scenario.scenario.model(),
+                           " was measured with whole backward passes, but ",
+                           schedule.name,
+                           " splits them into I and W, expected a transformer, "
+                           "or another schedule"));
   }
   return absl::OkStatus();
 }
@@ -61,8 +62,8 @@ absl::Status CheckOffload(const scenarios::ResolvedScenario& scenario,
     if (!network.RouteToHost(gpu).links.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         scenario.label, ": ", schedule.name, " offloads, but GPU ", gpu,
-        " has no way to the host: expected pcie in the cluster's node, or "
-        "host_bytes_per_second in the device profile"));
+        " has no link to the host, expected pcie in the node of the cluster, "
+        "or host_bytes_per_second in the device profile"));
   }
   return absl::OkStatus();
 }
@@ -174,8 +175,9 @@ absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
   }
   if (!schedule.flush && costs->shards * costs->optimizer_shards > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        scenario.label, ": training shares out states over the replicas, but ",
-        schedule.name, " has no flush, expected a schedule with one"));
+        scenario.label,
+        ": training shards optimizer states across data-parallel ranks, but ",
+        schedule.name, " has no flush, expected a schedule with a flush"));
   }
   if (scenario.textbook) {
     for (StageCosts& stage : costs->stages) {

@@ -304,8 +304,8 @@ absl::StatusOr<Costs> ComputeLayerCosts(
   if (resolved.textbook) {
     return absl::InvalidArgumentError(
         absl::StrCat(resolved.label,
-                     ": textbook costs have stages, expected a model, whose "
-                     "layers can be cut"));
+                     ": textbook costs are given per stage, expected a model "
+                     "whose layers can be partitioned"));
   }
   const models::LayerList layers =
       models::ListLayers(resolved.model, MakeWorkSpec(resolved));

@@ -145,7 +145,7 @@ absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
   int fds[2];
   if (!recording.valid() || memory == nullptr || pipe2(fds, O_CLOEXEC) != 0) {
     if (memory != nullptr) munmap(memory, sizeof(Shared));
-    return absl::ResourceExhaustedError("no memory for the simulation");
+    return absl::ResourceExhaustedError("out of memory for the simulation");
   }
   Shared* shared = new (memory) Shared{};
   // SimGrid flushes all streams: buffered output would be printed twice.
@@ -158,7 +158,8 @@ absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
   close(fds[1]);
   absl::Status status;
   if (child < 0) {
-    status = absl::ResourceExhaustedError("no process for the simulation");
+    status = absl::ResourceExhaustedError(
+        "cannot start a process for the simulation");
   } else {
     const std::string printed = Listen(child, fds[0], graph, *shared, options);
     int wait_status = 0;

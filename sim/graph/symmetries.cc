@@ -126,7 +126,7 @@ std::shared_ptr<const SymmetryResult> SymmetryCache::SymmetryOf(
   const auto shares = [](const DeviceCosts& device) {
     return device.partition_slowdown != nullptr;
   };
-  if (place.data * place.tensor == 1) return no("one GPU a pipeline rank");
+  if (place.data * place.tensor == 1) return no("one GPU per pipeline rank");
   if (shares(costs) || std::any_of(costs.other_devices.begin(),
                                    costs.other_devices.end(), shares)) {
     return no("GPUs are partitions of one GPU");
@@ -139,11 +139,11 @@ std::shared_ptr<const SymmetryResult> SymmetryCache::SymmetryOf(
         symmetries_.Add(key, place.num_gpus(),
                         std::make_shared<const SymmetryResult>(SymmetryResult{
                             Symmetry::Find(network, place, whole),
-                            "no two GPUs were found to do the same"}));
+                            "no two GPUs are equivalent"}));
   }
   if (answer->symmetry.has_value() &&
       !DevicesAreAlike(*answer->symmetry, costs)) {
-    return no("GPUs of one pipeline rank are unlike");
+    return no("the GPUs of a pipeline rank differ");
   }
   return answer;
 }

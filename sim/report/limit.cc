@@ -32,7 +32,7 @@ std::string DescribeLimit(const PipelineInputs& inputs,
                           const PipelineGraph& graph, const Window& window,
                           const std::vector<GpuTimes>& times) {
   const double seconds = window.end_seconds - window.begin_seconds;
-  if (!(seconds > 0)) return "nothing: the batch takes no time";
+  if (!(seconds > 0)) return "none: the batch takes no time";
   double mean_busy = 0;
   for (const GpuTimes& one : times)
     mean_busy += one.busy_seconds / times.size();
@@ -67,8 +67,9 @@ std::string DescribeLimit(const PipelineInputs& inputs,
                     parts[i].second);
   }
   if (mean_busy < 0.95 * time.busy_seconds) {
-    absl::StrAppend(&text, "; stages are uneven: the mean rank is busy ",
-                    FormatPercent(mean_busy / seconds), ", this one ",
+    absl::StrAppend(&text, "; stages are uneven: ranks are busy ",
+                    FormatPercent(mean_busy / seconds),
+                    " of the time on average, this one ",
                     FormatPercent(time.busy_seconds / seconds));
   }
   return text;

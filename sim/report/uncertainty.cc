@@ -324,27 +324,27 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
     const double part = seconds / result->batch_seconds();
     if (part < kLeastWarned) return;
     // In words, so that results of several schedules share a warning.
-    result->add_warnings(
-        absl::StrCat(part < 0.2 ? "more than a twentieth" : "more than a fifth",
-                     " of the time rests on ", what));
+    result->add_warnings(absl::StrCat(part < 0.2 ? "over 5 %" : "over 20 %",
+                                      " of the time is spent on ", what));
   };
   const auto warn = [&](double seconds, const char* what) {
-    warn_of(seconds, absl::StrCat(what, ", which no measurement of ", device,
-                                  " covers"));
+    warn_of(seconds, absl::StrCat(what, " outside the calibrated range of the ",
+                                  device, " profile"));
   };
-  warn(outside.gemms, "products of other sizes or in batches");
-  warn(outside.attention, "attention over other lengths");
+  warn(outside.gemms, "GEMM shapes (or batched GEMMs)");
+  warn(outside.attention, "attention at sequence lengths");
   warn(outside.between_nodes, "collectives and transfers between nodes");
-  warn(outside.in_node, "collectives of other sizes or numbers of GPUs");
+  warn(outside.in_node, "collectives at message sizes or GPU counts");
   const char* format = MatrixFormat(scenario.scenario);
   const std::string other = OtherFormat(scenario.device, format);
   if (!other.empty()) {
     result->add_warnings(absl::StrCat(
-        Ascii(device), ": its products and attention were measured in ",
-        Ascii(other), ", none of them counts in ", format));
+        Ascii(device), ": its GEMMs and attention were measured only in ",
+        Ascii(other), "; these measurements are not used in ", format));
   }
-  warn_of(outside.throttled, absl::StrCat("kernels that were measured while ",
-                                          device, " throttled"));
+  warn_of(outside.throttled,
+          absl::StrCat("kernels that were measured while the ", device,
+                       " was throttled"));
 }
 
 }  // namespace weir::sim

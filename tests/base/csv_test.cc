@@ -71,11 +71,11 @@ TEST(CsvTest, RefusesTablesThatAreNone) {
             "x.csv:2: has 1 fields, expected 2 (a, b)\n"
             "x.csv:3: has 3 fields, expected 2 (a, b)");
   EXPECT_THAT(ErrorOf("a,a,\n"),
-              AllOf(HasSubstr("x.csv:1: column \"a\" is there twice"),
+              AllOf(HasSubstr("x.csv:1: column \"a\" appears twice"),
                     HasSubstr("x.csv:1: column 3 has no name")));
   EXPECT_THAT(ErrorOf("a,b\n1,x\"y\n"), HasSubstr("x.csv:2:"));
   EXPECT_THAT(ErrorOf("a,b\n1,2\n3,\"y\n\n"),
-              HasSubstr("x.csv:3: a quoted field has no end"));
+              HasSubstr("x.csv:3: a quoted field is not closed"));
 }
 
 TEST(CsvTest, WrittenFieldsAreReadAgain) {

@@ -148,7 +148,7 @@ TEST_F(FilesTest, WhatCannotBeWrittenIsKnownBefore) {
   ASSERT_TRUE(WriteFile(Path("file"), "x").ok());
   EXPECT_TRUE(CheckWritable(Path("file")).ok());
   EXPECT_THAT(CheckWritable(Path("file/below")).message(),
-              HasSubstr("file is no folder"));
+              HasSubstr("file is not a folder"));
   EXPECT_EQ(*ReadFile(Path("file")), "x");
   if (geteuid() == 0) return;  // root may write everywhere
   EXPECT_FALSE(CheckWritable("/etc/weir").ok());
@@ -263,7 +263,7 @@ TEST_F(FilesTest, AFolderThatCannotBeMadeIsTheReason) {
 TEST_F(FilesTest, APipeWithoutAReaderIsAnError) {
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   EXPECT_THAT(WriteFile(Path("pipe"), "x").message(),
-              HasSubstr("a pipe that no program has read from for 5 s"));
+              HasSubstr("a pipe that no process has read from for 5 s"));
 }
 
 TEST_F(FilesTest, ADeviceIsReadUpToTheLimitOfTexts) {

@@ -42,7 +42,7 @@ TEST_F(OutputFileTest, AnyOtherFileStays) {
     EXPECT_FALSE(IsOwn(contents)) << contents;
     EXPECT_THAT(WriteOutput(Path("file"), "x", {}).message(),
                 HasSubstr("file: was not written by weir, expected another "
-                          "file; --force replaces it"));
+                          "file (--force overwrites it)"));
     EXPECT_EQ(*ReadFile(Path("file")), contents);
   }
   // A mark after the first kMarkBytes does not count.

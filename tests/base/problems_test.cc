@@ -16,7 +16,7 @@ TEST(ProblemsTest, MillionsAreTheFirstFifty) {
   for (int i = 0; i < 1'000'000; ++i) problems.Add("x", "is wrong");
   const std::string text(problems.ToStatus().message());
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50);
-  EXPECT_THAT(text, EndsWith("\nf: there are more problems"));
+  EXPECT_THAT(text, EndsWith("\nf: further problems are not shown"));
 }
 
 }  // namespace weir::problems_test

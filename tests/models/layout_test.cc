@@ -47,7 +47,8 @@ TEST(LayoutTest, DeepSeekV3) {
 TEST(LayoutTest, ErrorsNameTheColumn) {
   EXPECT_THAT(ErrorOf("Et*3|x"), HasSubstr("layout:6: 'x' is unknown"));
   EXPECT_THAT(ErrorOf("E(tt|"), HasSubstr("layout:2: '(' is not closed"));
-  EXPECT_THAT(ErrorOf("Et)"), HasSubstr("layout:3: ')' closes nothing"));
+  EXPECT_THAT(ErrorOf("Et)"),
+              HasSubstr("layout:3: ')' without a matching '('"));
   EXPECT_THAT(ErrorOf("Et*|L"), HasSubstr("layout:4: expected a count"));
   EXPECT_THAT(ErrorOf("t*99999999999"), HasSubstr("makes more than"));
   EXPECT_THAT(ErrorOf("((t*1000)*1000)*1000"), HasSubstr("makes more than"));

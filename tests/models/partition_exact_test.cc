@@ -163,7 +163,7 @@ TEST(CutExactlyTest, SaysWhatIsWrong) {
               HasSubstr("cut: num_devices is 0"));
   problem.num_devices = 3;
   EXPECT_EQ(CutExactly("cut", problem).status().message(),
-            "cut: no cut of 2 layers for 3 devices is allowed");
+            "cut: no allowed partition of 2 layers for 3 devices");
   problem.may_leave_devices = true;
   EXPECT_THAT(CutExactly("cut", problem)->stages,
               ElementsAre(CutStage{0, 2, 0, 1}));

@@ -71,7 +71,7 @@ TEST(StoreTest, ForeignFilesAreNamed) {
     const auto status = ParseResults("some/file.pb", bytes).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
-                EndsWith("some/file.pb: is not a file of weir results"));
+                EndsWith("some/file.pb: is not a result file of weir"));
   }
 }
 
@@ -157,7 +157,7 @@ TEST(StoreTest, AReplaysNumbersAreCheckedButForItsLosses) {
   EXPECT_THAT(message, HasSubstr("results[1]: replay.step_seconds.1 is not a "
                                  "finite number"));
   EXPECT_THAT(message, HasSubstr("results[1]: replay.allocator_peak_bytes has "
-                                 "1 entries, expected 3, one a rank"));
+                                 "1 entries, expected 3, one per rank"));
 }
 
 void ShowAll(const Results& results) {

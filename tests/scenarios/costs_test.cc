@@ -57,7 +57,7 @@ TEST(CostsTest, AListHasOneEntryPerStage) {
   EXPECT_THAT(Message(ParseCosts("f=1/2,b=1/2/3")),
               HasSubstr("expected one for each stage"));
   EXPECT_THAT(Message(ParseCosts("f=1,b=1,c=1/2")),
-              HasSubstr("c is a list, expected one number for every hop"));
+              HasSubstr("c is a list, expected one number for all hops"));
   EXPECT_THAT(Message(ParseCosts("f=1//2,b=1")), HasSubstr("f is \"1//2\""));
 }
 
@@ -130,7 +130,7 @@ TEST_F(CostsFileTest, EveryBadStageIsNamedAtOnce) {
   EXPECT_THAT(message, HasSubstr("stages[1] has no whole backward"));
   EXPECT_THAT(message, HasSubstr("stages[1].backward_input_seconds is -1"));
   EXPECT_THAT(message,
-              HasSubstr("stages[2] has backward_seconds and a part of it"));
+              HasSubstr("stages[2] has both backward_seconds and its parts"));
   EXPECT_THAT(message, HasSubstr("hop_seconds is nan"));
 }
 
@@ -163,7 +163,7 @@ TEST(CostsTest, MemoryMustBeANumberOfBytes) {
             "--costs: a is \"3s\", expected bytes of 0 or more");
   EXPECT_EQ(Message(ParseCosts("f=1,b=1,g=5")),
             "--costs: stages[0].activation_bytes is missing, expected it "
-            "beside weight_gradient_bytes");
+            "together with weight_gradient_bytes");
 }
 
 }  // namespace weir::scenarios::costs_test

@@ -30,15 +30,14 @@ TEST(ProfileWarningsTest, OtherVersionsAreNamed) {
   EXPECT_THAT(
       ProfileWarnings(ToyProfile(), SoftwareOf("nccl: '2.27.3' cuda: '12.8'")),
       ElementsAre("Toy-1: was measured with CUDA 13.0, not 12.8; NCCL 2.28.9, "
-                  "not 2.27.3 as it runs here"));
+                  "not 2.27.3 as on the cluster"));
 }
 
 TEST(ProfileWarningsTest, KernelsOfNoKnownGpuWarn) {
   DeviceProfile toy = ToyProfile();
   toy.clear_provenance();
   EXPECT_THAT(ProfileWarnings(toy, Software()),
-              ElementsAre("Toy-1: has measured kernels, but does not say where "
-                          "(provenance)"));
+              ElementsAre("Toy-1: has measured kernels, but no provenance"));
   toy.clear_kernels();
   EXPECT_THAT(ProfileWarnings(toy, Software()), IsEmpty());
 }
@@ -48,9 +47,10 @@ TEST(ProfileWarningsTest, AnotherGpuIsToldByNameMultiprocessorsAndMemory) {
   DeviceProfile measured = h200;
   measured.mutable_provenance()->set_gpu_name("NVIDIA H200");
   EXPECT_EQ(OtherGpuWarning(measured, h200), "");
-  EXPECT_THAT(OtherGpuWarning(*calibrate::LoadDeviceProfile("h100-sxm"), h200),
-              HasSubstr("the profile is of H100-SXM5-80GB, the cluster has "
-                        "H200"));
+  EXPECT_THAT(
+      OtherGpuWarning(*calibrate::LoadDeviceProfile("h100-sxm"), h200),
+      HasSubstr("the profile is for H100-SXM5-80GB, but the cluster has "
+                "H200"));
   measured.mutable_provenance()->set_num_multiprocessors(144);
   EXPECT_THAT(OtherGpuWarning(measured, h200),
               HasSubstr(": 144 multiprocessors, not 132"));
@@ -64,18 +64,18 @@ TEST(ProfileWarningsTest, PartsOfGpusThatAreNoWholeGpusWarn) {
   EXPECT_THAT(PartitionWarnings(part, eight, {4, 5}), IsEmpty());
   EXPECT_THAT(
       PartitionWarnings(part, eight, {0, 1, 2, 3, 4}),
-      ElementsAre("Toy-1: is of one of 4 parts of a card, the GPUs of a node "
-                  "that are used are 2 cards: to share one among more ranks "
-                  "takes a profile of as many parts"));
+      ElementsAre("Toy-1: describes one of 4 partitions of a GPU, but the "
+                  "partitions in use on a node belong to 2 GPUs; to share a "
+                  "GPU among more ranks, use a profile with more partitions"));
   // Four partitions of one GPU, four of the next.
   EXPECT_THAT(PartitionWarnings(part, *LoadCluster("one-gpu", 2), {2, 9}),
               IsEmpty());
   part.mutable_partition_slowdown()->set_num_partitions(3);
   EXPECT_THAT(
       PartitionWarnings(part, eight, {0}),
-      ElementsAre("Toy-1: is of one of 3 parts of a card, the 8 GPUs of a node "
-                  "are 2 whole cards and 2 parts of another, the rest of which "
-                  "is idle"));
+      ElementsAre("Toy-1: describes one of 3 partitions of a GPU, but the "
+                  "8 partitions of a node are 2 whole GPUs and 2 "
+                  "partitions of another, whose rest is idle"));
 }
 
 TEST(ProfileWarningsTest, TheScenarioReplacesVersionsOfTheCluster) {

@@ -28,7 +28,8 @@ TEST(ScenarioProblemsTest, TextbookNeedsItsNumbers) {
   scenario.mutable_textbook();
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre("s: schedule is empty, expected a schedule's name",
+      ElementsAre("s: schedule is empty, expected the name of a schedule "
+                  "(--schedule 1f1b; see weir schedule list)",
                   "s: parallelism.pipeline is 0, expected the number of ranks",
                   "s: num_microbatches is 0, expected at least 1",
                   "s: textbook.stages is empty, expected one entry, or one per "
@@ -52,7 +53,8 @@ TEST(ScenarioProblemsTest, EmptyScenarioNamesAllThatIsMissing) {
   EXPECT_THAT(
       ProblemsOf(Scenario()),
       ElementsAre(
-          "s: schedule is empty, expected a schedule's name",
+          "s: schedule is empty, expected the name of a schedule (--schedule "
+          "1f1b; see weir schedule list)",
           "s: model is empty, expected a preset or a file (or transformer)",
           "s: cluster is empty, expected a preset or a file",
           "s: batch.global_batch_size is 0, expected 1 to "
@@ -130,7 +132,7 @@ TEST(ScenarioProblemsTest, SequenceParallelMustDivideTheSequence) {
   scenario.mutable_parallelism()->set_sequence_parallel(true);
   scenario.mutable_batch()->set_sequence_length(1023);
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: parallelism.sequence_parallel cannot split "
+              ElementsAre("s: parallelism.sequence_parallel cannot divide "
                           "sequences of 1023 tokens over tensor 2"));
 }
 
@@ -152,15 +154,17 @@ TEST(ScenarioProblemsTest, OneKindOfSharding) {
   scenario.mutable_training()->set_distributed_optimizer(true);
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre("s: training.distributed_optimizer is given with "
-                  "fully_sharded, which includes it, expected one of them"));
+      ElementsAre(
+          "s: training.distributed_optimizer is given with "
+          "fully_sharded, which includes it, expected only one of them"));
   scenario.mutable_training()->set_distributed_optimizer(false);
   scenario.set_model("mixtral-8x7b");
   scenario.mutable_parallelism()->set_expert(2);
-  EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: training.fully_sharded is given with "
-                          "parallelism.expert, expected one of them: sharding "
-                          "of shared experts is not simulated"));
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre("s: training.fully_sharded is given with "
+                  "parallelism.expert, expected only one of them: sharding "
+                  "of experts that are already distributed is not simulated"));
 }
 
 TEST(ScenarioProblemsTest, BucketsHaveASize) {
@@ -176,7 +180,7 @@ TEST(ScenarioProblemsTest, PrecisionMustBeTheDevices) {
   scenario.mutable_training()->set_precision(MIXED_BF16);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: training.precision is MIXED_BF16, but device "
-                          "V100-SXM2-16GB has no matrix rate for bf16"));
+                          "V100-SXM2-16GB has no peak rate for bf16"));
   scenario.mutable_training()->set_precision(FP32);
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }

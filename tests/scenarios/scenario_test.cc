@@ -105,9 +105,10 @@ TEST(ScenarioTest, ATransformerStandsInPlaceOfAModel) {
   EXPECT_EQ(resolved->scenario.transformer().feed_forward_size(), 3072u);
 
   scenario.set_model("gpt2");
-  EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: transformer is given with model, expected one of "
-                          "them"));
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre(
+          "s: transformer is given with model, expected only one of them"));
   scenario.clear_model();
   transformer.set_num_heads(0);
   EXPECT_THAT(MessageOf(scenario), HasSubstr("transformer.num_heads is 0"));
@@ -129,10 +130,11 @@ TEST(ScenarioTest, ExpertsAreSharedOutOverReplicas) {
   Scenario scenario = Small();
   scenario.mutable_parallelism()->set_data(2);
   scenario.mutable_parallelism()->set_expert(3);
-  EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: parallelism.expert is 3, expected a divisor of "
-                          "parallelism.data (2): experts are shared out over "
-                          "replicas"));
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre(
+          "s: parallelism.expert is 3, expected a divisor of parallelism.data "
+          "(2): experts are distributed over data-parallel ranks"));
   scenario.mutable_parallelism()->set_expert(2);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: parallelism.expert is 2, expected 1: the model "
@@ -249,7 +251,7 @@ TEST_F(ScenarioFileTest, MeasuredModelRunsAsItWasMeasured) {
   scenario.mutable_training()->set_recompute(RECOMPUTE_SELECTIVE);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre(HasSubstr("parallelism.tensor is given, but the "
-                                    "model is measured"),
+                                    "layers of the model were measured"),
                           HasSubstr("batch.sequence_length is given"),
                           HasSubstr("training.dropout is given"),
                           HasSubstr("training.recompute is RECOMPUTE_SELECTIVE,"

@@ -68,11 +68,11 @@ TEST(PipeDreamTest, VerticalSyncReadsStageZerosVersionEverywhere) {
     // No stage may drop a version that stage 0 will read, so all hold p
     // versions.
     EXPECT_THAT(semantics.max_live_versions, Each(p));
-    EXPECT_EQ(Verdict(schedule, semantics),
-              absl::StrCat("delay ", p - 1,
-                           ", constant: W(t+1) = W(t) - v grad f(W(t-", p - 1,
-                           ")); vertical sync: every stage reads what stage 0 "
-                           "read"));
+    EXPECT_EQ(
+        Verdict(schedule, semantics),
+        absl::StrCat(
+            "delay ", p - 1, ", constant: W(t+1) = W(t) - v grad f(W(t-", p - 1,
+            ")); vertical sync: all stages read the same version as stage 0"));
   }
 }
 
@@ -495,7 +495,7 @@ TEST(AccEPTTest, IsOneFOneBWithCompressedTransfers) {
 TEST(AsynchronousTest, TooFewBatchesAreAdmitted) {
   const Schedule schedule = Generated("pipemare", {4, 2, 1, 3});
   EXPECT_THAT(Verdict(schedule, Interpreted(schedule)),
-              EndsWith("; too few batches to leave the start"));
+              EndsWith("; too few batches to leave the start-up phase"));
 }
 
 }  // namespace weir::schedules::asynchronous_test

@@ -103,10 +103,11 @@ TEST(SemanticsTest, VerdictAdmitsWhenTooFewMicrobatchesShowNoDelay) {
   for (absl::string_view name : {"2bw", "pipedream"}) {
     const Schedule schedule = Generated(name, {1, 1});
     const Semantics semantics = InterpretSchedule(schedule).value();
-    EXPECT_EQ(Verdict(schedule, semantics),
-              name == "2bw" ? "no delay within 1 microbatches, too few to show "
-                              "one"
-                            : "equal to minibatch SGD");
+    EXPECT_EQ(
+        Verdict(schedule, semantics),
+        name == "2bw"
+            ? "no delay within 1 microbatches, which are too few to detect one"
+            : "equal to minibatch SGD");
   }
 }
 
@@ -205,11 +206,9 @@ TEST(SemanticsTest, AReplicaWithoutAGradientForAnUpdateIsAnError) {
   schedule.weights.times_replicas = false;
   const absl::Status status = InterpretSchedule(schedule).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(
-      status.message(),
-      "pipedream:replicas=2-1: rank 0 has no gradient of stage 0 for update "
-      "1, "
-      "expected one or more from every replica of a stage");
+  EXPECT_EQ(status.message(),
+            "pipedream:replicas=2-1: rank 0 has no gradient of stage 0 for "
+            "update 1, expected at least one from every replica of a stage");
 }
 
 TEST(SemanticsTest, VerticalSyncOfStagesThatUpdateApartIsAnError) {
@@ -225,8 +224,8 @@ TEST(SemanticsTest, ABackwardOverTwoUpdatesIsAnError) {
   Schedule schedule = Generated("timeprest", {1, 4, 1, 2});
   schedule.weights.microbatches_per_update = 2;
   EXPECT_EQ(InterpretSchedule(schedule).status().message(),
-            "timeprest: rank 0 position 4: 0B0-3 makes gradients for the "
-            "updates 0 to 1 of stage 0 in one piece, expected one update");
+            "timeprest: rank 0 position 4: 0B0-3 computes gradients for the "
+            "updates 0 to 1 of stage 0 together, expected only one update");
 }
 
 // 0B0-1 is the last reader of versions 0 and 1, so both are dropped after it.

@@ -41,9 +41,9 @@ TEST(SourceTest, AFileBringsItsShape) {
             Generated("interleaved-1f1b", {2, 4, 3}).rank_actions);
   EXPECT_EQ(schedule->name, path);
   EXPECT_THAT(GetSchedule(path, {4, 8, 1}).status().message(),
-              AllOf(HasSubstr("pipeline is 2, but 4 is asked for"),
-                    HasSubstr("chunks is 3, but 1 is asked for"),
-                    HasSubstr("num_microbatches is 4, but 8 is asked for")));
+              AllOf(HasSubstr("pipeline is 2, but 4 is requested"),
+                    HasSubstr("chunks is 3, but 1 is requested"),
+                    HasSubstr("num_microbatches is 4, but 8 is requested")));
 }
 
 TEST(SourceTest, NamesAreGenerated) {
@@ -94,11 +94,11 @@ TEST(SourceTest, BrokenJsonIsNamedFieldByField) {
     return std::string(ParseScheduleJson("a.json", text).status().message());
   };
   EXPECT_THAT(error("[1"), HasSubstr("a.json:1:3: is not JSON"));
-  EXPECT_THAT(error("[1]"), HasSubstr("a.json: is no JSON object"));
+  EXPECT_THAT(error("[1]"), HasSubstr("a.json: is not a JSON object"));
   EXPECT_THAT(error(std::string(1 << 20, '[')), HasSubstr("nested deeper"));
   EXPECT_THAT(
       error("{\"num_ranks\": 1.5, \"flush\": 1}"),
-      AllOf(HasSubstr("num_ranks is number, expected another type"),
+      AllOf(HasSubstr("num_ranks is number, expected a different type"),
             HasSubstr("flush is number"), HasSubstr("weights is missing"),
             HasSubstr("ranks is missing")));
   Schedule schedule = Generated("gpipe", {1, 1});

@@ -53,7 +53,7 @@ TEST(ScheduleSizeTest, IsRefusedWithAnEstimateBeforeItIsMade) {
   {
     const ScopedSizeLimits limits({1000, 1});
     EXPECT_THAT(GenerateSchedule("1f1b", spec).status().message(),
-                HasSubstr("make 8e+03 actions, which need about 500 KiB"));
+                HasSubstr("result in 8e+03 actions, which need about 500 KiB"));
   }
   EXPECT_TRUE(GenerateSchedule("1f1b", spec).ok());
 }

@@ -68,7 +68,7 @@ TEST(TimelineTest, WidePicturesAreCutAndSaySo) {
             "rank 1 |.0aa1bb2cc3>\n"
             "digit: forward of that microbatch, letter: its backward, '.': "
             "idle\n"
-            "cut: the first 11 of 30 units of time\n");
+            "truncated to the first 11 of 30 units of time\n");
 }
 
 TEST(TimelineTest, NoPictureIsTooNarrow) {

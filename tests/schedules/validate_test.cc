@@ -42,7 +42,7 @@ TEST(ValidateTest, AllProblemsComeTogether) {
                       "holds"),
             HasSubstr("rank 0 position 3: 0F7 is outside the 2 stages x 2 "
                       "microbatches"),
-            HasSubstr("rank 0 position 4: 0F0 comes a second time"),
+            HasSubstr("rank 0 position 4: 0F0 appears a second time"),
             HasSubstr("stage 0 microbatch 1 has no F and B"),
             HasSubstr("stage 1 microbatch 1 has no B")));
 }
@@ -52,10 +52,12 @@ TEST(ValidateTest, HalvesOfABackwardAreAskedForByName) {
               HasSubstr("stage 0 microbatch 0 has no W"));
   EXPECT_THAT(ErrorOf(FromText("0F0,0W0,0I0")),
               HasSubstr("0W0 comes before its input gradient (I)"));
-  EXPECT_THAT(ErrorOf(FromText("0F0,0B0,0I0,0W0")),
-              HasSubstr("0I0 repeats a backward that B or I has done"));
-  EXPECT_THAT(ErrorOf(FromText("0F0,0I0,0B0,0W0")),
-              HasSubstr("0B0 repeats a backward that B or I has done"));
+  EXPECT_THAT(
+      ErrorOf(FromText("0F0,0B0,0I0,0W0")),
+      HasSubstr("0I0 repeats a backward that a B or I has already computed"));
+  EXPECT_THAT(
+      ErrorOf(FromText("0F0,0I0,0B0,0W0")),
+      HasSubstr("0B0 repeats a backward that a B or I has already computed"));
 }
 
 TEST(ValidateTest, ActivationsAreOffloadedBeforeTheirBackward) {
@@ -67,13 +69,19 @@ TEST(ValidateTest, ActivationsAreOffloadedBeforeTheirBackward) {
   };
   EXPECT_EQ(error({Op::kForward, Op::kOffload, Op::kReload, Op::kBackward}),
             "");
-  EXPECT_THAT(error({Op::kForward, Op::kBackward, Op::kOffload}),
-              HasSubstr("0O0 offloads what its backward has freed"));
-  EXPECT_THAT(error({Op::kForward, Op::kBackwardInput, Op::kOffload,
-                     Op::kBackwardWeight}),
-              HasSubstr("0O0 offloads what its backward has freed"));
-  EXPECT_THAT(error({Op::kForward, Op::kOffload, Op::kBackward}),
-              HasSubstr("0B0 needs what was offloaded and is not reloaded"));
+  EXPECT_THAT(
+      error({Op::kForward, Op::kBackward, Op::kOffload}),
+      HasSubstr(
+          "0O0 offloads activations that its backward has already freed"));
+  EXPECT_THAT(
+      error({Op::kForward, Op::kBackwardInput, Op::kOffload,
+             Op::kBackwardWeight}),
+      HasSubstr(
+          "0O0 offloads activations that its backward has already freed"));
+  EXPECT_THAT(
+      error({Op::kForward, Op::kOffload, Op::kBackward}),
+      HasSubstr(
+          "0B0 needs activations that were offloaded and not yet reloaded"));
   EXPECT_THAT(error({Op::kForward, Op::kReload, Op::kBackward}),
               HasSubstr("0R0 comes before its offload (O)"));
 }

@@ -243,7 +243,7 @@ TEST(ZeroBubbleAutoTest, AVNeedsTwoChunksAndALineOne) {
 
 TEST(ZeroBubbleAutoTest, AllThreePassesCountAgainstTheLimit) {
   EXPECT_THAT(ErrorOf("zb-h1", {10'000, 15'000}),
-              HasSubstr("make 4.5e+08 actions, expected at most 4e+08"));
+              HasSubstr("result in 4.5e+08 actions, expected at most 4e+08"));
   EXPECT_TRUE(FindScheduleKind("1f1b").value()->check({10'000, 15'000}).ok());
 }
 

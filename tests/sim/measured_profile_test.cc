@@ -247,10 +247,9 @@ TEST(MeasuredProfileTest, KernelsThatThrottledWarn) {
   for (MeasuredKernel& kernel : *scenario.device.mutable_kernels()) {
     kernel.set_throttled(true);
   }
-  EXPECT_THAT(
-      Predict(scenario).warnings(),
-      Contains("more than a fifth of the time rests on kernels that were "
-               "measured while Toy-1 throttled"));
+  EXPECT_THAT(Predict(scenario).warnings(),
+              Contains("over 20 % of the time is spent on kernels that were "
+                       "measured while the Toy-1 was throttled"));
 }
 
 TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
@@ -259,8 +258,8 @@ TEST(MeasuredProfileTest, KernelsOfAnotherFormatWarn) {
               Not(Contains(HasSubstr("measured in"))));
   scenario.scenario.mutable_training()->set_precision(MIXED_FP16);
   EXPECT_THAT(Predict(scenario).warnings(),
-              Contains("Toy-1: its products and attention were measured in "
-                       "bf16, none of them counts in fp16"));
+              Contains("Toy-1: its GEMMs and attention were measured only in "
+                       "bf16; these measurements are not used in fp16"));
 }
 
 }  // namespace weir::sim::measured_profile_test

@@ -172,8 +172,8 @@ TEST(SimulateTest, TheLimitNamesTheBusiestRank) {
   // 1 + 4 x 8 + 1 seconds, of which rank 1 computes 32 and rank 0 8.
   EXPECT_EQ(result->limit(),
             "busiest rank 1 (stage 1) is 94.1 % computing, 5.9 % idle in the "
-            "pipeline bubble; stages are uneven: the mean rank is busy 58.8 %, "
-            "this one 94.1 %");
+            "pipeline bubble; stages are uneven: ranks are busy 58.8 % "
+            "of the time on average, this one 94.1 %");
 }
 
 // The timeline of a long run may contain only its end: earlier events are

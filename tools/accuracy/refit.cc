@@ -194,7 +194,7 @@ absl::Status Refit(const Task& task) {
   const int num_rows = static_cast<int>(points[0].rows.measured.size());
   for (const Point& point : points) {
     if (point.rows.lines != points[0].rows.lines) {
-      return absl::InternalError("the points have other rows");
+      return absl::InternalError("the points of the grid have different rows");
     }
   }
   std::vector<int> all;
@@ -206,7 +206,7 @@ absl::Status Refit(const Task& task) {
   const auto fit = [&](absl::Span<const int> fitted,
                        absl::Span<const int> left_out) {
     const Point& chosen = Best(points, fitted);
-    std::printf("a fold: %s\n", absl::StrJoin(chosen.values, " ").c_str());
+    std::printf("fold: %s\n", absl::StrJoin(chosen.values, " ").c_str());
     std::vector<double> predicted;
     for (const int row : left_out) {
       predicted.push_back(chosen.rows.predicted[row]);

@@ -17,7 +17,7 @@ using google::protobuf::Message;
 
 absl::Status NoNumber(const std::string& path, absl::string_view where) {
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", path, "\" leads to no number at ", where));
+      absl::StrCat("\"", path, "\" does not lead to a number, see ", where));
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ absl::Status SetNumber(const std::string& path, double value,
       return NoNumber(path, steps[i]);
     }
   }
-  return NoNumber(path, "its end");
+  return NoNumber(path, "the end of the path");
 }
 
 }  // namespace weir

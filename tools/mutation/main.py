@@ -27,37 +27,37 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="tools/mutate",
         description="Changes the code in one place at a time and runs the "
-        "tests nearest to it: a change that no test notices shows what the "
-        "tests miss. Works in build/mutate; never changes the tree.",
+        "nearest tests: a change that no test detects shows a gap in the "
+        "tests. Works in build/mutate and never changes the source tree.",
         epilog="Mutated: .cc files of sim/, schedules/, plan/ and the pricing "
-        "code of calibrate/. Left out: headers, arguments of calls that make "
+        "code of calibrate/. Excluded: headers, arguments of calls that build "
         "messages, static_assert, and reserve().")
     parser.add_argument("path", nargs="*", metavar="PATH",
                         help="a source or folder (default: all in scope)")
     parser.add_argument("--count", type=int, default=200, metavar="N",
-                        help="sample so many mutants (default: 200)")
+                        help="number of mutants in the sample (default: 200)")
     parser.add_argument("--seed", type=int, default=1, metavar="N",
-                        help="of the sample (default: 1)")
+                        help="random seed of the sample (default: 1)")
     parser.add_argument("--list", action="store_true",
-                        help="print the sample, run nothing")
+                        help="print the sample without running tests")
     parser.add_argument("--diff", metavar="ID",
                         help="print a mutant as a diff for \"git apply\"")
     parser.add_argument("--run", metavar="ID", nargs="+",
-                        help="run these mutants again, whatever is known")
+                        help="run these mutants, even if their results are known")
     parser.add_argument("--again", action="store_true",
                         help="run the sample's survivors again")
     parser.add_argument("--report", action="store_true",
-                        help="print what is known of the sample, run nothing")
+                        help="print the known results without running tests")
     parser.add_argument("--build", metavar="DIR",
                         help="build folder (default: build/mutate)")
     parser.add_argument("--no-build", action="store_true",
-                        help="use the test programs that are there")
+                        help="use the existing test programs")
     parser.add_argument("--budget", metavar="SECONDS", type=float,
                         default=float("inf"),
-                        help="stop running tests on a mutant after so much CPU "
-                        "time: it counts as a survivor (default: run all)")
+                        help="CPU time limit per mutant, after which it counts as "
+                        "a survivor (default: none)")
     parser.add_argument("--until", metavar="HH:MM",
-                        help="start no mutant after this time of today")
+                        help="start no mutant after this time today")
     given = parser.parse_args(arguments)
     if given.count < 1:
         parser.error(f"--count is {given.count}, expected 1 or more")
@@ -127,7 +127,7 @@ def report(root, mutants, log, count):
     percent = f", {100 * killed / tried:.1f} %" if tried else ""
     print(f"{tried} of {count} mutants: {killed} killed{percent} "
           f"({counts['timeout']} by a time limit), {len(survivors)} survived; "
-          f"left out: {counts['equal']} with equal object code, "
+          f"not counted: {counts['equal']} with equal object code, "
           f"{counts['invalid']} that do not compile")
     return not survivors
 

@@ -99,14 +99,14 @@ CudaRank::CudaRank(RankTools tools) : tools_(std::move(tools)) {
 absl::Status CudaRank::Open(int64_t pool_bytes, int64_t primed_bytes) {
   ASSIGN_OR_RETURN(pool_, MemoryPool::Create(tools_.device, pool_bytes));
   RETURN_IF_ERROR(pool_->Prime(primed_bytes, stream()));
-  RETURN_IF_ERROR(Wait("taking its memory"));
+  RETURN_IF_ERROR(Wait("allocating its memory"));
   ASSIGN_OR_RETURN(uploads_, UploadRing::Create(kRingBytes));
   return absl::OkStatus();
 }
 
 void CudaRank::ClosePool() {
   if (pool_ == nullptr || DeviceIsHung()) return;
-  if (!Wait("giving its memory back").ok()) return;
+  if (!Wait("freeing its memory").ok()) return;
   pool_->Trim().IgnoreError();
   pool_.reset();
 }
@@ -124,7 +124,8 @@ absl::Status CudaRank::Explain(const absl::Status& status) const {
 absl::Status CudaRank::UseDevice() const {
   thread_local int used = -1;
   if (used == tools_.device) return absl::OkStatus();
-  RETURN_IF_ERROR(CudaStatus(cudaSetDevice(tools_.device), "taking the GPU"));
+  RETURN_IF_ERROR(
+      CudaStatus(cudaSetDevice(tools_.device), "selecting the GPU"));
   used = tools_.device;
   return absl::OkStatus();
 }
@@ -287,7 +288,7 @@ absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
   ASSIGN_OR_RETURN(void* into, Locate(sum));
   return CudaStatus(LaunchAdd(launch(), static_cast<const float*>(from),
                               static_cast<float*>(into), num_elements),
-                    absl::StrCat(name(), ": adding up gradients"));
+                    absl::StrCat(name(), ": accumulating gradients"));
 }
 
 absl::Status CudaRank::Clear(int64_t num_elements, ElementFormat format,

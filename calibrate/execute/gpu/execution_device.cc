@@ -18,9 +18,9 @@ absl::Status CheckFormat(const ExecutionPlan& plan, ElementFormat half_format) {
           buffer.format == half_format) {
         continue;
       }
-      return absl::InvalidArgumentError(
-          absl::StrCat("the plan's stages are in ", Name(buffer.format),
-                       "; on this card they are run in ", Name(half_format)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the plan's stages are in ", Name(buffer.format),
+          ", expected the format of this GPU, ", Name(half_format)));
     }
   }
   return absl::OkStatus();

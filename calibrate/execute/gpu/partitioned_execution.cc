@@ -61,9 +61,10 @@ PartitionedExecution::Open(const ExecutionPlan& plan,
                            std::unique_ptr<BenchDevice> bench,
                            const CudaExecutionOptions& options) {
   if (plan.schedule.num_ranks > options.num_partitions) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the schedule has ", plan.schedule.num_ranks,
-        " ranks, but the card is cut into ", options.num_partitions, " parts"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schedule has ", plan.schedule.num_ranks,
+                     " ranks, but the GPU is divided into ",
+                     options.num_partitions, " partitions"));
   }
   std::unique_ptr<PartitionedExecution> replay(new PartitionedExecution);
   replay->bench_ = std::move(bench);
@@ -141,8 +142,9 @@ void PartitionedExecution::CheckCopies(const ExecutionPlan& plan) {
   }
   const int room = MaxPacedCopyBlocks(parts_->copies().num_multiprocessors());
   if (num_blocks > room) {
-    warning_ = absl::StrCat("; all links at once would need ", num_blocks,
-                            " blocks of copies, there is room for ", room);
+    warning_ =
+        absl::StrCat("; all links at the same time would need ", num_blocks,
+                     " copy blocks, but there are only ", room);
   }
 }
 
@@ -150,10 +152,10 @@ RankDevice* PartitionedExecution::rank(int rank) { return ranks_[rank].get(); }
 
 absl::Status PartitionedExecution::Start() {
   RETURN_IF_ERROR(
-      CudaStatus(cudaSetDevice(bench_->facts.device), "taking the GPU"));
+      CudaStatus(cudaSetDevice(bench_->facts.device), "selecting the GPU"));
   ASSIGN_OR_RETURN(started_,
                    RecordedEvent::Record(events_, bench_->stream.get()));
-  return bench_->Wait("the beginning of a replay");
+  return bench_->Wait("the start of a replay");
 }
 
 std::string PartitionedExecution::description() const {

@@ -50,7 +50,7 @@ absl::StatusOr<void*> PartitionedRank::AllocateMemory(int64_t num_elements,
   if (absl::IsResourceExhausted(memory.status())) {
     // The pool merges free pieces only when its stream is idle, and unsuitable
     // pieces count as full until they are trimmed.
-    RETURN_IF_ERROR(Wait("making room in its memory pool"));
+    RETURN_IF_ERROR(Wait("reserving its memory pool"));
     RETURN_IF_ERROR(pool()->Trim());
     memory = pool()->Allocate(num_bytes, stream(), what);
   }
@@ -63,7 +63,7 @@ absl::Status PartitionedRank::FreeMemory(void* memory) {
   RETURN_IF_ERROR(MakeCurrent());
   if (taken_.erase(memory) == 0) {
     return absl::InternalError(
-        absl::StrCat(name(), ": memory is given back that was not taken"));
+        absl::StrCat(name(), ": memory is freed that was not allocated"));
   }
   return pool()->Free(memory, stream());
 }
@@ -192,11 +192,11 @@ absl::StatusOr<CopyEvents> PartitionedRank::ToHost(int64_t slot,
   Slot& kept = slots_[slot];
   if (kept.block.num_bytes != num_bytes) {
     if (kept.block.num_bytes > 0) {
-      return absl::InternalError(absl::StrCat(
-          name(), ": slot ", slot, " is used again for another size"));
+      return absl::InternalError(
+          absl::StrCat(name(), ": slot ", slot, " is reused for another size"));
     }
-    ASSIGN_OR_RETURN(kept.block,
-                     execution_.host_.Allocate(num_bytes, "what is offloaded"));
+    ASSIGN_OR_RETURN(kept.block, execution_.host_.Allocate(
+                                     num_bytes, "offloaded activations"));
   }
   RETURN_IF_ERROR(WaitOn(stream, kept.read));
   RETURN_IF_ERROR(WaitOn(stream, ready));
@@ -231,7 +231,7 @@ absl::StatusOr<CopyEvents> PartitionedRank::FromHost(
 
 absl::Status PartitionedRank::Finish() {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Wait("the end of its work"));
+  RETURN_IF_ERROR(Wait("the end of its passes"));
   for (const auto& [to, channel] : channels_) {
     RETURN_IF_ERROR(
         WaitFor(channel.stream.get(), timeout_seconds(),

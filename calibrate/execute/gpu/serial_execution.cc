@@ -93,8 +93,9 @@ class SerialRank : public CudaRank {
     RETURN_IF_ERROR(MakeCurrent());
     const int64_t num_bytes = num_elements * BytesOf(format);
     ASSIGN_OR_RETURN(void* at, Locate(from));
-    ASSIGN_OR_RETURN(PinnedBlocks::Block block,
-                     execution_.host_.Allocate(num_bytes, "what is offloaded"));
+    ASSIGN_OR_RETURN(
+        PinnedBlocks::Block block,
+        execution_.host_.Allocate(num_bytes, "offloaded activations"));
     ASSIGN_OR_RETURN(CopyEvents moments,
                      TimedCopy(block.memory.get(), at, num_bytes));
     slots_[slot] = std::move(block);
@@ -121,7 +122,7 @@ class SerialRank : public CudaRank {
 
   absl::Status Finish() override {
     RETURN_IF_ERROR(execution_.clock_.End());
-    return Wait("the end of its work");
+    return Wait("the end of its passes");
   }
   absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
     if (moment == nullptr) return 0.0;
@@ -164,8 +165,8 @@ class SerialRank : public CudaRank {
   friend class SerialExecution;
   absl::Status OutOfMemory(const absl::Status& status) const {
     return absl::ResourceExhaustedError(absl::StrCat(
-        name(), ": ", status.message(), "; it has ", memory_->num_bytes(),
-        " bytes, and no other rank has any"));
+        name(), ": ", status.message(), "; it uses ", memory_->num_bytes(),
+        " bytes, and no other rank can be moved to the host"));
   }
 
   // Each side is on the GPU or on the host.
@@ -269,9 +270,9 @@ std::string SerialExecution::description() const {
                                    bench_->facts.num_multiprocessors,
                                    " multiprocessors of ", bench_->facts.name);
   if (clock_.num_late() > 0) {
-    absl::StrAppend(&words, "; ", clock_.num_late(), " of ",
-                    clock_.num_pieces(),
-                    " pieces of work began before all of them was launched");
+    absl::StrAppend(
+        &words, "; ", clock_.num_late(), " of ", clock_.num_pieces(),
+        " actions started on the GPU before all their kernels were launched");
   }
   if (num_spills_ > 0) {
     absl::StrAppend(&words, "; ranks were copied to the host ", num_spills_,
@@ -284,7 +285,7 @@ absl::StatusOr<bool> SerialExecution::MakeRoom(const SerialRank* keep,
                                                bool* trimmed) {
   RETURN_IF_ERROR(clock_.End());
   if (!std::exchange(*trimmed, true)) {
-    RETURN_IF_ERROR(bench_->Wait("what is given back"));
+    RETURN_IF_ERROR(bench_->Wait("the freed memory"));
     for (const auto& rank : ranks_) RETURN_IF_ERROR(rank->pool()->Trim());
     return true;
   }

@@ -12,7 +12,7 @@ namespace weir::calibrate {
 namespace {
 
 absl::Status NotThere() {
-  return absl::InternalError("memory is used that is not there");
+  return absl::InternalError("memory is used that was not allocated");
 }
 
 }  // namespace
@@ -68,9 +68,9 @@ absl::Status SpilledMemory::Spill() {
   is_spilled_ = true;
   for (auto& [name, piece] : pieces_) {
     if (piece.memory == nullptr) continue;
-    ASSIGN_OR_RETURN(piece.host,
-                     host_->Allocate(std::max<int64_t>(piece.num_bytes, 1),
-                                     "a rank that is not at work"));
+    ASSIGN_OR_RETURN(
+        piece.host,
+        host_->Allocate(std::max<int64_t>(piece.num_bytes, 1), "an idle rank"));
     RETURN_IF_ERROR(CudaStatus(
         cudaMemcpyAsync(piece.host.memory.get(), piece.memory, piece.num_bytes,
                         cudaMemcpyDeviceToHost, stream_),
@@ -89,7 +89,7 @@ absl::Status SpilledMemory::Restore() {
   for (auto& [name, piece] : pieces_) {
     if (piece.memory != nullptr) continue;
     absl::StatusOr<void*> memory =
-        pool_->Allocate(piece.num_bytes, stream_, "a rank that goes on");
+        pool_->Allocate(piece.num_bytes, stream_, "a resumed rank");
     status = memory.status();
     if (!status.ok()) break;
     status = CudaStatus(

@@ -84,7 +84,7 @@ absl::Status Plan(const BenchDevice& device, StageExecutor* executor,
     }
   }
   return WaitFor(lane.stream, device.options.timeout_seconds,
-                 "choosing the products' algorithms");
+                 "choosing GEMM algorithms");
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ void CheckModel(const Transformer& transformer, const models::WorkSpec& work,
   refuse(transformer.post_norm(), "post_norm",
          "is on, expected a norm before each half of a block");
   refuse(transformer.embedding_norm(), "embedding_norm",
-         "is on, expected no norm behind the embedding");
+         "is on, expected no norm after the embedding");
   refuse(transformer.mlm_head() || transformer.pooler(), "mlm_head",
-         "or pooler is on, expected a head of norm and logits alone");
+         "or pooler is on, expected a head with norm and logits only");
   refuse(transformer.query_key_norm(), "query_key_norm",
          "is on, expected queries and keys without norms");
   const int window = static_cast<int>(transformer.sliding_window());
@@ -35,10 +35,11 @@ void CheckModel(const Transformer& transformer, const models::WorkSpec& work,
                                   window, work.sequence_length));
   }
   if (transformer.num_positions() == 0 && transformer.head_size() % 2 != 0) {
-    problems->Add("head_size",
-                  absl::StrFormat("is %d, expected an even number: rotary "
-                                  "positions turn pairs",
-                                  transformer.head_size()));
+    problems->Add(
+        "head_size",
+        absl::StrFormat(
+            "is %d, expected an even number: rotary embeddings rotate pairs",
+            transformer.head_size()));
   }
 }
 
@@ -72,7 +73,7 @@ absl::Status CheckStage(const Model& model, const StageSpec& spec) {
   CheckShape(transformer, work, &problems);
   if (work.sequence_parallel) {
     problems.Add("sequence_parallel",
-                 "is on, expected off: a stage here is one GPU's alone");
+                 "is on, expected off: a stage runs on one GPU");
   }
   if (work.recompute != models::Recompute::kNone) {
     problems.Add("recompute", "is on, expected none");
@@ -84,10 +85,11 @@ absl::Status CheckStage(const Model& model, const StageSpec& spec) {
   const int num_layers = static_cast<int>(transformer.num_layers()) + 2;
   if (spec.first_layer < 0 || spec.last_layer <= spec.first_layer ||
       spec.last_layer > num_layers) {
-    problems.Add("layers", absl::StrFormat(
-                               "are [%d, %d), expected at least one of the "
-                               "model's [0, %d)",
-                               spec.first_layer, spec.last_layer, num_layers));
+    problems.Add(
+        "layers",
+        absl::StrFormat(
+            "are [%d, %d), expected a non-empty part of the model's [0, %d)",
+            spec.first_layer, spec.last_layer, num_layers));
   }
   if (spec.format == ElementFormat::kInt32 ||
       spec.format == ElementFormat::kUint8) {

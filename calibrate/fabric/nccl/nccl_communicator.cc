@@ -153,7 +153,7 @@ absl::StatusOr<double> NcclCommunicator::Time(const Enqueue& enqueue,
                                               absl::string_view what) {
   if (communicator_ == nullptr) {
     return absl::AbortedError(
-        absl::StrCat(what, ": the communicator was given up"));
+        absl::StrCat(what, ": the communicator was aborted"));
   }
   // Synchronizes the ranks before any of them starts its clock.
   RETURN_IF_ERROR(enqueue());

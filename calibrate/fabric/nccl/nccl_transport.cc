@@ -61,7 +61,7 @@ class NcclTransport : public Transport {
   absl::StatusOr<std::string> MakeId() override {
     ncclUniqueId id;
     RETURN_IF_ERROR(NcclFailure(ncclGetUniqueId(&id), nullptr,
-                                "making a communicator's id"));
+                                "creating a communicator id"));
     return std::string(id.internal, sizeof id.internal);
   }
 
@@ -94,7 +94,8 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeNcclTransport(
   }
   absl::StatusOr<DeviceFacts> facts = FindDevice(DeviceOf(request));
   if (!facts.ok()) return Missing(facts.status());
-  RETURN_IF_ERROR(CudaStatus(cudaSetDevice(facts->device), "choosing the GPU"));
+  RETURN_IF_ERROR(
+      CudaStatus(cudaSetDevice(facts->device), "selecting the GPU"));
   // Create the context, so that it does not count as a communicator's memory.
   if (absl::Status started = CudaStatus(cudaFree(nullptr), "starting the GPU");
       !started.ok()) {

@@ -62,7 +62,7 @@ absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
   }
   if (runs && card >= kOldest) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("this card (", gpu_name, ") is sm_", card,
+      absl::StrCat("this GPU (", gpu_name, ") is sm_", card,
                    "; weir-calibrate was built for ",
                    absl::StrJoin(names, ", "), " (CMAKE_CUDA_ARCHITECTURES)"));
 }

@@ -114,7 +114,7 @@ TEST(PlanTest, RefusesTiedTablesThatStepDifferently) {
     const ExecutionRequest request = TinyRequest(Generated(
         name, {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));
     EXPECT_THAT(MakeExecutionPlan(request).status().message(),
-                HasSubstr("different rules to step by"));
+                HasSubstr("different update rules"));
   }
 }
 

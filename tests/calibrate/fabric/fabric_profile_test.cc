@@ -157,7 +157,8 @@ TEST(ProfileOfTest, KernelsOfTheStartStayThoseOfItsGpu) {
   ASSERT_EQ(both.remarks_size(), 2);
   EXPECT_EQ(both.remarks(0), "3 of 9 workloads drifted");
   EXPECT_EQ(both.remarks(1),
-            "messages were measured on NVIDIA H200, all else on NVIDIA H100");
+            "communication was measured on NVIDIA H200, everything else on "
+            "NVIDIA H100");
 }
 
 TEST(ProfileOfTest, AClassWithoutSizesIsARemark) {

@@ -80,7 +80,7 @@ struct World {
     if (trouble.what == "hang") absl::SleepFor(absl::InfiniteDuration());
     if (trouble.what == "late") {
       absl::SleepFor(absl::Seconds(request.timeout_seconds));
-      return absl::DeadlineExceededError("the transfer was given up");
+      return absl::DeadlineExceededError("the transfer was aborted");
     }
     if (trouble.what == "error") return absl::AbortedError("a cable broke");
     return absl::OkStatus();

@@ -139,15 +139,15 @@ INSTANTIATE_TEST_SUITE_P(
                  {"OMPI_COMM_WORLD_RANK", "5"},
                  {"OMPI_COMM_WORLD_SIZE", "8"}},
                 "environment: RANK is 0 and OMPI_COMM_WORLD_RANK is 5, "
-                "expected both alike (unset the one that is left over)"},
+                "expected equal values (unset the stale one)"},
         BadCase{"BatchScriptWithoutSrun",
                 {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}},
                 "environment: SLURM_STEP_NUM_TASKS is missing and SLURM_NTASKS "
                 "is 8, expected to be started by srun"},
         BadCase{"PmixAlone",
                 {{"PMIX_RANK", "3"}},
-                "environment: PMIX_RANK is 3 and nothing says how many ranks "
-                "there are, expected RANK and WORLD_SIZE too"}),
+                "environment: PMIX_RANK is 3 but the number of ranks is "
+                "unknown, expected RANK and WORLD_SIZE too"}),
     [](const auto& info) { return info.param.name; });
 
 absl::StatusOr<std::string> NoProgram(const std::vector<std::string>&) {

@@ -147,7 +147,7 @@ TEST(MeetTest, GreetingsThatDoNotFitEndNothing) {
   for (const uint32_t rank : {0u, 2u, 0xffffffffu}) {
     hello = HelloOf(1, 1, 2);
     hello.set_rank(rank);
-    EXPECT_EQ(meeting.Refusal(hello), "is no rank from 1 to 1");
+    EXPECT_EQ(meeting.Refusal(hello), "has an invalid rank, expected 1 to 1");
   }
   const auto wire = meeting.Join(1, 1);
   const absl::Status met = meeting.Join();
@@ -163,10 +163,10 @@ TEST(MeetTest, SaysWhatWasDroppedWhenTimeIsOver) {
   const absl::Status met = meeting.Join();
   EXPECT_EQ(met.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(met.message()),
-              AllOf(HasSubstr("rank 1 of 2 did not come to rank 0 (host n0"),
+              AllOf(HasSubstr("rank 1 of 2 did not connect to rank 0 (host n0"),
                     HasSubstr("dropped 8 connections: rank 1 (host n1, pid "
                               "4711) was launched as one of 3 ranks"),
-                    HasSubstr("127.0.0.1 with no greeting, ...")));
+                    HasSubstr("127.0.0.1 without a greeting, ...")));
 }
 
 // The first greeting was accepted only after its rank had given up on it.
@@ -220,7 +220,7 @@ TEST(MeetTest, TheFirstOfTwoThatClaimARankIsKept) {
   const auto stranger = meeting.Call();
   const Answer answer = meeting.Greet(stranger.get(), HelloOf(1, 666, 3));
   EXPECT_EQ(answer.refusal(),
-            "came while rank 1 (host n1, pid 4711) was there");
+            "connected while rank 1 (host n1, pid 4711) was already connected");
   EXPECT_TRUE(answer.may_retry());
   const auto other = meeting.Join(2, 8);
   const absl::Status met = meeting.Join();
@@ -249,7 +249,7 @@ void RefuseOnce(std::unique_ptr<Listener> listener) {
   Hello hello;
   EXPECT_TRUE(wire->Receive(&hello, Later()).ok());
   Answer answer;
-  answer.set_refusal("came while rank 1 was there");
+  answer.set_refusal("connected while rank 1 was already connected");
   answer.set_may_retry(true);
   listener.reset();
   EXPECT_TRUE(wire->Send(answer, Later()).ok());
@@ -271,10 +271,12 @@ TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
   const auto follower = Follower::Meet(launch, rendezvous, options);
   leader.join();
   EXPECT_TRUE(absl::IsAborted(follower.status()));
-  EXPECT_THAT(std::string(follower.status().message()),
-              AllOf(HasSubstr("rank 1 (host n0) found rank 0"),
-                    HasSubstr("refused it: came while rank 1 was there"),
-                    HasSubstr("; then 127.0.0.1")));
+  EXPECT_THAT(
+      std::string(follower.status().message()),
+      AllOf(
+          HasSubstr("rank 1 (host n0) found rank 0"),
+          HasSubstr("refused it: connected while rank 1 was already connected"),
+          HasSubstr("; then 127.0.0.1")));
 }
 
 TEST(MeetTest, OneThatLeavesMakesRoom) {

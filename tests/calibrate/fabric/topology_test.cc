@@ -72,7 +72,7 @@ TEST(PositionsOfTest, AFileOfLeavesIsNeededForAllNodes) {
   const auto places = PositionsOf(
       {At("n1", "", ""), At("n2", "", ""), At("n2", "", "")}, &topology);
   EXPECT_EQ(places.status().message(),
-            "topology: n2 is at no leaf, expected it at one");
+            "topology: n2 is on no leaf, expected exactly one");
 }
 
 TEST(LoadTopologyTest, RefusesANodeAtTwoLeaves) {
@@ -82,7 +82,7 @@ TEST(LoadTopologyTest, RefusesANodeAtTwoLeaves) {
                         "leaves { name: 'b' nodes: 'n2' }\n")
                   .ok());
   EXPECT_THAT(std::string(LoadTopology(path).status().message()),
-              HasSubstr("leaves[1].nodes has n2, which is at a already"));
+              HasSubstr("leaves[1].nodes has n2, which is on a already"));
   ASSERT_TRUE(WriteFile(path, "").ok());
   EXPECT_THAT(std::string(LoadTopology(path).status().message()),
               HasSubstr("leaves is empty"));

@@ -57,7 +57,7 @@ TEST(CollectiveResidualTest, OneCollectiveAloneIsItsOwnJudgeAndSaysSo) {
   double fit_error = 0;
   const Figure residual = Residual(Samples(true), &fit_error);
   EXPECT_NEAR(residual.value(), 1.2533 * fit_error, 1e-3);
-  EXPECT_THAT(residual.source(), HasSubstr("what the fit has seen"));
+  EXPECT_THAT(residual.source(), HasSubstr("errors on the fitted data"));
 }
 
 }  // namespace weir::calibrate::collective_residual_test

@@ -68,7 +68,7 @@ TEST(ImportGemmsTest, ElevenShapesAreLeftOutAFoldAtATime) {
   const DeviceProfile start = *LoadDeviceProfile("t4");
   const auto import = ImportMeasurements("x.csv", Gemms(11, 1e-5), start, "s");
   ASSERT_TRUE(import.ok()) << import.status();
-  EXPECT_THAT(import->report, HasSubstr("left out by (n, k)"));
+  EXPECT_THAT(import->report, HasSubstr("cross-validation (10 folds by n, k)"));
 }
 
 TEST(ImportGemmsTest, AFitThatNothingChecksKeepsTheResidual) {
@@ -77,13 +77,15 @@ TEST(ImportGemmsTest, AFitThatNothingChecksKeepsTheResidual) {
   ASSERT_TRUE(import.ok()) << import.status();
   EXPECT_EQ(import->profile.gemm_residual().value(),
             start.gemm_residual().value());
-  EXPECT_THAT(import->report, HasSubstr("warning: all rows have one (n, k)"));
+  EXPECT_THAT(import->report,
+              HasSubstr("warning: all rows have the same (n, k)"));
 }
 
 TEST(ImportGemmsTest, TimesOfAnotherDeviceAreRefused) {
-  EXPECT_THAT(ErrorOf(Gemms(20, 1e-9)),
-              AllOf(HasSubstr("x.csv: no figures explain these times: fit:"),
-                    HasSubstr("x.csv: is not of T4")));
+  EXPECT_THAT(
+      ErrorOf(Gemms(20, 1e-9)),
+      AllOf(HasSubstr("x.csv: no parameters can explain these times: fit:"),
+            HasSubstr("x.csv: was not measured on T4")));
 }
 
 TEST(ImportGemmsTest, FiguresBecomeFittedAndSayFromWhat) {
@@ -103,8 +105,7 @@ TEST(ImportGemmsTest, FiguresBecomeFittedAndSayFromWhat) {
   ASSERT_TRUE(import.ok()) << import.status();
   const Figure& rate = import->profile.gemm().matrix_rate();
   EXPECT_EQ(rate.kind(), Figure::FITTED);
-  EXPECT_THAT(rate.source(),
-              HasSubstr("my cluster: 27 products, mean |error|"));
+  EXPECT_THAT(rate.source(), HasSubstr("my cluster: 27 GEMMs, mean |error|"));
   EXPECT_NEAR(rate.value(), start.gemm().matrix_rate().value(), 1e-2);
   EXPECT_EQ(import->profile.gemm().sustained_rate().kind(), Figure::ASSUMED);
   const Coverage& coverage = import->profile.coverage();
@@ -115,7 +116,7 @@ TEST(ImportGemmsTest, FiguresBecomeFittedAndSayFromWhat) {
   EXPECT_LT(import->profile.gemm_residual().value(), 0.01);
   EXPECT_THAT(import->report,
               AllOf(HasSubstr("fit: mean |error| 0.0 %"),
-                    HasSubstr("left out by (n, k), a tenth at a time: mean")));
+                    HasSubstr("cross-validation (10 folds by n, k): mean")));
 }
 
 TEST(ImportGemmsTest, ErrorsNameLineColumnFoundAndExpected) {
@@ -125,7 +126,7 @@ TEST(ImportGemmsTest, ErrorsNameLineColumnFoundAndExpected) {
   EXPECT_THAT(ErrorOf("m,n,k,latency_ms\n8,8,8,0\n"),
               HasSubstr("x.csv:2: latency_ms is \"0\", expected"));
   EXPECT_THAT(ErrorOf("m,n,k,time\n8,8,8,1\n"),
-              HasSubstr("x.csv:1: has no column of times, expected one of "
+              HasSubstr("x.csv:1: has no column with times, expected one of "
                         "latency_ms, latency_us, seconds"));
   EXPECT_THAT(ErrorOf("m,n,k,seconds\n"), HasSubstr("x.csv:2: has no rows"));
   EXPECT_THAT(ErrorOf("m,n,k,seconds\n8,8,8\n"),
@@ -139,7 +140,7 @@ TEST(ImportGemmsTest, ErrorsNameLineColumnFoundAndExpected) {
 
 TEST(ImportGemmsTest, UnknownContentListsTheFormats) {
   EXPECT_THAT(ErrorOf("hello\n"),
-              AllOf(HasSubstr("x.csv:1: is no format of measurements"),
+              AllOf(HasSubstr("x.csv:1: is in an unknown format"),
                     HasSubstr("a CSV with the columns m, n, k")));
 }
 

@@ -43,7 +43,7 @@ TEST(ArchitecturesTest, TheErrorNamesGpuAndBuildInOneLine) {
   const absl::Status status = CheckArchitecture("Tesla P40", 6, 1, kDefault);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),
-            "this card (Tesla P40) is sm_61; weir-calibrate was built for "
+            "this GPU (Tesla P40) is sm_61; weir-calibrate was built for "
             "sm_75, sm_80, sm_90 and later (CMAKE_CUDA_ARCHITECTURES)");
 }
 

@@ -116,7 +116,8 @@ TEST_F(GpuExecutionTest, PartsOfTheGpuTrainAsAllOfIt) {
         {"2bw", {2, 2, 1, 3}}}) {
     const ExecutionPlan plan = Plan(name, spec);
     const auto parts = OnGpu(plan, 2);
-    if (!parts.has_value()) GTEST_SKIP() << "this card cannot be cut";
+    if (!parts.has_value())
+      GTEST_SKIP() << "this GPU cannot be divided into partitions";
     const ExecutionRecord serial = *OnGpu(plan, 0);
     EXPECT_TRUE(CheckVersions(plan, *parts).ok());
     EXPECT_LE(Differ(Losses(*parts), Losses(serial)), kLosses) << name;

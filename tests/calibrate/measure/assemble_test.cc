@@ -298,15 +298,17 @@ TEST(AssembleTest, PassesOverlappingOtherPartsAreReported) {
     EXPECT_EQ(row.note, "factor 1.060 of optimizer with 2 parts");
   }
   EXPECT_EQ(num_rows, int(loop.plan.passes.size()));
-  EXPECT_THAT(PrintReport(rows), HasSubstr("pass beside other parts, s"));
+  EXPECT_THAT(PrintReport(rows),
+              HasSubstr("pass with other partitions busy, s"));
 }
 
 TEST(AssembleTest, APartOfAGpuIsNoStart) {
   const Loop loop = RunLoop(FakePart(Quiet(), 2), "gpt2");
   const auto again = AssembleProfile(loop.plan, loop.journal, loop.profile);
   EXPECT_TRUE(absl::IsInvalidArgument(again.status()));
-  EXPECT_THAT(std::string(again.status().message()),
-              HasSubstr("H200-SXM5-141GB 1/2 is of one of 2 parts of a card"));
+  EXPECT_THAT(
+      std::string(again.status().message()),
+      HasSubstr("H200-SXM5-141GB 1/2 describes one of 2 partitions of a GPU"));
 }
 
 TEST(AssembleTest, SameJournalSameBytes) {
@@ -340,8 +342,9 @@ TEST(StartProfileTest, AStartOfAnotherGpuIsARemark) {
   EXPECT_EQ(OtherStart(*LoadDeviceProfile("h200-sxm"), Provenance()), "");
   EXPECT_THAT(OtherStart(*LoadDeviceProfile("a100-sxm-80gb"), h200),
               HasSubstr("108 multiprocessors, this GPU has 132"));
-  EXPECT_THAT(OtherStart(*LoadDeviceProfile("h100-sxm"), h200),
-              HasSubstr("this GPU has 140 GiB: its datasheet figures stay"));
+  EXPECT_THAT(
+      OtherStart(*LoadDeviceProfile("h100-sxm"), h200),
+      HasSubstr("this GPU has 140 GiB: its datasheet parameters are used"));
   Loop loop = RunLoop(Quiet(), "gpt2");
   const auto profile =
       AssembleProfile(loop.plan, loop.journal, *LoadDeviceProfile("h100-sxm"));
@@ -356,7 +359,7 @@ TEST(AssembleTest, AResidualIsOfWhatItsFitHasNotSeen) {
   EXPECT_THAT(loop.profile.gemm_residual().source(),
               HasSubstr("with their (n, k) left out"));
   EXPECT_THAT(loop.profile.memory_residual().source(),
-              HasSubstr("of a tenth left out"));
+              HasSubstr("in cross-validation (10 folds)"));
   EXPECT_NE(loop.profile.gemm_residual().value(),
             loop.start.gemm_residual().value());
 }

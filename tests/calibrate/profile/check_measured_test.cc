@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
              [](DeviceProfile* p) {
                p->mutable_links(1)->set_distance(LinkClass::SAME_SWITCH);
              },
-             "x: links[1].distance is SAME_SWITCH for a second time"},
+             "x: links[1].distance is SAME_SWITCH again, expected it once"},
         Case{"no_pieces",
              [](DeviceProfile* p) { p->mutable_links(0)->clear_pieces(); },
              "x: links[0].pieces is empty, expected at least one"},
@@ -119,8 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                *p->mutable_reserved_bytes() = p->context_bytes();
              },
              "x: reserved_bytes.value is 4e+08, expected 5.67109e+08, the sum "
-             "of context_bytes, library_bytes and workspace_bytes, or "
-             "nothing"}),
+             "of context_bytes, library_bytes and workspace_bytes, or none"}),
     [](const testing::TestParamInfo<Case>& info) {
       return std::string(info.param.name);
     });

@@ -67,9 +67,9 @@ TEST(PartitionSlowdownTest, AllThatIsWrongIsSaidAtOnce) {
         "x: partition_slowdown.slowdowns[2].factor is inf, expected 0.001 to "
         "1000",
         "x: partition_slowdown.slowdowns[3].active is 9, expected 2 to 2",
-        "x: partition_slowdown.slowdowns[4].active is 2 behind 2 of the same "
+        "x: partition_slowdown.slowdowns[4].active is 2 after 2 of the same "
         "pass, "
-        "expected more"}) {
+        "expected ascending numbers"}) {
     EXPECT_THAT(message, HasSubstr(problem));
   }
 }
@@ -82,14 +82,15 @@ TEST(PartitionSlowdownTest, ComesBackFromText) {
 }
 
 TEST(PartitionSlowdownTest, IsShownAsATableAndAsJson) {
-  EXPECT_THAT(DescribeProfile(Quarter()),
-              HasSubstr("\none of 4 parts of a card, 24 multiprocessors each\n"
-                        "parts that work  forward  backward_input  "
-                        "backward_weight  optimizer\n"
-                        "2                  1.100           1.200"
-                        "                -          -\n"
-                        "4                  1.500               -"
-                        "            1.300          -\n"));
+  EXPECT_THAT(
+      DescribeProfile(Quarter()),
+      HasSubstr("\none of 4 partitions of a GPU, 24 multiprocessors each\n"
+                "busy partitions  forward  backward_input  "
+                "backward_weight  optimizer\n"
+                "2                  1.100           1.200"
+                "                -          -\n"
+                "4                  1.500               -"
+                "            1.300          -\n"));
   EXPECT_EQ(ProfileJson(Quarter())["partition_slowdown"]["num_partitions"], 4);
   EXPECT_TRUE(ProfileJson(ToyProfile())["partition_slowdown"].is_null());
 }

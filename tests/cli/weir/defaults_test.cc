@@ -23,22 +23,22 @@ bool IsProse(const std::string& fallback) {
                                  "the model's",
                                  "the device's",
                                  "the file's name",
-                                 "the machine's cores",
-                                 "the ranks, as 1F1B",
-                                 "the fastest that fits",
-                                 "what the schedule needs",
+                                 "number of cores",
+                                 "number of ranks, as for 1F1B",
+                                 "the fastest schedule that fits",
+                                 "as the schedule requires",
                                  "until steady",
-                                 "by the size",
-                                 "as the scenario says",
+                                 "depends on the size",
+                                 "as in the scenario",
                                  "with Megatron-LM and bf16",
                                  "none",
-                                 "transfers do not count",
+                                 "transfers are not counted",
                                  "all",
                                  "both",
-                                 "all that make sense",
-                                 "all of the cluster",
+                                 "all reasonable values",
+                                 "all GPUs of the cluster",
                                  "all with a flush",
-                                 "1, without flush 3"};
+                                 "1; 3 without a flush"};
   return prose.contains(fallback);
 }
 

@@ -50,7 +50,7 @@ TEST(ExplainCommandTest, TheTableNamesFiguresKindsAndParts) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("feed_forward_product"));
   EXPECT_THAT(run.out, HasSubstr("gemm.matrix_rate"));
-  EXPECT_THAT(run.out, HasSubstr("others change nothing"));
+  EXPECT_THAT(run.out, HasSubstr("others have no influence"));
   EXPECT_THAT(run.out, HasSubstr("datasheet"));
 }
 
@@ -58,7 +58,7 @@ TEST(ExplainCommandTest, CostsByHandRestOnNothing) {
   const ProgramRun run = RunWeir(
       "explain --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 2");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("rest on no figures"));
+  EXPECT_THAT(run.err, HasSubstr("use no parameters"));
 }
 
 }  // namespace weir::cli::explain_test

@@ -148,7 +148,7 @@ TEST_F(GnuplotTest, AFailureIsOneLine) {
   const auto nothing = DrawSvg("set terminal svg\n");
   ASSERT_FALSE(nothing.ok());
   EXPECT_THAT(std::string(nothing.status().message()),
-              HasSubstr("gnuplot drew no whole picture"));
+              HasSubstr("gnuplot wrote an incomplete plot"));
 }
 
 TEST_F(GnuplotTest, APictureAboveTheLimitOfFilesIsNamed) {
@@ -160,7 +160,7 @@ TEST_F(GnuplotTest, APictureAboveTheLimitOfFilesIsNamed) {
   const auto svg = DrawSvg("set terminal svg\nplot x\n");
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
   EXPECT_THAT(std::string(svg.status().message()),
-              HasSubstr("larger than the limit on the size of files"));
+              HasSubstr("the plot exceeds the limit on file sizes"));
 }
 
 TEST(GnuplotSearchTest, NoShellLooksForIt) {

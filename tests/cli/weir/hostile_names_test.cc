@@ -351,7 +351,7 @@ TEST_F(FakeSlurmTest, WhySlurmRefusesIsAnError) {
   const ProgramRun run = Submit("--out c");
   ExpectSafe(run, "sbatch");
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_THAT(run.err, HasSubstr("sbatch did not take the job: no \\u001b[31m"
+  EXPECT_THAT(run.err, HasSubstr("sbatch rejected the job: no \\u001b[31m"
                                  "partition"));
 }
 

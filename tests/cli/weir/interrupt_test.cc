@@ -60,7 +60,7 @@ class InterruptTest : public testing::TestWithParam<Sent> {
 TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
   TerminalRun run(WEIR_PROGRAM, kPlan);
   EndAfter(" ranked, best ", &run);
-  EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not looked at")));
+  EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not evaluated")));
   EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
 }
 
@@ -93,7 +93,8 @@ TEST_P(InterruptTest, PlannersPrintTheAnswersSoFar) {
                   "plan gpt3-175b-selene --gbs 512 --algorithm all -j 1");
   EndAfter("[1/", &run);
   EXPECT_THAT(run.out(), HasSubstr("pipedream"));
-  EXPECT_THAT(run.shown(), HasSubstr("the planners that have answered"));
+  EXPECT_THAT(run.shown(),
+              HasSubstr("showing the planners that have finished"));
 }
 
 TEST_P(InterruptTest, SweepPrintsTheBestPointAndItsShardGoesOn) {

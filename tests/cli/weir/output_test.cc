@@ -136,7 +136,7 @@ TEST_P(OutputTest, AFileThatWeirDidNotWriteIsReplacedOnlyWithForce) {
   EXPECT_THAT(refused.err,
               HasSubstr(absl::StrCat(GetParam().file,
                                      ": was not written by weir, expected "
-                                     "another file; --force replaces it")));
+                                     "another file (--force overwrites it)")));
   EXPECT_EQ(*ReadFile(File()), kNotes);
   EXPECT_EQ(NumFiles(Folder()), 1);
 
@@ -293,8 +293,10 @@ TEST(OutputCommandTest, AForeignShardIsEmptiedOnlyWithForce) {
     WriteInput("shards/shard-0-of-1.jsonl", text);
     const ProgramRun refused = RunWeir(command);
     EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_THAT(refused.err, HasSubstr("shard-0-of-1.jsonl: begins with no "
-                                       "head of a sweep"));
+    EXPECT_THAT(
+        refused.err,
+        HasSubstr(
+            "shard-0-of-1.jsonl: does not start with the header of a sweep"));
     EXPECT_EQ(*ReadFile(TestFolder() + "/shards/shard-0-of-1.jsonl"), text);
   }
   EXPECT_EQ(RunWeir(command + "--force").exit_code, 0);
@@ -379,10 +381,10 @@ TEST(OutputCommandTest, ADamagedRecordIsNamedAndItsPointRunsAgain) {
                    ") is damaged: its checksum does not match; ");
   const ProgramRun collected = RunWeir("collect damaged --complete");
   EXPECT_EQ(collected.exit_code, 1);
-  EXPECT_THAT(collected.err, HasSubstr(warning + "it is left out"));
+  EXPECT_THAT(collected.err, HasSubstr(warning + "this record is ignored"));
   const ProgramRun resumed = RunWeir(absl::StrCat(kSweep, "damaged --resume"));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr(warning + "its point runs again"));
+  EXPECT_THAT(resumed.err, HasSubstr(warning + "the point is run again"));
   EXPECT_EQ(RunWeir("collect damaged --format csv").out, whole);
 }
 
@@ -391,7 +393,7 @@ TEST(OutputCommandTest, OnlyRegularFilesBecomeDatabases) {
   fs::create_symlink("/dev/null", TestFolder() + "/null");
   const ProgramRun run = RunWeir("collect regular --sqlite null");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("null: cannot be written: is no regular"));
+  EXPECT_THAT(run.err, HasSubstr("null: cannot be written: is not a regular"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 

@@ -55,7 +55,7 @@ TEST(PlanTest, APlanThatTheLinterRefusesIsNamed) {
       "--mbs 2 --chunks 1 --schedule spp --recompute none --even-layers "
       "--quiet");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("left out: "));
+  EXPECT_THAT(run.err, HasSubstr("rejected: "));
   EXPECT_THAT(run.err, Not(HasSubstr("nothing fits")));
 }
 
@@ -128,8 +128,8 @@ TEST(PlanPapersTest, NodesInNoStageAreSaid) {
   const ProgramRun run =
       RunWeir(absl::StrCat(kFlags, "--machines 2 --bandwidth 1e9"));
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_THAT(run.err, HasSubstr("in no stage, as no edges join them to the "
-                                 "first source: node9 Lonely\n"));
+  EXPECT_THAT(run.err, HasSubstr("nodes in no stage, as no edges connect them "
+                                 "to the first source: node9 Lonely\n"));
 }
 
 TEST(PlanPapersTest, NamesFileFieldFoundAndExpected) {

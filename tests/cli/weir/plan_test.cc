@@ -113,7 +113,7 @@ TEST(PlanFilesTest, MegatronArgumentsStandInsteadOfAScenario) {
   const ProgramRun both = RunWeir(
       "simulate gpt3-175b-selene --megatron-args x.args --cluster dgx-h100");
   EXPECT_EQ(both.exit_code, 2);
-  EXPECT_THAT(both.err, HasSubstr("exclude each other"));
+  EXPECT_THAT(both.err, HasSubstr("cannot be combined"));
   WriteInput("y.args", "--pipeline-model-parallel-size 3\n");
   const ProgramRun odd =
       RunWeir("simulate --megatron-args y.args --cluster dgx-h100 --nodes 1");
@@ -126,8 +126,8 @@ TEST(PlanTableTest, SaysWhichSchedulesWereConsidered) {
   const ProgramRun usual = RunWeir(kPlan);
   EXPECT_THAT(usual.out,
               HasSubstr("schedules considered: 1f1b, interleaved-1f1b, as the "
-                        "runtime megatron-lm executes no others (--schedule "
-                        "all: every one)\n"));
+                        "runtime megatron-lm executes only these (--schedule "
+                        "all: every schedule)\n"));
   EXPECT_THAT(usual.out, Not(HasSubstr("(!)")));
   const ProgramRun named =
       RunWeir(absl::StrCat(kPlan, "--schedule zb-h1 --out plans"));

@@ -60,8 +60,8 @@ TEST(ScheduleShowTest, TakesTheOptionsOfAName) {
 
 TEST(ScheduleListTest, ShowsTheOptionsOfAName) {
   EXPECT_THAT(RunWeir("schedule list").out,
-              HasSubstr("  option: vertical-sync=, yes: every stage reads the "
-                        "version that stage 0 read [no]\n"));
+              HasSubstr("  option: vertical-sync=, yes: all stages read the "
+                        "same version as stage 0 [no]\n"));
 }
 
 TEST(ScheduleListTest, JsonHasWhatTheRegistryHas) {

@@ -66,7 +66,7 @@ TEST(SimulateCommandTest, FastIsTheSameTimeAndRefusesWhatNeedsAll) {
   EXPECT_NEAR(Json::parse(run.out)["result"]["batch_seconds"].get<double>(),
               Json::parse(full.out)["result"]["batch_seconds"].get<double>(),
               1e-9);
-  EXPECT_THAT(RunWeir(question).out, HasSubstr("microbatches run"));
+  EXPECT_THAT(RunWeir(question).out, HasSubstr("microbatches simulated"));
   for (const char* refused : {"--trace t.json", "--out r.pb", "--format csv"}) {
     const ProgramRun other = RunWeir(absl::StrCat(question, " ", refused));
     EXPECT_EQ(other.exit_code, 2);

@@ -98,7 +98,7 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
   EXPECT_EQ(twice.exit_code, 2);
   EXPECT_THAT(twice.err,
               HasSubstr("weir sweep: --grid parallelism.pipeline is given "
-                        "twice, expected all its values in one"));
+                        "twice, expected all values in one --grid"));
   EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/e"));
   EXPECT_EQ(RunWeir(absl::StrCat(kGrid, "--shard 2/2 --out e")).exit_code, 2);
   EXPECT_EQ(RunWeir("collect nowhere").exit_code, 2);

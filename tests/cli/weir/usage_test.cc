@@ -105,10 +105,10 @@ TEST(UsageTest, HelpSaysWhoseSecondsTheCostsAre) {
         absl::StrSplit(RunWeir(absl::StrCat(command, " --help")).out,
                        absl::ByAnyChar(" \n"), absl::SkipEmpty()),
         " ");
-    EXPECT_THAT(help, HasSubstr("seconds of one stage: with --chunks a rank "
-                                "has several stages"));
-    EXPECT_THAT(help, HasSubstr("where weir chooses the chunks, seconds of a "
-                                "whole rank, divided among its stages"));
+    EXPECT_THAT(help, HasSubstr("Values are per stage, of which a rank has "
+                                "several with --chunks"));
+    EXPECT_THAT(help, HasSubstr("if weir chooses the chunks, they are per "
+                                "rank and divided among its stages"));
   }
 }
 
@@ -132,14 +132,14 @@ struct BadUsage {
 };
 
 constexpr BadUsage kBadUsages[] = {
-    {"", "a command is missing"},
+    {"", "no command given"},
     {"simulte", "did you mean simulate?"},
     {"schedule", "expected one of list, show"},
     {"schedule shwo", "did you mean show?"},
-    {"--bogus", "--bogus is not expected"},
+    {"--bogus", "unknown option --bogus"},
     {"simulate --shedule gpipe", "did you mean --schedule?"},
-    {"simulate --schedule", "--schedule is without its value"},
-    {"simulate a b", "b is not expected"},
+    {"simulate --schedule", "--schedule requires a value"},
+    {"simulate a b", "unexpected argument b"},
     {"simulate ''", "SCENARIO is empty"},
     {"simulate --pp 0", "--pp is 0, expected a whole number"},
     {"simulate --pp -3", "--pp is -3"},
@@ -153,7 +153,7 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --dropout=maybe", "true or false"},
     {"simulate --format xml", "table or json or csv"},
     {"simulate --trace x.txt", ".pftrace or .json"},
-    {"simulate --schedule gpipe,1f1b", "see weir compare"},
+    {"simulate --schedule gpipe,1f1b", "weir compare takes several"},
     {"compare", "--schedule is missing"},
     {"compare --schedule ''", "--schedule is empty"},
     {"simulate textbook-1f1b --schedule ''", "--schedule is empty"},
@@ -182,7 +182,7 @@ TEST(UsageTest, EveryBadFlagIsToldAtOnce) {
       RunWeir("simulate --pp x --tp 0 --bogus 3 --optimizer lion");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, AllOf(HasSubstr("--pp is x"), HasSubstr("--tp is 0"),
-                             HasSubstr("--bogus is not expected"),
+                             HasSubstr("unknown option --bogus"),
                              HasSubstr("--optimizer is lion")));
   for (absl::string_view line :
        absl::StrSplit(run.err, '\n', absl::SkipEmpty())) {

@@ -92,7 +92,8 @@ TEST(ValidateReplayTest, TheTraceHasPredictedAboveMeasured) {
   const ProgramRun run =
       RunWeir("validate --replay a.pb --against a.pb --trace both.json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("wrote both.json (predicted above measured"));
+  EXPECT_THAT(run.err,
+              HasSubstr("wrote both.json (predicted and measured timelines"));
   const auto text = ReadFile(TestFolder() + "/both.json");
   ASSERT_TRUE(text.ok());
   const Json trace = Json::parse(*text);
@@ -132,12 +133,11 @@ TEST(ValidateReplayTest, FlagsThatDoNotGoTogetherAreNamed) {
   EXPECT_THAT(RunWeir("validate").err,
               HasSubstr("expected --measured or --replay"));
   EXPECT_THAT(RunWeir("validate --measured b.csv --against c.pb").err,
-              HasSubstr("--against goes with --replay"));
-  EXPECT_THAT(
-      RunWeir("validate --replay a.pb --where tp=2 --pp 4").err,
-      AllOf(HasSubstr("--against is missing"),
-            HasSubstr("--where goes with --measured"),
-            HasSubstr("options of what is simulated go with --measured")));
+              HasSubstr("--against requires --replay"));
+  EXPECT_THAT(RunWeir("validate --replay a.pb --where tp=2 --pp 4").err,
+              AllOf(HasSubstr("--against is missing"),
+                    HasSubstr("--where requires --measured"),
+                    HasSubstr("options of the simulation require --measured")));
   EXPECT_THAT(RunWeir("validate --replay a --against b --trace x.txt").err,
               HasSubstr("--trace is x.txt, expected"));
 }

@@ -158,12 +158,12 @@ TEST(TrainingCheckTest, WhereMemoryDoesNotSufficeNothingIsCompared) {
       replayed.plan, replayed.record,
       [](const calibrate::ExecutionPlan&)
           -> absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> {
-        return absl::ResourceExhaustedError("the card is full");
+        return absl::ResourceExhaustedError("the GPU is full");
       },
       kHostTolerance);
   ASSERT_TRUE(check.ok()) << check.status();
   EXPECT_TRUE(check->holds());
-  EXPECT_EQ(check->why_not, "the card is full");
+  EXPECT_EQ(check->why_not, "the GPU is full");
 }
 
 TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {

@@ -95,7 +95,7 @@ TEST(CalibrateReplayCommandTest, AGpuIsComparedWithTheFormulaOnIt) {
   const ProgramRun stale = RunWeir("replay replay-cpu --schedule 2bw");
   EXPECT_EQ(stale.exit_code, 0) << stale.err;
   EXPECT_THAT(stale.out, HasSubstr("grad f(W(t-1))"));
-  EXPECT_THAT(stale.err, Not(HasSubstr("training was not compared")));
+  EXPECT_THAT(stale.err, Not(HasSubstr("the training result was not checked")));
   const ProgramRun parts =
       RunWeir("replay replay-cpu --partitions 4 --steps 1 --out p.pb");
   EXPECT_EQ(parts.exit_code, 0) << parts.err;
@@ -117,14 +117,15 @@ TEST(CalibrateReplayCommandTest, BadCommandLinesAreUsageErrors) {
     const char* arguments;
     const char* message;
   } cases[] = {
-      {"--partitions 2 --cpu", "--partitions is of a GPU"},
-      {"--partitions 2 --serial", "--partitions and --serial exclude"},
+      {"--partitions 2 --cpu", "--partitions requires a GPU"},
+      {"--partitions 2 --serial",
+       "--partitions cannot be combined with --serial"},
       {"--serial=false", "--serial is off, expected --partitions"},
       {"--partition 2", "did you mean --partitions?"},
       {"--cpu --steps 0", "--steps is 0"},
       {"--cpu --trace x.txt", "--trace is x.txt"},
       {"--cpu --out /dev/null/r.pb", "/dev/null/r.pb: cannot be written"},
-      {"--cpu --model gpt3-175b", "in double precision, this machine has"},
+      {"--cpu --model gpt3-175b", "in double precision, but this machine has"},
       {"--cpu --schedule zb-x", "zb-x"},
       {"--cpu --runtime pytorch --recompute full --dp 2", "--runtime weir"},
       {"--partitions 2", "parallelism.pipeline is 4, but --partitions is 2"},
@@ -155,8 +156,10 @@ TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {
   ASSERT_TRUE(WriteFile(TestFolder() + "/mine.json", shown.out).ok());
   const ProgramRun run = RunWeir("replay --cpu --schedule ./mine.json");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err,
-              HasSubstr("training was not compared: ./mine.json: no formula"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr(
+          "the training result was not checked: ./mine.json: no formula"));
   EXPECT_THAT(run.err, Not(HasSubstr("Known:")));
 }
 

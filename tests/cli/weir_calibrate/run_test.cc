@@ -91,8 +91,8 @@ TEST_F(CalibrateRunTest, OnPartsOfTheGpuFactorsAreMeasuredAndResumed) {
   EXPECT_EQ(RunWeir(absl::StrCat(kSmall, " --quiet")).exit_code, 2);
   const ProgramRun run = RunWeir(parts);
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("goes on from p.txt.partial"));
-  EXPECT_THAT(run.out, HasSubstr("pass beside other parts, s"));
+  EXPECT_THAT(run.err, HasSubstr("continues from p.txt.partial"));
+  EXPECT_THAT(run.out, HasSubstr("pass with other partitions busy, s"));
   const auto profile = calibrate::LoadDeviceProfile(File("p.txt"));
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_EQ(profile->partition_slowdown().slowdowns_size(), 4 * 2);
@@ -101,7 +101,7 @@ TEST_F(CalibrateRunTest, OnPartsOfTheGpuFactorsAreMeasuredAndResumed) {
   const ProgramRun start = RunWeir(
       "run --model gpt2 --out q.txt --start p.txt --partitions 4 --quiet");
   EXPECT_EQ(start.exit_code, 2);
-  EXPECT_THAT(start.err, HasSubstr("is of one of 4 parts of a card"));
+  EXPECT_THAT(start.err, HasSubstr("describes one of 4 partitions of a GPU"));
   EXPECT_EQ(RunWeir(absl::StrCat(kSmall, " --partitions 0")).exit_code, 2);
   EXPECT_THAT(RunWeir(absl::StrCat(parts, " --list")).out,
               HasSubstr("while 4 of 4 parts work"));
@@ -120,14 +120,14 @@ TEST_F(CalibrateRunTest, RefusedOperationIsNamedAndEverythingElseKept) {
   EXPECT_TRUE(Exists("p.txt.partial"));
   const ProgramRun again = RunWeir(kSmall);
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("goes on from p.txt.partial"));
+  EXPECT_THAT(again.err, HasSubstr("continues from p.txt.partial"));
   EXPECT_FALSE(Exists("p.txt.partial"));
 }
 
 TEST_F(CalibrateRunTest, ThrottlingAndDriftAreInTheReportAndTheRemarks) {
   const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hot_from=20'", kSmall);
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, AllOf(HasSubstr("held back by the power limit"),
+  EXPECT_THAT(run.out, AllOf(HasSubstr("throttled by the power limit"),
                              HasSubstr("drifted: ")));
   EXPECT_THAT(Contents("p.txt"), HasSubstr("drifted by more than 2 %"));
 }
@@ -179,7 +179,7 @@ TEST_F(CalibrateRunTest, InterruptKeepsResultsAndSaysHowToGoOn) {
   EXPECT_THAT(
       Contents(".err"),
       AllOf(HasSubstr("interrupted"), HasSubstr("p.txt.partial"),
-            HasSubstr("the same command goes on"), Not(HasSubstr("bug"))));
+            HasSubstr("the same command continues"), Not(HasSubstr("bug"))));
   EXPECT_TRUE(calibrate::LoadJournal(File("p.txt.partial")).ok());
   EXPECT_FALSE(Exists("p.txt"));
 }
@@ -310,7 +310,7 @@ TEST_F(CalibrateRunTest, FilesOfOthersAreReplacedOnlyWithForce) {
                                                 ", the same file as ")));
   }
   WriteInput("p.txt.lock", "notes\n");
-  EXPECT_THAT(RunWeir(copies).err, HasSubstr("p.txt.lock: is no lock"));
+  EXPECT_THAT(RunWeir(copies).err, HasSubstr("p.txt.lock: is not a lock file"));
   EXPECT_EQ(Contents("p.txt.lock"), "notes\n");
   std::filesystem::remove(File("p.txt.lock"));
   for (const std::string& name : names) WriteInput(name, "notes\n");
@@ -339,15 +339,15 @@ TEST_F(CalibrateRunTest, ADamagedResultIsNamedAndMeasuredAgain) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err,
               AllOf(HasSubstr("warning: p.txt.partial: record 2 (byte "),
-                    HasSubstr(") is damaged: its checksum does not match; it "
-                              "is measured again")));
+                    HasSubstr(") is damaged: its checksum does not match; this "
+                              "workload is measured again")));
 }
 
 TEST_F(CalibrateRunTest, AReportThatCannotBeWrittenLosesNothing) {
   const ProgramRun run =
       RunWeir(absl::StrCat(kSmall, " --only copy --report /proc/no/where"));
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("the same command goes on"));
+  EXPECT_THAT(run.err, HasSubstr("the same command continues"));
   EXPECT_TRUE(Exists("p.txt"));
   EXPECT_TRUE(Exists("p.txt.partial"));
 }

@@ -21,7 +21,7 @@ TEST(CalibrateUsageTest, CheckVerifiesAndTimesNothing) {
   const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hangs=product'", kCheck);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("right      0.003  norm_forward"),
-                             HasSubstr("operations are right")));
+                             HasSubstr("operations are correct")));
 }
 
 TEST(CalibrateUsageTest, CheckFailsWithTheNameAndError) {
@@ -66,12 +66,12 @@ TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
     const char* arguments;
     const char* message;
   } cases[] = {
-      {"", "a command is missing (run, check, replay, network, doctor)"},
-      {"rum", "there is no command rum; did you mean run?"},
+      {"", "no command given (run, check, replay, network, doctor)"},
+      {"rum", "unknown command rum; did you mean run?"},
       {"run", "--model is required"},
       {"run --model gpt2", "--out is missing"},
       {"run --model gpt2 --out p --microbatch-size 2",
-       "--microbatch-size is not expected; did you mean --microbatch-sizes?"},
+       "unknown option --microbatch-size; did you mean --microbatch-sizes?"},
       {"run --model gpt2 --out p --microbatch-sizes 0", "--microbatch-sizes"},
       {"run --model gpt2 --out p --attention flash", "--attention"},
       {"run --model gpt2 --out p --dropout 1.5", "--dropout"},
@@ -80,7 +80,7 @@ TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
       {"run --model mixtral-8x7b --list", "experts"},
       {"run --model gpt2 --list --start h300", "h300: no such file"},
       {"network --out p", "--start is required"},
-      {"doctor --jsn", "--jsn is not expected; did you mean --json?"},
+      {"doctor --jsn", "unknown option --jsn; did you mean --json?"},
   };
   for (const auto& [arguments, message] : cases) {
     const ProgramRun run = RunWeir(arguments);

@@ -114,9 +114,9 @@ TEST(AntichainDagTest, RefusesWhatBranchesWithoutEnd) {
   }
   const auto dag = AntichainDagOf("wide.txt", GraphOf(names, edges), 1000);
   EXPECT_THAT(std::string(dag.status().message()),
-              HasSubstr("wide.txt: branches into more than 1000 antichains"));
+              HasSubstr("wide.txt: has more than 1000 antichains"));
   EXPECT_EQ(AntichainDagOf("g", GraphOf({"Input0"}, {})).status().message(),
-            "g: found no node that computes, expected one");
+            "g: has no node with compute time, expected at least one");
 }
 
 TEST(AntichainDagTest, EmbeddingAndHeadStayWithTheBlocksBesideThem) {

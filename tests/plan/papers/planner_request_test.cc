@@ -186,7 +186,7 @@ TEST(NothingFitsTest, TheMessageNamesTheMemoryThatIsEnough) {
                      HasSubstr("raise --memory-limit to 20")));
   EXPECT_THAT(NothingFitsMessage(1e12), HasSubstr("expected another device"));
   EXPECT_EQ(NothingFitsMessage(1e13),
-            "why; no memory would do, expected other sizes");
+            "why; no amount of memory suffices, expected other sizes");
 }
 
 }  // namespace weir::plan::planner_request_test

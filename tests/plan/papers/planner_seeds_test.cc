@@ -132,7 +132,8 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
   ASSERT_FALSE(options.seeds.empty());
   NoteInterrupt();
   options.progress = [](double, const std::string& text) {
-    if (text != "pricing layouts" && !Interrupted()) raise(SIGINT);
+    if (text != "computing the costs of layouts" && !Interrupted())
+      raise(SIGINT);
   };
   const auto report = SearchPlans("test", request, options);
   ForgetInterrupt();

@@ -103,7 +103,7 @@ TEST(PlanSizeTest, SearchesAreRefusedWithAnEstimate) {
   const ScopedSizeLimits limits({1e12, 1e-4});
   EXPECT_THAT(CheckSearchSize("test", request, 2).message(),
               AllOf(HasSubstr("test: is too large: "),
-                    HasSubstr("candidates of up to"), HasSubstr("--gbs")));
+                    HasSubstr("candidates with up to"), HasSubstr("--gbs")));
 }
 
 TEST(PlanSizeTest, AMillionMicrobatchesArePlannedAndAHundredMillionAreNot) {

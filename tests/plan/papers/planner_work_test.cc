@@ -143,8 +143,8 @@ TEST(ScenarioOfTest, UnlikeReplicasArePipeDreamsRoundRobin) {
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   plan.schedule = "1f1b";
   EXPECT_THAT(std::string(ScenarioOf(plan, given).status().message()),
-              HasSubstr("unlike numbers of replicas, which only the schedule "
-                        "pipedream runs, found 1f1b"));
+              HasSubstr("different numbers of replicas, which only the "
+                        "schedule pipedream supports, found 1f1b"));
 }
 
 TEST(ScenarioOfTest, SaysWhatTheSimulatorCannotRun) {
@@ -153,9 +153,11 @@ TEST(ScenarioOfTest, SaysWhatTheSimulatorCannotRun) {
   plan.stages[1].recompute = true;
   plan.stages[2].swap = true;
   const std::string message(ScenarioOf(plan, given).status().message());
-  EXPECT_THAT(message, HasSubstr("stages[0] has no block of the model"));
+  EXPECT_THAT(message,
+              HasSubstr("stages[0] has no transformer block of the model"));
   EXPECT_THAT(message, HasSubstr("stages[1] has no device"));
-  EXPECT_THAT(message, HasSubstr("stages[1] recomputes unlike stage 0"));
+  EXPECT_THAT(message,
+              HasSubstr("stages[1] differs from stage 0 in recomputation"));
   EXPECT_THAT(message, HasSubstr("stages[2] swaps activations"));
   EXPECT_THAT(message, HasSubstr("stages end with layer 32, expected the "
                                  "model's 34 layers"));
@@ -168,7 +170,7 @@ TEST(PlannerWorkTest, CostsByHandHaveNoLayers) {
   scenarios::ResolvedScenario given = Given();
   given.textbook = true;
   EXPECT_THAT(std::string(PlannerWorkOf(given).status().message()),
-              HasSubstr("textbook costs have stages"));
+              HasSubstr("textbook costs are given per stage"));
 }
 
 }  // namespace weir::plan::planner_work_test

@@ -38,7 +38,9 @@ TEST(SimulableTest, HasEqualReplicasAndSaysWhatUnlikeOnesWouldTake) {
       }
       if (equal->objective_seconds == free->objective_seconds) continue;
       ++num_unlike;
-      EXPECT_THAT(equal->notes.back(), HasSubstr("unlike stages would take"));
+      EXPECT_THAT(
+          equal->notes.back(),
+          HasSubstr("stages with different numbers of replicas would take"));
     }
   }
   EXPECT_GT(num_unlike, 10);
@@ -53,7 +55,8 @@ TEST(SimulableTest, LooksAtUnlikeStagesUpToSoManyDevicesTimesLayers) {
     const std::vector<std::string> notes(plan->notes.begin(),
                                          plan->notes.end());
     const auto not_looked_at = testing::Contains(
-        "unlike stages are not looked at beyond 8000 devices x layers");
+        "stages with different numbers of replicas are not considered beyond "
+        "8000 devices x layers");
     if (num_layers * 64 > kMostForUnlike) {
       EXPECT_THAT(notes, not_looked_at);
     } else {

@@ -50,7 +50,7 @@ TEST(InfeasibleTest, NamesTheNearestBatchesThatReplicasDivide) {
   EXPECT_THAT(std::string(none.status().message()),
               HasSubstr("global batch 10 is not divisible"));
   EXPECT_THAT(std::string(none.status().message()),
-              HasSubstr("nearest that are: 8 and 12"));
+              HasSubstr("closest divisible batches: 8 and 12"));
 }
 
 TEST(InfeasibleTest, SaysHowManyGpusWouldDo) {
@@ -64,10 +64,10 @@ TEST(InfeasibleTest, SaysHowManyGpusWouldDo) {
   const auto none = SearchPlans("test", request);
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   // 69 B parameters of 16 bytes on GPUs with 80 GiB.
-  EXPECT_THAT(
-      std::string(none.status().message()),
-      HasSubstr("weights, states and one microbatch fit on 16 GPUs (--nodes "
-                "2) and on no fewer nodes"));
+  EXPECT_THAT(std::string(none.status().message()),
+              HasSubstr("weights, optimizer states and one microbatch fit on "
+                        "16 GPUs (--nodes "
+                        "2) and on no fewer nodes"));
 }
 
 // 16 bytes for 69 B parameters need at least 65 GPUs with 15.8 GiB. Sixteen
@@ -151,12 +151,12 @@ TEST(InfeasibleTest, NamesTheFiveReasonsThatRefuseMost) {
   std::map<std::string, uint64_t> problems = {
       {"a", 30}, {"b", 10}, {"c", 60}, {"d", 40}};
   EXPECT_EQ(NothingLegal(space, problems).message(),
-            "test: no candidate is legal; what refuses most:\n"
+            "test: no candidate is legal; most frequent reasons:\n"
             "c (60 candidates)\nd (40 candidates)\na (30 candidates)\n"
             "b (10 candidates)");
   problems.insert({{"e", 20}, {"f", 50}, {"g", 1}});
   EXPECT_EQ(NothingLegal(space, problems).message(),
-            "test: no candidate is legal; what refuses most:\n"
+            "test: no candidate is legal; most frequent reasons:\n"
             "c (60 candidates)\nf (50 candidates)\nd (40 candidates)\n"
             "a (30 candidates)\ne (20 candidates)");
 }
@@ -166,7 +166,7 @@ TEST(InfeasibleTest, NamesBatchesBelowOnlyWhereThereAreAny) {
   const std::vector<int> shares = {12, 14, 16, 18, 20};
   const std::string divides =
       " is not divisible by data x microbatch size of any layout "
-      "(12, 14, 16, 18, ...): nearest that are: ";
+      "(12, 14, 16, 18, ...): closest divisible batches: ";
   EXPECT_EQ(NothingLegal(SpaceOfBatches(10, shares), {}).message(),
             "test: global batch 10" + divides + "12");
   EXPECT_EQ(NothingLegal(SpaceOfBatches(31, shares), {}).message(),
@@ -174,7 +174,7 @@ TEST(InfeasibleTest, NamesBatchesBelowOnlyWhereThereAreAny) {
   EXPECT_THAT(
       std::string(
           NothingLegal(SpaceOfBatches(31, {12, 14, 16, 18}), {}).message()),
-      HasSubstr("(12, 14, 16, 18): nearest"));
+      HasSubstr("(12, 14, 16, 18): closest"));
 }
 
 TEST(InfeasibleTest, RefusesMoreGpusThanThereAre) {

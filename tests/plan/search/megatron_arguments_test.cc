@@ -245,14 +245,14 @@ TEST(MegatronArgumentTest, SayWhyMegatronCannot) {
                                    "ranks"));
   EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2
              gpus: [1, 0] })"),
-              Contains(HasSubstr("numberings of GPUs")));
+              Contains(HasSubstr("numbers GPUs only as")));
   EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2 data: 4 }
                      training { fully_sharded: true })"),
               Contains(HasSubstr("--use-torch-fsdp2 needs")));
   EXPECT_THAT(why(R"(schedule: "1f1b" parallelism { pipeline: 2 data: 4 }
                      training { distributed_optimizer: true
                                 optimizer: SGD_MOMENTUM })"),
-              Contains(HasSubstr("distributed optimizer is Adam")));
+              Contains(HasSubstr("distributed optimizer supports only Adam")));
 }
 
 TEST(MegatronReaderTest, NamesWhatItDoesNotSimulate) {
@@ -346,7 +346,8 @@ TEST(MegatronReaderTest, RefusesInterleavingOnTooFewRanks) {
 }
 
 TEST(MegatronReaderTest, RefusesArgumentsThatExcludeEachOther) {
-  EXPECT_EQ(MessageFor("--bf16 --fp16"), "x.args: --fp16 excludes --bf16");
+  EXPECT_EQ(MessageFor("--bf16 --fp16"),
+            "x.args: --fp16 cannot be combined with --bf16");
   EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
                        "--pipeline-model-parallel-layout Et*4|t*4L "
                        "--num-virtual-stages-per-pipeline-rank 2"),
@@ -370,8 +371,8 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
         std::string(args).substr(0, std::string(args).find(' '));
     EXPECT_EQ(MessageFor(args),
               "x.args: " + name +
-                  " is not supported, as it changes a step in a way that is "
-                  "not simulated: remove it to predict the run without it");
+                  " is not supported, because its effect is not simulated: "
+                  "remove it to predict the run without it");
   }
   EXPECT_THAT(MessageFor("--recompute-method block"),
               HasSubstr("--recompute-method is block, expected uniform"));

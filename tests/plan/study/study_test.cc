@@ -166,7 +166,7 @@ TEST(StudyTest, ImpossibleTrainingsAreRefusedBeforeTheSimulation) {
   EXPECT_THAT(
       std::string(
           MakeStudyCase(Resolve("edgepipe"), kNumBatches).status().message()),
-      HasSubstr("edgepipe: is inference"));
+      HasSubstr("edgepipe: is forward-only"));
   StudyRequest request = Request({"gpipe"});
   const auto large = LoadStudyModel("gpt3-175b", request.cases);
   ASSERT_TRUE(large.ok()) << large.status();

@@ -74,8 +74,8 @@ TEST(FastEstimateViewTest, SaysHowItWasFound) {
   EXPECT_EQ(result["rank_peak_memory_bytes"].size(), 4);
   EXPECT_FALSE(result.contains("not_folded"));
   const std::string table = FastEstimateTable(scenario, *run);
-  EXPECT_THAT(table, HasSubstr(" of 16 GPUs, the others do the same"));
-  EXPECT_THAT(table, HasSubstr(" of 64, the steady state repeats itself"));
+  EXPECT_THAT(table, HasSubstr(" of 16 GPUs, the others are symmetric"));
+  EXPECT_THAT(table, HasSubstr(" of 64, the steady state repeats"));
 }
 
 TEST(FastEstimateViewTest, CallsASchedulesAliasByItsOwnName) {
@@ -95,7 +95,7 @@ TEST(FastEstimateViewTest, SaysWhyAllWasRun) {
   const auto run = sim::FastSimulator().Estimate(scenario);
   ASSERT_TRUE(run.ok()) << run.status();
   const std::string table = FastEstimateTable(scenario, *run);
-  EXPECT_THAT(table, HasSubstr("all 2 GPUs: one GPU a pipeline rank"));
+  EXPECT_THAT(table, HasSubstr("all 2 GPUs: one GPU per pipeline rank"));
   EXPECT_THAT(table, HasSubstr(": no flush"));
 }
 

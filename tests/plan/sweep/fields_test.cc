@@ -65,7 +65,7 @@ TEST(FieldsTest, AnUnknownFieldNamesTheNearest) {
   EXPECT_THAT(ErrorOf("batch.hop_second", "1"),
               HasSubstr("did you mean textbook.hop_seconds?"));
   EXPECT_THAT(ErrorOf("batch", "1"),
-              HasSubstr("is a group of fields, expected one of "
+              HasSubstr("is a message, expected one of its fields: "
                         "batch.microbatch_size, "));
   EXPECT_THAT(ErrorOf("schedule.name", "1"), HasSubstr("is not a field"));
   EXPECT_THAT(ErrorOf("", "1"), HasSubstr("is not a field"));

@@ -194,7 +194,7 @@ TEST_F(RunSweepTest, ResumeRunsWhatIsMissingOnly) {
   EXPECT_LT(num_before, kNumPoints);
   options.stop = [] { return false; };
   EXPECT_THAT(std::string(RunSweep(sweep_, options).status().message()),
-              HasSubstr("has points already, expected --resume"));
+              HasSubstr("already contains points, expected --resume"));
   options.resume = true;
   counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok()) << counts.status();
@@ -220,7 +220,7 @@ TEST_F(RunSweepTest, AChangedSweepIsRefusedWithWhatChanged) {
               HasSubstr("axes[0].values[1]: \"3\" -> \"4\""));
   options.shard = {0, 2};  // next to the existing shard
   EXPECT_THAT(std::string(RunSweep(changed, options).status().message()),
-              HasSubstr("shard-0-of-1.jsonl: is of another sweep"));
+              HasSubstr("shard-0-of-1.jsonl: belongs to a different sweep"));
 }
 
 TEST_F(RunSweepTest, WhatCannotRunIsRefusedWithItsReason) {
@@ -359,7 +359,7 @@ TEST_F(RunSweepTest, ShardsOfDifferentSweepsAreNotMixed) {
   std::filesystem::rename(root_ + "/b/shard-0-of-1.jsonl",
                           root_ + "/a/shard-0-of-2.jsonl");
   EXPECT_THAT(std::string(CollectShards(root_ + "/a").status().message()),
-              HasSubstr("is of another sweep than"));
+              HasSubstr("belongs to a different sweep than"));
 }
 
 TEST_F(RunSweepTest, TablesHaveAColumnForEachFieldAndFigure) {

@@ -114,7 +114,7 @@ TEST_F(ShardTest, AFileThatIsNoShardIsRefusedAndStays) {
   for (const char* text : {"a letter\n", "a letter", "{}\n", "\n"}) {
     ASSERT_TRUE(WriteFile(path_, text).ok());
     EXPECT_THAT(std::string(ShardWriter::Open(path_).status().message()),
-                HasSubstr("begins with no head"));
+                HasSubstr("does not start with the header"));
     EXPECT_FALSE(ReadShardFile(path_).ok());
     EXPECT_EQ(*ReadFile(path_), text);
   }
@@ -202,7 +202,7 @@ TEST_F(ShardTest, ADamagedHeadAndOneWithoutChecksumAreErrors) {
       HasSubstr("s: its records have no checksums"));
   // A point in place of the head.
   EXPECT_EQ(ParseShardFile("s", bytes.substr(first)).status().message(),
-            "s: record 1 is no head of a sweep");
+            "s: record 1 is not the header of a sweep");
 }
 
 TEST_F(ShardTest, RecordsAreSyncedToDisk) {

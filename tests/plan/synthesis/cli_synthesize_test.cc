@@ -31,7 +31,7 @@ TEST(SynthesizeProgramTest, WhatItWritesIsLintedAndSimulated) {
                                 "--memory-limit 6 --method local --out ",
                                 csv, kCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("optimal for these stage times, proven"));
+  EXPECT_THAT(run.out, HasSubstr("proven optimal for these stage times"));
   EXPECT_THAT(run.out, HasSubstr("simulated: 44.9 s"));
   EXPECT_EQ(cli::RunWeir(absl::StrCat("schedule lint ", csv)).exit_code, 0);
   const cli::ProgramRun simulated =
@@ -90,7 +90,7 @@ TEST(SynthesizeProgramTest, TheProofCanBeCheckedWithNothingElse) {
     EXPECT_TRUE(proof["is_valid"]);
     EXPECT_EQ(proof["lint_errors"], 0);
     EXPECT_EQ(proof["num_offloads"] > 0, one.file == "host.json");
-    EXPECT_EQ(proof["mixed_integer_program"], "not asked");
+    EXPECT_EQ(proof["mixed_integer_program"], "not used");
     for (const auto& held : proof["peak_held_per_rank"]) {
       EXPECT_LE(held, proof["memory_limit"].get<double>() * (1 + 1e-9));
     }

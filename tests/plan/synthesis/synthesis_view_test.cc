@@ -120,7 +120,7 @@ TEST(SynthesisViewTest, JsonLeavesOutWhatIsNotThere) {
       SynthesisJson(problem, synthesis, SimulatedTimes{18, {}}));
   EXPECT_EQ(json["objective"], "span");
   EXPECT_TRUE(json["memory_limit"].is_null());
-  EXPECT_EQ(json["mixed_integer_program"], "not asked");
+  EXPECT_EQ(json["mixed_integer_program"], "not used");
   EXPECT_EQ(json["is_proven_optimal"], true);
   EXPECT_EQ(json["gap"], 0.0);
   EXPECT_EQ(json["is_valid"], false);
@@ -265,12 +265,12 @@ TEST(SynthesisViewTest, TheTableSaysWhenNothingIsBetter) {
   std::string table = SynthesisTable(problem, synthesis, {});
   EXPECT_THAT(table, HasSubstr("span"));
   EXPECT_THAT(table, HasSubstr("\nno better than zb-1p:a=1,b=2\n"));
-  EXPECT_THAT(table, HasSubstr("\noptimal for these stage times, proven\n"));
+  EXPECT_THAT(table, HasSubstr("\nproven optimal for these stage times\n"));
   EXPECT_THAT(table, Not(HasSubstr("mixed-integer")));
   EXPECT_THAT(table, Not(HasSubstr("simulated")));
   synthesis.named[0].fits = false;
   table = SynthesisTable(problem, synthesis, SimulatedTimes{18, {}});
-  EXPECT_THAT(table, HasSubstr("\nno named system fits the memory limit\n"));
+  EXPECT_THAT(table, HasSubstr("\nno named schedule fits the memory limit\n"));
   EXPECT_THAT(table, HasSubstr("\nsimulated: 18 s\n"));
 }
 

@@ -92,11 +92,12 @@ TEST(ExecutionComparisonTest, OtherActionsAreNamedWithWhatToSimulate) {
   measured.set_num_batches(1);
   const auto compared = CompareExecution("a.pb", predicted, "b.pb", measured);
   EXPECT_EQ(compared.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(std::string(compared.status().message()),
-            "a.pb: rank 0 has not what b.pb ran, 0F0: simulate with --batches "
-            "1 and --out\n"
-            "a.pb: rank 0 has what b.pb did not run, 0F5: simulate with "
-            "--batches 1 and --out");
+  EXPECT_EQ(
+      std::string(compared.status().message()),
+      "a.pb: rank 0 lacks actions that b.pb ran, 0F0: simulate with --batches "
+      "1 and --out\n"
+      "a.pb: rank 0 has actions that b.pb did not run, 0F5: simulate with "
+      "--batches 1 and --out");
 }
 
 TEST(ExecutionComparisonTest, ACutTimelineSaysHowManyBatchesToAskFor) {
@@ -145,8 +146,8 @@ TEST(ExecutionComparisonTest, OtherReplicasAreLeftOutAndSaid) {
   const ExecutionComparison c = Compare(predicted, Predicted());
   EXPECT_EQ(c.actions.size(), 4);
   EXPECT_THAT(c.notes, ::testing::Contains(
-                           "of predicted.pb replica 0 of 2, tensor rank 0 of "
-                           "1"));
+                           "only replica 0 of 2 and tensor rank 0 of 1 of "
+                           "predicted.pb are compared"));
 }
 
 void AddMemory(int rank, double at_seconds,
@@ -221,9 +222,10 @@ TEST(ExecutionComparisonTest, WhatIsJudgedIsTimeAndEveryRanksMemory) {
     what.push_back(j.what);
     errors.push_back(j.error);
   }
-  EXPECT_THAT(what, ElementsAre("makespan", "peak memory of rank 0",
-                                "peak memory of rank 0 by the allocator",
-                                "peak memory of rank 1"));
+  EXPECT_THAT(what,
+              ElementsAre("makespan", "peak memory of rank 0",
+                          "peak memory of rank 0 by the allocator's count",
+                          "peak memory of rank 1"));
   EXPECT_THAT(errors,
               ElementsAre(-0.125, 0, DoubleNear(-1.0 / 15, 1e-15), -0.125));
 }

@@ -75,7 +75,8 @@ TEST_F(MeasuredRunTest, AllProblemsOfARowAreReported) {
   EXPECT_EQ(read.code(), absl::StatusCode::kInvalidArgument);
   const std::string message(read.message());
   EXPECT_THAT(message, HasSubstr("f.csv:2: pp is two, expected"));
-  EXPECT_THAT(message, HasSubstr("f.csv:2: pipeline says the same as pp"));
+  EXPECT_THAT(message,
+              HasSubstr("f.csv:2: pipeline has the same meaning as pp"));
   EXPECT_THAT(message, HasSubstr("f.csv:2: step_seconds is fast, expected"));
   EXPECT_EQ(run_.name, "odd");
 }
@@ -87,7 +88,7 @@ TEST_F(MeasuredRunTest, UnknownColumnsAreReportedTogether) {
       CheckColumns(Table("schedul,weather,step_seconds\na,b,1\n"), settings_);
   EXPECT_EQ(checked.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(checked.message()),
-              HasSubstr("f.csv: column schedul means nothing to weir; did you "
+              HasSubstr("f.csv: column schedul is unknown; did you "
                         "mean schedule?"));
   EXPECT_THAT(std::string(checked.message()), HasSubstr("column weather"));
   EXPECT_THAT(std::string(CheckColumns(Table("pp\n1\n"), settings_).message()),
@@ -120,7 +121,7 @@ TEST(SettingsOfFieldsTest, FieldsOfAMessageAreColumns) {
   EXPECT_THAT(std::string(set("tensor_parallel", "x").message()),
               HasSubstr("is x, expected a whole number"));
   EXPECT_THAT(std::string(set("ranks", "1").message()),
-              HasSubstr("cannot be a column"));
+              HasSubstr("cannot be set by a column"));
 }
 
 Result Simulated() {
@@ -173,7 +174,7 @@ TEST(CompareRunTest, RunsWithoutAComparisonHaveReasons) {
   EXPECT_EQ(accuracy.num_not_reached, 1);
   ASSERT_THAT(accuracy.skipped, SizeIs(2));
   EXPECT_EQ(accuracy.skipped[0].reason, "one; two");
-  EXPECT_EQ(accuracy.skipped[1].reason, "nothing was measured");
+  EXPECT_EQ(accuracy.skipped[1].reason, "the row has no measured value");
 }
 
 TEST(CompareRunTest, RunsThatDidNotFitAreCounted) {

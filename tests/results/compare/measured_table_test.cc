@@ -68,7 +68,7 @@ TEST(MeasuredTableTest, ConstantsStandInEveryRowAndIgnoredColumnsInNone) {
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_THAT(table->rows[0].fields,
               ElementsAre(FieldsAre("b", "b", "2"),
-                          FieldsAre("nodes", "the map", "4")));
+                          FieldsAre("nodes", "the column map", "4")));
 }
 
 TEST(MeasuredTableTest, ConditionsLeaveRowsOutAndCountThem) {
@@ -91,11 +91,12 @@ TEST(MeasuredTableTest, WhatTheMapNamesMustBeThereAllAtOnce) {
       columns { from: "a" to: "dp" pattern: "x" }
       ignore: "c"
       where { column: "d" values: "1" })map");
-  EXPECT_THAT(message, HasSubstr("f.csv: b is named by the map"));
+  EXPECT_THAT(message, HasSubstr("f.csv: b is named by the column map"));
   EXPECT_THAT(message, HasSubstr("f.csv: pattern is \"(\""));
   EXPECT_THAT(message, HasSubstr("pattern is \"x\", expected a (group)"));
-  EXPECT_THAT(message, HasSubstr("f.csv: c is ignored by the map"));
-  EXPECT_THAT(message, HasSubstr("f.csv: d is asked for, but is no column"));
+  EXPECT_THAT(message, HasSubstr("f.csv: c is ignored by the column map"));
+  EXPECT_THAT(message,
+              HasSubstr("f.csv: d is named by --where, but does not exist"));
 }
 
 TEST(MeasuredTableTest, AColumnTwiceIsAnErrorWithItsLine) {

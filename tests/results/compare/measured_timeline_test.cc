@@ -52,23 +52,24 @@ TEST(MeasuredTimelineTest, TheFirstStartIsZeroAndReceivesAreLeftOut) {
 TEST(MeasuredTimelineTest, EveryBadRowIsNamed) {
   EXPECT_THAT(
       ErrorOf(absl::StrCat(kHead, "0,0F0,5,1,,\n0,0Q0,1,2,,\n-1,0B0,2,x,,\n")),
-      AllOf(HasSubstr("my.csv:2: end_ms is \"1\", expected at least the start "
-                      "at 5"),
-            HasSubstr("my.csv:3: action is \"0Q0\", expected 2F0"),
-            HasSubstr("my.csv:4: rank is \"-1\", expected 0 to"),
-            HasSubstr("my.csv:4: end_ms is \"x\", expected a number")));
+      AllOf(
+          HasSubstr(
+              "my.csv:2: end_ms is \"1\", expected at least the start time, 5"),
+          HasSubstr("my.csv:3: action is \"0Q0\", expected 2F0"),
+          HasSubstr("my.csv:4: rank is \"-1\", expected 0 to"),
+          HasSubstr("my.csv:4: end_ms is \"x\", expected a number")));
 }
 
 TEST(MeasuredTimelineTest, RanksHaveNoGaps) {
   EXPECT_EQ(ErrorOf(absl::StrCat(kHead, "0,0F0,0,1,,\n2,1F0,0,1,,\n")),
-            "my.csv: has events of 2 ranks, expected every rank of 0, 1, 2, "
-            "... without a gap");
+            "my.csv: has events of 2 ranks, expected events of all ranks 0, 1, "
+            "2, ... without gaps");
   EXPECT_THAT(ErrorOf(kHead), HasSubstr("has events of 0 ranks"));
 }
 
 TEST(MeasuredTimelineTest, ATransferNeedsWhoTakesIt) {
   EXPECT_EQ(ErrorOf(absl::StrCat(kHead, "0,0F0,0,1,,\n0,0SEND_F0,1,2,,\n")),
-            "my.csv:3: 0SEND_F0 has nobody who takes it, expected 1F0 on some "
+            "my.csv:3: 0SEND_F0 has no matching receive, expected 1F0 on some "
             "rank");
 }
 

@@ -74,7 +74,7 @@ TEST(ViewsTest, AReplayIsNotCalledASimulation) {
   Result result = SampleResult();
   result.set_method("replay");
   Replay* replay = result.mutable_replay();
-  replay->set_device("4 partitions of a card");
+  replay->set_device("4 partitions of a GPU");
   replay->set_serial(true);
   replay->add_losses(5.5);
   replay->add_losses(5.25);
@@ -84,9 +84,11 @@ TEST(ViewsTest, AReplayIsNotCalledASimulation) {
   const std::string table = ResultTable(result);
   EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("simulation")));
   for (const char* part :
-       {"replay, replayed on 4 partitions of a card, every pass alone",
+       {"replay, replayed on 4 partitions of a GPU, each pass by itself",
         "5.5 to 5.25, 2 steps",
-        "minibatch SGD: weights differ by 2e-16, 3e-15 of their change, losses "
+        "compared with minibatch SGD: weights differ by 2e-16 (3e-15 relative "
+        "to "
+        "their change), losses "
         "by 0"}) {
     EXPECT_THAT(table, ::testing::HasSubstr(part));
   }
@@ -126,16 +128,16 @@ TEST(CompareTableTest, TheFastestThatFitsIsNotTheFastestOfAll) {
   const std::string table = CompareTable(SampleRows());
   EXPECT_THAT(table, HasSubstr("\nfastest that fits: interleaved-1f1b v=2, "
                                "1.21 s per batch; limit: transfers between"));
-  EXPECT_THAT(table, HasSubstr("\nfastest of all does not fit: gpipe, 1.20 s "
-                               "per batch, 1.40 GiB too much\n"));
+  EXPECT_THAT(table, HasSubstr("\nthe fastest does not fit: gpipe, 1.20 s "
+                               "per batch, 1.40 GiB over the limit\n"));
 }
 
 TEST(CompareTableTest, SaysThatNothingFitsAndWhatIsNearest) {
   const std::vector<Result> rows = {SampleRow("gpipe", 1, 18 * kGiB),
                                     SampleRow("1f1b", 2, 16 * kGiB)};
   EXPECT_THAT(CompareTable(rows),
-              HasSubstr("none fits in memory; nearest: 1f1b, 256 MiB too "
-                        "much\n"));
+              HasSubstr("none fits in memory; closest: 1f1b, 256 MiB over "
+                        "the limit\n"));
 }
 
 TEST(CompareTableTest, WithoutADeviceEverythingFits) {

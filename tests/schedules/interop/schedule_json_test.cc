@@ -83,7 +83,8 @@ TEST(ScheduleJsonTest, SyntaxErrorsHaveALineAndAColumn) {
   EXPECT_THAT(ErrorOf("{\n  \"flush\": ,\n}"),
               testing::StartsWith("a.json:2:12: is not JSON"));
   EXPECT_THAT(ErrorOf(""), testing::StartsWith("a.json:1:1: is not JSON"));
-  EXPECT_THAT(ErrorOf("[1]"), testing::StartsWith("a.json: is no JSON object"));
+  EXPECT_THAT(ErrorOf("[1]"),
+              testing::StartsWith("a.json: is not a JSON object"));
 }
 
 TEST(ScheduleJsonTest, BadActionsAreNamedByTheirField) {

@@ -65,7 +65,7 @@ TEST(ScheduleTextTest, TransfersAndOverlappedPairsRoundTrip) {
   EXPECT_FALSE(PassesOf(rows->program)[0][2].overlaps_next);
   EXPECT_THAT(
       ErrorOf(kText),
-      HasSubstr("a.csv:1:1: '0UNSHARD' is a transfer, expected passes"));
+      HasSubstr("a.csv:1:1: '0UNSHARD' is a transfer, expected only passes"));
 }
 
 TEST(ScheduleTextTest, PlacesTellStepAndColumn) {
@@ -102,11 +102,10 @@ TEST(ScheduleTextTest, TheDialectOf2024IsRefusedAndConverted) {
   constexpr absl::string_view kOld =
       "0F0,0F1,2F0,,2F1,2B0,2W0,0F2,2B1,2W1,0F3,0B0,0W0\n"
       ",1F0,1F1,3F0,3B0,3F1,3B1,3W0,1F2,1BW0,3W1\n";
-  EXPECT_THAT(
-      ErrorOf(kOld),
-      HasSubstr("a.csv:2:34: '1BW0' tells of PyTorch's dialect of 2024"));
+  EXPECT_THAT(ErrorOf(kOld),
+              HasSubstr("a.csv:2:34: '1BW0' is in PyTorch's dialect of 2024"));
   EXPECT_THAT(ErrorOf("0F0,0B0,0W0"),
-              AllOf(HasSubstr("a.csv:1:9: '0W0 beside 0B0' tells of"),
+              AllOf(HasSubstr("a.csv:1:9: '0W0 next to 0B0' is in"),
                     HasSubstr("--dialect pytorch-legacy")));
   absl::StatusOr<ScheduleRows> rows =
       ParseScheduleRows("a.csv", kOld, CsvDialect::kPyTorchLegacy);
@@ -118,9 +117,10 @@ TEST(ScheduleTextTest, TheDialectOf2024IsRefusedAndConverted) {
 
 TEST(ScheduleTextTest, MixedDialectsAreRefusedEitherWay) {
   constexpr absl::string_view kMixed = "0F0,0F1,0BW0,0I1,0W1";
-  EXPECT_THAT(ErrorOf(kMixed),
-              AllOf(HasSubstr("a.csv:1:9: '0BW0' is of"),
-                    HasSubstr("'0I1' at a.csv:1:14 is of today's")));
+  EXPECT_THAT(
+      ErrorOf(kMixed),
+      AllOf(HasSubstr("a.csv:1:9: '0BW0' is of"),
+            HasSubstr("'0I1' at a.csv:1:14 is in the current dialect")));
   EXPECT_THAT(
       std::string(ParseScheduleRows("a.csv", kMixed, CsvDialect::kPyTorchLegacy)
                       .status()
@@ -222,7 +222,7 @@ TEST(ScheduleTextTest, StageWithoutActionsIsAnError) {
 TEST(ScheduleTextTest, AbsurdStageTakesNoMemory) {
   EXPECT_THAT(FromRowsError("399999999F0"),
               HasSubstr("399999999F0 is of stage 399999999, but the number of "
-                        "actions is 1, expected some of every stage"));
+                        "actions is 1, expected at least one for every stage"));
 }
 
 TEST(ScheduleTextTest, AbsurdMicrobatchTakesNoMemory) {

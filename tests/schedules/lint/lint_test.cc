@@ -208,8 +208,8 @@ TEST(LintTest, DeadlocksWithoutASmallFixSaySo) {
   }
   const Finding passes = Lint(text).findings[0];
   EXPECT_TRUE(passes.moves.empty()) << passes.reordering;
-  EXPECT_THAT(passes.advice, HasSubstr("found no reordering of up to "));
-  EXPECT_THAT(passes.advice, HasSubstr("are too many to try all"));
+  EXPECT_THAT(passes.advice, HasSubstr("no reordering of up to "));
+  EXPECT_THAT(passes.advice, HasSubstr("to try all"));
 }
 
 TEST(LintTest, NotesBecomeErrorsForARuntimeThatIsAskedFor) {
@@ -300,7 +300,7 @@ TEST(LintTest, TransferFaultsAreToldApart) {
               HasSubstr("0SEND_F0 comes before 0F0"));
   EXPECT_THAT(message("0F0,0SEND_F0,0SEND_F0,0RECV_B0,0B0\n"
                       "1RECV_F0,1F0,1B0,1SEND_B0"),
-              HasSubstr("comes a second time"));
+              HasSubstr("appears a second time"));
   EXPECT_THAT(message("0F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0"),
               HasSubstr("1F0 has no RECV_F"));
   EXPECT_THAT(message("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0"),

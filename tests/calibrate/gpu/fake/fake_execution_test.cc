@@ -289,10 +289,11 @@ TEST_F(FakeExecutionTest, APlanThatTheGpuCannotRunIsRefused) {
   CudaExecutionOptions options;
   options.num_partitions = 2;
   EXPECT_EQ(Try(plan, options).status().message(),
-            "the schedule has 4 ranks, but the card is cut into 2 parts");
+            "the schedule has 4 ranks, but the GPU is divided into 2 parts");
   ExecutionRequest request = TinyRequest(Generated("gpipe", {2, 2, 1}));
-  EXPECT_EQ(Try(PlanOf(request), {}).status().message(),
-            "the plan's stages are in fp32; on this card they are run in bf16");
+  EXPECT_EQ(
+      Try(PlanOf(request), {}).status().message(),
+      "the plan's stages are in fp32, expected the format of this GPU, bf16");
 }
 
 class HangingTest : public FakeExecutionTest,

@@ -107,9 +107,10 @@ TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
   Gpu().slowdown_per_busy_part = 1e4;
   const auto prepared = bench_->Prepare(Pass(StagePass::kForward, 2));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
-  EXPECT_EQ((*prepared)->Run(4).status(),
-            absl::InternalError(
-                "pass: what runs beside it ended before it did, 6 times"));
+  EXPECT_EQ(
+      (*prepared)->Run(4).status(),
+      absl::InternalError(
+          "pass: the background load ended before the measured work, 6 times"));
   ExpectAllEnded();
 }
 
@@ -119,7 +120,7 @@ TEST_F(LoadedTest, TheBenchIsOfThePart) {
   EXPECT_EQ(bench_->provenance().num_multiprocessors(), 132);
   EXPECT_EQ(bench_->part_multiprocessors(), 32);
   EXPECT_THAT(bench_->provenance().remarks(),
-              testing::Contains("one of 4 parts of a card of 132 "
+              testing::Contains("one of 4 partitions of a GPU with 132 "
                                 "multiprocessors, 4 of them for copies"));
   Gpu().gemms_fill.clear();
   EXPECT_GT(Seconds(StagePass::kForward, 2), 0);
@@ -145,7 +146,7 @@ TEST_F(LoadedTest, MorePartsThanThereAreAreRefused) {
   Open(2);
   EXPECT_EQ(bench_->Prepare(Pass(StagePass::kForward, 3)).status(),
             absl::InvalidArgumentError(
-                "pass: a pass while 3 parts of the card work; it has 2"));
+                "pass: needs 3 partitions of the GPU, found 2"));
   Open(0);
   EXPECT_EQ(bench_->num_partitions(), 1);
   EXPECT_EQ(bench_->Prepare(Pass(StagePass::kForward, 2)).status().code(),

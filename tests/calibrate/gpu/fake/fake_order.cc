@@ -85,7 +85,7 @@ bool Note(int stream, const Accesses& accesses, Order* order) {
     if (block == nullptr) {
       all_there = false;
       AddFault(absl::StrCat("stream ", stream, " uses ", access.num_bytes,
-                            " bytes that are not there"));
+                            " bytes that were not allocated"));
       continue;
     }
     Check(access, stream, *order, *block);
@@ -103,7 +103,7 @@ void NoteTaken(const void* memory, int64_t num_bytes, int stream,
 void NoteGivenBack(const void* memory, int stream, Order* order) {
   const auto found = Blocks().find(static_cast<const char*>(memory));
   if (found == Blocks().end()) {
-    AddFault("memory is given back that is not there");
+    AddFault("memory is freed that was not allocated");
     return;
   }
   if (order != nullptr) {

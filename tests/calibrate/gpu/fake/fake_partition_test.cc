@@ -67,9 +67,9 @@ TEST_F(PartitionTest, ARestThatIsTooSmallForAContextIsMadeLarger) {
 TEST_F(PartitionTest, TooManyPartsSayHowManyFit) {
   EXPECT_EQ(GpuPartitions::Create(0, 17).status(),
             absl::InvalidArgumentError(
-                "Pretended GPU cannot be cut into 17 parts: it has 132 "
-                "multiprocessors, parts have at least 8, and 1 are for copies; "
-                "at most 16 parts fit"));
+                "Pretended GPU cannot be divided into 17 partitions: it has "
+                "132 multiprocessors, partitions have at least 8, and 1 are "
+                "needed for copies; at most 16 partitions fit"));
   for (const int none : {0, -1}) {
     EXPECT_EQ(GpuPartitions::Create(0, none).status().code(),
               absl::StatusCode::kInvalidArgument);
