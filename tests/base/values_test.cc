@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/exit_code.h"
+
 namespace weir::values_test {
 
 TEST(ValuesTest, CountsAreWholeAndAboveZero) {
