@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of a rank that its passes, messages and updates share.
+// The state of a rank that its passes, messages and updates share.
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_STATE_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_STATE_H_
 
@@ -58,7 +58,7 @@ struct RankState {
   MemoryLog log;
   std::map<int, std::unique_ptr<RankStage>> stages;
 
-  // Of the current step.
+  // State of the current step.
   int step = 0;
   StepRecord* record = nullptr;
   std::vector<WorkEvents> events;  // [position]

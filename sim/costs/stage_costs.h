@@ -60,8 +60,8 @@ struct StageSeconds {
   double prediction = 0;
   double codec = 0;
 
-  // Indexed by Op. Requires: the seconds of a part of B are known. Returns 0
-  // for an unknown offload.
+  // Returns the seconds of an action, indexed by Op; 0 for an offload whose
+  // seconds are not known. Requires: for I and W, backward_parts are known.
   double Of(int op) const;
 };
 
@@ -73,7 +73,8 @@ struct StageLaunches {
   double backward_input_seconds = 0;
   double backward_weight_seconds = 0;
 
-  double SecondsOf(int op) const;  // indexed by Op
+  // Returns the lower bound for an action, indexed by Op.
+  double SecondsOf(int op) const;
 };
 
 struct StageKernels {
@@ -115,8 +116,8 @@ struct StageParameters {
   int num_layers = 1;
   std::optional<LayerBytes> layers;  // absent: all layers are alike
 
-  // Gathered bytes that a pass needs before it can start, and the most while it
-  // runs if layers are gathered and freed one by one.
+  // Return the gathered bytes that a pass needs before it can start, and the
+  // most while it runs if layers are gathered and freed one by one.
   double first_gathered_bytes(bool forward) const;
   double most_gathered_bytes() const;
 };
