@@ -26,7 +26,7 @@ absl::Status CheckTasks(const scenarios::ResolvedScenario& scenario,
 absl::Status CheckFullRun(const scenarios::ResolvedScenario& scenario,
                           int num_batches);
 
-// The same for a folded run, in which only representatives have tasks.
+// The same for a reduced run, in which only representatives have tasks.
 absl::Status CheckReducedRun(const scenarios::ResolvedScenario& scenario,
                              const schedules::Schedule& schedule,
                              const Representatives& gpus);

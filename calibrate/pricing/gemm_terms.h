@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formula of product_seconds.h for one tile and split, over any number
+// The formula of gemm_seconds.h for one tile and split, over any number
 // type, so that fits differentiate exactly the formula used for predictions.
 #ifndef WEIR_CALIBRATE_PRICING_GEMM_TERMS_H_
 #define WEIR_CALIBRATE_PRICING_GEMM_TERMS_H_

@@ -64,7 +64,7 @@ Options OptionsOfSweep(Flags* flags) {
   group
       .Count("--jobs,-j", "points to simulate in parallel",
              [=](uint32_t n) { flags->num_jobs = n; })
-      .fallback = "the machine's cores";
+      .fallback = "number of cores";
   AddSlurm(&options, sweep);
   AddScenario(&options, &flags->scenario, /*several=*/false);
   AddForce(&options, &flags->output);

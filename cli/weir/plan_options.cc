@@ -236,7 +236,7 @@ void AddGoal(Options* options, Flags* flags) {
   group
       .Count("--jobs,-j", "parallel processes",
              [=](uint32_t n) { flags->num_jobs = n; })
-      .fallback = "the machine's cores";
+      .fallback = "number of cores";
 }
 
 }  // namespace

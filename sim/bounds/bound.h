@@ -19,11 +19,12 @@ namespace weir::sim {
 struct PlanBound {
   // Bound for the scenario's schedule: the longest path through its passes and
   // transfers, which share links only with those of GPUs that provably do the
-  // same (fold.h), followed by the steps; with a flush, also the busiest link
-  // (link_loads.h). Never more than Simulate's batch_seconds; equal if nothing
-  // else shares links and no replicas wait for each other. Without a flush: the
-  // passes and steps of the busiest rank, which every period takes at least; a
-  // run in which no period is found may be shorter by the passes in flight.
+  // same (symmetry.h), followed by the steps; with a flush, also the busiest
+  // link (link_loads.h). Never more than Simulate's batch_seconds; equal if
+  // nothing else shares links and no replicas wait for each other. Without a
+  // flush: the passes and steps of the busiest rank, which every period takes
+  // at least; a run in which no period is found may be shorter by the passes in
+  // flight.
   double batch_seconds = 0;
   // Bound for every order of the same stages on the same ranks with the same
   // semantics (with or without a flush). With a flush a rank takes at least

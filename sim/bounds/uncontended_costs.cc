@@ -46,7 +46,7 @@ UncontendedCosts::UncontendedCosts(const PipelineInputs& inputs,
     rank_stages_ = schedules::StagesByRank(inputs.schedule);
 }
 
-// A folded route names a link once for each flow that it represents.
+// A reduced route names a link once for each flow that it represents.
 double UncontendedCosts::SecondsOver(const scenarios::Route& route,
                                      double bytes) const {
   HopLoads loads;

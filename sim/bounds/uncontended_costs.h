@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lower bounds on passes and transfers of the first replica: as if no other
-// flow used their links or, with a fold (symmetry reduction), only flows that
+// flow used their links or, with a symmetry reduction, only flows that
 // provably do the same at the same time and therefore share them.
 #ifndef WEIR_SIM_BOUNDS_UNCONTENDED_COSTS_H_
 #define WEIR_SIM_BOUNDS_UNCONTENDED_COSTS_H_

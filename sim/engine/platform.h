@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network in SimGrid: links, routes, the flows that share them, and its
-// clock. Independent of tasks. Only replay.cc and its drivers include this
+// clock. Independent of tasks. Only event_loop.cc and its drivers include this
 // header.
 #ifndef WEIR_SIM_ENGINE_PLATFORM_H_
 #define WEIR_SIM_ENGINE_PLATFORM_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of a FastSimulator that are kept from one scenario to the next, since
-// many scenarios share them: networks, schedules, prices, folds.
+// many scenarios share them: networks, schedules, prices, symmetry reductions.
 #ifndef WEIR_SIM_FAST_FAST_INPUTS_H_
 #define WEIR_SIM_FAST_FAST_INPUTS_H_
 

@@ -23,7 +23,7 @@ namespace {
 // Trying more numbers of periods would cost as much as the whole run.
 constexpr int kMostTries = 2;
 
-// Upper bound on the tasks of a full graph per task of the folded graph: the
+// Upper bound on the tasks of a full graph per task of the reduced graph: the
 // hops of all rings that one hop represents, with a margin.
 constexpr double kMostTasksPerReduced = 16;
 
@@ -50,7 +50,7 @@ struct Run {
             scenario.scenario.communication()};
   }
   bool reduced() const { return answer->symmetry.has_value(); }
-  // Returns the tasks of all GPUs; if folded, an upper bound.
+  // Returns the tasks of all GPUs; if reduced, an upper bound.
   double num_tasks() const {
     const double count = graph.tasks.num_tasks();
     if (!reduced()) return count;

@@ -39,8 +39,9 @@ struct FastEstimate {
 };
 
 // Keeps SimGrid's platform from one scenario to the next, and networks,
-// schedules, prices and folds, within size limits. At most one instance per
-// process, in which Simulate must not fork (sim/engine/graph_runner.h).
+// schedules, prices and symmetry reductions, within size limits. At most one
+// instance per process, in which Simulate must not fork
+// (sim/engine/graph_runner.h).
 class FastSimulator {
  public:
   // Runs graphs on `runner`, which must outlive this object; null: on its own
@@ -51,7 +52,7 @@ class FastSimulator {
   FastSimulator& operator=(const FastSimulator&) = delete;
 
   // Returns Simulate's errors. A deadlock is reported for representative GPUs,
-  // and a folded or extrapolated scenario may have more tasks than Simulate
+  // and a reduced or extrapolated scenario may have more tasks than Simulate
   // accepts.
   absl::StatusOr<FastEstimate> Estimate(
       const scenarios::ResolvedScenario& scenario);

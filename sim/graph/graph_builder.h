@@ -59,7 +59,7 @@ class GraphBuilder {
     std::vector<Group> tensors;  // [replica], empty without tensor parallelism
     std::vector<Group> experts;  // [tensor rank], empty without experts
   };
-  // Turns passes of a folded graph into timers that include their collectives
+  // Turns passes of a reduced graph into timers that include their collectives
   // if no other flow is on the tensor groups' links. Returns false if it is
   // impossible.
   bool MergePassesWithCollectives();
@@ -82,7 +82,7 @@ class GraphBuilder {
   // Adds optimizer steps, unless they take no time and follow no reduction.
   void AddSteps();
   void AddReductions();
-  // For a folded graph, whose replicas and tensor ranks are representatives.
+  // For a reduced graph, whose replicas and tensor ranks are representatives.
   InstanceRole RoleOf(InstanceRole::Kind kind, int gpu,
                       int other_rank = 0) const {
     return {kind, graph_.rank_of(gpu), other_rank, graph_.replica_of(gpu),

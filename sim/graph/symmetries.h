@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds (fold.h) of scenarios, kept from one scenario to the next.
+// Symmetry reductions (symmetry.h) of scenarios, kept from one scenario to the
+// next.
 #ifndef WEIR_SIM_GRAPH_SYMMETRIES_H_
 #define WEIR_SIM_GRAPH_SYMMETRIES_H_
 
@@ -30,10 +31,10 @@ Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
                      const schedules::Schedule& schedule, const Costs& costs);
 
 struct SymmetryResult {
-  std::optional<Symmetry> symmetry;  // absent: it cannot be folded
+  std::optional<Symmetry> symmetry;  // absent: it cannot be reduced
   absl::string_view why_not = {};    // the reason in that case
 
-  // Returns the GPUs to simulate; all of `placement` if it cannot be folded.
+  // Returns the GPUs to simulate; all of `placement` if it cannot be reduced.
   Representatives GpusOf(const scenarios::Placement& placement) const {
     return symmetry.has_value() ? Representatives(*symmetry)
                                 : Representatives(placement);

@@ -5,7 +5,7 @@
 //
 // A "use" is a hop that a flow can take. It is part of an instance (a transfer
 // from one GPU to another, or the collective of one group). Instances that the
-// same part of the folded graph represents have the same role. Uses and links
+// same part of the reduced graph represents have the same role. Uses and links
 // are colored.
 //
 // Theorem. Suppose that the following holds, checked by numbers and not by
@@ -26,18 +26,18 @@
 //    network.
 // 7. All flows in flight share links max-min fairly.
 // Then all tasks that one task represents start and end at the same time in the
-// full run. The folded graph has these times if it has, for every color of
+// full run. The reduced graph has these times if it has, for every color of
 // links, one link on which a flow counts as often as flows of its color cross
 // each link of that color.
 //
-// Proof by induction over time. A task with one predecessor in the folded graph
-// has equal predecessors in the full graph, which have ended at the same time.
-// Hence flows of one color start together, and so do passes of a class. Max-min
-// fairness raises all rates equally until links saturate: by 1 and 2, links of
-// a color carry the same load and saturate together, and flows of a color stop
-// growing together. So their rates are equal at all times, they end together,
-// and by 3, 4 and 6 equal tasks follow. For each color of links, the folded
-// link imposes the same constraint as one link of that color.
+// Proof by induction over time. A task with one predecessor in the reduced
+// graph has equal predecessors in the full graph, which have ended at the same
+// time. Hence flows of one color start together, and so do passes of a class.
+// Max-min fairness raises all rates equally until links saturate: by 1 and 2,
+// links of a color carry the same load and saturate together, and flows of a
+// color stop growing together. So their rates are equal at all times, they end
+// together, and by 3, 4 and 6 equal tasks follow. For each color of links, the
+// reduced link imposes the same constraint as one link of that color.
 //
 // This needs no automorphism of the cluster, only equal counts
 // (docs/decisions/0018). Times are real numbers here. The rounding of the two
@@ -77,9 +77,9 @@ struct Traffic {
 
 class Symmetry {
  public:
-  // Finds a fold. Starts with all GPUs in one class and splits classes by what
-  // their members do, until all members do the same. Returns nothing if no GPU
-  // then represents another one.
+  // Finds a symmetry reduction. Starts with all GPUs in one class and splits
+  // classes by what their members do, until all members do the same. Returns
+  // nothing if no GPU then represents another one.
   static std::optional<Symmetry> Find(
       const scenarios::Network& network,
       const scenarios::Placement& full_placement, const Traffic& traffic);
@@ -100,7 +100,7 @@ class Symmetry {
   const std::vector<int32_t>& replicas() const { return replicas_; }
   const std::vector<int32_t>& tensor_ranks() const { return tensor_ranks_; }
 
-  // The links that routes of the folded graph name. A route names a link k
+  // The links that routes of the reduced graph name. A route names a link k
   // times if it represents k flows of the full graph that cross the link.
   const std::vector<scenarios::Link>& links() const { return links_; }
 

@@ -33,7 +33,7 @@ class SymmetrySearch {
     uint64_t color = 0;
     int32_t number = -1;  // index of its color
   };
-  // A transfer or a group of the full graph. The folded graph has one for all
+  // A transfer or a group of the full graph. The reduced graph has one for all
   // instances of a role.
   struct Instance {
     InstanceRole name;  // with replica and tensor rank, not their classes
@@ -67,7 +67,7 @@ class SymmetrySearch {
     return {uses_.data() + instance.first_use, uses_.data() + instance.end_use};
   }
 
-  // fold_uses.cc: the flows that are possible.
+  // symmetry_uses.cc: the flows that are possible.
   void AddUses();
   // Adds the transfers of replica `r` and tensor rank `t`.
   void AddUsesOf(int r, int t);
@@ -82,7 +82,7 @@ class SymmetrySearch {
   // Renumbers links so that only those in use count.
   void NumberLinks();
 
-  // fold_colours.cc: color refinement.
+  // symmetry_colors.cc: color refinement.
   // Names roles by the current classes.
   void NameRoles();
   void Refine();
@@ -94,7 +94,7 @@ class SymmetrySearch {
   // Returns true if no color has two roles. Fails only on a hash collision.
   bool RolesAreApart();
 
-  // fold_classes.cc: GPUs that do the same.
+  // symmetry_classes.cc: GPUs that do the same.
   static bool PricedAlike(const Group& a, const Group& b);
   void SignInstances();
   // Returns true if all instances of a role have the same colors and prices.
@@ -105,7 +105,7 @@ class SymmetrySearch {
   static bool Split(const std::vector<uint64_t>& signatures,
                     std::vector<int32_t>* classes);
 
-  // fold.cc: the fold that results.
+  // symmetry.cc: the reduction that results.
   void SetRepresentatives();
   // Requires: classes are numbered in the order of their first members.
   static std::vector<int32_t> FirstOfEach(const std::vector<int32_t>& classes);

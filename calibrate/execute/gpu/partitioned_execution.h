@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that run concurrently, each on a GPU partition (replay_device.h:
+// Ranks that run concurrently, each on a GPU partition (execution_device.h:
 // partitioned).
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_EXECUTION_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_PARTITIONED_EXECUTION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that use the whole GPU in turn (replay_device.h: serial).
+// Ranks that use the whole GPU in turn (execution_device.h: serial).
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_SERIAL_EXECUTION_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_SERIAL_EXECUTION_H_
 

@@ -35,7 +35,7 @@ TEST(ProveOnGpuTest, EveryCheckHoldsOnAGpuThatFollowsItsFigures) {
   const ProgramRun run = Prove("noise=0.005;efficient=1");
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_THAT(run.out,
-              AllOf(HasSubstr("operations refused"),
+              AllOf(HasSubstr("wrong or failed operations"),
                     HasSubstr("memory of a stage"), Not(HasSubstr("FAILS")),
                     // Nothing was left unmeasured.
                     Not(HasSubstr("         -  "))));

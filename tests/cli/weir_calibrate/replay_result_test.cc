@@ -12,6 +12,7 @@
 #include "cli/weir_calibrate/scenario_plan.h"
 #include "cli/weir_calibrate/training_check.h"
 #include "results/validate.h"
+#include "tests/calibrate/execute/wrapped_device.h"
 
 namespace weir::cli::replay_result_test {
 
@@ -166,18 +167,29 @@ TEST(TrainingCheckTest, WhereMemoryDoesNotSufficeNothingIsCompared) {
   EXPECT_EQ(check->why_not, "the GPU is full");
 }
 
+// Updates stage 1 with gradients of twice their size.
+class DoublingRank : public calibrate::ForwardingRank {
+ public:
+  using ForwardingRank::ForwardingRank;
+  absl::Status Update(int stage, const calibrate::StageOptimizer& optimizer,
+                      int step, const void* old_weights,
+                      const calibrate::Buffers& buffers) override {
+    calibrate::StageOptimizer changed = optimizer;
+    if (stage == 1) changed.gradient_scale *= 2;
+    return ForwardingRank::Update(stage, changed, step, old_weights, buffers);
+  }
+};
+
 TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
   Replayed replayed = ReplayOf("pipedream-2bw", 1);
   const auto right =
       CheckTraining(replayed.plan, replayed.record, OpenHost, kHostTolerance);
   ASSERT_TRUE(right.ok()) << right.status();
   EXPECT_TRUE(right->holds());
-  replayed.plan.faults.early_update_stage = 1;
-  replayed.plan.faults.early_update_by = 1;
-  const auto wrong = calibrate::ExecuteSchedule(
-      replayed.plan, OpenHost(replayed.plan).value().get());
+  calibrate::WrappedDevice<DoublingRank> device(replayed.plan,
+                                                /*threads=*/false);
+  const auto wrong = calibrate::ExecuteSchedule(replayed.plan, &device);
   ASSERT_TRUE(wrong.ok()) << wrong.status();
-  replayed.plan.faults = calibrate::ExecutionFaults();
   const auto check =
       CheckTraining(replayed.plan, *wrong, OpenHost, kHostTolerance);
   ASSERT_TRUE(check.ok()) << check.status();
