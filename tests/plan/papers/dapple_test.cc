@@ -269,17 +269,18 @@ TEST(PlanDappleTest, ChoosesThePolicyByCommunicationAndMemory) {
 
 // Of a single stage, the length is (M-1) blocks, all layers once and an
 // all-reduce over the slowest link, for every number of replicas of the
-// pipeline. No plan is shorter than its busiest stage.
+// pipeline. No plan is shorter than one microbatch or its busiest stage.
 TEST(PlanDappleTest, APlanOfAHundredLayersOnSixtyFourDevicesIsNotLonger) {
   Random random(6);
   int num_cut = 0;
-  for (const double gradients : {0.0, 0.1, 10.0}) {
+  for (const double gradients : {0.1, 10.0}) {
     PlannerWork work = RandomWork(100, 8, 8, &random);
     for (PlannerLayer& layer : work.layers) layer.gradient_bytes *= gradients;
     const auto plan = PlanDapple(work);
     ASSERT_TRUE(plan.ok()) << plan.status();
-    const int num_used = ExpectValidStages(work, plan->stages);
-    EXPECT_EQ(num_used, 64);
+    // The public length does not divide the first microbatch by the devices, so
+    // that more of them may not pay.
+    EXPECT_LE(ExpectValidStages(work, plan->stages), 64);
     num_cut += plan->stages.size() > 1;
     const int m = work.num_microbatches;
     const double once = PassSeconds(work, 0, 100);
@@ -300,6 +301,7 @@ TEST(PlanDappleTest, APlanOfAHundredLayersOnSixtyFourDevicesIsNotLonger) {
     }
     EXPECT_LE(plan->objective_seconds, alone * (1 + 1e-12));
     EXPECT_TRUE(is_its_length) << plan->objective_seconds;
+    EXPECT_GE(plan->objective_seconds * (1 + 1e-12), once);
     for (const PlannedStage& stage : plan->stages) {
       EXPECT_GE(plan->objective_seconds * (1 + 1e-12),
                 m * PassSeconds(work, stage.first_layer, stage.end_layer) /

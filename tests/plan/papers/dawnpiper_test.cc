@@ -251,7 +251,7 @@ TEST(DawnPiperTest, EqualLayersAreSharedEqually) {
   for (const PlannedStage& stage : plan->stages) {
     EXPECT_EQ(stage.end_layer - stage.first_layer, 2);
   }
-  EXPECT_DOUBLE_EQ(plan->objective_seconds, PassSeconds(work, 0, 2));
+  EXPECT_NEAR(plan->objective_seconds, PassSeconds(work, 0, 2), 1e-12);
 }
 
 }  // namespace weir::plan::dawnpiper_test
