@@ -45,7 +45,7 @@ struct BackwardParts {
   double weight = 0;  // W
 };
 
-// Seconds of passes. Absent values are not known.
+// Seconds of passes of one microbatch. Absent values are not known.
 struct StageSeconds {
   double forward = 0;
   double backward = 0;  // B, recomputation included
