@@ -88,7 +88,8 @@ TEST(ScenarioProblemsTest, ClusterThatIsTooSmallIsCounted) {
   scenario.mutable_parallelism()->set_data(4);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: parallelism: tensor 1 x data 4 x pipeline 4 "
-                          "needs 16 GPUs, but there are 8"));
+                          "needs 16 GPUs, but the cluster has 8 (--nodes sets "
+                          "the number of nodes)"));
 }
 
 TEST(ScenarioProblemsTest, TensorMustDivideTheModel) {

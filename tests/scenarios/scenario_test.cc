@@ -237,7 +237,7 @@ TEST_F(ScenarioFileTest, MeasuredModelRunsAsItWasMeasured) {
       layers { name: "a" forward_seconds: 1 backward_seconds: 2 }
       layers { name: "b" forward_seconds: 1 backward_seconds: 2 } })"));
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: parallelism asks for 4 stages (pipeline x "
+              ElementsAre("s: parallelism has 4 stages (pipeline x "
                           "chunks), expected at most the model's 2 layers"));
   scenario.mutable_parallelism()->set_pipeline(2);
   const auto resolved = ResolveScenario("s", scenario);

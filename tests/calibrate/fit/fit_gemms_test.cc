@@ -123,13 +123,13 @@ TEST(FitGemmsTest, RefusesWhatCannotBeFitted) {
   EXPECT_THAT(
       std::string(
           FitGemms(machine, profile.gemm(), {}, "x").status().message()),
-      HasSubstr("no product"));
+      HasSubstr("no GEMM"));
   const std::vector<GemmSample> samples = {{MakeGemmSize(8, 8, 8), 1e-6},
                                            {MakeGemmSize(8, 8, 8), 0}};
   EXPECT_THAT(
       std::string(
           FitGemms(machine, profile.gemm(), samples, "x").status().message()),
-      HasSubstr("product 1 has"));
+      HasSubstr("GEMM 1 has"));
 }
 
 }  // namespace weir::calibrate::fit_gemms_test

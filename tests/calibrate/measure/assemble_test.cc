@@ -114,7 +114,7 @@ TEST(AssembleTest, WithoutNoiseTheFiguresComeBack) {
   EXPECT_NEAR(loop.profile.kernel_gap_seconds().value() / 6e-7, 1, 1e-6);
   // Fitted to one block, checked against whole stages.
   EXPECT_THAT(loop.profile.kernel_gap_seconds().source(),
-              HasSubstr("others 0.00 %"));
+              HasSubstr("other passes 0.00 %"));
   // Parameters of the GEMM model that are masked by others need not be
   // recovered one by one, but their predictions must be.
   EXPECT_LT(loop.profile.gemm_residual().value(), 2e-3);
@@ -265,7 +265,7 @@ TEST(AssembleTest, FactorsOfAPartOfAGpuComeBack) {
               32.0 / 132, 1e-12);
   EXPECT_NEAR(profile.memory_efficiency().value(), 0.4, 1e-4);
   EXPECT_THAT(profile.memory_efficiency().source(),
-              HasSubstr("one of 4 parts of NVIDIA H200"));
+              HasSubstr("one of 4 partitions of NVIDIA H200"));
   EXPECT_LT(profile.gemm_residual().value(), 5e-3);
   for (const MeasuredStage& stage : profile.stages()) {
     EXPECT_NEAR((stage.sum_of_kernels_seconds() +
@@ -290,12 +290,13 @@ TEST(AssembleTest, PassesOverlappingOtherPartsAreReported) {
       MakeReport(loop.plan, loop.journal, loop.start, loop.profile);
   int num_rows = 0;
   for (const ReportRow& row : rows) {
-    EXPECT_FALSE(row.kind == "other" && absl::StrContains(row.name, "parts"));
+    EXPECT_FALSE(row.kind == "other" &&
+                 absl::StrContains(row.name, "partitions"));
     if (row.kind != "share") continue;
     ++num_rows;
     if (!absl::StartsWith(row.name, "pass optimizer of gpt2 1 block")) continue;
     EXPECT_NEAR(row.measured / row.expected, 1.06, 1e-9);
-    EXPECT_EQ(row.note, "factor 1.060 of optimizer with 2 parts");
+    EXPECT_EQ(row.note, "slowdown 1.060 of optimizer with 2 busy partitions");
   }
   EXPECT_EQ(num_rows, int(loop.plan.passes.size()));
   EXPECT_THAT(PrintReport(rows),

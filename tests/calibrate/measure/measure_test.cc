@@ -145,7 +145,7 @@ TEST(MeasureTest, WrongOperationsAreNotTimedNorPassesThatHaveThem) {
 TEST(MeasureTest, WhatDoesNotFitIsSkippedAndNoFailure) {
   const MeasuringPlan plan = SmallPlan();
   FakeBenchOptions options = FakeH200();
-  options.too_large = {"product m 4096 n 4096"};
+  options.too_large = {"gemm m 4096 n 4096"};
   FakeBench bench(options);
   // If the reference itself does not fit, that is an error.
   EXPECT_TRUE(absl::IsResourceExhausted(MeasureAll(&bench, plan).status));

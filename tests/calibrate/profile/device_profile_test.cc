@@ -66,7 +66,7 @@ TEST(DeviceProfileTest, RefusesImpossibleFigures) {
                     HasSubstr("memory_efficiency.value is nan"),
                     HasSubstr("reserved_bytes.value is 1e+12"),
                     HasSubstr("attention_efficiency.source is empty"),
-                    HasSubstr("matrix_rates[2].format is \"fp16\" for a")));
+                    HasSubstr("matrix_rates[2].format is \"fp16\" again")));
 }
 
 TEST(DeviceProfileTest, UnknownNameListsThePresets) {

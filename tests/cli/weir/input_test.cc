@@ -97,7 +97,7 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--cluster nonesuch", "nonesuch");
   ExpectRefused(simulate + "--profile nonesuch", "nonesuch");
   ExpectRefused(simulate + "--order pp-first", "parallelism.order");
-  ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but there are 2");
+  ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but the cluster has 2");
   ExpectRefused(simulate + "--pp 3 --nodes 2",
                 "a divisor of the model's 4 blocks");
   ExpectRefused(simulate + "--pp 8 --nodes 4", "at most the model's 4 blocks");

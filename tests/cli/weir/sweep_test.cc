@@ -64,7 +64,7 @@ TEST(SweepCommandTest, PointsThatAreMissingAreNamed) {
   EXPECT_EQ(RunWeir("collect c --complete").exit_code, 1);
   // One process runs the points that the shards have left.
   run = RunWeir(absl::StrCat(kGrid, "--schedule gpipe --out c --resume"));
-  EXPECT_THAT(run.out, HasSubstr("4 points: 2 before, 2 done"));
+  EXPECT_THAT(run.out, HasSubstr("4 points: 2 already done, 2 done"));
   EXPECT_EQ(RunWeir("collect c --complete").exit_code, 0);
 }
 
@@ -122,7 +122,7 @@ TEST(SweepCommandTest, APointOverItsTimeLimitFails) {
   EXPECT_THAT(run.err, HasSubstr("point 1: took longer than 2 s"));
   run = RunWeir(absl::StrCat(sweep, "--resume --time-limit 2"));
   EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("2 points: 2 before, 0 done"));
+  EXPECT_THAT(run.out, HasSubstr("2 points: 2 already done, 0 done"));
   EXPECT_EQ(RunWeir("collect t --complete").exit_code, 1);
   EXPECT_EQ(RunWeir(absl::StrCat(sweep, "--time-limit 1e10")).exit_code, 2);
 }

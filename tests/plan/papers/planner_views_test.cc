@@ -54,7 +54,7 @@ TEST(PipeDreamViewTest, JsonHasEveryStageOfEveryLevel) {
 
 TEST(PipeDreamViewTest, TheTableComparesThePipelineWithOneMachine) {
   EXPECT_EQ(PipeDreamTable(ChainOfThree(), TwoStages()),
-            R"(pipeline       2 s a minibatch
+            R"(pipeline       2 s per minibatch
 one machine    5 s, 2.50 times as long
 data parallel  3 s
 3 states
@@ -140,7 +140,7 @@ TEST(AnswersViewTest, TheTableSaysWhyThereIsNothing) {
   std::vector<PlannerResult> answers = ThreeAnswers();
   EXPECT_EQ(
       PlannerResultsTable(answers),
-      R"(algorithm    its seconds  batch s   samples/s  peak GB  fits  schedule, layers of stages
+      R"(algorithm    planned s    batch s   samples/s  peak GB  fits  schedule, layers of stages
 dapple       0.5          0.75      16         3        yes   dapple-pa:replicas=2,1, 0-2 x2 | 3-8 recompute swap
              a note
 spp          0.5          not simulated: not; said

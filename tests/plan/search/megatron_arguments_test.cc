@@ -231,7 +231,7 @@ TEST(MegatronArgumentTest, SayWhyMegatronCannot) {
     return MegatronObstacles(Resolve(std::string(kLlama) + kOnEight + rest));
   };
   EXPECT_THAT(why(R"(schedule: "zb-h1" parallelism { pipeline: 8 })"),
-              Contains(HasSubstr("no schedule zb-h1")));
+              Contains(HasSubstr("does not have the schedule zb-h1")));
   EXPECT_THAT(
       why(R"(schedule: "interleaved-1f1b"
                      parallelism { data: 8 chunks: 2 }
@@ -351,7 +351,7 @@ TEST(MegatronReaderTest, RefusesArgumentsThatExcludeEachOther) {
   EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
                        "--pipeline-model-parallel-layout Et*4|t*4L "
                        "--num-virtual-stages-per-pipeline-rank 2"),
-            "x.args: --pipeline-model-parallel-layout excludes "
+            "x.args: --pipeline-model-parallel-layout cannot be combined with "
             "--num-virtual-stages-per-pipeline-rank");
   EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 3 "
                        "--pipeline-model-parallel-layout Et*4|t*4L"),

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/assets.h"
 #include "calibrate/profile/runtime.h"
 #include "scenarios/scenario.h"
@@ -133,7 +134,9 @@ TEST(ScheduleVariantsTest, BoundsOfOneHoldForAllWithItsBoundKey) {
           const auto bound = sim::BoundOf(*resolved);
           const auto run = sim::Simulate(*resolved);
           if (!bound.ok() || !run.ok()) continue;
-          const auto [at, added] = by_places.try_emplace(schedule.bound_key);
+          const auto [at, added] = by_places.try_emplace(
+              absl::StrCat(schedule.bound_key, " ",
+                           resolved->scenario.parallelism().chunks()));
           num_shared += added ? 0 : 1;
           Extremes& extremes = at->second;
           if (bound->any_order_seconds > extremes.bound) {

@@ -137,7 +137,7 @@ TEST(SweepTest, AllThatIsWrongIsSaidAtOnce) {
             "test: num_nodes has 1 twice\n"
             "test: num_nodes is swept twice\n"
             "test: num_batches has no values");
-  EXPECT_THAT(ErrorOf("name: 'x'"), HasSubstr("sweeps nothing"));
+  EXPECT_THAT(ErrorOf("name: 'x'"), HasSubstr("has nothing to sweep"));
   EXPECT_THAT(ErrorOf("axes { field: 'num_nodes' values: '1..100000' } "
                       "axes { field: 'num_batches' values: '1..100000' }"),
               HasSubstr("1e+10 points"));

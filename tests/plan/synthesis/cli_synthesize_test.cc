@@ -118,7 +118,7 @@ TEST(SynthesizeProgramTest, WritesWhatCbcFound) {
   const std::string asked =
       "schedule synthesize --pp 2 --microbatches 5 --memory-limit 2 "
       "--costs f=1/1.5,i=1.2/1,w=0.7/0.9,c=0.3 --quiet";
-  const std::string said = "60 booleans: optimal, proven";
+  const std::string said = "60 binary variables: optimal, proven";
   const std::string csv = Scratch("cbc.csv");
   const cli::ProgramRun json =
       cli::RunWeir(absl::StrCat(asked, " --format json --out ", csv));

@@ -241,13 +241,13 @@ TEST(SynthesisViewTest, TheTableSetsWhatWasFoundAgainstNamedSystems) {
   const std::string table =
       SynthesisTable(problem, synthesis, SimulatedTimes{18, 19});
   EXPECT_EQ(table,
-            R"(order          makespan  above bound  held  fits
-found              11 s       10.0 %  1.75   yes
-zb-1p:a=1,b=2      16 s       60.0 %  1.25   yes
-gpipe              14 s       40.0 %  2.25    no
+            R"(order          makespan  above bound  peak activations  fits
+found              11 s       10.0 %              1.75   yes
+zb-1p:a=1,b=2      16 s       60.0 %              1.25   yes
+gpipe              14 s       40.0 %              2.25    no
 
 found by: local search, from "zb-1p"
-31.2 % less than the best named system that fits, zb-1p:a=1,b=2
+31.2 % less than the best named schedule that fits, zb-1p:a=1,b=2
 bound: 10 s (one rank's work)
 not proven: at most 10.0 % above the optimum
 mixed-integer program: 60 booleans: stopped

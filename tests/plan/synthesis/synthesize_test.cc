@@ -152,7 +152,7 @@ TEST(SynthesizeTest, LeavesOutPlacementsThatTheirBoundRulesOut) {
     options.method = SynthesisMethod::kAuto;
     const Synthesis found = Found(problem, options);
     EXPECT_TRUE(found.is_proven) << found.mip;
-    EXPECT_THAT(found.mip, HasSubstr(" booleans: "));
+    EXPECT_THAT(found.mip, HasSubstr(" binary variables: "));
     EXPECT_THAT(found.mip, Not(HasSubstr("; "))) << round;
     ++num_left_out;
   }

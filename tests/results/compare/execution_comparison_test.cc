@@ -124,9 +124,9 @@ TEST(ExecutionComparisonTest, SidesThatWereChangedOverAreSuspected) {
   Result replay = Stretched();
   replay.mutable_replay()->set_num_steps(1);
   EXPECT_THAT(Compare(replay, Predicted()).notes,
-              ::testing::Contains(HasSubstr("changed over?")));
+              ::testing::Contains(HasSubstr("swapped?")));
   EXPECT_THAT(Compare(Predicted(), replay).notes,
-              ::testing::Not(::testing::Contains(HasSubstr("changed over?"))));
+              ::testing::Not(::testing::Contains(HasSubstr("swapped?"))));
 }
 
 TEST(ExecutionComparisonTest, OtherReplicasAreLeftOutAndSaid) {

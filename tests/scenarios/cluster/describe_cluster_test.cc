@@ -39,7 +39,7 @@ TEST(DescribeTest, P3ShowsItsMeshAndItsOneAdapter) {
   NICs    1 x 3.125 GB/s (25 Gb/s), shared by 8 GPUs
 
 fabric: one switch, 30 us, non-blocking
-bisection: 12.5 GB/s each way between 4 and 4 nodes
+bisection: 12.5 GB/s in each direction between 4 and 4 nodes
 )");
 }
 
@@ -57,7 +57,7 @@ TEST(DescribeTest, DgxH100ShowsItsRails) {
   NICs    8 x 50 GB/s (400 Gb/s), of 1 GPU
 
 fabric: leaf switches of 32 nodes, 10 us, over the spine 10.3 us, rail-optimized, non-blocking
-bisection: 12.8 TB/s each way between 32 and 32 nodes
+bisection: 12.8 TB/s in each direction between 32 and 32 nodes
 )");
 }
 

@@ -52,8 +52,8 @@ TEST(PlacementTest, UnknownOrderIsNamed) {
 
 TEST(PlacementTest, TooFewGpusAreCounted) {
   EXPECT_EQ(Message(PlaceInOrder("s", "tp-dp-pp", 2, 4, 8, 32)),
-            "s: tensor 2 x data 4 x pipeline 8 needs 64 GPUs, but there are "
-            "32");
+            "s: tensor 2 x data 4 x pipeline 8 needs 64 GPUs, but the cluster "
+            "has 32 (--nodes sets the number of nodes)");
 }
 
 TEST(PlacementTest, DegreesThatOverflowAreRefused) {

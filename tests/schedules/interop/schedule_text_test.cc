@@ -82,7 +82,7 @@ TEST(ScheduleTextTest, PlacesTellStepAndColumn) {
 
 TEST(ScheduleTextTest, MalformedOverlapsAreErrors) {
   EXPECT_THAT(ErrorOf("0F0,(0F1;0B0)"),
-              HasSubstr("a.csv:1:5: expected OVERLAP_F_B behind"));
+              HasSubstr("a.csv:1:5: expected OVERLAP_F_B after"));
   EXPECT_THAT(ErrorOf("(0F1;0B0"), HasSubstr("a.csv:1:1: expected"));
   EXPECT_THAT(ErrorOf("(0F1)OVERLAP_F_B"), HasSubstr("overlaps 1 actions"));
   EXPECT_THAT(ErrorOf("(0F1;0F2;0B0)OVERLAP_F_B"),
@@ -119,7 +119,7 @@ TEST(ScheduleTextTest, MixedDialectsAreRefusedEitherWay) {
   constexpr absl::string_view kMixed = "0F0,0F1,0BW0,0I1,0W1";
   EXPECT_THAT(
       ErrorOf(kMixed),
-      AllOf(HasSubstr("a.csv:1:9: '0BW0' is of"),
+      AllOf(HasSubstr("a.csv:1:9: '0BW0' is in"),
             HasSubstr("'0I1' at a.csv:1:14 is in the current dialect")));
   EXPECT_THAT(
       std::string(ParseScheduleRows("a.csv", kMixed, CsvDialect::kPyTorchLegacy)

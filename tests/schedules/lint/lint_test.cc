@@ -60,12 +60,12 @@ TEST(LintTest, CorpusOfReportedFaults) {
       {"pytorch_172668_send_send",
        {"error one-stream 1:18"},
        "rank 0 waits at position 3 (0SEND_F1) for 1RECV_F1 at position 3 of "
-       "rank 1 to begin",
+       "rank 1 to start",
        "move 1RECV_F1 of rank 1 from position 3 to 2, before 1SEND_F0"},
       {"pytorch_172668_swapped",
        {"error one-stream 1:75"},
        "rank 1 waits at position 10 (3SEND_B0) for 2RECV_B0 at position 12 of "
-       "rank 0 to begin",
+       "rank 0 to start",
        "move 2RECV_B0 of rank 0 from position 12 to 11, before 0SEND_F2"},
       {"torchtitan_2209_early_receive", {"note early-receive 1:32"}, "", ""},
       {"pytorch_188833_front_loaded",
@@ -75,7 +75,7 @@ TEST(LintTest, CorpusOfReportedFaults) {
       {"pytorch_127332_criss_cross",
        {"error one-stream 1:18"},
        "rank 1 waits at position 2 (1SEND_F0) for 2RECV_F0 at position 4 of "
-       "rank 0 to begin",
+       "rank 0 to start",
        "move 1RECV_F1 of rank 1 from position 3 to 2, before 1SEND_F0; then "
        "move 3RECV_F0 of rank 1 from position 6 to 5, before 1SEND_F1; then "
        "move 1RECV_B0 of rank 1 from position 14 to 13, before 3SEND_B1; then "
@@ -196,7 +196,7 @@ TEST(LintTest, FixTakesAsManyMovesAsItNeeds) {
       "0F0,2F0,0B0,0F1,2F1,2B0,2B1,0B1\n1F0,1F1,1B0,1B1";
   ExpectMovesEndIt(Rows(far));
   EXPECT_EQ(Lint(far).findings[0].reordering,
-            "move 0B0 of rank 0 from position 2 to 5, behind 2B0");
+            "move 0B0 of rank 0 from position 2 to 5, after 2B0");
 }
 
 TEST(LintTest, DeadlocksWithoutASmallFixSaySo) {
@@ -386,17 +386,17 @@ TEST(LintTest, TransfersBeyondThePipelineNameNoStageThatDoesNotExist) {
   const LintReport report =
       Lint("0F0,0B0,0SEND_B0,0RECV_F0\n1F0,1B0,1SEND_F0,1RECV_B0");
   EXPECT_EQ(MessageAt(report, 1, 9),
-            "0SEND_B0 sends before stage 0, the first, expected no SEND_B of "
+            "0SEND_B0 sends before stage 0, the first, expected no SEND_B for "
             "it");
   EXPECT_EQ(MessageAt(report, 1, 18),
             "0RECV_F0 receives from before stage 0, the first, expected no "
-            "RECV_F of it");
+            "RECV_F for it");
   EXPECT_EQ(MessageAt(report, 2, 9),
-            "1SEND_F0 sends behind stage 1, the last, expected no SEND_F of "
+            "1SEND_F0 sends after stage 1, the last, expected no SEND_F for "
             "it");
   EXPECT_EQ(MessageAt(report, 2, 18),
-            "1RECV_B0 receives from behind stage 1, the last, expected no "
-            "RECV_B of it");
+            "1RECV_B0 receives from after stage 1, the last, expected no "
+            "RECV_B for it");
   for (const Finding& finding : report.findings) {
     EXPECT_THAT(finding.message, Not(HasSubstr("-1")));
     EXPECT_THAT(finding.message, Not(HasSubstr("2RECV")));

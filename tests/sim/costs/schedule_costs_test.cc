@@ -200,7 +200,7 @@ TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
   const auto measured =
       SimulateSchedule(Resolve(Chain(1), OneSwitch(1, 1, 0)), schedule);
   EXPECT_EQ(measured.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(measured.status().message().find("whole backwards"),
+  EXPECT_NE(measured.status().message().find("whole backward passes"),
             std::string::npos)
       << measured.status();
 }
