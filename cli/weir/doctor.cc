@@ -79,9 +79,7 @@ int RunDoctor(const Flags& flags) {
       Line("Slurm", FindAnyOf({"sbatch"}),
            "needed only for sweeps on a cluster"),
       Line("clang-format", FindAnyOf({"clang-format-14"}),
-           "version 14 is needed only to change weir"),
-      Line("chromium", FindAnyOf({"chromium", "google-chrome"}),
-           "only tests of the web report use it"));
+           "version 14 is needed only to change weir"));
   const absl::Status printed = PrintResult(text);
   if (!printed.ok()) return PrintError(printed, flags.output);
   return num_presets == 0 ? kExitMissing : kExitOk;

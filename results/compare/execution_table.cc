@@ -165,9 +165,14 @@ std::string TransfersBlock(const ExecutionComparison& c) {
     return "";
   }
   TextTable table;
-  table.header = {
-      "",          "count",        "bytes",        "queued",
-      "in flight", "not computed", "queued first", "waited in flight"};
+  table.header = {"",
+                  "count",
+                  "bytes",
+                  "queued",
+                  "in flight",
+                  "idle: not computed",
+                  "idle: queued",
+                  "idle: in flight"};
   const auto add = [&](const char* side, const TransferTimes& t) {
     const double count = std::max(t.num_transfers, 1);
     table.rows.push_back({side, absl::StrCat(t.num_transfers),
@@ -181,8 +186,7 @@ std::string TransfersBlock(const ExecutionComparison& c) {
   add("predicted", c.predicted_transfers);
   add("measured", c.measured_transfers);
   return absl::StrCat(
-      "\nmean times of a transfer; then how long its receiver was idle because "
-      "it was not computed, queued or in flight\n",
+      "\nmean times of a transfer, and idle times of its receiver by cause\n",
       PrintTable(table));
 }
 

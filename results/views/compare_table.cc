@@ -142,7 +142,8 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
   absl::StrAppend(&text, "\n");
   const std::string evidence = EvidenceCell(best);
   if (!evidence.empty()) {
-    absl::StrAppend(&text, "basis of this time: ", evidence, "\n");
+    absl::StrAppend(&text, "basis of the estimate: ", evidence,
+                    " (docs/uncertainty.md)\n");
   }
   if (fastest.of_all != fastest.that_fits) {
     absl::StrAppend(&text, "the fastest does not fit: ", RowText(first, common),

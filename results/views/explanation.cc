@@ -49,7 +49,7 @@ std::vector<FigureInfluence> Sorted(const Explanation& explanation) {
 
 std::string FiguresTable(const Explanation& explanation) {
   TextTable table;
-  table.header = {"part", "of", "parameter", "value", "kind", "source"};
+  table.header = {"fraction", "of", "parameter", "value", "kind", "source"};
   table.left = {false, true, true, false, true, true};
   int num_small = 0;
   double small = 0;
@@ -107,7 +107,9 @@ std::string ExplanationTable(const Explanation& explanation) {
       ShapeText(result), "\n", Ascii(RowName(result)), ": ",
       TimeIntervalCell(result), " per batch\n");
   const std::string evidence = EvidenceCell(result);
-  if (!evidence.empty()) absl::StrAppend(&text, "basis: ", evidence, "\n");
+  if (!evidence.empty())
+    absl::StrAppend(&text, "basis of the estimate: ", evidence,
+                    " (docs/uncertainty.md)\n");
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
     absl::StrAppend(&text, "\ntime of a batch on the busiest GPU (rank ",

@@ -79,7 +79,9 @@ std::string SummaryBlock(const Result& result) {
   };
   const std::string evidence = EvidenceCell(result);
   if (!evidence.empty()) {
-    table.rows.insert(table.rows.begin() + 1, {"basis", evidence});
+    table.rows.insert(
+        table.rows.begin() + 1,
+        {"basis", absl::StrCat(evidence, " (docs/uncertainty.md)")});
   }
   if (result.has_replay()) {
     AddExecution(result, &table);
@@ -87,7 +89,7 @@ std::string SummaryBlock(const Result& result) {
     table.rows.push_back({"simulation", Ascii(result.method())});
   }
   if (!result.provenance().weir_version().empty()) {
-    table.rows.push_back({"created by", MadeBy(result.provenance())});
+    table.rows.push_back({"made by", MadeBy(result.provenance())});
   }
   table.left = {true, true};
   return PrintTable(table);

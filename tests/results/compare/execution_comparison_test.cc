@@ -120,7 +120,7 @@ TEST(ExecutionComparisonTest, OtherRanksAreAnError) {
                         "with --pp 1 and --out"));
 }
 
-TEST(ExecutionComparisonTest, SidesThatWereChangedOverAreSuspected) {
+TEST(ExecutionComparisonTest, SwappedSidesAreSuspected) {
   Result replay = Stretched();
   replay.mutable_replay()->set_num_steps(1);
   EXPECT_THAT(Compare(replay, Predicted()).notes,
@@ -266,7 +266,7 @@ ExecutionComparison Sample() {
   predicted.set_schedule("gpipe");
   measured.set_schedule("gpipe");
   Replay* replay = measured.mutable_replay();
-  replay->set_device("2 partitions of 66 multiprocessors of a card");
+  replay->set_device("2 partitions of 66 multiprocessors of a GPU");
   replay->set_num_steps(2);
   replay->add_losses(5.5);
   replay->add_losses(5.25);
