@@ -59,7 +59,7 @@ class InterruptTest : public testing::TestWithParam<Sent> {
 
 TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
   TerminalRun run(WEIR_PROGRAM, kPlan);
-  EndAfter(" ranked, best ", &run);
+  EndAfter(" evaluated, best ", &run);
   EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not evaluated")));
   EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
 }
@@ -83,7 +83,7 @@ TEST_P(InterruptTest, PlanOfAGraphPrintsTheBestPlanSoFar) {
                   "plan --algorithm pipedream --graph long.txt --machines 8,8 "
                   "--bandwidth 1e9,1e8 --straight");
   EndAfter("pipedream", &run);
-  EXPECT_THAT(run.out(), AllOf(HasSubstr("a minibatch"),
+  EXPECT_THAT(run.out(), AllOf(HasSubstr("per minibatch"),
                                HasSubstr("3000 states"), HasSubstr("L2999")));
   EXPECT_THAT(run.shown(), HasSubstr("cuts at 750 of 3000 antichains only"));
 }
@@ -161,7 +161,7 @@ TEST_P(InterruptTest, CompareNamesWhatItHasNot) {
 
 TEST_P(InterruptTest, ExplainSaysSo) {
   TerminalRun figures(WEIR_PROGRAM, "explain pipedream-2bw-gpt-2.2b -j 1");
-  EndAfter("] figures", &figures);
+  EndAfter("] parameters", &figures);
   EXPECT_THAT(figures.out(), IsEmpty());
   EXPECT_THAT(figures.shown(), HasSubstr(" interrupted"));
   // Interrupts the simulation of the scenario itself, before any parameter is
@@ -203,7 +203,7 @@ TEST(InterruptOnceTest, TimeoutsTwoSignalsCountOnce) {
 
 TEST(InterruptOnceTest, ASecondSignalEndsItAtOnce) {
   TerminalRun run(WEIR_PROGRAM, kPlan);
-  ASSERT_TRUE(run.WaitFor(" ranked, best ")) << run.shown();
+  ASSERT_TRUE(run.WaitFor(" evaluated, best ")) << run.shown();
   run.Signal(SIGTERM);
   run.Signal(SIGINT);
   EXPECT_EQ(run.Wait(), 130);
