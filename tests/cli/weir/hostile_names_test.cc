@@ -189,7 +189,7 @@ TEST(HostileNamesTest, SweepsKeepNamesInTablesDatabasesAndCsv) {
   const ProgramRun again =
       RunSafely("sweep sweep.textproto --out s --resume", "resume");
   EXPECT_THAT(again.out,
-              HasSubstr(absl::StrCat(names.size(), " before, 0 done")));
+              HasSubstr(absl::StrCat(names.size(), " already done, 0 done")));
   for (const char* format : {"json", "csv", "table"}) {
     RunSafely(absl::StrCat("collect s --format ", format), format);
   }
