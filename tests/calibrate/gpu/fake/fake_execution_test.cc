@@ -289,7 +289,7 @@ TEST_F(FakeExecutionTest, APlanThatTheGpuCannotRunIsRefused) {
   CudaExecutionOptions options;
   options.num_partitions = 2;
   EXPECT_EQ(Try(plan, options).status().message(),
-            "the schedule has 4 ranks, but the GPU is divided into 2 parts");
+            "the schedule has 4 ranks, but the GPU is divided into 2 partitions");
   ExecutionRequest request = TinyRequest(Generated("gpipe", {2, 2, 1}));
   EXPECT_EQ(
       Try(PlanOf(request), {}).status().message(),
