@@ -288,8 +288,9 @@ TEST_F(FakeExecutionTest, APlanThatTheGpuCannotRunIsRefused) {
   const ExecutionPlan plan = HalfPlan("gpipe", {4, 4, 1});
   CudaExecutionOptions options;
   options.num_partitions = 2;
-  EXPECT_EQ(Try(plan, options).status().message(),
-            "the schedule has 4 ranks, but the GPU is divided into 2 partitions");
+  EXPECT_EQ(
+      Try(plan, options).status().message(),
+      "the schedule has 4 ranks, but the GPU is divided into 2 partitions");
   ExecutionRequest request = TinyRequest(Generated("gpipe", {2, 2, 1}));
   EXPECT_EQ(
       Try(PlanOf(request), {}).status().message(),

@@ -76,7 +76,7 @@ TEST_F(PartitionTest, TooManyPartsSayHowManyFit) {
   }
   Gpu().num_multiprocessors = 128;
   EXPECT_THAT(GpuPartitions::Create(0, 16).status().message(),
-              HasSubstr("at most 15 parts fit"));
+              HasSubstr("at most 15 partitions fit"));
 }
 
 TEST_F(PartitionTest, AnOldDriverIsNamedWithWhatItLacks) {
