@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "results/metrics.h"
+#include "results/result_enums.h"
 #include "schedules/semantics.h"
 #include "sim/report/breakdown.h"
 #include "sim/report/gpu_times.h"
@@ -182,10 +183,10 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
   if (memory.communicator_bytes > 0) {
     rank->set_communicator_bytes(memory.communicator_bytes);
   }
-  for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
+  for (int kind = 0; kind < MemoryClass::Kind_ARRAYSIZE; ++kind) {
     if (memory.peak_by_kind[kind] == 0) continue;
     MemoryClass* entry = rank->add_peak_memory_classes();
-    entry->set_name(Name(static_cast<MemoryKind>(kind)));
+    entry->set_name(results::NameOf(static_cast<MemoryClass::Kind>(kind)));
     entry->set_bytes(memory.peak_by_kind[kind]);
   }
 }

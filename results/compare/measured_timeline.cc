@@ -21,6 +21,7 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "results/pipeline_events.h"
+#include "results/result_enums.h"
 #include "schedules/comm/comm_program.h"
 
 namespace weir::results {
@@ -246,7 +247,7 @@ class Writer {
     columns->add_end_seconds(event.end - begin_);
   }
 
-  void WriteAction(const Event& event, uint32_t op) {
+  void WriteAction(const Event& event, Timeline::Actions::Op op) {
     auto* actions = result_.mutable_timeline()->mutable_actions();
     actions->add_gpu(event.rank);
     actions->add_op(op);
@@ -266,7 +267,8 @@ class Writer {
           absl::StrCat(table_.label(), ":", table_.rows()[event.row].line, ": ",
                        schedules::ToString(event.action),
                        " has no matching receive, expected ",
-                       ActionText(gradient ? kBackwardOp : kForwardOp,
+                       ActionText(gradient ? Timeline::Actions::BACKWARD
+                                           : Timeline::Actions::FORWARD,
                                   event.action.stage + (gradient ? -1 : 1),
                                   event.action.microbatch, 1),
                        " on some rank"));
@@ -274,7 +276,8 @@ class Writer {
     auto* transfers = result_.mutable_timeline()->mutable_transfers();
     transfers->add_from_gpu(event.rank);
     transfers->add_to_gpu(taker->rank);
-    transfers->add_kind(gradient ? 1 : 0);
+    transfers->add_kind(gradient ? Timeline::Transfers::GRADIENT
+                                 : Timeline::Transfers::ACTIVATION);
     transfers->add_stage(event.action.stage);
     transfers->add_microbatch(event.action.microbatch);
     transfers->add_bytes(event.bytes);
@@ -285,7 +288,7 @@ class Writer {
     return absl::OkStatus();
   }
 
-  void WriteCollective(const Event& event, uint32_t kind) {
+  void WriteCollective(const Event& event, Timeline::Collectives::Kind kind) {
     auto* collectives = result_.mutable_timeline()->mutable_collectives();
     collectives->add_gpu(event.rank);
     collectives->add_kind(kind);
@@ -298,7 +301,7 @@ class Writer {
 
   absl::Status WriteEvent(const Event& event) {
     if (event.step) {
-      WriteAction(event, kStepOp);
+      WriteAction(event, Timeline::Actions::OPTIMIZER_STEP);
       return absl::OkStatus();
     }
     switch (event.action.op) {
@@ -306,22 +309,18 @@ class Writer {
       case schedules::CommOp::kBackward:
       case schedules::CommOp::kBackwardInput:
       case schedules::CommOp::kBackwardWeight:
-        WriteAction(event, static_cast<uint32_t>(event.action.op));
-        break;
       case schedules::CommOp::kOffload:
-        WriteAction(event, kOffloadOp);
-        break;
       case schedules::CommOp::kReload:
-        WriteAction(event, kReloadOp);
+        WriteAction(event, TimelineOpOf(schedules::ToAction(event.action).op));
         break;
       case schedules::CommOp::kSendForward:
       case schedules::CommOp::kSendBackward:
         return WriteTransfer(event);
       case schedules::CommOp::kReduceGradient:
-        WriteCollective(event, kGradientReduction);
+        WriteCollective(event, Timeline::Collectives::GRADIENT_REDUCTION);
         break;
       case schedules::CommOp::kUnshard:
-        WriteCollective(event, kWeightGather);
+        WriteCollective(event, Timeline::Collectives::WEIGHT_GATHER);
         break;
       case schedules::CommOp::kReshard:
       case schedules::CommOp::kReceiveForward:
@@ -337,7 +336,8 @@ class Writer {
   Result result_;
   double begin_ = 0;
   std::map<Key, const Event*> passes_;  // by their first microbatch
-  std::map<std::tuple<int, uint32_t, int32_t>, int> num_collectives_;
+  std::map<std::tuple<int, Timeline::Collectives::Kind, int32_t>, int>
+      num_collectives_;
 };
 
 }  // namespace

@@ -134,7 +134,7 @@ TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
   EXPECT_NEAR(result.Times(0).expert_exchange_seconds, 2.5, 1e-9);
   EXPECT_NEAR(result.Times(1).expert_exchange_seconds, 0.5, 1e-9);
   EXPECT_NEAR(result.Times(1).tensor_collective_seconds, 0, 1e-9);
-  const auto events = result.Events(0, 3);
+  const auto events = result.Events(0, Timeline::Collectives::EXPERT_EXCHANGE);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].bytes, 100);
   EXPECT_NEAR(events[0].start, 1, 1e-9);
