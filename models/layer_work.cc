@@ -176,16 +176,18 @@ const char* Name(KernelPart part) {
   return "elementwise";
 }
 
-const char* Name(LayerCollective::Kind kind) {
+const char* Name(CollectiveKind kind) {
   switch (kind) {
-    case LayerCollective::Kind::kAllReduce:
+    case CollectiveKind::kAllReduce:
       return "all_reduce";
-    case LayerCollective::Kind::kAllGather:
+    case CollectiveKind::kAllGather:
       return "all_gather";
-    case LayerCollective::Kind::kReduceScatter:
+    case CollectiveKind::kReduceScatter:
       return "reduce_scatter";
-    case LayerCollective::Kind::kAllToAll:
+    case CollectiveKind::kAllToAll:
       return "all_to_all";
+    case CollectiveKind::kSendReceive:
+      return "send_receive";
   }
   return "all_reduce";
 }

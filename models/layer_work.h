@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "models/collective_kind.h"
 #include "models/model.pb.h"
 
 namespace weir::models {
@@ -119,14 +120,8 @@ struct Kernel {
 
 // Consecutive collectives of equal size in which a GPU takes part.
 struct LayerCollective {
-  enum class Kind : uint8_t {
-    kAllReduce,
-    kAllGather,
-    kReduceScatter,
-    kAllToAll
-  };
   enum class Group : uint8_t { kTensor, kExpert };
-  Kind kind = Kind::kAllReduce;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
   Group group = Group::kTensor;
   // Bytes of each collective: the whole tensor, which is the input and output
   // of an all-reduce, the output of an all-gather and the input of a
@@ -142,7 +137,6 @@ struct LayerCollective {
 
   bool operator==(const LayerCollective&) const = default;
 };
-const char* Name(LayerCollective::Kind kind);    // "all_reduce"
 const char* Name(LayerCollective::Group group);  // "tensor"
 
 enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };

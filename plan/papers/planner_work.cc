@@ -67,7 +67,7 @@ double CollectiveSeconds(
   for (const models::LayerCollective& collective : collectives) {
     if (collective.group != models::LayerCollective::Group::kTensor) continue;
     const int rounds =
-        collective.kind == models::LayerCollective::Kind::kAllReduce ? 2 : 1;
+        collective.kind == models::CollectiveKind::kAllReduce ? 2 : 1;
     seconds += collective.count * rounds * (size - 1) * collective.bytes /
                (size * bytes_per_second);
   }

@@ -121,7 +121,7 @@ class Walk {
       for (const models::LayerCollective& one :
            stage.communication.forward_collectives) {
         calls |= one.group != models::LayerCollective::Group::kExpert &&
-                 one.kind != models::LayerCollective::Kind::kAllToAll &&
+                 one.kind != models::CollectiveKind::kAllToAll &&
                  one.bytes * one.count >= kSomeBytes;
       }
       reduces |= !schedule_.forward_only &&

@@ -226,7 +226,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
   }
-  lowering_.set_role(CollectiveRole::kExpert);
+  lowering_.set_purpose(CallPurpose::kExpert);
   for (int first : group.firsts) {
     graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
@@ -239,7 +239,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
   }
-  lowering_.set_role(CollectiveRole::kTensor);
+  lowering_.set_purpose(CallPurpose::kTensor);
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
