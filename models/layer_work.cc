@@ -30,7 +30,7 @@ std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
     work.parameters = layer.parameter_bytes() / 4;
     work.stash_bytes = scale * layer.activation_bytes();
     work.weight_gradient_stash_bytes = work.stash_bytes;
-    if (spec.recompute == Recompute::kFull) {
+    if (spec.recompute == RECOMPUTE_FULL) {
       work.recompute_seconds = work.forward_seconds;
       work.recompute_scratch_bytes = work.stash_bytes;
       work.stash_bytes = input_bytes;

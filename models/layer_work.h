@@ -14,10 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "models/collective_kind.h"
 #include "models/model.pb.h"
+#include "models/training.pb.h"
 
 namespace weir::models {
-
-enum class Recompute { kNone, kSelective, kFull };
 
 // How a layer is executed. Fusions are properties of the framework; each saves
 // the passes over memory that its name implies (Narayanan et al. 2021, section
@@ -29,7 +28,7 @@ struct WorkSpec {
   bool sequence_parallel = false;  // Korthikanti et al. 2022, section 4.2.2
   bool flash_attention = false;    // no score matrix in memory
   bool dropout = false;            // masks are saved for the backward
-  Recompute recompute = Recompute::kNone;
+  RecomputeMode recompute = RECOMPUTE_NONE;
   int bytes_per_element = 2;  // of activations and of weights in use
   int gradient_bytes = 2;     // per element of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share the experts of a layer

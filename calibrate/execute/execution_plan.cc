@@ -84,21 +84,10 @@ void CheckOptimizer(const ExecutionRequest& request, Problems* problems) {
   problems->CheckRange("momentum", optimizer.momentum, 0, std::nextafter(1, 0));
   problems->CheckRange("average_decay", optimizer.average_decay, 0,
                        std::nextafter(1, 0));
-  // PipeMare's T2 uses its own average instead.
-  if (schedule.weights.prediction !=
-          schedules::WeightPolicy::Prediction::kNone &&
-      schedule.weights.estimate_buffers == 0 &&
-      optimizer.kind == OptimizerKind::kSgd) {
-    problems->Add(
-        "optimizer",
-        absl::StrCat("is sgd, expected momentum or adam: ", schedule.name,
-                     " predicts weights from their state"));
-  }
-  if (RulesOf(schedule).compensates_spikes &&
-      optimizer.kind != OptimizerKind::kMomentum) {
+  if (RulesOf(schedule).compensates_spikes && optimizer.kind == ADAM) {
     problems->Add("optimizer",
-                  absl::StrCat("is not momentum, expected momentum: ",
-                               schedule.name, " scales its velocity"));
+                  absl::StrCat("is adam, expected momentum: ", schedule.name,
+                               " scales its velocity"));
   }
 }
 

@@ -192,7 +192,7 @@ absl::StatusOr<PlannerWork> PlannerWorkOf(
   ASSIGN_OR_RETURN(const sim::Costs costs, sim::ComputeLayerCosts(scenario));
   models::WorkSpec spec = sim::MakeWorkSpec(scenario);
   const models::LayerList layers = models::ListLayers(scenario.model, spec);
-  spec.recompute = models::Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   const models::LayerList recomputed = models::ListLayers(scenario.model, spec);
   const scenarios::Network network(scenario.cluster);
   const std::vector<Group> groups = TensorGroups(scenario);

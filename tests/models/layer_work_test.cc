@@ -161,7 +161,7 @@ TEST(LayersOfTest, BlocksReduceTwiceEachWay) {
   spec.tensor_async = true;
   LayerCollective async = twice;
   async.overlaps_weight_gradient = true;
-  spec.recompute = Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   block = LayersOf(model, spec)[1];
   twice.of_recompute = true;
   EXPECT_THAT(block.backward_collectives, ElementsAre(twice, async));
@@ -281,7 +281,7 @@ TEST(LayersOfTest, MeasuredLayersScaleFromTheirMicrobatch) {
   EXPECT_EQ(layers[0].output_bytes, 180);
   EXPECT_EQ(layers[0].parameters, 10);
   EXPECT_EQ(layers[1].output_bytes, 12);
-  spec.recompute = Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   const std::vector<LayerWork> again = LayersOf(model, spec);
   EXPECT_EQ(again[1].recompute_seconds, 4.5);
   EXPECT_EQ(again[1].stash_bytes, 180);

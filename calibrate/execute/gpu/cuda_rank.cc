@@ -203,10 +203,9 @@ absl::Status CudaRank::RunAdam(int stage, const StageOptimizer& optimizer,
 absl::Status CudaRank::Update(int stage, const StageOptimizer& optimizer,
                               int step, const void* /*old_weights*/,
                               const Buffers& buffers) {
-  if (optimizer.kind == OptimizerKind::kAdam) {
+  if (optimizer.kind == ADAM) {
     return RunAdam(stage, optimizer, step, buffers);
   }
-  const bool momentum = optimizer.kind == OptimizerKind::kMomentum;
   const Parts& parts = parts_[stage];
   RETURN_IF_ERROR(MakeCurrent());
   RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
@@ -215,12 +214,9 @@ absl::Status CudaRank::Update(int stage, const StageOptimizer& optimizer,
   MomentumStep momentum_step;
   momentum_step.learning_rate =
       static_cast<float>(LearningRateAt(optimizer, step));
-  momentum_step.momentum =
-      momentum ? static_cast<float>(optimizer.momentum) : 0;
-  momentum_step.velocity_weight =
-      momentum ? static_cast<float>(optimizer.velocity_weight) : 0;
-  momentum_step.gradient_weight =
-      momentum ? static_cast<float>(optimizer.gradient_weight) : 1;
+  momentum_step.momentum = static_cast<float>(optimizer.momentum);
+  momentum_step.velocity_weight = static_cast<float>(optimizer.velocity_weight);
+  momentum_step.gradient_weight = static_cast<float>(optimizer.gradient_weight);
   momentum_step.gradient_scale = static_cast<float>(optimizer.gradient_scale);
   return CudaStatus(
       LaunchMomentum(launch(), momentum_step, at.gradients, at.master, at.first,
@@ -246,7 +242,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
                                  static_cast<float>(-distance), into, n),
         what);
   }
-  if (step == 0 || distance == 0 || optimizer.kind == OptimizerKind::kSgd) {
+  if (step == 0 || distance == 0) {
     if (from == into) return absl::OkStatus();
     return CudaStatus(
         cudaMemcpyAsync(into, from, n * BytesOf(tools_.options.format),
@@ -256,7 +252,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
   ASSIGN_OR_RETURN(const Located at, LocateState(parts_[stage], buffers));
   const auto far =
       static_cast<float>(distance * LearningRateAt(optimizer, step + 1));
-  if (optimizer.kind == OptimizerKind::kMomentum) {
+  if (optimizer.kind != ADAM) {
     return CudaStatus(
         LaunchEstimateByVelocity(launch(), from, at.first, far, into, n), what);
   }

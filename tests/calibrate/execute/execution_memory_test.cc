@@ -83,9 +83,8 @@ Both RunBoth(const schedules::Schedule& schedule) {
   request.spec.fused_attention = true;
   // Both have the state of Adam. Spike compensation needs a velocity.
   request.optimizer.kind =
-      absl::StrContains(schedule.name, "spike-compensation")
-          ? OptimizerKind::kMomentum
-          : OptimizerKind::kAdam;
+      absl::StrContains(schedule.name, "spike-compensation") ? SGD_MOMENTUM
+                                                             : ADAM;
   request.link.bytes_per_second = rate;
   both.plan = PlanOf(request);
   const auto device = MakeHostDevice(

@@ -129,8 +129,8 @@ absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> OpenHost(
 
 TEST(TrainingCheckTest, AReplayIsComparedOnTheDeviceThatIsOpened) {
   Replayed replayed = ReplayOf("zb-h1", 3);
-  const TrainingTolerance tolerance = GpuTolerance(
-      calibrate::ElementFormat::kBf16, calibrate::OptimizerKind::kMomentum);
+  const TrainingTolerance tolerance =
+      GpuTolerance(calibrate::ElementFormat::kBf16, SGD_MOMENTUM);
   std::vector<int> num_ranks;
   const auto open = [&](const calibrate::ExecutionPlan& plan) {
     num_ranks.push_back(plan.schedule.num_ranks);

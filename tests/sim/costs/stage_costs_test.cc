@@ -114,7 +114,7 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   models::WorkSpec spec;
   spec.sequence_length = 512;
   spec.bytes_per_element = 4;
-  spec.recompute = models::Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   spec.dropout = true;
   spec.flash_attention = true;
   const models::LayerWork block = models::LayersOf(resolved.model, spec)[1];
@@ -158,10 +158,9 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
     spec.sequence_length = 512;
     spec.bytes_per_element = spec.gradient_bytes = 4;
     spec.fused_cross_entropy = true;  // unless a runtime differs
-    spec.recompute = mode == RECOMPUTE_FULL ? models::Recompute::kFull
-                     : mode == RECOMPUTE_SELECTIVE
-                         ? models::Recompute::kSelective
-                         : models::Recompute::kNone;
+    spec.recompute = mode == RECOMPUTE_FULL        ? RECOMPUTE_FULL
+                     : mode == RECOMPUTE_SELECTIVE ? RECOMPUTE_SELECTIVE
+                                                   : RECOMPUTE_NONE;
     const std::vector<models::LayerWork> layers =
         models::LayersOf(resolved.model, spec);
     const int cuts[] = {0, 7, 14};  // embedding and 6 blocks, 6 and the head
