@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -55,6 +56,14 @@ struct Action {
 
   int32_t last_microbatch() const { return microbatch + num_microbatches - 1; }
   bool operator==(const Action&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const Action& action) {
+    // Names every field, so that a new one does not compile until it is here.
+    const auto& [op, stage, microbatch, num_microbatches, overlaps_next] =
+        action;
+    return H::combine(std::move(state), op, stage, microbatch, num_microbatches,
+                      overlaps_next);
+  }
 };
 
 // Returns a text such as "2F0" or "2B0-3".
