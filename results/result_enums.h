@@ -12,7 +12,8 @@
 
 namespace weir::results {
 
-// Returns the op of a scheduled action in a timeline.
+// Returns the op of a scheduled action in a timeline. Requires:
+// IsScheduled(op).
 inline Timeline::Actions::Op TimelineOpOf(schedules::Op op) {
   switch (op) {
     case schedules::Op::kForward:
@@ -25,10 +26,9 @@ inline Timeline::Actions::Op TimelineOpOf(schedules::Op op) {
       return Timeline::Actions::BACKWARD_WEIGHT;
     case schedules::Op::kOffload:
       return Timeline::Actions::OFFLOAD;
-    case schedules::Op::kReload:
+    default:
       return Timeline::Actions::RELOAD;
   }
-  return Timeline::Actions::FORWARD;
 }
 
 // Returns MemoryClass.name: "weight_stash".

@@ -190,7 +190,7 @@ std::vector<StageOptimizer> OptimizersOf(const ExecutionRequest& request) {
 
 // Returns the forward operation that reads the table as its second input.
 const StageOp* FindTable(const StageProgram& program, bool of_head) {
-  const std::vector<StageOp>& ops = program.ops(StagePass::kForward);
+  const std::vector<StageOp>& ops = program.ops(ProgramPass::kForward);
   const auto found = std::find_if(ops.begin(), ops.end(), [&](const auto& op) {
     return of_head
                ? !op.kernels.empty() && op.kind == OpKind::kGemm &&

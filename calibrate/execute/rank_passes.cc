@@ -17,16 +17,16 @@ bool ReadsWeights(schedules::Op op) {
   return op == schedules::Op::kForward || schedules::MakesInputGradient(op);
 }
 
-std::vector<StagePass> PassesOf(schedules::Op op) {
+std::vector<ProgramPass> PassesOf(schedules::Op op) {
   switch (op) {
     case schedules::Op::kForward:
-      return {StagePass::kForward};
+      return {ProgramPass::kForward};
     case schedules::Op::kBackward:
-      return {StagePass::kBackwardInput, StagePass::kBackwardWeight};
+      return {ProgramPass::kBackwardInput, ProgramPass::kBackwardWeight};
     case schedules::Op::kBackwardInput:
-      return {StagePass::kBackwardInput};
+      return {ProgramPass::kBackwardInput};
     default:
-      return {StagePass::kBackwardWeight};
+      return {ProgramPass::kBackwardWeight};
   }
 }
 
@@ -110,8 +110,8 @@ absl::Status RankPasses::RunAction(const schedules::Action& action,
     bytes->before += stage.alive_bytes[k];
   }
   bytes->peak = bytes->before;
-  for (StagePass pass : PassesOf(action.op)) {
-    if (pass == StagePass::kBackwardWeight) {
+  for (ProgramPass pass : PassesOf(action.op)) {
+    if (pass == ProgramPass::kBackwardWeight) {
       for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
         stage.tables[k][stage.layout.weights] = nullptr;
       }
@@ -142,7 +142,7 @@ absl::Status RankPasses::RunAction(const schedules::Action& action,
 
 // Runs one operation after the other, each for all microbatches of a span,
 // which have their scratch at the same time as in one large microbatch.
-absl::Status RankPasses::RunPass(RankStage* stage, StagePass pass,
+absl::Status RankPasses::RunPass(RankStage* stage, ProgramPass pass,
                                  const schedules::Action& action,
                                  PassBytes* bytes) {
   const StageLayout& layout = stage->layout;

@@ -105,10 +105,9 @@ class MeasuredTimelineReader {
   // Excludes receives, which are mostly waiting, and reshards, which take no
   // time.
   static bool IsMeasured(const Event& event) {
-    return event.step ||
-           (event.action.op != schedules::CommOp::kReceiveForward &&
-            event.action.op != schedules::CommOp::kReceiveBackward &&
-            event.action.op != schedules::CommOp::kReshard);
+    return event.step || (event.action.op != schedules::Op::kReceiveForward &&
+                          event.action.op != schedules::Op::kReceiveBackward &&
+                          event.action.op != schedules::Op::kReshard);
   }
 
   // A misspelled column would silently be ignored.
@@ -204,10 +203,10 @@ class Writer {
   using Key = std::tuple<bool, int64_t, int32_t>;
 
   static bool IsPass(const Event& event) {
-    return !event.step && event.action.op <= schedules::CommOp::kBackwardInput;
+    return !event.step && event.action.op <= schedules::Op::kBackwardInput;
   }
   static Key KeyOf(const Event& event) {
-    return {event.action.op != schedules::CommOp::kForward, event.action.stage,
+    return {event.action.op != schedules::Op::kForward, event.action.stage,
             event.action.microbatch};
   }
 
@@ -258,7 +257,7 @@ class Writer {
   }
 
   absl::Status WriteTransfer(const Event& event) {
-    const bool gradient = event.action.op == schedules::CommOp::kSendBackward;
+    const bool gradient = event.action.op == schedules::Op::kSendBackward;
     const Event* taker =
         TakerOf({gradient, int64_t{event.action.stage} + (gradient ? -1 : 1),
                  event.action.microbatch});
@@ -305,26 +304,26 @@ class Writer {
       return absl::OkStatus();
     }
     switch (event.action.op) {
-      case schedules::CommOp::kForward:
-      case schedules::CommOp::kBackward:
-      case schedules::CommOp::kBackwardInput:
-      case schedules::CommOp::kBackwardWeight:
-      case schedules::CommOp::kOffload:
-      case schedules::CommOp::kReload:
-        WriteAction(event, TimelineOpOf(schedules::ToAction(event.action).op));
+      case schedules::Op::kForward:
+      case schedules::Op::kBackward:
+      case schedules::Op::kBackwardInput:
+      case schedules::Op::kBackwardWeight:
+      case schedules::Op::kOffload:
+      case schedules::Op::kReload:
+        WriteAction(event, TimelineOpOf(event.action.op));
         break;
-      case schedules::CommOp::kSendForward:
-      case schedules::CommOp::kSendBackward:
+      case schedules::Op::kSendForward:
+      case schedules::Op::kSendBackward:
         return WriteTransfer(event);
-      case schedules::CommOp::kReduceGradient:
+      case schedules::Op::kReduceGradient:
         WriteCollective(event, Timeline::Collectives::GRADIENT_REDUCTION);
         break;
-      case schedules::CommOp::kUnshard:
+      case schedules::Op::kUnshard:
         WriteCollective(event, Timeline::Collectives::WEIGHT_GATHER);
         break;
-      case schedules::CommOp::kReshard:
-      case schedules::CommOp::kReceiveForward:
-      case schedules::CommOp::kReceiveBackward:
+      case schedules::Op::kReshard:
+      case schedules::Op::kReceiveForward:
+      case schedules::Op::kReceiveBackward:
         break;
     }
     return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
+#include "schedules/action.h"
 
 namespace weir::sim {
 
@@ -60,9 +61,9 @@ struct StageSeconds {
   double prediction = 0;
   double codec = 0;
 
-  // Returns the seconds of an action, indexed by Op; 0 for an offload whose
-  // seconds are not known. Requires: for I and W, backward_parts are known.
-  double Of(int op) const;
+  // Returns the seconds of an action; 0 for an offload whose seconds are not
+  // known. Requires: for I and W, backward_parts are known.
+  double Of(schedules::Op op) const;
 };
 
 // What the host does to launch passes.
@@ -73,8 +74,8 @@ struct StageLaunches {
   double backward_input_seconds = 0;
   double backward_weight_seconds = 0;
 
-  // Returns the lower bound for an action, indexed by Op.
-  double SecondsOf(int op) const;
+  // Returns the lower bound for an action.
+  double SecondsOf(schedules::Op op) const;
 };
 
 struct StageKernels {

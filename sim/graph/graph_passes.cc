@@ -249,8 +249,8 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   double host_seconds = 0;
   for (int i = 0; i < num_passes; ++i) {
     const schedules::Action& action = actions[position + i];
-    host_seconds += in_.costs.stages[action.stage].launches.SecondsOf(
-        static_cast<int>(action.op));
+    host_seconds +=
+        in_.costs.stages[action.stage].launches.SecondsOf(action.op);
   }
   if (host_seconds == 0) return;
   double alone = 0;

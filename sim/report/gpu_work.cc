@@ -147,8 +147,7 @@ class Gatherer {
           stage.launches.backward_weight.backward_launches;
     }
     // Without kernels, the pass itself was given or measured as a whole.
-    const double alone =
-        stage.seconds.Of(static_cast<int>(action.op)) * action.num_microbatches;
+    const double alone = stage.seconds.Of(action.op) * action.num_microbatches;
     pass->given_seconds = extra_seconds + (pass->kernels.empty() ? alone : 0);
   }
 

@@ -198,7 +198,7 @@ class Tracer {
       case schedules::Op::kOffload:
         AddActivations(end, stage, -n);
         break;
-      case schedules::Op::kReload:
+      default:  // kReload
         AddActivations(start, stage, n);
         break;
     }

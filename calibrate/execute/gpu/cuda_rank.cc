@@ -162,7 +162,7 @@ absl::StatusOr<CudaRank::Located> CudaRank::LocateState(
                  master + parts.num_elements, master + 2 * parts.num_elements};
 }
 
-absl::Status CudaRank::RunOp(int stage, StagePass pass, int op,
+absl::Status CudaRank::RunOp(int stage, ProgramPass pass, int op,
                              const Buffers& buffers,
                              const OpVariation& variation) {
   const StageExecutor& executor = tools_.executors->of(stage);
@@ -179,7 +179,7 @@ absl::Status CudaRank::RunOp(int stage, StagePass pass, int op,
   return Explain(executor.RunOp(pass, op, located_, tools_.lane, variation));
 }
 
-absl::Status CudaRank::Run(int stage, StagePass pass, int op, uint64_t seed,
+absl::Status CudaRank::Run(int stage, ProgramPass pass, int op, uint64_t seed,
                            const Buffers& buffers) {
   return RunOp(stage, pass, op, buffers, {.seed = seed});
 }
@@ -191,10 +191,10 @@ absl::Status CudaRank::RunAdam(int stage, const StageOptimizer& optimizer,
   adam.step = step;
   adam.gradient_scale = static_cast<float>(optimizer.gradient_scale);
   const auto& ops =
-      tools_.executors->of(stage).program().ops(StagePass::kOptimizer);
+      tools_.executors->of(stage).program().ops(ProgramPass::kOptimizer);
   for (int op = 0; op < static_cast<int>(ops.size()); ++op) {
     RETURN_IF_ERROR(
-        RunOp(stage, StagePass::kOptimizer, op, buffers, {.adam = &adam}));
+        RunOp(stage, ProgramPass::kOptimizer, op, buffers, {.adam = &adam}));
   }
   return absl::OkStatus();
 }
@@ -208,7 +208,7 @@ absl::Status CudaRank::Update(int stage, const StageOptimizer& optimizer,
   }
   const Parts& parts = parts_[stage];
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(stage, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(const Located at, LocateState(parts, buffers));
   ASSIGN_OR_RETURN(void* weights, Locate(buffers[parts.weights]));
   MomentumStep momentum_step;
@@ -230,7 +230,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
                                 void* estimate) {
   const int64_t n = parts_[stage].num_elements;
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(stage, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* from, Locate(weights));
   ASSIGN_OR_RETURN(void* into, Locate(estimate));
   const std::string what =
@@ -266,7 +266,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
 absl::Status CudaRank::Average(int stage, double decay, const void* old_weights,
                                const void* new_weights, void* average) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(stage, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* before, Locate(old_weights));
   ASSIGN_OR_RETURN(void* now, Locate(new_weights));
   ASSIGN_OR_RETURN(void* moved, Locate(average));
@@ -279,7 +279,7 @@ absl::Status CudaRank::Average(int stage, double decay, const void* old_weights,
 absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
                            void* sum) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(-1, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(-1, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* from, Locate(addend));
   ASSIGN_OR_RETURN(void* into, Locate(sum));
   return CudaStatus(LaunchAdd(launch(), static_cast<const float*>(from),
@@ -290,7 +290,7 @@ absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
 absl::Status CudaRank::Clear(int64_t num_elements, ElementFormat format,
                              void* memory) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(-1, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(-1, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* at, Locate(memory));
   return CudaStatus(
       cudaMemsetAsync(at, 0, num_elements * BytesOf(format), stream()),

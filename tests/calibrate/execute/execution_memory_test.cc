@@ -13,8 +13,8 @@ namespace weir::calibrate::execution_memory_test {
 
 constexpr double kMostDifference = 1e-4;  // relative to a rank's peak
 
-double PassSeconds(int /*stage*/, StagePass pass) {
-  return pass == StagePass::kOptimizer ? 0 : 1;
+double PassSeconds(int /*stage*/, ProgramPass pass) {
+  return pass == ProgramPass::kOptimizer ? 0 : 1;
 }
 
 Model SmallModel(int num_layers) {

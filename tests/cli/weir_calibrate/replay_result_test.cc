@@ -46,8 +46,8 @@ Replayed ReplayOf(const std::string& schedule, int num_steps) {
     link = calibrate::LinkSpec();
   calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  options.fake_seconds = [](int, calibrate::StagePass pass) {
-    return pass == calibrate::StagePass::kOptimizer ? 0.0 : 1.0;
+  options.fake_seconds = [](int, calibrate::ProgramPass pass) {
+    return pass == calibrate::ProgramPass::kOptimizer ? 0.0 : 1.0;
   };
   const auto device = calibrate::MakeHostDevice(replayed.plan, options);
   auto record = calibrate::ExecuteSchedule(replayed.plan, device.get());
@@ -108,8 +108,8 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
   }
   calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  options.fake_seconds = [](int, calibrate::StagePass pass) {
-    return pass == calibrate::StagePass::kOptimizer ? 0.0 : 1.0;
+  options.fake_seconds = [](int, calibrate::ProgramPass pass) {
+    return pass == calibrate::ProgramPass::kOptimizer ? 0.0 : 1.0;
   };
   const auto device = calibrate::MakeHostDevice(replayed.plan, options);
   replayed.record = *calibrate::ExecuteSchedule(replayed.plan, device.get());

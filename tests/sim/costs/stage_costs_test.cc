@@ -220,10 +220,10 @@ TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
   }
   const auto costs = ComputeCosts(resolved, 2, {1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->stages[1].seconds.Of(0), 2);
-  EXPECT_EQ(costs->stages[1].seconds.Of(1), 220);
-  EXPECT_EQ(costs->stages[1].seconds.Of(2), 20);
-  EXPECT_EQ(costs->stages[1].seconds.Of(3), 200);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kForward), 2);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kBackward), 220);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kBackwardInput), 20);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kBackwardWeight), 200);
   EXPECT_FALSE(ComputeCosts(resolved, 3, {1, 1, 1}).ok());
 }
 

@@ -138,7 +138,7 @@ TEST_F(FakeExecutionTest, APassTakesItsOperationsHoweverLongLaunchingTakes) {
           if (actions[i].op != schedules::Op::kForward) continue;
           double expected = 0;
           for (const StageOp& op :
-               plan.programs[rank]->ops(StagePass::kForward)) {
+               plan.programs[rank]->ops(ProgramPass::kForward)) {
             expected += op.kind == OpKind::kGemm ? 3 * seconds : seconds;
           }
           const ActionRecord& found = step.ranks[rank].actions[i];
@@ -163,7 +163,7 @@ TEST_F(FakeExecutionTest, GemmsHaveTheFastestOfTheirAlgorithms) {
     EXPECT_EQ(Gpu().gemms_fill.count(64), num_partitions / 2);
     if (num_partitions > 0) continue;
     double expected = 0;
-    for (const StageOp& op : plan.programs[1]->ops(StagePass::kForward)) {
+    for (const StageOp& op : plan.programs[1]->ops(ProgramPass::kForward)) {
       expected += op.kind == OpKind::kGemm ? 2e-5 : 1e-5;
     }
     const ActionRecord& found = record->steps[1].ranks[1].actions[0];
