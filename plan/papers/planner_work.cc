@@ -149,9 +149,9 @@ std::vector<PlannerDevice> Devices(const scenarios::ResolvedScenario& scenario,
       const sim::DeviceCosts& own =
           kind == 0 ? costs : costs.other_devices[kind - 1];
       device.speed = std::min(device.speed, SecondsOf(costs) / SecondsOf(own));
-      device.memory_bytes =
-          std::min(device.memory_bytes, own.memory_bytes - own.reserved_bytes -
-                                            own.communication_buffer_bytes);
+      device.memory_bytes = std::min(
+          device.memory_bytes, own.memory_bytes.value() - own.reserved_bytes -
+                                   own.communication_buffer_bytes);
     }
     devices.push_back(device);
   }

@@ -29,7 +29,7 @@ class Gatherer {
   GpuWork Run() {
     work_.device =
         in_.costs.gpu_device.empty() ? 0 : in_.costs.gpu_device[gpu_];
-    work_.peak_flops = in_.costs.device_of(gpu_).peak_flops;
+    work_.peak_flops = in_.costs.device_of(gpu_).peak_flops.value_or(0);
     work_.kernel_prices = &in_.costs.device_of(gpu_).prices;
     work_.calls = graph_.calls;
     work_.slowed_by = SlowedBy();

@@ -119,7 +119,7 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   spec.flash_attention = true;
   const models::LayerWork block = models::LayersOf(resolved.model, spec)[1];
   const auto seconds = [&](const std::vector<models::Kernel>& kernels) {
-    return calibrate::KernelSeconds(resolved.device, costs->peak_flops,
+    return calibrate::KernelSeconds(resolved.device, *costs->peak_flops,
                                     kernels);
   };
   const StageCosts& middle = costs->stages[1];
