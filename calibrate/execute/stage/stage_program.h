@@ -16,7 +16,9 @@
 
 namespace weir::calibrate {
 
-// Purpose of a buffer. Classes from kInput on are per microbatch.
+// Purpose of a buffer of a program. MemoryClass.Kind says what it counts as on
+// a GPU, which also depends on the schedule. Classes from kInput on are per
+// microbatch.
 enum class BufferClass : uint8_t {
   kWeights,         // half, one version
   kGradients,       // fp32, accumulated over microbatches
