@@ -182,12 +182,12 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
 
 void SetRecompute(const WorkSpec& spec, const Shape& shape,
                   const AttentionCore& core, LayerWork* work) {
-  if (spec.recompute == Recompute::kFull) {
+  if (spec.recompute == RECOMPUTE_FULL) {
     work->recompute = work->forward;
     work->recompute_scratch_bytes = work->stash_bytes - Local(shape);
     work->stash_bytes = Local(shape);
     RepeatForwardCollectives(work);
-  } else if (spec.recompute == Recompute::kSelective && !spec.flash_attention) {
+  } else if (spec.recompute == RECOMPUTE_SELECTIVE && !spec.flash_attention) {
     // Fused attention saves no scores that could be recomputed.
     work->recompute = core.forward;
     work->recompute_scratch_bytes = core.stash_bytes;

@@ -6,8 +6,6 @@
 namespace weir::models {
 namespace {
 
-using Kind = LayerCollective::Kind;
-
 bool SameButCount(const LayerCollective& a, LayerCollective b) {
   b.count = a.count;
   return a == b;
@@ -35,12 +33,12 @@ void AddFrontCollective(const LayerCollective& collective,
 
 void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (spec.tensor_parallel == 1) return;
-  LayerCollective sum{.kind = Kind::kAllReduce, .bytes = bytes};
+  LayerCollective sum{.kind = CollectiveKind::kAllReduce, .bytes = bytes};
   sum.overlaps_weight_gradient = spec.tensor_async;
-  if (spec.sequence_parallel) sum.kind = Kind::kReduceScatter;
+  if (spec.sequence_parallel) sum.kind = CollectiveKind::kReduceScatter;
   AddFrontCollective(sum, &work->backward_collectives);
   if (!spec.sequence_parallel) return;
-  LayerCollective gather{.kind = Kind::kAllGather, .bytes = bytes};
+  LayerCollective gather{.kind = CollectiveKind::kAllGather, .bytes = bytes};
   AddCollective(gather, &work->forward_collectives);
   // For the weight gradient: only the GPU's own tokens were saved.
   gather.overlaps_input_gradient = spec.tensor_async;
@@ -49,11 +47,12 @@ void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
 
 void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (spec.tensor_parallel == 1) return;
-  LayerCollective collective{.kind = Kind::kAllReduce, .bytes = bytes};
+  LayerCollective collective{.kind = CollectiveKind::kAllReduce,
+                             .bytes = bytes};
   if (spec.sequence_parallel) {
-    collective.kind = Kind::kAllGather;
+    collective.kind = CollectiveKind::kAllGather;
     AddFrontCollective(collective, &work->backward_collectives);
-    collective.kind = Kind::kReduceScatter;
+    collective.kind = CollectiveKind::kReduceScatter;
   }
   AddCollective(collective, &work->forward_collectives);
 }

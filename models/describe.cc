@@ -62,16 +62,15 @@ std::string Table(const std::vector<Row>& rows) {
   return PrintTable(table);
 }
 
-const char* RecomputeName(Recompute recompute) {
+const char* RecomputeName(RecomputeMode recompute) {
   switch (recompute) {
-    case Recompute::kNone:
-      return "none";
-    case Recompute::kSelective:
+    case RECOMPUTE_SELECTIVE:
       return "selective";
-    case Recompute::kFull:
+    case RECOMPUTE_FULL:
       return "full";
+    default:
+      return "none";
   }
-  return "none";
 }
 
 const char* RoleName(LayerRole role) {
@@ -107,7 +106,7 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
   }
   if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
   if (spec.dropout) absl::StrAppend(&line, ", dropout");
-  if (spec.recompute != Recompute::kNone) {
+  if (spec.recompute > RECOMPUTE_NONE) {
     absl::StrAppend(&line, ", ", RecomputeName(spec.recompute),
                     " recomputation");
   }

@@ -84,7 +84,7 @@ void AddLogits(const WorkSpec& spec, const Shape& shape, bool bias,
   AddColumnInput(spec, e * shape.tokens * shape.hidden, work);
   if (spec.tensor_parallel == 1) return;
   // Per token: the largest logit, the sum of exponentials, the target's logit.
-  AddCollective({.kind = LayerCollective::Kind::kAllReduce,
+  AddCollective({.kind = CollectiveKind::kAllReduce,
                  .bytes = kLogitBytes * shape.tokens,
                  .count = 3},
                 &work->forward_collectives);

@@ -10,8 +10,6 @@ namespace {
 
 constexpr double kProbabilityBytes = 4;  // the router computes in fp32
 
-using Kind = LayerCollective::Kind;
-
 // Adds the router: GEMM, softmax, and selection of the best experts.
 void AddRouter(const Transformer& transformer, const WorkSpec& spec,
                const Shape& shape, LayerWork* work) {
@@ -32,7 +30,7 @@ void AddRouter(const Transformer& transformer, const WorkSpec& spec,
 
 // Adds a collective of the forward and its counterpart in the backward, which
 // runs in reverse order.
-void AddExchange(const LayerCollective& forward, Kind backward,
+void AddExchange(const LayerCollective& forward, CollectiveKind backward,
                  LayerWork* work) {
   AddCollective(forward, &work->forward_collectives);
   LayerCollective back = forward;
@@ -46,14 +44,14 @@ void AddDispatch(const WorkSpec& spec, double sent, double gathered,
                  LayerWork* work) {
   AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
   if (spec.expert_parallel > 1) {
-    AddExchange({.kind = Kind::kAllToAll,
+    AddExchange({.kind = CollectiveKind::kAllToAll,
                  .group = LayerCollective::Group::kExpert,
                  .bytes = sent},
-                Kind::kAllToAll, work);
+                CollectiveKind::kAllToAll, work);
   }
   if (spec.tensor_parallel > 1) {
-    AddExchange({.kind = Kind::kAllGather, .bytes = gathered},
-                Kind::kReduceScatter, work);
+    AddExchange({.kind = CollectiveKind::kAllGather, .bytes = gathered},
+                CollectiveKind::kReduceScatter, work);
   }
   // Sorts the chunks of each sender into the order of the experts.
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
@@ -65,14 +63,14 @@ void AddCombine(const WorkSpec& spec, double sent, double gathered,
                 double local, LayerWork* work) {
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
   if (spec.tensor_parallel > 1) {
-    AddExchange({.kind = Kind::kReduceScatter, .bytes = gathered},
-                Kind::kAllGather, work);
+    AddExchange({.kind = CollectiveKind::kReduceScatter, .bytes = gathered},
+                CollectiveKind::kAllGather, work);
   }
   if (spec.expert_parallel > 1) {
-    AddExchange({.kind = Kind::kAllToAll,
+    AddExchange({.kind = CollectiveKind::kAllToAll,
                  .group = LayerCollective::Group::kExpert,
                  .bytes = sent},
-                Kind::kAllToAll, work);
+                CollectiveKind::kAllToAll, work);
   }
   // The backward also computes the gradients of the weights in that sum.
   AddPasses(KernelPart::kPermute, sent + local, 2, 2 * sent + local, 2, work);

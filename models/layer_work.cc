@@ -30,7 +30,7 @@ std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
     work.parameters = layer.parameter_bytes() / 4;
     work.stash_bytes = scale * layer.activation_bytes();
     work.weight_gradient_stash_bytes = work.stash_bytes;
-    if (spec.recompute == Recompute::kFull) {
+    if (spec.recompute == RECOMPUTE_FULL) {
       work.recompute_seconds = work.forward_seconds;
       work.recompute_scratch_bytes = work.stash_bytes;
       work.stash_bytes = input_bytes;
@@ -176,16 +176,18 @@ const char* Name(KernelPart part) {
   return "elementwise";
 }
 
-const char* Name(LayerCollective::Kind kind) {
+const char* Name(CollectiveKind kind) {
   switch (kind) {
-    case LayerCollective::Kind::kAllReduce:
+    case CollectiveKind::kAllReduce:
       return "all_reduce";
-    case LayerCollective::Kind::kAllGather:
+    case CollectiveKind::kAllGather:
       return "all_gather";
-    case LayerCollective::Kind::kReduceScatter:
+    case CollectiveKind::kReduceScatter:
       return "reduce_scatter";
-    case LayerCollective::Kind::kAllToAll:
+    case CollectiveKind::kAllToAll:
       return "all_to_all";
+    case CollectiveKind::kSendReceive:
+      return "send_receive";
   }
   return "all_reduce";
 }

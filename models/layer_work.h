@@ -12,11 +12,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "models/collective_kind.h"
 #include "models/model.pb.h"
+#include "models/training.pb.h"
 
 namespace weir::models {
-
-enum class Recompute { kNone, kSelective, kFull };
 
 // How a layer is executed. Fusions are properties of the framework; each saves
 // the passes over memory that its name implies (Narayanan et al. 2021, section
@@ -28,7 +28,7 @@ struct WorkSpec {
   bool sequence_parallel = false;  // Korthikanti et al. 2022, section 4.2.2
   bool flash_attention = false;    // no score matrix in memory
   bool dropout = false;            // masks are saved for the backward
-  Recompute recompute = Recompute::kNone;
+  RecomputeMode recompute = RECOMPUTE_NONE;
   int bytes_per_element = 2;  // of activations and of weights in use
   int gradient_bytes = 2;     // per element of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share the experts of a layer
@@ -119,14 +119,8 @@ struct Kernel {
 
 // Consecutive collectives of equal size in which a GPU takes part.
 struct LayerCollective {
-  enum class Kind : uint8_t {
-    kAllReduce,
-    kAllGather,
-    kReduceScatter,
-    kAllToAll
-  };
   enum class Group : uint8_t { kTensor, kExpert };
-  Kind kind = Kind::kAllReduce;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
   Group group = Group::kTensor;
   // Bytes of each collective: the whole tensor, which is the input and output
   // of an all-reduce, the output of an all-gather and the input of a
@@ -142,7 +136,6 @@ struct LayerCollective {
 
   bool operator==(const LayerCollective&) const = default;
 };
-const char* Name(LayerCollective::Kind kind);    // "all_reduce"
 const char* Name(LayerCollective::Group group);  // "tensor"
 
 enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };

@@ -86,9 +86,9 @@ class Reader {
           {columns.kind(i), columns.stage(i), columns.microbatch(i),
            columns.start_seconds(i), columns.end_seconds(i)});
       Reach(columns.end_seconds(i));
-      out_.tied |= columns.kind(i) == kTiedReduction;
-      if (columns.kind(i) != kTensorCollective &&
-          columns.kind(i) != kExpertExchange) {
+      out_.tied |= columns.kind(i) == Timeline::Collectives::TIED_REDUCTION;
+      if (columns.kind(i) != Timeline::Collectives::TENSOR &&
+          columns.kind(i) != Timeline::Collectives::EXPERT_EXCHANGE) {
         continue;
       }
       inside_.emplace(std::tuple(rank, columns.stage(i), columns.microbatch(i),
@@ -128,11 +128,12 @@ class Reader {
                                spans ? columns.num_microbatches(i) : 1,
                                columns.start_seconds(i),
                                columns.end_seconds(i)};
-      if (action.op < kStepOp) action.end_seconds = EndOf(rank, action);
+      if (action.op < Timeline::Actions::OPTIMIZER_STEP)
+        action.end_seconds = EndOf(rank, action);
       Reach(action.end_seconds);
-      if (action.op < kBackwardWeightOp) {
-        made_.emplace(std::tuple(rank, action.op != kForwardOp, action.stage,
-                                 action.microbatch),
+      if (action.op < Timeline::Actions::BACKWARD_WEIGHT) {
+        made_.emplace(std::tuple(rank, action.op != Timeline::Actions::FORWARD,
+                                 action.stage, action.microbatch),
                       action.end_seconds);
       }
       out_.ranks[rank].push_back(action);
@@ -150,10 +151,14 @@ class Reader {
     const auto& columns = in_.transfers();
     for (int i = 0; i < columns.from_gpu_size(); ++i) {
       TimelineTransfer transfer = {
-          ranks_[columns.from_gpu(i)], ranks_[columns.to_gpu(i)],
-          columns.kind(i) == 1,        columns.stage(i),
-          columns.microbatch(i),       columns.bytes(i),
-          columns.start_seconds(i),    columns.start_seconds(i),
+          ranks_[columns.from_gpu(i)],
+          ranks_[columns.to_gpu(i)],
+          columns.kind(i) == Timeline::Transfers::GRADIENT,
+          columns.stage(i),
+          columns.microbatch(i),
+          columns.bytes(i),
+          columns.start_seconds(i),
+          columns.start_seconds(i),
           columns.end_seconds(i)};
       if (transfer.from_rank == kNotHere || transfer.to_rank == kNotHere) {
         continue;
@@ -185,9 +190,9 @@ class Reader {
 
 }  // namespace
 
-std::string ActionText(uint32_t op, int32_t stage, int32_t microbatch,
-                       uint32_t num_microbatches) {
-  static constexpr const char* kLetters[kNumTimelineOps] = {
+std::string ActionText(Timeline::Actions::Op op, int32_t stage,
+                       int32_t microbatch, uint32_t num_microbatches) {
+  static constexpr const char* kLetters[Timeline::Actions::Op_ARRAYSIZE] = {
       "F", "B", "I", "W", " step u", "O", "R"};
   std::string text = absl::StrCat(stage, kLetters[op], microbatch);
   if (num_microbatches > 1) {

@@ -14,29 +14,8 @@
 
 namespace weir::results {
 
-// Timeline.Actions.op
-enum TimelineOp : uint32_t {
-  kForwardOp,
-  kBackwardOp,
-  kBackwardInputOp,
-  kBackwardWeightOp,
-  kStepOp,
-  kOffloadOp,
-  kReloadOp,
-  kNumTimelineOps,
-};
-
-// Timeline.Collectives.kind
-enum CollectiveKind : uint32_t {
-  kTensorCollective,
-  kGradientReduction,
-  kWeightGather,
-  kExpertExchange,
-  kTiedReduction,
-};
-
 struct TimelineAction {
-  uint32_t op = 0;  // TimelineOp
+  Timeline::Actions::Op op = Timeline::Actions::FORWARD;
   int32_t stage = 0;
   int32_t microbatch = 0;  // for a step: the update
   uint32_t num_microbatches = 1;
@@ -44,12 +23,12 @@ struct TimelineAction {
   double start_seconds = 0, end_seconds = 0;
 
   double seconds() const { return end_seconds - start_seconds; }
-  bool computes() const { return op <= kStepOp; }
+  bool computes() const { return op <= Timeline::Actions::OPTIMIZER_STEP; }
 };
 
 // Returns "2F0", "2B0-3" or "2 step u3".
-std::string ActionText(uint32_t op, int32_t stage, int32_t microbatch,
-                       uint32_t num_microbatches);
+std::string ActionText(Timeline::Actions::Op op, int32_t stage,
+                       int32_t microbatch, uint32_t num_microbatches);
 std::string ActionText(const TimelineAction& action);
 
 struct TimelineTransfer {
@@ -65,7 +44,7 @@ struct TimelineTransfer {
 };
 
 struct TimelineCollective {
-  uint32_t kind = 0;  // CollectiveKind
+  Timeline::Collectives::Kind kind = Timeline::Collectives::TENSOR;
   int32_t stage = 0;
   int32_t microbatch = 0;  // or the update
   double start_seconds = 0, end_seconds = 0;

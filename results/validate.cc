@@ -125,7 +125,7 @@ void CheckTimeline(const Result& result, Problems* problems) {
     const auto& actions = result.timeline().actions();
     ColumnChecker check("timeline.actions", actions.gpu_size(), problems);
     check.CheckAtMost("gpu", actions.gpu(), last_gpu);
-    check.CheckAtMost("op", actions.op(), 6);
+    check.CheckAtMost("op", actions.op(), Timeline::Actions::Op_MAX);
     check.HasSize("stage", actions.stage());
     check.HasSize("microbatch", actions.microbatch());
     if (!actions.num_microbatches().empty()) {
@@ -140,7 +140,7 @@ void CheckTimeline(const Result& result, Problems* problems) {
                         problems);
     check.CheckAtMost("from_gpu", transfers.from_gpu(), last_gpu);
     check.CheckAtMost("to_gpu", transfers.to_gpu(), last_gpu);
-    check.CheckAtMost("kind", transfers.kind(), 1);
+    check.CheckAtMost("kind", transfers.kind(), Timeline::Transfers::Kind_MAX);
     check.HasSize("stage", transfers.stage());
     check.HasSize("microbatch", transfers.microbatch());
     check.CheckFinite("bytes", transfers.bytes());
@@ -154,7 +154,8 @@ void CheckTimeline(const Result& result, Problems* problems) {
     ColumnChecker check("timeline.collectives", collectives.gpu_size(),
                         problems);
     check.CheckAtMost("gpu", collectives.gpu(), last_gpu);
-    check.CheckAtMost("kind", collectives.kind(), 4);
+    check.CheckAtMost("kind", collectives.kind(),
+                      Timeline::Collectives::Kind_MAX);
     check.HasSize("stage", collectives.stage());
     check.HasSize("microbatch", collectives.microbatch());
     check.CheckFinite("bytes", collectives.bytes());

@@ -15,7 +15,7 @@ namespace weir::schedules {
 namespace {
 
 std::optional<Op> OpOf(char letter) {
-  for (int op = 0; op < kNumOps; ++op) {
+  for (int op = 0; op < kNumScheduledOps; ++op) {
     if (Letter(static_cast<Op>(op)) == letter) return static_cast<Op>(op);
   }
   return std::nullopt;
@@ -59,8 +59,9 @@ char Letter(Op op) {
       return 'O';
     case Op::kReload:
       return 'R';
+    default:
+      return '?';
   }
-  return '?';
 }
 
 std::string ToString(const Action& action) {

@@ -8,12 +8,15 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace weir::schedules {
 
+// What a rank does. A schedule has only the first kNumScheduledOps; the others
+// follow from it when it is lowered to a communication program (comm/).
 enum class Op : uint8_t {
   kForward,         // F
   kBackward,        // B: input and weight gradient together
@@ -24,10 +27,28 @@ enum class Op : uint8_t {
   // transfer.
   kOffload,  // O: moves the forward's activations to the host
   kReload,   // R: moves them back before the backward
+  // These act on a whole stage and have no microbatch.
+  kUnshard,         // UNSHARD: gathers the stage's sharded weights
+  kReshard,         // RESHARD: frees the gathered copy
+  kReduceGradient,  // REDUCE_GRAD: sums gradients over data-parallel ranks
+  // Stage k sends activations to k+1 and gradients to k-1. A receive contains
+  // the receiving stage: 2SEND_F0 matches 3RECV_F0.
+  kSendForward,
+  kReceiveForward,
+  kSendBackward,
+  kReceiveBackward,
 };
-inline constexpr int kNumOps = 6;
+inline constexpr int kNumScheduledOps = 6;
+inline constexpr int kNumOps = 13;
 
+// Returns the letter of a scheduled op; '?' for another.
 char Letter(Op op);
+
+inline bool IsScheduled(Op op) { return op <= Op::kReload; }
+inline bool IsSend(Op op) {
+  return op == Op::kSendForward || op == Op::kSendBackward;
+}
+inline bool IsTransfer(Op op) { return op >= Op::kSendForward; }
 
 // Returns true if the op occupies the rank's compute stream.
 inline bool IsCompute(Op op) { return op <= Op::kBackwardWeight; }
@@ -43,7 +64,7 @@ inline bool CompletesGradient(Op op) {
 inline constexpr int kMaxSpan = 65'535;  // microbatches in one action
 
 struct Action {
-  Op op;
+  Op op;               // IsScheduled
   int32_t stage;       // 0..num_stages-1, over all chunks
   int32_t microbatch;  // 0..num_batches*num_microbatches-1, over all batches
   // Number of consecutive microbatches, starting with `microbatch`, that the
@@ -55,6 +76,14 @@ struct Action {
 
   int32_t last_microbatch() const { return microbatch + num_microbatches - 1; }
   bool operator==(const Action&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const Action& action) {
+    // Names every field, so that a new one does not compile until it is here.
+    const auto& [op, stage, microbatch, num_microbatches, overlaps_next] =
+        action;
+    return H::combine(std::move(state), op, stage, microbatch, num_microbatches,
+                      overlaps_next);
+  }
 };
 
 // Returns a text such as "2F0" or "2B0-3".

@@ -24,8 +24,9 @@ double PassCosts::duration(const Action& action) const {
       case Op::kOffload:
       case Op::kReload:
         return costs.offload;
+      default:
+        return 0.0;
     }
-    return 0.0;
   };
   return one() * action.num_microbatches;
 }

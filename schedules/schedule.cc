@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "schedules/stages_by_rank.h"
 
 namespace weir::schedules {
@@ -49,6 +50,18 @@ std::vector<std::vector<int>> StagesByRank(const Schedule& schedule) {
     }
   }
   return stages;
+}
+
+uint64_t OrderHash(const Schedule& schedule) {
+  // Names every field, so that a new one does not compile until it is here.
+  const auto& [name, num_ranks, num_stages, num_microbatches, num_batches,
+               flush, forward_only, routes, microbatches_per_route_turn,
+               rank_actions, weights, resident_activations,
+               compressed_transfers] = schedule;
+  return absl::HashOf(num_ranks, num_stages, num_microbatches, num_batches,
+                      flush, forward_only, routes, microbatches_per_route_turn,
+                      rank_actions, weights, resident_activations,
+                      compressed_transfers);
 }
 
 }  // namespace weir::schedules

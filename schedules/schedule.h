@@ -5,8 +5,10 @@
 #ifndef WEIR_SCHEDULES_SCHEDULE_H_
 #define WEIR_SCHEDULES_SCHEDULE_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schedules/action.h"
@@ -59,6 +61,18 @@ struct WeightPolicy {
   int predicted_copies = 0;
 
   bool operator==(const WeightPolicy&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const WeightPolicy& policy) {
+    // Names every field, so that a new one does not compile until it is here.
+    const auto& [microbatches_per_update, times_replicas, forward,
+                 delay_updates, backward, prediction, forward_distance,
+                 backward_distance, estimate_buffers, predicted_copies] =
+        policy;
+    return H::combine(std::move(state), microbatches_per_update, times_replicas,
+                      forward, delay_updates, backward, prediction,
+                      forward_distance, backward_distance, estimate_buffers,
+                      predicted_copies);
+  }
 };
 
 struct Schedule {
@@ -98,6 +112,10 @@ struct Schedule {
   std::vector<int> StagesOf(int rank) const;
   int microbatches_per_update(int stage) const;
 };
+
+// Returns equal hashes for schedules that differ at most in their names. Not
+// stable across executions of the program.
+uint64_t OrderHash(const Schedule& schedule);
 
 // The input of a generator.
 struct ScheduleSpec {

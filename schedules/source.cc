@@ -28,7 +28,7 @@ void DropTransfers(ScheduleRows* rows) {
     std::vector<CellPlace>& places = rows->places[rank];
     size_t kept = 0;
     for (size_t i = 0; i < row.size(); ++i) {
-      if (!IsPass(row[i].op)) continue;
+      if (!IsScheduled(row[i].op)) continue;
       row[kept] = row[i];
       places[kept++] = places[i];
     }

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "results/metrics.h"
+#include "results/result_enums.h"
 #include "schedules/semantics.h"
 #include "sim/report/breakdown.h"
 #include "sim/report/gpu_times.h"
@@ -68,7 +69,7 @@ std::string DescribeUnsteady(const Window& window, const SimulatedRun& run) {
 double MeanPeakFlops(const SimulatedRun& run) {
   double flops = 0;
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
-    flops += run.costs.device_of(gpu).peak_flops;
+    flops += run.costs.device_of(gpu).peak_flops.value();
   }
   return flops / run.graph.num_gpus();
 }
@@ -161,9 +162,9 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
         batch.global_batch_size(), batch.sequence_length(),
         window.batch_seconds()));
   }
-  if (run.costs.model_flops > 0) {
+  if (run.costs.model_flops.has_value()) {
     result->set_model_flops_utilization(results::ModelFlopsUtilization(
-        run.costs.model_flops * run.schedule.num_microbatches *
+        *run.costs.model_flops * run.schedule.num_microbatches *
             resolved.placement.data,
         window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
   }
@@ -182,10 +183,10 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
   if (memory.communicator_bytes > 0) {
     rank->set_communicator_bytes(memory.communicator_bytes);
   }
-  for (int kind = 0; kind < kNumMemoryKinds; ++kind) {
+  for (int kind = 0; kind < MemoryClass::Kind_ARRAYSIZE; ++kind) {
     if (memory.peak_by_kind[kind] == 0) continue;
     MemoryClass* entry = rank->add_peak_memory_classes();
-    entry->set_name(Name(static_cast<MemoryKind>(kind)));
+    entry->set_name(results::NameOf(static_cast<MemoryClass::Kind>(kind)));
     entry->set_bytes(memory.peak_by_kind[kind]);
   }
 }
@@ -225,7 +226,7 @@ void FillCapacity(const scenarios::ResolvedScenario& resolved,
   double smallest = std::numeric_limits<double>::infinity();
   double most_used = 0;  // fraction of the fullest GPU's memory
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
-    const double capacity = run.costs.device_of(gpu).memory_bytes;
+    const double capacity = run.costs.device_of(gpu).memory_bytes.value();
     smallest = std::min(smallest, capacity);
     most_used =
         std::max(most_used, result->ranks(gpu).peak_memory_bytes() / capacity);

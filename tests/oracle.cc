@@ -175,6 +175,8 @@ double Builder::PlainSeconds(const schedules::Action& action) const {
     case schedules::Op::kReload:
       seconds = At(costs_.offload_seconds, action.stage);
       break;
+    default:
+      break;
   }
   return seconds * action.num_microbatches;
 }

@@ -84,21 +84,10 @@ void CheckOptimizer(const ExecutionRequest& request, Problems* problems) {
   problems->CheckRange("momentum", optimizer.momentum, 0, std::nextafter(1, 0));
   problems->CheckRange("average_decay", optimizer.average_decay, 0,
                        std::nextafter(1, 0));
-  // PipeMare's T2 uses its own average instead.
-  if (schedule.weights.prediction !=
-          schedules::WeightPolicy::Prediction::kNone &&
-      schedule.weights.estimate_buffers == 0 &&
-      optimizer.kind == OptimizerKind::kSgd) {
-    problems->Add(
-        "optimizer",
-        absl::StrCat("is sgd, expected momentum or adam: ", schedule.name,
-                     " predicts weights from their state"));
-  }
-  if (RulesOf(schedule).compensates_spikes &&
-      optimizer.kind != OptimizerKind::kMomentum) {
+  if (RulesOf(schedule).compensates_spikes && optimizer.kind == ADAM) {
     problems->Add("optimizer",
-                  absl::StrCat("is not momentum, expected momentum: ",
-                               schedule.name, " scales its velocity"));
+                  absl::StrCat("is adam, expected momentum: ", schedule.name,
+                               " scales its velocity"));
   }
 }
 
@@ -201,7 +190,7 @@ std::vector<StageOptimizer> OptimizersOf(const ExecutionRequest& request) {
 
 // Returns the forward operation that reads the table as its second input.
 const StageOp* FindTable(const StageProgram& program, bool of_head) {
-  const std::vector<StageOp>& ops = program.ops(StagePass::kForward);
+  const std::vector<StageOp>& ops = program.ops(ProgramPass::kForward);
   const auto found = std::find_if(ops.begin(), ops.end(), [&](const auto& op) {
     return of_head
                ? !op.kernels.empty() && op.kind == OpKind::kGemm &&

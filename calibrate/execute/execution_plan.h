@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "calibrate/execute/stage/stage_program.h"
 #include "models/model.pb.h"
+#include "models/training.pb.h"
 #include "schedules/schedule.h"
 
 namespace weir::calibrate {
@@ -34,19 +35,16 @@ inline double TransferBytes(ElementFormat format, int bits, int64_t elements) {
          8;
 }
 
-enum class OptimizerKind { kSgd, kMomentum, kAdam };
-
 // Optimizer of a stage; the same for all stages except for the adjustments that
 // some systems make per stage.
-//   kSgd       w -= rate g
-//   kMomentum  v = momentum v + g
-//              w -= rate (velocity_weight v + gradient_weight g)
-//   kAdam      stage_op.h
+//   SGD_MOMENTUM  v = momentum v + g
+//                 w -= rate (velocity_weight v + gradient_weight g)
+//   ADAM          stage_op.h
 // g is the mean over the microbatches of an update (over all replicas of a
 // stage): gradient_scale times the sum that passes accumulate. optimizer_math.h
 // implements all of it.
 struct StageOptimizer {
-  OptimizerKind kind = OptimizerKind::kMomentum;
+  Optimizer kind = SGD_MOMENTUM;
   double learning_rate = 0.05;
   double momentum = 0.9;
   double gradient_scale =

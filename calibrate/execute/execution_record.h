@@ -9,25 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "results/result.pb.h"
 #include "schedules/semantics.h"
 
 namespace weir::calibrate {
-
-// Names as in MemoryClass of results/result.proto.
-enum class ExecutionMemory : uint8_t {
-  kWeights,
-  kWeightStash,
-  kGradients,
-  kOptimizerState,
-  kActivations,
-  kWeightGradientStash,
-  kPassScratch,
-  kCommunicationBuffers,
-  kPredictedWeights,
-  kEstimateBuffers,
-};
-inline constexpr int kNumExecutionMemories = 10;
-const char* Name(ExecutionMemory memory);  // "weight_stash"
 
 struct ActionRecord {
   double start_seconds = 0, end_seconds = 0;
@@ -59,7 +44,8 @@ struct RankRecord {
   std::vector<UpdateRecord> updates;
   std::vector<MemoryRecord> memory;
   double peak_bytes = 0, peak_at_seconds = 0;
-  std::array<double, kNumExecutionMemories> peak_by_class{};
+  // [MemoryClass::Kind]
+  std::array<double, MemoryClass::Kind_ARRAYSIZE> peak_by_class{};
   // Peak allocated bytes in program order, which includes receive buffers that
   // wait for their messages, and sent buffers whose arrival is not yet certain.
   double taken_peak_bytes = 0;

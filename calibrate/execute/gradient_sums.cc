@@ -105,7 +105,7 @@ absl::Status GradientSums::LendRoom(const ExecutionItem& item,
                              absl::StrCat("gradients of stage ", member.stage,
                                           " of rank ", member.rank)));
   ASSIGN_OR_RETURN(const RankEventPtr now, state_.device->Now());
-  state_.log.Add(now, ExecutionMemory::kCommunicationBuffers, BytesOf(member));
+  state_.log.Add(now, MemoryClass::COMMUNICATION_BUFFERS, BytesOf(member));
   PostPart(item.exchange, item.member, [&](Board::Part* part) {
     part->lent = true;
     part->lent_at = now;
@@ -142,7 +142,7 @@ absl::Status GradientSums::AddPart(const ExecutionItem& item,
   RETURN_IF_ERROR(state_.device->Add(member.num_elements, part.room, sum));
   RETURN_IF_ERROR(state_.memory.Free(part.room));
   ASSIGN_OR_RETURN(const RankEventPtr now, state_.device->Now());
-  state_.log.Add(now, ExecutionMemory::kCommunicationBuffers, -BytesOf(member));
+  state_.log.Add(now, MemoryClass::COMMUNICATION_BUFFERS, -BytesOf(member));
   return absl::OkStatus();
 }
 

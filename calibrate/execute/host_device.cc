@@ -137,7 +137,7 @@ class HostRank : public RankDevice {
     return static_cast<double*>(memory) + index;
   }
 
-  absl::Status Run(int stage, StagePass pass, int index, uint64_t seed,
+  absl::Status Run(int stage, ProgramPass pass, int index, uint64_t seed,
                    const Buffers& buffers) override;
   absl::Status Update(int stage, const StageOptimizer& optimizer, int step,
                       const void* old_weights, const Buffers& buffers) override;
@@ -240,7 +240,7 @@ class HostRank : public RankDevice {
     return {state.subspan(at.num_elements, at.num_elements),
             state.subspan(2 * at.num_elements, at.num_elements)};
   }
-  void FakeWork(int stage, StagePass pass) {
+  void FakeWork(int stage, ProgramPass pass) {
     if (shared_.options.fake_seconds) {
       shared_.fake_seconds += shared_.options.fake_seconds(stage, pass);
     }
@@ -255,8 +255,8 @@ class HostRank : public RankDevice {
   double last_copy_ = 0;
 };
 
-absl::Status HostRank::Run(int stage, StagePass pass, int index, uint64_t seed,
-                           const Buffers& buffers) {
+absl::Status HostRank::Run(int stage, ProgramPass pass, int index,
+                           uint64_t seed, const Buffers& buffers) {
   const StageProgram& program = *shared_.plan.programs[stage];
   const StageOp& op = program.ops(pass)[index];
   std::vector<const double*> inputs;
@@ -294,7 +294,7 @@ absl::Status HostRank::Update(int stage, const StageOptimizer& optimizer,
                               const Buffers& buffers) {
   const StageIndices& at = indices_[stage];
   const int64_t n = at.num_elements;
-  FakeWork(stage, StagePass::kOptimizer);
+  FakeWork(stage, ProgramPass::kOptimizer);
   const auto updated = AsDoubles(buffers[at.weights], n);
   StepWeights(optimizer, step, AsDoubles(old_weights, n), EventsOf(at, buffers),
               AsDoubles(buffers[at.gradients], n), updated);

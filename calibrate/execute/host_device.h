@@ -15,7 +15,7 @@ struct HostDeviceOptions {
   bool concurrent = true;  // ranks are threads; otherwise serial
   // Seconds of a pass or update that replace the clock, so that tests have
   // known times. Serial only.
-  std::function<double(int stage, StagePass pass)> fake_seconds = {};
+  std::function<double(int stage, ProgramPass pass)> fake_seconds = {};
 };
 
 // Creates the device. Requires: the plan outlives it. A message takes the time

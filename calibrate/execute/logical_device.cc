@@ -60,7 +60,7 @@ class LogicalRank : public RankDevice {
   void* ElementAt(void* memory, int64_t index, ElementFormat format) override {
     return device_->ElementAt(memory, index, format);
   }
-  absl::Status Run(int stage, StagePass pass, int op, uint64_t seed,
+  absl::Status Run(int stage, ProgramPass pass, int op, uint64_t seed,
                    const Buffers& buffers) override {
     RETURN_IF_ERROR(Work());
     return device_->Run(stage, pass, op, seed, buffers);

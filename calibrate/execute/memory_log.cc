@@ -11,7 +11,7 @@ namespace {
 
 struct Change {
   double seconds;
-  ExecutionMemory kind;
+  MemoryClass::Kind kind;
   double bytes;
 };
 

@@ -16,15 +16,15 @@ namespace weir::calibrate {
 class MemoryLog {
  public:
   // Adds memory that exists from before the first step on.
-  void AddForGood(ExecutionMemory kind, double bytes) {
+  void AddForGood(MemoryClass::Kind kind, double bytes) {
     for_good_[static_cast<int>(kind)] += bytes;
   }
   // Negative bytes are freed.
-  void Add(const RankEventPtr& at, ExecutionMemory kind, double bytes) {
+  void Add(const RankEventPtr& at, MemoryClass::Kind kind, double bytes) {
     if (bytes != 0) events_.push_back({at, kind, bytes});
   }
   void AddFor(const RankEventPtr& from, const RankEventPtr& to,
-              ExecutionMemory kind, double bytes) {
+              MemoryClass::Kind kind, double bytes) {
     Add(from, kind, bytes);
     Add(to, kind, -bytes);
   }
@@ -36,10 +36,10 @@ class MemoryLog {
  private:
   struct Event {
     RankEventPtr at;
-    ExecutionMemory kind;
+    MemoryClass::Kind kind;
     double bytes;
   };
-  std::array<double, kNumExecutionMemories> for_good_{};
+  std::array<double, MemoryClass::Kind_ARRAYSIZE> for_good_{};
   std::vector<Event> events_;
 };
 

@@ -41,26 +41,18 @@ void StepWeights(const StageOptimizer& optimizer, int step,
   for (size_t i = 0; i < weights.size(); ++i) {
     const double g = gradients[i] * optimizer.gradient_scale;
     gradients[i] = 0;
-    switch (optimizer.kind) {
-      case OptimizerKind::kSgd:
-        updated[i] = weights[i] - rate * g;
-        break;
-      case OptimizerKind::kMomentum: {
-        double& v = moments.first[i];
-        v = optimizer.momentum * v + g;
-        updated[i] = weights[i] - rate * (optimizer.velocity_weight * v +
-                                          optimizer.gradient_weight * g);
-        break;
-      }
-      case OptimizerKind::kAdam: {
-        double &m = moments.first[i], &v = moments.second[i];
-        m = beta1 * m + (1 - beta1) * g;
-        v = beta2 * v + (1 - beta2) * g * g;
-        updated[i] = weights[i] -
-                     rate * (direction(m, v) +
-                             double{optimizer.adam.weight_decay} * weights[i]);
-        break;
-      }
+    if (optimizer.kind == ADAM) {
+      double &m = moments.first[i], &v = moments.second[i];
+      m = beta1 * m + (1 - beta1) * g;
+      v = beta2 * v + (1 - beta2) * g * g;
+      updated[i] = weights[i] -
+                   rate * (direction(m, v) +
+                           double{optimizer.adam.weight_decay} * weights[i]);
+    } else {
+      double& v = moments.first[i];
+      v = optimizer.momentum * v + g;
+      updated[i] = weights[i] - rate * (optimizer.velocity_weight * v +
+                                        optimizer.gradient_weight * g);
     }
   }
 }
@@ -68,12 +60,12 @@ void StepWeights(const StageOptimizer& optimizer, int step,
 void EstimateWeights(const StageOptimizer& optimizer, int step, double distance,
                      absl::Span<const double> weights, const Moments& moments,
                      absl::Span<double> estimate) {
-  if (step == 0 || distance == 0 || optimizer.kind == OptimizerKind::kSgd) {
+  if (step == 0 || distance == 0) {
     std::copy(weights.begin(), weights.end(), estimate.begin());
     return;
   }
   const double far = distance * LearningRateAt(optimizer, step + 1);
-  if (optimizer.kind == OptimizerKind::kMomentum) {
+  if (optimizer.kind != ADAM) {
     for (size_t i = 0; i < weights.size(); ++i) {
       estimate[i] = weights[i] - far * moments.first[i];
     }

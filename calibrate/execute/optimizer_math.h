@@ -27,10 +27,9 @@ void StepWeights(const StageOptimizer& optimizer, int step,
 
 // Computes estimate = weights + distance x direction, where the direction is
 // the step that the optimizer would add with the moments after `step` updates:
-//   kMomentum  -rate v        (SpecTrain; Kosson et al.'s linear prediction)
-//   kAdam      -rate (m / (sqrt(v) + epsilon) + weight_decay w), bias corrected
-//              (XPipe)
-//   kSgd       0: there is no state to predict from
+//   SGD_MOMENTUM  -rate v     (SpecTrain; Kosson et al.'s linear prediction)
+//   ADAM          -rate (m / (sqrt(v) + epsilon) + weight_decay w), bias
+//                 corrected (XPipe)
 // The direction is 0 before the first update. `estimate` may be `weights`.
 void EstimateWeights(const StageOptimizer& optimizer, int step, double distance,
                      absl::Span<const double> weights, const Moments& moments,

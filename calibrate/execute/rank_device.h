@@ -67,7 +67,7 @@ class RankDevice {
 
   // Runs one operation of a pass. `seed` distinguishes the dropout of this
   // microbatch.
-  virtual absl::Status Run(int stage, StagePass pass, int op, uint64_t seed,
+  virtual absl::Status Run(int stage, ProgramPass pass, int op, uint64_t seed,
                            const Buffers& buffers) = 0;
   // Runs one update. `buffers` hold weights (destination of the new version;
   // the old one is in `old_weights`), gradients (cleared afterwards) and

@@ -7,7 +7,7 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr ExecutionMemory kBuffers = ExecutionMemory::kCommunicationBuffers;
+constexpr MemoryClass::Kind kBuffers = MemoryClass::COMMUNICATION_BUFFERS;
 
 int SourceOf(const schedules::Action& action) {
   return action.stage + (action.op == schedules::Op::kForward ? -1 : 1);

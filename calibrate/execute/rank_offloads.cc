@@ -74,7 +74,7 @@ absl::Status RankOffloads::Offload(const ExecutionItem& item) {
   }
   gone.position = item.position;
   offloaded_.push_back(std::move(gone));
-  state_.log.Add(moments.end, ExecutionMemory::kActivations, -bytes);
+  state_.log.Add(moments.end, MemoryClass::ACTIVATIONS, -bytes);
   state_.events[item.position] = moments;
   return absl::OkStatus();
 }
@@ -112,7 +112,7 @@ absl::Status RankOffloads::Reload(const ExecutionItem& item) {
     if (std::exchange(first, false)) moments.start = copy.begin;
     moments.end = copy.end;
   }
-  state_.log.Add(moments.start, ExecutionMemory::kActivations, bytes);
+  state_.log.Add(moments.start, MemoryClass::ACTIVATIONS, bytes);
   state_.events[item.position] = moments;
   return absl::OkStatus();
 }

@@ -17,16 +17,16 @@ bool ReadsWeights(schedules::Op op) {
   return op == schedules::Op::kForward || schedules::MakesInputGradient(op);
 }
 
-std::vector<StagePass> PassesOf(schedules::Op op) {
+std::vector<ProgramPass> PassesOf(schedules::Op op) {
   switch (op) {
     case schedules::Op::kForward:
-      return {StagePass::kForward};
+      return {ProgramPass::kForward};
     case schedules::Op::kBackward:
-      return {StagePass::kBackwardInput, StagePass::kBackwardWeight};
+      return {ProgramPass::kBackwardInput, ProgramPass::kBackwardWeight};
     case schedules::Op::kBackwardInput:
-      return {StagePass::kBackwardInput};
+      return {ProgramPass::kBackwardInput};
     default:
-      return {StagePass::kBackwardWeight};
+      return {ProgramPass::kBackwardWeight};
   }
 }
 
@@ -110,8 +110,8 @@ absl::Status RankPasses::RunAction(const schedules::Action& action,
     bytes->before += stage.alive_bytes[k];
   }
   bytes->peak = bytes->before;
-  for (StagePass pass : PassesOf(action.op)) {
-    if (pass == StagePass::kBackwardWeight) {
+  for (ProgramPass pass : PassesOf(action.op)) {
+    if (pass == ProgramPass::kBackwardWeight) {
       for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
         stage.tables[k][stage.layout.weights] = nullptr;
       }
@@ -142,7 +142,7 @@ absl::Status RankPasses::RunAction(const schedules::Action& action,
 
 // Runs one operation after the other, each for all microbatches of a span,
 // which have their scratch at the same time as in one large microbatch.
-absl::Status RankPasses::RunPass(RankStage* stage, StagePass pass,
+absl::Status RankPasses::RunPass(RankStage* stage, ProgramPass pass,
                                  const schedules::Action& action,
                                  PassBytes* bytes) {
   const StageLayout& layout = stage->layout;
@@ -230,10 +230,10 @@ absl::StatusOr<void*> RankPasses::WeightsFor(RankStage* stage,
                          buffer.num_elements, buffer.format,
                          absl::StrCat("estimate of stage ", stage->stage)));
     is_spare = true;
-    state_.log.Add(start,
-                   once ? ExecutionMemory::kWeightStash
-                        : ExecutionMemory::kPredictedWeights,
-                   static_cast<double>(buffer.bytes()));
+    state_.log.Add(
+        start,
+        once ? MemoryClass::WEIGHT_STASH : MemoryClass::PREDICTED_WEIGHTS,
+        static_cast<double>(buffer.bytes()));
     if (!once) transient_.push_back(estimate);
   }
   RETURN_IF_ERROR(state_.device->Estimate(
@@ -259,7 +259,7 @@ absl::Status RankPasses::EndEstimates(RankStage* stage,
       static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
   for (void* memory : std::exchange(transient_, {})) {
     RETURN_IF_ERROR(state_.memory.Free(memory));
-    state_.log.Add(end, ExecutionMemory::kPredictedWeights, -bytes);
+    state_.log.Add(end, MemoryClass::PREDICTED_WEIGHTS, -bytes);
   }
   if (stage->estimates.empty()) return absl::OkStatus();
   for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
@@ -270,7 +270,7 @@ absl::Status RankPasses::EndEstimates(RankStage* stage,
     }
     if (kept->second.is_spare) {
       RETURN_IF_ERROR(state_.memory.Free(kept->second.memory));
-      state_.log.Add(end, ExecutionMemory::kWeightStash, -bytes);
+      state_.log.Add(end, MemoryClass::WEIGHT_STASH, -bytes);
     } else {
       stage->predicted_in_use = false;
     }
@@ -284,7 +284,6 @@ absl::Status RankPasses::EndAction(const schedules::Action& action,
                                    const RankEventPtr& start,
                                    const RankEventPtr& end) {
   RankStage& stage = state_.StageOf(action.stage);
-  using enum ExecutionMemory;
   const bool forward = action.op == schedules::Op::kForward;
   const StageProgram& program = stage.layout.program();
   double received = 0;
@@ -295,15 +294,18 @@ absl::Status RankPasses::EndAction(const schedules::Action& action,
         action.num_microbatches;
   }
   if (forward) {
-    state_.log.Add(start, kActivations, bytes.after);
-    state_.log.AddFor(start, end, kPassScratch, bytes.peak - bytes.after);
+    state_.log.Add(start, MemoryClass::ACTIVATIONS, bytes.after);
+    state_.log.AddFor(start, end, MemoryClass::PASS_SCRATCH,
+                      bytes.peak - bytes.after);
   } else {
     const bool split = action.op == schedules::Op::kBackwardWeight;
-    state_.log.AddFor(start, end, kPassScratch,
+    state_.log.AddFor(start, end, MemoryClass::PASS_SCRATCH,
                       bytes.peak - bytes.before - received);
-    state_.log.Add(end, split ? kWeightGradientStash : kActivations,
-                   -bytes.before);
-    state_.log.Add(end, kWeightGradientStash, bytes.after);
+    state_.log.Add(
+        end,
+        split ? MemoryClass::WEIGHT_GRADIENT_STASH : MemoryClass::ACTIVATIONS,
+        -bytes.before);
+    state_.log.Add(end, MemoryClass::WEIGHT_GRADIENT_STASH, bytes.after);
   }
   RETURN_IF_ERROR(messages_.Send(action, start, end));
   if (ReadsWeights(action.op)) {

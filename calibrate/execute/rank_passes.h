@@ -39,7 +39,7 @@ class RankPasses {
                                    const RankEventPtr& start);
   absl::Status EndEstimates(RankStage* stage, const schedules::Action& action,
                             const RankEventPtr& end);
-  absl::Status RunPass(RankStage* stage, StagePass pass,
+  absl::Status RunPass(RankStage* stage, ProgramPass pass,
                        const schedules::Action& action, PassBytes* bytes);
   absl::Status EndAction(const schedules::Action& action,
                          const PassBytes& bytes, const RankEventPtr& start,

@@ -54,7 +54,7 @@ absl::Status RankRunner::PrepareStage(RankStage* stage) {
                    state_.memory.AllocateBuffer(*stage, layout.weights));
   RETURN_IF_ERROR(state_.device->Upload(initial, weights.format, memory));
   stage->versions->Begin(memory);
-  state_.log.AddForGood(ExecutionMemory::kWeights,
+  state_.log.AddForGood(MemoryClass::WEIGHTS,
                         BytesOfBuffer(layout, layout.weights));
   if (state_.schedule().forward_only) return absl::OkStatus();
 
@@ -63,7 +63,7 @@ absl::Status RankRunner::PrepareStage(RankStage* stage) {
   const StageBuffer& gradients = layout.buffer(layout.gradients);
   RETURN_IF_ERROR(state_.device->Clear(gradients.num_elements, gradients.format,
                                        stage->gradients));
-  state_.log.AddForGood(ExecutionMemory::kGradients,
+  state_.log.AddForGood(MemoryClass::GRADIENTS,
                         BytesOfBuffer(layout, layout.gradients));
   ASSIGN_OR_RETURN(stage->state,
                    state_.memory.AllocateBuffer(*stage, layout.state));
@@ -71,12 +71,12 @@ absl::Status RankRunner::PrepareStage(RankStage* stage) {
   RETURN_IF_ERROR(
       state_.device->Clear(state.num_elements, state.format, stage->state));
   RETURN_IF_ERROR(state_.device->Upload(initial, state.format, stage->state));
-  state_.log.AddForGood(ExecutionMemory::kOptimizerState,
+  state_.log.AddForGood(MemoryClass::OPTIMIZER_STATE,
                         BytesOfBuffer(layout, layout.state));
   if (policy.predicted_copies > 0) {
     ASSIGN_OR_RETURN(stage->predicted,
                      state_.memory.AllocateBuffer(*stage, layout.weights));
-    state_.log.AddForGood(ExecutionMemory::kPredictedWeights,
+    state_.log.AddForGood(MemoryClass::PREDICTED_WEIGHTS,
                           BytesOfBuffer(layout, layout.weights));
   }
   for (int i = 0; i < policy.estimate_buffers; ++i) {
@@ -87,7 +87,7 @@ absl::Status RankRunner::PrepareStage(RankStage* stage) {
     RETURN_IF_ERROR(state_.device->Clear(weights.num_elements,
                                          ElementFormat::kFp32, average));
     stage->averages.push_back(average);
-    state_.log.AddForGood(ExecutionMemory::kEstimateBuffers,
+    state_.log.AddForGood(MemoryClass::ESTIMATE_BUFFERS,
                           4.0 * static_cast<double>(weights.num_elements));
   }
   return absl::OkStatus();

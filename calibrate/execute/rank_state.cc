@@ -11,7 +11,7 @@ absl::Status RankState::FreeDeadVersions(RankStage* stage,
       static_cast<double>(stage->layout.buffer(stage->layout.weights).bytes());
   for (void* dead : stage->versions->TakeDead()) {
     RETURN_IF_ERROR(memory.Free(dead));
-    log.Add(at, ExecutionMemory::kWeightStash, -bytes);
+    log.Add(at, MemoryClass::WEIGHT_STASH, -bytes);
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@ absl::Status RankUpdates::Run(const ExecutionItem& item) {
   if (stage.versions->MustKeepNewest() || !stage.averages.empty()) {
     ASSIGN_OR_RETURN(fresh,
                      state_.memory.AllocateBuffer(stage, stage.layout.weights));
-    state_.log.Add(start, ExecutionMemory::kWeightStash, bytes);
+    state_.log.Add(start, MemoryClass::WEIGHT_STASH, bytes);
   }
   RETURN_IF_ERROR(state_.device->Update(item.stage, optimizer,
                                         ++stage.steps_done, old,

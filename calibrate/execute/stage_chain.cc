@@ -36,7 +36,7 @@ absl::StatusOr<double> StageChain::Forward(int64_t microbatch,
                           program.buffers[i].format, table[i]));
     }
     if (program.input >= 0) table[program.input] = received;
-    RETURN_IF_ERROR(RunPass(stage, StagePass::kForward));
+    RETURN_IF_ERROR(RunPass(stage, ProgramPass::kForward));
     if (program.output >= 0) {
       ASSIGN_OR_RETURN(received, Sent(stage, program.output));
     }
@@ -61,8 +61,8 @@ absl::Status StageChain::Backward(absl::Span<void* const> weights,
     if (program.output_gradient >= 0) {
       table[program.output_gradient] = received;
     }
-    RETURN_IF_ERROR(RunPass(stage, StagePass::kBackwardInput));
-    RETURN_IF_ERROR(RunPass(stage, StagePass::kBackwardWeight));
+    RETURN_IF_ERROR(RunPass(stage, ProgramPass::kBackwardInput));
+    RETURN_IF_ERROR(RunPass(stage, ProgramPass::kBackwardWeight));
     if (program.input_gradient >= 0) {
       ASSIGN_OR_RETURN(received, Sent(stage, program.input_gradient));
     }
@@ -86,7 +86,7 @@ absl::Status StageChain::FreeAll() {
   return absl::OkStatus();
 }
 
-absl::Status StageChain::RunPass(int stage, StagePass pass) {
+absl::Status StageChain::RunPass(int stage, ProgramPass pass) {
   const StageLayout& layout = layouts_[stage];
   Buffers& table = tables_[stage];
   const int num_ops = layout.NumOps(pass);

@@ -35,7 +35,7 @@ class StageChain {
   absl::StatusOr<void*> AllocateBuffer(int stage, int buffer);
   // Frees all buffers of the previous microbatch.
   absl::Status FreeAll();
-  absl::Status RunPass(int stage, StagePass pass);
+  absl::Status RunPass(int stage, ProgramPass pass);
   // Returns what the next or previous stage receives: the buffer itself, or its
   // rounded copy.
   absl::StatusOr<void*> Sent(int stage, int buffer);

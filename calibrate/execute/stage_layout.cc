@@ -8,8 +8,8 @@ namespace weir::calibrate {
 
 StageLayout::StageLayout(std::shared_ptr<const StageProgram> program)
     : program_(std::move(program)) {
-  for (int pass = 0; pass < kNumStagePasses; ++pass) {
-    const int num_ops = std::max(NumOps(static_cast<StagePass>(pass)), 1);
+  for (int pass = 0; pass < kNumProgramPasses; ++pass) {
+    const int num_ops = std::max(NumOps(static_cast<ProgramPass>(pass)), 1);
     entering_[pass].resize(num_ops);
     leaving_[pass].resize(num_ops);
   }

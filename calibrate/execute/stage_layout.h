@@ -26,13 +26,13 @@ class StageLayout {
   // Buffers of a microbatch allocated at this operation, or freed after it.
   // Received buffers exist from the first operation on, sent ones until after
   // the last; a pass without operations counts as one operation.
-  absl::Span<const int> Entering(StagePass pass, int op) const {
+  absl::Span<const int> Entering(ProgramPass pass, int op) const {
     return At(entering_, pass, op);
   }
-  absl::Span<const int> Leaving(StagePass pass, int op) const {
+  absl::Span<const int> Leaving(ProgramPass pass, int op) const {
     return At(leaving_, pass, op);
   }
-  int NumOps(StagePass pass) const {
+  int NumOps(ProgramPass pass) const {
     return static_cast<int>(program_->ops(pass).size());
   }
   // Returns true if a buffer is not allocated and freed with the operations
@@ -53,8 +53,9 @@ class StageLayout {
   }
 
  private:
-  using Lists = std::array<std::vector<std::vector<int>>, kNumStagePasses>;
-  static absl::Span<const int> At(const Lists& lists, StagePass pass, int op) {
+  using Lists = std::array<std::vector<std::vector<int>>, kNumProgramPasses>;
+  static absl::Span<const int> At(const Lists& lists, ProgramPass pass,
+                                  int op) {
     return lists[static_cast<int>(pass)][op];
   }
 

@@ -62,7 +62,7 @@ std::vector<Parameter> ParametersOf(const ExecutionPlan& plan,
                                     const StageProgram& program) {
   const Transformer& transformer = plan.model.transformer();
   std::vector<Parameter> parameters;
-  for (const StageOp& op : program.ops(StagePass::kForward)) {
+  for (const StageOp& op : program.ops(ProgramPass::kForward)) {
     for (int i = 0; i < std::ssize(op.inputs); ++i) {
       if (op.inputs[i].buffer != kWeightsBuffer) continue;
       Parameter parameter{op.inputs[i].offset,
@@ -170,7 +170,7 @@ std::vector<double> InitialWeights(const ExecutionPlan& plan, int first_layer,
   const bool has_both = first_layer == 0 && last_layer == plan.num_layers();
   if (has_both && plan.model.transformer().tied_embeddings()) {
     const StageProgram& first = *plan.programs[0];
-    const StageOp& embedding = first.ops(StagePass::kForward)[0];
+    const StageOp& embedding = first.ops(ProgramPass::kForward)[0];
     constexpr int64_t kAlignment = 8;
     const int64_t table = embedding.inner * embedding.columns;
     weights.resize(weights.size() -

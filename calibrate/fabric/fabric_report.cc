@@ -83,7 +83,7 @@ void AddClass(const NetworkMeasurements& measured, LinkClass::Distance distance,
 }
 
 void AddCollective(const CollectiveTimes& times, std::string* text) {
-  absl::StrAppend(text, "\n", NameOf(times.kind), ": ", times.group.text, ", ",
+  absl::StrAppend(text, "\n", Name(times.kind), ": ", times.group.text, ", ",
                   NameOf(times.distance), ", first ",
                   FormatSeconds(times.first_seconds), "\n");
   if (times.rows.empty()) return;
@@ -146,7 +146,7 @@ NetworkRecord RecordOf(const NetworkMeasurements& measured,
   *record.mutable_provenance() = provenance;
   for (const CollectiveTimes& times : measured.collectives) {
     NetworkRecord::Collective& added = *record.add_collectives();
-    added.set_kind(std::string(NameOf(times.kind)));
+    added.set_kind(Name(times.kind));
     added.mutable_ranks()->Add(times.group.ranks.begin(),
                                times.group.ranks.end());
     added.set_ranks_per_node(times.group.ranks_per_node);

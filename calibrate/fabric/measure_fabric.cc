@@ -238,9 +238,11 @@ class Measurer {
     GroupMemory memory{
         group, measured_->memory.empty(), Farthest(group), {}, 0};
     bool first = true;
-    for (const CollectiveKind kind :
-         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-          CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
+    for (const models::CollectiveKind kind :
+         {models::CollectiveKind::kAllReduce,
+          models::CollectiveKind::kAllGather,
+          models::CollectiveKind::kReduceScatter,
+          models::CollectiveKind::kAllToAll}) {
       ASSIGN_OR_RETURN(CollectiveTimes times,
                        MeasureCollective(kind, group, &session));
       if (first) {
@@ -262,14 +264,14 @@ class Measurer {
     return session.Leave(text);
   }
 
-  absl::StatusOr<CollectiveTimes> MeasureCollective(CollectiveKind kind,
+  absl::StatusOr<CollectiveTimes> MeasureCollective(models::CollectiveKind kind,
                                                     const GroupPlan& group,
                                                     Session* session) {
     Timed timed;
     timed.is_mean = true;
     timed.request.set_what(Request::TIME_COLLECTIVE);
     timed.request.set_mode(static_cast<uint32_t>(kind));
-    timed.request.set_text(absl::StrCat(NameOf(kind), " over ", group.text));
+    timed.request.set_text(absl::StrCat(Name(kind), " over ", group.text));
     CollectiveTimes times;
     times.kind = kind;
     times.group = group;

@@ -43,7 +43,7 @@ struct CollectiveTimes {
     double bytes = 0;
     double seconds = 0;  // mean over the ranks
   };
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   GroupPlan group;
   LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED;  // farthest
   double first_seconds = 0;

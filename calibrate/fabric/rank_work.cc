@@ -60,7 +60,7 @@ absl::Status RankWork::Do(const Request& request, Answer* answer) {
     case Request::TIME_COLLECTIVE: {
       ASSIGN_OR_RETURN(const double seconds,
                        communicator_->TimeCollective(
-                           static_cast<CollectiveKind>(request.mode()),
+                           static_cast<models::CollectiveKind>(request.mode()),
                            request.bytes(), num_repeats));
       answer->set_seconds(seconds);
       return absl::OkStatus();

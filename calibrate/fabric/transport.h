@@ -26,7 +26,7 @@ class Communicator {
   // Returns the mean seconds of one operation over `num_repeats`, on this rank.
   // All ranks call it with the same arguments. `bytes` is defined as for
   // CheapestCollective(). DeadlineExceeded: the watchdog aborted it.
-  virtual absl::StatusOr<double> TimeCollective(CollectiveKind kind,
+  virtual absl::StatusOr<double> TimeCollective(models::CollectiveKind kind,
                                                 double bytes,
                                                 int num_repeats) = 0;
   // Times ranks `from` and `to` of this communicator; others return at once.

@@ -18,7 +18,7 @@ constexpr int kFewestGroups = 3;
 constexpr int kNumResidualFolds = 5;
 
 std::vector<int> Groups(absl::Span<const CollectiveSample> samples) {
-  std::vector<std::pair<CollectiveKind, int>> keys;
+  std::vector<std::pair<models::CollectiveKind, int>> keys;
   for (const CollectiveSample& sample : samples) {
     keys.emplace_back(sample.kind, sample.group.num_ranks);
   }

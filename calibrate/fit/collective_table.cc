@@ -14,11 +14,11 @@ namespace {
 
 constexpr double kMostBytes = 1e15, kMostRanks = 1e6;
 
-std::optional<CollectiveKind> KindOf(absl::string_view name) {
-  if (name == "all_reduce") return CollectiveKind::kAllReduce;
-  if (name == "all_gather") return CollectiveKind::kAllGather;
-  if (name == "reduce_scatter") return CollectiveKind::kReduceScatter;
-  if (name == "alltoall") return CollectiveKind::kAllToAll;
+std::optional<models::CollectiveKind> KindOf(absl::string_view name) {
+  if (name == "all_reduce") return models::CollectiveKind::kAllReduce;
+  if (name == "all_gather") return models::CollectiveKind::kAllGather;
+  if (name == "reduce_scatter") return models::CollectiveKind::kReduceScatter;
+  if (name == "alltoall") return models::CollectiveKind::kAllToAll;
   return std::nullopt;
 }
 

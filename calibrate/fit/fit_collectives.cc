@@ -210,7 +210,7 @@ absl::Status CheckSamples(absl::Span<const CollectiveSample> samples) {
           (group.ranks_per_node == 1 || group.intra_bytes_per_second > 0) &&
           (!many_nodes || group.inter_bytes_per_second > 0))) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "collectives: ", NameOf(sample.kind), " of ", sample.bytes,
+          "collectives: ", Name(sample.kind), " of ", sample.bytes,
           " bytes over ", group.num_ranks, " ranks in ", sample.seconds,
           " s, expected positive bytes, seconds and rates of links, and two "
           "ranks or more, as many in every node"));

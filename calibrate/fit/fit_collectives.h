@@ -17,7 +17,7 @@ namespace weir::calibrate {
 
 // One measurement. `bytes` is defined as for CheapestCollective().
 struct CollectiveSample {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   double bytes = 0;
   CollectiveGroup group;
   double seconds = 0;

@@ -24,7 +24,7 @@ CollectiveGroup GroupOf(const NcclTestsRun& run, const CollectiveModel& model) {
   CollectiveGroup group;
   // In sendrecv_perf every rank sends to the next and receives from the
   // previous.
-  const bool pairs = run.kind == CollectiveKind::kSendReceive;
+  const bool pairs = run.kind == models::CollectiveKind::kSendReceive;
   group.num_ranks = group.ranks_per_node = pairs ? 2 : run.num_ranks;
   group.intra_bytes_per_second = model.link_bytes_per_second().value();
   group.nvls = model.has_nvls_efficiency();
@@ -44,9 +44,9 @@ absl::Status CheckRuns(absl::string_view label, const DeviceProfile& profile,
   }
   for (const NcclTestsRun& run : runs) {
     if (run.num_nodes > 1) {
-      problems.Add(
-          "", absl::StrCat("has ", NameOf(run.kind), " over ", run.num_nodes,
-                           " hosts, expected runs within one node"));
+      problems.Add("",
+                   absl::StrCat("has ", Name(run.kind), " over ", run.num_nodes,
+                                " hosts, expected runs within one node"));
     }
   }
   return problems.ToStatus();
@@ -62,7 +62,7 @@ std::string SourceOf(const std::vector<NcclTestsRun>& runs, size_t num_points) {
     }
   };
   for (const NcclTestsRun& run : runs) {
-    once(absl::StrCat(NameOf(run.kind), " of ", run.num_ranks), &what);
+    once(absl::StrCat(Name(run.kind), " of ", run.num_ranks), &what);
     once(run.nccl_version, &versions);
     for (const std::string& device : run.devices) once(device, &devices);
   }
@@ -80,15 +80,15 @@ std::string SourceOf(const std::vector<NcclTestsRun>& runs, size_t num_points) {
 
 }  // namespace
 
-std::optional<CollectiveKind> KindOfProgram(absl::string_view program) {
+std::optional<models::CollectiveKind> KindOfProgram(absl::string_view program) {
   const size_t slash = program.rfind('/');
   if (slash != absl::string_view::npos) program.remove_prefix(slash + 1);
-  constexpr std::pair<absl::string_view, CollectiveKind> kPrograms[] = {
-      {"all_reduce_perf", CollectiveKind::kAllReduce},
-      {"all_gather_perf", CollectiveKind::kAllGather},
-      {"reduce_scatter_perf", CollectiveKind::kReduceScatter},
-      {"alltoall_perf", CollectiveKind::kAllToAll},
-      {"sendrecv_perf", CollectiveKind::kSendReceive},
+  constexpr std::pair<absl::string_view, models::CollectiveKind> kPrograms[] = {
+      {"all_reduce_perf", models::CollectiveKind::kAllReduce},
+      {"all_gather_perf", models::CollectiveKind::kAllGather},
+      {"reduce_scatter_perf", models::CollectiveKind::kReduceScatter},
+      {"alltoall_perf", models::CollectiveKind::kAllToAll},
+      {"sendrecv_perf", models::CollectiveKind::kSendReceive},
   };
   for (const auto& [name, kind] : kPrograms) {
     if (absl::StartsWith(program, name)) return kind;

@@ -20,7 +20,7 @@ struct NcclTestsRun {
     double bytes = 0;  // column `size`
     double seconds = 0;
   };
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   int num_ranks = 0;
   int num_nodes = 0;
   std::string nccl_version;          // "2.28.9"; empty if not given

@@ -14,7 +14,7 @@
 namespace weir::calibrate {
 
 // ".../all_reduce_perf" and "all_reduce_perf_mpi" are kAllReduce.
-std::optional<CollectiveKind> KindOfProgram(absl::string_view program);
+std::optional<models::CollectiveKind> KindOfProgram(absl::string_view program);
 inline constexpr absl::string_view kKnownPrograms =
     "all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf or "
     "sendrecv_perf";

@@ -19,7 +19,7 @@ StageExecutor::StageExecutor(std::shared_ptr<const StageProgram> program,
                              const ExecutorOptions& options,
                              GemmLibrary* library)
     : program_(std::move(program)), options_(options), library_(library) {
-  for (int pass = 0; pass < kNumStagePasses; ++pass) {
+  for (int pass = 0; pass < kNumProgramPasses; ++pass) {
     planned_[pass].resize(program_->passes[pass].size());
   }
 }
@@ -51,7 +51,7 @@ Launch StageExecutor::LaunchOn(const Lane& lane) const {
           lane.workspace.data, lane.workspace.num_bytes};
 }
 
-absl::Status StageExecutor::PlanOp(StagePass pass, int op,
+absl::Status StageExecutor::PlanOp(ProgramPass pass, int op,
                                    absl::Span<const BufferTable> tune_on,
                                    const Lane& lane) {
   const StageOp& stage_op = OpOf(pass, op);
@@ -70,7 +70,7 @@ absl::Status StageExecutor::PlanOp(StagePass pass, int op,
   return absl::OkStatus();
 }
 
-absl::Status StageExecutor::PlanPass(StagePass pass,
+absl::Status StageExecutor::PlanPass(ProgramPass pass,
                                      absl::Span<const BufferTable> tune_on,
                                      const Lane& lane) {
   for (int op = 0; op < static_cast<int>(program_->ops(pass).size()); ++op) {
@@ -79,7 +79,7 @@ absl::Status StageExecutor::PlanPass(StagePass pass,
   return absl::OkStatus();
 }
 
-absl::Status StageExecutor::RunOp(StagePass pass, int op,
+absl::Status StageExecutor::RunOp(ProgramPass pass, int op,
                                   const BufferTable& buffers, const Lane& lane,
                                   const OpVariation& variation) const {
   const StageOp& stage_op = OpOf(pass, op);
@@ -110,7 +110,8 @@ absl::Status StageExecutor::RunOp(StagePass pass, int op,
   return launch(varied);
 }
 
-absl::Status StageExecutor::RunPass(StagePass pass, const BufferTable& buffers,
+absl::Status StageExecutor::RunPass(ProgramPass pass,
+                                    const BufferTable& buffers,
                                     const Lane& lane) const {
   for (int op = 0; op < static_cast<int>(program_->ops(pass).size()); ++op) {
     RETURN_IF_ERROR(RunOp(pass, op, buffers, lane));
@@ -118,7 +119,7 @@ absl::Status StageExecutor::RunPass(StagePass pass, const BufferTable& buffers,
   return absl::OkStatus();
 }
 
-std::string StageExecutor::algorithm(StagePass pass, int op) const {
+std::string StageExecutor::algorithm(ProgramPass pass, int op) const {
   const PlannedOp& planned = planned_[static_cast<int>(pass)][op];
   if (planned.gemm != nullptr) {
     return absl::StrCat(planned.gemm->algorithm(),

@@ -51,21 +51,21 @@ class StageExecutor {
   // before they are run: timed on the tables in turn (whose outputs are
   // overwritten), or by heuristics alone if `tune_on` is empty. Unimplemented:
   // not supported by this GPU or the library.
-  absl::Status PlanOp(StagePass pass, int op,
+  absl::Status PlanOp(ProgramPass pass, int op,
                       absl::Span<const BufferTable> tune_on, const Lane& lane);
-  absl::Status PlanPass(StagePass pass, absl::Span<const BufferTable> tune_on,
+  absl::Status PlanPass(ProgramPass pass, absl::Span<const BufferTable> tune_on,
                         const Lane& lane);
 
   // Launches the operation or pass and returns; can be captured into a graph.
   // Internal names an operation that is not planned, or a required buffer that
   // is null.
-  absl::Status RunOp(StagePass pass, int op, const BufferTable& buffers,
+  absl::Status RunOp(ProgramPass pass, int op, const BufferTable& buffers,
                      const Lane& lane, const OpVariation& variation = {}) const;
-  absl::Status RunPass(StagePass pass, const BufferTable& buffers,
+  absl::Status RunPass(ProgramPass pass, const BufferTable& buffers,
                        const Lane& lane) const;
 
   // Returns the algorithm chosen for a GEMM; empty for other kernels.
-  std::string algorithm(StagePass pass, int op) const;
+  std::string algorithm(ProgramPass pass, int op) const;
   const StageProgram& program() const { return *program_; }
 
  private:
@@ -83,7 +83,7 @@ class StageExecutor {
     std::array<void*, 8> inputs{}, outputs{};
   };
 
-  const StageOp& OpOf(StagePass pass, int op) const {
+  const StageOp& OpOf(ProgramPass pass, int op) const {
     return program_->ops(pass)[op];
   }
   ElementFormat FormatOf(const TensorView& view) const {
@@ -111,7 +111,7 @@ class StageExecutor {
   std::shared_ptr<const StageProgram> program_;
   ExecutorOptions options_;
   GemmLibrary* library_;
-  std::array<std::vector<PlannedOp>, kNumStagePasses> planned_;
+  std::array<std::vector<PlannedOp>, kNumProgramPasses> planned_;
 };
 
 }  // namespace weir::calibrate

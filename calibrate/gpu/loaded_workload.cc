@@ -13,8 +13,9 @@ namespace {
 
 // The passes of a microbatch, repeated on one partition. The optimizer update
 // is excluded, as it runs once per many microbatches.
-constexpr StagePass kPasses[] = {StagePass::kForward, StagePass::kBackwardInput,
-                                 StagePass::kBackwardWeight};
+constexpr ProgramPass kPasses[] = {ProgramPass::kForward,
+                                   ProgramPass::kBackwardInput,
+                                   ProgramPass::kBackwardWeight};
 
 class BusyPart {
  public:
@@ -40,7 +41,7 @@ class BusyPart {
     const Lane lane = {stream_.get(),
                        {workspace_.get(), device.options.workspace_bytes}};
     int num_ops = 0;
-    for (const StagePass pass : kPasses) {
+    for (const ProgramPass pass : kPasses) {
       RETURN_IF_ERROR(executor_->PlanPass(pass, {}, lane));
       num_ops += static_cast<int>(workload.program->ops(pass).size());
     }
@@ -49,7 +50,7 @@ class BusyPart {
                      " of the background load"),
         stream_.get(), device.options.timeout_seconds, num_ops,
         [this, lane]() -> absl::Status {
-          for (const StagePass pass : kPasses) {
+          for (const ProgramPass pass : kPasses) {
             RETURN_IF_ERROR(executor_->RunPass(pass, sets_.tables()[0], lane));
           }
           return absl::OkStatus();

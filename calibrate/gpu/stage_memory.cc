@@ -30,9 +30,9 @@ class StageRun {
 
   absl::Status Run(const std::vector<StageStep>& steps) {
     // The marks do not depend on the speed of GEMMs, so heuristics suffice.
-    for (int pass = 0; pass < kNumStagePasses; ++pass) {
-      RETURN_IF_ERROR(
-          executor_.PlanPass(static_cast<StagePass>(pass), {}, device_.lane()));
+    for (int pass = 0; pass < kNumProgramPasses; ++pass) {
+      RETURN_IF_ERROR(executor_.PlanPass(static_cast<ProgramPass>(pass), {},
+                                         device_.lane()));
     }
     for (const StageStep& step : steps) RETURN_IF_ERROR(Do(step));
     return device_.Wait("running a stage in a memory pool");

@@ -69,7 +69,7 @@ std::vector<OpIndex> StageWorkload::Producers() const {
   // The passes before this one compute its inputs.
   std::vector<OpIndex> producers;
   for (int pass = 0; pass < static_cast<int>(workload_.pass); ++pass) {
-    for (const OpIndex& op : OpsOf(program(), static_cast<StagePass>(pass))) {
+    for (const OpIndex& op : OpsOf(program(), static_cast<ProgramPass>(pass))) {
       producers.push_back(op);
     }
   }

@@ -142,7 +142,7 @@ void Assembler::AddStages() {
     const WorkloadResult* result = Find(pass.key);
     // An optimizer update is not a pass of the schedule: it stays in the
     // journal only.
-    if (result == nullptr || pass.pass == StagePass::kOptimizer) continue;
+    if (result == nullptr || pass.pass == ProgramPass::kOptimizer) continue;
     double sum = 0;
     bool whole = true;
     for (const std::string& key : pass.op_keys) {

@@ -34,7 +34,7 @@ struct Workload {
   Kind kind = Kind::kOp;
   std::string key;  // unique, the same in every run: a later run resumes by it
   std::shared_ptr<const StageProgram> program;
-  StagePass pass = StagePass::kForward;
+  ProgramPass pass = ProgramPass::kForward;
   int op = 0;
   double bytes = 0;
   int max_ctas = 0;

@@ -141,14 +141,14 @@ absl::Status Planner::AddStages() {
 }
 
 void Planner::AddOps(const PlannedStage& stage) {
-  for (int pass = 0; pass < kNumStagePasses; ++pass) {
+  for (int pass = 0; pass < kNumProgramPasses; ++pass) {
     const auto& ops = stage.program->passes[pass];
     for (size_t op = 0; op < ops.size(); ++op) {
       Workload workload;
       workload.kind = Kind::kOp;
       workload.key = OpKey(*stage.program, ops[op]);
       workload.program = stage.program;
-      workload.pass = static_cast<StagePass>(pass);
+      workload.pass = static_cast<ProgramPass>(pass);
       workload.op = static_cast<int>(op);
       Add(std::move(workload));
     }
@@ -157,12 +157,12 @@ void Planner::AddOps(const PlannedStage& stage) {
 
 void Planner::AddPasses(int stage) {
   const PlannedStage& planned = plan_.stages[stage];
-  for (int i = 0; i < kNumStagePasses; ++i) {
+  for (int i = 0; i < kNumProgramPasses; ++i) {
     const auto& ops = planned.program->passes[i];
     if (ops.empty()) continue;
     PlannedPass pass;
     pass.stage = stage;
-    pass.pass = static_cast<StagePass>(i);
+    pass.pass = static_cast<ProgramPass>(i);
     pass.key = absl::StrCat("pass ", Name(pass.pass), " of ", planned.key);
     for (const StageOp& op : ops) {
       pass.op_keys.push_back(OpKey(*planned.program, op));
@@ -221,7 +221,7 @@ void Planner::AddAttention() {
     // Only its attention is used. Lengths with a shorter window are skipped.
     auto stage = MakeStage(model, options_, kStages[0], work);
     if (!stage.ok()) continue;
-    for (int pass = 0; pass < kNumStagePasses; ++pass) {
+    for (int pass = 0; pass < kNumProgramPasses; ++pass) {
       const auto& ops = stage->program->passes[pass];
       for (size_t op = 0; op < ops.size(); ++op) {
         if (ops[op].kind != OpKind::kAttentionForward &&
@@ -229,7 +229,7 @@ void Planner::AddAttention() {
           continue;
         }
         Add({Kind::kOp, OpKey(*stage->program, ops[op]), stage->program,
-             static_cast<StagePass>(pass), static_cast<int>(op), 0, 0});
+             static_cast<ProgramPass>(pass), static_cast<int>(op), 0, 0});
       }
     }
   }
@@ -238,7 +238,7 @@ void Planner::AddAttention() {
 void Planner::AddGemm(double m, double n, double k) {
   const auto program = GemmProgram(m, n, k, options_.format);
   Add({Kind::kOp, OpKey(*program, program->passes[0][0]), program,
-       StagePass::kForward, 0, 0, 0});
+       ProgramPass::kForward, 0, 0, 0});
 }
 
 // GEMMs beyond the model's own, to fit the GEMM model: few and many tiles,
@@ -293,7 +293,7 @@ void Planner::AddOverlaps() {
   for (const Workload& workload : plan_.workloads) {
     if (workload.kind == Kind::kOp &&
         workload.program == plan_.stages[0].program &&
-        workload.pass == StagePass::kForward &&
+        workload.pass == ProgramPass::kForward &&
         OpOf(workload).kind == OpKind::kGemm) {
       gemms.push_back(workload);
     }
@@ -335,7 +335,7 @@ absl::StatusOr<MeasuringPlan> Planner::Make() {
   const auto reference = GemmProgram(kReferenceSize, kReferenceSize,
                                      kReferenceSize, options_.format);
   plan_.reference = {Kind::kOp, OpKey(*reference, reference->passes[0][0]),
-                     reference, StagePass::kForward,
+                     reference, ProgramPass::kForward,
                      0,         0,
                      0};
   AddTransfers();

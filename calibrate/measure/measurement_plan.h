@@ -41,7 +41,7 @@ struct PlannedStage {
 struct PlannedPass {
   std::string key;
   int stage = 0;  // index into MeasuringPlan::stages
-  StagePass pass = StagePass::kForward;
+  ProgramPass pass = ProgramPass::kForward;
   std::vector<std::string> op_keys;
 };
 

@@ -136,10 +136,10 @@ std::shared_ptr<const StageProgram> GemmProgram(double m, double n, double k,
 
 double PredictedPeakBytes(const StageProgram& program, int num_microbatches) {
   int64_t most = 0;
-  for (int pass = 0; pass < kNumStagePasses; ++pass) {
+  for (int pass = 0; pass < kNumProgramPasses; ++pass) {
     // The optimizer update runs after all microbatches.
-    const bool update = pass == static_cast<int>(StagePass::kOptimizer);
-    most = std::max(most, PeakBytes(program, static_cast<StagePass>(pass),
+    const bool update = pass == static_cast<int>(ProgramPass::kOptimizer);
+    most = std::max(most, PeakBytes(program, static_cast<ProgramPass>(pass),
                                     update ? 0 : num_microbatches - 1));
   }
   return static_cast<double>(most);

@@ -201,7 +201,7 @@ void AddWorkloads(const MeasuringPlan& plan, const Calibration& journal,
                        profile.memory_bytes_per_second().value(),
                        2 * workload.bytes / seconds, NoteOf(result)});
     } else if (workload.kind != Workload::Kind::kPass ||
-               (workload.pass == StagePass::kOptimizer &&
+               (workload.pass == ProgramPass::kOptimizer &&
                 workload.active_partitions == 1)) {
       rows->push_back({"other", result.key(), 0, seconds, NoteOf(result)});
     }

@@ -12,7 +12,7 @@ namespace {
 // Inputs of one cost evaluation, named as in NCCL v2.28.9 src/graph/tuning.cc.
 struct CollectiveQuery {
   const CollectiveModel& model;
-  CollectiveKind kind;
+  models::CollectiveKind kind;
   double bytes;
   const CollectiveGroup& group;
   int num_nodes;
@@ -21,8 +21,8 @@ struct CollectiveQuery {
   int num_net_steps;
 };
 
-int Passes(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce ? 2 : 1;
+int Passes(models::CollectiveKind kind) {
+  return kind == models::CollectiveKind::kAllReduce ? 2 : 1;
 }
 
 // Returns floor(log2(n)), NCCL's log2i.
@@ -60,7 +60,7 @@ void AddLocalSeconds(const CollectiveQuery& q, CollectiveCost* cost) {
     cost->latency_seconds += 2 * std::sqrt(chunk * cost->LinkSeconds());
   }
   if (model.has_local_bytes_per_second() &&
-      q.kind != CollectiveKind::kSendReceive) {
+      q.kind != models::CollectiveKind::kSendReceive) {
     cost->latency_seconds +=
         q.bytes / q.group.num_ranks / model.local_bytes_per_second().value();
   }
@@ -82,7 +82,8 @@ CollectiveCost Ring(const CollectiveQuery& q, CollectiveProtocol protocol,
   cost.latency_seconds = costs.base_seconds().value() +
                          (q.num_steps - q.num_net_steps) * hop +
                          q.num_net_steps * net_hop;
-  if (simple && q.num_nodes > 1 && q.kind == CollectiveKind::kAllReduce &&
+  if (simple && q.num_nodes > 1 &&
+      q.kind == models::CollectiveKind::kAllReduce &&
       q.model.has_net_plateau()) {
     cost.latency_seconds *= q.model.net_plateau().value();
   }
@@ -156,7 +157,7 @@ CollectiveCost Pairs(const CollectiveQuery& q, CollectiveProtocol protocol) {
                                  : pairs.ll_base_seconds().value()) +
                          (n - 1) * pairs.peer_seconds().value();
   const double block =
-      q.kind == CollectiveKind::kSendReceive ? q.bytes : q.bytes / n;
+      q.kind == models::CollectiveKind::kSendReceive ? q.bytes : q.bytes / n;
   if (per_node > 1) {
     double rate =
         q.group.intra_bytes_per_second * pairs.link_efficiency().value();
@@ -194,13 +195,6 @@ double CollectiveCost::LinkSeconds() const {
   return std::max(intra, inter);
 }
 
-absl::string_view NameOf(CollectiveKind kind) {
-  constexpr absl::string_view kNames[] = {"all_reduce", "all_gather",
-                                          "reduce_scatter", "all_to_all",
-                                          "send_receive"};
-  return kNames[static_cast<int>(kind)];
-}
-
 absl::string_view NameOf(CollectiveAlgorithm algorithm) {
   constexpr absl::string_view kNames[] = {"ring", "tree", "NVLS", "pairs"};
   return kNames[static_cast<int>(algorithm)];
@@ -212,7 +206,7 @@ absl::string_view NameOf(CollectiveProtocol protocol) {
 }
 
 CollectiveCost CheapestCollective(const CollectiveModel& model,
-                                  CollectiveKind kind, double bytes,
+                                  models::CollectiveKind kind, double bytes,
                                   const CollectiveGroup& group) {
   if (group.num_ranks <= 1) return {};
   const int num_nodes = group.num_ranks / group.ranks_per_node;
@@ -224,8 +218,8 @@ CollectiveCost CheapestCollective(const CollectiveModel& model,
                           num_nodes,
                           passes * (group.num_ranks - 1),
                           passes * (num_nodes - 1)};
-  if (kind == CollectiveKind::kAllToAll ||
-      kind == CollectiveKind::kSendReceive) {
+  if (kind == models::CollectiveKind::kAllToAll ||
+      kind == models::CollectiveKind::kSendReceive) {
     return CheapestPairs(q);
   }
   CollectiveCost best;
@@ -239,7 +233,7 @@ CollectiveCost CheapestCollective(const CollectiveModel& model,
   const auto consider_protocol = [&](CollectiveProtocol protocol,
                                      const ProtocolCosts& costs) {
     consider(Ring(q, protocol, costs));
-    if (kind == CollectiveKind::kAllReduce && num_nodes > 1) {
+    if (kind == models::CollectiveKind::kAllReduce && num_nodes > 1) {
       consider(Tree(q, protocol, costs));
     }
   };
@@ -247,7 +241,7 @@ CollectiveCost CheapestCollective(const CollectiveModel& model,
   // LL128 needs 128-byte stores that are not split, which only NVLink provides.
   if (!group.pci) consider_protocol(CollectiveProtocol::kLl128, model.ll128());
   consider_protocol(CollectiveProtocol::kSimple, model.simple());
-  if (kind == CollectiveKind::kAllReduce && group.nvls &&
+  if (kind == models::CollectiveKind::kAllReduce && group.nvls &&
       group.ranks_per_node > 2 && model.has_nvls_efficiency()) {
     consider(Nvls(q));
   }

@@ -14,21 +14,13 @@
 
 #include "absl/strings/string_view.h"
 #include "calibrate/profile/collective_model.pb.h"
+#include "models/collective_kind.h"
 
 namespace weir::calibrate {
-
-enum class CollectiveKind {
-  kAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kAllToAll,
-  kSendReceive,
-};
 
 enum class CollectiveAlgorithm { kRing, kTree, kNvls, kPairs };
 enum class CollectiveProtocol { kLl, kLl128, kSimple };
 
-absl::string_view NameOf(CollectiveKind kind);            // "all_reduce"
 absl::string_view NameOf(CollectiveAlgorithm algorithm);  // "ring"
 absl::string_view NameOf(CollectiveProtocol protocol);    // "LL128"
 
@@ -76,7 +68,7 @@ struct CollectiveCost {
 // bytes >= 0; ranks_per_node divides num_ranks; the rates that the group needs
 // are positive.
 CollectiveCost CheapestCollective(const CollectiveModel& model,
-                                  CollectiveKind kind, double bytes,
+                                  models::CollectiveKind kind, double bytes,
                                   const CollectiveGroup& group);
 
 // Numbers of communicators of a rank, for CommunicatorBytes().

@@ -31,17 +31,6 @@ int PrintAssets(absl::string_view folder, const OutputFlags& output) {
                output);
 }
 
-models::Recompute RecomputeOf(RecomputeMode mode) {
-  switch (mode) {
-    case RECOMPUTE_FULL:
-      return models::Recompute::kFull;
-    case RECOMPUTE_SELECTIVE:
-      return models::Recompute::kSelective;
-    default:
-      return models::Recompute::kNone;
-  }
-}
-
 absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
                                         const Model& model) {
   const Scenario& scenario = flags.scenario.overrides;
@@ -58,7 +47,7 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
   spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(false);
   spec.flash_attention = flags.scenario.flash_attention.value_or(false);
   spec.dropout = flags.scenario.dropout.value_or(false);
-  spec.recompute = RecomputeOf(scenario.training().recompute());
+  spec.recompute = scenario.training().recompute();
   spec.bytes_per_element = scenario.training().precision() == FP32 ? 4 : 2;
 
   Problems problems("command line");

@@ -10,18 +10,11 @@
 #include "base/version.h"
 #include "cli/weir_calibrate/replay_times.h"
 #include "results/metrics.h"
+#include "results/result_enums.h"
 #include "schedules/semantics.h"
 
 namespace weir::cli {
 namespace {
-
-constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
-
-int OpInTimeline(schedules::Op op) {
-  const int number = static_cast<int>(op);
-  return schedules::IsCompute(op) ? number
-                                  : number + 1;  // after the optimizer step
-}
 
 double MeanOf(const std::vector<double>& values, size_t first, size_t count) {
   const auto begin = values.begin() + first;
@@ -93,11 +86,10 @@ void FillRank(const schedules::Schedule& schedule,
   entry->set_exposed_communication_seconds(times.exposed_seconds);
   entry->set_peak_memory_bytes(record.peak_bytes);
   entry->set_peak_memory_at_seconds(record.peak_at_seconds);
-  for (int kind = 0; kind < calibrate::kNumExecutionMemories; ++kind) {
+  for (int kind = 0; kind < MemoryClass::Kind_ARRAYSIZE; ++kind) {
     if (record.peak_by_class[kind] == 0) continue;
     MemoryClass* memory = entry->add_peak_memory_classes();
-    memory->set_name(
-        calibrate::Name(static_cast<calibrate::ExecutionMemory>(kind)));
+    memory->set_name(results::NameOf(static_cast<MemoryClass::Kind>(kind)));
     memory->set_bytes(record.peak_by_class[kind]);
   }
   entry->set_peak_activation_microbatches(
@@ -159,8 +151,8 @@ void FillBatch(const schedules::Schedule& schedule,
 void FillTimeline(const schedules::Schedule& schedule,
                   const calibrate::StepRecord& step, Timeline* timeline) {
   Timeline::Actions* actions = timeline->mutable_actions();
-  const auto add = [&](int rank, int op, int stage, int number, int count,
-                       double start, double end) {
+  const auto add = [&](int rank, Timeline::Actions::Op op, int stage,
+                       int number, int count, double start, double end) {
     actions->add_gpu(rank);
     actions->add_op(op);
     actions->add_stage(stage);
@@ -173,13 +165,13 @@ void FillTimeline(const schedules::Schedule& schedule,
     const calibrate::RankRecord& record = step.ranks[rank];
     for (size_t i = 0; i < record.actions.size(); ++i) {
       const schedules::Action& action = schedule.rank_actions[rank][i];
-      add(rank, OpInTimeline(action.op), action.stage, action.microbatch,
-          action.num_microbatches, record.actions[i].start_seconds,
-          record.actions[i].end_seconds);
+      add(rank, results::TimelineOpOf(action.op), action.stage,
+          action.microbatch, action.num_microbatches,
+          record.actions[i].start_seconds, record.actions[i].end_seconds);
     }
     for (const calibrate::UpdateRecord& update : record.updates) {
-      add(rank, kOptimizerStep, update.stage, update.update, 1,
-          update.start_seconds, update.end_seconds);
+      add(rank, Timeline::Actions::OPTIMIZER_STEP, update.stage, update.update,
+          1, update.start_seconds, update.end_seconds);
     }
     for (const calibrate::MemoryRecord& memory : record.memory) {
       timeline->mutable_memory()->add_gpu(rank);
@@ -191,7 +183,8 @@ void FillTimeline(const schedules::Schedule& schedule,
     Timeline::Transfers* transfers = timeline->mutable_transfers();
     transfers->add_from_gpu(transfer.from_rank);
     transfers->add_to_gpu(transfer.to_rank);
-    transfers->add_kind(transfer.gradient ? 1 : 0);
+    transfers->add_kind(transfer.gradient ? Timeline::Transfers::GRADIENT
+                                          : Timeline::Transfers::ACTIVATION);
     transfers->add_stage(transfer.stage);
     transfers->add_microbatch(transfer.microbatch);
     transfers->add_bytes(transfer.bytes);

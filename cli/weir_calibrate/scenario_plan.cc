@@ -157,10 +157,9 @@ absl::Status CheckSchedule(const scenarios::ResolvedScenario& resolved,
 calibrate::StageOptimizer OptimizerOf(const Training& training,
                                       double learning_rate) {
   calibrate::StageOptimizer optimizer;
-  const bool sgd = training.optimizer() == SGD_MOMENTUM;
-  optimizer.kind = sgd ? calibrate::OptimizerKind::kMomentum
-                       : calibrate::OptimizerKind::kAdam;
-  const double usual = sgd ? kSgdLearningRate : kAdamLearningRate;
+  optimizer.kind = training.optimizer();
+  const double usual =
+      optimizer.kind == SGD_MOMENTUM ? kSgdLearningRate : kAdamLearningRate;
   optimizer.learning_rate = learning_rate > 0 ? learning_rate : usual;
   return optimizer;
 }

@@ -23,11 +23,10 @@ double UnitRoundoff(calibrate::ElementFormat format) {
 }  // namespace
 
 TrainingTolerance GpuTolerance(calibrate::ElementFormat format,
-                               calibrate::OptimizerKind optimizer) {
+                               Optimizer optimizer) {
   const double u = UnitRoundoff(format);
   return {.weights = 4 * u,
-          .change = optimizer == calibrate::OptimizerKind::kAdam ? std::sqrt(u)
-                                                                 : 4 * u,
+          .change = optimizer == ADAM ? std::sqrt(u) : 4 * u,
           .losses = 4 * u};
 }
 

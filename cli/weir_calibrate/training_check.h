@@ -28,7 +28,7 @@ inline constexpr TrainingTolerance kHostTolerance = {1e-12, 1e-10, 1e-12};
 // gradient's error is e of its usual size, about a fraction e of the signs
 // flip, which changes the step by 2 sqrt(e); e = u / 4.
 TrainingTolerance GpuTolerance(calibrate::ElementFormat format,
-                               calibrate::OptimizerKind optimizer);
+                               Optimizer optimizer);
 
 struct TrainingCheck {
   std::string formula;  // the reference of the comparison; empty: none

@@ -34,16 +34,15 @@ class DawnPiperSearch {
     best.seconds = kInfinity;
     if (!sums_.MayBeStage(first, end)) return best;
     const double plain = sums_.seconds(first, end) / speed_;
-    using Recompute = DawnPiperOptions::Recompute;
-    if (options_.recompute != Recompute::kAll) {
+    if (options_.recompute != RECOMPUTE_FULL) {
       Try(first, end, stage, plain, StageKeeps::kActivations, &best);
     }
-    if (options_.recompute != Recompute::kNone) {
+    if (options_.recompute != RECOMPUTE_NONE) {
       Try(first, end, stage, plain + sums_.forward(first, end) / speed_,
           StageKeeps::kInputs, &best);
     }
     if (options_.host_bytes_per_second > 0 &&
-        options_.recompute != Recompute::kAll) {
+        options_.recompute != RECOMPUTE_FULL) {
       const double link = 2 * sums_.activation_bytes(first, end) /
                           options_.host_bytes_per_second;
       Try(first, end, stage, std::max(plain, link), StageKeeps::kSwapped,

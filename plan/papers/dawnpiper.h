@@ -17,9 +17,11 @@
 #ifndef WEIR_PLAN_PAPERS_DAWNPIPER_H_
 #define WEIR_PLAN_PAPERS_DAWNPIPER_H_
 
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "models/training.pb.h"
 #include "plan/papers/planner_work.h"
 
 namespace weir::plan {
@@ -27,9 +29,9 @@ namespace weir::plan {
 struct DawnPiperOptions {
   int num_stages = 0;  // 0: one per device; else replicas share the batch
   bool asynchronous = false;  // PipeDream's 1F1B: stage s has p-s versions
-  // kNone and kAll make all stages alike, as weir's simulator requires.
-  enum class Recompute { kByStage, kNone, kAll };
-  Recompute recompute = Recompute::kByStage;
+  // RECOMPUTE_NONE or RECOMPUTE_FULL in all stages, as weir's simulator
+  // requires; absent: chosen for each stage.
+  std::optional<RecomputeMode> recompute = {};
   double host_bytes_per_second = 0;  // each way; 0: never swaps
 };
 

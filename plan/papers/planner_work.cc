@@ -67,7 +67,7 @@ double CollectiveSeconds(
   for (const models::LayerCollective& collective : collectives) {
     if (collective.group != models::LayerCollective::Group::kTensor) continue;
     const int rounds =
-        collective.kind == models::LayerCollective::Kind::kAllReduce ? 2 : 1;
+        collective.kind == models::CollectiveKind::kAllReduce ? 2 : 1;
     seconds += collective.count * rounds * (size - 1) * collective.bytes /
                (size * bytes_per_second);
   }
@@ -149,9 +149,9 @@ std::vector<PlannerDevice> Devices(const scenarios::ResolvedScenario& scenario,
       const sim::DeviceCosts& own =
           kind == 0 ? costs : costs.other_devices[kind - 1];
       device.speed = std::min(device.speed, SecondsOf(costs) / SecondsOf(own));
-      device.memory_bytes =
-          std::min(device.memory_bytes, own.memory_bytes - own.reserved_bytes -
-                                            own.communication_buffer_bytes);
+      device.memory_bytes = std::min(
+          device.memory_bytes, own.memory_bytes.value() - own.reserved_bytes -
+                                   own.communication_buffer_bytes);
     }
     devices.push_back(device);
   }
@@ -192,7 +192,7 @@ absl::StatusOr<PlannerWork> PlannerWorkOf(
   ASSIGN_OR_RETURN(const sim::Costs costs, sim::ComputeLayerCosts(scenario));
   models::WorkSpec spec = sim::MakeWorkSpec(scenario);
   const models::LayerList layers = models::ListLayers(scenario.model, spec);
-  spec.recompute = models::Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   const models::LayerList recomputed = models::ListLayers(scenario.model, spec);
   const scenarios::Network network(scenario.cluster);
   const std::vector<Group> groups = TensorGroups(scenario);

@@ -89,10 +89,10 @@ absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
     if (num_devices % p != 0 || work.num_microbatches % replicas != 0) continue;
     DawnPiperOptions options;
     options.num_stages = p;
-    options.recompute = DawnPiperOptions::Recompute::kNone;
+    options.recompute = RECOMPUTE_NONE;
     absl::StatusOr<PlannedPipeline> plan = PlanDawnPiper(work, options);
     if (!plan.ok()) {
-      options.recompute = DawnPiperOptions::Recompute::kAll;
+      options.recompute = RECOMPUTE_FULL;
       plan = PlanDawnPiper(work, options);
     }
     if (!plan.ok()) continue;

@@ -174,7 +174,7 @@ SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
   const auto schedule = sim::ScheduleOfScenario(work_, 1);
   if (!schedule.ok()) return Illegal(schedule.status());
   SearchFigures figures;
-  figures.set_order(OrderHash(*schedule));
+  figures.set_order(schedules::OrderHash(*schedule));
   return figures;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/hash/hash.h"
 #include "plan/search/interleaving.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
@@ -31,43 +30,10 @@ std::optional<uint64_t> HashUnder(const std::string& name,
   scenario.scenario.set_schedule(name);
   const auto schedule = sim::ScheduleOfScenario(scenario, 1);
   if (!schedule.ok()) return {};
-  return OrderHash(*schedule);
+  return schedules::OrderHash(*schedule);
 }
 
 }  // namespace
-
-uint64_t OrderHash(const schedules::Schedule& schedule) {
-  std::vector<int64_t> words;
-  for (const auto& rank : schedule.rank_actions) {
-    words.push_back(-1);
-    for (const schedules::Action& action : rank) {
-      words.push_back(static_cast<int64_t>(action.op) +
-                      (action.overlaps_next ? 64 : 0));
-      words.push_back(action.stage);
-      words.push_back(action.microbatch);
-      words.push_back(action.num_microbatches);
-    }
-  }
-  for (const auto& route : schedule.routes) {
-    words.insert(words.end(), route.begin(), route.end());
-  }
-  const schedules::WeightPolicy& weights = schedule.weights;
-  for (const int64_t word :
-       {int64_t{schedule.num_stages}, int64_t{schedule.num_batches},
-        int64_t{schedule.flush}, int64_t{schedule.forward_only},
-        int64_t{schedule.microbatches_per_route_turn},
-        int64_t{schedule.resident_activations},
-        int64_t{schedule.compressed_transfers},
-        int64_t{weights.microbatches_per_update},
-        int64_t{weights.times_replicas}, static_cast<int64_t>(weights.forward),
-        int64_t{weights.delay_updates}, static_cast<int64_t>(weights.backward),
-        static_cast<int64_t>(weights.prediction),
-        int64_t{weights.estimate_buffers}, int64_t{weights.predicted_copies}}) {
-    words.push_back(word);
-  }
-  return absl::HashOf(words, weights.forward_distance,
-                      weights.backward_distance);
-}
 
 std::string FirstNameOfOrder(const scenarios::ResolvedScenario& scenario,
                              const std::vector<PlannedSchedule>& names) {

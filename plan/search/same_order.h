@@ -3,20 +3,14 @@
 #ifndef WEIR_PLAN_SEARCH_SAME_ORDER_H_
 #define WEIR_PLAN_SEARCH_SAME_ORDER_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "calibrate/profile/runtime.pb.h"
 #include "plan/search/space.h"
 #include "scenarios/scenario.h"
-#include "schedules/schedule.h"
 
 namespace weir::plan {
-
-// Returns equal hashes for schedules with the same actions, routes and weight
-// policy.
-uint64_t OrderHash(const schedules::Schedule& schedule);
 
 // Returns the first of `names` that gives the scenario its present order; the
 // scenario's own schedule if none does. Skips schedules that are ordered by

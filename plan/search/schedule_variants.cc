@@ -119,37 +119,44 @@ absl::StatusOr<std::set<const schedules::ScheduleKind*>> KindsOf(
 }  // namespace
 
 std::string BoundKey(const schedules::Schedule& schedule) {
+  // All fields have to be named here: a new one does not compile until it is in
+  // the key or left out. Left out are the name, the numbers of ranks (it
+  // follows from the routes), microbatches and batches, and the limit of
+  // activations, which only restricts the order.
+  const auto& [name, num_ranks, num_stages, num_microbatches, num_batches,
+               flush, forward_only, routes, microbatches_per_route_turn,
+               rank_actions, weights, resident_activations,
+               compressed_transfers] = schedule;
   bool has_pairs = false;
   std::set<int> spans;
-  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+  for (const std::vector<schedules::Action>& actions : rank_actions) {
     for (const schedules::Action& action : actions) {
       has_pairs |= action.overlaps_next;
       spans.insert(action.num_microbatches);
     }
   }
-  const schedules::WeightPolicy& weights = schedule.weights;
-  std::string text = absl::StrCat(
-      schedule.flush, schedule.forward_only, schedule.compressed_transfers,
-      has_pairs, static_cast<int>(weights.prediction), "/",
-      absl::StrJoin(spans, ","), "/", schedule.num_stages, "/",
-      schedule.microbatches_per_route_turn);
+  const auto& [microbatches_per_update, times_replicas, forward, delay_updates,
+               backward, prediction, forward_distance, backward_distance,
+               estimate_buffers, predicted_copies] = weights;
+  std::string text =
+      absl::StrCat(flush, forward_only, compressed_transfers, has_pairs,
+                   static_cast<int>(prediction), "/", absl::StrJoin(spans, ","),
+                   "/", num_stages, "/", microbatches_per_route_turn);
   // Without a flush, a batch includes all costs of weights: updates, saved
   // versions (which depend on the order) and estimates.
-  if (!schedule.flush) {
-    absl::StrAppend(&text, "/", weights.microbatches_per_update, "/",
-                    weights.times_replicas, static_cast<int>(weights.forward),
-                    static_cast<int>(weights.backward), "/",
-                    weights.delay_updates, "/", weights.estimate_buffers, "/",
-                    weights.predicted_copies, "/",
-                    absl::StrJoin(weights.forward_distance, ","), "/",
-                    absl::StrJoin(weights.backward_distance, ","));
+  if (!flush) {
+    absl::StrAppend(&text, "/", microbatches_per_update, "/", times_replicas,
+                    static_cast<int>(forward), static_cast<int>(backward), "/",
+                    delay_updates, "/", estimate_buffers, "/", predicted_copies,
+                    "/", absl::StrJoin(forward_distance, ","), "/",
+                    absl::StrJoin(backward_distance, ","));
     const auto semantics = schedules::InterpretSchedule(schedule);
     absl::StrAppend(&text, "/",
                     semantics.ok()
                         ? absl::StrJoin(semantics->max_live_versions, ",")
-                        : schedule.name);
+                        : name);
   }
-  for (const auto& route : schedule.routes) {
+  for (const auto& route : routes) {
     absl::StrAppend(&text, "/", absl::StrJoin(route, "-"));
   }
   return text;

@@ -62,7 +62,8 @@ class LocalSearch {
     std::vector<bool> has_weight(table_.num_passes() / 3, false);
     for (const std::vector<int32_t>& row : rows_.ranks) {
       for (int32_t number : row) {
-        if (table_.pass(number) == Pass::kWeight) has_weight[number / 3] = true;
+        if (table_.pass(number) == schedules::Op::kBackwardWeight)
+          has_weight[number / 3] = true;
       }
     }
     for (int32_t number = 0; number < table_.num_passes(); number += 3) {
@@ -99,7 +100,8 @@ class LocalSearch {
   }
 
   double HeldBy(int32_t number) const {
-    if (table_.pass(number) == Pass::kInput && clock_.is_fused(number)) {
+    if (table_.pass(number) == schedules::Op::kBackwardInput &&
+        clock_.is_fused(number)) {
       const int32_t weight = number + 1;
       return table_.held(number) + table_.held(weight);
     }
@@ -235,10 +237,11 @@ class LocalSearch {
     std::array<int, 3> next = {0, 0, 0};
     for (int32_t& number : row) {
       if (table_.stage(number) != stage) continue;
-      const Pass pass = table_.pass(number);
+      const schedules::Op pass = table_.pass(number);
       const int k = next[static_cast<int>(pass)]++;
-      const bool is_early = (pass == Pass::kInput && k >= next[0]) ||
-                            (pass == Pass::kWeight && k >= next[1]);
+      const bool is_early =
+          (pass == schedules::Op::kBackwardInput && k >= next[0]) ||
+          (pass == schedules::Op::kBackwardWeight && k >= next[1]);
       if (is_early) {
         row = old;
         return;
@@ -254,7 +257,7 @@ class LocalSearch {
     std::vector<int32_t>& row = rows_.ranks[rank];
     const int at = random_.Below(static_cast<int>(row.size()));
     const int32_t number = row[at];
-    if (table_.pass(number) != Pass::kInput ||
+    if (table_.pass(number) != schedules::Op::kBackwardInput ||
         !table_.problem().may_fuse(table_.stage(number))) {
       return;
     }

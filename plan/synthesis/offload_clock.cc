@@ -23,9 +23,9 @@ std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
     for (const schedules::Action& action : schedule.rank_actions[rank]) {
       if (action.op == schedules::Op::kOffload) continue;
       if (action.op == schedules::Op::kReload) {
-        with.push_back(ReloadOf(
-            table,
-            table.Number(action.stage, action.microbatch, Pass::kForward)));
+        with.push_back(
+            ReloadOf(table, table.Number(action.stage, action.microbatch,
+                                         schedules::Op::kForward)));
         continue;
       }
       if (action.op == schedules::Op::kForward &&
@@ -41,7 +41,8 @@ std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
       // A whole backward may have become I and W.
       while (passes < rows.ranks[rank].size() &&
              action.op == schedules::Op::kBackward &&
-             table.pass(rows.ranks[rank][passes]) == Pass::kWeight) {
+             table.pass(rows.ranks[rank][passes]) ==
+                 schedules::Op::kBackwardWeight) {
         with.push_back(rows.ranks[rank][passes++]);
       }
     }
@@ -100,7 +101,7 @@ void OffloadClock::MarkWhatIsThere(const OffloadRows& rows) {
     for (int32_t number : row) {
       if (IsReload(table_, number)) {
         moved_[number - table_.num_passes()] = true;
-      } else if (table_.pass(number) == Pass::kWeight) {
+      } else if (table_.pass(number) == schedules::Op::kBackwardWeight) {
         has_weight_[number / 3] = true;
       }
     }
@@ -139,26 +140,27 @@ bool OffloadClock::RunRank(const OffloadRows& rows, int rank, double most) {
     }
     const int stage = table_.stage(number);
     const schedules::StagePassCosts& costs = table_.problem().costs.of(stage);
-    const Pass pass = table_.pass(number);
+    const schedules::Op pass = table_.pass(number);
     const int32_t cell = number / 3, before = table_.before(number);
     double start = at.compute;
     if (before >= 0) {
       if (end_[before] < 0) return true;  // that pass wakes this rank
       start = std::max(start, end_[before] + table_.hop_before(number));
     }
-    if (pass == Pass::kForward) {
+    if (pass == schedules::Op::kForward) {
       start = std::max(start, WaitForRoom(rows.resident_activations, &at));
-    } else if (pass == Pass::kInput) {
+    } else if (pass == schedules::Op::kBackwardInput) {
       if (moved_[cell]) start = std::max(start, reloaded_[cell]);
       --at.resident;
     }
-    const bool whole = pass == Pass::kInput && !has_weight_[cell];
+    const bool whole =
+        pass == schedules::Op::kBackwardInput && !has_weight_[cell];
     if (at.next == 0) at.first = start;
     const double end =
         start + (whole ? costs.fused_backward() : table_.seconds(number));
     at.compute = end_[number] = end;
     if (end + table_.tail(number) > most) return false;
-    if (pass == Pass::kForward) {
+    if (pass == schedules::Op::kForward) {
       at.changes[0].emplace_back(start, costs.activation);
       if (moved_[cell]) {
         at.offload = std::max(end, at.offload) + costs.offload;

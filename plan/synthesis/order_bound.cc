@@ -261,11 +261,12 @@ class Bounds {
   // rank; for the span, on this rank.
   double InputTail(int stage) const {
     return is_span_ ? Weight(stage)
-                    : table_.tail(table_.Number(stage, 0, Pass::kInput));
+                    : table_.tail(table_.Number(stage, 0,
+                                                schedules::Op::kBackwardInput));
   }
   double ForwardTail(int stage) const {
     if (!is_span_) {
-      return table_.tail(table_.Number(stage, 0, Pass::kForward));
+      return table_.tail(table_.Number(stage, 0, schedules::Op::kForward));
     }
     return back_[stage] - arrival_[stage] - Of(stage).forward +
            std::max(Input(stage) + Weight(stage), Backward(stage));

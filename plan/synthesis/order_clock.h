@@ -40,7 +40,8 @@ class OrderClock {
 
  private:
   double Seconds(int32_t number) const {
-    return table_.pass(number) == Pass::kInput && fused_[number / 3]
+    return table_.pass(number) == schedules::Op::kBackwardInput &&
+                   fused_[number / 3]
                ? table_.fused_seconds(table_.stage(number))
                : table_.seconds(number);
   }

@@ -49,7 +49,9 @@ OrderMip::OrderMip(const PassTable& table, double least, double most)
   place_in_rank_.assign(table_.num_passes(), -1);
   of_rank_.resize(problem_.num_ranks);
   for (int32_t number = 0; number < table_.num_passes(); ++number) {
-    if (table_.pass(number) == Pass::kWeight && !problem_.can_split) continue;
+    if (table_.pass(number) == schedules::Op::kBackwardWeight &&
+        !problem_.can_split)
+      continue;
     std::vector<int32_t>& passes = of_rank_[table_.rank(number)];
     place_in_rank_[number] = static_cast<int>(passes.size());
     passes.push_back(number);
@@ -79,14 +81,15 @@ bool OrderMip::Precedes(int32_t one, int32_t other) const {
   }
   const int last = 2 * problem_.num_stages() - 1;
   const auto place = [&](int32_t number) {
-    return table_.pass(number) == Pass::kForward ? table_.stage(number)
-                                                 : last - table_.stage(number);
+    return table_.pass(number) == schedules::Op::kForward
+               ? table_.stage(number)
+               : last - table_.stage(number);
   };
-  if (table_.pass(one) == Pass::kWeight) {
-    return table_.pass(other) == Pass::kWeight &&
+  if (table_.pass(one) == schedules::Op::kBackwardWeight) {
+    return table_.pass(other) == schedules::Op::kBackwardWeight &&
            table_.stage(one) == table_.stage(other);
   }
-  if (table_.pass(other) == Pass::kWeight) {
+  if (table_.pass(other) == schedules::Op::kBackwardWeight) {
     return place(one) <= place(other);  // same as for its I
   }
   return place(one) <= place(other);
@@ -101,11 +104,12 @@ void OrderMip::FindWindows(double most) {
     const int stage = table_.stage(number);
     const schedules::StagePassCosts& costs = problem_.costs.of(stage);
     double seconds = table_.seconds(number);
-    if (!problem_.can_split && table_.pass(number) == Pass::kInput) {
+    if (!problem_.can_split &&
+        table_.pass(number) == schedules::Op::kBackwardInput) {
       seconds = costs.fused_backward();
     } else if (problem_.may_fuse(stage)) {
-      if (table_.pass(number) == Pass::kWeight) seconds = 0;
-      if (table_.pass(number) == Pass::kInput) {
+      if (table_.pass(number) == schedules::Op::kBackwardWeight) seconds = 0;
+      if (table_.pass(number) == schedules::Op::kBackwardInput) {
         seconds = std::min(seconds, costs.fused_backward());
       }
     }
@@ -116,7 +120,7 @@ void OrderMip::FindWindows(double most) {
     double arrival = 0;
     std::vector<bool> seen(problem_.num_ranks, false);
     for (int stage = 0; stage < problem_.num_stages(); ++stage) {
-      const int32_t f = table_.Number(stage, 0, Pass::kForward);
+      const int32_t f = table_.Number(stage, 0, schedules::Op::kForward);
       if (stage > 0) arrival += table_.hop_before(f) / unit_;
       const int rank = table_.route()[stage];
       if (!seen[rank]) end_of_rank[rank] = most + arrival;
@@ -130,11 +134,11 @@ void OrderMip::FindWindows(double most) {
   const int s_end = problem_.num_stages();
   for (int k = 0; k < m; ++k) {
     for (int s = 0; s < s_end; ++s) {
-      sorted.push_back(table_.Number(s, k, Pass::kForward));
+      sorted.push_back(table_.Number(s, k, schedules::Op::kForward));
     }
     for (int s = s_end; s-- > 0;) {
-      sorted.push_back(table_.Number(s, k, Pass::kInput));
-      sorted.push_back(table_.Number(s, k, Pass::kWeight));
+      sorted.push_back(table_.Number(s, k, schedules::Op::kBackwardInput));
+      sorted.push_back(table_.Number(s, k, schedules::Op::kBackwardWeight));
     }
   }
   const auto for_successors = [&](int32_t number, const auto& visit) {
@@ -142,8 +146,9 @@ void OrderMip::FindWindows(double most) {
       visit(table_.after(number), table_.hop_before(table_.after(number)));
     }
     if (table_.microbatch(number) + 1 < m) visit(number + 3, 0.0);
-    if (table_.pass(number) == Pass::kForward) visit(number + 1, 0.0);
-    if (table_.pass(number) == Pass::kInput) visit(number + 1, 0.0);
+    if (table_.pass(number) == schedules::Op::kForward) visit(number + 1, 0.0);
+    if (table_.pass(number) == schedules::Op::kBackwardInput)
+      visit(number + 1, 0.0);
   };
   for (int32_t number : sorted) {
     for_successors(number, [&](int32_t next, double hop) {
@@ -164,14 +169,15 @@ OrderMip::Sum OrderMip::Seconds(int32_t number) const {
   const int stage = table_.stage(number);
   const double seconds = table_.seconds(number) / unit_;
   const double fused = table_.fused_seconds(stage) / unit_;
-  if (table_.pass(number) == Pass::kForward) return {{}, seconds};
+  if (table_.pass(number) == schedules::Op::kForward) return {{}, seconds};
   if (!problem_.can_split) return {{}, fused};
   const int32_t input = number - number % 3 + 1;
   if (whole_[input] < 0) return {{}, seconds};
   Sum sum = {{}, seconds};
-  sum.Plus(Variable(whole_[input], table_.pass(number) == Pass::kInput
-                                       ? fused - seconds
-                                       : -seconds));
+  sum.Plus(Variable(whole_[input],
+                    table_.pass(number) == schedules::Op::kBackwardInput
+                        ? fused - seconds
+                        : -seconds));
   return sum;
 }
 
@@ -272,10 +278,10 @@ void OrderMip::AddOrders() {
         Sum row = Start(other);
         row.Plus(End(one), -1);
         if (!before.terms.empty()) {
-          const double longest =
-              std::max({0.0, Seconds(one).constant,
-                        table_.fused_seconds(table_.stage(one)) / unit_ *
-                            (table_.pass(one) == Pass::kInput)});
+          const double longest = std::max(
+              {0.0, Seconds(one).constant,
+               table_.fused_seconds(table_.stage(one)) / unit_ *
+                   (table_.pass(one) == schedules::Op::kBackwardInput)});
           const double missed =
               std::max(0.0, latest_[one] + longest - earliest_[other]);
           row.Plus({{}, missed}).Plus(before, -missed);
@@ -323,7 +329,8 @@ void OrderMip::AddMemory() {
       for (int32_t other : passes) {
         if (other == number) continue;
         double change = table_.held(other);
-        if (!problem_.can_split && table_.pass(other) == Pass::kInput) {
+        if (!problem_.can_split &&
+            table_.pass(other) == schedules::Op::kBackwardInput) {
           change += table_.held(other + 1);  // and its W
         }
         held.Plus(Before(other, number), change / unit);

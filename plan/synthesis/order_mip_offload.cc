@@ -26,9 +26,10 @@ void OrderMip::AddOffloads() {
       reload_.push_back(model_.AddVariable({0, horizon_, false, 0}));
       const Sum stays = Sum{{}, 1}.Plus(Variable(moved_.back(), -1));
       const Sum out = Variable(offload_.back()), in = Variable(reload_.back());
-      AddUnless(out, End(table_.Number(stage, k, Pass::kForward)), stays);
+      AddUnless(out, End(table_.Number(stage, k, schedules::Op::kForward)),
+                stays);
       AddUnless(in, Sum(out).Plus({{}, seconds}), stays);
-      AddUnless(Start(table_.Number(stage, k, Pass::kInput)),
+      AddUnless(Start(table_.Number(stage, k, schedules::Op::kBackwardInput)),
                 Sum(in).Plus({{}, seconds}), stays);
     }
     for (int j = 0; j < m; ++j) {
@@ -62,7 +63,7 @@ void OrderMip::AddOffloadMemory(int rank) {
   const double seconds = TransferSeconds(stage);
   const double limit = problem_.memory_limit / unit * (1 + 1e-9);
   const auto cell = [&](int k) { return stage * m + k; };
-  const auto number = [&](int k, Pass pass) {
+  const auto number = [&](int k, schedules::Op pass) {
     return table_.Number(stage, k, pass);
   };
   const auto negation = [](int boolean) {
@@ -80,7 +81,7 @@ void OrderMip::AddOffloadMemory(int rank) {
       other_first(m);
   for (int j = 0; j < m; ++j) {
     for (int k = 0; k < m; ++k) {
-      const Sum start = Start(number(j, Pass::kForward));
+      const Sum start = Start(number(j, schedules::Op::kForward));
       const Sum in = Variable(reload_[cell(k)]);
       const int a = model_.AddBoolean(), b = model_.AddBoolean();
       const Sum stays = negation(moved_[cell(k)]);
@@ -110,19 +111,22 @@ void OrderMip::AddOffloadMemory(int rank) {
   }
   // Limits at the forwards.
   for (int j = 0; j < m; ++j) {
-    const int32_t forward = number(j, Pass::kForward);
+    const int32_t forward = number(j, schedules::Op::kForward);
     const Sum start = Start(forward);
     Sum held = {{}, activation};
     for (int k = 0; k < m; ++k) {
       if (k != j) {
-        held.Plus(Before(number(k, Pass::kForward), forward), activation);
+        held.Plus(Before(number(k, schedules::Op::kForward), forward),
+                  activation);
       }
-      held.Plus(Before(number(k, Pass::kInput), forward),
+      held.Plus(Before(number(k, schedules::Op::kBackwardInput), forward),
                 deferred - activation);
       if (problem_.can_split) {
-        held.Plus(Before(number(k, Pass::kWeight), forward), -deferred);
+        held.Plus(Before(number(k, schedules::Op::kBackwardWeight), forward),
+                  -deferred);
       } else {
-        held.Plus(Before(number(k, Pass::kInput), forward), -deferred);
+        held.Plus(Before(number(k, schedules::Op::kBackwardInput), forward),
+                  -deferred);
       }
       if (k >= j) continue;  // only earlier ones can be on the host
       const int away =
@@ -143,11 +147,13 @@ void OrderMip::AddOffloadMemory(int rank) {
     Sum held;  // its own is on the host and returns
     for (int k = 0; k < m; ++k) {
       held.Plus(Variable(forward_first[j][k]), activation);
-      const int ended = only_if(start, End(number(k, Pass::kInput)));
+      const int ended =
+          only_if(start, End(number(k, schedules::Op::kBackwardInput)));
       held.Plus(Variable(ended),
                 (problem_.can_split ? deferred : 0) - activation);
       if (problem_.can_split) {
-        const int done = only_if(start, End(number(k, Pass::kWeight)));
+        const int done =
+            only_if(start, End(number(k, schedules::Op::kBackwardWeight)));
         held.Plus(Variable(done), -deferred);
         // W ends after I: its release counts only with the change of I.
         AddAtLeast(Variable(ended).Plus(Variable(done), -1), 0);

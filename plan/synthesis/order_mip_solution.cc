@@ -95,13 +95,11 @@ schedules::Schedule OrderMip::ScheduleOf(
       const int32_t input = number - number % 3 + 1;
       const bool whole = !problem_.can_split ||
                          (whole_[input] >= 0 && values[whole_[input]] > 0.5);
-      if (table_.pass(number) == Pass::kWeight && whole) continue;
-      const schedules::Op op = table_.pass(number) == Pass::kForward
-                                   ? schedules::Op::kForward
-                               : table_.pass(number) == Pass::kWeight
-                                   ? schedules::Op::kBackwardWeight
-                               : whole ? schedules::Op::kBackward
-                                       : schedules::Op::kBackwardInput;
+      schedules::Op op = table_.pass(number);
+      if (op == schedules::Op::kBackwardWeight && whole) continue;
+      if (op == schedules::Op::kBackwardInput && whole) {
+        op = schedules::Op::kBackward;
+      }
       row.push_back({op, table_.stage(number), table_.microbatch(number)});
     }
     while (next < transfers.size()) {

@@ -189,6 +189,8 @@ double PeakByTime(const OrderProblem& problem,
       case schedules::Op::kBackwardWeight:
         changes.emplace_back(end, -costs.weight_gradient_inputs);
         break;
+      default:
+        break;
     }
   }
   std::sort(changes.begin(), changes.end());

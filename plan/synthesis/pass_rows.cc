@@ -59,9 +59,9 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
   for (int stage = 0; stage < num_stages; ++stage) {
     const schedules::StagePassCosts& costs = problem.costs.of(stage);
     for (int k = 0; k < num_microbatches_; ++k) {
-      const int32_t f = Number(stage, k, Pass::kForward);
-      const int32_t i = Number(stage, k, Pass::kInput);
-      const int32_t w = Number(stage, k, Pass::kWeight);
+      const int32_t f = Number(stage, k, schedules::Op::kForward);
+      const int32_t i = Number(stage, k, schedules::Op::kBackwardInput);
+      const int32_t w = Number(stage, k, schedules::Op::kBackwardWeight);
       seconds_[f] = costs.forward;
       seconds_[i] = costs.backward_input;
       seconds_[w] = costs.backward_weight;
@@ -71,14 +71,14 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
       tail_[f] = forward_tail[stage];
       tail_[i] = input_tail[stage];
       if (stage > 0) {
-        before_[f] = Number(stage - 1, k, Pass::kForward);
+        before_[f] = Number(stage - 1, k, schedules::Op::kForward);
         hop_before_[f] = hop(stage - 1);
-        after_[i] = Number(stage - 1, k, Pass::kInput);
+        after_[i] = Number(stage - 1, k, schedules::Op::kBackwardInput);
       }
       if (stage + 1 < num_stages) {
-        before_[i] = Number(stage + 1, k, Pass::kInput);
+        before_[i] = Number(stage + 1, k, schedules::Op::kBackwardInput);
         hop_before_[i] = hop(stage);
-        after_[f] = Number(stage + 1, k, Pass::kForward);
+        after_[f] = Number(stage + 1, k, schedules::Op::kForward);
       }
     }
   }
@@ -95,20 +95,22 @@ PassRows PassTable::RowsOf(const schedules::Schedule& schedule) const {
     for (const schedules::Action& action : schedule.rank_actions[rank]) {
       const int s = action.stage;
       if (action.op == schedules::Op::kForward) {
-        row.push_back(Number(s, num_run[s][0]++, Pass::kForward));
+        row.push_back(Number(s, num_run[s][0]++, schedules::Op::kForward));
       } else if (schedules::MakesInputGradient(action.op)) {
         const int k = num_run[s][1]++;
-        row.push_back(Number(s, k, Pass::kInput));
+        row.push_back(Number(s, k, schedules::Op::kBackwardInput));
         if (action.op == schedules::Op::kBackwardInput) {
           waiting[s].push_back(k);
         } else if (!problem_.may_fuse(s)) {
           // A W follows directly. It takes the number of the first waiting one,
           // as any of them may run first.
           waiting[s].push_back(k);
-          row.push_back(Number(s, waiting[s][num_weights[s]++], Pass::kWeight));
+          row.push_back(Number(s, waiting[s][num_weights[s]++],
+                               schedules::Op::kBackwardWeight));
         }
       } else if (action.op == schedules::Op::kBackwardWeight) {
-        row.push_back(Number(s, waiting[s][num_weights[s]++], Pass::kWeight));
+        row.push_back(Number(s, waiting[s][num_weights[s]++],
+                             schedules::Op::kBackwardWeight));
       }
     }
   }
@@ -120,16 +122,16 @@ schedules::Schedule PassTable::ScheduleOf(const PassRows& rows) const {
   std::vector<bool> has_weight(num_passes() / 3, false);
   for (const std::vector<int32_t>& row : rows.ranks) {
     for (int32_t number : row) {
-      if (pass(number) == Pass::kWeight) has_weight[number / 3] = true;
+      if (pass(number) == schedules::Op::kBackwardWeight)
+        has_weight[number / 3] = true;
     }
   }
   for (int rank = 0; rank < problem_.num_ranks; ++rank) {
     for (int32_t number : rows.ranks[rank]) {
-      const schedules::Op op =
-          pass(number) == Pass::kForward  ? schedules::Op::kForward
-          : pass(number) == Pass::kWeight ? schedules::Op::kBackwardWeight
-          : has_weight[number / 3]        ? schedules::Op::kBackwardInput
-                                          : schedules::Op::kBackward;
+      schedules::Op op = pass(number);
+      if (op == schedules::Op::kBackwardInput && !has_weight[number / 3]) {
+        op = schedules::Op::kBackward;
+      }
       schedule.rank_actions[rank].push_back(
           {op, stage(number), microbatch(number)});
     }
@@ -143,12 +145,13 @@ PassRows PassTable::OneByOne() const {
   const int num_stages = problem_.num_stages();
   for (int k = 0; k < num_microbatches_; ++k) {
     for (int s = 0; s < num_stages; ++s) {
-      rows.ranks[route_[s]].push_back(Number(s, k, Pass::kForward));
+      rows.ranks[route_[s]].push_back(Number(s, k, schedules::Op::kForward));
     }
     for (int s = num_stages; s-- > 0;) {
       std::vector<int32_t>& row = rows.ranks[route_[s]];
-      row.push_back(Number(s, k, Pass::kInput));
-      if (!problem_.may_fuse(s)) row.push_back(Number(s, k, Pass::kWeight));
+      row.push_back(Number(s, k, schedules::Op::kBackwardInput));
+      if (!problem_.may_fuse(s))
+        row.push_back(Number(s, k, schedules::Op::kBackwardWeight));
     }
   }
   return rows;

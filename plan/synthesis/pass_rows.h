@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "plan/synthesis/order_problem.h"
+#include "schedules/action.h"
 
 namespace weir::plan {
-
-enum class Pass : uint8_t { kForward, kInput, kWeight };  // F, I or B, W
 
 // An order in which passes of one stage and kind run in the order of
 // microbatches. This loses no generality: assign the k-th pass of each kind on
@@ -22,21 +21,33 @@ struct PassRows {
   std::vector<std::vector<int32_t>> ranks;
 };
 
+// The passes F, I and W of a microbatch on a stage, numbered from 0.
+constexpr int32_t PassIndex(schedules::Op pass) {
+  const auto op = static_cast<int32_t>(pass);
+  return op == 0 ? op : op - 1;
+}
+constexpr schedules::Op PassOfIndex(int32_t index) {
+  return static_cast<schedules::Op>(index == 0 ? index : index + 1);
+}
+static_assert(PassIndex(schedules::Op::kForward) == 0 &&
+              PassIndex(schedules::Op::kBackwardInput) == 1 &&
+              PassIndex(schedules::Op::kBackwardWeight) == 2);
+
 // Properties of all passes of a problem on one placement.
 class PassTable {
  public:
   PassTable(const OrderProblem& problem, std::vector<int> route);
 
   int num_passes() const { return static_cast<int>(seconds_.size()); }
-  int32_t Number(int stage, int microbatch, Pass pass) const {
-    return (stage * num_microbatches_ + microbatch) * 3 +
-           static_cast<int>(pass);
+  // Requires: the pass is F, I (which also stands for B) or W.
+  int32_t Number(int stage, int microbatch, schedules::Op pass) const {
+    return (stage * num_microbatches_ + microbatch) * 3 + PassIndex(pass);
   }
   int stage(int32_t number) const { return number / 3 / num_microbatches_; }
   int microbatch(int32_t number) const {
     return number / 3 % num_microbatches_;
   }
-  Pass pass(int32_t number) const { return static_cast<Pass>(number % 3); }
+  schedules::Op pass(int32_t number) const { return PassOfIndex(number % 3); }
   int rank(int32_t number) const { return route_[stage(number)]; }
 
   double seconds(int32_t number) const { return seconds_[number]; }

@@ -157,9 +157,11 @@ ActionErrors ErrorsOf(absl::string_view op, double makespan_seconds,
 }
 
 std::vector<ActionErrors> ErrorsByOp(const ExecutionComparison& comparison) {
-  static constexpr const char* kOps[kNumTimelineOps] = {"F",    "B", "I", "W",
-                                                        "step", "O", "R"};
-  std::array<std::vector<const ComparedAction*>, kNumTimelineOps> by_op;
+  static constexpr const char* kOps[Timeline::Actions::Op_ARRAYSIZE] = {
+      "F", "B", "I", "W", "step", "O", "R"};
+  std::array<std::vector<const ComparedAction*>,
+             Timeline::Actions::Op_ARRAYSIZE>
+      by_op;
   std::vector<const ComparedAction*> all;
   for (const ComparedAction& action : comparison.actions) {
     by_op[action.measured.op].push_back(&action);
@@ -182,7 +184,7 @@ double SpanOf(const PipelineEvents& timeline) {
   for (const auto& actions : timeline.ranks) {
     double first = -1, last = 0;
     for (const TimelineAction& action : actions) {
-      if (action.op >= kStepOp) continue;
+      if (action.op >= Timeline::Actions::OPTIMIZER_STEP) continue;
       if (first < 0) first = action.start_seconds;
       last = std::max(last, action.end_seconds);
     }

@@ -49,8 +49,8 @@ class Inputs {
   // Calls `visit` with the arrival of every input from other ranks.
   template <typename Visit>
   void Each(int rank, const TimelineAction& action, const Visit& visit) const {
-    if (action.op > kBackwardInputOp) return;
-    const bool gradient = action.op != kForwardOp;
+    if (action.op > Timeline::Actions::BACKWARD_INPUT) return;
+    const bool gradient = action.op != Timeline::Actions::FORWARD;
     const int64_t from = int64_t{action.stage} + (gradient ? 1 : -1);
     const auto found = producers_.find(std::pair(gradient, from));
     if (found == producers_.end()) return;
@@ -66,8 +66,9 @@ class Inputs {
   using Producers = std::vector<Producer>;
 
   void Add(int rank, const TimelineAction& action) {
-    if (action.op > kBackwardInputOp) return;
-    producers_[std::pair(action.op != kForwardOp, int64_t{action.stage})]
+    if (action.op > Timeline::Actions::BACKWARD_INPUT) return;
+    producers_[std::pair(action.op != Timeline::Actions::FORWARD,
+                         int64_t{action.stage})]
         .push_back({action.microbatch,
                     int64_t{action.microbatch} + action.num_microbatches - 1,
                     rank, action.end_seconds});
@@ -114,18 +115,20 @@ class Copies {
       absl::flat_hash_map<int32_t, double> made;  // [stage]
       for (const TimelineAction& action : timeline.ranks[rank]) {
         last_stage_ = std::max(last_stage_, action.stage);
-        if (action.op == kStepOp) {
+        if (action.op == Timeline::Actions::OPTIMIZER_STEP) {
           const auto last = made.find(action.stage);
           if (last == made.end()) continue;
           made_[std::pair(action.stage, action.microbatch)].emplace_back(
               rank, last->second);
-        } else if (action.op != kForwardOp && action.computes()) {
+        } else if (action.op != Timeline::Actions::FORWARD &&
+                   action.computes()) {
           double& last = made[action.stage];
           last = std::max(last, action.end_seconds);
         }
       }
       for (const TimelineCollective& one : timeline.collectives[rank]) {
-        if (one.kind != kGradientReduction && one.kind != kTiedReduction) {
+        if (one.kind != Timeline::Collectives::GRADIENT_REDUCTION &&
+            one.kind != Timeline::Collectives::TIED_REDUCTION) {
           continue;
         }
         double& end = reduced_[std::tuple(rank, one.stage, one.microbatch)];
@@ -205,7 +208,7 @@ class Walk {
       }
     }
     for (const TimelineCollective& one : timeline.collectives[rank]) {
-      if (one.kind == kWeightGather) {
+      if (one.kind == Timeline::Collectives::WEIGHT_GATHER) {
         gathers_.Add(one.start_seconds, one.end_seconds);
       }
     }
@@ -239,7 +242,7 @@ class Walk {
       inputs_.Each(rank_, *actions_[i], [&](const Arrival& arrival) {
         if (arrival.end_seconds > last.end_seconds) last = arrival;
       });
-      if (actions_[i]->op == kStepOp) {
+      if (actions_[i]->op == Timeline::Actions::OPTIMIZER_STEP) {
         copies = std::max(copies, copies_.AwaitedUntil(rank_, *actions_[i]));
       }
     }

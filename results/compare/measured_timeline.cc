@@ -21,6 +21,7 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "results/pipeline_events.h"
+#include "results/result_enums.h"
 #include "schedules/comm/comm_program.h"
 
 namespace weir::results {
@@ -104,10 +105,9 @@ class MeasuredTimelineReader {
   // Excludes receives, which are mostly waiting, and reshards, which take no
   // time.
   static bool IsMeasured(const Event& event) {
-    return event.step ||
-           (event.action.op != schedules::CommOp::kReceiveForward &&
-            event.action.op != schedules::CommOp::kReceiveBackward &&
-            event.action.op != schedules::CommOp::kReshard);
+    return event.step || (event.action.op != schedules::Op::kReceiveForward &&
+                          event.action.op != schedules::Op::kReceiveBackward &&
+                          event.action.op != schedules::Op::kReshard);
   }
 
   // A misspelled column would silently be ignored.
@@ -203,10 +203,10 @@ class Writer {
   using Key = std::tuple<bool, int64_t, int32_t>;
 
   static bool IsPass(const Event& event) {
-    return !event.step && event.action.op <= schedules::CommOp::kBackwardInput;
+    return !event.step && event.action.op <= schedules::Op::kBackwardInput;
   }
   static Key KeyOf(const Event& event) {
-    return {event.action.op != schedules::CommOp::kForward, event.action.stage,
+    return {event.action.op != schedules::Op::kForward, event.action.stage,
             event.action.microbatch};
   }
 
@@ -246,7 +246,7 @@ class Writer {
     columns->add_end_seconds(event.end - begin_);
   }
 
-  void WriteAction(const Event& event, uint32_t op) {
+  void WriteAction(const Event& event, Timeline::Actions::Op op) {
     auto* actions = result_.mutable_timeline()->mutable_actions();
     actions->add_gpu(event.rank);
     actions->add_op(op);
@@ -257,7 +257,7 @@ class Writer {
   }
 
   absl::Status WriteTransfer(const Event& event) {
-    const bool gradient = event.action.op == schedules::CommOp::kSendBackward;
+    const bool gradient = event.action.op == schedules::Op::kSendBackward;
     const Event* taker =
         TakerOf({gradient, int64_t{event.action.stage} + (gradient ? -1 : 1),
                  event.action.microbatch});
@@ -266,7 +266,8 @@ class Writer {
           absl::StrCat(table_.label(), ":", table_.rows()[event.row].line, ": ",
                        schedules::ToString(event.action),
                        " has no matching receive, expected ",
-                       ActionText(gradient ? kBackwardOp : kForwardOp,
+                       ActionText(gradient ? Timeline::Actions::BACKWARD
+                                           : Timeline::Actions::FORWARD,
                                   event.action.stage + (gradient ? -1 : 1),
                                   event.action.microbatch, 1),
                        " on some rank"));
@@ -274,7 +275,8 @@ class Writer {
     auto* transfers = result_.mutable_timeline()->mutable_transfers();
     transfers->add_from_gpu(event.rank);
     transfers->add_to_gpu(taker->rank);
-    transfers->add_kind(gradient ? 1 : 0);
+    transfers->add_kind(gradient ? Timeline::Transfers::GRADIENT
+                                 : Timeline::Transfers::ACTIVATION);
     transfers->add_stage(event.action.stage);
     transfers->add_microbatch(event.action.microbatch);
     transfers->add_bytes(event.bytes);
@@ -285,7 +287,7 @@ class Writer {
     return absl::OkStatus();
   }
 
-  void WriteCollective(const Event& event, uint32_t kind) {
+  void WriteCollective(const Event& event, Timeline::Collectives::Kind kind) {
     auto* collectives = result_.mutable_timeline()->mutable_collectives();
     collectives->add_gpu(event.rank);
     collectives->add_kind(kind);
@@ -298,34 +300,30 @@ class Writer {
 
   absl::Status WriteEvent(const Event& event) {
     if (event.step) {
-      WriteAction(event, kStepOp);
+      WriteAction(event, Timeline::Actions::OPTIMIZER_STEP);
       return absl::OkStatus();
     }
     switch (event.action.op) {
-      case schedules::CommOp::kForward:
-      case schedules::CommOp::kBackward:
-      case schedules::CommOp::kBackwardInput:
-      case schedules::CommOp::kBackwardWeight:
-        WriteAction(event, static_cast<uint32_t>(event.action.op));
+      case schedules::Op::kForward:
+      case schedules::Op::kBackward:
+      case schedules::Op::kBackwardInput:
+      case schedules::Op::kBackwardWeight:
+      case schedules::Op::kOffload:
+      case schedules::Op::kReload:
+        WriteAction(event, TimelineOpOf(event.action.op));
         break;
-      case schedules::CommOp::kOffload:
-        WriteAction(event, kOffloadOp);
-        break;
-      case schedules::CommOp::kReload:
-        WriteAction(event, kReloadOp);
-        break;
-      case schedules::CommOp::kSendForward:
-      case schedules::CommOp::kSendBackward:
+      case schedules::Op::kSendForward:
+      case schedules::Op::kSendBackward:
         return WriteTransfer(event);
-      case schedules::CommOp::kReduceGradient:
-        WriteCollective(event, kGradientReduction);
+      case schedules::Op::kReduceGradient:
+        WriteCollective(event, Timeline::Collectives::GRADIENT_REDUCTION);
         break;
-      case schedules::CommOp::kUnshard:
-        WriteCollective(event, kWeightGather);
+      case schedules::Op::kUnshard:
+        WriteCollective(event, Timeline::Collectives::WEIGHT_GATHER);
         break;
-      case schedules::CommOp::kReshard:
-      case schedules::CommOp::kReceiveForward:
-      case schedules::CommOp::kReceiveBackward:
+      case schedules::Op::kReshard:
+      case schedules::Op::kReceiveForward:
+      case schedules::Op::kReceiveBackward:
         break;
     }
     return absl::OkStatus();
@@ -337,7 +335,8 @@ class Writer {
   Result result_;
   double begin_ = 0;
   std::map<Key, const Event*> passes_;  // by their first microbatch
-  std::map<std::tuple<int, uint32_t, int32_t>, int> num_collectives_;
+  std::map<std::tuple<int, Timeline::Collectives::Kind, int32_t>, int>
+      num_collectives_;
 };
 
 }  // namespace

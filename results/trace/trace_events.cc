@@ -43,16 +43,23 @@ int64_t CauseOf(bool forward, int64_t stage, bool transfer) {
 
 constexpr int64_t kNoCause = int64_t{1} << 40;
 
-Lane LaneOf(uint32_t op) {
-  if (op == kOffloadOp) return Lane::kToHost;
-  return op == kReloadOp ? Lane::kFromHost : Lane::kCompute;
+Lane LaneOf(Timeline::Actions::Op op) {
+  if (op == Timeline::Actions::OFFLOAD) return Lane::kToHost;
+  return op == Timeline::Actions::RELOAD ? Lane::kFromHost : Lane::kCompute;
 }
 
-Lane LaneOfCollective(uint32_t kind) {
-  constexpr Lane kLanes[] = {Lane::kTensorCollective, Lane::kGradientReduction,
-                             Lane::kWeightGather, Lane::kExpertExchange,
-                             Lane::kGradientReduction};
-  return kLanes[kind];
+Lane LaneOfCollective(Timeline::Collectives::Kind kind) {
+  switch (kind) {
+    case Timeline::Collectives::GRADIENT_REDUCTION:
+    case Timeline::Collectives::TIED_REDUCTION:
+      return Lane::kGradientReduction;
+    case Timeline::Collectives::WEIGHT_GATHER:
+      return Lane::kWeightGather;
+    case Timeline::Collectives::EXPERT_EXCHANGE:
+      return Lane::kExpertExchange;
+    default:
+      return Lane::kTensorCollective;
+  }
 }
 
 template <typename Columns>
@@ -76,13 +83,16 @@ std::vector<Candidate> Candidates(const Timeline& timeline) {
               static_cast<size_t>(collectives.gpu_size()));
   for (int i = 0; i < actions.gpu_size(); ++i) {
     const int64_t cause =
-        actions.op(i) < 3 ? CauseOf(actions.op(i) == 0, actions.stage(i), false)
-                          : kNoCause;
+        actions.op(i) < Timeline::Actions::BACKWARD_WEIGHT
+            ? CauseOf(actions.op(i) == Timeline::Actions::FORWARD,
+                      actions.stage(i), false)
+            : kNoCause;
     all.push_back(At(actions, i, actions.gpu(i), LaneOf(actions.op(i)), cause));
   }
   for (int i = 0; i < transfers.kind_size(); ++i) {
     const int64_t cause =
-        CauseOf(transfers.kind(i) == 0, transfers.stage(i), true);
+        CauseOf(transfers.kind(i) == Timeline::Transfers::ACTIVATION,
+                transfers.stage(i), true);
     all.push_back(At(transfers, i, transfers.from_gpu(i), Lane::kSend, cause));
     all.push_back(At(transfers, i, transfers.to_gpu(i), Lane::kReceive, cause));
   }
@@ -162,10 +172,12 @@ SliceIndex IndexSlices(const Timeline& timeline, const TraceEvents& events) {
     const int event = static_cast<int>(slice.event);
     if (lane == Lane::kSend) {
       index.sends[slice.event] = static_cast<uint32_t>(i);
-    } else if (lane == Lane::kCompute && actions.op(event) < 3) {
+    } else if (lane == Lane::kCompute &&
+               actions.op(event) < Timeline::Actions::BACKWARD_WEIGHT) {
       index.actions.emplace(
           SliceIndex::Key(actions.gpu(event), actions.stage(event),
-                          actions.microbatch(event), actions.op(event) == 0),
+                          actions.microbatch(event),
+                          actions.op(event) == Timeline::Actions::FORWARD),
           static_cast<uint32_t>(i));
     }
   }
@@ -184,7 +196,7 @@ void AppendFlow(const Timeline& timeline, uint32_t transfer,
                 std::vector<Link>* links) {
   const auto& transfers = timeline.transfers();
   const int i = static_cast<int>(transfer);
-  const bool forward = transfers.kind(i) == 0;
+  const bool forward = transfers.kind(i) == Timeline::Transfers::ACTIVATION;
   const int64_t stage = transfers.stage(i);
   const uint32_t send = index.sends[transfer];
   const auto producer = index.actions.find(SliceIndex::Key(
@@ -196,11 +208,12 @@ void AppendFlow(const Timeline& timeline, uint32_t transfer,
       producer != index.actions.end() && producer->second < send;
   const bool ends = consumer != index.actions.end() && consumer->second > send;
 
-  events->transfer_op[transfer] = forward ? 0 : 1;
+  events->transfer_op[transfer] =
+      forward ? Timeline::Actions::FORWARD : Timeline::Actions::BACKWARD;
   if (producer != index.actions.end()) {
     const uint32_t action = events->slices[producer->second].event;
     events->transfer_op[transfer] =
-        static_cast<uint8_t>(timeline.actions().op(static_cast<int>(action)));
+        timeline.actions().op(static_cast<int>(action));
   }
   if (!begins && !ends) return;
 
@@ -338,7 +351,8 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
       return;
     case Lane::kGradientReduction:
       absl::StrAppend(out,
-                      timeline.collectives().kind(i) == kTiedReduction
+                      timeline.collectives().kind(i) ==
+                              Timeline::Collectives::TIED_REDUCTION
                           ? "tied embedding "
                           : "all-reduce ",
                       timeline.collectives().stage(i), " u",

@@ -69,8 +69,8 @@ struct TraceEvents {
   std::vector<TraceSlice> slices;
   std::vector<uint32_t> first_flow;  // [slices + 1], into flow_points
   std::vector<FlowPoint> flow_points;
-  // [transfer]: the op that produced its data, as in Actions.op.
-  std::vector<uint8_t> transfer_op;
+  // [transfer]: the op that produced its data.
+  std::vector<Timeline::Actions::Op> transfer_op;
 
   std::span<const FlowPoint> FlowPointsOf(size_t slice) const {
     return {flow_points.data() + first_flow[slice],

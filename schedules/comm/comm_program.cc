@@ -15,25 +15,25 @@
 namespace weir::schedules {
 namespace {
 
-constexpr std::array<absl::string_view, kNumCommOps> kWords = {
+constexpr std::array<absl::string_view, kNumOps> kWords = {
     "F",       "B",           "I",      "W",      "O",      "R",     "UNSHARD",
     "RESHARD", "REDUCE_GRAD", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
 
-absl::string_view Word(CommOp op) { return kWords[static_cast<size_t>(op)]; }
+absl::string_view Word(Op op) { return kWords[static_cast<size_t>(op)]; }
 
-bool HasMicrobatch(CommOp op) { return IsPass(op) || IsTransfer(op); }
+bool HasMicrobatch(Op op) { return IsScheduled(op) || IsTransfer(op); }
 
 // Consumes an op in capitals, such as "F" or "SEND_F".
-std::optional<CommOp> ConsumeOp(absl::string_view* text) {
+std::optional<Op> ConsumeOp(absl::string_view* text) {
   size_t length = 0;
   while (length < text->size() &&
          (absl::ascii_isupper((*text)[length]) || (*text)[length] == '_')) {
     ++length;
   }
-  for (int op = 0; op < kNumCommOps; ++op) {
+  for (int op = 0; op < kNumOps; ++op) {
     if (kWords[op] != text->substr(0, length)) continue;
     text->remove_prefix(length);
-    return static_cast<CommOp>(op);
+    return static_cast<Op>(op);
   }
   return std::nullopt;
 }
@@ -53,20 +53,20 @@ absl::Status NotACommAction(absl::string_view text) {
 }  // namespace
 
 CommAction FromAction(const Action& action) {
-  return {static_cast<CommOp>(action.op), action.overlaps_next,
-          action.num_microbatches, action.stage, action.microbatch};
+  return {action.op, action.overlaps_next, action.num_microbatches,
+          action.stage, action.microbatch};
 }
 
 Action ToAction(const CommAction& action) {
-  return {static_cast<Op>(action.op), action.stage, action.microbatch,
-          action.num_microbatches, action.with_next};
+  return {action.op, action.stage, action.microbatch, action.num_microbatches,
+          action.with_next};
 }
 
 std::vector<std::vector<Action>> PassesOf(const CommProgram& program) {
   std::vector<std::vector<Action>> rows(program.ranks.size());
   for (size_t rank = 0; rank < rows.size(); ++rank) {
     for (const CommAction& action : program.ranks[rank]) {
-      if (IsPass(action.op)) rows[rank].push_back(ToAction(action));
+      if (IsScheduled(action.op)) rows[rank].push_back(ToAction(action));
     }
   }
   return rows;
@@ -95,7 +95,7 @@ absl::StatusOr<CommAction> ParseCommAction(absl::string_view text) {
   absl::string_view rest = text;
   const std::optional<int32_t> stage = ConsumeIndex(&rest);
   if (!stage) return NotACommAction(text);
-  const std::optional<CommOp> op = ConsumeOp(&rest);
+  const std::optional<Op> op = ConsumeOp(&rest);
   if (!op) return NotACommAction(text);
   CommAction action{*op};
   action.stage = *stage;

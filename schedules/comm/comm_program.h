@@ -17,35 +17,8 @@
 
 namespace weir::schedules {
 
-// The first values are those of Op.
-enum class CommOp : uint8_t {
-  kForward,
-  kBackward,
-  kBackwardInput,
-  kBackwardWeight,
-  kOffload,
-  kReload,
-  // These act on a whole stage and have no microbatch.
-  kUnshard,         // UNSHARD: gathers the stage's sharded weights
-  kReshard,         // RESHARD: frees the gathered copy
-  kReduceGradient,  // REDUCE_GRAD: sums gradients over data-parallel ranks
-  // Stage k sends activations to k+1 and gradients to k-1. A receive contains
-  // the receiving stage: 2SEND_F0 matches 3RECV_F0.
-  kSendForward,
-  kReceiveForward,
-  kSendBackward,
-  kReceiveBackward,
-};
-inline constexpr int kNumCommOps = 13;
-
-inline bool IsPass(CommOp op) { return op <= CommOp::kReload; }
-inline bool IsSend(CommOp op) {
-  return op == CommOp::kSendForward || op == CommOp::kSendBackward;
-}
-inline bool IsTransfer(CommOp op) { return op >= CommOp::kSendForward; }
-
 struct CommAction {
-  CommOp op;
+  Op op;
   // Combined with the rank's next action: an overlapped pair of passes, or
   // transfers that are posted as one batch.
   bool with_next = false;
@@ -62,7 +35,7 @@ struct CommProgram {
 };
 
 CommAction FromAction(const Action& action);
-// Requires: IsPass(action.op).
+// Requires: IsScheduled(action.op).
 Action ToAction(const CommAction& action);
 
 // Returns the passes of the program in their order.

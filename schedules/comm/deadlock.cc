@@ -50,9 +50,9 @@ std::vector<Wait> CycleOf(const Model& model, const Streams::Outcome& outcome,
   return cycle;
 }
 
-double DurationOf(CommOp op, int num_microbatches) {
-  if (op == CommOp::kBackward) return 2.0 * num_microbatches;
-  return op <= CommOp::kBackwardWeight ? 1.0 * num_microbatches : 0.0;
+double DurationOf(Op op, int num_microbatches) {
+  if (op == Op::kBackward) return 2.0 * num_microbatches;
+  return op <= Op::kBackwardWeight ? 1.0 * num_microbatches : 0.0;
 }
 
 // One stream per rank whose items are passes; an overlapped pair is one item.
@@ -69,8 +69,7 @@ class ScheduleModel {
             actions[i].overlaps_next && i + 1 < std::ssize(actions) ? 2 : 1;
         double duration = 0;
         for (int32_t k = i; k < i + length; ++k) {
-          duration += DurationOf(static_cast<CommOp>(actions[k].op),
-                                 actions[k].num_microbatches);
+          duration += DurationOf(actions[k].op, actions[k].num_microbatches);
         }
         const int32_t item = model_.Add({rank, i}, length, duration);
         item_of_.insert(item_of_.end(), length, item);
@@ -129,12 +128,12 @@ class ProgramModel {
     for (int rank = 0; rank < num_ranks(); ++rank) {
       model_.streams.BeginStream();
       if (rule != TransferRule::kOneStream) {
-        AddItems(rank, [](CommOp) { return true; });
+        AddItems(rank, [](Op) { return true; });
         continue;
       }
-      AddItems(rank, [](CommOp op) { return !IsTransfer(op); });
+      AddItems(rank, [](Op op) { return !IsTransfer(op); });
       model_.streams.BeginStream();
-      AddItems(rank, [](CommOp op) { return IsTransfer(op); });
+      AddItems(rank, [](Op op) { return IsTransfer(op); });
     }
     for (int32_t item = 0; item < model_.streams.num_items(); ++item) {
       const Place first = model_.first[item];
@@ -220,8 +219,8 @@ class ProgramModel {
       const Place before = model_.first[item - 1];
       const int32_t id = IdOf(at);
       if (at.rank != before.rank || links_.local[id] < 0) continue;
-      const CommOp op = program_.ranks[at.rank][at.position].op;
-      const CommOp op_before = program_.ranks[before.rank][before.position].op;
+      const Op op = program_.ranks[at.rank][at.position].op;
+      const Op op_before = program_.ranks[before.rank][before.position].op;
       if (!IsSend(op) || !IsTransfer(op_before) || IsSend(op_before)) continue;
       const double held = outcome.done_at[item - 1] -
                           outcome.done_at[item_of_[links_.local[id]]];

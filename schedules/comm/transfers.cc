@@ -22,20 +22,20 @@ enum Table {
   kNumTables
 };
 
-int TableOf(CommOp op) {
+int TableOf(Op op) {
   switch (op) {
-    case CommOp::kForward:
+    case Op::kForward:
       return kForwards;
-    case CommOp::kBackward:
-    case CommOp::kBackwardInput:
+    case Op::kBackward:
+    case Op::kBackwardInput:
       return kGradients;
-    case CommOp::kSendForward:
+    case Op::kSendForward:
       return kSendsForward;
-    case CommOp::kReceiveForward:
+    case Op::kReceiveForward:
       return kReceivesForward;
-    case CommOp::kSendBackward:
+    case Op::kSendBackward:
       return kSendsBackward;
-    case CommOp::kReceiveBackward:
+    case Op::kReceiveBackward:
       return kReceivesBackward;
     default:
       return -1;

@@ -20,7 +20,7 @@ std::string Where(const ScheduleRows& rows, size_t rank, int32_t column) {
 }
 
 // Returns the first action with this op; column 0 if there is none.
-LegacySign FirstOf(const ScheduleRows& rows, CommOp op) {
+LegacySign FirstOf(const ScheduleRows& rows, Op op) {
   for (size_t rank = 0; rank < rows.places.size(); ++rank) {
     const std::vector<CommAction>& actions = rows.program.ranks[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -34,7 +34,7 @@ LegacySign FirstOf(const ScheduleRows& rows, CommOp op) {
 
 absl::Status Mixed(const ScheduleRows& rows, const std::string& where,
                    const std::string& what) {
-  const LegacySign today = FirstOf(rows, CommOp::kBackwardInput);
+  const LegacySign today = FirstOf(rows, Op::kBackwardInput);
   return absl::InvalidArgumentError(absl::StrCat(
       where, ": ", what, ", but '", today.text, "' at ",
       Where(rows, today.rank, today.column),
@@ -51,7 +51,7 @@ std::string WholeBackwardOfLegacy(absl::string_view text) {
 
 absl::Status LegacyError(const ScheduleRows& rows, const LegacySign& sign) {
   const std::string where = Where(rows, sign.rank, sign.column);
-  if (FirstOf(rows, CommOp::kBackwardInput).column > 0) {
+  if (FirstOf(rows, Op::kBackwardInput).column > 0) {
     return Mixed(
         rows, where,
         absl::StrCat("'", sign.text, "' is in PyTorch's dialect of 2024"));
@@ -64,16 +64,16 @@ absl::Status LegacyError(const ScheduleRows& rows, const LegacySign& sign) {
 }
 
 absl::Status CheckNotLegacy(const ScheduleRows& rows) {
-  if (FirstOf(rows, CommOp::kBackwardWeight).column == 0 ||
-      FirstOf(rows, CommOp::kBackward).column == 0) {
+  if (FirstOf(rows, Op::kBackwardWeight).column == 0 ||
+      FirstOf(rows, Op::kBackward).column == 0) {
     return absl::OkStatus();
   }
   // Sorted sets of pairs.
   std::vector<Key> inputs, wholes;
   for (const auto& actions : rows.program.ranks) {
     for (const CommAction& action : actions) {
-      if (action.op == CommOp::kBackwardInput) inputs.push_back(KeyOf(action));
-      if (action.op == CommOp::kBackward) wholes.push_back(KeyOf(action));
+      if (action.op == Op::kBackwardInput) inputs.push_back(KeyOf(action));
+      if (action.op == Op::kBackward) wholes.push_back(KeyOf(action));
     }
   }
   std::sort(inputs.begin(), inputs.end());
@@ -86,7 +86,7 @@ absl::Status CheckNotLegacy(const ScheduleRows& rows) {
     const std::vector<CommAction>& actions = rows.program.ranks[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
       const CommAction& action = actions[i];
-      if (action.op != CommOp::kBackwardWeight || holds(inputs, action) ||
+      if (action.op != Op::kBackwardWeight || holds(inputs, action) ||
           !holds(wholes, action)) {
         continue;
       }
@@ -102,7 +102,7 @@ absl::Status CheckNotLegacy(const ScheduleRows& rows) {
 
 absl::Status ConvertLegacy(ScheduleRows* rows,
                            const std::vector<LegacyPlace>& whole_backwards) {
-  const LegacySign today = FirstOf(*rows, CommOp::kBackwardInput);
+  const LegacySign today = FirstOf(*rows, Op::kBackwardInput);
   if (today.column > 0) {
     return Mixed(*rows, Where(*rows, today.rank, today.column),
                  "the dialect of 2024 has no I");
@@ -117,8 +117,8 @@ absl::Status ConvertLegacy(ScheduleRows* rows,
           whole_backwards[next].position == static_cast<int32_t>(i);
       if (whole) {
         ++next;
-      } else if (actions[i].op == CommOp::kBackward) {
-        actions[i].op = CommOp::kBackwardInput;
+      } else if (actions[i].op == Op::kBackward) {
+        actions[i].op = Op::kBackwardInput;
       }
     }
   }

@@ -16,14 +16,14 @@ namespace {
 
 using Row = std::vector<CommAction>;
 
-CommAction OfStage(CommOp op, int stage) {
+CommAction OfStage(Op op, int stage) {
   CommAction action{op};
   action.stage = stage;
   return action;
 }
 
-bool MakesGradient(CommOp op) {
-  return op == CommOp::kBackward || op == CommOp::kBackwardInput;
+bool MakesGradient(Op op) {
+  return op == Op::kBackward || op == Op::kBackwardInput;
 }
 
 // Returns the end of the action at `position` or, if it overlaps the next, of
@@ -37,14 +37,14 @@ Row Merged(const Row& row) {
   merged.reserve(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
     merged.push_back(row[i]);
-    const bool whole =
-        i + 1 < row.size() && row[i].op == CommOp::kBackwardInput &&
-        row[i + 1].op == CommOp::kBackwardWeight &&
-        (i == 0 || !row[i - 1].with_next) && row[i].stage == row[i + 1].stage &&
-        row[i].microbatch == row[i + 1].microbatch &&
-        row[i].num_microbatches == row[i + 1].num_microbatches;
+    const bool whole = i + 1 < row.size() && row[i].op == Op::kBackwardInput &&
+                       row[i + 1].op == Op::kBackwardWeight &&
+                       (i == 0 || !row[i - 1].with_next) &&
+                       row[i].stage == row[i + 1].stage &&
+                       row[i].microbatch == row[i + 1].microbatch &&
+                       row[i].num_microbatches == row[i + 1].num_microbatches;
     if (!whole) continue;
-    merged.back().op = CommOp::kBackward;
+    merged.back().op = Op::kBackward;
     ++i;
   }
   return merged;
@@ -91,7 +91,7 @@ Row AddSharding(const Row& row, int max_active) {
       if (std::find(wanted.begin(), wanted.end(), stage) != wanted.end()) {
         kept.push_back(stage);
       } else {
-        result.push_back(OfStage(CommOp::kReshard, stage));
+        result.push_back(OfStage(Op::kReshard, stage));
       }
     }
     active = std::move(kept);
@@ -103,7 +103,7 @@ Row AddSharding(const Row& row, int max_active) {
         continue;
       }
       active.push_back(stage);
-      result.push_back(OfStage(CommOp::kUnshard, stage));
+      result.push_back(OfStage(Op::kUnshard, stage));
     }
     for (const size_t end = UnitEnd(row, i); i < end; ++i) {
       result.push_back(row[i]);
@@ -115,8 +115,7 @@ Row AddSharding(const Row& row, int max_active) {
 
 Row AddReductions(const Row& row, int num_stages) {
   const auto contributes = [](const CommAction& action) {
-    return action.op == CommOp::kBackward ||
-           action.op == CommOp::kBackwardWeight;
+    return action.op == Op::kBackward || action.op == Op::kBackwardWeight;
   };
   std::vector<int64_t> left(num_stages, 0);
   for (const CommAction& action : row) {
@@ -132,7 +131,7 @@ Row AddReductions(const Row& row, int num_stages) {
       if (!contributes(row[k])) continue;
       left[row[k].stage] -= row[k].num_microbatches;
       if (left[row[k].stage] == 0) {
-        result.push_back(OfStage(CommOp::kReduceGradient, row[k].stage));
+        result.push_back(OfStage(Op::kReduceGradient, row[k].stage));
       }
     }
   }
@@ -147,7 +146,7 @@ struct Transfer {
 
 Transfer TransferOf(const Schedule& schedule, int rank,
                     const CommAction& action) {
-  const bool forward = action.op == CommOp::kForward;
+  const bool forward = action.op == Op::kForward;
   if (!forward && !MakesGradient(action.op)) return {{}, {}, -1};
   const int to = action.stage + (forward ? 1 : -1);
   if (to < 0 || to >= schedule.num_stages) return {{}, {}, -1};
@@ -156,8 +155,8 @@ Transfer TransferOf(const Schedule& schedule, int rank,
   CommAction send = action;
   send.with_next = false;
   CommAction receive = send;
-  send.op = forward ? CommOp::kSendForward : CommOp::kSendBackward;
-  receive.op = forward ? CommOp::kReceiveForward : CommOp::kReceiveBackward;
+  send.op = forward ? Op::kSendForward : Op::kSendBackward;
+  receive.op = forward ? Op::kReceiveForward : Op::kReceiveBackward;
   receive.stage = to;
   return {send, receive, to_rank};
 }
@@ -217,7 +216,7 @@ class Turns {
   }
 
   bool IsReady(const CommAction& action) const {
-    const bool forward = action.op == CommOp::kForward;
+    const bool forward = action.op == Op::kForward;
     if (!forward && !MakesGradient(action.op)) return true;
     const int last = schedule_.num_stages - 1;
     if (action.stage == (forward ? 0 : last)) return true;
@@ -246,7 +245,7 @@ class Turns {
   }
 
   void Deliver(int rank, const CommAction& action) {
-    const bool forward = action.op == CommOp::kForward;
+    const bool forward = action.op == Op::kForward;
     if (!forward && !MakesGradient(action.op)) return;
     const int to = action.stage + (forward ? 1 : -1);
     if (to < 0 || to >= schedule_.num_stages) return;
@@ -316,7 +315,7 @@ CommProgram LowerInProgramOrder(const Schedule& schedule) {
     for (size_t i = 0; i < actions.size(); ++i) {
       const CommAction action = FromAction(actions[i]);
       const auto add_receive = [&](const CommAction& pass) {
-        const bool forward = pass.op == CommOp::kForward;
+        const bool forward = pass.op == Op::kForward;
         if (!forward && !MakesGradient(pass.op)) return;
         const int from = pass.stage + (forward ? -1 : 1);
         if (from < 0 || from >= schedule.num_stages ||
@@ -325,8 +324,7 @@ CommProgram LowerInProgramOrder(const Schedule& schedule) {
         }
         CommAction receive = pass;
         receive.with_next = false;
-        receive.op =
-            forward ? CommOp::kReceiveForward : CommOp::kReceiveBackward;
+        receive.op = forward ? Op::kReceiveForward : Op::kReceiveBackward;
         row.push_back(receive);
       };
       // Both actions of a pair start together, so the second's input is also

@@ -129,7 +129,7 @@ class Builder {
     const bool forward = action.op == Op::kForward;
     if (action.stage == (forward ? last_stage_ : 0)) return {};
     CommAction send = FromAction(action);
-    send.op = forward ? CommOp::kSendForward : CommOp::kSendBackward;
+    send.op = forward ? Op::kSendForward : Op::kSendBackward;
     return send;
   }
 
@@ -137,14 +137,14 @@ class Builder {
     const bool forward = action.op == Op::kForward;
     if (action.stage == (forward ? 0 : last_stage_)) return {};
     CommAction receive = FromAction(action);
-    receive.op = forward ? CommOp::kReceiveForward : CommOp::kReceiveBackward;
+    receive.op = forward ? Op::kReceiveForward : Op::kReceiveBackward;
     return receive;
   }
 
   void Batch(Transfers transfers) {
     size_t begin = row_.size();
-    for (CommOp op : {CommOp::kSendBackward, CommOp::kReceiveForward,
-                      CommOp::kSendForward, CommOp::kReceiveBackward}) {
+    for (Op op : {Op::kSendBackward, Op::kReceiveForward, Op::kSendForward,
+                  Op::kReceiveBackward}) {
       for (const std::optional<CommAction>& transfer : transfers) {
         if (transfer && transfer->op == op) row_.push_back(*transfer);
       }

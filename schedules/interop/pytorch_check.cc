@@ -11,9 +11,7 @@
 namespace weir::schedules {
 namespace {
 
-uint8_t Bit(CommOp op) {
-  return static_cast<uint8_t>(1U << static_cast<int>(op));
-}
+uint8_t Bit(Op op) { return static_cast<uint8_t>(1U << static_cast<int>(op)); }
 
 class Check {
  public:
@@ -47,17 +45,17 @@ class Check {
  private:
   std::string Process(const CommAction& action, const std::string& where,
                       int rank) {
-    if (action.op <= CommOp::kBackwardWeight) {
+    if (action.op <= Op::kBackwardWeight) {
       uint8_t& seen =
           seen_[static_cast<size_t>(action.stage) * shape_.num_microbatches +
                 action.microbatch];
-      const bool weight = action.op == CommOp::kBackwardWeight;
-      const CommOp first = weight ? CommOp::kBackwardInput : CommOp::kForward;
-      if (action.op != CommOp::kForward && (seen & Bit(first)) == 0) {
+      const bool weight = action.op == Op::kBackwardWeight;
+      const Op first = weight ? Op::kBackwardInput : Op::kForward;
+      if (action.op != Op::kForward && (seen & Bit(first)) == 0) {
         return absl::StrCat(where, "Running ",
-                            action.op == CommOp::kBackward ? "Full Backward"
-                            : weight                       ? "Backward Weight"
-                                                           : "Backward Input",
+                            action.op == Op::kBackward ? "Full Backward"
+                            : weight                   ? "Backward Weight"
+                                                       : "Backward Input",
                             " for stage ", action.stage, ", microbatch ",
                             action.microbatch, " without first running ",
                             weight ? "Backward Input" : "Forward");
@@ -76,14 +74,14 @@ class Check {
   }
 
   std::string Count(int stage) const {
-    const auto count = [&](CommOp op) {
+    const auto count = [&](Op op) {
       return counts_[stage][static_cast<size_t>(op)];
     };
     const int expected = shape_.num_microbatches;
-    const int f = count(CommOp::kForward);
-    const int b = count(CommOp::kBackward);
-    const int i = count(CommOp::kBackwardInput);
-    const int w = count(CommOp::kBackwardWeight);
+    const int f = count(Op::kForward);
+    const int b = count(Op::kBackward);
+    const int i = count(Op::kBackwardInput);
+    const int w = count(Op::kBackwardWeight);
     if (f != expected) {
       return absl::StrCat("Got ", f, " F microbatches for stage ", stage,
                           ", expected ", expected);

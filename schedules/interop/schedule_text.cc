@@ -181,7 +181,7 @@ bool ScheduleRows::has_transfers() const {
       program.ranks.begin(), program.ranks.end(), [](const auto& actions) {
         return std::any_of(
             actions.begin(), actions.end(),
-            [](const CommAction& action) { return !IsPass(action.op); });
+            [](const CommAction& action) { return !IsScheduled(action.op); });
       });
 }
 
@@ -189,7 +189,7 @@ Place ScheduleRows::InFile(Place pass) const {
   const std::vector<CommAction>& row = program.ranks[pass.rank];
   int32_t left = pass.position;
   for (int32_t i = 0; i < std::ssize(row); ++i) {
-    if (IsPass(row[i].op) && left-- == 0) return {pass.rank, i};
+    if (IsScheduled(row[i].op) && left-- == 0) return {pass.rank, i};
   }
   return {};
 }
@@ -211,7 +211,7 @@ absl::StatusOr<std::vector<std::vector<Action>>> ParseCsv(
   for (size_t rank = 0; rank < rows.program.ranks.size(); ++rank) {
     const std::vector<CommAction>& actions = rows.program.ranks[rank];
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (IsPass(actions[i].op)) continue;
+      if (IsScheduled(actions[i].op)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           label, ":", rank + 1, ":", rows.places[rank][i].column, ": '",
           ToString(actions[i]), "' is a transfer, expected only passes"));
@@ -236,7 +236,7 @@ std::string PrintCsv(const CommProgram& program) {
     AppendRow(
         actions,
         [](const CommAction& action) {
-          return action.with_next && IsPass(action.op);
+          return action.with_next && IsScheduled(action.op);
         },
         &text);
   }

@@ -34,7 +34,7 @@ void AddEarlyReceives(Lint* lint, const CommProgram& program,
     int32_t next_pass = -1;
     for (int32_t i = static_cast<int32_t>(row.size()); i-- > 0;) {
       const int32_t id = links.first[rank] + i;
-      if (IsPass(row[i].op)) {
+      if (IsScheduled(row[i].op)) {
         next_pass = i;
         if (links.partner[id] >= 0) taker[links.partner[id]] = id;
       } else if (IsTransfer(row[i].op) && !IsSend(row[i].op) &&

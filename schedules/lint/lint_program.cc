@@ -87,7 +87,7 @@ class RankWalk {
     if (IsTransfer(action.op)) return;
     StageState& state = states_[action.stage];
     switch (action.op) {
-      case CommOp::kUnshard:
+      case Op::kUnshard:
         if (state.gathered) {
           Report("sharding", i,
                  absl::StrCat(Named(i),
@@ -96,7 +96,7 @@ class RankWalk {
         }
         state.gathered = true;
         return;
-      case CommOp::kReshard:
+      case Op::kReshard:
         if (!state.gathered) {
           Report("sharding", i,
                  absl::StrCat(Named(i), " frees weights that are not gathered"),
@@ -104,7 +104,7 @@ class RankWalk {
         }
         state.gathered = false;
         return;
-      case CommOp::kReduceGradient:
+      case Op::kReduceGradient:
         if (state.reduced_at >= 0) {
           Report(
               "gradient", i,
@@ -117,12 +117,10 @@ class RankWalk {
       default:
         break;
     }
-    if (action.op == CommOp::kBackward ||
-        action.op == CommOp::kBackwardWeight) {
+    if (action.op == Op::kBackward || action.op == Op::kBackwardWeight) {
       state.last_contribution = i;
     }
-    if (uses_sharding_ && action.op <= CommOp::kBackwardWeight &&
-        !state.gathered) {
+    if (uses_sharding_ && action.op <= Op::kBackwardWeight && !state.gathered) {
       Report("sharding", i,
              absl::StrCat(
                  Named(i),
@@ -150,7 +148,7 @@ class RankWalk {
   std::map<int32_t, StageState> states_;
 };
 
-bool Uses(const CommProgram& program, CommOp op) {
+bool Uses(const CommProgram& program, Op op) {
   return std::any_of(
       program.ranks.begin(), program.ranks.end(), [&](const auto& row) {
         return std::any_of(row.begin(), row.end(),
@@ -173,8 +171,8 @@ std::vector<Finding> FromFaults(const std::vector<TransferFault>& faults) {
 
 std::vector<Finding> FindStageFaults(const CommProgram& program) {
   std::vector<Finding> findings;
-  const bool sharding = Uses(program, CommOp::kUnshard);
-  const bool reduction = Uses(program, CommOp::kReduceGradient);
+  const bool sharding = Uses(program, Op::kUnshard);
+  const bool reduction = Uses(program, Op::kReduceGradient);
   for (size_t rank = 0; rank < program.ranks.size(); ++rank) {
     RankWalk(program, static_cast<int>(rank), sharding, reduction, &findings)
         .Run();

@@ -91,8 +91,8 @@ class PassPlacer {
   double tolerance_ = 0;  // seconds
   double longest_span_ = 0;
   std::vector<Rank> ranks_;
-  std::vector<int> num_[kNumOps];  // [op][stage]
-  std::vector<double> ends_[2];    // of F and I, [Cell]
+  std::vector<int> num_[kNumScheduledOps];  // [op][stage]
+  std::vector<double> ends_[2];             // of F and I, [Cell]
   std::vector<std::vector<Action>> actions_;
 };
 

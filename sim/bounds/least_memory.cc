@@ -56,8 +56,7 @@ class Walk {
           extra = live[k] - 1;
         }
         during += Begin(action);
-        seconds += costs_.of(Gpu(), action.stage)
-                       .seconds.Of(static_cast<int>(action.op));
+        seconds += costs_.of(Gpu(), action.stage).seconds.Of(action.op);
       }
       // A pass of zero seconds begins and ends at the same moment.
       if (seconds > 0) peak_ = std::max(peak_, now_ + during);
@@ -121,7 +120,7 @@ class Walk {
       for (const models::LayerCollective& one :
            stage.communication.forward_collectives) {
         calls |= one.group != models::LayerCollective::Group::kExpert &&
-                 one.kind != models::LayerCollective::Kind::kAllToAll &&
+                 one.kind != models::CollectiveKind::kAllToAll &&
                  one.bytes * one.count >= kSomeBytes;
       }
       reduces |= !schedule_.forward_only &&
@@ -227,9 +226,6 @@ class Walk {
     const StageCosts& stage = StageOf(action);
     const int n = action.num_microbatches;
     switch (action.op) {
-      case schedules::Op::kForward:
-      case schedules::Op::kReload:
-        break;
       case schedules::Op::kBackward:
         now_ -= stage.activations.saved_bytes * n;
         break;
@@ -245,6 +241,8 @@ class Walk {
         now_ -= stage.activations.saved_bytes * n;
         for (int k = 0; k < n; ++k)
           offloaded_.insert({action.stage, action.microbatch + k});
+        break;
+      default:
         break;
     }
   }

@@ -277,10 +277,10 @@ void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
           {Gpu(r, first[0], t), Gpu(r, last[0], t)},
           {InstanceRole::Kind::kTied, first[0], last[0], r, t});
       Job job;
-      job.behind = AddGroup(group,
-                            {calibrate::CollectiveKind::kAllReduce,
-                             in_.costs.tied_gradient_bytes},
-                            1);
+      job.behind = AddGroup(
+          group,
+          {models::CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
+          1);
       if (IsLikeFirst(r, t)) {
         job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
                        {last[0], last_stage, jobs_of_stage[last_stage][t]}};
@@ -303,11 +303,10 @@ void LinkLoads::AddGathers() {
       for (const bool forward : {true, false}) {
         const double first = stage.parameters.first_gathered_bytes(forward);
         for (const Copies& copies : CopiesOf({rank})) {
-          AddGroup(copies.all, {calibrate::CollectiveKind::kAllGather, first},
-                   1);
+          AddGroup(copies.all, {models::CollectiveKind::kAllGather, first}, 1);
           if (num_others == 0) continue;
           AddGroup(copies.all,
-                   {calibrate::CollectiveKind::kAllGather,
+                   {models::CollectiveKind::kAllGather,
                     (stage.parameters.weight_bytes - first) / num_others,
                     static_cast<double>(num_others)},
                    1);

@@ -133,8 +133,7 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   PassCollectives calls;
   const auto add = [&](const schedules::Action& action) {
     AddCollectivesOf(action, in_.costs, in_.placement().tensor, &calls);
-    parts.host += in_.costs.stages[action.stage].launches.SecondsOf(
-        static_cast<int>(action.op));
+    parts.host += in_.costs.stages[action.stage].launches.SecondsOf(action.op);
   };
   add(kind.action);
   if (other != nullptr) add(*other);

@@ -4,7 +4,7 @@
 namespace weir::sim {
 
 const calibrate::CollectiveCost& CallPrices::Of(
-    const CollectiveModel& model, calibrate::CollectiveKind kind, double bytes,
+    const CollectiveModel& model, models::CollectiveKind kind, double bytes,
     const calibrate::CollectiveGroup& group) {
   const auto& [num_ranks, ranks_per_node, intra, inter, pci, nvls, sharing] =
       group;

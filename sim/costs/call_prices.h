@@ -16,12 +16,11 @@ class CallPrices {
   // Returns CheapestCollective(model, kind, bytes, group). The reference is
   // valid until the next call. Requires: `model` is the same in all calls.
   const calibrate::CollectiveCost& Of(const CollectiveModel& model,
-                                      calibrate::CollectiveKind kind,
-                                      double bytes,
+                                      models::CollectiveKind kind, double bytes,
                                       const calibrate::CollectiveGroup& group);
 
  private:
-  using Key = std::tuple<calibrate::CollectiveKind, double, int, int, double,
+  using Key = std::tuple<models::CollectiveKind, double, int, int, double,
                          double, bool, bool, double>;
 
   absl::flat_hash_map<Key, calibrate::CollectiveCost> costs_;

@@ -83,7 +83,7 @@ void ScatterTransfers(const scenarios::ResolvedScenario& scenario,
   for (int s = 0; s + 1 < schedule.num_stages; ++s) {
     if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
     models::LayerCollective gather;
-    gather.kind = models::LayerCollective::Kind::kAllGather;
+    gather.kind = models::CollectiveKind::kAllGather;
     gather.bytes =
         costs->stages[s].communication.output_bytes * costs->compression;
     costs->stages[s + 1].communication.forward_collectives.push_back(gather);

@@ -252,8 +252,10 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   const double bucket_bytes = scenario.communication().bucket_bytes();
   costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
   const int tensor = static_cast<int>(scenario.parallelism().tensor());
-  costs.model_flops = models::ModelFlops(layers, tensor);
-  costs.forward_flops = models::ForwardFlops(layers, tensor);
+  if (layers.front().role != models::LayerRole::kMeasured) {
+    costs.model_flops = models::ModelFlops(layers, tensor);
+    costs.forward_flops = models::ForwardFlops(layers, tensor);
+  }
   const auto on = [&](const DeviceProfile& device) {
     return CostsOn(device, resolved.runtime, scenario, layers, partition,
                    num_versions, costs, plain_links);

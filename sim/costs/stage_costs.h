@@ -12,6 +12,7 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
+#include "schedules/action.h"
 
 namespace weir::sim {
 
@@ -60,9 +61,9 @@ struct StageSeconds {
   double prediction = 0;
   double codec = 0;
 
-  // Returns the seconds of an action, indexed by Op; 0 for an offload whose
-  // seconds are not known. Requires: for I and W, backward_parts are known.
-  double Of(int op) const;
+  // Returns the seconds of an action; 0 for an offload whose seconds are not
+  // known. Requires: for I and W, backward_parts are known.
+  double Of(schedules::Op op) const;
 };
 
 // What the host does to launch passes.
@@ -73,8 +74,8 @@ struct StageLaunches {
   double backward_input_seconds = 0;
   double backward_weight_seconds = 0;
 
-  // Returns the lower bound for an action, indexed by Op.
-  double SecondsOf(int op) const;
+  // Returns the lower bound for an action.
+  double SecondsOf(schedules::Op op) const;
 };
 
 struct StageKernels {
@@ -133,7 +134,9 @@ struct StageActivations {
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
 };
 
-// Costs of one stage, on each GPU of its tensor-parallel group.
+// Costs of one stage, on each GPU of its tensor-parallel group. Generators
+// order passes by schedules::StagePassCosts, which may have any units and have
+// a default for every value (PassCostsOf).
 struct StageCosts {
   StageSeconds seconds;
   StageLaunches launches;
@@ -144,10 +147,10 @@ struct StageCosts {
   StageActivations activations;
 };
 
-// Costs on one kind of GPU. Values are 0 if unknown.
+// Costs on one kind of GPU.
 struct DeviceCosts {
   std::vector<StageCosts> stages;
-  double peak_flops = 0;
+  std::optional<double> peak_flops;  // absent: costs given by hand
   calibrate::KernelPrices prices;
   // Gap after every kernel of a pass; a negative gap saves at most the kernel's
   // seconds.
@@ -156,7 +159,7 @@ struct DeviceCosts {
   double collective_slowdown = 1, copy_slowdown = 1;
   // The partitioning of the physical GPU; null: not partitioned.
   const PartitionSlowdown* partition_slowdown = nullptr;
-  double memory_bytes = 0;
+  std::optional<double> memory_bytes;  // absent: costs given by hand
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
   // The model with measured communicator memory, which is then counted; null:
@@ -172,8 +175,9 @@ struct Costs : DeviceCosts {
   std::vector<DeviceCosts> other_devices;
   std::vector<int> gpu_device;
 
-  double model_flops = 0;    // one microbatch through all stages, all GPUs
-  double forward_flops = 0;  // part of them in forwards
+  // One microbatch through all stages, all GPUs, and part of it in forwards;
+  // absent: costs given by hand, or a measured model.
+  std::optional<double> model_flops, forward_flops;
   // Replicas across which weights, gradients and states are sharded.
   int shards = 1;
   int optimizer_shards = 1;  // across which only states are sharded

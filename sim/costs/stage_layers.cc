@@ -156,7 +156,7 @@ double LayerPrices::Price(const std::vector<models::Kernel>& kernels,
   double sum = 0;
   for (const models::Kernel& kernel : kernels) {
     const double seconds =
-        costs_.prices.Price(device_, costs_.peak_flops, kernel).seconds;
+        costs_.prices.Price(device_, *costs_.peak_flops, kernel).seconds;
     AddKernel({kernel, 1, seconds}, 1, priced);
     sum += seconds + GapAfter(seconds, costs_.kernel_gap_seconds);
   }

@@ -2,7 +2,6 @@
 // Accessors of stage costs.
 #include <algorithm>
 
-#include "schedules/action.h"
 #include "sim/costs/stage_costs.h"
 
 namespace weir::sim {
@@ -18,8 +17,8 @@ double HostWork::Seconds(const Runtime& runtime) const {
          passes * runtime.pass_seconds().value();
 }
 
-double StageSeconds::Of(int op) const {
-  switch (static_cast<schedules::Op>(op)) {
+double StageSeconds::Of(schedules::Op op) const {
+  switch (op) {
     case schedules::Op::kForward:
       return forward;
     case schedules::Op::kBackward:
@@ -31,12 +30,13 @@ double StageSeconds::Of(int op) const {
     case schedules::Op::kOffload:
     case schedules::Op::kReload:
       return offload.value_or(0);
+    default:
+      return 0;
   }
-  return 0;
 }
 
-double StageLaunches::SecondsOf(int op) const {
-  switch (static_cast<schedules::Op>(op)) {
+double StageLaunches::SecondsOf(schedules::Op op) const {
+  switch (op) {
     case schedules::Op::kForward:
       return forward_seconds;
     case schedules::Op::kBackward:

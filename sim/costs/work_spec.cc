@@ -17,16 +17,7 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.sequence_parallel = scenario.parallelism().sequence_parallel();
   spec.flash_attention = scenario.training().flash_attention();
   spec.dropout = scenario.training().dropout();
-  switch (scenario.training().recompute()) {
-    case RECOMPUTE_SELECTIVE:
-      spec.recompute = models::Recompute::kSelective;
-      break;
-    case RECOMPUTE_FULL:
-      spec.recompute = models::Recompute::kFull;
-      break;
-    default:
-      spec.recompute = models::Recompute::kNone;
-  }
+  spec.recompute = scenario.training().recompute();
   const bool mixed = scenario.training().precision() != FP32;
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;

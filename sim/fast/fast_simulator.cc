@@ -256,7 +256,9 @@ class FastSimulator::Impl {
               : memory.peak_bytes;
       double& most = ranked.peak_bytes[run.graph.rank_of(gpu)];
       most = std::max(most, peak);
-      if (!scenario.textbook && peak > run.costs.device_of(gpu).memory_bytes) {
+      const std::optional<double>& capacity =
+          run.costs.device_of(gpu).memory_bytes;
+      if (capacity.has_value() && peak > *capacity) {
         ranked.fits_memory = false;
       }
     }

@@ -126,8 +126,9 @@ bool ShortenedOrder::Choose(std::vector<Candidate> candidates) {
                    [](const Candidate& a, const Candidate& b) {
                      return a.num_periods() > b.num_periods();
                    });
-  classes_.assign(schedules::kNumOps * stages_.size() * lanes_.count * period_,
-                  {});
+  classes_.assign(
+      schedules::kNumScheduledOps * stages_.size() * lanes_.count * period_,
+      {});
   stretches_.clear();
   for (const Candidate& candidate : candidates) {
     if (IsNew(candidate.stretch)) Take(candidate.stretch);
@@ -233,7 +234,7 @@ bool ShortenedOrder::SortStretches() {
 
 void ShortenedOrder::FillClasses() {
   const std::vector<PassClass> found = classes_;
-  const size_t row = classes_.size() / schedules::kNumOps;
+  const size_t row = classes_.size() / schedules::kNumScheduledOps;
   for (size_t i = 0; i < classes_.size(); ++i) {
     for (schedules::Op other :
          OthersLike(static_cast<schedules::Op>(i / row))) {

@@ -98,7 +98,7 @@ class ShortenedOrder {
   const std::vector<schedules::Action>& actions_;
   const std::vector<int> stages_;
   // [op]: start of its part of positions_; -1: the rank has no such action.
-  std::array<int64_t, schedules::kNumOps> first_row_;
+  std::array<int64_t, schedules::kNumScheduledOps> first_row_;
   // [stage of the rank][microbatch]; -1: no action begins with it.
   std::vector<int32_t> positions_;
   int period_ = 1;

@@ -50,7 +50,7 @@ class Clock {
   const StageCosts& StageOf(int stage) const { return costs_.of(gpu_, stage); }
 
   double Alone(const schedules::Action& action) const {
-    return StageOf(action.stage).seconds.Of(static_cast<int>(action.op)) *
+    return StageOf(action.stage).seconds.Of(action.op) *
            action.num_microbatches;
   }
 

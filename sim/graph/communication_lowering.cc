@@ -11,8 +11,8 @@ namespace weir::sim {
 namespace {
 
 // An all-reduce sends its bytes around a ring twice.
-double Passes(calibrate::CollectiveKind kind) {
-  return kind == calibrate::CollectiveKind::kAllReduce ? 2 : 1;
+double Passes(models::CollectiveKind kind) {
+  return kind == models::CollectiveKind::kAllReduce ? 2 : 1;
 }
 
 }  // namespace
@@ -81,8 +81,7 @@ SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
     calibrate::CollectiveGroup pair;
     pair.num_ranks = 2;
     pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
-    CountCall({calibrate::CollectiveKind::kSendReceive, bytes, 1}, pair,
-              distance);
+    CountCall({models::CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
     return SendOver(
         pairs_->OfSend(from, to, time.latency_seconds + extra_seconds, role),
         from, to, std::round(time.link_seconds / seconds_per_byte));
@@ -100,8 +99,8 @@ SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
       1 / seconds_per_byte;
   pair.pci = wire == scenarios::Wire::kPcie;
   const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
-      *model_, calibrate::CollectiveKind::kSendReceive, bytes, pair);
-  CountCall({calibrate::CollectiveKind::kSendReceive, bytes, 1}, pair);
+      *model_, models::CollectiveKind::kSendReceive, bytes, pair);
+  CountCall({models::CollectiveKind::kSendReceive, bytes, 1}, pair);
   return SendOver(
       pairs_->OfSend(from, to, cost.latency_seconds + extra_seconds, role),
       from, to, std::round(cost.LinkSeconds() / seconds_per_byte));
@@ -169,10 +168,10 @@ void CommunicationLowering::CountCall(const Collectives& collectives,
   if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
   const auto& [kind, bytes, count] = collectives;
   const auto [at, added] = call_index_.try_emplace(
-      {role_, kind, bytes, group.num_ranks, group.ranks_per_node,
+      {purpose_, kind, bytes, group.num_ranks, group.ranks_per_node,
        group.intra_bytes_per_second, group.inter_bytes_per_second, distance},
       calls_.size());
-  if (added) calls_.push_back({role_, kind, bytes, group, 0, distance});
+  if (added) calls_.push_back({purpose_, kind, bytes, group, 0, distance});
   calls_[at->second].count += count;
 }
 
@@ -205,9 +204,9 @@ void CommunicationLowering::CountCollectives(
   for (const Collectives& one : collectives) {
     CountCall(one, group.links);
     Communicator& communicator = communicators_[group.communicator];
-    (one.kind == calibrate::CollectiveKind::kAllToAll
-         ? communicator.pairs
-         : communicator.collectives) = true;
+    (one.kind == models::CollectiveKind::kAllToAll ? communicator.pairs
+                                                   : communicator.collectives) =
+        true;
   }
 }
 

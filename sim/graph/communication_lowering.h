@@ -26,18 +26,20 @@ namespace weir::sim {
 
 // `count` collectives of `bytes` each, one after the other.
 struct Collectives {
-  calibrate::CollectiveKind kind = calibrate::CollectiveKind::kAllReduce;
+  models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   double bytes = 0;
   double count = 1;
 };
 
-// The purpose of a collective or transfer.
-enum class CollectiveRole { kTensor, kExpert, kReduction, kGather, kTransfer };
+// The purpose of calls that are priced together. Unlike
+// Timeline.Collectives.Kind, it includes transfers, and tied embeddings count
+// as reductions.
+enum class CallPurpose { kTensor, kExpert, kReduction, kGather, kTransfer };
 
 // Equal collectives of the whole run, priced by the model.
 struct CollectiveCall {
-  CollectiveRole role = CollectiveRole::kTensor;
-  calibrate::CollectiveKind kind = calibrate::CollectiveKind::kAllReduce;
+  CallPurpose purpose = CallPurpose::kTensor;
+  models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   double bytes = 0;
   calibrate::CollectiveGroup group;
   double count = 0;
@@ -71,8 +73,8 @@ class CommunicationLowering {
   CommunicationLowering(const CommunicationLowering&) = delete;
   CommunicationLowering& operator=(const CommunicationLowering&) = delete;
 
-  // Sets the role of everything that is added from here on.
-  void set_role(CollectiveRole role) { role_ = role; }
+  // Sets the purpose of everything that is added from here on.
+  void set_purpose(CallPurpose purpose) { purpose_ = purpose; }
   // Returns all calls in the order of their first occurrence; empty without a
   // model or measured links.
   std::vector<CollectiveCall> ReleaseCollectives() { return std::move(calls_); }
@@ -158,14 +160,13 @@ class CommunicationLowering {
   TaskGraph* tasks_;
   RouteCache routes_;
   const std::unique_ptr<FlowPairs> pairs_;
-  CollectiveRole role_ = CollectiveRole::kTensor;
+  CallPurpose purpose_ = CallPurpose::kTensor;
   std::vector<CollectiveCall> calls_;
-  // Index into calls_ by role, kind, bytes, ranks, ranks in a node, rates and
-  // distance.
-  absl::flat_hash_map<
-      std::tuple<CollectiveRole, calibrate::CollectiveKind, double, int, int,
-                 double, double, LinkClass::Distance>,
-      size_t>
+  // Index into calls_ by purpose, kind, bytes, ranks, ranks in a node, rates
+  // and distance.
+  absl::flat_hash_map<std::tuple<CallPurpose, models::CollectiveKind, double,
+                                 int, int, double, double, LinkClass::Distance>,
+                      size_t>
       call_index_;
   // The kinds of calls over a set of GPUs.
   struct Communicator {

@@ -63,14 +63,14 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
     lowering_.AddCollectives(
         group,
-        {calibrate::CollectiveKind::kAllGather,
+        {models::CollectiveKind::kAllGather,
          (stage.parameters.weight_bytes - first_bytes) / num_others,
          static_cast<double>(num_others)},
         layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
   lowering_.AddCollectives(
-      group, {calibrate::CollectiveKind::kAllGather, first_bytes}, start, end);
+      group, {models::CollectiveKind::kAllGather, first_bytes}, start, end);
   for (int gpu : gpus) {
     if (i > 1) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - 2].last), start);

@@ -226,7 +226,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
   }
-  lowering_.set_role(CollectiveRole::kExpert);
+  lowering_.set_purpose(CallPurpose::kExpert);
   for (int first : group.firsts) {
     graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
@@ -239,7 +239,7 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
   }
-  lowering_.set_role(CollectiveRole::kTensor);
+  lowering_.set_purpose(CallPurpose::kTensor);
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
@@ -249,8 +249,8 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   double host_seconds = 0;
   for (int i = 0; i < num_passes; ++i) {
     const schedules::Action& action = actions[position + i];
-    host_seconds += in_.costs.stages[action.stage].launches.SecondsOf(
-        static_cast<int>(action.op));
+    host_seconds +=
+        in_.costs.stages[action.stage].launches.SecondsOf(action.op);
   }
   if (host_seconds == 0) return;
   double alone = 0;

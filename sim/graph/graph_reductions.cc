@@ -51,8 +51,8 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
   const double part = ExpertPart(inputs, stage);
   ReductionCollectives calls;
   calls.num_pieces = num_pieces;
-  calls.dense = {scatters ? calibrate::CollectiveKind::kReduceScatter
-                          : calibrate::CollectiveKind::kAllReduce,
+  calls.dense = {scatters ? models::CollectiveKind::kReduceScatter
+                          : models::CollectiveKind::kAllReduce,
                  bytes * (1 - part), num_calls / num_pieces};
   calls.experts = calls.dense;
   calls.experts.bytes = bytes * part;
@@ -63,9 +63,9 @@ ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
   return {1,
-          {calibrate::CollectiveKind::kAllGather,
+          {models::CollectiveKind::kAllGather,
            stage.parameters.weight_bytes * (1 - part)},
-          {calibrate::CollectiveKind::kAllGather,
+          {models::CollectiveKind::kAllGather,
            stage.parameters.weight_bytes * part}};
 }
 
@@ -299,7 +299,7 @@ void GraphBuilder::AddTiedReduction(int replica, int t, const int (&ranks)[2],
       lowering_.GroupOf(gpus,
                         RoleOf(InstanceRole::Kind::kTied,
                                place_.index(replica, ranks[0], t), ranks[1])),
-      {calibrate::CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
+      {models::CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
       start, end);
 }
 

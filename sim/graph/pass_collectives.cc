@@ -2,23 +2,6 @@
 #include "sim/graph/pass_collectives.h"
 
 namespace weir::sim {
-namespace {
-
-calibrate::CollectiveKind KindOf(models::LayerCollective::Kind kind) {
-  switch (kind) {
-    case models::LayerCollective::Kind::kAllGather:
-      return calibrate::CollectiveKind::kAllGather;
-    case models::LayerCollective::Kind::kReduceScatter:
-      return calibrate::CollectiveKind::kReduceScatter;
-    case models::LayerCollective::Kind::kAllToAll:
-      return calibrate::CollectiveKind::kAllToAll;
-    default:
-      return calibrate::CollectiveKind::kAllReduce;
-  }
-}
-
-}  // namespace
-
 void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
                       int tensor, PassCollectives* calls) {
   const bool forward = action.op == schedules::Op::kForward;
@@ -29,8 +12,7 @@ void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
   for (const models::LayerCollective& one :
        forward ? stage.communication.forward_collectives
                : stage.communication.backward_collectives) {
-    const Collectives call = {KindOf(one.kind),
-                              one.bytes * action.num_microbatches,
+    const Collectives call = {one.kind, one.bytes * action.num_microbatches,
                               static_cast<double>(one.count)};
     if (one.group == models::LayerCollective::Group::kExpert) {
       if (costs.expert_parallel > 1) calls->experts.push_back(call);

@@ -48,17 +48,17 @@ PipelineGraph GraphBuilder::Build() {
   graph_.ranges.end_of_passes = graph_.tasks.num_tasks();
   AddSteps();
   graph_.ranges.end_of_steps = graph_.tasks.num_tasks();
-  lowering_.set_role(CollectiveRole::kReduction);
+  lowering_.set_purpose(CallPurpose::kReduction);
   AddReductions();
   AddTiedReductions();
   graph_.ranges.end_of_reductions = graph_.tasks.num_tasks();
-  lowering_.set_role(CollectiveRole::kGather);
+  lowering_.set_purpose(CallPurpose::kGather);
   // From here on, edges lead to the starts of passes and of overlapped tasks.
   AddGathers();
   graph_.ranges.end_of_gathers = graph_.tasks.num_tasks();
   AddStreams();
   if (has_channels_) AddChannels();
-  lowering_.set_role(CollectiveRole::kTransfer);
+  lowering_.set_purpose(CallPurpose::kTransfer);
   AddTransfers();
   if (!blocking_) QueueTransfers();
   graph_.calls = lowering_.ReleaseCollectives();

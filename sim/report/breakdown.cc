@@ -24,7 +24,7 @@ class Parts {
         sharing_(recording.sharing_seconds()),
         gpu_(gpu),
         window_(window),
-        modelled_(inputs.costs.model_flops > 0) {}
+        modelled_(inputs.costs.model_flops.has_value()) {}
 
   std::vector<PartSeconds> Run(const GpuTimes& times) {
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];

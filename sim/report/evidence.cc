@@ -40,9 +40,9 @@ class Sum {
   SecondsByEvidence Run(double batch_seconds) {
     for (size_t i = 0; i < work_.passes.size(); ++i) AddPass(i);
     for (const GpuWork::Step& step : work_.steps) AddStep(step);
-    AddRole(CollectiveRole::kReduction, work_.reduction_seconds);
-    AddRole(CollectiveRole::kGather, work_.gather_seconds);
-    AddRole(CollectiveRole::kTransfer, work_.transfer_seconds);
+    AddPurpose(CallPurpose::kReduction, work_.reduction_seconds);
+    AddPurpose(CallPurpose::kGather, work_.gather_seconds);
+    AddPurpose(CallPurpose::kTransfer, work_.transfer_seconds);
     // The rest of the path is assumed to be of the same kinds.
     const double sum = sum_.measured() + sum_.interpolated() + sum_.fitted() +
                        sum_.datasheet() + sum_.assumed() + sum_.given();
@@ -109,8 +109,8 @@ class Sum {
     const double host = pass.host.Seconds(prices_.runtime) - collectives - own;
     if (host > 0) Add(kinds_.of_host(index), count * host);
     AddSharing(count * (own + std::max(host, 0.0)), pass.sharing_part);
-    AddRole(CollectiveRole::kTensor, count * pass.tensor_seconds);
-    AddRole(CollectiveRole::kExpert, count * pass.expert_seconds);
+    AddPurpose(CallPurpose::kTensor, count * pass.tensor_seconds);
+    AddPurpose(CallPurpose::kExpert, count * pass.expert_seconds);
   }
 
   void AddStep(const GpuWork::Step& step) {
@@ -126,20 +126,20 @@ class Sum {
     AddSharing(count * own, step.sharing_part);
   }
 
-  // Distributes the seconds over the calls of the role; without a model of
+  // Distributes the seconds over the calls of the purpose; without a model of
   // collectives all are from the links' datasheets.
-  void AddRole(CollectiveRole role, double seconds) {
+  void AddPurpose(CallPurpose purpose, double seconds) {
     const Figure& exchange = prices_.runtime.exchange_seconds();
-    const bool blocking = work_.blocking && role == CollectiveRole::kTransfer;
+    const bool blocking = work_.blocking && purpose == CallPurpose::kTransfer;
     double all = 0;
     for (size_t i = 0; i < work_.calls.size(); ++i) {
-      if (work_.calls[i].role != role) continue;
+      if (work_.calls[i].purpose != purpose) continue;
       all += work_.calls[i].count *
              (prices_.call_seconds[i] + (blocking ? exchange.value() : 0));
     }
     if (!(all > 0)) return Add(Figure::DATASHEET, seconds);
     for (size_t i = 0; i < work_.calls.size(); ++i) {
-      if (work_.calls[i].role != role) continue;
+      if (work_.calls[i].purpose != purpose) continue;
       const double part = seconds * work_.calls[i].count / all;
       Add(kinds_.of_call(i), part * prices_.call_seconds[i]);
       if (blocking) Add(exchange.kind(), part * exchange.value());

@@ -29,7 +29,7 @@ class Gatherer {
   GpuWork Run() {
     work_.device =
         in_.costs.gpu_device.empty() ? 0 : in_.costs.gpu_device[gpu_];
-    work_.peak_flops = in_.costs.device_of(gpu_).peak_flops;
+    work_.peak_flops = in_.costs.device_of(gpu_).peak_flops.value_or(0);
     work_.kernel_prices = &in_.costs.device_of(gpu_).prices;
     work_.calls = graph_.calls;
     work_.slowed_by = SlowedBy();
@@ -147,8 +147,7 @@ class Gatherer {
           stage.launches.backward_weight.backward_launches;
     }
     // Without kernels, the pass itself was given or measured as a whole.
-    const double alone =
-        stage.seconds.Of(static_cast<int>(action.op)) * action.num_microbatches;
+    const double alone = stage.seconds.Of(action.op) * action.num_microbatches;
     pass->given_seconds = extra_seconds + (pass->kernels.empty() ? alone : 0);
   }
 
@@ -177,24 +176,24 @@ class Gatherer {
   std::map<std::tuple<int, schedules::Op, int>, GpuWork::Pass> passes_;
 };
 
-// Returns how many times longer the calls of each role take than at `base`.
-std::array<double, kNumCollectiveRoles> Ratios(const GpuWork& work,
-                                               const WorkPrices& base,
-                                               const WorkPrices& prices) {
-  std::array<double, kNumCollectiveRoles> before = {}, after = {}, ratios;
+// Returns how many times longer the calls of each purpose take than at `base`.
+std::array<double, kNumCallPurposes> Ratios(const GpuWork& work,
+                                            const WorkPrices& base,
+                                            const WorkPrices& prices) {
+  std::array<double, kNumCallPurposes> before = {}, after = {}, ratios;
   for (size_t i = 0; i < work.calls.size(); ++i) {
-    const auto role = static_cast<size_t>(work.calls[i].role);
+    const auto purpose = static_cast<size_t>(work.calls[i].purpose);
     const bool exchange =
-        work.blocking && work.calls[i].role == CollectiveRole::kTransfer;
+        work.blocking && work.calls[i].purpose == CallPurpose::kTransfer;
     const auto seconds = [&](const WorkPrices& p) {
       return work.calls[i].count *
              (p.call_seconds[i] +
               (exchange ? p.runtime.exchange_seconds().value() : 0));
     };
-    before[role] += seconds(base);
-    after[role] += seconds(prices);
+    before[purpose] += seconds(base);
+    after[purpose] += seconds(prices);
   }
-  for (int i = 0; i < kNumCollectiveRoles; ++i) {
+  for (int i = 0; i < kNumCallPurposes; ++i) {
     ratios[i] = before[i] > 0 ? after[i] / before[i] : 1;
   }
   return ratios;
@@ -252,10 +251,10 @@ WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
 
 double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                    const WorkPrices& prices, double given_factor) {
-  const std::array<double, kNumCollectiveRoles> ratios =
+  const std::array<double, kNumCallPurposes> ratios =
       Ratios(work, base, prices);
-  const auto ratio = [&](CollectiveRole role) {
-    return ratios[static_cast<size_t>(role)];
+  const auto ratio = [&](CallPurpose purpose) {
+    return ratios[static_cast<size_t>(purpose)];
   };
   // The time that a flow adds to an overlapped pass grows with (factor - 1).
   const double slowdown_ratio =
@@ -263,8 +262,8 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   double seconds = 0;
   for (const GpuWork::Pass& pass : work.passes) {
     seconds +=
-        pass.count * PassSeconds(pass, prices, ratio(CollectiveRole::kTensor),
-                                 ratio(CollectiveRole::kExpert), given_factor,
+        pass.count * PassSeconds(pass, prices, ratio(CallPurpose::kTensor),
+                                 ratio(CallPurpose::kExpert), given_factor,
                                  slowdown_ratio);
   }
   seconds *= work.pass_scale;
@@ -273,9 +272,9 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                (prices.kernels[step.kernel].seconds + step.given_seconds +
                 (step.updates ? prices.runtime.update_seconds().value() : 0));
   }
-  return seconds + work.transfer_seconds * ratio(CollectiveRole::kTransfer) +
-         work.reduction_seconds * ratio(CollectiveRole::kReduction) +
-         work.gather_seconds * ratio(CollectiveRole::kGather);
+  return seconds + work.transfer_seconds * ratio(CallPurpose::kTransfer) +
+         work.reduction_seconds * ratio(CallPurpose::kReduction) +
+         work.gather_seconds * ratio(CallPurpose::kGather);
 }
 
 GpuWork WorkOf(const PipelineInputs& inputs, const PipelineGraph& graph,

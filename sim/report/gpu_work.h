@@ -17,7 +17,7 @@
 
 namespace weir::sim {
 
-inline constexpr int kNumCollectiveRoles = 5;
+inline constexpr int kNumCallPurposes = 5;
 
 struct GpuWork {
   // Passes of the same stage, operation and number of microbatches.

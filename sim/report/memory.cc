@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
@@ -14,7 +13,7 @@ namespace {
 
 struct Event {
   double seconds;
-  MemoryKind kind;
+  MemoryClass::Kind kind;
   double bytes;  // below 0: freed
   int count;     // number of equal allocations; below 0: freed
 };
@@ -49,7 +48,9 @@ class Tracer {
   }
 
  private:
-  double& Static(MemoryKind kind) { return static_[static_cast<int>(kind)]; }
+  double& Static(MemoryClass::Kind kind) {
+    return static_[static_cast<int>(kind)];
+  }
 
   double CommunicationBytes(const DeviceCosts& device) const {
     if (device.communicators != nullptr) {
@@ -64,23 +65,23 @@ class Tracer {
 
   void AddStatic() {
     const DeviceCosts& device = in_.costs.device_of(gpu_);
-    Static(MemoryKind::kReserved) = device.reserved_bytes;
-    Static(MemoryKind::kCommunicationBuffers) = CommunicationBytes(device);
+    Static(MemoryClass::RESERVED) = device.reserved_bytes;
+    Static(MemoryClass::COMMUNICATION_BUFFERS) = CommunicationBytes(device);
     const schedules::WeightPolicy& weights = in_.schedule.weights;
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
       const double shards = in_.costs.shards;
-      Static(MemoryKind::kWeights) += stage.parameters.weight_bytes / shards;
+      Static(MemoryClass::WEIGHTS) += stage.parameters.weight_bytes / shards;
       if (in_.schedule.forward_only) continue;
-      Static(MemoryKind::kGradients) += stage.parameters.gradient_bytes /
+      Static(MemoryClass::GRADIENTS) += stage.parameters.gradient_bytes /
                                         shards *
                                         (NeedsSecondGradient(s) ? 2 : 1);
-      Static(MemoryKind::kOptimizerState) +=
+      Static(MemoryClass::OPTIMIZER_STATE) +=
           stage.parameters.optimizer_state_bytes *
           in_.costs.stepped_part(stage);
-      Static(MemoryKind::kPredictedWeights) +=
+      Static(MemoryClass::PREDICTED_WEIGHTS) +=
           stage.parameters.weight_bytes * weights.predicted_copies;
-      Static(MemoryKind::kEstimateBuffers) +=
+      Static(MemoryClass::ESTIMATE_BUFFERS) +=
           stage.parameters.fp32_bytes * weights.estimate_buffers;
     }
   }
@@ -95,7 +96,8 @@ class Tracer {
   }
 
   // `count` below 0: frees.
-  void Add(double seconds, MemoryKind kind, int count, double bytes_of_each) {
+  void Add(double seconds, MemoryClass::Kind kind, int count,
+           double bytes_of_each) {
     if (count == 0 || bytes_of_each == 0) return;
     actions_.push_back({seconds, kind, count * bytes_of_each, count});
   }
@@ -114,13 +116,13 @@ class Tracer {
     }
   }
 
-  void AddFor(double start, double end, MemoryKind kind, double bytes) {
+  void AddFor(double start, double end, MemoryClass::Kind kind, double bytes) {
     Add(start, kind, 1, bytes);
     Add(end, kind, -1, bytes);
   }
 
   void AddScratch(double start, double end, double bytes) {
-    AddFor(start, end, MemoryKind::kPassScratch, bytes);
+    AddFor(start, end, MemoryClass::PASS_SCRATCH, bytes);
   }
 
   void AddActions() {
@@ -135,7 +137,7 @@ class Tracer {
       AddPass(action, stage, start, end);
       if (!schedules::IsCompute(action.op)) continue;
       const int extra = live[i] - 1;
-      Add(start, MemoryKind::kWeightStash, extra - stashed[action.stage],
+      Add(start, MemoryClass::WEIGHT_STASH, extra - stashed[action.stage],
           stage.parameters.stash_bytes);
       stashed[action.stage] = extra;
       AddBuffers(action, start, end);
@@ -145,7 +147,7 @@ class Tracer {
     // When the run ends, only the newest version of each stage remains. Older
     // ones are held until the last optimizer step has ended.
     for (int s : graph_.rank_stages[rank_]) {
-      Add(last_end_, MemoryKind::kWeightStash, -stashed[s],
+      Add(last_end_, MemoryClass::WEIGHT_STASH, -stashed[s],
           in_.costs.stages[s].parameters.stash_bytes);
     }
     if (in_.costs.shards > 1) AddUnsharded();
@@ -157,9 +159,9 @@ class Tracer {
 
   // `n` microbatches; below 0: freed.
   void AddActivations(double seconds, const StageCosts& stage, int n) {
-    Add(seconds, MemoryKind::kActivations, n,
+    Add(seconds, MemoryClass::ACTIVATIONS, n,
         stage.activations.saved_bytes - stage.activations.end_bytes);
-    Add(seconds, MemoryKind::kEndActivations, n, stage.activations.end_bytes);
+    Add(seconds, MemoryClass::END_ACTIVATIONS, n, stage.activations.end_bytes);
   }
 
   void AddPass(const schedules::Action& action, const StageCosts& stage,
@@ -168,9 +170,9 @@ class Tracer {
     switch (action.op) {
       case schedules::Op::kForward:
         if (in_.schedule.forward_only) {
-          Add(start, MemoryKind::kActivations, n,
+          Add(start, MemoryClass::ACTIVATIONS, n,
               stage.activations.layer_bytes);
-          Add(end, MemoryKind::kActivations, -n, stage.activations.layer_bytes);
+          Add(end, MemoryClass::ACTIVATIONS, -n, stage.activations.layer_bytes);
         } else {
           AddActivations(start, stage, n);
         }
@@ -178,25 +180,25 @@ class Tracer {
         break;
       case schedules::Op::kBackward:
       case schedules::Op::kBackwardInput:
-        Add(start, MemoryKind::kRecomputeScratch, n,
+        Add(start, MemoryClass::RECOMPUTE_SCRATCH, n,
             stage.activations.recompute_scratch_bytes);
-        Add(end, MemoryKind::kRecomputeScratch, -n,
+        Add(end, MemoryClass::RECOMPUTE_SCRATCH, -n,
             stage.activations.recompute_scratch_bytes);
         AddScratch(start, end, stage.activations.backward_scratch_bytes * n);
         AddActivations(end, stage, -n);
         if (action.op == schedules::Op::kBackwardInput) {
-          Add(end, MemoryKind::kWeightGradientStash, n,
+          Add(end, MemoryClass::WEIGHT_GRADIENT_STASH, n,
               stage.activations.weight_gradient_stash_bytes);
         }
         break;
       case schedules::Op::kBackwardWeight:
-        Add(end, MemoryKind::kWeightGradientStash, -n,
+        Add(end, MemoryClass::WEIGHT_GRADIENT_STASH, -n,
             stage.activations.weight_gradient_stash_bytes);
         break;
       case schedules::Op::kOffload:
         AddActivations(end, stage, -n);
         break;
-      case schedules::Op::kReload:
+      default:  // kReload
         AddActivations(start, stage, n);
         break;
     }
@@ -222,13 +224,13 @@ class Tracer {
           end_[graph_.GatherStart(gpu_, static_cast<int>(i))];
       const StageCosts& stage = stage_of(i);
       if (!by_layer) {
-        AddFor(gathered, end_of(i), MemoryKind::kGatheredWeights,
+        AddFor(gathered, end_of(i), MemoryClass::GATHERED_WEIGHTS,
                stage.parameters.weight_bytes);
         continue;
       }
       const double before = i > 0 ? end_of(i - 1) : gathered;
       AddFor(std::max(gathered, before), end_of(i),
-             MemoryKind::kGatheredWeights,
+             MemoryClass::GATHERED_WEIGHTS,
              stage.parameters.most_gathered_bytes());
       if (i == 0 || gathered >= before) continue;
       // Its first layer is gathered during the last layer of the previous run.
@@ -238,7 +240,7 @@ class Tracer {
       const double two =
           stage_of(i - 1).parameters.first_gathered_bytes(!forward(i - 1)) +
           stage.parameters.first_gathered_bytes(forward(i));
-      AddFor(gathered, before, MemoryKind::kGatheredWeights,
+      AddFor(gathered, before, MemoryClass::GATHERED_WEIGHTS,
              std::max(two - stage_of(i - 1).parameters.most_gathered_bytes(),
                       0.0));
     }
@@ -265,7 +267,7 @@ class Tracer {
                                    : 1;
       AddFor(start_[graph_.ActionTask(
                  gpu_, static_cast<int>(first - actions.begin()))],
-             end_[reduced], MemoryKind::kGradients,
+             end_[reduced], MemoryClass::GRADIENTS,
              stage.parameters.gradient_bytes * part);
     }
   }
@@ -291,15 +293,15 @@ class Tracer {
 
   void AddBuffer(double from, double to, double bytes) {
     if (bytes == 0) return;
-    buffers_.push_back({from, MemoryKind::kCommunicationBuffers, bytes, 1});
-    buffers_.push_back({to, MemoryKind::kCommunicationBuffers, -bytes, -1});
+    buffers_.push_back({from, MemoryClass::COMMUNICATION_BUFFERS, bytes, 1});
+    buffers_.push_back({to, MemoryClass::COMMUNICATION_BUFFERS, -bytes, -1});
   }
 
   MemoryTimeline Sweep(const std::vector<Event>& events, bool keep_samples) {
     MemoryTimeline timeline;
-    timeline.communicator_bytes = Static(MemoryKind::kCommunicationBuffers);
+    timeline.communicator_bytes = Static(MemoryClass::COMMUNICATION_BUFFERS);
     MemoryByKind now = static_;
-    std::array<int64_t, kNumMemoryKinds> held{};
+    std::array<int64_t, MemoryClass::Kind_ARRAYSIZE> held{};
     const auto total = [&] {
       return std::accumulate(now.begin(), now.end(), 0.0);
     };
@@ -346,25 +348,6 @@ class Tracer {
 };
 
 }  // namespace
-
-const char* Name(MemoryKind kind) {
-  static constexpr const char* kNames[] = {"weights",
-                                           "weight_stash",
-                                           "gradients",
-                                           "optimizer_state",
-                                           "activations",
-                                           "end_activations",
-                                           "recompute_scratch",
-                                           "pass_scratch",
-                                           "weight_gradient_stash",
-                                           "communication_buffers",
-                                           "reserved",
-                                           "gathered_weights",
-                                           "predicted_weights",
-                                           "estimate_buffers"};
-  static_assert(std::size(kNames) == kNumMemoryKinds);
-  return kNames[static_cast<int>(kind)];
-}
 
 MemoryTimeline TraceMemory(const PipelineInputs& inputs,
                            const PipelineGraph& graph,

@@ -8,33 +8,13 @@
 #include <array>
 #include <vector>
 
+#include "results/result.pb.h"
 #include "sim/engine/engine.h"
 #include "sim/graph/pipeline_graph.h"
 
 namespace weir::sim {
 
-enum class MemoryKind : uint8_t {
-  kWeights,
-  kWeightStash,  // versions beyond the one in use
-  kGradients,
-  kOptimizerState,
-  kActivations,     // of blocks and measured layers
-  kEndActivations,  // of the embedding and of layers after the last block
-  kRecomputeScratch,
-  kPassScratch,          // other memory held by eager passes
-  kWeightGradientStash,  // inputs that W still needs after I
-  kCommunicationBuffers,
-  kReserved,         // context, libraries, workspace
-  kGatheredWeights,  // of sharded stages, during their passes
-  kPredictedWeights,
-  kEstimateBuffers,  // averages for extrapolating weights
-};
-inline constexpr int kNumMemoryKinds = 14;
-
-// Returns "weights", "weight_stash", ...
-const char* Name(MemoryKind kind);
-
-using MemoryByKind = std::array<double, kNumMemoryKinds>;
+using MemoryByKind = std::array<double, MemoryClass::Kind_ARRAYSIZE>;
 
 struct MemorySample {
   double seconds = 0;

@@ -3,18 +3,10 @@
 
 #include <algorithm>
 
+#include "results/result_enums.h"
+
 namespace weir::sim {
 namespace {
-
-constexpr int kOptimizerStep = 4;  // Timeline.Actions.op
-// Timeline.Collectives.kind
-enum Kind { kTensor = 0, kGradient = 1, kWeights = 2, kExpert = 3, kTied = 4 };
-
-int OpInTimeline(schedules::Op op) {
-  const int number = static_cast<int>(op);
-  return schedules::IsCompute(op) ? number
-                                  : number + 1;  // after the optimizer step
-}
 
 double BytesOf(const std::vector<models::LayerCollective>& collectives,
                models::LayerCollective::Group group) {
@@ -41,8 +33,9 @@ class Filler {
     for (size_t i = 0; i < actions.size(); ++i) {
       const schedules::Action& action = actions[i];
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
-      AddAction(gpu, OpInTimeline(action.op), action.stage, action.microbatch,
-                start_[task], end_[task], action.num_microbatches);
+      AddAction(gpu, results::TimelineOpOf(action.op), action.stage,
+                action.microbatch, start_[task], end_[task],
+                action.num_microbatches);
       if (schedules::IsCompute(action.op))
         AddCollectivesIn(gpu, static_cast<int>(i));
       AddTransfer(gpu, action);
@@ -52,8 +45,8 @@ class Filler {
   }
 
  private:
-  void AddAction(int gpu, int op, int stage, int microbatch, double start,
-                 double end, int num_microbatches = 1) {
+  void AddAction(int gpu, Timeline::Actions::Op op, int stage, int microbatch,
+                 double start, double end, int num_microbatches = 1) {
     if (end < from_seconds_) return;
     Timeline::Actions* actions = timeline_->mutable_actions();
     AddSpan(num_microbatches, actions);
@@ -87,20 +80,21 @@ class Filler {
     const double end = end_[graph_.ActionEnd(gpu, position)];
     if (tensor_end > computed) {
       AddCollective(
-          gpu, kTensor, action.stage, action.microbatch,
+          gpu, Timeline::Collectives::TENSOR, action.stage, action.microbatch,
           action.num_microbatches * BytesOf(collectives, Group::kTensor),
           computed, tensor_end);
     }
     if (end > tensor_end && in_.costs.shards == 1) {
       AddCollective(
-          gpu, kExpert, action.stage, action.microbatch,
+          gpu, Timeline::Collectives::EXPERT_EXCHANGE, action.stage,
+          action.microbatch,
           action.num_microbatches * BytesOf(collectives, Group::kExpert),
           tensor_end, end);
     }
   }
 
-  void AddCollective(int gpu, int kind, int stage, int microbatch, double bytes,
-                     double start, double end) {
+  void AddCollective(int gpu, Timeline::Collectives::Kind kind, int stage,
+                     int microbatch, double bytes, double start, double end) {
     if (end < from_seconds_) return;
     Timeline::Collectives* collectives = timeline_->mutable_collectives();
     collectives->add_gpu(gpu);
@@ -112,8 +106,8 @@ class Filler {
     collectives->add_end_seconds(end);
   }
 
-  void AddSpanOf(int gpu, int kind, int stage, int number, double bytes,
-                 const CollectiveSpan& span) {
+  void AddSpanOf(int gpu, Timeline::Collectives::Kind kind, int stage,
+                 int number, double bytes, const CollectiveSpan& span) {
     if (span.end == PipelineGraph::kNone) return;
     AddCollective(gpu, kind, stage, number, bytes, end_[span.start],
                   end_[span.end]);
@@ -129,7 +123,8 @@ class Filler {
     Timeline::Transfers* transfers = timeline_->mutable_transfers();
     transfers->add_from_gpu(gpu);
     transfers->add_to_gpu(gpu + (to_rank - from_rank) * graph_.tensor);
-    transfers->add_kind(forward ? 0 : 1);
+    transfers->add_kind(forward ? Timeline::Transfers::ACTIVATION
+                                : Timeline::Transfers::GRADIENT);
     transfers->add_stage(action.stage);
     transfers->add_microbatch(action.microbatch);
     transfers->add_bytes(in_.costs.sent_bytes(forward ? action.stage : to) *
@@ -146,17 +141,19 @@ class Filler {
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
       const auto pieces = graph_.ReductionPieces(gpu, index);
       for (const CollectiveSpan& piece : pieces) {
-        AddSpanOf(gpu, kGradient, steps[i].stage, steps[i].update,
+        AddSpanOf(gpu, Timeline::Collectives::GRADIENT_REDUCTION,
+                  steps[i].stage, steps[i].update,
                   stage.parameters.gradient_bytes / pieces.size(), piece);
       }
-      AddSpanOf(gpu, kTied, steps[i].stage, steps[i].update,
-                in_.costs.tied_gradient_bytes,
+      AddSpanOf(gpu, Timeline::Collectives::TIED_REDUCTION, steps[i].stage,
+                steps[i].update, in_.costs.tied_gradient_bytes,
                 graph_.TiedReduction(gpu, index));
-      AddSpanOf(gpu, kWeights, steps[i].stage, steps[i].update,
-                stage.parameters.weight_bytes, graph_.StepGather(gpu, index));
+      AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, steps[i].stage,
+                steps[i].update, stage.parameters.weight_bytes,
+                graph_.StepGather(gpu, index));
       const int32_t task = graph_.StepTask(gpu, index);
-      AddAction(gpu, kOptimizerStep, steps[i].stage, steps[i].update,
-                start_[task], end_[task]);
+      AddAction(gpu, Timeline::Actions::OPTIMIZER_STEP, steps[i].stage,
+                steps[i].update, start_[task], end_[task]);
     }
   }
 
@@ -170,9 +167,10 @@ class Filler {
           in_.schedule.rank_actions[graph_.rank_of(gpu)][runs[i].first].op ==
           schedules::Op::kForward;
       const double first_bytes = stage.parameters.first_gathered_bytes(forward);
-      AddSpanOf(gpu, kWeights, runs[i].stage, index, first_bytes,
+      AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
+                first_bytes,
                 {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
-      AddSpanOf(gpu, kWeights, runs[i].stage, index,
+      AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
                 stage.parameters.weight_bytes - first_bytes,
                 graph_.LayersGather(gpu, index));
     }

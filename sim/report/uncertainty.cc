@@ -222,14 +222,14 @@ struct Outside {
   double in_node = 0;
 };
 
-// Adds the seconds of a role whose calls are outside the coverage.
+// Adds the seconds of a purpose whose calls are outside the coverage.
 void AddCollectives(const GpuWork& work, const WorkPrices& prices,
-                    const Coverage& coverage, CollectiveRole role,
+                    const Coverage& coverage, CallPurpose purpose,
                     double role_seconds, Outside* outside) {
   double all = 0, between = 0, inside_node = 0;
   for (size_t i = 0; i < work.calls.size(); ++i) {
     const CollectiveCall& call = work.calls[i];
-    if (call.role != role) continue;
+    if (call.purpose != purpose) continue;
     const double seconds = call.count * prices.call_seconds[i];
     all += seconds;
     if (call.distance != LinkClass::DISTANCE_UNSPECIFIED) continue;
@@ -270,14 +270,14 @@ Outside OutsideOf(const scenarios::ResolvedScenario& scenario,
       }
     }
   }
-  const std::pair<CollectiveRole, double> roles[] = {
-      {CollectiveRole::kTensor, tensor},
-      {CollectiveRole::kExpert, expert},
-      {CollectiveRole::kReduction, work.reduction_seconds},
-      {CollectiveRole::kGather, work.gather_seconds},
-      {CollectiveRole::kTransfer, work.transfer_seconds}};
-  for (const auto& [role, seconds] : roles) {
-    AddCollectives(work, prices, scenario.device.coverage(), role, seconds,
+  const std::pair<CallPurpose, double> purposes[] = {
+      {CallPurpose::kTensor, tensor},
+      {CallPurpose::kExpert, expert},
+      {CallPurpose::kReduction, work.reduction_seconds},
+      {CallPurpose::kGather, work.gather_seconds},
+      {CallPurpose::kTransfer, work.transfer_seconds}};
+  for (const auto& [purpose, seconds] : purposes) {
+    AddCollectives(work, prices, scenario.device.coverage(), purpose, seconds,
                    &outside);
   }
   return outside;

@@ -130,12 +130,11 @@ std::string GenerateProfileGraph(Choices* choices) {
 models::WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
   models::WorkSpec spec;
   spec.microbatch_size = choices->OneIn(16) ? 1000000 : choices->Int(1, 64);
-  spec.recompute = choices->Of<models::Recompute>(
-      {models::Recompute::kNone, models::Recompute::kSelective,
-       models::Recompute::kFull});
+  spec.recompute = choices->Of<RecomputeMode>(
+      {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL});
   if (model.has_measured()) {
-    if (spec.recompute == models::Recompute::kSelective) {
-      spec.recompute = models::Recompute::kFull;
+    if (spec.recompute == RECOMPUTE_SELECTIVE) {
+      spec.recompute = RECOMPUTE_FULL;
     }
     return spec;
   }

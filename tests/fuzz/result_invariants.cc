@@ -149,7 +149,7 @@ void CheckOrder(const Result& result) {
   const Timeline::Actions& actions = result.timeline().actions();
   std::map<uint32_t, std::vector<std::pair<double, double>>> by_gpu;
   for (int i = 0; i < actions.gpu_size(); ++i) {
-    if (actions.op(i) > results::kStepOp) continue;
+    if (actions.op(i) > Timeline::Actions::OPTIMIZER_STEP) continue;
     by_gpu[actions.gpu(i)].push_back(
         {actions.start_seconds(i), actions.end_seconds(i)});
   }

@@ -47,7 +47,7 @@ TEST_P(ActivationTest, SequenceParallelDividesAll) {
 }
 
 TEST_P(ActivationTest, SelectiveRecomputationDropsTheAttentionCore) {
-  spec_.recompute = Recompute::kSelective;
+  spec_.recompute = RECOMPUTE_SELECTIVE;
   const LayerWork block = BlockOf(GetParam(), spec_);
   EXPECT_SAME(block.stash_bytes, sbh() * 34);
   EXPECT_SAME(block.recompute_scratch_bytes, sbh() * Core());
@@ -59,7 +59,7 @@ TEST_P(ActivationTest, SelectiveRecomputationDropsTheAttentionCore) {
 }
 
 TEST_P(ActivationTest, FullRecomputationKeepsTheInput) {
-  spec_.recompute = Recompute::kFull;
+  spec_.recompute = RECOMPUTE_FULL;
   const LayerWork block = BlockOf(GetParam(), spec_);
   EXPECT_SAME(block.stash_bytes, sbh() * 2);
   EXPECT_SAME(block.stash_bytes + block.recompute_scratch_bytes,
@@ -76,7 +76,7 @@ TEST_P(ActivationTest, FusedAttentionKeepsOneStatisticPerRow) {
 TEST_P(ActivationTest, FusedAttentionLeavesNothingToSelect) {
   spec_.flash_attention = true;
   const double none = Stash();
-  spec_.recompute = Recompute::kSelective;
+  spec_.recompute = RECOMPUTE_SELECTIVE;
   EXPECT_EQ(Stash(), none);
   EXPECT_TRUE(BlockOf(GetParam(), spec_).recompute.empty());
 }
@@ -114,7 +114,7 @@ TEST_P(ActivationTest, FlopAreMegatrons) {
     for (double t : {1, 2, 4}) {
       spec_.flash_attention = fused;
       spec_.tensor_parallel = static_cast<int>(t);
-      spec_.recompute = Recompute::kFull;
+      spec_.recompute = RECOMPUTE_FULL;
       const std::vector<LayerWork> layers = LayersOf(ModelOf(gpt), spec_);
       const double work = gpt.b * gpt.s * gpt.l * gpt.h * gpt.h;
       EXPECT_SAME(

@@ -34,7 +34,7 @@ TEST(DescribeTest, SaysHowTheLayersAreRun) {
   spec.sequence_parallel = true;
   spec.flash_attention = true;
   spec.dropout = true;
-  spec.recompute = Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   EXPECT_THAT(DescribeModel(*LoadModel("gpt-2.2b"), spec),
               HasSubstr("16-bit, per GPU of 8 (tensor and sequence parallel), "
                         "fused attention, dropout, full recomputation\n"));

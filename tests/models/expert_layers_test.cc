@@ -12,7 +12,6 @@ namespace weir::models::expert_layers_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Kind = LayerCollective::Kind;
 using Group = LayerCollective::Group;
 
 // Mixtral 8x7B: 8 experts, 2 of them for each token.
@@ -81,7 +80,7 @@ TEST(ExpertLayersTest, TokensAreExchangedTwiceEachWay) {
   WorkSpec spec = Spec();
   EXPECT_TRUE(Block(spec).forward_collectives.empty());
   spec.expert_parallel = 8;
-  const LayerCollective twice = {.kind = Kind::kAllToAll,
+  const LayerCollective twice = {.kind = CollectiveKind::kAllToAll,
                                  .group = Group::kExpert,
                                  .bytes = 2 * 2 * T * h,
                                  .count = 2};
@@ -94,12 +93,12 @@ TEST(ExpertLayersTest, TensorParallelGroupsGatherWhatTheirGpusGot) {
   spec.expert_parallel = 2;
   spec.tensor_parallel = 4;
   spec.sequence_parallel = true;
-  const LayerCollective exchange = {.kind = Kind::kAllToAll,
+  const LayerCollective exchange = {.kind = CollectiveKind::kAllToAll,
                                     .group = Group::kExpert,
                                     .bytes = 2 * 2 * T * h / 4};
-  const LayerCollective gather = {.kind = Kind::kAllGather,
+  const LayerCollective gather = {.kind = CollectiveKind::kAllGather,
                                   .bytes = 2 * 2 * T * h};
-  const LayerCollective scatter = {.kind = Kind::kReduceScatter,
+  const LayerCollective scatter = {.kind = CollectiveKind::kReduceScatter,
                                    .bytes = 2 * 2 * T * h};
   const auto all = Block(spec).forward_collectives;
   ASSERT_EQ(all.size(), 6u);

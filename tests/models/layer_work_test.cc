@@ -15,7 +15,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Kind = LayerCollective::Kind;
 
 WorkSpec SmallSpec(const Model& model) {
   WorkSpec spec;
@@ -146,7 +145,7 @@ TEST(LayersOfTest, FusedCausalAttentionPerformsHalfAndFlopCountInFull) {
 
 constexpr double kWhole = 2.0 * 2 * 512 * 768;
 
-LayerCollective Of(LayerCollective::Kind kind, int count = 1) {
+LayerCollective Of(CollectiveKind kind, int count = 1) {
   return {.kind = kind, .bytes = kWhole, .count = count};
 }
 
@@ -156,13 +155,13 @@ TEST(LayersOfTest, BlocksReduceTwiceEachWay) {
   EXPECT_THAT(LayersOf(model, spec)[1].forward_collectives, IsEmpty());
   spec.tensor_parallel = 2;
   LayerWork block = LayersOf(model, spec)[1];
-  LayerCollective twice = Of(Kind::kAllReduce, 2);
+  LayerCollective twice = Of(CollectiveKind::kAllReduce, 2);
   EXPECT_THAT(block.forward_collectives, ElementsAre(twice));
   EXPECT_THAT(block.backward_collectives, ElementsAre(twice));
   spec.tensor_async = true;
   LayerCollective async = twice;
   async.overlaps_weight_gradient = true;
-  spec.recompute = Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   block = LayersOf(model, spec)[1];
   twice.of_recompute = true;
   EXPECT_THAT(block.backward_collectives, ElementsAre(twice, async));
@@ -173,11 +172,11 @@ TEST(LayersOfTest, EmbeddingAndHeadReduceOnceAndTheLossThreeRows) {
   WorkSpec spec = SmallSpec(model);
   spec.tensor_parallel = 2;
   const std::vector<LayerWork> layers = LayersOf(model, spec);
-  const LayerCollective once = Of(Kind::kAllReduce);
+  const LayerCollective once = Of(CollectiveKind::kAllReduce);
   EXPECT_THAT(layers.front().forward_collectives, ElementsAre(once));
   EXPECT_THAT(layers.front().backward_collectives, IsEmpty());
   EXPECT_THAT(layers.back().backward_collectives, ElementsAre(once));
-  LayerCollective rows = Of(Kind::kAllReduce, 3);
+  LayerCollective rows = Of(CollectiveKind::kAllReduce, 3);
   rows.bytes = 4 * 2 * 512;
   EXPECT_THAT(layers.back().forward_collectives, ElementsAre(rows));
 }
@@ -190,8 +189,8 @@ TEST(LayersOfTest, SequenceParallelBlocksGatherAndScatter) {
   spec.sequence_parallel = true;
   spec.tensor_async = true;
   const LayerWork block = LayersOf(model, spec)[1];
-  const LayerCollective gather = Of(Kind::kAllGather);
-  const LayerCollective scatter = Of(Kind::kReduceScatter);
+  const LayerCollective gather = Of(CollectiveKind::kAllGather);
+  const LayerCollective scatter = Of(CollectiveKind::kReduceScatter);
   EXPECT_THAT(block.forward_collectives,
               ElementsAre(gather, scatter, gather, scatter));
   LayerCollective input = gather, gradient = scatter;
@@ -282,7 +281,7 @@ TEST(LayersOfTest, MeasuredLayersScaleFromTheirMicrobatch) {
   EXPECT_EQ(layers[0].output_bytes, 180);
   EXPECT_EQ(layers[0].parameters, 10);
   EXPECT_EQ(layers[1].output_bytes, 12);
-  spec.recompute = Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   const std::vector<LayerWork> again = LayersOf(model, spec);
   EXPECT_EQ(again[1].recompute_seconds, 4.5);
   EXPECT_EQ(again[1].stash_bytes, 180);

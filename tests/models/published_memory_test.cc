@@ -47,7 +47,7 @@ class Errors {
 const Gpt k530 = {.a = 128, .h = 20480, .l = 105, .s = 2048, .b = 1};
 const Gpt k1000 = {.a = 160, .h = 25600, .l = 128, .s = 2048, .b = 1};
 
-double BlockStash(const Gpt& gpt, bool sequence, Recompute recompute) {
+double BlockStash(const Gpt& gpt, bool sequence, RecomputeMode recompute) {
   WorkSpec spec = SpecOf(gpt);
   spec.dropout = true;
   spec.tensor_parallel = 8;
@@ -75,7 +75,7 @@ TEST(PublishedMemoryTest, FirstStagesOfKorthikantiFigure1) {
         Row{"1T sequence + selective", k1000, 1, true, 26.5625}}) {
     const double bytes =
         BlockStash(row.gpt, row.saving,
-                   row.saving ? Recompute::kSelective : Recompute::kNone) *
+                   row.saving ? RECOMPUTE_SELECTIVE : RECOMPUTE_NONE) *
         row.gpt.l * row.interleaving;
     EXPECT_LT(errors.Add(row.name, bytes / kGibibyte, row.gibibytes), 1e-3);
   }
@@ -87,16 +87,16 @@ TEST(PublishedMemoryTest, ShareThatEachTechniqueKeepsInKorthikantiFigure7) {
   struct Row {
     const char* name;
     bool sequence;
-    Recompute recompute;
+    RecomputeMode recompute;
     double percent;
   };
   for (const Gpt& gpt : {k530, k1000}) {
-    const double whole = BlockStash(gpt, false, Recompute::kNone);
+    const double whole = BlockStash(gpt, false, RECOMPUTE_NONE);
     for (const Row& row :
-         {Row{"sequence", true, Recompute::kNone, 58.31},
-          Row{"selective", false, Recompute::kSelective, 62.04},
-          Row{"sequence + selective", true, Recompute::kSelective, 20.27},
-          Row{"full", false, Recompute::kFull, 9.42}}) {
+         {Row{"sequence", true, RECOMPUTE_NONE, 58.31},
+          Row{"selective", false, RECOMPUTE_SELECTIVE, 62.04},
+          Row{"sequence + selective", true, RECOMPUTE_SELECTIVE, 20.27},
+          Row{"full", false, RECOMPUTE_FULL, 9.42}}) {
       const double kept = BlockStash(gpt, row.sequence, row.recompute);
       EXPECT_LT(errors.Add(row.name, 100 * kept / whole, row.percent), 0.03);
     }

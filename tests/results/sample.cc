@@ -155,7 +155,8 @@ Result PipelineTimeline(int num_ranks, int num_microbatches) {
   }
   Timeline* timeline = result.mutable_timeline();
   std::vector<double> free(num_ranks, 0);
-  const auto act = [&](int rank, int op, int k, double ready, double seconds) {
+  const auto act = [&](int rank, Timeline::Actions::Op op, int k, double ready,
+                       double seconds) {
     auto* actions = timeline->mutable_actions();
     const double start = std::max(ready, free[rank]);
     actions->add_gpu(rank);
@@ -166,14 +167,16 @@ Result PipelineTimeline(int num_ranks, int num_microbatches) {
     free[rank] = start + seconds;
     timeline->mutable_memory()->add_gpu(rank);
     timeline->mutable_memory()->add_seconds(start);
-    timeline->mutable_memory()->add_bytes(1e9 * (k + 1) + 0.5 * op);
+    timeline->mutable_memory()->add_bytes(1e9 * (k + 1) +
+                                          0.5 * static_cast<int>(op));
     return free[rank];
   };
   const auto send = [&](int from, int to, int k, double start) {
     auto* transfers = timeline->mutable_transfers();
     transfers->add_from_gpu(from);
     transfers->add_to_gpu(to);
-    transfers->add_kind(from < to ? 0 : 1);
+    transfers->add_kind(from < to ? Timeline::Transfers::ACTIVATION
+                                  : Timeline::Transfers::GRADIENT);
     transfers->add_stage(from);
     transfers->add_microbatch(k);
     transfers->add_bytes(1048576);
@@ -183,7 +186,7 @@ Result PipelineTimeline(int num_ranks, int num_microbatches) {
   for (int k = 0; k < num_microbatches; ++k) {
     double ready = 0;
     for (int rank = 0; rank < num_ranks; ++rank) {
-      ready = act(rank, 0, k, ready, 1);
+      ready = act(rank, Timeline::Actions::FORWARD, k, ready, 1);
       if (rank + 1 < num_ranks) ready = send(rank, rank + 1, k, ready);
     }
   }
@@ -191,13 +194,17 @@ Result PipelineTimeline(int num_ranks, int num_microbatches) {
     double ready = 0;
     for (int rank = num_ranks - 1; rank >= 0; --rank) {
       // Odd stages split their backward.
-      const double done = act(rank, rank % 2 ? 2 : 1, k, ready, 1);
+      const double done = act(rank,
+                              rank % 2 ? Timeline::Actions::BACKWARD_INPUT
+                                       : Timeline::Actions::BACKWARD,
+                              k, ready, 1);
       if (rank > 0) ready = send(rank, rank - 1, k, done);
-      if (rank % 2) act(rank, 3, k, done, 1);
+      if (rank % 2) act(rank, Timeline::Actions::BACKWARD_WEIGHT, k, done, 1);
     }
   }
   for (int rank = 0; rank < num_ranks; ++rank) {
-    for (int kind = 0; kind < 2; ++kind) {
+    for (const auto kind : {Timeline::Collectives::TENSOR,
+                            Timeline::Collectives::GRADIENT_REDUCTION}) {
       auto* collectives = timeline->mutable_collectives();
       collectives->add_gpu(rank);
       collectives->add_kind(kind);
@@ -206,7 +213,7 @@ Result PipelineTimeline(int num_ranks, int num_microbatches) {
       collectives->add_bytes(4096);
       AddTimes(free[rank], free[rank] + 0.5, collectives);
     }
-    act(rank, 4, 0, free[rank] + 0.5, 0.25);
+    act(rank, Timeline::Actions::OPTIMIZER_STEP, 0, free[rank] + 0.5, 0.25);
   }
   return result;
 }
@@ -228,7 +235,7 @@ Result RandomTimeline(uint32_t seed, int num_events) {
   for (int i = 0; i < num_events; ++i) {
     auto* actions = timeline->mutable_actions();
     actions->add_gpu(below(num_gpus));
-    actions->add_op(below(5));
+    actions->add_op(static_cast<Timeline::Actions::Op>(below(5)));
     actions->add_stage(below(6));
     actions->add_microbatch(below(4));
     add_times(actions);
@@ -236,7 +243,7 @@ Result RandomTimeline(uint32_t seed, int num_events) {
     auto* transfers = timeline->mutable_transfers();
     transfers->add_from_gpu(below(num_gpus));
     transfers->add_to_gpu(below(num_gpus));
-    transfers->add_kind(below(2));
+    transfers->add_kind(static_cast<Timeline::Transfers::Kind>(below(2)));
     transfers->add_stage(below(6));
     transfers->add_microbatch(below(4));
     transfers->add_bytes(below(1000));
@@ -244,7 +251,7 @@ Result RandomTimeline(uint32_t seed, int num_events) {
 
     auto* collectives = timeline->mutable_collectives();
     collectives->add_gpu(below(num_gpus));
-    collectives->add_kind(below(2));
+    collectives->add_kind(static_cast<Timeline::Collectives::Kind>(below(2)));
     collectives->add_stage(below(6));
     collectives->add_microbatch(below(4));
     collectives->add_bytes(below(1000));

@@ -90,7 +90,7 @@ TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
        "x.pb: results[1]: timeline.actions.stage has 18 entries, expected 17"},
       {[](Timeline* t) { t->mutable_actions()->set_gpu(5, 3); },
        "timeline.actions.gpu[5] is 3, expected 0 to 2"},
-      {[](Timeline* t) { t->mutable_actions()->set_op(2, 7); },
+      {[](Timeline* t) { t->mutable_actions()->mutable_op()->Set(2, 7); },
        "timeline.actions.op[2] is 7, expected 0 to 6"},
       {[](Timeline* t) { t->mutable_actions()->set_end_seconds(0, 0.5); }, ""},
       {[](Timeline* t) { t->mutable_actions()->set_end_seconds(3, 0); },
@@ -113,7 +113,7 @@ TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
          t->mutable_actions()->mutable_num_microbatches()->Resize(17, 1 << 30);
        },
        "timeline.actions.num_microbatches[0] is 1073741824, expected 0 to"},
-      {[](Timeline* t) { t->mutable_collectives()->set_kind(0, 5); },
+      {[](Timeline* t) { t->mutable_collectives()->mutable_kind()->Set(0, 5); },
        "timeline.collectives.kind[0] is 5, expected 0 to 4"},
       {[](Timeline* t) { t->mutable_memory()->clear_bytes(); },
        "timeline.memory.bytes has 0 entries, expected 17"},

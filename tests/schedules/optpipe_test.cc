@@ -80,6 +80,8 @@ double PeakMemory(const Schedule& schedule, const PassCosts& costs,
       case Op::kBackwardWeight:
         changes.emplace_back(end, -inputs);
         break;
+      default:
+        break;
     }
   }
   std::sort(changes.begin(), changes.end());

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "schedules/validate.h"
 #include "schedules/walk.h"
+#include "tests/schedules/closed_form.h"
 #include "tests/schedules/test_schedules.h"
 
 namespace weir::schedules::zero_bubble_auto_test {
@@ -188,10 +189,6 @@ TEST(ZeroBubbleAutoTest, SmallOrdersInAV) {
             "0I2,0W2\n"
             "1F0,2F0,1F1,2I0,1I0,2F1,2W0,1W0,2I1,1I1,1F2,2F2,2W1,1W1,2I2,1I2,"
             "2W2,1W2\n");
-}
-
-std::string ErrorOf(absl::string_view name, const ScheduleSpec& spec) {
-  return std::string(GenerateSchedule(name, spec).status().message());
 }
 
 TEST(ZeroBubbleAutoTest, ImpossibleLimitsAreRefused) {

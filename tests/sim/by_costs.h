@@ -89,10 +89,11 @@ class CostsRun {
   MemoryTimeline Memory(int gpu) const {
     return TraceMemory(inputs(), graph_, recording_, gpu, true);
   }
-  double PeakOf(int gpu, MemoryKind kind) const {
+  double PeakOf(int gpu, MemoryClass::Kind kind) const {
     return Memory(gpu).peak_by_kind[static_cast<int>(kind)];
   }
-  std::vector<CollectiveEvent> Events(uint32_t gpu, uint32_t kind) const {
+  std::vector<CollectiveEvent> Events(uint32_t gpu,
+                                      Timeline::Collectives::Kind kind) const {
     Timeline timeline;
     FillTimeline(inputs(), graph_, recording_, &timeline);
     const auto& columns = timeline.collectives();

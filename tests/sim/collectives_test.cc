@@ -169,14 +169,12 @@ TEST(CollectivesTest, AloneTakeWhatTheModelSays) {
                      .intra_bytes_per_second = 12e9,
                      .pci = true};
     }
-    for (calibrate::CollectiveKind kind :
-         {calibrate::CollectiveKind::kAllReduce,
-          calibrate::CollectiveKind::kAllGather,
-          calibrate::CollectiveKind::kReduceScatter,
-          calibrate::CollectiveKind::kAllToAll}) {
+    for (models::CollectiveKind kind : {models::CollectiveKind::kAllReduce,
+                                        models::CollectiveKind::kAllGather,
+                                        models::CollectiveKind::kReduceScatter,
+                                        models::CollectiveKind::kAllToAll}) {
       for (double bytes : {1024.0, 1e6, 64e6, 16e9}) {
-        SCOPED_TRACE(testing::Message()
-                     << calibrate::NameOf(kind) << " " << bytes);
+        SCOPED_TRACE(testing::Message() << Name(kind) << " " << bytes);
         Lab lab(shape.cluster);
         lab.Add(shape.gpus, {kind, bytes, 1});
         const double expected =
@@ -194,9 +192,8 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
   for (const Shape& shape : Shapes()) {
     if (shape.gpus.empty()) continue;
     SCOPED_TRACE(shape.name);
-    const Collectives calls[] = {
-        {calibrate::CollectiveKind::kAllReduce, 8e9, 3},
-        {calibrate::CollectiveKind::kAllGather, 4e9, 2}};
+    const Collectives calls[] = {{models::CollectiveKind::kAllReduce, 8e9, 3},
+                                 {models::CollectiveKind::kAllGather, 4e9, 2}};
     Lab lab(shape.cluster);
     const double alone =
         lab.lowering().SecondsAlone(lab.lowering().GroupOf(shape.gpus), calls);
@@ -219,10 +216,10 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
 TEST(CollectivesTest, HopsThatShareAPcieTreeAreChargedTogether) {
   Lab lab(PcieNodes(2));
   const Group group = lab.lowering().GroupOf(Gpus(0, 8));
-  lab.Add(Gpus(0, 8), {calibrate::CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add(Gpus(0, 8), {models::CollectiveKind::kAllReduce, 8e9, 1});
   const double expected =
-      calibrate::CheapestCollective(
-          Model(), calibrate::CollectiveKind::kAllReduce, 8e9, group.links)
+      calibrate::CheapestCollective(Model(), models::CollectiveKind::kAllReduce,
+                                    8e9, group.links)
           .Seconds();
   EXPECT_NEAR(lab.Run()[0], expected, 1e-8 * expected);
 }
@@ -235,11 +232,11 @@ TEST(CollectivesTest, TwoOnTheSameLinksTakeTwiceTheTime) {
                                             .inter_bytes_per_second = 48e9,
                                             .nvls = true};
   const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
-      Model(), calibrate::CollectiveKind::kAllGather, 16e9, links);
+      Model(), models::CollectiveKind::kAllGather, 16e9, links);
   Lab lab(cluster);
   for (int i : {0, 1}) {
     (void)i;
-    lab.Add(Gpus(0, 16), {calibrate::CollectiveKind::kAllGather, 16e9, 1});
+    lab.Add(Gpus(0, 16), {models::CollectiveKind::kAllGather, 16e9, 1});
   }
   const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
   for (double seconds : lab.Run()) {
@@ -254,11 +251,11 @@ TEST(CollectivesTest, GroupsShareTheAdaptersOfTheirNodes) {
   Nic* nic = cluster.mutable_groups(0)->mutable_node()->add_nics();
   nic->set_bytes_per_second(25e9);
   const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
-      Model(), calibrate::CollectiveKind::kAllReduce, 8e9,
+      Model(), models::CollectiveKind::kAllReduce, 8e9,
       {.num_ranks = 2, .ranks_per_node = 1, .inter_bytes_per_second = 25e9});
   Lab lab(cluster);
-  lab.Add({0, 2}, {calibrate::CollectiveKind::kAllReduce, 8e9, 1});
-  lab.Add({1, 3}, {calibrate::CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add({0, 2}, {models::CollectiveKind::kAllReduce, 8e9, 1});
+  lab.Add({1, 3}, {models::CollectiveKind::kAllReduce, 8e9, 1});
   const double expected = cost.latency_seconds + 2 * cost.LinkSeconds();
   for (double seconds : lab.Run()) {
     EXPECT_NEAR(seconds, expected, 1e-9 * expected);
@@ -280,7 +277,7 @@ TEST(CollectivesTest, SendsTakeWhatTheModelSays) {
       const double expected =
           0.25 +
           calibrate::CheapestCollective(
-              Model(), calibrate::CollectiveKind::kSendReceive, bytes, links)
+              Model(), models::CollectiveKind::kSendReceive, bytes, links)
               .Seconds();
       EXPECT_NEAR(lab.Run()[0], expected, 1e-9 * expected + 1 / 48e9)
           << bytes << " to " << to;
@@ -291,7 +288,7 @@ TEST(CollectivesTest, SendsTakeWhatTheModelSays) {
 // One port, two receivers.
 TEST(CollectivesTest, SendsShareTheirPort) {
   const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
-      Model(), calibrate::CollectiveKind::kSendReceive, 8e9,
+      Model(), models::CollectiveKind::kSendReceive, 8e9,
       {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 450e9});
   Lab lab(*scenarios::LoadCluster("dgx-h100", 1));
   lab.Send(0, 1, 8e9);
@@ -320,7 +317,7 @@ TEST(CollectivesTest, EveryLatencyOfAPairHasItsOwnHosts) {
   // host.
   EXPECT_EQ(hosts.size(), 6u);
   const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
-      Model(), calibrate::CollectiveKind::kSendReceive, 8e9,
+      Model(), models::CollectiveKind::kSendReceive, 8e9,
       {.num_ranks = 2, .ranks_per_node = 2, .intra_bytes_per_second = 450e9});
   const double link = cost.LinkSeconds();
   ASSERT_LT(link, 0.2);
@@ -342,9 +339,9 @@ TEST(CollectivesTest, ReducedHopsChangeNoTime) {
       Lab lab(*scenarios::LoadCluster("dgx-h100", 2));
       for (int node : {0, 1}) {
         lab.Add(Gpus(8 * node, 8),
-                {calibrate::CollectiveKind::kAllGather, 3e8, 2});
+                {models::CollectiveKind::kAllGather, 3e8, 2});
         lab.Add(Gpus(8 * node, 8),
-                {calibrate::CollectiveKind::kReduceScatter, 1e8, 1});
+                {models::CollectiveKind::kReduceScatter, 1e8, 1});
       }
       lab.Send(0, send_inside ? 1 : 8, 2e8);
       if (folded == 1) lab.lowering().MergeHops();

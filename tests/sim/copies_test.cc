@@ -39,7 +39,7 @@ std::map<int, std::pair<double, double>> Reductions(const Result& result) {
   std::map<int, std::pair<double, double>> spans;
   const auto& events = result.timeline().collectives();
   for (int i = 0; i < events.gpu_size(); ++i) {
-    EXPECT_EQ(events.kind(i), 1u);
+    EXPECT_EQ(events.kind(i), Timeline::Collectives::GRADIENT_REDUCTION);
     spans[events.stage(i)] = {events.start_seconds(i), events.end_seconds(i)};
   }
   return spans;

@@ -269,7 +269,7 @@ TEST(NetworkTest, TransfersOfOnePairQueueUp) {
   const auto& transfers = result->timeline().transfers();
   std::vector<double> forward_ends;
   for (int i = 0; i < transfers.kind_size(); ++i) {
-    if (transfers.kind(i) == 0) {
+    if (transfers.kind(i) == Timeline::Transfers::ACTIVATION) {
       forward_ends.push_back(transfers.end_seconds(i));
     }
   }

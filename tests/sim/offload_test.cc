@@ -41,12 +41,14 @@ Measured OneStage(int num_replicas) {
 }
 
 // Returns start and end in seconds of the first GPU's offload and reload, by
-// operation (5 and 6).
-std::map<int, std::pair<double, double>> Moves(const Result& result) {
-  std::map<int, std::pair<double, double>> moves;
+// operation.
+std::map<Timeline::Actions::Op, std::pair<double, double>> Moves(
+    const Result& result) {
+  std::map<Timeline::Actions::Op, std::pair<double, double>> moves;
   const auto& actions = result.timeline().actions();
   for (int i = 0; i < actions.op_size(); ++i) {
-    if (actions.gpu(i) != 0 || actions.op(i) < 5) continue;
+    if (actions.gpu(i) != 0 || actions.op(i) < Timeline::Actions::OFFLOAD)
+      continue;
     moves[actions.op(i)] = {actions.start_seconds(i), actions.end_seconds(i)};
   }
   return moves;
@@ -57,10 +59,10 @@ TEST(OffloadTest, OverlapsWithComputationAndFreesItsMemory) {
   const Result result =
       RunByHand(Resolve(OneStage(1), WithPcie(1, 50, 1000)), OneAway());
   const auto moves = Moves(result);
-  EXPECT_NEAR(moves.at(5).first, 4, 1e-9);
-  EXPECT_NEAR(moves.at(5).second, 6, 1e-9);
-  EXPECT_NEAR(moves.at(6).first, 16, 1e-9);
-  EXPECT_NEAR(moves.at(6).second, 18, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).first, 4, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).second, 6, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::RELOAD).first, 16, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::RELOAD).second, 18, 1e-9);
   EXPECT_NEAR(result.makespan_seconds(), 26, 1e-9);
   EXPECT_NEAR(result.ranks(0).busy_seconds(), 24, 1e-9);
   EXPECT_NEAR(result.ranks(0).exposed_communication_seconds(), 2, 1e-9);
@@ -108,8 +110,12 @@ TEST(OffloadTest, GpusShareWhatTheClusterSaysTheyShare) {
     const Result result =
         RunByHand(Resolve(OneStage(2), WithPcie(2, 50, uplink)), OneAway());
     const auto moves = Moves(result);
-    EXPECT_NEAR(moves.at(5).second - moves.at(5).first, seconds, 1e-9);
-    EXPECT_NEAR(moves.at(6).second - moves.at(6).first, seconds, 1e-9);
+    EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).second -
+                    moves.at(Timeline::Actions::OFFLOAD).first,
+                seconds, 1e-9);
+    EXPECT_NEAR(moves.at(Timeline::Actions::RELOAD).second -
+                    moves.at(Timeline::Actions::RELOAD).first,
+                seconds, 1e-9);
   }
 }
 
@@ -125,7 +131,9 @@ TEST(OffloadTest, TheDeviceKnowsItsHostLink) {
       << refused.status();
   scenario.device.mutable_host_bytes_per_second()->set_value(25);
   const auto moves = Moves(RunByHand(scenario, OneAway()));
-  EXPECT_NEAR(moves.at(5).second - moves.at(5).first, 4, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).second -
+                  moves.at(Timeline::Actions::OFFLOAD).first,
+              4, 1e-9);
 }
 
 TEST(OffloadTest, CostsByHandSayHowLongItTakes) {
@@ -134,8 +142,8 @@ TEST(OffloadTest, CostsByHandSayHowLongItTakes) {
   textbook.num_microbatches = 2;
   textbook.offload_seconds = {0.5};
   const auto moves = Moves(RunByHand(Resolve(textbook), OneAway()));
-  EXPECT_NEAR(moves.at(5).first, 1, 1e-9);
-  EXPECT_NEAR(moves.at(5).second, 1.5, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).first, 1, 1e-9);
+  EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).second, 1.5, 1e-9);
 }
 
 }  // namespace weir::sim::offload_test

@@ -159,7 +159,9 @@ bool ExpectSameAsOracle(const schedules::Schedule& schedule,
                   "end");
       ++event;
     }
-    while (event < actions.op_size() && actions.op(event) == 4) ++event;
+    while (event < actions.op_size() &&
+           actions.op(event) == Timeline::Actions::OPTIMIZER_STEP)
+      ++event;
   }
   return true;
 }

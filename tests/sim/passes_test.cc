@@ -13,7 +13,6 @@
 namespace weir::sim::passes_test {
 
 using Group = models::LayerCollective::Group;
-using Kind = models::LayerCollective::Kind;
 
 // A pass takes the longer of the times of the GPU and its host.
 TEST(PassesTest, TakeAtLeastWhatTheHostNeedsToLaunchThem) {
@@ -110,8 +109,10 @@ TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
 TEST(PassesTest, CollectivesInLineFollowTheKernels) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};
   run.costs.stages[0].communication.forward_collectives = {
-      {.kind = Kind::kAllGather, .bytes = 100, .count = 3},
-      {.kind = Kind::kReduceScatter, .bytes = 200, .count = 2}};
+      {.kind = models::CollectiveKind::kAllGather, .bytes = 100, .count = 3},
+      {.kind = models::CollectiveKind::kReduceScatter,
+       .bytes = 200,
+       .count = 2}};
   EXPECT_NEAR(CostsRun(run).End(0, 0), 1 + 1.5 + 2, 1e-9);
 }
 
@@ -120,7 +121,9 @@ TEST(PassesTest, CollectivesInLineFollowTheKernels) {
 TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 4};
   run.costs.stages[0].communication.forward_collectives = {
-      {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
+      {.kind = models::CollectiveKind::kAllToAll,
+       .group = Group::kExpert,
+       .bytes = 100}};
   run.costs.stages[0].parameters.expert_gradient_bytes = 0;
   run.costs.expert_parallel = 2;
   // Replica 1 computes longer.
@@ -134,7 +137,7 @@ TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
   EXPECT_NEAR(result.Times(0).expert_exchange_seconds, 2.5, 1e-9);
   EXPECT_NEAR(result.Times(1).expert_exchange_seconds, 0.5, 1e-9);
   EXPECT_NEAR(result.Times(1).tensor_collective_seconds, 0, 1e-9);
-  const auto events = result.Events(0, 3);
+  const auto events = result.Events(0, Timeline::Collectives::EXPERT_EXCHANGE);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].bytes, 100);
   EXPECT_NEAR(events[0].start, 1, 1e-9);
@@ -145,7 +148,9 @@ TEST(PassesTest, ExpertsMeetAcrossTheReplicasOfTheirGroup) {
 TEST(PassesTest, ExpertsOnOneReplicaExchangeNothing) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2), .data = 2};
   run.costs.stages[0].communication.forward_collectives = {
-      {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
+      {.kind = models::CollectiveKind::kAllToAll,
+       .group = Group::kExpert,
+       .bytes = 100}};
   EXPECT_NEAR(CostsRun(run).End(0, 0), 1, 1e-9);
 }
 
@@ -154,7 +159,9 @@ TEST(PassesTest, ExpertsFollowTheTensorCollectives) {
       .schedule = OnePass(), .costs = OneStage(1, 2), .tensor = 2, .data = 2};
   run.costs.stages[0].communication.forward_collectives = {
       {.bytes = 100},
-      {.kind = Kind::kAllToAll, .group = Group::kExpert, .bytes = 100}};
+      {.kind = models::CollectiveKind::kAllToAll,
+       .group = Group::kExpert,
+       .bytes = 100}};
   run.costs.expert_parallel = 2;
   const CostsRun result(run);
   for (int gpu : {0, 1, 2, 3}) {

@@ -107,8 +107,7 @@ double LongestChain(const PipelineInputs& inputs) {
         continue;
       }
       const StageCosts& stage = inputs.costs.stages[action.stage];
-      seconds += stage.seconds.Of(static_cast<int>(action.op)) *
-                 action.num_microbatches;
+      seconds += stage.seconds.Of(action.op) * action.num_microbatches;
     }
   }
   return seconds;

@@ -129,7 +129,7 @@ class RandomCase {
       stage.parameters.expert_gradient_bytes =
           stage.parameters.gradient_bytes / 3;
       stage.communication.forward_collectives.push_back(
-          {.kind = models::LayerCollective::Kind::kAllToAll,
+          {.kind = models::CollectiveKind::kAllToAll,
            .group = models::LayerCollective::Group::kExpert,
            .bytes = 20});
     }

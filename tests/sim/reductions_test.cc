@@ -11,7 +11,9 @@
 
 namespace weir::sim::reductions_test {
 
-enum { kGradient = 1, kWeights = 2, kTied = 4 };
+constexpr auto kGradient = Timeline::Collectives::GRADIENT_REDUCTION;
+constexpr auto kWeights = Timeline::Collectives::WEIGHT_GATHER;
+constexpr auto kTied = Timeline::Collectives::TIED_REDUCTION;
 
 // Two replicas: forward 0..1, backward 1..9, gradients of 800 bytes.
 ByCosts Reduced(double bucket_bytes, bool overlapped = true) {
@@ -120,9 +122,9 @@ TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
     EXPECT_NEAR(result.Makespan(), 13.5 + 2, 1e-9);
     EXPECT_NEAR(result.Times(1).exposed_reduction_seconds, 4, 1e-9);
     EXPECT_NEAR(result.Times(1).exposed_gather_seconds, 2, 1e-9);
-    EXPECT_EQ(result.PeakOf(0, MemoryKind::kOptimizerState), 600);
-    EXPECT_EQ(result.PeakOf(0, MemoryKind::kWeights), 400);
-    EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 800);
+    EXPECT_EQ(result.PeakOf(0, MemoryClass::OPTIMIZER_STATE), 600);
+    EXPECT_EQ(result.PeakOf(0, MemoryClass::WEIGHTS), 400);
+    EXPECT_EQ(result.PeakOf(0, MemoryClass::GRADIENTS), 800);
     const auto gathers = result.Events(1, kWeights);
     ASSERT_EQ(gathers.size(), 1u);
     EXPECT_EQ(gathers[0].bytes, 400);
@@ -166,7 +168,7 @@ TEST(ReductionsTest, ExpertsAddUpOverTheReplicasThatHaveThem) {
   const CostsRun result(run);
   EXPECT_NEAR(result.Makespan(), 3 + 1.5 * (dense + experts) / 2, 0.02);
   // 5/8 of the states over four replicas, 3/8 over two.
-  EXPECT_EQ(result.PeakOf(0, MemoryKind::kOptimizerState), 250 + 300);
+  EXPECT_EQ(result.PeakOf(0, MemoryClass::OPTIMIZER_STATE), 250 + 300);
 }
 
 // Two stages on two ranks, each with an embedding of 100 bytes.

@@ -49,7 +49,7 @@ std::map<std::pair<int, int>, std::pair<double, double>> Reductions(
   std::map<std::pair<int, int>, std::pair<double, double>> spans;
   const auto& events = result.timeline().collectives();
   for (int i = 0; i < events.gpu_size(); ++i) {
-    if (events.kind(i) != 1) continue;
+    if (events.kind(i) != Timeline::Collectives::GRADIENT_REDUCTION) continue;
     spans[{events.gpu(i), events.stage(i)}] = {events.start_seconds(i),
                                                events.end_seconds(i)};
   }
@@ -100,7 +100,9 @@ TEST(ReplicasTest, EachRunsAsIfAlone) {
   ASSERT_EQ(transfers.from_gpu_size(), 3 * 2 * 2 * 5);
   for (int i = 0; i < transfers.from_gpu_size(); ++i) {
     EXPECT_EQ(transfers.from_gpu(i) / 3, transfers.to_gpu(i) / 3);
-    const int boundary = transfers.stage(i) - (transfers.kind(i) == 0 ? 0 : 1);
+    const int boundary =
+        transfers.stage(i) -
+        (transfers.kind(i) == Timeline::Transfers::ACTIVATION ? 0 : 1);
     EXPECT_EQ(transfers.bytes(i), measured.activation_bytes[boundary]);
   }
 }

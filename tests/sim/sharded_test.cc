@@ -48,8 +48,10 @@ TEST(ShardedTest, BreadthFirstGathersTwiceWhateverTheBatch) {
       if (events.gpu(i) < 2) ++counts[{events.kind(i), events.stage(i)}];
     }
     for (int s = 0; s < 6; ++s) {
-      EXPECT_EQ((counts[{2, s}]), 2) << num_microbatches;
-      EXPECT_EQ((counts[{1, s}]), 1) << num_microbatches;
+      EXPECT_EQ((counts[{Timeline::Collectives::WEIGHT_GATHER, s}]), 2)
+          << num_microbatches;
+      EXPECT_EQ((counts[{Timeline::Collectives::GRADIENT_REDUCTION, s}]), 1)
+          << num_microbatches;
     }
   }
 }
@@ -62,7 +64,8 @@ TEST(ShardedTest, OneForwardOneBackwardGathersForEveryTurn) {
   int gathers = 0;
   const auto& events = result.timeline().collectives();
   for (int i = 0; i < events.gpu_size(); ++i) {
-    gathers += events.gpu(i) == 0 && events.kind(i) == 2;
+    gathers += events.gpu(i) == 0 &&
+               events.kind(i) == Timeline::Collectives::WEIGHT_GATHER;
   }
   EXPECT_EQ(gathers, 6);
 }
@@ -80,15 +83,18 @@ TEST(ShardedTest, GathersRunAheadByOneRun) {
   for (int i = 0; i < 4; ++i) {
     EXPECT_NEAR(actions.start_seconds(i), starts[i], 1e-9);
   }
-  std::map<double, double> spans[3];  // by kind
+  std::map<double, double>
+      spans[Timeline::Collectives::Kind_ARRAYSIZE];  // by kind
   const auto& events = result.timeline().collectives();
   for (int i = 0; i < events.gpu_size(); ++i) {
     if (events.gpu(i) != 0) continue;
     spans[events.kind(i)][events.start_seconds(i)] = events.end_seconds(i);
   }
   const std::map<double, double> gathers = {{0, 2}, {2, 6}, {12, 16}, {22, 24}};
-  ASSERT_EQ(spans[2].size(), gathers.size());
-  for (auto [a, b] = std::pair(spans[2].begin(), gathers.begin());
+  ASSERT_EQ(spans[Timeline::Collectives::WEIGHT_GATHER].size(), gathers.size());
+  for (auto [a, b] =
+           std::pair(spans[Timeline::Collectives::WEIGHT_GATHER].begin(),
+                     gathers.begin());
        b != gathers.end(); ++a, ++b) {
     EXPECT_NEAR(a->first, b->first, 1e-9);
     EXPECT_NEAR(a->second, b->second, 1e-9);
@@ -163,7 +169,8 @@ TEST(ShardedTest, LayersComeBesideThePass) {
         EXPECT_NEAR(result.End(0, 1), start + std::max(backward, others), 1e-9);
         const GpuTimes times = result.Times(0);
         EXPECT_NEAR(times.busy_seconds, forward + backward, 1e-9);
-        const auto gathers = result.Events(0, 2);
+        const auto gathers =
+            result.Events(0, Timeline::Collectives::WEIGHT_GATHER);
         EXPECT_EQ(gathers.size(), num_layers > 1 ? 4u : 2u);
         double bytes = 0;
         for (const CollectiveEvent& event : gathers) bytes += event.bytes;
@@ -181,7 +188,8 @@ TEST(ShardedTest, LongPassesHideAllButTheFirstLayer) {
   EXPECT_NEAR(result.Times(0).exposed_gather_seconds, 1, 1e-9);
   // Four layers are reduced as their gradients are computed, in 1 s each; the
   // last one after the backward.
-  const auto reductions = result.Events(0, 1);
+  const auto reductions =
+      result.Events(0, Timeline::Collectives::GRADIENT_REDUCTION);
   ASSERT_EQ(reductions.size(), 4u);
   const double starts[] = {16, 21, 26, 31};
   for (int i = 0; i < 4; ++i) {
@@ -198,7 +206,7 @@ TEST(ShardedTest, TheFirstLayerOfAPassHasItsOwnSize) {
       .first = 100, .last = 500, .two = 600};
   const CostsRun result(run);
   EXPECT_NEAR(result.Start(0, 0), 0.5, 1e-9);
-  const auto gathers = result.Events(0, 2);
+  const auto gathers = result.Events(0, Timeline::Collectives::WEIGHT_GATHER);
   ASSERT_EQ(gathers.size(), 4u);
   EXPECT_EQ(gathers[0].bytes, 100);
   EXPECT_EQ(gathers[1].bytes, 700);
@@ -241,15 +249,15 @@ TEST(ShardedTest, WhatAPassWaitsForIsNamed) {
 // Without a pipeline, only the current layer and the next are gathered.
 TEST(ShardedTest, WithoutAPipelineTwoLayersAreGathered) {
   const CostsRun result(Layers(10, 20, 8));
-  EXPECT_EQ(result.PeakOf(0, MemoryKind::kWeights), 400);
-  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 200);
+  EXPECT_EQ(result.PeakOf(0, MemoryClass::WEIGHTS), 400);
+  EXPECT_EQ(result.PeakOf(0, MemoryClass::GATHERED_WEIGHTS), 200);
   // Shards of all layers, and two layers in flight.
-  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 400 + 200);
+  EXPECT_EQ(result.PeakOf(0, MemoryClass::GRADIENTS), 400 + 200);
   // Two microbatches are accumulated before the reduction.
   ByCosts two = Layers(10, 20, 8);
   two.schedule = ByHand({{0}}, 2, {Actions({"0F0", "0B0", "0F1", "0B1"})});
-  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryKind::kGradients), 400 + 800);
-  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryKind::kGatheredWeights), 200);
+  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryClass::GRADIENTS), 400 + 800);
+  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryClass::GATHERED_WEIGHTS), 200);
 }
 
 // In a pipeline, a run keeps its whole stage, and the stage of the next run is
@@ -259,13 +267,13 @@ TEST(ShardedTest, InAPipelineTheRunsStageIsGathered) {
   run.schedule =
       ByHand({{0, 1}}, 1, {Actions({"0F0", "0B0"}), Actions({"1F0", "1B0"})});
   run.costs.stages.push_back(run.costs.stages[0]);
-  EXPECT_EQ(CostsRun(run).PeakOf(0, MemoryKind::kGatheredWeights), 2 * 800);
+  EXPECT_EQ(CostsRun(run).PeakOf(0, MemoryClass::GATHERED_WEIGHTS), 2 * 800);
   // Larger gradients move the peak to the backward.
   for (StageCosts& stage : run.costs.stages)
     stage.parameters.gradient_bytes = 1600;
   const CostsRun result(run);
-  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGatheredWeights), 800);
-  EXPECT_EQ(result.PeakOf(0, MemoryKind::kGradients), 800 + 1600);
+  EXPECT_EQ(result.PeakOf(0, MemoryClass::GATHERED_WEIGHTS), 800);
+  EXPECT_EQ(result.PeakOf(0, MemoryClass::GRADIENTS), 800 + 1600);
 }
 
 // Gradients are reduced layer by layer in either mode.

@@ -245,7 +245,8 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
         const int rank = gpu / t;
         const auto& actions = result.timeline().actions();
         for (size_t i = 0; i < plan->rank_actions[rank].size(); ++event) {
-          if (actions.op(event) > 3) continue;  // optimizer steps
+          if (actions.op(event) > Timeline::Actions::BACKWARD_WEIGHT)
+            continue;  // optimizer steps
           ASSERT_EQ(actions.gpu(event), static_cast<uint32_t>(gpu));
           ASSERT_NEAR(actions.start_seconds(event),
                       timing->start_seconds[rank][i],
@@ -253,7 +254,9 @@ TEST(TensorTest, PipelinesOfTensorGroupsEqualTheOracle) {
               << schedule << " gpu " << gpu << " position " << i;
           ++i;
         }
-        while (event < actions.op_size() && actions.op(event) > 3) ++event;
+        while (event < actions.op_size() &&
+               actions.op(event) > Timeline::Actions::BACKWARD_WEIGHT)
+          ++event;
         EXPECT_NEAR(result.ranks(gpu).span_seconds(),
                     timing->span_seconds[rank],
                     1e-9 * timing->makespan_seconds);
@@ -286,7 +289,9 @@ TEST(TensorTest, CollectivesAndTransfersShareNvLink) {
   };
   int found = 0;
   for (int i = 0; i < transfers.from_gpu_size(); ++i) {
-    if (transfers.kind(i) != 0 || transfers.microbatch(i) != 0) continue;
+    if (transfers.kind(i) != Timeline::Transfers::ACTIVATION ||
+        transfers.microbatch(i) != 0)
+      continue;
     ++found;
     EXPECT_EQ(transfers.to_gpu(i), transfers.from_gpu(i) + 2);
     EXPECT_NEAR(transfers.start_seconds(i), alone, 1e-9 * alone);
@@ -330,7 +335,8 @@ TEST(TensorTest, ReplicasReduceTheirPartOfTheGradients) {
   }
   const auto& events = result.timeline().collectives();
   int reductions = 0;
-  for (int i = 0; i < events.gpu_size(); ++i) reductions += events.kind(i) == 1;
+  for (int i = 0; i < events.gpu_size(); ++i)
+    reductions += events.kind(i) == Timeline::Collectives::GRADIENT_REDUCTION;
   EXPECT_EQ(reductions, t * replicas);
 }
 
@@ -395,7 +401,7 @@ TEST(TensorTest, CollectivesWaitForEveryMember) {
     for (int rank = 0; rank < 2; ++rank) {
       size_t position = 0;
       for (int i = 0; i < actions.op_size(); ++i) {
-        const bool step = actions.op(i) > 3;
+        const bool step = actions.op(i) > Timeline::Actions::BACKWARD_WEIGHT;
         if (step || actions.gpu(i) != static_cast<uint32_t>(2 * rank + slow)) {
           continue;
         }

@@ -73,7 +73,7 @@ std::vector<MeasuredSeconds> RowsOf(const Samples& samples) {
   for (const calibrate::CollectiveSample& sample : samples) {
     rows.push_back(
         {static_cast<int>(rows.size()) + 1,
-         absl::StrFormat("%s of %.0f bytes on %d", calibrate::NameOf(sample.kind),
+         absl::StrFormat("%s of %.0f bytes on %d", Name(sample.kind),
                          sample.bytes, sample.group.num_ranks),
          sample.seconds});
   }

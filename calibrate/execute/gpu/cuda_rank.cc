@@ -162,7 +162,7 @@ absl::StatusOr<CudaRank::Located> CudaRank::LocateState(
                  master + parts.num_elements, master + 2 * parts.num_elements};
 }
 
-absl::Status CudaRank::RunOp(int stage, StagePass pass, int op,
+absl::Status CudaRank::RunOp(int stage, ProgramPass pass, int op,
                              const Buffers& buffers,
                              const OpVariation& variation) {
   const StageExecutor& executor = tools_.executors->of(stage);
@@ -179,7 +179,7 @@ absl::Status CudaRank::RunOp(int stage, StagePass pass, int op,
   return Explain(executor.RunOp(pass, op, located_, tools_.lane, variation));
 }
 
-absl::Status CudaRank::Run(int stage, StagePass pass, int op, uint64_t seed,
+absl::Status CudaRank::Run(int stage, ProgramPass pass, int op, uint64_t seed,
                            const Buffers& buffers) {
   return RunOp(stage, pass, op, buffers, {.seed = seed});
 }
@@ -191,10 +191,10 @@ absl::Status CudaRank::RunAdam(int stage, const StageOptimizer& optimizer,
   adam.step = step;
   adam.gradient_scale = static_cast<float>(optimizer.gradient_scale);
   const auto& ops =
-      tools_.executors->of(stage).program().ops(StagePass::kOptimizer);
+      tools_.executors->of(stage).program().ops(ProgramPass::kOptimizer);
   for (int op = 0; op < static_cast<int>(ops.size()); ++op) {
     RETURN_IF_ERROR(
-        RunOp(stage, StagePass::kOptimizer, op, buffers, {.adam = &adam}));
+        RunOp(stage, ProgramPass::kOptimizer, op, buffers, {.adam = &adam}));
   }
   return absl::OkStatus();
 }
@@ -203,24 +203,20 @@ absl::Status CudaRank::RunAdam(int stage, const StageOptimizer& optimizer,
 absl::Status CudaRank::Update(int stage, const StageOptimizer& optimizer,
                               int step, const void* /*old_weights*/,
                               const Buffers& buffers) {
-  if (optimizer.kind == OptimizerKind::kAdam) {
+  if (optimizer.kind == ADAM) {
     return RunAdam(stage, optimizer, step, buffers);
   }
-  const bool momentum = optimizer.kind == OptimizerKind::kMomentum;
   const Parts& parts = parts_[stage];
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(stage, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(const Located at, LocateState(parts, buffers));
   ASSIGN_OR_RETURN(void* weights, Locate(buffers[parts.weights]));
   MomentumStep momentum_step;
   momentum_step.learning_rate =
       static_cast<float>(LearningRateAt(optimizer, step));
-  momentum_step.momentum =
-      momentum ? static_cast<float>(optimizer.momentum) : 0;
-  momentum_step.velocity_weight =
-      momentum ? static_cast<float>(optimizer.velocity_weight) : 0;
-  momentum_step.gradient_weight =
-      momentum ? static_cast<float>(optimizer.gradient_weight) : 1;
+  momentum_step.momentum = static_cast<float>(optimizer.momentum);
+  momentum_step.velocity_weight = static_cast<float>(optimizer.velocity_weight);
+  momentum_step.gradient_weight = static_cast<float>(optimizer.gradient_weight);
   momentum_step.gradient_scale = static_cast<float>(optimizer.gradient_scale);
   return CudaStatus(
       LaunchMomentum(launch(), momentum_step, at.gradients, at.master, at.first,
@@ -234,7 +230,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
                                 void* estimate) {
   const int64_t n = parts_[stage].num_elements;
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(stage, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* from, Locate(weights));
   ASSIGN_OR_RETURN(void* into, Locate(estimate));
   const std::string what =
@@ -246,7 +242,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
                                  static_cast<float>(-distance), into, n),
         what);
   }
-  if (step == 0 || distance == 0 || optimizer.kind == OptimizerKind::kSgd) {
+  if (step == 0 || distance == 0) {
     if (from == into) return absl::OkStatus();
     return CudaStatus(
         cudaMemcpyAsync(into, from, n * BytesOf(tools_.options.format),
@@ -256,7 +252,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
   ASSIGN_OR_RETURN(const Located at, LocateState(parts_[stage], buffers));
   const auto far =
       static_cast<float>(distance * LearningRateAt(optimizer, step + 1));
-  if (optimizer.kind == OptimizerKind::kMomentum) {
+  if (optimizer.kind != ADAM) {
     return CudaStatus(
         LaunchEstimateByVelocity(launch(), from, at.first, far, into, n), what);
   }
@@ -270,7 +266,7 @@ absl::Status CudaRank::Estimate(int stage, const StageOptimizer& optimizer,
 absl::Status CudaRank::Average(int stage, double decay, const void* old_weights,
                                const void* new_weights, void* average) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(stage, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(stage, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* before, Locate(old_weights));
   ASSIGN_OR_RETURN(void* now, Locate(new_weights));
   ASSIGN_OR_RETURN(void* moved, Locate(average));
@@ -283,7 +279,7 @@ absl::Status CudaRank::Average(int stage, double decay, const void* old_weights,
 absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
                            void* sum) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(-1, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(-1, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* from, Locate(addend));
   ASSIGN_OR_RETURN(void* into, Locate(sum));
   return CudaStatus(LaunchAdd(launch(), static_cast<const float*>(from),
@@ -294,7 +290,7 @@ absl::Status CudaRank::Add(int64_t num_elements, const void* addend,
 absl::Status CudaRank::Clear(int64_t num_elements, ElementFormat format,
                              void* memory) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Begin(-1, StagePass::kOptimizer, 1));
+  RETURN_IF_ERROR(Begin(-1, ProgramPass::kOptimizer, 1));
   ASSIGN_OR_RETURN(void* at, Locate(memory));
   return CudaStatus(
       cudaMemsetAsync(at, 0, num_elements * BytesOf(format), stream()),

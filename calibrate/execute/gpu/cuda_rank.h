@@ -31,7 +31,7 @@ struct RankTools {
 
 class CudaRank : public RankDevice {
  public:
-  absl::Status Run(int stage, StagePass pass, int op, uint64_t seed,
+  absl::Status Run(int stage, ProgramPass pass, int op, uint64_t seed,
                    const Buffers& buffers) override;
   absl::Status Update(int stage, const StageOptimizer& optimizer, int step,
                       const void* old_weights, const Buffers& buffers) override;
@@ -68,7 +68,7 @@ class CudaRank : public RankDevice {
   virtual absl::Status MakeCurrent() = 0;
   // Marks what is enqueued next as this rank's work. `what` is used in
   // messages; `num_launches` launches are expected.
-  virtual absl::Status Begin(int stage, StagePass pass, int num_launches) = 0;
+  virtual absl::Status Begin(int stage, ProgramPass pass, int num_launches) = 0;
   // Ends the work begun by Begin().
   virtual absl::Status Pause() = 0;
   // Returns the address of memory, valid until the next call of any rank's
@@ -97,8 +97,8 @@ class CudaRank : public RankDevice {
   static Parts PartsOf(const StageProgram& program);
   absl::StatusOr<Located> LocateState(const Parts& parts,
                                       const Buffers& buffers);
-  absl::Status RunOp(int stage, StagePass pass, int op, const Buffers& buffers,
-                     const OpVariation& variation);
+  absl::Status RunOp(int stage, ProgramPass pass, int op,
+                     const Buffers& buffers, const OpVariation& variation);
   absl::Status RunAdam(int stage, const StageOptimizer& optimizer, int step,
                        const Buffers& buffers);
 

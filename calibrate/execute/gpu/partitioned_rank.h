@@ -54,7 +54,7 @@ class PartitionedRank : public CudaRank {
 
  protected:
   absl::Status MakeCurrent() override { return UseDevice(); }
-  absl::Status Begin(int /*stage*/, StagePass /*pass*/,
+  absl::Status Begin(int /*stage*/, ProgramPass /*pass*/,
                      int /*num_launches*/) override {
     return absl::OkStatus();
   }

@@ -149,10 +149,11 @@ class SerialRank : public CudaRank {
     }
     return absl::OkStatus();
   }
-  absl::Status Begin(int stage, StagePass pass, int num_launches) override {
+  absl::Status Begin(int stage, ProgramPass pass, int num_launches) override {
     if (execution_.clock_.is_running()) return absl::OkStatus();
     return execution_.clock_.Begin(
-        stage * int64_t{kNumStagePasses} + static_cast<int>(pass), num_launches,
+        stage * int64_t{kNumProgramPasses} + static_cast<int>(pass),
+        num_launches,
         stage < 0 ? absl::StrCat(name(), ", its gradients")
                   : absl::StrCat(name(), ", stage ", stage, ", ", Name(pass)));
   }

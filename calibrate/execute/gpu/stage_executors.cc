@@ -72,8 +72,8 @@ absl::Status Plan(const BenchDevice& device, StageExecutor* executor,
   if (!buffers.ok() && !absl::IsResourceExhausted(buffers.status())) {
     return buffers.status();
   }
-  for (int p = 0; p < kNumStagePasses; ++p) {
-    const auto pass = static_cast<StagePass>(p);
+  for (int p = 0; p < kNumProgramPasses; ++p) {
+    const auto pass = static_cast<ProgramPass>(p);
     for (int op = 0; op < static_cast<int>(program.ops(pass).size()); ++op) {
       const bool timed = buffers.ok() && HasGemms(program.ops(pass)[op]);
       RETURN_IF_ERROR(

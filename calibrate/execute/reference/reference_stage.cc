@@ -31,7 +31,7 @@ void RunReferenceOp(const StageOp& op, StageBuffers* buffers) {
   RunReference(op, inputs, outputs);
 }
 
-void RunReferencePass(const StageProgram& program, StagePass pass,
+void RunReferencePass(const StageProgram& program, ProgramPass pass,
                       StageBuffers* buffers) {
   for (const StageOp& op : program.ops(pass)) RunReferenceOp(op, buffers);
 }

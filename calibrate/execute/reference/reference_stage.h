@@ -20,7 +20,7 @@ StageBuffers MakeStageBuffers(const StageProgram& program);
 // one microbatch. To run several microbatches, swap weights, gradients and
 // state from the buffers of one into those of the next.
 void RunReferenceOp(const StageOp& op, StageBuffers* buffers);
-void RunReferencePass(const StageProgram& program, StagePass pass,
+void RunReferencePass(const StageProgram& program, ProgramPass pass,
                       StageBuffers* buffers);
 
 }  // namespace weir::calibrate

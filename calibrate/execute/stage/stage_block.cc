@@ -73,10 +73,10 @@ TensorView Block::Mask(const char* part) {
                    tokens() * b_->sizes().hidden, ElementFormat::kUint8);
 }
 
-void Block::Rotary(StagePass pass, const TensorView& packed) {
+void Block::Rotary(ProgramPass pass, const TensorView& packed) {
   if (b_->transformer().num_positions() > 0) return;
-  StageOp op = b_->Op(pass == StagePass::kForward ? OpKind::kRotaryForward
-                                                  : OpKind::kRotaryBackward,
+  StageOp op = b_->Op(pass == ProgramPass::kForward ? OpKind::kRotaryForward
+                                                    : OpKind::kRotaryBackward,
                       Named("rotary"), tokens(), b_->sizes().packed());
   op.inputs = op.outputs = {packed};
   b_->Add(pass, std::move(op));
@@ -86,14 +86,14 @@ Added Block::Attention() {
   const StageSizes& sizes = b_->sizes();
   packed_ = b_->Half(Named("packed"), tokens() * sizes.packed());
   b_->LinearForward(qkv_, y1_, packed_);
-  Rotary(StagePass::kForward, packed_);
+  Rotary(ProgramPass::kForward, packed_);
   o_ = b_->Half(Named("o"), tokens() * sizes.query);
   statistics_ = AttentionRows("statistics");
   StageOp op = b_->Op(OpKind::kAttentionForward, Named("attention"), tokens(),
                       sizes.query);
   op.inputs = {packed_};
   op.outputs = {o_, statistics_};
-  b_->Add(StagePass::kForward, std::move(op),
+  b_->Add(ProgramPass::kForward, std::move(op),
           models::KernelPart::kAttentionCore);
   const Added added{b_->Stream(Named("projection y")), Mask("attention"),
                     seed_};
@@ -110,9 +110,9 @@ void Block::AttentionBackward() {
                       tokens(), sizes.query);
   op.inputs = {d_o, o_, packed_, statistics_};
   op.outputs = {d_packed_, AttentionRows("scratch")};
-  b_->Add(StagePass::kBackwardInput, std::move(op),
+  b_->Add(ProgramPass::kBackwardInput, std::move(op),
           models::KernelPart::kAttentionCore);
-  Rotary(StagePass::kBackwardInput, d_packed_);
+  Rotary(ProgramPass::kBackwardInput, d_packed_);
 }
 
 TensorView Block::AttentionRows(const char* part) {
@@ -133,7 +133,7 @@ TensorView Block::FeedForward() {
                         sizes.feed_forward);
     op.inputs = {pre_activation_};
     op.outputs = {activation_};
-    b_->Add(StagePass::kForward, std::move(op));
+    b_->Add(ProgramPass::kForward, std::move(op));
   } else {
     b_->LinearForward(into_, y2_, activation_, pre_activation_);
   }
@@ -147,7 +147,7 @@ TensorView Block::FeedForward() {
   op.dropout = b_->spec().dropout;
   op.inputs = {norm2_.sum, delta, {}};
   op.outputs = {y, mask2_};
-  b_->Add(StagePass::kForward, std::move(op));
+  b_->Add(ProgramPass::kForward, std::move(op));
   return y;
 }
 
@@ -164,7 +164,7 @@ void Block::FeedForwardBackward() {
       b_->Op(OpKind::kGatedBackward, Named("gate dx"), tokens(), width);
   op.inputs = {d, pre_activation_};
   op.outputs = {d_into_};
-  b_->Add(StagePass::kBackwardInput, std::move(op));
+  b_->Add(ProgramPass::kBackwardInput, std::move(op));
 }
 
 TensorView Block::DropoutBackward(const TensorView& d, const TensorView& mask,
@@ -177,7 +177,7 @@ TensorView Block::DropoutBackward(const TensorView& d, const TensorView& mask,
   op.dropout = b_->spec().dropout;
   op.inputs = {d, mask};
   op.outputs = {delta};
-  b_->Add(StagePass::kBackwardInput, std::move(op));
+  b_->Add(ProgramPass::kBackwardInput, std::move(op));
   return delta;
 }
 

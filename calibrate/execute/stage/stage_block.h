@@ -28,7 +28,7 @@ class Block {
 
   TensorView Mask(const char* part);
 
-  void Rotary(StagePass pass, const TensorView& packed);
+  void Rotary(ProgramPass pass, const TensorView& packed);
 
   Added Attention();
 

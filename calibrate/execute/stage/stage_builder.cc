@@ -110,7 +110,7 @@ StageOp StageBuilder::Op(OpKind kind, const std::string& name, int64_t rows,
   return op;
 }
 
-void StageBuilder::Add(StagePass pass, StageOp op, models::KernelPart part,
+void StageBuilder::Add(ProgramPass pass, StageOp op, models::KernelPart part,
                        double needed) {
   op.kernels = KernelsOf(op, spec_.format, part, needed);
   program_.passes[static_cast<int>(pass)].push_back(std::move(op));
@@ -136,7 +136,7 @@ void StageBuilder::LinearForward(const Linear& linear, const TensorView& x,
                                         : Epilogue::kNone;
   op.inputs = {x, linear.weight, linear.bias};
   op.outputs = {y, aux};
-  Add(StagePass::kForward, std::move(op), linear.part, linear.needed);
+  Add(ProgramPass::kForward, std::move(op), linear.part, linear.needed);
 }
 
 void StageBuilder::LinearBackwardInput(const Linear& linear,
@@ -149,7 +149,7 @@ void StageBuilder::LinearBackwardInput(const Linear& linear,
   if (aux.present()) op.epilogue = Epilogue::kGeluGradient;
   op.inputs = {dy, linear.weight, aux};
   op.outputs = {dx, {}};
-  Add(StagePass::kBackwardInput, std::move(op), linear.part, linear.needed);
+  Add(ProgramPass::kBackwardInput, std::move(op), linear.part, linear.needed);
 }
 
 void StageBuilder::LinearBackwardWeight(const Linear& linear,
@@ -161,13 +161,13 @@ void StageBuilder::LinearBackwardWeight(const Linear& linear,
   op.transpose_a = op.accumulate = true;
   op.inputs = {dy, x, {}};
   op.outputs = {GradientOf(linear.weight), {}};
-  Add(StagePass::kBackwardWeight, std::move(op), linear.part, linear.needed);
+  Add(ProgramPass::kBackwardWeight, std::move(op), linear.part, linear.needed);
   if (!linear.bias.present()) return;
   op = Op(OpKind::kBiasGradient, absl::StrCat(linear.name, " db"),
           sizes_.tokens, linear.out);
   op.inputs = {dy};
   op.outputs = {GradientOf(linear.bias)};
-  Add(StagePass::kBackwardWeight, std::move(op));
+  Add(ProgramPass::kBackwardWeight, std::move(op));
 }
 
 StageProgram StageBuilder::Finish() {
@@ -183,7 +183,8 @@ StageProgram StageBuilder::Finish() {
                    {.buffer = kStateBuffer, .offset = 2 * n},
                    {.buffer = kWeightsBuffer}};
     adam.outputs = adam.inputs;
-    Add(StagePass::kOptimizer, std::move(adam), models::KernelPart::kOptimizer);
+    Add(ProgramPass::kOptimizer, std::move(adam),
+        models::KernelPart::kOptimizer);
   }
   SetLifetimes(&program_);
   return std::move(program_);

@@ -63,7 +63,7 @@ class StageBuilder {
   StageOp Op(OpKind kind, const std::string& name, int64_t rows,
              int64_t columns) const;
   // `needed`: see StageSizes.
-  void Add(StagePass pass, StageOp op,
+  void Add(ProgramPass pass, StageOp op,
            models::KernelPart part = models::KernelPart::kElementwise,
            double needed = 1);
 

@@ -18,7 +18,7 @@ TensorView Embedding::Forward() {
   StageOp op = Op(OpKind::kEmbeddingForward, "embedding");
   op.inputs = {tokens_, table_, positions_};
   op.outputs = {y};
-  b_->Add(StagePass::kForward, std::move(op), models::KernelPart::kEmbedding);
+  b_->Add(ProgramPass::kForward, std::move(op), models::KernelPart::kEmbedding);
   return y;
 }
 
@@ -27,7 +27,7 @@ void Embedding::BackwardWeight(const TensorView& dy) {
   op.inputs = {dy, tokens_};
   op.outputs = {StageBuilder::GradientOf(table_),
                 StageBuilder::GradientOf(positions_)};
-  b_->Add(StagePass::kBackwardWeight, std::move(op),
+  b_->Add(ProgramPass::kBackwardWeight, std::move(op),
           models::KernelPart::kEmbedding);
 }
 
@@ -66,7 +66,7 @@ void Head::Forward(const TensorView& x) {
       b_->Op(OpKind::kCrossEntropy, "loss", sizes.tokens, sizes.vocabulary);
   op.inputs = {logits_, {.buffer = program.targets}};
   op.outputs = {logits_, losses};
-  b_->Add(StagePass::kForward, std::move(op), models::KernelPart::kLoss);
+  b_->Add(ProgramPass::kForward, std::move(op), models::KernelPart::kLoss);
 }
 
 TensorView Head::BackwardInput() {

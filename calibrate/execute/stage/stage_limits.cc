@@ -75,7 +75,7 @@ absl::Status CheckStage(const Model& model, const StageSpec& spec) {
     problems.Add("sequence_parallel",
                  "is on, expected off: a stage runs on one GPU");
   }
-  if (work.recompute != models::Recompute::kNone) {
+  if (work.recompute > RECOMPUTE_NONE) {
     problems.Add("recompute", "is on, expected none");
   }
   if (!(spec.dropout >= 0 && spec.dropout < 1)) {

@@ -9,7 +9,7 @@
 namespace weir::calibrate {
 namespace {
 
-using PassOp = std::pair<StagePass, int>;
+using PassOp = std::pair<ProgramPass, int>;
 
 bool OfMicrobatch(const StageBuffer& buffer) {
   return buffer.buffer_class >= BufferClass::kInput;
@@ -34,13 +34,13 @@ void Use(int index, PassOp now, StageProgram* program) {
 
 BufferClass ClassOf(const StageBuffer& buffer) {
   if (buffer.first_pass == buffer.last_pass) return BufferClass::kScratch;
-  return buffer.last_pass == StagePass::kBackwardWeight
+  return buffer.last_pass == ProgramPass::kBackwardWeight
              ? BufferClass::kWeightGradientStash
              : BufferClass::kActivations;
 }
 
 // Returns the bytes of one microbatch at the pass's most demanding operation.
-int64_t PassPeak(const StageProgram& program, StagePass pass) {
+int64_t PassPeak(const StageProgram& program, ProgramPass pass) {
   const int num_ops = static_cast<int>(program.ops(pass).size());
   int64_t peak = 0;
   for (int op = 0; op < std::max(num_ops, 1); ++op) {
@@ -57,7 +57,7 @@ int64_t PassPeak(const StageProgram& program, StagePass pass) {
 }
 
 // Returns the bytes that are allocated by the end of `pass` and freed after it.
-int64_t BytesBehind(const StageProgram& program, StagePass pass) {
+int64_t BytesBehind(const StageProgram& program, ProgramPass pass) {
   int64_t bytes = 0;
   for (const StageBuffer& buffer : program.buffers) {
     if (OfMicrobatch(buffer) && buffer.first_pass <= pass &&
@@ -71,10 +71,10 @@ int64_t BytesBehind(const StageProgram& program, StagePass pass) {
 }  // namespace
 
 void SetLifetimes(StageProgram* program) {
-  for (int p = 0; p < kNumStagePasses; ++p) {
+  for (int p = 0; p < kNumProgramPasses; ++p) {
     const auto& ops = program->passes[p];
     for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
-      const PassOp now = {static_cast<StagePass>(p), i};
+      const PassOp now = {static_cast<ProgramPass>(p), i};
       for (const auto* views : {&ops[i].inputs, &ops[i].outputs}) {
         for (const TensorView& view : *views) {
           if (view.present()) Use(view.buffer, now, program);
@@ -91,7 +91,7 @@ void SetLifetimes(StageProgram* program) {
       const bool back =
           &buffer - program->buffers.data() == program->output_gradient;
       buffer.first_pass =
-          back ? StagePass::kBackwardInput : StagePass::kForward;
+          back ? ProgramPass::kBackwardInput : ProgramPass::kForward;
       buffer.first_op = 0;
     } else if (buffer.buffer_class == BufferClass::kOutput) {
       buffer.last_op = last_op();  // sent after the pass
@@ -110,32 +110,32 @@ int64_t StaticBytes(const StageProgram& program) {
 }
 
 int64_t StashBytes(const StageProgram& program) {
-  return BytesBehind(program, StagePass::kForward);
+  return BytesBehind(program, ProgramPass::kForward);
 }
 
 int64_t WeightGradientStashBytes(const StageProgram& program) {
-  return BytesBehind(program, StagePass::kBackwardInput);
+  return BytesBehind(program, ProgramPass::kBackwardInput);
 }
 
-int64_t ScratchBytes(const StageProgram& program, StagePass pass) {
+int64_t ScratchBytes(const StageProgram& program, ProgramPass pass) {
   const int64_t peak = PassPeak(program, pass);
   switch (pass) {
-    case StagePass::kForward:
+    case ProgramPass::kForward:
       return peak - StashBytes(program);
-    case StagePass::kBackwardInput: {
+    case ProgramPass::kBackwardInput: {
       const int received = program.output_gradient;
       return peak - StashBytes(program) -
              (received >= 0 ? program.buffers[received].bytes() : 0);
     }
-    case StagePass::kBackwardWeight:
+    case ProgramPass::kBackwardWeight:
       return peak - WeightGradientStashBytes(program);
-    case StagePass::kOptimizer:
+    case ProgramPass::kOptimizer:
       break;
   }
   return 0;
 }
 
-int64_t PeakBytes(const StageProgram& program, StagePass pass, int alive) {
+int64_t PeakBytes(const StageProgram& program, ProgramPass pass, int alive) {
   return StaticBytes(program) + alive * StashBytes(program) +
          PassPeak(program, pass);
 }

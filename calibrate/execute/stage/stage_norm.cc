@@ -26,7 +26,7 @@ void NormForward(StageBuilder* b, const TensorView& x, const Added& added,
   op.inputs = {x, added.delta, {}, {}, norm.gain, norm.shift};
   op.outputs = {added.delta.present() ? norm.sum : TensorView(), y,
                 norm.statistics, added.mask};
-  b->Add(StagePass::kForward, std::move(op), models::KernelPart::kNorm);
+  b->Add(ProgramPass::kForward, std::move(op), models::KernelPart::kNorm);
 }
 
 void NormBackward(StageBuilder* b, const Norm& norm, const TensorView& dy,
@@ -37,7 +37,7 @@ void NormBackward(StageBuilder* b, const Norm& norm, const TensorView& dy,
   op.inputs = {dy, norm.sum, norm.statistics, norm.gain, residual};
   op.outputs = {dsum, StageBuilder::GradientOf(norm.gain),
                 StageBuilder::GradientOf(norm.shift)};
-  b->Add(StagePass::kBackwardInput, std::move(op), models::KernelPart::kNorm);
+  b->Add(ProgramPass::kBackwardInput, std::move(op), models::KernelPart::kNorm);
 }
 
 }  // namespace weir::calibrate

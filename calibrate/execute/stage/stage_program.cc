@@ -14,8 +14,8 @@ const char* Name(BufferClass buffer_class) {
   return kNames[static_cast<int>(buffer_class)];
 }
 
-const char* Name(StagePass pass) {
-  static constexpr const char* kNames[kNumStagePasses] = {
+const char* Name(ProgramPass pass) {
+  static constexpr const char* kNames[kNumProgramPasses] = {
       "forward", "backward_input", "backward_weight", "optimizer"};
   return kNames[static_cast<int>(pass)];
 }

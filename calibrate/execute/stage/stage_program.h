@@ -16,7 +16,9 @@
 
 namespace weir::calibrate {
 
-// Purpose of a buffer. Classes from kInput on are per microbatch.
+// Purpose of a buffer of a program. MemoryClass.Kind says what it counts as on
+// a GPU, which also depends on the schedule. Classes from kInput on are per
+// microbatch.
 enum class BufferClass : uint8_t {
   kWeights,         // half, one version
   kGradients,       // fp32, accumulated over microbatches
@@ -31,14 +33,16 @@ enum class BufferClass : uint8_t {
 inline constexpr int kNumBufferClasses = 8;
 const char* Name(BufferClass buffer_class);  // "weight_gradient_stash"
 
-enum class StagePass : uint8_t {
+// The lists of operations of a program. Unlike schedules::Op, the backward is
+// always split, and the optimizer step is included.
+enum class ProgramPass : uint8_t {
   kForward,
   kBackwardInput,
   kBackwardWeight,
   kOptimizer,
 };
-inline constexpr int kNumStagePasses = 4;
-const char* Name(StagePass pass);  // "backward_input"
+inline constexpr int kNumProgramPasses = 4;
+const char* Name(ProgramPass pass);  // "backward_input"
 
 struct StageBuffer {
   std::string name;
@@ -48,7 +52,8 @@ struct StageBuffer {
   // Allocated before operation `first_op` of `first_pass` and freed after
   // `last_op` of `last_pass`. Weights, gradients, states: always allocated
   // (-1).
-  StagePass first_pass = StagePass::kForward, last_pass = StagePass::kForward;
+  ProgramPass first_pass = ProgramPass::kForward,
+              last_pass = ProgramPass::kForward;
   int first_op = -1, last_op = -1;
 
   int64_t bytes() const { return num_elements * BytesOf(format); }
@@ -60,14 +65,14 @@ struct StageBuffer {
 // have its own op.seed for dropout.
 struct StageProgram {
   std::vector<StageBuffer> buffers;
-  std::array<std::vector<StageOp>, kNumStagePasses> passes;
+  std::array<std::vector<StageOp>, kNumProgramPasses> passes;
   // Buffers that cross stages, or exist per microbatch; -1 if the stage has
   // none (it is the first or last).
   int input = -1, output = -1, output_gradient = -1, input_gradient = -1;
   int tokens = -1, targets = -1, losses = -1;
   int64_t num_parameters = 0;
 
-  const std::vector<StageOp>& ops(StagePass pass) const {
+  const std::vector<StageOp>& ops(ProgramPass pass) const {
     return passes[static_cast<int>(pass)];
   }
 };
@@ -103,12 +108,12 @@ int64_t WeightGradientStashBytes(const StageProgram& program);
 // (during which the output is computed), over StashBytes and the received
 // gradient in backward-input, over WeightGradientStashBytes in backward-weight.
 // LayersOf's forward_scratch_bytes and backward_scratch_bytes.
-int64_t ScratchBytes(const StageProgram& program, StagePass pass);
+int64_t ScratchBytes(const StageProgram& program, ProgramPass pass);
 
 // Returns the peak bytes over one pass of one microbatch while `alive` others
 // are between their forward and their backward: the high-water mark of a pool,
 // without rounding.
-int64_t PeakBytes(const StageProgram& program, StagePass pass, int alive);
+int64_t PeakBytes(const StageProgram& program, ProgramPass pass, int alive);
 
 }  // namespace weir::calibrate
 

@@ -240,9 +240,8 @@ absl::Status NcclCommunicator::AllToAll(int64_t count) {
   return Settle(ended, kWhat);
 }
 
-absl::StatusOr<double> NcclCommunicator::TimeCollective(CollectiveKind kind,
-                                                        double bytes,
-                                                        int num_repeats) {
+absl::StatusOr<double> NcclCommunicator::TimeCollective(
+    models::CollectiveKind kind, double bytes, int num_repeats) {
   const int64_t all =
       std::max<int64_t>(static_cast<int64_t>(bytes) / kTypeBytes, num_ranks_);
   const int64_t part = all / num_ranks_;
@@ -251,33 +250,33 @@ absl::StatusOr<double> NcclCommunicator::TimeCollective(CollectiveKind kind,
   char* const to = buffers_->to();
   Enqueue enqueue;
   const std::string what =
-      absl::StrCat(NameOf(kind), " of ", all * kTypeBytes, " bytes");
+      absl::StrCat(Name(kind), " of ", all * kTypeBytes, " bytes");
   switch (kind) {
-    case CollectiveKind::kAllReduce:
+    case models::CollectiveKind::kAllReduce:
       enqueue = [&] {
         return Settle(ncclAllReduce(from, to, all, kType, ncclSum,
                                     communicator_, stream_.get()),
                       what);
       };
       break;
-    case CollectiveKind::kAllGather:
+    case models::CollectiveKind::kAllGather:
       enqueue = [&] {
         return Settle(
             ncclAllGather(from, to, part, kType, communicator_, stream_.get()),
             what);
       };
       break;
-    case CollectiveKind::kReduceScatter:
+    case models::CollectiveKind::kReduceScatter:
       enqueue = [&] {
         return Settle(ncclReduceScatter(from, to, part, kType, ncclSum,
                                         communicator_, stream_.get()),
                       what);
       };
       break;
-    case CollectiveKind::kAllToAll:
+    case models::CollectiveKind::kAllToAll:
       enqueue = [&] { return AllToAll(part); };
       break;
-    case CollectiveKind::kSendReceive:
+    case models::CollectiveKind::kSendReceive:
       return absl::InternalError("sends are timed as pairs");
   }
   return Time(enqueue, num_repeats, what);

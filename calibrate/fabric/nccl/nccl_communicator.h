@@ -46,8 +46,8 @@ class NcclCommunicator : public Communicator {
       MessageBuffers* buffers);
   ~NcclCommunicator() override;
 
-  absl::StatusOr<double> TimeCollective(CollectiveKind kind, double bytes,
-                                        int num_repeats) override;
+  absl::StatusOr<double> TimeCollective(models::CollectiveKind kind,
+                                        double bytes, int num_repeats) override;
   absl::StatusOr<double> TimePair(PairMode mode, int from, int to, double bytes,
                                   int num_repeats) override;
 

@@ -97,7 +97,7 @@ std::vector<PieceFill> FillsOf(const StageProgram& program) {
   return fills;
 }
 
-std::vector<OpIndex> OpsOf(const StageProgram& program, StagePass pass) {
+std::vector<OpIndex> OpsOf(const StageProgram& program, ProgramPass pass) {
   std::vector<OpIndex> ops;
   for (int op = 0; op < static_cast<int>(program.ops(pass).size()); ++op) {
     ops.push_back({pass, op});
@@ -109,7 +109,8 @@ std::vector<OpIndex> ProducersOf(const StageProgram& program, OpIndex index) {
   const StageOp& op = program.ops(index.pass)[index.op];
   std::vector<OpIndex> before;
   for (int pass = 0; pass <= static_cast<int>(index.pass); ++pass) {
-    for (const OpIndex& other : OpsOf(program, static_cast<StagePass>(pass))) {
+    for (const OpIndex& other :
+         OpsOf(program, static_cast<ProgramPass>(pass))) {
       if (other == index) break;
       before.push_back(other);
     }

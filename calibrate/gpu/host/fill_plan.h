@@ -40,7 +40,7 @@ struct PieceFill {
 std::vector<PieceFill> FillsOf(const StageProgram& program);
 
 struct OpIndex {
-  StagePass pass = StagePass::kForward;
+  ProgramPass pass = ProgramPass::kForward;
   int op = 0;
 
   bool operator==(const OpIndex&) const = default;
@@ -55,7 +55,7 @@ std::vector<OpIndex> ProducersOf(const StageProgram& program, OpIndex op);
 // of 256 elements. Ascending by buffer.
 std::vector<Piece> PiecesOf(const StageProgram& program,
                             const std::vector<OpIndex>& ops);
-std::vector<OpIndex> OpsOf(const StageProgram& program, StagePass pass);
+std::vector<OpIndex> OpsOf(const StageProgram& program, ProgramPass pass);
 
 // Returns the bytes that the operation reads and writes, counting each view
 // once.

@@ -16,7 +16,7 @@ class Walk {
     }
   }
 
-  void Pass(StagePass pass, int microbatch) {
+  void Pass(ProgramPass pass, int microbatch) {
     for (int op = 0; op < static_cast<int>(program_.ops(pass).size()); ++op) {
       for (int i = 0; i < num_buffers(); ++i) {
         const StageBuffer& b = program_.buffers[i];
@@ -50,13 +50,13 @@ std::vector<StageStep> WalkStage(const StageProgram& program,
   Walk walk(program);
   walk.Permanent(StageStep::Kind::kAllocate);
   for (int microbatch = 0; microbatch < num_microbatches; ++microbatch) {
-    walk.Pass(StagePass::kForward, microbatch);
+    walk.Pass(ProgramPass::kForward, microbatch);
   }
   for (int microbatch = num_microbatches - 1; microbatch >= 0; --microbatch) {
-    walk.Pass(StagePass::kBackwardInput, microbatch);
-    walk.Pass(StagePass::kBackwardWeight, microbatch);
+    walk.Pass(ProgramPass::kBackwardInput, microbatch);
+    walk.Pass(ProgramPass::kBackwardWeight, microbatch);
   }
-  walk.Pass(StagePass::kOptimizer, -1);
+  walk.Pass(ProgramPass::kOptimizer, -1);
   walk.Permanent(StageStep::Kind::kFree);
   return walk.Done();
 }

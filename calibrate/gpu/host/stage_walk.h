@@ -15,7 +15,7 @@ struct StageStep {
   Kind kind = Kind::kRun;
   int microbatch = -1;  // -1: weights, gradients, states, the update
   int buffer = -1;      // kAllocate, kFree
-  StagePass pass = StagePass::kForward;
+  ProgramPass pass = ProgramPass::kForward;
   int op = -1;  // kRun
 };
 

@@ -61,13 +61,14 @@ struct ExecutionCase {
   schedules::Schedule schedule;
   std::string shape = {};  // such as "p 4, m 8, chunks 2"
   bool llama = false, uneven = false, concurrent = true;
-  OptimizerKind optimizer = OptimizerKind::kMomentum;
+  Optimizer optimizer = SGD_MOMENTUM;
+  double momentum = 0.9;
 };
 
-inline const char* NameOf(OptimizerKind kind) {
-  return kind == OptimizerKind::kSgd        ? "sgd"
-         : kind == OptimizerKind::kMomentum ? "momentum"
-                                            : "adam";
+inline const char* NameOf(const StageOptimizer& optimizer) {
+  return optimizer.kind == ADAM    ? "adam"
+         : optimizer.momentum == 0 ? "sgd"
+                                   : "momentum";
 }
 
 // Returns true for schedules whose first and last stages cannot share an
@@ -112,7 +113,8 @@ inline std::vector<ExecutionCase> CasesOf(const std::string& name) {
     ExecutionCase replay{.schedule = *std::move(schedule)};
     replay.shape = absl::StrCat("p ", p, ", m ", m, ", chunks ", chunks);
     replay.llama = i % 2 == 1;
-    replay.optimizer = static_cast<OptimizerKind>((i + 1) % 3);
+    replay.optimizer = i % 3 == 1 ? ADAM : SGD_MOMENTUM;
+    if (i % 3 == 2) replay.momentum = 0;
     replay.uneven = i % 3 == 1;
     replay.concurrent = i % 3 != 2;
     cases.push_back(std::move(replay));
@@ -139,11 +141,11 @@ inline ExecutionRequest RequestOf(const ExecutionCase& replay) {
   }
   request.num_steps = replay.schedule.flush ? 20 : 1;
   request.optimizer.kind = replay.optimizer;
+  request.optimizer.momentum = replay.momentum;
   // With an epsilon of 1e-8, Adam would take full steps in weights whose
   // gradient is only rounding error (biases of keys).
   request.optimizer.adam.epsilon = 1e-6F;
-  request.optimizer.learning_rate =
-      replay.optimizer == OptimizerKind::kAdam ? 0.01 : 0.05;
+  request.optimizer.learning_rate = replay.optimizer == ADAM ? 0.01 : 0.05;
   // The gradient of the keys' bias is only rounding error, which Adam divides
   // by epsilon. With 1e-8, sums in another order would differ by 1e-12.
   request.optimizer.adam.epsilon = 1e-6F;
@@ -153,8 +155,9 @@ inline ExecutionRequest RequestOf(const ExecutionCase& replay) {
   const bool predicts = replay.schedule.weights.prediction !=
                             schedules::WeightPolicy::Prediction::kNone &&
                         replay.schedule.weights.estimate_buffers == 0;
-  if (spikes || (predicts && replay.optimizer == OptimizerKind::kSgd)) {
-    request.optimizer.kind = OptimizerKind::kMomentum;
+  if (spikes || (predicts && replay.momentum == 0)) {
+    request.optimizer.kind = SGD_MOMENTUM;
+    request.optimizer.momentum = 0.9;
     request.optimizer.learning_rate = 0.05;
   }
   return request;

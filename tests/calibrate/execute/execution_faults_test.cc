@@ -58,9 +58,9 @@ class ForgetfulRank : public ForwardingRank {
  public:
   using ForwardingRank::ForwardingRank;
 
-  absl::Status Run(int stage, StagePass pass, int op, uint64_t seed,
+  absl::Status Run(int stage, ProgramPass pass, int op, uint64_t seed,
                    const Buffers& buffers) override {
-    if (stage != forgets_stage || pass != StagePass::kBackwardInput ||
+    if (stage != forgets_stage || pass != ProgramPass::kBackwardInput ||
         seed != forgets_seed) {
       return ForwardingRank::Run(stage, pass, op, seed, buffers);
     }

@@ -52,7 +52,7 @@ void AddRow(const ExecutionCase& replay, const ExecutionPlan& plan,
   absl::StrAppend(
       &Table::rows(), CsvField(schedule.name), ",", CsvField(replay.shape), ",",
       replay.llama ? "llama" : "gpt", ",", replay.uneven ? "uneven" : "even",
-      ",", NameOf(plan.optimizers[0].kind), ",",
+      ",", NameOf(plan.optimizers[0]), ",",
       replay.concurrent ? "threads" : "serial", ",", updates, ",",
       absl::StrFormat("%.1e,%.1e", difference.weights, difference.losses), ",",
       CsvField(formula), "\n");

@@ -13,8 +13,8 @@ namespace weir::calibrate::execution_memory_test {
 
 constexpr double kMostDifference = 1e-4;  // relative to a rank's peak
 
-double PassSeconds(int /*stage*/, StagePass pass) {
-  return pass == StagePass::kOptimizer ? 0 : 1;
+double PassSeconds(int /*stage*/, ProgramPass pass) {
+  return pass == ProgramPass::kOptimizer ? 0 : 1;
 }
 
 Model SmallModel(int num_layers) {
@@ -83,9 +83,8 @@ Both RunBoth(const schedules::Schedule& schedule) {
   request.spec.fused_attention = true;
   // Both have the state of Adam. Spike compensation needs a velocity.
   request.optimizer.kind =
-      absl::StrContains(schedule.name, "spike-compensation")
-          ? OptimizerKind::kMomentum
-          : OptimizerKind::kAdam;
+      absl::StrContains(schedule.name, "spike-compensation") ? SGD_MOMENTUM
+                                                             : ADAM;
   request.link.bytes_per_second = rate;
   both.plan = PlanOf(request);
   const auto device = MakeHostDevice(
@@ -104,12 +103,12 @@ Both RunBoth(const schedules::Schedule& schedule) {
 }
 
 // Returns the simulator's bytes of a class of the replay.
-double Simulated(const sim::MemoryByKind& kinds, ExecutionMemory memory) {
+double Simulated(const sim::MemoryByKind& kinds, MemoryClass::Kind memory) {
   double bytes = 0;
-  for (int kind = 0; kind < sim::kNumMemoryKinds; ++kind) {
-    const std::string name = sim::Name(static_cast<sim::MemoryKind>(kind));
-    const std::string of = name == "end_activations" ? "activations" : name;
-    if (of == Name(memory)) bytes += kinds[kind];
+  for (int kind = 0; kind < MemoryClass::Kind_ARRAYSIZE; ++kind) {
+    const int of =
+        kind == MemoryClass::END_ACTIVATIONS ? MemoryClass::ACTIVATIONS : kind;
+    if (of == memory) bytes += kinds[kind];
   }
   return bytes;
 }
@@ -130,8 +129,7 @@ double WithoutEstimate(const schedules::Schedule& schedule,
       policy.predicted_copies > 0) {
     return 0;
   }
-  return rank
-      .peak_by_class[static_cast<int>(ExecutionMemory::kPredictedWeights)];
+  return rank.peak_by_class[static_cast<int>(MemoryClass::PREDICTED_WEIGHTS)];
 }
 
 class ExecutionMemoryTest : public testing::TestWithParam<NamedShape> {};
@@ -149,12 +147,12 @@ TEST_P(ExecutionMemoryTest, PeaksAreTheSimulators) {
     const double estimate = WithoutEstimate(schedule, replayed);
     EXPECT_NEAR(replayed.peak_bytes - estimate, simulated.peak_bytes, most)
         << "rank " << rank;
-    for (int i = 0; i < kNumExecutionMemories; ++i) {
-      const auto memory = static_cast<ExecutionMemory>(i);
-      const bool estimates = memory == ExecutionMemory::kPredictedWeights;
+    for (int i = 0; i < MemoryClass::Kind_ARRAYSIZE; ++i) {
+      const auto memory = static_cast<MemoryClass::Kind>(i);
+      const bool estimates = memory == MemoryClass::PREDICTED_WEIGHTS;
       EXPECT_NEAR(replayed.peak_by_class[i] - (estimates ? estimate : 0),
                   Simulated(simulated.peak_by_kind, memory), most)
-          << Name(memory) << " of rank " << rank;
+          << MemoryClass::Kind_Name(memory) << " of rank " << rank;
     }
     EXPECT_NEAR(replayed.memory.back().bytes, simulated.final_bytes, 1)
         << "rank " << rank;

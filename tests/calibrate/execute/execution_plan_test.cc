@@ -90,12 +90,11 @@ TEST(PlanTest, RefusesWhatReplaysDoNot) {
       "spectrain", {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));
   request.num_steps = 3;
   request.first_layer = {0, 4};
-  request.optimizer.kind = OptimizerKind::kSgd;
   request.optimizer.momentum = 1;
   const absl::Status status = MakeExecutionPlan(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  for (const char* part : {"num_steps is 3, expected 1", "first_layer is 0 4",
-                           "optimizer is sgd", "momentum is 1"}) {
+  for (const char* part :
+       {"num_steps is 3, expected 1", "first_layer is 0 4", "momentum is 1"}) {
     EXPECT_THAT(status.message(), HasSubstr(part));
   }
 }

@@ -11,13 +11,13 @@ namespace weir::calibrate::logical_clocks_test {
 constexpr double kExact = 1e-9;
 
 // Returns the seconds of a pass. Later stages are slower.
-double PassSeconds(int stage, StagePass pass) {
+double PassSeconds(int stage, ProgramPass pass) {
   switch (pass) {
-    case StagePass::kForward:
+    case ProgramPass::kForward:
       return 1 + 0.125 * stage;
-    case StagePass::kBackwardInput:
+    case ProgramPass::kBackwardInput:
       return 1.25 + 0.0625 * stage;
-    case StagePass::kBackwardWeight:
+    case ProgramPass::kBackwardWeight:
       return 0.75;
     default:
       return 0;
@@ -28,9 +28,9 @@ schedules::PassCosts CostsOf(int num_stages, double hop) {
   schedules::PassCosts costs;
   for (int stage = 0; stage < num_stages; ++stage) {
     schedules::StagePassCosts& pass = costs.stages.emplace_back();
-    pass.forward = PassSeconds(stage, StagePass::kForward);
-    pass.backward_input = PassSeconds(stage, StagePass::kBackwardInput);
-    pass.backward_weight = PassSeconds(stage, StagePass::kBackwardWeight);
+    pass.forward = PassSeconds(stage, ProgramPass::kForward);
+    pass.backward_input = PassSeconds(stage, ProgramPass::kBackwardInput);
+    pass.backward_weight = PassSeconds(stage, ProgramPass::kBackwardWeight);
     pass.offload = 0;
   }
   costs.hop = hop;

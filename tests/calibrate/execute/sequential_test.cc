@@ -163,8 +163,7 @@ TEST(SequentialTest, BackwardsReadTheirOwnWeights) {
 TEST(SequentialTest, LossesFallUnderEveryKind) {
   for (const char* name : {"gpipe", "pipedream", "2bw", "pipemare", "spectrain",
                            "xpipe", "pb", "timeprest"}) {
-    for (const OptimizerKind kind :
-         {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
+    for (const Optimizer kind : {SGD_MOMENTUM, ADAM}) {
       const bool flush = std::string(name) == "gpipe";
       ExecutionRequest request =
           TinyRequest(Generated(name, {.num_ranks = 2,
@@ -172,8 +171,7 @@ TEST(SequentialTest, LossesFallUnderEveryKind) {
                                        .num_batches = flush ? 1 : 300}));
       request.num_steps = flush ? 300 : 1;
       request.optimizer.kind = kind;
-      request.optimizer.learning_rate =
-          kind == OptimizerKind::kAdam ? 0.01 : 0.02;
+      request.optimizer.learning_rate = kind == ADAM ? 0.01 : 0.02;
       const SequentialRecord record = Train(PlanOf(request));
       ASSERT_EQ(record.losses.size(), 600U);
       double first = 0, last = 0;
@@ -216,7 +214,7 @@ TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
 TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
   ExecutionRequest request = TinyRequest(Generated(
       "2bw", {.num_ranks = 1, .num_microbatches = 2, .num_batches = 3}));
-  request.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.5};
+  request.optimizer = {.learning_rate = 0.5, .momentum = 0};
   const ExecutionPlan plan = PlanOf(request);
   HostChain chain(Whole(plan));
   const StageVectors w0 = {InitialWeights(plan, 0, 3)};
@@ -243,7 +241,7 @@ TEST(SequentialTest, PipeMareWrittenOut) {
   ExecutionRequest request = TinyRequest(Generated(
       "pipemare", {.num_ranks = 1, .num_microbatches = 1, .num_batches = 4}));
   request.optimizer = {
-      .kind = OptimizerKind::kSgd, .learning_rate = 0.5, .average_decay = 0.25};
+      .learning_rate = 0.5, .momentum = 0, .average_decay = 0.25};
   const ExecutionPlan plan = PlanOf(request);
   HostChain chain(Whole(plan));
   StageVectors w = {InitialWeights(plan, 0, 3)}, before = w, average = w;

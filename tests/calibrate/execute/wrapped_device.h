@@ -27,7 +27,7 @@ class ForwardingRank : public RankDevice {
   void* ElementAt(void* memory, int64_t index, ElementFormat format) override {
     return rank_.ElementAt(memory, index, format);
   }
-  absl::Status Run(int stage, StagePass pass, int op, uint64_t seed,
+  absl::Status Run(int stage, ProgramPass pass, int op, uint64_t seed,
                    const Buffers& buffers) override {
     return rank_.Run(stage, pass, op, seed, buffers);
   }

@@ -53,9 +53,11 @@ NetworkMeasurements Measured(double noise) {
   }
   const auto groups = PlanGroups(measured.positions, {});
   for (const GroupPlan& group : *groups) {
-    for (const CollectiveKind kind :
-         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-          CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
+    for (const models::CollectiveKind kind :
+         {models::CollectiveKind::kAllReduce,
+          models::CollectiveKind::kAllGather,
+          models::CollectiveKind::kReduceScatter,
+          models::CollectiveKind::kAllToAll}) {
       CollectiveTimes times;
       times.kind = kind;
       times.group = group;

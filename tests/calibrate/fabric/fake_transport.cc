@@ -105,7 +105,8 @@ class FakeCommunicator : public Communicator {
   }
   ~FakeCommunicator() override { world_->memory_bytes = memory_before_; }
 
-  absl::StatusOr<double> TimeCollective(CollectiveKind kind, double bytes,
+  absl::StatusOr<double> TimeCollective(models::CollectiveKind kind,
+                                        double bytes,
                                         int num_repeats) override {
     RETURN_IF_ERROR(world_->Operate());
     if (!std::exchange(has_collective_, true)) world_->memory_bytes += 200e6;

@@ -101,7 +101,7 @@ ErrorStatistics CrossErrors(const CollectiveModel& start,
 }
 
 std::vector<int> KindsAndRanks(const std::vector<CollectiveSample>& samples) {
-  std::vector<std::pair<CollectiveKind, int>> keys;
+  std::vector<std::pair<models::CollectiveKind, int>> keys;
   for (const CollectiveSample& sample : samples) {
     keys.emplace_back(sample.kind, sample.group.num_ranks);
   }

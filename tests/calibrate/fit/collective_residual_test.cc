@@ -14,10 +14,10 @@ std::vector<CollectiveSample> Samples(bool only_eight) {
   const CollectiveModel model = CollectiveStart(NcclGeneration::kHopper);
   std::vector<CollectiveSample> samples;
   for (const auto kind :
-       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-        CollectiveKind::kReduceScatter}) {
+       {models::CollectiveKind::kAllReduce, models::CollectiveKind::kAllGather,
+        models::CollectiveKind::kReduceScatter}) {
     for (const int n : {2, 4, 8}) {
-      const bool odd = kind == CollectiveKind::kAllReduce && n == 8;
+      const bool odd = kind == models::CollectiveKind::kAllReduce && n == 8;
       if (only_eight && !odd) continue;
       for (double bytes = 1024; bytes < 1e9; bytes *= 4) {
         CollectiveSample sample{kind, bytes, {}, 0};

@@ -16,8 +16,9 @@ std::vector<CollectiveSample> SamplesOf(const CollectiveModel& model,
                                         bool nvls) {
   std::vector<CollectiveSample> samples;
   for (const auto kind :
-       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-        CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
+       {models::CollectiveKind::kAllReduce, models::CollectiveKind::kAllGather,
+        models::CollectiveKind::kReduceScatter,
+        models::CollectiveKind::kAllToAll}) {
     for (const int n : {2, 4, 8}) {
       for (double bytes = 1024; bytes < 1e9; bytes *= 2) {
         CollectiveSample sample{kind, bytes, {}, 0};

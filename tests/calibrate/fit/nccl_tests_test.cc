@@ -81,7 +81,7 @@ TEST(NcclTestsTest, TextGivesKindRanksAndTimesOutOfPlace) {
   ASSERT_TRUE(runs.ok()) << runs.status();
   ASSERT_EQ(runs->size(), 1u);
   const NcclTestsRun& run = runs->front();
-  EXPECT_EQ(run.kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(run.kind, models::CollectiveKind::kAllReduce);
   EXPECT_EQ(run.num_ranks, 2);
   EXPECT_EQ(run.num_nodes, 1);
   EXPECT_EQ(run.nccl_version, "2.28.9");
@@ -94,7 +94,7 @@ TEST(NcclTestsTest, TextGivesKindRanksAndTimesOutOfPlace) {
 TEST(NcclTestsTest, ColumnsGoByTheirNames) {
   const auto runs = ParseNcclTests("run.txt", kOld);
   ASSERT_TRUE(runs.ok()) << runs.status();
-  EXPECT_EQ(runs->front().kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(runs->front().kind, models::CollectiveKind::kAllGather);
   EXPECT_EQ(runs->front().num_ranks, 4);
   EXPECT_EQ(runs->front().nccl_version, "");
   EXPECT_DOUBLE_EQ(runs->front().rows.at(0).seconds, 131.2e-6);
@@ -113,7 +113,7 @@ TEST(NcclTestsTest, RunsMayFollowEachOther) {
       ParseNcclTests("run.txt", std::string(kAllReduce) + kOld + kAllReduce);
   ASSERT_TRUE(runs.ok()) << runs.status();
   ASSERT_EQ(runs->size(), 3u);
-  EXPECT_EQ((*runs)[1].kind, CollectiveKind::kAllGather);
+  EXPECT_EQ((*runs)[1].kind, models::CollectiveKind::kAllGather);
   EXPECT_EQ((*runs)[1].num_ranks, 4);
   EXPECT_EQ((*runs)[2].num_ranks, 2);
   EXPECT_EQ((*runs)[2].nccl_version, "2.28.9");
@@ -123,7 +123,7 @@ TEST(NcclTestsTest, JsonIsReadAlike) {
   const auto runs = ParseNcclTests("run.json", kJson);
   ASSERT_TRUE(runs.ok()) << runs.status();
   const NcclTestsRun& run = runs->front();
-  EXPECT_EQ(run.kind, CollectiveKind::kReduceScatter);
+  EXPECT_EQ(run.kind, models::CollectiveKind::kReduceScatter);
   EXPECT_EQ(run.num_ranks, 4);
   EXPECT_EQ(run.num_nodes, 2);
   EXPECT_EQ(run.nccl_version, "2.29.2");

@@ -18,8 +18,8 @@ StageProgram Build(const Model& model, bool fused, float dropout) {
 
 std::vector<OpIndex> OpsOfKind(const StageProgram& program, OpKind kind) {
   std::vector<OpIndex> found;
-  for (int pass = 0; pass < kNumStagePasses; ++pass) {
-    for (const OpIndex& op : OpsOf(program, static_cast<StagePass>(pass))) {
+  for (int pass = 0; pass < kNumProgramPasses; ++pass) {
+    for (const OpIndex& op : OpsOf(program, static_cast<ProgramPass>(pass))) {
       if (program.ops(op.pass)[op.op].kind == kind) found.push_back(op);
     }
   }
@@ -74,7 +74,7 @@ std::vector<std::string> ProducerNames(const StageProgram& program,
   std::vector<std::string> names;
   for (const OpIndex& op :
        ProducersOf(program, OpsOfKind(program, kind).back())) {
-    EXPECT_EQ(op.pass, StagePass::kForward);
+    EXPECT_EQ(op.pass, ProgramPass::kForward);
     names.push_back(Name(At(program, op).kind));
   }
   return names;
@@ -123,7 +123,7 @@ TEST(FillPlanTest, InPlaceTensorsAreTouchedOnce) {
   clear.columns = 10;
   clear.inputs = clear.outputs = {{.buffer = 0}};
   program.passes[0] = {clear};
-  EXPECT_EQ(TouchedBytes(program, {StagePass::kForward, 0}), 400);
+  EXPECT_EQ(TouchedBytes(program, {ProgramPass::kForward, 0}), 400);
 }
 
 }  // namespace weir::calibrate::fill_plan_test

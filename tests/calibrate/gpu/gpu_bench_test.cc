@@ -51,8 +51,8 @@ class GpuBenchTest : public GpuTest {
     const auto built = BuildStageProgram(model, Spec(fused, dropout));
     ASSERT_TRUE(built.ok()) << built.status();
     const auto program = std::make_shared<StageProgram>(*built);
-    for (int p = 0; p < kNumStagePasses; ++p) {
-      const auto pass = static_cast<StagePass>(p);
+    for (int p = 0; p < kNumProgramPasses; ++p) {
+      const auto pass = static_cast<ProgramPass>(p);
       for (int op = 0; op < static_cast<int>(program->ops(pass).size()); ++op) {
         const Workload workload{
             .key = absl::StrCat(Name(pass), " ", program->ops(pass)[op].name),
@@ -138,7 +138,8 @@ TEST_F(GpuBenchTest, PassesRunAndTakeAboutWhatTheirOperationsTake) {
   const auto program = std::make_shared<StageProgram>(*built);
   double sum = 0;
   for (int op = 0;
-       op < static_cast<int>(program->ops(StagePass::kForward).size()); ++op) {
+       op < static_cast<int>(program->ops(ProgramPass::kForward).size());
+       ++op) {
     const auto prepared = Prepare({.key = "op", .program = program, .op = op});
     ASSERT_NE(prepared, nullptr);
     sum += Seconds(prepared.get(), 200);

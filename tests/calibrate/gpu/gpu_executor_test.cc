@@ -122,8 +122,9 @@ TEST_P(GpuExecutorTest,
   StageExecutor executor(program_, device_->executor_options(),
                          device_->gemms.get());
   const Lane lane = device_->lane();
-  for (const StagePass pass : {StagePass::kForward, StagePass::kBackwardInput,
-                               StagePass::kBackwardWeight}) {
+  for (const ProgramPass pass :
+       {ProgramPass::kForward, ProgramPass::kBackwardInput,
+        ProgramPass::kBackwardWeight}) {
     ASSERT_TRUE(executor.PlanPass(pass, {}, lane).ok());
     const absl::Status status = executor.RunPass(pass, table_, lane);
     ASSERT_TRUE(status.ok()) << status;
@@ -132,12 +133,12 @@ TEST_P(GpuExecutorTest,
   ASSERT_TRUE(device_->Wait("a stage").ok());
   EXPECT_LE(ErrorOf(program_->losses), kTolerance);
   const int gradients =
-      program_->ops(StagePass::kOptimizer)[0].inputs[0].buffer;
+      program_->ops(ProgramPass::kOptimizer)[0].inputs[0].buffer;
   EXPECT_LE(ErrorOf(gradients), kTolerance);
   const absl::Status planned =
-      executor.PlanPass(StagePass::kOptimizer, {}, lane);
+      executor.PlanPass(ProgramPass::kOptimizer, {}, lane);
   ASSERT_TRUE(planned.ok()) << planned;
-  ASSERT_TRUE(executor.RunPass(StagePass::kOptimizer, table_, lane).ok());
+  ASSERT_TRUE(executor.RunPass(ProgramPass::kOptimizer, table_, lane).ok());
   ASSERT_TRUE(device_->Wait("an update").ok());
   reference_[gradients].assign(reference_[gradients].size(), 0);
   EXPECT_EQ(ErrorOf(gradients), 0);  // cleared
@@ -146,10 +147,11 @@ TEST_P(GpuExecutorTest,
 TEST_P(GpuExecutorTest, ABufferThatIsNotThereIsNamed) {
   StageExecutor executor(program_, device_->executor_options(),
                          device_->gemms.get());
-  ASSERT_TRUE(executor.PlanPass(StagePass::kForward, {}, device_->lane()).ok());
+  ASSERT_TRUE(
+      executor.PlanPass(ProgramPass::kForward, {}, device_->lane()).ok());
   table_[program_->losses] = nullptr;
   const absl::Status status =
-      executor.RunPass(StagePass::kForward, table_, device_->lane());
+      executor.RunPass(ProgramPass::kForward, table_, device_->lane());
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_NE(status.message().find(program_->buffers[program_->losses].name),
             absl::string_view::npos)

@@ -40,8 +40,8 @@ class GpuLoadedTest : public GpuTest {
 TEST_F(GpuLoadedTest, OperationsAreRightOnAPart) {
   for (const auto& program : {Program(GpuGpt(), Spec(true, 0.1F)),
                               Program(GpuLlama(), Spec(true, 0))}) {
-    for (int p = 0; p < kNumStagePasses; ++p) {
-      const auto pass = static_cast<StagePass>(p);
+    for (int p = 0; p < kNumProgramPasses; ++p) {
+      const auto pass = static_cast<ProgramPass>(p);
       for (int op = 0; op < static_cast<int>(program->ops(pass).size()); ++op) {
         const Workload workload{
             .key = absl::StrCat(Name(pass), " ", program->ops(pass)[op].name),
@@ -71,9 +71,9 @@ TEST_F(GpuLoadedTest, OtherPartsSlowAPass) {
   StageSpec spec = Spec(true, 0);
   spec.work.sequence_length = 1024;
   const auto program = Program(model, spec);
-  for (const StagePass pass :
-       {StagePass::kForward, StagePass::kBackwardInput,
-        StagePass::kBackwardWeight, StagePass::kOptimizer}) {
+  for (const ProgramPass pass :
+       {ProgramPass::kForward, ProgramPass::kBackwardInput,
+        ProgramPass::kBackwardWeight, ProgramPass::kOptimizer}) {
     double alone = 0;
     for (const int active : {1, 2, 4}) {
       const auto prepared =

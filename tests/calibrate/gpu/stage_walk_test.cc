@@ -56,11 +56,11 @@ TEST_P(StageWalkTest, ThePeakIsThatOfThePassesFormula) {
   const StageProgram program = Program();
   for (const int num_microbatches : {1, 2, 5}) {
     int64_t expected = 0;
-    for (const StagePass pass :
-         {StagePass::kForward, StagePass::kBackwardInput,
-          StagePass::kBackwardWeight, StagePass::kOptimizer}) {
+    for (const ProgramPass pass :
+         {ProgramPass::kForward, ProgramPass::kBackwardInput,
+          ProgramPass::kBackwardWeight, ProgramPass::kOptimizer}) {
       const int alive =
-          pass == StagePass::kOptimizer ? 0 : num_microbatches - 1;
+          pass == ProgramPass::kOptimizer ? 0 : num_microbatches - 1;
       expected = std::max(expected, PeakBytes(program, pass, alive));
     }
     EXPECT_EQ(PeakOfWalk(program, WalkStage(program, num_microbatches), 1),

@@ -131,8 +131,8 @@ TEST(MeasureTest, WrongOperationsAreNotTimedNorPassesThatHaveThem) {
   }
   for (const PlannedPass& pass : plan.passes) {
     const WorkloadResult* result = FindResult(run.journal, pass.key);
-    const bool optimizer = pass.pass == StagePass::kOptimizer;
-    if (pass.pass == StagePass::kForward) {
+    const bool optimizer = pass.pass == ProgramPass::kOptimizer;
+    if (pass.pass == ProgramPass::kForward) {
       EXPECT_EQ(result->state(), WorkloadResult::SKIPPED);
       EXPECT_THAT(result->reason(), HasSubstr("norm_forward"));
     }

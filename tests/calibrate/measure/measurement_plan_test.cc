@@ -82,7 +82,7 @@ TEST(PlanTest, BlocksRepeatTheirOperations) {
   options.microbatch_sizes = {1};
   const MeasuringPlan plan = PlanOf("gpt2", options);
   ASSERT_EQ(plan.stages.size(), 4);
-  const auto ops_of = [&](int stage, StagePass pass) {
+  const auto ops_of = [&](int stage, ProgramPass pass) {
     for (const PlannedPass& planned : plan.passes) {
       if (planned.stage == stage && planned.pass == pass) {
         return planned.op_keys;
@@ -90,8 +90,8 @@ TEST(PlanTest, BlocksRepeatTheirOperations) {
     }
     return std::vector<std::string>();
   };
-  const auto one = ops_of(0, StagePass::kForward);
-  const auto two = ops_of(1, StagePass::kForward);
+  const auto one = ops_of(0, ProgramPass::kForward);
+  const auto two = ops_of(1, ProgramPass::kForward);
   EXPECT_EQ(two.size(), 2 * one.size());
   EXPECT_EQ(std::set<std::string>(one.begin(), one.end()),
             std::set<std::string>(two.begin(), two.end()));

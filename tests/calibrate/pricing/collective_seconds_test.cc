@@ -13,10 +13,10 @@
 namespace weir::calibrate::collective_seconds_test {
 
 constexpr double kUs = 1e-6;
-constexpr CollectiveKind kKinds[] = {
-    CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-    CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
-    CollectiveKind::kSendReceive};
+constexpr models::CollectiveKind kKinds[] = {
+    models::CollectiveKind::kAllReduce, models::CollectiveKind::kAllGather,
+    models::CollectiveKind::kReduceScatter, models::CollectiveKind::kAllToAll,
+    models::CollectiveKind::kSendReceive};
 
 void ExpectRelative(double found, double expected) {
   EXPECT_NEAR(found / expected, 1, 1e-9) << found << " for " << expected;
@@ -39,7 +39,8 @@ CollectiveGroup Nodes(int num_nodes, int per_node) {
 
 CollectiveCost AllReduce(const CollectiveModel& model, double bytes,
                          const CollectiveGroup& group) {
-  return CheapestCollective(model, CollectiveKind::kAllReduce, bytes, group);
+  return CheapestCollective(model, models::CollectiveKind::kAllReduce, bytes,
+                            group);
 }
 
 TEST(CollectiveSecondsTest, RingsOfOneNodeAreNcclsTable) {
@@ -91,8 +92,8 @@ TEST(CollectiveSecondsTest, ProtocolsHaveTheLimitsOfTheirGeneration) {
 
 TEST(CollectiveSecondsTest, GathersAndScattersPassOnce) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
-  for (const auto kind :
-       {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+  for (const auto kind : {models::CollectiveKind::kAllGather,
+                          models::CollectiveKind::kReduceScatter}) {
     const CollectiveCost cost =
         CheapestCollective(nccl, kind, 1 << 30, OneNode(8));
     ExpectRelative(cost.Seconds(),
@@ -110,8 +111,8 @@ TEST(CollectiveSecondsTest, LargeRingsComeToTheirBusBandwidth) {
 
 TEST(CollectiveSecondsTest, HierarchicalRingsUseAllAdaptersOfTheNode) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
-  const CollectiveCost cost =
-      CheapestCollective(nccl, CollectiveKind::kAllGather, 1e12, Nodes(4, 8));
+  const CollectiveCost cost = CheapestCollective(
+      nccl, models::CollectiveKind::kAllGather, 1e12, Nodes(4, 8));
   EXPECT_EQ(cost.algorithm, CollectiveAlgorithm::kRing);
   // 31 of 32 parts leave each node, one eighth through each adapter.
   ExpectRelative(cost.inter_bytes, 1e12 * 31 / 32 / 8);
@@ -127,7 +128,8 @@ TEST(CollectiveSecondsTest, PostingToTheNetworkLimitsEveryStep) {
   CollectiveModel model = NcclDefaults(NcclGeneration::kAmpere);
   model.mutable_net_overhead_seconds()->set_value(2 * kUs);
   const auto latency = [&](double bytes, const CollectiveGroup& group) {
-    return CheapestCollective(model, CollectiveKind::kAllGather, bytes, group)
+    return CheapestCollective(model, models::CollectiveKind::kAllGather, bytes,
+                              group)
         .latency_seconds;
   };
   // Simple posts three times per step, LL once.
@@ -139,12 +141,12 @@ TEST(CollectiveSecondsTest, PostingToTheNetworkLimitsEveryStep) {
 
 TEST(CollectiveSecondsTest, SmallMessagesUseLlOnlyWithinANode) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
-  const CollectiveCost within =
-      CheapestCollective(nccl, CollectiveKind::kSendReceive, 8, OneNode(2));
+  const CollectiveCost within = CheapestCollective(
+      nccl, models::CollectiveKind::kSendReceive, 8, OneNode(2));
   EXPECT_EQ(within.protocol, CollectiveProtocol::kLl);
   ExpectRelative(within.latency_seconds, 7.2 * kUs);
-  const CollectiveCost across =
-      CheapestCollective(nccl, CollectiveKind::kSendReceive, 8, Nodes(2, 1));
+  const CollectiveCost across = CheapestCollective(
+      nccl, models::CollectiveKind::kSendReceive, 8, Nodes(2, 1));
   EXPECT_EQ(across.protocol, CollectiveProtocol::kSimple);
   ExpectRelative(across.latency_seconds, (11.8 + 14) * kUs);
 }
@@ -208,12 +210,12 @@ TEST(CollectiveSecondsTest, PcieKnowsNoLl128) {
 
 TEST(CollectiveSecondsTest, AllToAllSendsBlocksWithinAndOutOfTheNode) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
-  const CollectiveCost cost =
-      CheapestCollective(nccl, CollectiveKind::kAllToAll, 32e9, Nodes(4, 8));
+  const CollectiveCost cost = CheapestCollective(
+      nccl, models::CollectiveKind::kAllToAll, 32e9, Nodes(4, 8));
   ExpectRelative(cost.intra_bytes, 7e9);
   ExpectRelative(cost.inter_bytes, 24e9);
-  const CollectiveCost message =
-      CheapestCollective(nccl, CollectiveKind::kSendReceive, 1e9, Nodes(2, 1));
+  const CollectiveCost message = CheapestCollective(
+      nccl, models::CollectiveKind::kSendReceive, 1e9, Nodes(2, 1));
   EXPECT_EQ(message.intra_bytes, 0);
   ExpectRelative(message.inter_bytes, 1e9);
 }
@@ -234,7 +236,7 @@ TEST(CollectiveSecondsTest, ChunksAndTheOwnBlockComeOnTop) {
 
 TEST(CollectiveSecondsTest, OneRankCostsNothing) {
   const CollectiveModel nccl = NcclDefaults(NcclGeneration::kAmpere);
-  for (const CollectiveKind kind : kKinds) {
+  for (const models::CollectiveKind kind : kKinds) {
     EXPECT_EQ(CheapestCollective(nccl, kind, 1e9, OneNode(1)).Seconds(), 0);
   }
 }
@@ -247,7 +249,7 @@ TEST(CollectiveSecondsTest, MoreBytesNeverTakeLess) {
     for (const int num_nodes : {1, 2, 64}) {
       CollectiveGroup group = Nodes(num_nodes, 8);
       group.nvls = true;
-      for (const CollectiveKind kind : kKinds) {
+      for (const models::CollectiveKind kind : kKinds) {
         double before = 0;
         // Uses steps of 1 %, so that no change of protocol is missed.
         for (double bytes = 1; bytes < 1e11; bytes *= 1.01) {
@@ -255,7 +257,7 @@ TEST(CollectiveSecondsTest, MoreBytesNeverTakeLess) {
               CheapestCollective(profile->collectives(), kind, bytes, group)
                   .Seconds();
           ASSERT_GE(seconds, before)
-              << name << " " << NameOf(kind) << " " << bytes << " bytes";
+              << name << " " << Name(kind) << " " << bytes << " bytes";
           before = seconds;
         }
       }

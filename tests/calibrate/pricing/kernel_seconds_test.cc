@@ -151,7 +151,7 @@ struct Step {
   uint32_t layers, hidden, heads, sequence_length;
   int batch;
   uint32_t vocabulary;
-  models::Recompute recompute;
+  RecomputeMode recompute;
   double published_tflops;  // includes recomputation
 };
 
@@ -196,9 +196,9 @@ double Tflops(const Step& step) {
 // branch pipedream_2bw): GPT with 1.16 billion parameters on one GPU.
 TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
   for (const Step& step : {Step{"v100-sxm2-32gb", 24, 1920, 15, 1024, 8, 51200,
-                                models::Recompute::kFull, 71.9},
+                                RECOMPUTE_FULL, 71.9},
                            Step{"a100-sxm-40gb", 24, 1920, 15, 1024, 16, 51200,
-                                models::Recompute::kFull, 149.8}}) {
+                                RECOMPUTE_FULL, 149.8}}) {
     EXPECT_NEAR(Tflops(step) / step.published_tflops, 1, 0.125) << step.device;
   }
 }
@@ -207,8 +207,8 @@ TEST(BottomUpTest, SingleGpuMegatronIsWithinAnEighth) {
 // V100. The paper does not give the batch size.
 TEST(BottomUpTest, SingleV100Of2BWIsWithinAFifth) {
   for (int batch : {4, 8}) {
-    const Step step{"v100-sxm2-16gb",         24, 1024, 16, 512, batch, 50257,
-                    models::Recompute::kNone, 45};
+    const Step step{"v100-sxm2-16gb", 24, 1024, 16, 512, batch, 50257,
+                    RECOMPUTE_NONE,   45};
     EXPECT_NEAR(Tflops(step) / step.published_tflops, 1, 0.2) << batch;
   }
 }

@@ -46,8 +46,8 @@ Replayed ReplayOf(const std::string& schedule, int num_steps) {
     link = calibrate::LinkSpec();
   calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  options.fake_seconds = [](int, calibrate::StagePass pass) {
-    return pass == calibrate::StagePass::kOptimizer ? 0.0 : 1.0;
+  options.fake_seconds = [](int, calibrate::ProgramPass pass) {
+    return pass == calibrate::ProgramPass::kOptimizer ? 0.0 : 1.0;
   };
   const auto device = calibrate::MakeHostDevice(replayed.plan, options);
   auto record = calibrate::ExecuteSchedule(replayed.plan, device.get());
@@ -108,8 +108,8 @@ TEST(ReplayResultTest, WaitingForAMessageUnderWayIsExposed) {
   }
   calibrate::HostDeviceOptions options;
   options.concurrent = false;
-  options.fake_seconds = [](int, calibrate::StagePass pass) {
-    return pass == calibrate::StagePass::kOptimizer ? 0.0 : 1.0;
+  options.fake_seconds = [](int, calibrate::ProgramPass pass) {
+    return pass == calibrate::ProgramPass::kOptimizer ? 0.0 : 1.0;
   };
   const auto device = calibrate::MakeHostDevice(replayed.plan, options);
   replayed.record = *calibrate::ExecuteSchedule(replayed.plan, device.get());
@@ -129,8 +129,8 @@ absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> OpenHost(
 
 TEST(TrainingCheckTest, AReplayIsComparedOnTheDeviceThatIsOpened) {
   Replayed replayed = ReplayOf("zb-h1", 3);
-  const TrainingTolerance tolerance = GpuTolerance(
-      calibrate::ElementFormat::kBf16, calibrate::OptimizerKind::kMomentum);
+  const TrainingTolerance tolerance =
+      GpuTolerance(calibrate::ElementFormat::kBf16, SGD_MOMENTUM);
   std::vector<int> num_ranks;
   const auto open = [&](const calibrate::ExecutionPlan& plan) {
     num_ranks.push_back(plan.schedule.num_ranks);

@@ -12,7 +12,6 @@
 namespace weir::plan::dawnpiper_test {
 
 using testing::HasSubstr;
-using Recompute = DawnPiperOptions::Recompute;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -161,7 +160,7 @@ TEST(DawnPiperTest, LargestMicrobatchFitsAndTheNextDoesNot) {
     PlannerWork work = Tight(&random, 3);
     work.num_microbatches = 48;
     DawnPiperOptions options;
-    options.recompute = i % 2 == 0 ? Recompute::kByStage : Recompute::kNone;
+    if (i % 2 == 1) options.recompute = RECOMPUTE_NONE;
     const auto plan = LargestDawnPiperMicrobatch(work, options);
     if (!plan.ok()) continue;
     num_grown += plan->microbatch_size > 1;
@@ -181,14 +180,14 @@ TEST(DawnPiperTest, LargestMicrobatchFitsAndTheNextDoesNot) {
 TEST(DawnPiperTest, AllOrNoneRecomputeWhereAsked) {
   Random random(5);
   const PlannerWork work = RandomWork(8, 1, 4, &random);
-  for (Recompute recompute : {Recompute::kNone, Recompute::kAll}) {
+  for (RecomputeMode recompute : {RECOMPUTE_NONE, RECOMPUTE_FULL}) {
     DawnPiperOptions options;
     options.recompute = recompute;
     options.host_bytes_per_second = 1;
     const auto plan = PlanDawnPiper(work, options);
     ASSERT_TRUE(plan.ok()) << plan.status();
     for (const PlannedStage& stage : plan->stages) {
-      EXPECT_EQ(stage.recompute, recompute == Recompute::kAll);
+      EXPECT_EQ(stage.recompute, recompute == RECOMPUTE_FULL);
       EXPECT_FALSE(stage.swap);
     }
   }

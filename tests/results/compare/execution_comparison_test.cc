@@ -137,7 +137,7 @@ TEST(ExecutionComparisonTest, OtherReplicasAreLeftOutAndSaid) {
   other->set_replica(1);
   auto* actions = predicted.mutable_timeline()->mutable_actions();
   actions->add_gpu(2);
-  actions->add_op(0);
+  actions->add_op(Timeline::Actions::FORWARD);
   actions->add_stage(0);
   actions->add_microbatch(7);
   actions->add_num_microbatches(1);

@@ -203,14 +203,17 @@ TEST(PipelineEventsTest, PassesHoldTheCollectivesInThem) {
   Result result = PipelineTimeline(1, 1);  // 0F0 ends at 1
   auto* collectives = result.mutable_timeline()->mutable_collectives();
   collectives->Clear();
-  for (const uint32_t kind : {0, 3}) {
+  for (const auto kind : {Timeline::Collectives::TENSOR,
+                          Timeline::Collectives::EXPERT_EXCHANGE}) {
     collectives->add_gpu(0);
     collectives->add_kind(kind);
     collectives->add_stage(0);
     collectives->add_microbatch(0);
     collectives->add_bytes(1);
-    collectives->add_start_seconds(kind == 0 ? 1 : 1.25);
-    collectives->add_end_seconds(kind == 0 ? 1.25 : 1.5);
+    collectives->add_start_seconds(
+        kind == Timeline::Collectives::TENSOR ? 1 : 1.25);
+    collectives->add_end_seconds(kind == Timeline::Collectives::TENSOR ? 1.25
+                                                                       : 1.5);
   }
   const auto timeline = PipelineEventsOf("x", result);
   ASSERT_TRUE(timeline.ok());

@@ -123,14 +123,16 @@ TEST_P(TraceTest, EverythingHasItsNameAndTrack) {
 TEST_P(TraceTest, EveryKindOfCollectiveHasItsName) {
   Result result = PipelineTimeline(2, 1);
   auto* collectives = result.mutable_timeline()->mutable_collectives();
-  for (uint32_t kind : {2, 3, 4}) {
+  for (const auto kind : {Timeline::Collectives::WEIGHT_GATHER,
+                          Timeline::Collectives::EXPERT_EXCHANGE,
+                          Timeline::Collectives::TIED_REDUCTION}) {
     collectives->add_gpu(0);
     collectives->add_kind(kind);
     collectives->add_stage(0);
     collectives->add_microbatch(0);
     collectives->add_bytes(1);
-    collectives->add_start_seconds(20 + kind);
-    collectives->add_end_seconds(20.5 + kind);
+    collectives->add_start_seconds(20 + static_cast<int>(kind));
+    collectives->add_end_seconds(20.5 + static_cast<int>(kind));
   }
   std::vector<std::string> names;
   for (const ReadSlice& slice : RoundTrip(result).slices) {

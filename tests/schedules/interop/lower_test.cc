@@ -139,9 +139,9 @@ TEST(LowerTest, OnlyPassesRunTogether) {
       for (size_t i = 0; i < row.size(); ++i) {
         if (!row[i].with_next) continue;
         ++num_pairs;
-        EXPECT_TRUE(IsPass(row[i].op));
+        EXPECT_TRUE(IsScheduled(row[i].op));
         ASSERT_LT(i + 1, row.size());
-        EXPECT_TRUE(IsPass(row[i + 1].op));
+        EXPECT_TRUE(IsScheduled(row[i + 1].op));
       }
     }
     EXPECT_EQ(num_pairs, 1);

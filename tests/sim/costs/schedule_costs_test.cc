@@ -217,6 +217,7 @@ TEST(ScheduleCostsTest, UnlikeGpusTakeTheirOwnTime) {
     transformer->set_hidden_size(64);
     transformer->set_num_heads(4);
     transformer->set_num_kv_heads(4);
+    transformer->set_head_size(16);
     transformer->set_feed_forward_size(256);
     transformer->set_vocabulary_size(128);
     scenario.scenario.mutable_batch()->set_sequence_length(32);

@@ -114,12 +114,12 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   models::WorkSpec spec;
   spec.sequence_length = 512;
   spec.bytes_per_element = 4;
-  spec.recompute = models::Recompute::kFull;
+  spec.recompute = RECOMPUTE_FULL;
   spec.dropout = true;
   spec.flash_attention = true;
   const models::LayerWork block = models::LayersOf(resolved.model, spec)[1];
   const auto seconds = [&](const std::vector<models::Kernel>& kernels) {
-    return calibrate::KernelSeconds(resolved.device, costs->peak_flops,
+    return calibrate::KernelSeconds(resolved.device, *costs->peak_flops,
                                     kernels);
   };
   const StageCosts& middle = costs->stages[1];
@@ -158,10 +158,9 @@ TEST(StageCostsTest, ScratchIsThatOfTheWorstLayer) {
     spec.sequence_length = 512;
     spec.bytes_per_element = spec.gradient_bytes = 4;
     spec.fused_cross_entropy = true;  // unless a runtime differs
-    spec.recompute = mode == RECOMPUTE_FULL ? models::Recompute::kFull
-                     : mode == RECOMPUTE_SELECTIVE
-                         ? models::Recompute::kSelective
-                         : models::Recompute::kNone;
+    spec.recompute = mode == RECOMPUTE_FULL        ? RECOMPUTE_FULL
+                     : mode == RECOMPUTE_SELECTIVE ? RECOMPUTE_SELECTIVE
+                                                   : RECOMPUTE_NONE;
     const std::vector<models::LayerWork> layers =
         models::LayersOf(resolved.model, spec);
     const int cuts[] = {0, 7, 14};  // embedding and 6 blocks, 6 and the head
@@ -221,10 +220,10 @@ TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
   }
   const auto costs = ComputeCosts(resolved, 2, {1, 1});
   ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_EQ(costs->stages[1].seconds.Of(0), 2);
-  EXPECT_EQ(costs->stages[1].seconds.Of(1), 220);
-  EXPECT_EQ(costs->stages[1].seconds.Of(2), 20);
-  EXPECT_EQ(costs->stages[1].seconds.Of(3), 200);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kForward), 2);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kBackward), 220);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kBackwardInput), 20);
+  EXPECT_EQ(costs->stages[1].seconds.Of(schedules::Op::kBackwardWeight), 200);
   EXPECT_FALSE(ComputeCosts(resolved, 3, {1, 1, 1}).ok());
 }
 

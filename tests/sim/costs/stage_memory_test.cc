@@ -64,21 +64,21 @@ TEST_P(StageMemoryTest, PeakOfEveryPassIsTheSimulators) {
                           stage.parameters.gradient_bytes +
                           stage.parameters.optimizer_state_bytes;
     ASSERT_EQ(calibrate::StaticBytes(*program), always);
-    EXPECT_EQ(program->ops(calibrate::StagePass::kOptimizer)[0].kernels[0],
+    EXPECT_EQ(program->ops(calibrate::ProgramPass::kOptimizer)[0].kernels[0],
               stage.step.kernel->kernel);
     for (const int alive : {0, 3}) {
       const double kept = always + (alive + 1) * stage.activations.saved_bytes;
       const double received = s < 3 ? stage.communication.output_bytes : 0;
       EXPECT_EQ(kept + stage.activations.forward_scratch_bytes,
-                calibrate::PeakBytes(*program, calibrate::StagePass::kForward,
+                calibrate::PeakBytes(*program, calibrate::ProgramPass::kForward,
                                      alive));
       EXPECT_EQ(kept + received + stage.activations.backward_scratch_bytes,
                 calibrate::PeakBytes(
-                    *program, calibrate::StagePass::kBackwardInput, alive));
+                    *program, calibrate::ProgramPass::kBackwardInput, alive));
       EXPECT_LE(calibrate::PeakBytes(
-                    *program, calibrate::StagePass::kBackwardWeight, alive),
+                    *program, calibrate::ProgramPass::kBackwardWeight, alive),
                 calibrate::PeakBytes(
-                    *program, calibrate::StagePass::kBackwardInput, alive));
+                    *program, calibrate::ProgramPass::kBackwardInput, alive));
     }
   }
 }

@@ -231,7 +231,7 @@ TEST(SlowdownTest, OneHopOfAReducedRingTouchesAllOfItsGpus) {
   CommunicationLowering lowering(network, nullptr, nullptr, &tasks);
   const Group group = lowering.GroupOf({1, 3, 5});
   lowering.AddCollectives(
-      group, Collectives{calibrate::CollectiveKind::kAllReduce, 1e9, 1},
+      group, Collectives{models::CollectiveKind::kAllReduce, 1e9, 1},
       tasks.AddTimer(0), tasks.AddTimer(0));
   const int32_t host = lowering.HostPairOf(2, /*to_host=*/true);
   tasks.AddFlow(host, 1e9);

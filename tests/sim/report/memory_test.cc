@@ -323,7 +323,7 @@ TEST(MemoryTest, EveryPredictedCopyOfTheWeightsCounts) {
     run.costs.stages[0].parameters.weight_bytes = 400;
     run.costs.stages[0].activations.saved_bytes = 100;
     const CostsRun result(run);
-    EXPECT_EQ(result.PeakOf(0, MemoryKind::kPredictedWeights), 400 * copies);
+    EXPECT_EQ(result.PeakOf(0, MemoryClass::PREDICTED_WEIGHTS), 400 * copies);
     EXPECT_EQ(result.Memory(0).peak_bytes, 400 * (1 + copies) + 100);
     EXPECT_EQ(LeastPeakBytes(result.inputs())[0], 400 * (1 + copies) + 100);
   }

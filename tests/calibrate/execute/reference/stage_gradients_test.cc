@@ -16,9 +16,10 @@ StageProgram Build(const Model& model, const StageSpec& spec) {
   return *program;
 }
 
-void RunPasses(const StageProgram& program, std::vector<StagePass> passes,
+void RunPasses(const StageProgram& program, std::vector<ProgramPass> passes,
                StageBuffers* buffers) {
-  for (const StagePass pass : passes) RunReferencePass(program, pass, buffers);
+  for (const ProgramPass pass : passes)
+    RunReferencePass(program, pass, buffers);
 }
 
 void FillTokens(int index, int seed, StageBuffers* buffers) {
@@ -42,10 +43,10 @@ StageBuffers Filled(const StageProgram& program, int seed = 0) {
 
 double Loss(const StageProgram& program, const StageBuffers& filled) {
   StageBuffers buffers = filled;
-  RunReferencePass(program, StagePass::kForward, &buffers);
+  RunReferencePass(program, ProgramPass::kForward, &buffers);
   double loss = 0;
   for (const double token : buffers[program.losses]) loss += token;
-  return loss * program.ops(StagePass::kForward).back().loss_scale;
+  return loss * program.ops(ProgramPass::kForward).back().loss_scale;
 }
 
 class StageGradientsTest
@@ -59,9 +60,9 @@ class StageGradientsTest
   }
 };
 
-constexpr StagePass kForward = StagePass::kForward;
-constexpr StagePass kInput = StagePass::kBackwardInput;
-constexpr StagePass kWeight = StagePass::kBackwardWeight;
+constexpr ProgramPass kForward = ProgramPass::kForward;
+constexpr ProgramPass kInput = ProgramPass::kBackwardInput;
+constexpr ProgramPass kWeight = ProgramPass::kBackwardWeight;
 
 // Checks all weights; there are a few hundred.
 TEST_P(StageGradientsTest, WeightGradientsAreThoseOfDifferences) {
@@ -99,7 +100,7 @@ TEST_P(StageGradientsTest, MicrobatchesAddUpInAnyOrderOfTheirPasses) {
   }
   one = Filled(program, 0);
   two = Filled(program, 1);
-  const auto run = [&](StagePass pass, StageBuffers* buffers) {
+  const auto run = [&](ProgramPass pass, StageBuffers* buffers) {
     RunPasses(program, {pass}, buffers);
     StageBuffers* other = buffers == &one ? &two : &one;
     (*other)[kGradients] = (*buffers)[kGradients];
@@ -151,7 +152,7 @@ TEST_P(StageGradientsTest, TwoStagesAreOne) {
 
 TEST_P(StageGradientsTest, LossFallsOverAdamsSteps) {
   StageProgram program = Build(model(), spec());
-  StageOp& adam = program.passes[static_cast<int>(StagePass::kOptimizer)][0];
+  StageOp& adam = program.passes[static_cast<int>(ProgramPass::kOptimizer)][0];
   adam.adam.learning_rate = 0.01F;
   StageBuffers buffers = Filled(program);
   std::copy(buffers[kWeights].begin(), buffers[kWeights].end(),
@@ -159,7 +160,7 @@ TEST_P(StageGradientsTest, LossFallsOverAdamsSteps) {
   double before = Loss(program, buffers);
   for (int step = 1; step <= 5; ++step) {
     adam.adam.step = step;
-    RunPasses(program, {kForward, kInput, kWeight, StagePass::kOptimizer},
+    RunPasses(program, {kForward, kInput, kWeight, ProgramPass::kOptimizer},
               &buffers);
     const double now = Loss(program, buffers);
     EXPECT_LT(now, before);

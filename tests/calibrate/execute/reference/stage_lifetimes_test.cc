@@ -28,8 +28,9 @@ StageBuffers RunPasses(const StageProgram& program, bool strict) {
   for (const int index : {program.input, program.output_gradient}) {
     if (index >= 0) buffers[index] = Normal(buffers[index].size(), 6);
   }
-  for (const StagePass pass : {StagePass::kForward, StagePass::kBackwardInput,
-                               StagePass::kBackwardWeight}) {
+  for (const ProgramPass pass :
+       {ProgramPass::kForward, ProgramPass::kBackwardInput,
+        ProgramPass::kBackwardWeight}) {
     const auto& ops = program.ops(pass);
     for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
       RunReferenceOp(ops[i], &buffers);
@@ -85,11 +86,11 @@ TEST_P(StageLifetimesTest, ClassesSayWhenABufferIsThere) {
         EXPECT_EQ(buffer.first_pass, buffer.last_pass);
         break;
       case BufferClass::kActivations:
-        EXPECT_EQ(buffer.first_pass, StagePass::kForward);
-        EXPECT_EQ(buffer.last_pass, StagePass::kBackwardInput);
+        EXPECT_EQ(buffer.first_pass, ProgramPass::kForward);
+        EXPECT_EQ(buffer.last_pass, ProgramPass::kBackwardInput);
         break;
       case BufferClass::kWeightGradientStash:
-        EXPECT_EQ(buffer.last_pass, StagePass::kBackwardWeight);
+        EXPECT_EQ(buffer.last_pass, ProgramPass::kBackwardWeight);
         break;
       case BufferClass::kInput:
       case BufferClass::kOutput:

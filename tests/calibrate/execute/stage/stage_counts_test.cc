@@ -98,11 +98,11 @@ class StageCountsTest : public testing::TestWithParam<Case> {
 };
 
 TEST_P(StageCountsTest, KernelsOfEveryPassAreTheSame) {
-  const std::pair<StagePass, std::vector<models::Kernel> models::LayerWork::*>
+  const std::pair<ProgramPass, std::vector<models::Kernel> models::LayerWork::*>
       passes[] = {
-          {StagePass::kForward, &models::LayerWork::forward},
-          {StagePass::kBackwardInput, &models::LayerWork::backward_input},
-          {StagePass::kBackwardWeight, &models::LayerWork::backward_weight}};
+          {ProgramPass::kForward, &models::LayerWork::forward},
+          {ProgramPass::kBackwardInput, &models::LayerWork::backward_input},
+          {ProgramPass::kBackwardWeight, &models::LayerWork::backward_weight}};
   for (const auto& [first, last] : Stages()) {
     const StageProgram program = Build(first, last);
     for (const auto& [pass, field] : passes) {
@@ -148,13 +148,13 @@ TEST_P(StageCountsTest, ScratchOfEveryLayerIsTheSame) {
   const int n = static_cast<int>(layers_.size());
   for (const int l : {0, 1, n - 1}) {
     const StageProgram program = Build(l, l + 1);
-    EXPECT_EQ(ScratchBytes(program, StagePass::kForward),
+    EXPECT_EQ(ScratchBytes(program, ProgramPass::kForward),
               layers_[l].forward_scratch_bytes)
         << layers_[l].name;
-    EXPECT_EQ(ScratchBytes(program, StagePass::kBackwardInput),
+    EXPECT_EQ(ScratchBytes(program, ProgramPass::kBackwardInput),
               layers_[l].backward_scratch_bytes)
         << layers_[l].name;
-    EXPECT_EQ(ScratchBytes(program, StagePass::kBackwardWeight), 0);
+    EXPECT_EQ(ScratchBytes(program, ProgramPass::kBackwardWeight), 0);
   }
 }
 

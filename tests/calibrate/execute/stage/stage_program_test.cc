@@ -29,7 +29,7 @@ std::string Refusal(const char* model, const StageSpec& spec) {
 
 TEST(StageProgramTest, RefusalsNameAllThatTheKernelsDoNotDo) {
   StageSpec spec = Spec(0, 2);
-  spec.work.recompute = models::Recompute::kFull;
+  spec.work.recompute = RECOMPUTE_FULL;
   EXPECT_THAT(Refusal("mixtral-8x7b", spec),
               AllOf(HasSubstr("num_experts"), HasSubstr("recompute")));
   EXPECT_THAT(Refusal("bert-base-uncased", Spec(0, 2)),

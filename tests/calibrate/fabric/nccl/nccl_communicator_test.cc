@@ -134,16 +134,17 @@ TEST_F(NcclCommunicatorTest, CollectivesCountBytesAsTheModelDoes) {
   auto joined = Joined(&buffers, 4, 0);
   // 8192 bytes are 4096 numbers of two bytes, 1024 from each rank.
   for (const auto& [kind, call] :
-       std::vector<std::pair<CollectiveKind, std::string>>{
-           {CollectiveKind::kAllReduce, "all_reduce 4096"},
-           {CollectiveKind::kAllGather, "all_gather 1024"},
-           {CollectiveKind::kReduceScatter, "reduce_scatter 1024"},
-           {CollectiveKind::kAllToAll, "send 1024 to 3"}}) {
+       std::vector<std::pair<models::CollectiveKind, std::string>>{
+           {models::CollectiveKind::kAllReduce, "all_reduce 4096"},
+           {models::CollectiveKind::kAllGather, "all_gather 1024"},
+           {models::CollectiveKind::kReduceScatter, "reduce_scatter 1024"},
+           {models::CollectiveKind::kAllToAll, "send 1024 to 3"}}) {
     Fake().calls.clear();
     ASSERT_TRUE(joined->TimeCollective(kind, 8192, 1).ok());
     EXPECT_EQ(std::count(Fake().calls.begin(), Fake().calls.end(), call), 2);
   }
-  ASSERT_TRUE(joined->TimeCollective(CollectiveKind::kAllGather, 1, 1).ok());
+  ASSERT_TRUE(
+      joined->TimeCollective(models::CollectiveKind::kAllGather, 1, 1).ok());
   EXPECT_THAT(Fake().calls, Contains("all_gather 1"));
 }
 
@@ -169,7 +170,7 @@ TEST_F(NcclCommunicatorTest, AnErrorOfAnotherRankEndsTheWait) {
   Fake().num_events_pending = 1 << 30;
   Fake().async_error = ncclRemoteError;
   const auto failed =
-      joined->TimeCollective(CollectiveKind::kAllReduce, 4096, 1);
+      joined->TimeCollective(models::CollectiveKind::kAllReduce, 4096, 1);
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(failed.status().message()),
               HasSubstr("all_reduce of 4096 bytes: NCCL: a remote error (the "

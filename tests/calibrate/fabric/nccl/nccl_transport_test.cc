@@ -37,7 +37,7 @@ TEST(NcclTransportTest, MessagesToItselfAreTimedAndMemoryIsSeen) {
   EXPECT_GT(*small, 1e-7);
   EXPECT_GT(*large, *small);
   const auto reduced =
-      (*joined)->TimeCollective(CollectiveKind::kAllReduce, 0x1p20, 5);
+      (*joined)->TimeCollective(models::CollectiveKind::kAllReduce, 0x1p20, 5);
   EXPECT_TRUE(reduced.ok()) << reduced.status();
   EXPECT_GE((*transport)->memory_in_use_bytes(), before);
 }

@@ -43,7 +43,7 @@ class FakeBenchTest : public testing::Test {
 
   static Workload Of(Workload::Kind kind,
                      std::shared_ptr<const StageProgram> program,
-                     StagePass pass = StagePass::kForward, int op = 0) {
+                     ProgramPass pass = ProgramPass::kForward, int op = 0) {
     Workload workload;
     workload.kind = kind;
     workload.program = std::move(program);
@@ -61,8 +61,8 @@ class FakeBenchTest : public testing::Test {
   // Returns the largest error of all operations.
   double WorstError(const std::shared_ptr<StageProgram>& program) {
     double worst = 0;
-    for (int p = 0; p < kNumStagePasses; ++p) {
-      const auto pass = static_cast<StagePass>(p);
+    for (int p = 0; p < kNumProgramPasses; ++p) {
+      const auto pass = static_cast<ProgramPass>(p);
       for (int op = 0; op < static_cast<int>(program->ops(pass).size()); ++op) {
         const Workload workload = Of(Workload::Kind::kOp, program, pass, op);
         const auto prepared = Prepare(workload);
@@ -103,9 +103,10 @@ TEST_F(FakeBenchTest, WithoutEpiloguesGemmsAreComposed) {
   EXPECT_GT(WorstError(program), 1e-4);
   int num_composed = 0;
   for (int op = 0;
-       op < static_cast<int>(program->ops(StagePass::kForward).size()); ++op) {
+       op < static_cast<int>(program->ops(ProgramPass::kForward).size());
+       ++op) {
     const auto prepared =
-        Prepare(Of(Workload::Kind::kOp, program, StagePass::kForward, op));
+        Prepare(Of(Workload::Kind::kOp, program, ProgramPass::kForward, op));
     num_composed += prepared->algorithm().find("GELU by its own kernel") !=
                     std::string::npos;
   }
@@ -114,11 +115,11 @@ TEST_F(FakeBenchTest, WithoutEpiloguesGemmsAreComposed) {
 
 TEST_F(FakeBenchTest, AKernelThatIsWrongIsFound) {
   const auto program = Program(SmallGpt(), true, 0);
-  const auto& ops = program->ops(StagePass::kForward);
+  const auto& ops = program->ops(ProgramPass::kForward);
   for (int op = 0; op < static_cast<int>(ops.size()); ++op) {
     if (ops[op].kind != OpKind::kNormForward) continue;
     const auto prepared =
-        Prepare(Of(Workload::Kind::kOp, program, StagePass::kForward, op));
+        Prepare(Of(Workload::Kind::kOp, program, ProgramPass::kForward, op));
     Gpu().kernels_are_off_by = 1.1;
     const auto error = prepared->Verify();
     Gpu().kernels_are_off_by = 1;
@@ -131,11 +132,11 @@ TEST_F(FakeBenchTest, AKernelThatIsWrongIsFound) {
 
 TEST_F(FakeBenchTest, TheFastestAlgorithmThatRunsIsTaken) {
   const auto program = Program(SmallGpt(), true, 0);
-  const auto& ops = program->ops(StagePass::kForward);
+  const auto& ops = program->ops(ProgramPass::kForward);
   for (int op = 0; op < static_cast<int>(ops.size()); ++op) {
     if (ops[op].kind != OpKind::kGemm) continue;
     const auto prepared =
-        Prepare(Of(Workload::Kind::kOp, program, StagePass::kForward, op));
+        Prepare(Of(Workload::Kind::kOp, program, ProgramPass::kForward, op));
     // The first algorithm does not run; the third is faster than the second.
     EXPECT_THAT(prepared->algorithm(), testing::StartsWith("cuBLASLt 2 "));
     EXPECT_NEAR(RunSeconds(prepared.get(), 100), 2e-5, 1e-9);
@@ -145,9 +146,9 @@ TEST_F(FakeBenchTest, TheFastestAlgorithmThatRunsIsTaken) {
 
 TEST_F(FakeBenchTest, APassTakesItsOperations) {
   const auto program = Program(SmallGpt(), true, 0);
-  for (const StagePass pass :
-       {StagePass::kForward, StagePass::kBackwardInput,
-        StagePass::kBackwardWeight, StagePass::kOptimizer}) {
+  for (const ProgramPass pass :
+       {ProgramPass::kForward, ProgramPass::kBackwardInput,
+        ProgramPass::kBackwardWeight, ProgramPass::kOptimizer}) {
     double expected = 0;
     for (const StageOp& op : program->ops(pass)) {
       expected += op.kind == OpKind::kGemm ? 2e-5 : 1e-5;

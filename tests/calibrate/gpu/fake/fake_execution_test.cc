@@ -34,8 +34,9 @@ struct Kind {
   schedules::ScheduleSpec spec;
   bool llama = false;
   bool flush = true;
-  OptimizerKind optimizer = OptimizerKind::kMomentum;
+  Optimizer optimizer = SGD_MOMENTUM;
   int compressed_bits = 0;
+  double momentum = 0.9;
 };
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
@@ -47,13 +48,16 @@ TEST_P(KindTest, TrainsAsTheHostInTurnAndAtTheSameTime) {
   ExecutionPlan plan =
       HalfPlan(kind.name, kind.spec, kind.llama, kind.optimizer);
   plan.compressed_bits = kind.compressed_bits;
+  for (StageOptimizer& optimizer : plan.optimizers) {
+    optimizer.momentum = kind.momentum;
+  }
   EXPECT_EQ(plan.schedule.resident_activations > 0,
             kind.name.rfind("optpipe", 0) == 0);  // it offloads
   const ExecutionRecord host = OnHost(plan);
   const ExecutionRecord serial = Run(plan, 0);
   EXPECT_LE(Differ(Losses(serial), Losses(host)), kLosses);
   EXPECT_LE(ChangesDiffer(plan, serial, host),
-            kind.optimizer == OptimizerKind::kAdam ? kAdamChange : kChange);
+            kind.optimizer == ADAM ? kAdamChange : kChange);
   EXPECT_GT(ChangesDiffer(plan, serial, host), 1e-5);  // it is in 16 bits
   EXPECT_TRUE(CheckVersions(plan, serial).ok());
   const ExecutionRecord parts = Run(plan, kind.spec.num_ranks <= 2 ? 2 : 4);
@@ -83,13 +87,12 @@ INSTANTIATE_TEST_SUITE_P(
 // Weight prediction, averages, rounded messages, offloading, Adam.
 INSTANTIATE_TEST_SUITE_P(
     More, KindTest,
-    testing::Values(
-        Kind{"pipemare", {3, 3, 1, 3}, false, false},
-        Kind{"spectrain", {3, 3, 1, 3}, true, false},
-        Kind{"xpipe", {2, 4, 1, 3}, true, false, OptimizerKind::kAdam},
-        Kind{"accept", {2, 4, 1}, false, true, OptimizerKind::kSgd, 8},
-        Kind{"optpipe:memory-limit=2", {4, 6, 1}, true},
-        Kind{"pipedream:replicas=2-1", {3, 4, 1, 3}, true, false}),
+    testing::Values(Kind{"pipemare", {3, 3, 1, 3}, false, false},
+                    Kind{"spectrain", {3, 3, 1, 3}, true, false},
+                    Kind{"xpipe", {2, 4, 1, 3}, true, false, ADAM},
+                    Kind{"accept", {2, 4, 1}, false, true, SGD_MOMENTUM, 8, 0},
+                    Kind{"optpipe:memory-limit=2", {4, 6, 1}, true},
+                    Kind{"pipedream:replicas=2-1", {3, 4, 1, 3}, true, false}),
     [](const auto& info) { return TestName(info.param.name); });
 
 // Returns a plan with buffers of one or several units of a pool.
@@ -135,7 +138,7 @@ TEST_F(FakeExecutionTest, APassTakesItsOperationsHoweverLongLaunchingTakes) {
           if (actions[i].op != schedules::Op::kForward) continue;
           double expected = 0;
           for (const StageOp& op :
-               plan.programs[rank]->ops(StagePass::kForward)) {
+               plan.programs[rank]->ops(ProgramPass::kForward)) {
             expected += op.kind == OpKind::kGemm ? 3 * seconds : seconds;
           }
           const ActionRecord& found = step.ranks[rank].actions[i];
@@ -160,7 +163,7 @@ TEST_F(FakeExecutionTest, GemmsHaveTheFastestOfTheirAlgorithms) {
     EXPECT_EQ(Gpu().gemms_fill.count(64), num_partitions / 2);
     if (num_partitions > 0) continue;
     double expected = 0;
-    for (const StageOp& op : plan.programs[1]->ops(StagePass::kForward)) {
+    for (const StageOp& op : plan.programs[1]->ops(ProgramPass::kForward)) {
       expected += op.kind == OpKind::kGemm ? 2e-5 : 1e-5;
     }
     const ActionRecord& found = record->steps[1].ranks[1].actions[0];

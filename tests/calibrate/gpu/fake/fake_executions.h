@@ -17,9 +17,10 @@
 
 namespace weir::calibrate {
 
-inline ExecutionPlan HalfPlan(
-    const std::string& name, const schedules::ScheduleSpec& spec,
-    bool llama = false, OptimizerKind optimizer = OptimizerKind::kMomentum) {
+inline ExecutionPlan HalfPlan(const std::string& name,
+                              const schedules::ScheduleSpec& spec,
+                              bool llama = false,
+                              Optimizer optimizer = SGD_MOMENTUM) {
   ExecutionRequest request = TinyRequest(Generated(name, spec), llama);
   request.spec.format = ElementFormat::kBf16;
   request.num_steps = request.schedule.flush ? 2 : 1;

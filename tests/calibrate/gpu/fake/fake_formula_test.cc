@@ -18,11 +18,10 @@ using FakeFormulaTest = FakeExecutionTest;
 // the weights themselves, a wrong delay changes less than rounding may.
 TEST_F(FakeFormulaTest, AnotherDelayIsCaught) {
   const schedules::ScheduleSpec spec = {3, 3, 1, 4};
-  for (const OptimizerKind optimizer :
-       {OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
+  for (const Optimizer optimizer : {SGD_MOMENTUM, ADAM}) {
     const auto plan_of = [&](const std::string& name) {
       ExecutionPlan plan = HalfPlan(name, spec, true, optimizer);
-      if (optimizer == OptimizerKind::kAdam) {
+      if (optimizer == ADAM) {
         for (StageOptimizer& of : plan.optimizers) of.learning_rate = 1e-3;
       }
       return plan;
@@ -41,8 +40,7 @@ TEST_F(FakeFormulaTest, AnotherDelayIsCaught) {
     const double late =
         differ("pipedream", "pipedream:vertical-sync=yes").change;
     const double none = differ("2bw", "pipemare:correction=none").change;
-    const double least =
-        optimizer == OptimizerKind::kAdam ? kOtherDelayOfAdam : kOtherDelay;
+    const double least = optimizer == ADAM ? kOtherDelayOfAdam : kOtherDelay;
     EXPECT_GE(late, least);
     EXPECT_GE(none, least);
     printf("another delay: %.2g, %.2g of the change\n", late, none);

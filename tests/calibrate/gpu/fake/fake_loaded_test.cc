@@ -37,7 +37,7 @@ class LoadedTest : public testing::Test {
     bench_ = *std::move(bench);
   }
 
-  static Workload Pass(StagePass pass, int active) {
+  static Workload Pass(ProgramPass pass, int active) {
     StageSpec spec = SmallSpec(true, 0.25F);
     spec.format = ElementFormat::kBf16;
     const auto program = BuildStageProgram(SmallGpt(), spec);
@@ -51,7 +51,7 @@ class LoadedTest : public testing::Test {
     return workload;
   }
 
-  double Seconds(StagePass pass, int active, int num_launches = 3) {
+  double Seconds(ProgramPass pass, int active, int num_launches = 3) {
     const auto prepared = bench_->Prepare(Pass(pass, active));
     EXPECT_TRUE(prepared.ok()) << prepared.status();
     if (!prepared.ok()) return 0;
@@ -75,9 +75,9 @@ class LoadedTest : public testing::Test {
 TEST_F(LoadedTest, OthersSlowAPassByHowManyTheyAre) {
   Open(4);
   Gpu().slowdown_per_busy_part = 0.25;
-  for (const StagePass pass :
-       {StagePass::kForward, StagePass::kBackwardInput,
-        StagePass::kBackwardWeight, StagePass::kOptimizer}) {
+  for (const ProgramPass pass :
+       {ProgramPass::kForward, ProgramPass::kBackwardInput,
+        ProgramPass::kBackwardWeight, ProgramPass::kOptimizer}) {
     const double alone = Seconds(pass, 1);
     ASSERT_GT(alone, 0);
     for (const int active : {2, 3, 4}) {
@@ -89,23 +89,23 @@ TEST_F(LoadedTest, OthersSlowAPassByHowManyTheyAre) {
 
 TEST_F(LoadedTest, AloneOthersDoNotWork) {
   Open(4);
-  const double quiet = Seconds(StagePass::kForward, 1);
+  const double quiet = Seconds(ProgramPass::kForward, 1);
   Gpu().slowdown_per_busy_part = 0.25;
-  EXPECT_NEAR(Seconds(StagePass::kForward, 1) / quiet, 1, 1e-6);
+  EXPECT_NEAR(Seconds(ProgramPass::kForward, 1) / quiet, 1, 1e-6);
 }
 
 TEST_F(LoadedTest, ALoadThatEndsTooEarlyIsMadeLonger) {
   Open(2);
-  const double alone = Seconds(StagePass::kForward, 1);
+  const double alone = Seconds(ProgramPass::kForward, 1);
   Gpu().slowdown_per_busy_part = 9;
-  EXPECT_NEAR(Seconds(StagePass::kForward, 2, 10) / alone, 10, 1e-5);
+  EXPECT_NEAR(Seconds(ProgramPass::kForward, 2, 10) / alone, 10, 1e-5);
 }
 
 TEST_F(LoadedTest, ALoadThatAlwaysEndsTooEarlyIsAnError) {
   // The waits take real time: 5 s where sleeps are short.
   Open(2, /*timeout_seconds=*/60);
   Gpu().slowdown_per_busy_part = 1e4;
-  const auto prepared = bench_->Prepare(Pass(StagePass::kForward, 2));
+  const auto prepared = bench_->Prepare(Pass(ProgramPass::kForward, 2));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_EQ(
       (*prepared)->Run(4).status(),
@@ -123,7 +123,7 @@ TEST_F(LoadedTest, TheBenchIsOfThePart) {
               testing::Contains("one of 4 partitions of a GPU with 132 "
                                 "multiprocessors, 4 of them for copies"));
   Gpu().gemms_fill.clear();
-  EXPECT_GT(Seconds(StagePass::kForward, 2), 0);
+  EXPECT_GT(Seconds(ProgramPass::kForward, 2), 0);
   EXPECT_THAT(Gpu().gemms_fill, testing::ElementsAre(32));
   // All queued work was on partitions.
   for (const cudaStream_t stream : Gpu().streams) {
@@ -131,7 +131,7 @@ TEST_F(LoadedTest, TheBenchIsOfThePart) {
   }
   for (const auto kind :
        {Workload::Kind::kSelfSend, Workload::Kind::kOpWithCollectives}) {
-    Workload workload = Pass(StagePass::kForward, 1);
+    Workload workload = Pass(ProgramPass::kForward, 1);
     workload.kind = kind;
     workload.bytes = 4096;
     EXPECT_EQ(bench_->Prepare(workload).status().code(),
@@ -144,12 +144,12 @@ TEST_F(LoadedTest, TheBenchIsOfThePart) {
 
 TEST_F(LoadedTest, MorePartsThanThereAreAreRefused) {
   Open(2);
-  EXPECT_EQ(bench_->Prepare(Pass(StagePass::kForward, 3)).status(),
+  EXPECT_EQ(bench_->Prepare(Pass(ProgramPass::kForward, 3)).status(),
             absl::InvalidArgumentError(
                 "pass: needs 3 partitions of the GPU, found 2"));
   Open(0);
   EXPECT_EQ(bench_->num_partitions(), 1);
-  EXPECT_EQ(bench_->Prepare(Pass(StagePass::kForward, 2)).status().code(),
+  EXPECT_EQ(bench_->Prepare(Pass(ProgramPass::kForward, 2)).status().code(),
             absl::StatusCode::kInvalidArgument);
   CudaBenchOptions options;
   options.num_partitions = 17;
@@ -159,7 +159,7 @@ TEST_F(LoadedTest, MorePartsThanThereAreAreRefused) {
 
 TEST_F(LoadedTest, AHangEndsWithTheNameOfThePart) {
   Open(2, 2);
-  const auto prepared = bench_->Prepare(Pass(StagePass::kForward, 2));
+  const auto prepared = bench_->Prepare(Pass(ProgramPass::kForward, 2));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   Gpu().hangs = true;
   EXPECT_EQ((*prepared)->Run(10).status(),

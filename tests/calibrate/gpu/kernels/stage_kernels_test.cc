@@ -58,8 +58,8 @@ class StageKernelsTest : public testing::TestWithParam<bool> {};
 TEST_P(StageKernelsTest, EveryOperationOfAStageIsRun) {
   const StageProgram program = Build(GetParam(), GetParam() ? 0 : 0.1F);
   int num_ops = 0;
-  for (int pass = 0; pass < kNumStagePasses; ++pass) {
-    for (const StageOp& op : program.ops(static_cast<StagePass>(pass))) {
+  for (int pass = 0; pass < kNumProgramPasses; ++pass) {
+    for (const StageOp& op : program.ops(static_cast<ProgramPass>(pass))) {
       if (!HasKernel(op)) continue;
       ++num_ops;
       ExpectAligned(program, op.inputs);
