@@ -1,128 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/scenario_options.h"
 
+#include <memory>
+
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "cli/options/option_group.h"
+#include "cli/options/add_option.h"
 
 namespace weir::cli {
 namespace {
 
-void AddModel(Options* options, Scenario* scenario) {
-  Group group("Model", options);
-  group.Text("--model", "M",
-             "preset, or file: Hugging Face config.json, textproto or "
-             "PipeDream profile graph",
-             scenario->mutable_model());
+absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text) {
+  return ParseCounts(text, 0);
 }
 
-// Adds the options of the batch and the optimizer.
-void AddOptimizer(Options* options, ScenarioFlags* flags) {
+absl::StatusOr<std::vector<std::string>> ParseSchedules(
+    const std::string& text) {
+  std::vector<std::string> schedules =
+      absl::StrSplit(text, ',', absl::SkipWhitespace());
+  if (schedules.empty()) return absl::InvalidArgumentError("is empty");
+  return schedules;
+}
+
+void AddModel(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
-  Group group("Training", options);
-  group.Count(
-      "--gbs,--global-batch-size",
-      "sequences per batch, over all data-parallel ranks",
-      [=](uint32_t n) { scenario->mutable_batch()->set_global_batch_size(n); });
-  group
-      .Choice("--optimizer", "optimizer (sgd: SGD with momentum)",
-              {{"adam", ADAM}, {"sgd", SGD_MOMENTUM}},
-              [=](int value) {
-                scenario->mutable_training()->set_optimizer(
-                    static_cast<Optimizer>(value));
-              })
-      .fallback = "adam";
-  group
-      .Switch("--fp32-gradients,--accumulate-allreduce-grads-in-fp32",
-              "accumulate gradients in fp32",
-              [=](bool on) { flags->fp32_gradients = on; })
-      .fallback = "with Megatron-LM and bf16";
-  group.Switch("--grad-reduce-in-bf16",
-               "keep and reduce gradients of bf16 weights in bf16",
-               [=](bool on) {
-                 if (on) flags->fp32_gradients = false;
-               });
-  group.Switch("--use-distributed-optimizer,--distributed-optimizer",
-               "shard optimizer states across data-parallel ranks (ZeRO-1)",
-               [=](bool on) { flags->distributed_optimizer = on; });
-  group.Switch("--fully-sharded",
-               "shard weights, gradients and optimizer states across "
-               "data-parallel ranks (FSDP, ZeRO-3)",
-               [=](bool on) { flags->fully_sharded = on; });
+  AddText(app, "--model", "M",
+          "preset, or file: Hugging Face config.json, textproto or PipeDream "
+          "profile graph",
+          scenario->mutable_model())
+      ->group("Model");
 }
 
-void AddPlacement(Options* options, Scenario* scenario) {
-  Group group("Parallelism", options);
-  group
-      .Count("--dp,--data-parallel-size",
-             "data-parallel size (replicas of the pipeline)",
-             [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
-      .fallback = "1";
-  group
-      .Text("--order", "ORDER",
-            "parallel dimensions in the order of GPU numbers, fastest-varying "
-            "first: tp-dp-pp or tp-pp-dp",
-            scenario->mutable_parallelism()->mutable_order())
-      .fallback = "tp-dp-pp";
-  const auto list = [&](absl::string_view name, absl::string_view help,
-                        uint32_t lowest, auto* target) {
-    group.Add(name, "N,N,...", help, [=](const std::string& text) {
-      ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, lowest));
-      target->Assign(counts.begin(), counts.end());
-      return absl::OkStatus();
-    });
-  };
-  auto* parallelism = scenario->mutable_parallelism();
-  list("--gpus",
-       "explicit placement: GPU numbers of one replica after the other, each "
-       "rank by rank",
-       0, parallelism->mutable_gpus());
-  list("--blocks-per-stage",
-       "number of blocks of each stage, for an uneven partition", 0,
-       parallelism->mutable_blocks_per_stage());
-  group.Text(
-      "--layout,--pipeline-model-parallel-layout", "LAYOUT",
-      "layers of each stage, in Megatron-LM's notation: \"Et*3|(tt|)*2t|L\"",
-      parallelism->mutable_layout());
-}
-
-void AddCluster(Options* options, Scenario* scenario) {
-  Group group("Cluster", options);
-  group.Text("--cluster", "C", "preset, or textproto file",
-             scenario->mutable_cluster());
-  group
-      .Count("--nodes", "number of nodes",
-             [=](uint32_t n) { scenario->set_num_nodes(n); })
-      .fallback = "the cluster's";
-  group
-      .Text("--runtime", "R",
-            "training framework: megatron-lm, megatron-lm-2021, "
-            "megatron-deepspeed, pytorch, weir, none, or textproto file",
-            scenario->mutable_runtime())
-      .fallback = "megatron-lm";
-  group
-      .Text("--profile", "P",
-            "device profile: preset (weir profile list) or file",
-            scenario->mutable_profile())
-      .fallback = "the cluster's";
-}
-
-void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
+void AddCluster(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
-  Group group("Schedule", options);
-  Option& schedule = group.Add(
-      "--schedule", several ? "S,S,..." : "S",
-      several ? "schedules to compare (weir schedule list)"
-              : "schedule (see weir schedule list)",
-      [=](const std::string& text) {
-        flags->schedules = absl::StrSplit(text, ',', absl::SkipWhitespace());
-        if (flags->schedules.empty()) {
-          return absl::InvalidArgumentError("is empty");
-        }
-        return absl::OkStatus();
+  app->option_defaults()->group("Cluster");
+  AddText(app, "--cluster", "C", "preset, or textproto file",
+          scenario->mutable_cluster());
+  AddNodes(app, flags);
+  AddText(app, "--runtime", "R",
+          "training framework: megatron-lm, megatron-lm-2021, "
+          "megatron-deepspeed, pytorch, weir, none, or textproto file",
+          scenario->mutable_runtime())
+      ->default_str("megatron-lm");
+  AddText(app, "--profile", "P",
+          "device profile: preset (weir profile list) or file",
+          scenario->mutable_profile())
+      ->default_str("the cluster's");
+}
+
+void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  app->option_defaults()->group("Parallelism");
+  AddCount(app, "--dp,--data-parallel-size",
+           "data-parallel size (replicas of the pipeline)",
+           [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
+      ->default_str("1");
+  AddText(app, "--order", "ORDER",
+          "parallel dimensions in the order of GPU numbers, fastest-varying "
+          "first: tp-dp-pp or tp-pp-dp",
+          [=](const std::string& order) {
+            scenario->mutable_parallelism()->set_order(order);
+          })
+      ->default_str("tp-dp-pp");
+  AddOption(app, "--gpus", "N,N,...",
+            "explicit placement: GPU numbers of one replica after the other, "
+            "each rank by rank",
+            ParseNumbers, [=](const std::vector<uint32_t>& gpus) {
+              scenario->mutable_parallelism()->mutable_gpus()->Assign(
+                  gpus.begin(), gpus.end());
+            });
+  AddOption(
+      app, "--blocks-per-stage", "N,N,...",
+      "number of blocks of each stage, for an uneven partition", ParseNumbers,
+      [=](const std::vector<uint32_t>& blocks) {
+        scenario->mutable_parallelism()->mutable_blocks_per_stage()->Assign(
+            blocks.begin(), blocks.end());
       });
-  schedule.repeats = several;
-  group.Text(
-      "--costs", "COSTS",
+  AddText(
+      app, "--layout,--pipeline-model-parallel-layout", "LAYOUT",
+      "layers of each stage, in Megatron-LM's notation: \"Et*3|(tt|)*2t|L\"",
+      [=](const std::string& layout) {
+        scenario->mutable_parallelism()->set_layout(layout);
+      });
+}
+
+// Adds the layout of a layer's work, which "plan" searches.
+void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  app->option_defaults()->group("Parallelism");
+  AddCount(app, "--tp,--tensor-model-parallel-size", "tensor-parallel size",
+           [=](uint32_t n) { scenario->mutable_parallelism()->set_tensor(n); })
+      ->default_str("1");
+  AddCount(app, "--ep,--expert-model-parallel-size", "expert-parallel size",
+           [=](uint32_t n) { scenario->mutable_parallelism()->set_expert(n); })
+      ->default_str("1");
+  app->option_defaults()->group("Training");
+  AddCount(
+      app, "--mbs,--micro-batch-size", "sequences per microbatch",
+      [=](uint32_t n) { scenario->mutable_batch()->set_microbatch_size(n); })
+      ->default_str("1");
+  AddChoice<RecomputeMode>(app, "--recompute,--recompute-granularity",
+                           "activations to recompute in the backward",
+                           {{"none", RECOMPUTE_NONE},
+                            {"selective", RECOMPUTE_SELECTIVE},
+                            {"full", RECOMPUTE_FULL}},
+                           [=](RecomputeMode mode) {
+                             scenario->mutable_training()->set_recompute(mode);
+                           })
+      ->default_str("none");
+}
+
+// Adds what else changes a layer's work.
+void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  const auto set_precision = [=](Precision precision) {
+    scenario->mutable_training()->set_precision(precision);
+  };
+  AddSwitch(app, "--sequence-parallel",
+            "Megatron sequence parallelism across the tensor-parallel group",
+            &flags->sequence_parallel)
+      ->group("Parallelism");
+  app->option_defaults()->group("Training");
+  AddCount(app, "--seq,--seq-length", "tokens per sequence", [=](uint32_t n) {
+    scenario->mutable_batch()->set_sequence_length(n);
+  })->default_str("the model's");
+  AddChoice<Precision>(
+      app, "--precision",
+      "training precision (fp16 and bf16 keep fp32 master weights)",
+      {{"fp16", MIXED_FP16}, {"bf16", MIXED_BF16}, {"fp32", FP32}},
+      set_precision)
+      ->default_str("fp16");
+  AddSwitch(app, "--fp16", "--precision fp16", [=](bool on) {
+    if (on) set_precision(MIXED_FP16);
+  });
+  AddSwitch(app, "--bf16", "--precision bf16", [=](bool on) {
+    if (on) set_precision(MIXED_BF16);
+  });
+  AddSwitch(app, "--flash-attention,--use-flash-attn",
+            "fused attention, which stores no score matrix",
+            &flags->flash_attention);
+  AddSwitch(app, "--dropout",
+            "the model has dropout, whose masks are saved for the backward",
+            &flags->dropout);
+}
+
+void AddSchedule(CLI::App* app, bool several, ScenarioFlags* flags) {
+  app->option_defaults()->group("Schedule");
+  CLI::Option* schedule =
+      AddOption(app, "--schedule", several ? "S,S,..." : "S",
+                several ? "schedules to compare (weir schedule list)"
+                        : "schedule (see weir schedule list)",
+                ParseSchedules, &flags->schedules);
+  if (several) schedule->join(',');
+  AddText(
+      app, "--costs", "COSTS",
       "seconds per pass, instead of model and cluster: f=1,b=2,c=0.1 or "
       "f=1,i=1,w=1 (f: forward; b: backward; i, w: its halves for inputs and "
       "weights; c: one hop; o: a forward overlapped with a backward; h: one "
@@ -132,137 +163,162 @@ void AddSchedule(Options* options, ScenarioFlags* flags, bool several) {
       "per stage, of which a rank has several with --chunks; if weir chooses "
       "the chunks, they are per rank and divided among its stages",
       &flags->costs);
-  AddMicrobatches(options, scenario, "", "until steady");
-  group
-      .Choice("--transfers",
-              "whether a rank computes while it sends (overlapped) or waits "
-              "(blocking)",
-              {{"overlapped", OVERLAPPED}, {"blocking", BLOCKING}},
-              [=](int value) {
-                scenario->mutable_communication()->set_transfers(
-                    static_cast<TransferMode>(value));
-              })
-      .fallback = "overlapped";
-  group
-      .Choice("--gradient-reduction",
-              "whether gradients are reduced during the backward (overlapped) "
-              "or after it (blocking)",
-              {{"blocking", REDUCTION_BLOCKING},
-               {"overlapped", REDUCTION_OVERLAPPED}},
-              [=](int value) {
-                scenario->mutable_communication()->set_gradient_reduction(
-                    static_cast<ReductionMode>(value));
-              })
-      .fallback = "blocking";
-  group.Switch("--overlap-grad-reduce", "--gradient-reduction overlapped",
-               [=](bool on) {
-                 scenario->mutable_communication()->set_gradient_reduction(
-                     on ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
-               });
-  group
-      .Add("--bucket-bytes", "BYTES",
-           "bucket size of overlapped gradient reductions",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(const double bytes, ParsePositive(text));
-             scenario->mutable_communication()->set_bucket_bytes(bytes);
-             return absl::OkStatus();
-           })
-      .fallback = "25 MiB";
-  group.Add(
-      "--stash-bytes-per-parameter", "BYTES",
-      "bytes per parameter of a stashed weight version",
-      [=](const std::string& text) {
-        ASSIGN_OR_RETURN(const double bytes, ParsePositive(text));
+  AddMicrobatches(app, "", "until steady", flags);
+}
+
+void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  const auto set_reduction = [=](ReductionMode mode) {
+    scenario->mutable_communication()->set_gradient_reduction(mode);
+  };
+  app->option_defaults()->group("Schedule");
+  AddChoice<TransferMode>(
+      app, "--transfers",
+      "whether a rank computes while it sends (overlapped) or waits (blocking)",
+      {{"overlapped", OVERLAPPED}, {"blocking", BLOCKING}},
+      [=](TransferMode mode) {
+        scenario->mutable_communication()->set_transfers(mode);
+      })
+      ->default_str("overlapped");
+  AddChoice<ReductionMode>(
+      app, "--gradient-reduction",
+      "whether gradients are reduced during the backward (overlapped) or after "
+      "it (blocking)",
+      {{"blocking", REDUCTION_BLOCKING}, {"overlapped", REDUCTION_OVERLAPPED}},
+      set_reduction)
+      ->default_str("blocking");
+  AddSwitch(app, "--overlap-grad-reduce", "--gradient-reduction overlapped",
+            [=](bool on) {
+              set_reduction(on ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
+            });
+  AddOption(app, "--bucket-bytes", "BYTES",
+            "bucket size of overlapped gradient reductions", ParsePositive,
+            [=](double bytes) {
+              scenario->mutable_communication()->set_bucket_bytes(bytes);
+            })
+      ->default_str("25 MiB");
+  AddOption(
+      app, "--stash-bytes-per-parameter", "BYTES",
+      "bytes per parameter of a stashed weight version", ParsePositive,
+      [=](double bytes) {
         scenario->mutable_training()->set_stash_bytes_per_parameter(bytes);
-        return absl::OkStatus();
       });
+}
+
+// Adds the options of the batch and the optimizer.
+void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  app->option_defaults()->group("Training");
+  AddCount(
+      app, "--gbs,--global-batch-size",
+      "sequences per batch, over all data-parallel ranks",
+      [=](uint32_t n) { scenario->mutable_batch()->set_global_batch_size(n); });
+  AddChoice<Optimizer>(app, "--optimizer", "optimizer (sgd: SGD with momentum)",
+                       {{"adam", ADAM}, {"sgd", SGD_MOMENTUM}},
+                       [=](Optimizer optimizer) {
+                         scenario->mutable_training()->set_optimizer(optimizer);
+                       })
+      ->default_str("adam");
+  AddSwitch(app, "--fp32-gradients,--accumulate-allreduce-grads-in-fp32",
+            "accumulate gradients in fp32", &flags->fp32_gradients)
+      ->default_str("with Megatron-LM and bf16");
+  AddSwitch(app, "--grad-reduce-in-bf16",
+            "keep and reduce gradients of bf16 weights in bf16", [=](bool on) {
+              if (on) flags->fp32_gradients = false;
+            });
+  AddSwitch(app, "--use-distributed-optimizer,--distributed-optimizer",
+            "shard optimizer states across data-parallel ranks (ZeRO-1)",
+            &flags->distributed_optimizer);
+  AddSwitch(app, "--fully-sharded",
+            "shard weights, gradients and optimizer states across "
+            "data-parallel ranks (FSDP, ZeRO-3)",
+            &flags->fully_sharded);
 }
 
 }  // namespace
 
-void AddWork(Options* options, ScenarioFlags* flags) {
-  Scenario* scenario = &flags->overrides;
-  Group group("Training", options);
-  group
-      .Count("--mbs,--micro-batch-size", "sequences per microbatch",
-             [=](uint32_t n) {
-               scenario->mutable_batch()->set_microbatch_size(n);
-             })
-      .fallback = "1";
-  group
-      .Count("--seq,--seq-length", "tokens per sequence",
-             [=](uint32_t n) {
-               scenario->mutable_batch()->set_sequence_length(n);
-             })
-      .fallback = "the model's";
-  group
-      .Choice("--recompute,--recompute-granularity",
-              "activations to recompute in the backward",
-              {{"none", RECOMPUTE_NONE},
-               {"selective", RECOMPUTE_SELECTIVE},
-               {"full", RECOMPUTE_FULL}},
-              [=](int value) {
-                scenario->mutable_training()->set_recompute(
-                    static_cast<RecomputeMode>(value));
-              })
-      .fallback = "none";
-  group
-      .Choice("--precision",
-              "training precision (fp16 and bf16 keep fp32 master weights)",
-              {{"fp16", MIXED_FP16}, {"bf16", MIXED_BF16}, {"fp32", FP32}},
-              [=](int value) {
-                scenario->mutable_training()->set_precision(
-                    static_cast<Precision>(value));
-              })
-      .fallback = "fp16";
-  group.Switch("--fp16", "--precision fp16", [=](bool on) {
-    if (on) scenario->mutable_training()->set_precision(MIXED_FP16);
-  });
-  group.Switch("--bf16", "--precision bf16", [=](bool on) {
-    if (on) scenario->mutable_training()->set_precision(MIXED_BF16);
-  });
-  group.Switch("--flash-attention,--use-flash-attn",
-               "fused attention, which stores no score matrix",
-               [=](bool on) { flags->flash_attention = on; });
-  group.Switch("--dropout",
-               "the model has dropout, whose masks are saved for the backward",
-               [=](bool on) { flags->dropout = on; });
+void AddScenario(CLI::App* app, bool several, ScenarioFlags* flags) {
+  AddModel(app, flags);
+  AddCluster(app, flags);
+  AddPipeline(app, "1", flags);
+  AddPlacement(app, flags);
+  AddSchedule(app, several, flags);
+  AddCommunication(app, flags);
+  AddLayerWork(app, flags);
+  AddOptimizer(app, flags);
 }
 
-void AddTensorParallel(Options* options, ScenarioFlags* flags) {
-  Scenario* scenario = &flags->overrides;
-  Group group("Parallelism", options);
-  group
-      .Count(
-          "--tp,--tensor-model-parallel-size", "tensor-parallel size",
-          [=](uint32_t n) { scenario->mutable_parallelism()->set_tensor(n); })
-      .fallback = "1";
-  group
-      .Count(
-          "--ep,--expert-model-parallel-size", "expert-parallel size",
-          [=](uint32_t n) { scenario->mutable_parallelism()->set_expert(n); })
-      .fallback = "1";
-  group.Switch("--sequence-parallel",
-               "Megatron sequence parallelism across the tensor-parallel group",
-               [=](bool on) { flags->sequence_parallel = on; });
+void AddGivenScenario(CLI::App* app, ScenarioFlags* flags) {
+  AddModel(app, flags);
+  AddCluster(app, flags);
+  AddCommunication(app, flags);
+  AddLayerSettings(app, flags);
+  AddOptimizer(app, flags);
 }
 
-void AddScenario(Options* options, ScenarioFlags* flags, bool several) {
-  Scenario* scenario = &flags->overrides;
-  AddModel(options, scenario);
-  AddCluster(options, scenario);
-  AddPipeline(options, scenario, "1");
-  AddPlacement(options, scenario);
-  AddTensorParallel(options, flags);
-  AddSchedule(options, flags, several);
-  AddWork(options, flags);
-  AddOptimizer(options, flags);
+void AddLayerWork(CLI::App* app, ScenarioFlags* flags) {
+  AddLayerLayout(app, flags);
+  AddLayerSettings(app, flags);
 }
 
-Options OptionsOfScenario(ScenarioFlags* flags) {
-  Options options;
-  AddScenario(&options, flags, /*several=*/false);
-  return options;
+void AddPipeline(CLI::App* app, const std::string& pipeline,
+                 ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  app->option_defaults()->group("Parallelism");
+  AddCount(
+      app, "--pp,--pipeline-model-parallel-size",
+      "pipeline-parallel size (ranks)",
+      [=](uint32_t n) { scenario->mutable_parallelism()->set_pipeline(n); })
+      ->default_str(pipeline);
+  AddCount(app, "--chunks,--vpp,--num-virtual-stages-per-pipeline-rank",
+           "stages per rank (virtual pipeline stages)",
+           [=](uint32_t n) { scenario->mutable_parallelism()->set_chunks(n); })
+      ->default_str("as the schedule requires");
+}
+
+void AddMicrobatches(CLI::App* app, const std::string& microbatches,
+                     const std::string& batches, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  app->option_defaults()->group("Schedule");
+  AddCount(app, "--microbatches", "microbatches per batch and pipeline",
+           [=](uint32_t n) { scenario->set_num_microbatches(n); })
+      ->default_str(microbatches);
+  AddCount(app, "--batches", "batches to simulate (schedules without a flush)",
+           [=](uint32_t n) { scenario->set_num_batches(n); })
+      ->default_str(batches);
+}
+
+void AddNodes(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  AddCount(app, "--nodes", "number of nodes",
+           [=](uint32_t n) { scenario->set_num_nodes(n); })
+      ->group("Cluster")
+      ->default_str("the cluster's");
+}
+
+void AddMegatronArguments(CLI::App* app, ScenarioFlags* flags) {
+  AddText(app, "--megatron-args", "FILE",
+          "read model and layout from a file of Megatron-LM arguments, such "
+          "as weir plan --out writes, instead of a scenario; needs --cluster",
+          &flags->megatron_args)
+      ->group("Model");
+}
+
+std::vector<results::RunSetting> ScenarioSettings(ScenarioFlags* flags) {
+  const auto app = std::make_shared<CLI::App>();
+  app->set_help_flag();
+  AddScenario(app.get(), /*several=*/false, flags);
+  std::vector<results::RunSetting> settings;
+  for (CLI::Option* option : app->get_options()) {
+    results::RunSetting& setting = settings.emplace_back();
+    for (const std::string& name : option->get_lnames()) {
+      setting.columns.push_back(absl::StrReplaceAll(name, {{"-", "_"}}));
+    }
+    setting.set = [app, option](const std::string& text) {
+      return SetOption(option, text);
+    };
+  }
+  return settings;
 }
 
 }  // namespace weir::cli

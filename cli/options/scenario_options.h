@@ -3,16 +3,40 @@
 #ifndef WEIR_CLI_OPTIONS_SCENARIO_OPTIONS_H_
 #define WEIR_CLI_OPTIONS_SCENARIO_OPTIONS_H_
 
-#include "cli/options/options.h"
+#include <vector>
+
+#include "cli/options/flags.h"
+#include "results/compare/measured_run.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weir::cli {
 
-// Adds all of them, with `several` schedules or one.
-void AddScenario(Options* options, ScenarioFlags* flags, bool several);
+// Requires of all functions: the flags outlive what they return or change.
 
-// Adds the options of the work of a layer, which "model show" also needs.
-void AddWork(Options* options, ScenarioFlags* flags);
-void AddTensorParallel(Options* options, ScenarioFlags* flags);
+// Adds all of them, with `several` schedules or one.
+void AddScenario(CLI::App* app, bool several, ScenarioFlags* flags);
+
+// Adds those that "plan" does not search: model, cluster and training.
+void AddGivenScenario(CLI::App* app, ScenarioFlags* flags);
+
+// Adds those that change the work of a layer, for "model show".
+void AddLayerWork(CLI::App* app, ScenarioFlags* flags);
+
+// `pipeline`, `microbatches` and `batches` are shown as the defaults.
+void AddPipeline(CLI::App* app, const std::string& pipeline,
+                 ScenarioFlags* flags);
+void AddMicrobatches(CLI::App* app, const std::string& microbatches,
+                     const std::string& batches, ScenarioFlags* flags);
+void AddNodes(CLI::App* app, ScenarioFlags* flags);
+
+// Adds --megatron-args, which replaces the scenario.
+void AddMegatronArguments(CLI::App* app, ScenarioFlags* flags);
+
+// Returns all of them as columns of a table of runs: "global_batch_size".
+std::vector<results::RunSetting> ScenarioSettings(ScenarioFlags* flags);
 
 }  // namespace weir::cli
 

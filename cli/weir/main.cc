@@ -8,7 +8,7 @@
 #include "base/temporary_file.h"
 #include "base/textproto.h"
 #include "cli/options/messages.h"
-#include "cli/weir/parse.h"
+#include "cli/weir/weir_app.h"
 
 namespace weir::cli {
 namespace {
@@ -17,15 +17,13 @@ int Main(int argc, const char* const* argv) {
   ExitOnInterrupt();
   IgnoreFileSizeSignal();
   SilenceProtobuf();
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
-  if (!line.ok()) {
-    OutputFlags output;
-    output.color = ColorOf(argc, argv);
-    return PrintError(line.status(), output);
-  }
-  if (line->command != nullptr) return line->command(line->flags);
-  const absl::Status printed = PrintResult(line->text);
-  return printed.ok() ? kExitOk : PrintError(printed, line->flags.output);
+  CommandLine line;
+  const absl::StatusOr<std::string> text =
+      ParseWeirArguments(argc, argv, &line);
+  if (!text.ok()) return PrintError(text.status(), line.flags.output);
+  if (text->empty()) return line.command(line.flags);
+  const absl::Status printed = PrintResult(*text);
+  return printed.ok() ? kExitOk : PrintError(printed, line.flags.output);
 }
 
 }  // namespace

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <set>
-
+// "plan".
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "cli/options/option_group.h"
-#include "cli/options/options.h"
-#include "cli/weir/plan_papers.h"
+#include "cli/options/add_option.h"
+#include "cli/options/scenario_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/weir/weir_app.h"
+#include "plan/papers/registry.h"
 
 namespace weir::cli {
 namespace {
-
-// Returns true for options that the search decides or that only one plan has.
-bool IsSearched(const Option& option) {
-  static const auto& names = *new std::set<std::string>{
-      "--tp",        "--pp",           "--dp",     "--ep",
-      "--chunks",    "--mbs",          "--order",  "--gpus",
-      "--layout",    "--schedule",     "--costs",  "--blocks-per-stage",
-      "--recompute", "--microbatches", "--batches"};
-  return names.count(FirstName(option)) > 0;
-}
 
 // Parses "80GiB", "80e9" or "512 MiB".
 absl::StatusOr<double> ParseBytes(absl::string_view text) {
@@ -64,208 +54,237 @@ absl::StatusOr<double> ParsePercent(const std::string& text) {
   return percent / 100;
 }
 
-template <typename Repeated>
-void AddCounts(Group& group, absl::string_view names, absl::string_view help,
-               Repeated* target) {
-  group
-      .Add(names, "N,N,...", help,
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 1));
-             target->Assign(counts.begin(), counts.end());
-             return absl::OkStatus();
-           })
-      .fallback = "all reasonable values";
+absl::StatusOr<uint32_t> ParsePatience(const std::string& text) {
+  ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 0));
+  if (counts.size() == 1) return counts[0];
+  return absl::InvalidArgumentError(
+      absl::StrCat("is ", text, ", expected a whole number from 0"));
 }
 
-// Adds a list of words, each one of `choices` if there are any.
-template <typename Take>
-Option& AddWords(Group& group, absl::string_view names, absl::string_view value,
-                 absl::string_view help, const Choices& choices, Take take) {
-  return group.Add(names, value, help, [=](const std::string& text) {
-    const std::vector<std::string> words =
-        absl::StrSplit(text, ',', absl::SkipWhitespace());
-    if (words.empty()) return absl::InvalidArgumentError("is empty");
-    std::vector<std::pair<std::string, int>> chosen;
+absl::StatusOr<std::vector<double>> ParseRates(const std::string& text) {
+  std::vector<double> rates;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    ASSIGN_OR_RETURN(rates.emplace_back(), ParsePositive(part));
+  }
+  return rates;
+}
+
+absl::StatusOr<std::vector<std::string>> ParseWords(const std::string& text) {
+  std::vector<std::string> words =
+      absl::StrSplit(text, ',', absl::SkipWhitespace());
+  if (words.empty()) return absl::InvalidArgumentError("is empty");
+  return words;
+}
+
+// Returns a parser of a list of words, each one of `choices`.
+auto ParserOf(const Choices& choices) {
+  return [choices](
+             const std::string& text) -> absl::StatusOr<std::vector<int>> {
+    ASSIGN_OR_RETURN(const std::vector<std::string> words, ParseWords(text));
+    std::vector<int> numbers;
     for (const std::string& word : words) {
-      int value = 0;
-      if (!choices.empty()) {
-        ASSIGN_OR_RETURN(value, ParseChoice(word, choices));
-      }
-      chosen.emplace_back(word, value);
+      ASSIGN_OR_RETURN(numbers.emplace_back(), ParseChoice(word, choices));
     }
-    take(chosen);
-    return absl::OkStatus();
-  });
-}
-
-using NamedNumbers = std::vector<std::pair<std::string, int>>;
-
-auto Into(google::protobuf::RepeatedPtrField<std::string>* target) {
-  return [target](const NamedNumbers& words) {
-    target->Clear();
-    for (const auto& [word, value] : words) {
-      *target->Add() = absl::AsciiStrToLower(word);
-    }
+    return numbers;
   };
 }
 
-void AddSizes(Options* options, PlanSpace* space) {
-  Group group("Search space", options);
-  AddCounts(group, "--gpus", "numbers of GPUs to use", space->mutable_gpus());
-  options->back().fallback = "all GPUs of the cluster";
-  AddCounts(group, "--tp,--tensor-model-parallel-size", "tensor-parallel sizes",
+// Adds an option whose value is a list of these words, which are also its
+// placeholder.
+CLI::Option* AddWords(CLI::App* app, const std::string& name,
+                      const std::string& words, const std::string& help,
+                      google::protobuf::RepeatedPtrField<std::string>* target) {
+  const std::vector<std::string> all = absl::StrSplit(words, ',');
+  const auto parse =
+      [all](
+          const std::string& text) -> absl::StatusOr<std::vector<std::string>> {
+    Choices choices;
+    for (const std::string& word : all) choices.emplace_back(word, 0);
+    RETURN_IF_ERROR(ParserOf(choices)(text).status());
+    return ParseWords(absl::AsciiStrToLower(text));
+  };
+  return AddOption(app, name, words, help, parse, target);
+}
+
+void AddCounts(CLI::App* app, const std::string& names, const std::string& help,
+               google::protobuf::RepeatedField<uint32_t>* target) {
+  const auto parse = [](const std::string& text) {
+    return ParseCounts(text, 1);
+  };
+  AddOption(app, names, "N,N,...", help, parse, target)
+      ->default_str("all reasonable values");
+}
+
+void AddSizes(CLI::App* app, PlanSpace* space) {
+  app->option_defaults()->group("Search space");
+  AddCounts(app, "--gpus", "numbers of GPUs to use", space->mutable_gpus());
+  app->get_option("--gpus")->default_str("all GPUs of the cluster");
+  AddCounts(app, "--tp,--tensor-model-parallel-size", "tensor-parallel sizes",
             space->mutable_tensor());
-  AddCounts(group, "--pp,--pipeline-model-parallel-size",
+  AddCounts(app, "--pp,--pipeline-model-parallel-size",
             "pipeline-parallel sizes (ranks)", space->mutable_pipeline());
-  AddCounts(group, "--dp,--data-parallel-size", "data-parallel sizes",
+  AddCounts(app, "--dp,--data-parallel-size", "data-parallel sizes",
             space->mutable_data());
-  AddCounts(group, "--ep,--expert-model-parallel-size", "expert-parallel sizes",
+  AddCounts(app, "--ep,--expert-model-parallel-size", "expert-parallel sizes",
             space->mutable_expert());
-  AddCounts(group, "--chunks,--vpp", "stages per rank",
-            space->mutable_chunks());
-  AddCounts(group, "--mbs,--micro-batch-size", "sequences per microbatch",
+  AddCounts(app, "--chunks,--vpp", "stages per rank", space->mutable_chunks());
+  AddCounts(app, "--mbs,--micro-batch-size", "sequences per microbatch",
             space->mutable_microbatch_size());
 }
 
-void AddKinds(Options* options, PlanFlags* plan) {
-  Group group("Search space", options);
+void AddKinds(CLI::App* app, PlanFlags* plan) {
   PlanSpace* space = plan->request.mutable_space();
-  auto* schedules = space->mutable_schedules();
-  Option& schedule =
-      AddWords(group, "--schedule", "S,S,...",
-               "schedules to consider (weir schedule list)", {},
-               [=](const NamedNumbers& words) {
-                 schedules->Clear();
-                 const bool all = words.size() == 1 &&
-                                  absl::EqualsIgnoreCase(words[0].first, "all");
-                 space->set_any_runtime(all);
-                 if (all) return;
-                 for (const auto& [word, value] : words)
-                   *schedules->Add() = word;
-               });
-  schedule.fallback = "those that the runtime executes; all: every schedule";
-  schedule.repeats = true;
-  group.Switch("--asynchronous", "also consider schedules without a flush",
-               [=](bool on) { space->set_asynchronous(on); });
-  group.Switch("--synchronous",
-               "use only those of --schedule that have a flush",
-               [=](bool on) { plan->synchronous = on; });
-  auto* recompute = space->mutable_recompute();
-  AddWords(group, "--recompute,--recompute-granularity", "none,selective,full",
-           "activations to recompute",
-           {{"none", RECOMPUTE_NONE},
-            {"selective", RECOMPUTE_SELECTIVE},
-            {"full", RECOMPUTE_FULL}},
-           [=](const NamedNumbers& words) {
-             recompute->Clear();
-             for (const auto& [word, mode] : words) recompute->Add(mode);
-           })
-      .fallback = "all";
-  AddWords(group, "--order", "tp-dp-pp,tp-pp-dp",
+  app->option_defaults()->group("Search space");
+  AddOption(app, "--schedule", "S,S,...",
+            "schedules to consider (weir schedule list)", ParseWords,
+            [space](const std::vector<std::string>& words) {
+              const bool all =
+                  words.size() == 1 && absl::EqualsIgnoreCase(words[0], "all");
+              space->set_any_runtime(all);
+              space->clear_schedules();
+              if (!all) {
+                space->mutable_schedules()->Assign(words.begin(), words.end());
+              }
+            })
+      ->default_str("those that the runtime executes; all: every schedule")
+      ->join(',');
+  AddSwitch(app, "--asynchronous", "also consider schedules without a flush",
+            [space](bool on) { space->set_asynchronous(on); });
+  AddSwitch(app, "--synchronous",
+            "use only those of --schedule that have a flush",
+            &plan->synchronous);
+  AddOption(app, "--recompute,--recompute-granularity", "none,selective,full",
+            "activations to recompute",
+            ParserOf({{"none", RECOMPUTE_NONE},
+                      {"selective", RECOMPUTE_SELECTIVE},
+                      {"full", RECOMPUTE_FULL}}),
+            space->mutable_recompute())
+      ->default_str("all");
+  AddWords(app, "--order", "tp-dp-pp,tp-pp-dp",
            "orders of the parallel dimensions in GPU numbers",
-           {{"tp-dp-pp", 0}, {"tp-pp-dp", 0}}, Into(space->mutable_orders()))
-      .fallback = "both";
-  AddWords(group, "--sharding", "none,optimizer,full",
+           space->mutable_orders())
+      ->default_str("both");
+  AddWords(app, "--sharding", "none,optimizer,full",
            "what to shard across data-parallel ranks: nothing, optimizer "
            "states (ZeRO-1), or also weights and gradients (ZeRO-3)",
-           {{"none", 0}, {"optimizer", 0}, {"full", 0}},
-           Into(space->mutable_sharding()))
-      .fallback = "as in the scenario";
-  group.Switch("--even-layers",
-               "only plans with the same number of blocks in every stage",
-               [=](bool on) { space->set_even_layers_only(on); });
+           space->mutable_sharding())
+      ->default_str("as in the scenario");
+  AddSwitch(app, "--even-layers",
+            "only plans with the same number of blocks in every stage",
+            [space](bool on) { space->set_even_layers_only(on); });
 }
 
-void AddGoal(Options* options, Flags* flags) {
-  Group group("Goal", options);
+void AddGoal(CLI::App* app, Flags* flags) {
   PlanRequest* request = &flags->plan.request;
-  group
-      .Choice("--objective",
-              "what to minimize (time and cost per sample); pareto: all plans "
-              "that no other plan dominates",
-              {{"time", OBJECTIVE_TIME},
-               {"memory", OBJECTIVE_MEMORY},
-               {"cost", OBJECTIVE_COST},
-               {"pareto", OBJECTIVE_PARETO}},
-              [=](int value) {
-                request->set_objective(static_cast<Objective>(value));
-              })
-      .fallback = "time";
-  group
-      .Add("--memory-limit,--memory-size", "BYTES",
-           "memory limit per GPU, as in 80GiB",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(const double bytes, ParseBytes(text));
-             request->set_memory_limit_bytes(bytes);
-             return absl::OkStatus();
-           })
-      .fallback = "the device's";
-  group
-      .Add("--memory-margin", "PERCENT",
-           "fraction of a GPU's memory that plans leave free",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(const double margin, ParsePercent(text));
-             request->set_memory_margin(margin);
-             return absl::OkStatus();
-           })
-      .fallback = "5%";
-  group.Add("--price-per-gpu-hour", "PRICE",
-            "price of one GPU for an hour, in any currency",
-            [=](const std::string& text) {
-              ASSIGN_OR_RETURN(const double price, ParsePositive(text));
-              request->set_price_per_gpu_hour(price);
-              return absl::OkStatus();
-            });
-  group
-      .Count("--plans", "maximum number of plans to show",
-             [=](uint32_t n) { request->set_num_plans(n); })
-      .fallback = "5";
-  group
-      .Add("--patience", "N",
-           "stop after N candidates in a row without improvement (0: never)",
-           [=](const std::string& text) {
-             ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 0));
-             if (counts.size() != 1) {
-               return absl::InvalidArgumentError(absl::StrCat(
-                   "is ", text, ", expected a whole number from 0"));
-             }
-             request->set_patience(counts[0]);
-             return absl::OkStatus();
-           })
-      .fallback = "300";
-  group
-      .Count("--jobs,-j", "parallel processes",
-             [=](uint32_t n) { flags->num_jobs = n; })
-      .fallback = "number of cores";
+  app->option_defaults()->group("Goal");
+  AddChoice<Objective>(
+      app, "--objective",
+      "what to minimize (time and cost per sample); pareto: all plans that no "
+      "other plan dominates",
+      {{"time", OBJECTIVE_TIME},
+       {"memory", OBJECTIVE_MEMORY},
+       {"cost", OBJECTIVE_COST},
+       {"pareto", OBJECTIVE_PARETO}},
+      [request](Objective objective) { request->set_objective(objective); })
+      ->default_str("time");
+  AddOption(app, "--memory-limit,--memory-size", "BYTES",
+            "memory limit per GPU, as in 80GiB", ParseBytes,
+            [request](double bytes) { request->set_memory_limit_bytes(bytes); })
+      ->default_str("the device's");
+  AddOption(app, "--memory-margin", "PERCENT",
+            "fraction of a GPU's memory that plans leave free", ParsePercent,
+            [request](double margin) { request->set_memory_margin(margin); })
+      ->default_str("5%");
+  AddOption(
+      app, "--price-per-gpu-hour", "PRICE",
+      "price of one GPU for an hour, in any currency", ParsePositive,
+      [request](double price) { request->set_price_per_gpu_hour(price); });
+  AddCount(app, "--plans", "maximum number of plans to show",
+           [request](uint32_t n) { request->set_num_plans(n); })
+      ->default_str("5");
+  AddOption(app, "--patience", "N",
+            "stop after N candidates in a row without improvement (0: never)",
+            ParsePatience, [request](uint32_t n) { request->set_patience(n); })
+      ->default_str("300");
+  AddJobs(app, "Goal", "parallel processes", &flags->num_jobs);
+}
+
+void AddPaperPlanners(CLI::App* app, PlanFlags* plan) {
+  plan::PipeDreamOptions* pipedream = &plan->pipedream;
+  std::string names;
+  for (const plan::PaperPlanner& planner : plan::PaperPlanners()) {
+    absl::StrAppend(&names, planner.name, ", ");
+  }
+  app->option_defaults()->group("Planners of papers");
+  AddText(
+      app, "--algorithm", "NAME",
+      absl::StrCat("planner of a paper, instead of the search: ", names, "all"),
+      &plan->algorithm);
+  AddText(app, "--graph,--profile-filename", "FILE",
+          "profile graph for pipedream, instead of a scenario", &plan->graph);
+  AddOption(
+      app, "--machines,--all-num-machines", "N,N,...",
+      "with --graph: number of machines at each level, innermost first",
+      [](const std::string& text) { return ParseCounts(text, 1); },
+      [pipedream](const std::vector<uint32_t>& machines) {
+        pipedream->num_machines.assign(machines.begin(), machines.end());
+      });
+  AddOption(app, "--bandwidth,--network-bandwidths", "RATE,RATE,...",
+            "with --graph: bytes per second between the machines of each level",
+            ParseRates, &pipedream->bytes_per_second);
+  AddSwitch(app, "--straight,--straight-pipeline",
+            "with --graph: do not replicate stages", &pipedream->straight);
+  AddSwitch(app, "--fewer-machines,--use-fewer-machines",
+            "with --graph: leave out machines that do not help",
+            &pipedream->fewer_machines);
+  AddSwitch(app, "--use-memory-constraint",
+            "with --graph: check memory as the published code does, against "
+            "--memory-limit or 16e9 bytes",
+            &pipedream->published_memory);
+  AddOption(app, "--activation-compression-ratio", "RATIO",
+            "with --graph: count transfers between stages, with activations "
+            "RATIO times smaller",
+            ParsePositive, &pipedream->activation_compression_ratio)
+      ->default_str("transfers are not counted");
+  AddSwitch(app, "--paper-formula",
+            "with --graph: use the formula of the paper, not that of the "
+            "published code",
+            &pipedream->paper_formula);
 }
 
 }  // namespace
 
-Options OptionsOfPlan(Flags* flags) {
-  Options options;
-  Group("", &options)
-      .Text("SCENARIO", "",
-            "fixed settings: preset or textproto file; flags override it",
-            &flags->scenario.scenario);
-  AddGoal(&options, flags);
-  AddSizes(&options, flags->plan.request.mutable_space());
-  AddKinds(&options, &flags->plan);
-  AddPaperPlanners(&options, &flags->plan);
-  for (Option& option : OptionsOfScenario(&flags->scenario)) {
-    if (!IsSearched(option)) options.push_back(std::move(option));
-  }
-  AddFormat(&options, &flags->output, /*csv=*/true);
-  Group output("Output", &options);
-  output.Switch("--explain",
-                "explain why each further plan is worse than the first",
-                [=](bool on) { flags->plan.explain = on; });
-  output.Text("--out", "DIR",
-              "folder for the scenario, the Megatron-LM arguments and the "
-              "PyTorch CSV of each plan",
-              &flags->output.out);
-  AddForce(&options, &flags->output);
-  AddMessages(&options, &flags->output);
-  return options;
+void AddPlanCommand(CLI::App* app, CommandLine* line) {
+  Flags* flags = &line->flags;
+  CLI::App* plan = AddWeirCommand(
+      app, "plan", "Searches for the best layout of a model on a cluster.",
+      {"plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 32 --schedule "
+       "1f1b,gpipe",
+       "plan --model gpt2-medium --cluster dgx-a100 --gbs 16 --pp 2,4 "
+       "--recompute none --schedule 1f1b --objective pareto "
+       "--price-per-gpu-hour 2.5 --out plans/",
+       "plan pipedream-2bw-gpt-2.2b --algorithm pipedream-2bw",
+       "plan --algorithm pipedream --graph graph.txt --machines 4,4 "
+       "--bandwidth 1e9,2e8"},
+      RunPlan, line);
+  AddScenarioName(plan,
+                  "fixed settings: preset or textproto file; flags override it",
+                  &flags->scenario);
+  AddGoal(plan, flags);
+  AddSizes(plan, flags->plan.request.mutable_space());
+  AddKinds(plan, &flags->plan);
+  AddPaperPlanners(plan, &flags->plan);
+  AddGivenScenario(plan, &flags->scenario);
+  AddFormat(plan, /*csv=*/true, &flags->output);
+  plan->option_defaults()->group("Output");
+  AddSwitch(plan, "--explain",
+            "explain why each further plan is worse than the first",
+            &flags->plan.explain);
+  AddText(plan, "--out", "DIR",
+          "folder for the scenario, the Megatron-LM arguments and the PyTorch "
+          "CSV of each plan",
+          &flags->output.out);
+  AddForce(plan, &flags->output.force);
 }
 
 }  // namespace weir::cli

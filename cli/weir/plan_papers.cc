@@ -4,14 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
-#include "cli/options/option_group.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/plan_files.h"
@@ -29,22 +27,6 @@ using Format = OutputFlags::Format;
 using Json = nlohmann::ordered_json;
 
 constexpr absl::string_view kAll = "all";
-
-std::string Names() {
-  std::string names;
-  for (const plan::PaperPlanner& planner : plan::PaperPlanners()) {
-    absl::StrAppend(&names, planner.name, ", ");
-  }
-  return absl::StrCat(names, kAll);
-}
-
-absl::StatusOr<std::vector<double>> ParseRates(const std::string& text) {
-  std::vector<double> rates;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    ASSIGN_OR_RETURN(rates.emplace_back(), ParsePositive(part));
-  }
-  return rates;
-}
 
 absl::Status CheckGraphFlags(const Flags& flags) {
   const PlanFlags& plan = flags.plan;
@@ -190,58 +172,6 @@ absl::StatusOr<std::string> PlannerResultsText(const Flags& flags) {
 }
 
 }  // namespace
-
-void AddPaperPlanners(Options* options, PlanFlags* plan) {
-  Group group("Planners of papers", options);
-  group.Text(
-      "--algorithm", "NAME",
-      absl::StrCat("planner of a paper, instead of the search: ", Names()),
-      &plan->algorithm);
-  group.Text("--graph,--profile-filename", "FILE",
-             "profile graph for pipedream, instead of a scenario",
-             &plan->graph);
-  group.Add("--machines,--all-num-machines", "N,N,...",
-            "with --graph: number of machines at each level, innermost first",
-            [plan](const std::string& text) {
-              ASSIGN_OR_RETURN(const std::vector<uint32_t> machines,
-                               ParseCounts(text, 1));
-              plan->pipedream.num_machines.assign(machines.begin(),
-                                                  machines.end());
-              return absl::OkStatus();
-            });
-  group.Add("--bandwidth,--network-bandwidths", "RATE,RATE,...",
-            "with --graph: bytes per second between the machines of each level",
-            [plan](const std::string& text) {
-              ASSIGN_OR_RETURN(plan->pipedream.bytes_per_second,
-                               ParseRates(text));
-              return absl::OkStatus();
-            });
-  group.Switch("--straight,--straight-pipeline",
-               "with --graph: do not replicate stages",
-               [plan](bool on) { plan->pipedream.straight = on; });
-  group.Switch("--fewer-machines,--use-fewer-machines",
-               "with --graph: leave out machines that do not help",
-               [plan](bool on) { plan->pipedream.fewer_machines = on; });
-  group.Switch("--use-memory-constraint",
-               "with --graph: check memory as the published code does, against "
-               "--memory-limit or 16e9 bytes",
-               [plan](bool on) { plan->pipedream.published_memory = on; });
-  group
-      .Add("--activation-compression-ratio", "RATIO",
-           "with --graph: count transfers between stages, with activations "
-           "RATIO times smaller",
-           [plan](const std::string& text) {
-             ASSIGN_OR_RETURN(
-                 plan->pipedream.activation_compression_ratio.emplace(),
-                 ParsePositive(text));
-             return absl::OkStatus();
-           })
-      .fallback = "transfers are not counted";
-  group.Switch("--paper-formula",
-               "with --graph: use the formula of the paper, not that of the "
-               "published code",
-               [plan](bool on) { plan->pipedream.paper_formula = on; });
-}
 
 int RunPaperPlanners(const Flags& flags) {
   const absl::StatusOr<std::string> view =

@@ -4,11 +4,8 @@
 #define WEIR_CLI_WEIR_PLAN_PAPERS_H_
 
 #include "cli/options/flags.h"
-#include "cli/options/options.h"
 
 namespace weir::cli {
-
-void AddPaperPlanners(Options* options, PlanFlags* plan);
 
 // Runs planners and prints their plans; returns the exit code.
 int RunPaperPlanners(const Flags& flags);

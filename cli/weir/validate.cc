@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/problems.h"
@@ -15,8 +13,8 @@
 #include "base/textproto.h"
 #include "base/worker_pool.h"
 #include "cli/options/messages.h"
-#include "cli/options/options.h"
 #include "cli/options/overrides.h"
+#include "cli/options/scenario_options.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
 #include "models/model.pb.h"
@@ -35,23 +33,10 @@ struct ValidationWork {
   absl::StatusOr<Result> result = absl::CancelledError("not reached");
 };
 
-// Converts "--global-batch-size" to "global_batch_size".
-std::string ColumnOf(absl::string_view name) {
-  while (absl::ConsumePrefix(&name, "-")) continue;
-  return absl::StrReplaceAll(name, {{"-", "_"}});
-}
-
 // Returns what the columns of a table set: the options of "simulate" without
 // their dashes, and the fields of weir.Transformer.
 std::vector<results::RunSetting> SettingsOfColumns(ScenarioFlags* flags) {
-  std::vector<results::RunSetting> settings;
-  for (const Option& option : OptionsOfScenario(flags)) {
-    results::RunSetting& setting = settings.emplace_back();
-    for (const std::string& name : AllNames(option)) {
-      setting.columns.push_back(ColumnOf(name));
-    }
-    setting.set = option.set;
-  }
+  std::vector<results::RunSetting> settings = ScenarioSettings(flags);
   for (results::RunSetting& setting : results::SettingsOfFields(
            *Transformer::descriptor(),
            [flags] { return flags->overrides.mutable_transformer(); })) {

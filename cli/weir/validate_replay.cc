@@ -10,7 +10,6 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
-#include "cli/options/options.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
@@ -28,14 +27,10 @@ struct Sides {
 
 // Returns true if an option defines what is simulated.
 bool AsksSimulator(const ScenarioFlags& flags) {
-  ScenarioFlags none;
-  OptionsOfScenario(&none);  // creates empty messages in it
-  return flags.overrides.SerializeAsString() !=
-             none.overrides.SerializeAsString() ||
-         !flags.costs.empty() || !flags.schedules.empty() ||
-         flags.sequence_parallel || flags.flash_attention || flags.dropout ||
-         flags.fp32_gradients || flags.fully_sharded ||
-         flags.distributed_optimizer;
+  return flags.overrides.ByteSizeLong() > 0 || !flags.costs.empty() ||
+         !flags.schedules.empty() || flags.sequence_parallel ||
+         flags.flash_attention || flags.dropout || flags.fp32_gradients ||
+         flags.fully_sharded || flags.distributed_optimizer;
 }
 
 absl::Status CheckReplayFlags(const Flags& flags) {

@@ -55,16 +55,6 @@ struct ReplayFlags {
   double timeout_seconds = 120;  // limit of any wait
 };
 
-struct CalibrateLine {
-  enum class Command { kText, kRun, kCheck, kReplay, kNetwork, kDoctor };
-  Command command = Command::kText;
-  std::string text;  // help or version
-  RunFlags run;      // also of `check`
-  ReplayFlags replay;
-  calibrate::NetworkFlags network;
-  DoctorFlags doctor;
-};
-
 }  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_CALIBRATE_CALIBRATE_FLAGS_H_

@@ -8,31 +8,11 @@
 #include "base/temporary_file.h"
 #include "base/textproto.h"
 #include "cli/options/messages.h"
+#include "cli/weir_calibrate/calibrate_app.h"
 #include "cli/weir_calibrate/calibrate_commands.h"
-#include "cli/weir_calibrate/calibrate_parse.h"
 
 namespace weir::cli {
 namespace {
-
-int Dispatch(const CalibrateLine& line, const Factories& factories) {
-  using Command = CalibrateLine::Command;
-  switch (line.command) {
-    case Command::kText:
-      return PrintAnswer(line.text);
-    case Command::kRun:
-      return RunCalibration(line.run, factories);
-    case Command::kCheck:
-      return CheckKernels(line.run, factories);
-    case Command::kReplay:
-      return RunReplayCommand(line.replay, factories);
-    case Command::kNetwork:
-      return calibrate::RunNetworkCommand(line.network,
-                                          factories.make_transport);
-    case Command::kDoctor:
-      return RunDoctor(line.doctor, factories);
-  }
-  return kExitInternal;
-}
 
 OutputFlags Plain() {
   OutputFlags plain;
@@ -61,9 +41,11 @@ int CalibrateMain(int argc, const char* const* argv,
   IgnoreFileSizeSignal();
   SilenceProtobuf();
   try {
-    const absl::StatusOr<CalibrateLine> line =
-        ParseCalibrateArguments(argc, argv);
-    return line.ok() ? Dispatch(*line, factories) : PrintError(line.status());
+    CalibrateLine line;
+    const absl::StatusOr<std::string> text =
+        ParseCalibrateArguments(argc, argv, &line);
+    if (!text.ok()) return PrintError(text.status());
+    return text->empty() ? line.command(factories) : PrintAnswer(*text);
   } catch (const std::bad_alloc&) {
     return PrintError(absl::UnavailableError("out of memory"));
   } catch (const std::exception& error) {

@@ -446,6 +446,10 @@ absl::StatusOr<std::unique_ptr<calibrate::Bench>> OpenBench(
 }
 
 int RunCalibration(const RunFlags& flags, const Factories& factories) {
+  if (!flags.list && flags.out.empty()) {
+    return PrintError(absl::InvalidArgumentError(
+        "weir-calibrate run: --out is missing, expected it or --list"));
+  }
   const absl::StatusOr<int> code = Calibrate(flags, factories);
   return code.ok() ? *code : PrintError(code.status());
 }

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "calibrate/execute/execute_schedule.h"
@@ -24,6 +25,24 @@
 
 namespace weir::cli {
 namespace {
+
+absl::Status CheckReplayFlags(const ReplayFlags& flags) {
+  Problems problems("weir-calibrate replay");
+  if (flags.num_partitions > 0 && flags.cpu) {
+    problems.Add(
+        "--partitions",
+        "requires a GPU, but --cpu is given, with which ranks are threads");
+  }
+  if (flags.num_partitions > 0 && flags.serial.value_or(false)) {
+    problems.Add("--partitions", "cannot be combined with --serial");
+  }
+  if (!flags.cpu && flags.num_partitions == 0 && !flags.serial.value_or(true)) {
+    problems.Add(
+        "--serial",
+        "is off, expected --partitions, with which ranks run concurrently");
+  }
+  return problems.ToStatus();
+}
 
 bool IsSerial(const ReplayFlags& flags) {
   return flags.cpu ? flags.serial.value_or(false) : flags.num_partitions == 0;
@@ -166,6 +185,7 @@ absl::Status Judge(const calibrate::ExecutionPlan& plan,
 
 absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
                                    const Factories& factories) {
+  RETURN_IF_ERROR(CheckReplayFlags(flags));
   const OutputFlags& output = flags.weir.output;
   RETURN_IF_ERROR(CheckOutputs(output, /*folders=*/true));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,

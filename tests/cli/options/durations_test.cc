@@ -2,23 +2,27 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
-#include "cli/weir/command_table.h"
+#include "cli/options/add_option.h"
+#include "cli/weir/weir_app.h"
+#include "tests/cli/weir/all_commands.h"
 
 namespace weir::cli::durations_test {
 
 TEST(DurationsTest, EveryDurationIsATimeLimit) {
+  CommandLine line;
+  const auto app = MakeWeirApp(&line);
   int num_found = 0;
-  for (const CommandInfo& command : AllCommands()) {
-    Flags flags;
-    for (const Option& option : command.options(&flags)) {
-      if (option.value != "SECONDS" &&
-          !absl::StrContains(option.names, "--time") &&
-          !absl::StrContains(option.names, "seconds")) {
+  for (CLI::App* command : AllCommands(app.get())) {
+    for (CLI::Option* option : command->get_options()) {
+      const std::string name = option->get_name();
+      if (option->get_type_name() != "SECONDS" &&
+          !absl::StrContains(name, "--time") &&
+          !absl::StrContains(name, "seconds")) {
         continue;
       }
       ++num_found;
       for (const char* text : {"1e10", "nan", "inf", "-1", "0"}) {
-        EXPECT_FALSE(option.set(text).ok()) << option.names << " " << text;
+        EXPECT_FALSE(SetOption(option, text).ok()) << name << " " << text;
       }
     }
   }

@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/weir/command_table.h"
+#include "cli/options/add_option.h"
+#include "cli/options/scenario_options.h"
+#include "cli/weir/weir_app.h"
+#include "tests/cli/weir/all_commands.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::defaults_test {
@@ -114,42 +117,42 @@ bool IsSlow(const std::string& name) {
 }
 
 TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
-  Flags ignored;
-  std::set<std::string> of_scenarios;
-  for (const Option& option : OptionsOfScenario(&ignored.scenario)) {
-    of_scenarios.insert(FirstName(option));
-  }
+  ScenarioFlags ignored;
+  CLI::App scenario;
+  AddScenario(&scenario, /*several=*/false, &ignored);
   int num_compared = 0;
-  for (const CommandInfo& command : AllCommands()) {
-    Flags flags;
-    for (const Option& option : command.options(&flags)) {
-      const std::string name = FirstName(option);
-      if (option.fallback.empty() || IsProse(option.fallback)) continue;
-      const std::string value = ValueOf(option.fallback);
-      const absl::Status status = option.set(value);
-      EXPECT_TRUE(status.ok()) << command.name << " " << name << " [" << value
+  CommandLine line;
+  const auto app = MakeWeirApp(&line);
+  for (CLI::App* each : AllCommands(app.get())) {
+    const std::string command = NameOf(*each);
+    for (CLI::Option* option : each->get_options()) {
+      const std::string name = option->get_name();
+      const std::string fallback = option->get_default_str();
+      if (fallback.empty() || IsProse(fallback)) continue;
+      const std::string value = ValueOf(fallback);
+      const absl::Status status = SetOption(option, value);
+      EXPECT_TRUE(status.ok()) << command << " " << name << " [" << value
                                << "]: " << status.message();
-      const Arguments* question = QuestionOf(command.name);
+      const Arguments* question = QuestionOf(command);
       // One command represents all others with the same options.
-      const bool shared =
-          of_scenarios.contains(name) &&
-          (question == nullptr || command.name == "sweep" ||
-           command.name == "train-study" || command.name == "plan" ||
-           command.name == "schedule synthesize");
-      if (shared || name == "--format" || name == "--color" || IsSlow(name)) {
+      const bool shared = scenario.get_option_no_throw(name) != nullptr &&
+                          (question == nullptr || command == "sweep" ||
+                           command == "train-study" || command == "plan" ||
+                           command == "schedule synthesize");
+      if (shared || name == "--format" || IsSlow(name)) {
         continue;
       }
       if (question == nullptr) {
-        EXPECT_TRUE(command.name == "compare" || command.name == "explain")
-            << "no question for " << command.name << " " << name;
+        EXPECT_TRUE(command == "compare" || command == "explain")
+            << "no question for " << command << " " << name;
         continue;
       }
-      const ProgramRun silent = Ask(command.name, *question, name, "");
+      const ProgramRun silent = Ask(command, *question, name, "");
       const ProgramRun said =
-          Ask(command.name, *question, name, absl::StrCat(name, " ", value));
-      EXPECT_LE(silent.exit_code, 1) << command.name << ": " << silent.err;
+          Ask(command, *question, name, absl::StrCat(name, " ", value));
+      EXPECT_LE(silent.exit_code, 1) << command << ": " << silent.err;
       EXPECT_EQ(silent.exit_code, said.exit_code) << said.err;
-      EXPECT_EQ(silent.out, said.out) << command.name << " " << name;
+      EXPECT_EQ(silent.out, said.out) << command << " " << name;
       ++num_compared;
     }
   }

@@ -17,7 +17,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "cli/weir/command_table.h"
+#include "cli/options/add_option.h"
+#include "cli/weir/weir_app.h"
+#include "tests/cli/weir/all_commands.h"
 #include "tests/cli/weir/pathological_files.h"
 #include "tests/cli/weir/program.h"
 
@@ -83,15 +85,15 @@ struct Place {
 // names.
 std::vector<Place> AllPlaces() {
   std::vector<Place> places;
-  for (const CommandInfo& command : AllCommands()) {
-    Flags flags;
-    for (const Option& option : command.options(&flags)) {
-      const std::string name = FirstName(option);
-      const bool positional = !absl::StartsWith(name, "-");
-      if (option.value.empty() && !positional) continue;  // a switch
-      if (!option.set("/no/such/file").ok()) continue;  // a number or a choice
-      places.push_back(
-          {std::string(command.name), name, OutputNames().contains(name)});
+  CommandLine line;
+  const auto app = MakeWeirApp(&line);
+  for (CLI::App* command : AllCommands(app.get())) {
+    for (CLI::Option* option : command->get_options()) {
+      const std::string name = option->get_name();
+      if (!TakesValue(*option)) continue;
+      // Numbers and choices are refused.
+      if (!SetOption(option, "/no/such/file").ok()) continue;
+      places.push_back({NameOf(*command), name, OutputNames().contains(name)});
     }
   }
   return places;
@@ -104,11 +106,13 @@ Words WordsOf(const Place& place, const std::string& path) {
   if (at != BaseArguments().end()) {
     base = absl::StrSplit(at->second, ' ', absl::SkipEmpty());
   } else {
-    for (const CommandInfo& command : AllCommands()) {
-      if (command.name != place.command) continue;
-      base =
-          absl::StrSplit(absl::StripPrefix(command.examples[0], command.name),
-                         ' ', absl::SkipEmpty());
+    CommandLine line;
+    const auto app = MakeWeirApp(&line);
+    for (const CLI::App* command : AllCommands(app.get())) {
+      if (NameOf(*command) != place.command) continue;
+      const std::string example = ExamplesOf(*command)[0];
+      base = absl::StrSplit(absl::StripPrefix(example, place.command), ' ',
+                            absl::SkipEmpty());
     }
   }
   Words words = {WEIR_PROGRAM};

@@ -11,7 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
-#include "cli/weir/command_table.h"
+#include "cli/weir/weir_app.h"
+#include "tests/cli/weir/all_commands.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::usage_test {
@@ -25,30 +26,27 @@ TEST(UsageTest, HelpGoesToStandardOutput) {
   for (const char* arguments : {"help", "--help", "-h"}) {
     const ProgramRun run = RunWeir(arguments);
     EXPECT_EQ(run.exit_code, 0) << arguments;
-    EXPECT_THAT(run.out, HasSubstr("usage: weir COMMAND")) << arguments;
+    EXPECT_THAT(run.out, HasSubstr("Usage: weir [OPTIONS] [COMMAND]"))
+        << arguments;
     EXPECT_THAT(run.err, IsEmpty()) << arguments;
   }
 }
 
-TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamplesFirst) {
-  for (const CommandInfo& command : AllCommands()) {
-    const ProgramRun run = RunWeir(absl::StrCat(command.name, " --help"));
-    EXPECT_EQ(run.exit_code, 0) << command.name;
-    EXPECT_THAT(run.out,
-                StartsWith(absl::StrCat(command.summary, "\n\nusage: weir ",
-                                        command.name)));
-    EXPECT_THAT(run.out, HasSubstr("\n\nexamples:\n  weir "));
-    EXPECT_EQ(run.out, RunWeir(absl::StrCat("help ", command.name)).out);
-  }
-}
-
-TEST(UsageTest, HelpFitsATerminal) {
-  for (const CommandInfo& command : AllCommands()) {
-    const std::string help = HelpText(command);
-    for (absl::string_view line : absl::StrSplit(help, '\n')) {
+TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamples) {
+  CommandLine line;
+  const auto app = MakeWeirApp(&line);
+  for (const CLI::App* command : AllCommands(app.get())) {
+    const std::string name = NameOf(*command);
+    const ProgramRun run = RunWeir(absl::StrCat(name, " --help"));
+    EXPECT_EQ(run.exit_code, 0) << name;
+    EXPECT_THAT(run.out, StartsWith(absl::StrCat(command->get_description(),
+                                                 "\n\nUsage: weir ", name)));
+    EXPECT_THAT(run.out, HasSubstr("\n\nExamples:\n  weir "));
+    EXPECT_EQ(run.out, RunWeir(absl::StrCat("help ", name)).out);
+    for (absl::string_view text : absl::StrSplit(run.out, '\n')) {
       // An example is one line, so that it can be copied.
-      if (absl::StartsWith(line, "  weir ")) continue;
-      EXPECT_LE(line.size(), 80) << line;
+      if (absl::StartsWith(text, "  weir ")) continue;
+      EXPECT_LE(text.size(), 80) << text;
     }
   }
 }
@@ -62,9 +60,11 @@ bool RunsAnywhere(absl::string_view example) {
 
 TEST(UsageTest, EveryExampleOfTheHelpWorks) {
   int num_examples = 0;
-  for (const CommandInfo& command : AllCommands()) {
-    for (absl::string_view example : command.examples) {
-      if (!RunsAnywhere(example) || command.name == "doctor") continue;
+  CommandLine line;
+  const auto app = MakeWeirApp(&line);
+  for (const CLI::App* command : AllCommands(app.get())) {
+    for (const std::string& example : ExamplesOf(*command)) {
+      if (!RunsAnywhere(example) || example == "doctor") continue;
       const ProgramRun run = RunWeir(example);
       EXPECT_LE(run.exit_code, 1) << example << "\n" << run.err;
       EXPECT_THAT(run.out, Not(IsEmpty())) << example;
@@ -79,7 +79,8 @@ TEST(UsageTest, GroupsOfCommandsHaveHelp) {
     for (const char* pattern : {"$0 --help", "$0 -h", "help $0"}) {
       const ProgramRun run = RunWeir(absl::Substitute(pattern, group));
       EXPECT_EQ(run.exit_code, 0) << group << run.err;
-      EXPECT_THAT(run.out, StartsWith("usage: weir " + group + " COMMAND"));
+      EXPECT_THAT(run.out,
+                  HasSubstr("\n\nUsage: weir " + group + " [COMMAND]"));
       EXPECT_THAT(run.out, HasSubstr("\n  " + group + " list "));
       EXPECT_THAT(run.out, HasSubstr("\n  " + group + " show "));
     }
@@ -134,7 +135,8 @@ struct BadUsage {
 constexpr BadUsage kBadUsages[] = {
     {"", "no command given"},
     {"simulte", "did you mean simulate?"},
-    {"schedule", "expected one of list, show"},
+    {"hlep", "did you mean help?"},
+    {"schedule", "no command given (list, show"},
     {"schedule shwo", "did you mean show?"},
     {"--bogus", "unknown option --bogus"},
     {"simulate --shedule gpipe", "did you mean --schedule?"},
@@ -162,6 +164,8 @@ constexpr BadUsage kBadUsages[] = {
     {"trace missing.pb -o x.json", "missing.pb"},
     {"show missing.pb", "missing.pb"},
     {"model show", "MODEL is missing"},
+    {"simulate a plan", "unexpected argument plan"},
+    {"simulate --json", "--json requires --version"},
     {"schedule show nonesuch", "nonesuch"},
     {"schedule show gpip", "gpipe"},
     {"schedule show gpipe --pp 2147483647", "2147483647"},

@@ -19,7 +19,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/output_file.h"
-#include "cli/weir_calibrate/replay_options.h"
+#include "cli/options/add_option.h"
+#include "cli/weir_calibrate/calibrate_app.h"
+#include "tests/cli/weir/all_commands.h"
 #include "tests/cli/weir/pathological_files.h"
 #include "tests/cli/weir/program.h"
 
@@ -93,16 +95,16 @@ Trial TrialOf(const Command& command, const std::string& option,
   return trial;
 }
 
-// Returns the options that take any text, from the command's help.
-Words TextOptions(const std::string& name) {
+// Returns the options that take any text.
+Words TextOptions(const std::string& command) {
+  CalibrateLine line;
+  const auto app = MakeCalibrateApp(&line);
   Words options;
-  const std::string help = RunWeir(name + " --help").out;
-  for (absl::string_view line : absl::StrSplit(help, '\n')) {
-    const Words words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.size() > 1 && absl::StartsWith(words[0], "--") &&
-        words[1] == "TEXT") {
-      options.push_back(words[0]);
-    }
+  for (CLI::Option* option : app->get_subcommand(command)->get_options()) {
+    if (!TakesValue(*option)) continue;
+    // Numbers and choices are refused.
+    if (!SetOption(option, "/no/such/file").ok()) continue;
+    options.push_back(option->get_name());
   }
   return options;
 }
@@ -128,13 +130,8 @@ std::vector<Place> AllPlaces() {
                           {WEIR_PROGRAM, "replay", "--cpu", "--schedule",
                            "gpipe", "--steps", "1", "--no-check"},
                           {}};
-  ReplayFlags flags;
-  for (const Option& option : OptionsOfReplay(&flags)) {
-    const std::string name = FirstName(option);
-    const bool positional = !absl::StartsWith(name, "-");
-    if (option.value.empty() && !positional) continue;  // a switch
-    if (!option.set("/no/such/file").ok()) continue;    // a number or a choice
-    places.push_back({replay, name});
+  for (const std::string& option : TextOptions("replay")) {
+    places.push_back({replay, option});
   }
   return places;
 }

@@ -66,20 +66,25 @@ TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
     const char* arguments;
     const char* message;
   } cases[] = {
-      {"", "no command given (run, check, replay, network, doctor)"},
+      {"", "no command given (run, check, replay, network, doctor, help)"},
       {"rum", "unknown command rum; did you mean run?"},
-      {"run", "--model is required"},
+      {"run", "--model is missing"},
       {"run --model gpt2", "--out is missing"},
       {"run --model gpt2 --out p --microbatch-size 2",
        "unknown option --microbatch-size; did you mean --microbatch-sizes?"},
-      {"run --model gpt2 --out p --microbatch-sizes 0", "--microbatch-sizes"},
-      {"run --model gpt2 --out p --attention flash", "--attention"},
-      {"run --model gpt2 --out p --dropout 1.5", "--dropout"},
+      {"run --model gpt2 --out p --microbatch-sizes 0",
+       "--microbatch-sizes is 0, expected a whole number from 1 to"},
+      {"run --model gpt2 --out p --attention flash", "--attention is flash"},
+      {"run --model gpt2 --out p --dropout 1.5",
+       "--dropout is 1.5, expected a number from 0 to 0.99"},
+      {"run --out p --dropout nan --devise 1", "--model is missing"},
+      {"run --out p --dropout nan --devise 1", "--dropout is nan"},
+      {"run --out p --dropout nan --devise 1", "did you mean --device?"},
       {"run --model gpt3 --list", "gpt3: no such file"},
       {"run --model gpt2 --sequence-lengths 4096 --list", "sequence_length"},
       {"run --model mixtral-8x7b --list", "experts"},
       {"run --model gpt2 --list --start h300", "h300: no such file"},
-      {"network --out p", "--start is required"},
+      {"network --out p", "--start is missing"},
       {"doctor --jsn", "unknown option --jsn; did you mean --json?"},
   };
   for (const auto& [arguments, message] : cases) {

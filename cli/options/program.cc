@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/program.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/problems.h"
+#include "base/spelling.h"
+#include "base/text.h"
+#include "cli/options/add_option.h"
+
+namespace weir::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Returns true if the words ask for help; removes that request.
+bool TakeHelp(Words* words) {
+  const auto end = std::find(words->begin(), words->end(), "--");
+  const auto kept = std::remove_if(words->begin(), end, [](const auto& word) {
+    return word == "--help" || word == "-h";
+  });
+  bool help = kept != end;
+  words->erase(kept, end);
+  if (!words->empty() && words->front() == "help") {
+    words->erase(words->begin());
+    help = true;
+  }
+  return help;
+}
+
+Words CommandsOf(const CLI::App& group) {
+  Words names;
+  for (const CLI::App* command : group.get_subcommands({})) {
+    names.push_back(command->get_name());
+  }
+  if (group.get_parent() == nullptr) names.push_back("help");
+  return names;
+}
+
+// Adds every word that is neither an option nor the value of one. Returns true
+// if one is in the place of a command.
+bool AddUnknownWords(const Words& words, const CLI::App& program,
+                     const CLI::App& command, Problems* problems) {
+  const Words commands = CommandsOf(command);
+  Words options;
+  for (const CLI::App* app : {&command, &program}) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        options.push_back(absl::StrCat("--", name));
+      }
+    }
+  }
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (absl::StartsWith(word, "-")) {
+      problems->Add("", absl::StrCat("unknown option ", EscapeLine(name),
+                                     DidYouMean(name, options)));
+    } else if (commands.empty()) {
+      problems->Add("", absl::StrCat("unexpected argument ", EscapeLine(word)));
+    } else {
+      // Further words may belong to that command.
+      problems->Add("", absl::StrCat("unknown command ", EscapeLine(word),
+                                     DidYouMean(word, commands), " (",
+                                     absl::StrJoin(commands, ", "), ")"));
+      return true;
+    }
+  }
+  return false;
+}
+
+// CLI11 stops at the first error; adds all of them.
+void AddBadOptions(CLI::App* app, bool failed, Problems* problems) {
+  for (CLI::Option* option : app->get_options()) {
+    if (option->count() == 0) {
+      if (option->get_required())
+        problems->Add(option->get_name(), "is missing");
+    } else if (failed) {
+      const absl::Status status = RunOption(option);
+      if (!status.ok()) problems->Add(option->get_name(), status.message());
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> MakeProgram(const std::string& name,
+                                      const std::string& description) {
+  auto program = std::make_unique<CLI::App>(description, name);
+  // Commands inherit these settings.
+  program->set_help_flag();
+  program->formatter(MakeHelpFormatter());
+  program->allow_extras();
+  program->fallthrough();
+  program->require_subcommand(0, 1);
+  program->group("Commands");
+  program->option_defaults()->take_last();
+  return program;
+}
+
+CLI::App* AddCommand(CLI::App* parent, const std::string& name,
+                     const std::string& summary, const Words& examples) {
+  CLI::App* command = parent->add_subcommand(name, summary);
+  command->option_defaults()->group("Options");
+  const std::string full_name = FullName(*command);
+  std::string footer = examples.empty() ? "" : "Examples:";
+  for (const std::string& example : examples) {
+    absl::StrAppend(&footer, "\n  ", full_name.substr(0, full_name.find(' ')),
+                    " ", example);
+  }
+  command->footer(footer);
+  return command;
+}
+
+std::string FullName(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr
+             ? command.get_name()
+             : absl::StrCat(FullName(*parent), " ", command.get_name());
+}
+
+absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
+                                           CLI::App* program) {
+  Words words(argv + std::min(argc, 1), argv + argc);
+  const bool help = TakeHelp(&words);
+  std::reverse(words.begin(), words.end());
+  std::string version, error, without_value;
+  try {
+    program->parse(std::move(words));
+  } catch (const CLI::CallForVersion& call) {
+    version = call.what();
+  } catch (const CLI::ArgumentMismatch& mismatch) {
+    // "--pp: 1 required N missing"
+    error = mismatch.what();
+    without_value = error.substr(0, error.find(':'));
+  } catch (const CLI::ParseError& any) {
+    error = any.what();
+  }
+  CLI::App* command = program;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+  }
+  Words extras = program->remaining(/*recurse=*/true);
+  extras.erase(std::remove(extras.begin(), extras.end(), "--"), extras.end());
+  Problems problems(FullName(*command));
+  const bool unknown = AddUnknownWords(extras, *program, *command, &problems);
+  if (unknown) return problems.ToStatus();
+  if (help) return program->help();
+  AddBadOptions(program, !error.empty(), &problems);
+  if (command != program) AddBadOptions(command, !error.empty(), &problems);
+  if (!without_value.empty()) problems.Add(without_value, "requires a value");
+  const Words commands = CommandsOf(*command);
+  if (problems.empty() && !error.empty()) {
+    problems.Add("", error);
+  } else if (problems.empty() && version.empty() && !commands.empty()) {
+    problems.Add("", absl::StrCat("no command given (",
+                                  absl::StrJoin(commands, ", "), ")"));
+  }
+  if (!problems.empty()) return problems.ToStatus();
+  return version;
+}
+
+}  // namespace weir::cli

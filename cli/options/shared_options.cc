@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/shared_options.h"
+
+#include "cli/options/add_option.h"
+#include "cli/options/scenario_options.h"
+
+namespace weir::cli {
+
+void AddScenarioName(CLI::App* app, const std::string& help,
+                     ScenarioFlags* flags) {
+  AddText(app, "SCENARIO", "", help, &flags->scenario);
+}
+
+void AddName(CLI::App* app, const std::string& name, const std::string& help,
+             std::string* target) {
+  AddText(app, name, "", help, target)->required();
+}
+
+void AddJobs(CLI::App* app, const std::string& group, const std::string& help,
+             uint32_t* num_jobs) {
+  AddCount(app, "-j,--jobs", help, num_jobs)
+      ->group(group)
+      ->default_str("number of cores");
+}
+
+void AddTolerance(CLI::App* app, const std::string& group,
+                  const std::string& help, double* tolerance) {
+  AddOption(app, "--tolerance", "PART", help, ParsePositive, tolerance)
+      ->group(group);
+}
+
+void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
+               bool* fast) {
+  AddChoice<bool>(app, "--method", help, {{"full", false}, {"fast", true}},
+                  fast)
+      ->group(group)
+      ->default_str("full");
+}
+
+void AddFormat(CLI::App* app, bool csv, OutputFlags* output) {
+  using Format = OutputFlags::Format;
+  std::vector<std::pair<absl::string_view, Format>> formats = {
+      {"table", Format::kTable}, {"json", Format::kJson}};
+  if (csv) formats.emplace_back("csv", Format::kCsv);
+  AddChoice(app, "--format", "output format", formats, &output->format)
+      ->group("Output")
+      ->default_str("table");
+}
+
+void AddForce(CLI::App* app, bool* force) {
+  AddSwitch(app, "--force", "overwrite files that weir did not write", force)
+      ->group("Output");
+}
+
+void AddQuiet(CLI::App* app, bool* quiet) {
+  AddSwitch(app, "-q,--quiet", "print no progress and no notes", quiet);
+}
+
+void AddColor(CLI::App* app, OutputFlags* output) {
+  using Color = OutputFlags::Color;
+  AddChoice<Color>(app, "--color", "when to color messages",
+                   {{"auto", Color::kAuto},
+                    {"always", Color::kAlways},
+                    {"never", Color::kNever}},
+                   &output->color)
+      ->default_str("auto");
+}
+
+void AddRun(CLI::App* app, bool several, Flags* flags) {
+  AddScenarioName(app, "preset or textproto file; flags override it",
+                  &flags->scenario);
+  AddMegatronArguments(app, &flags->scenario);
+  AddScenario(app, several, &flags->scenario);
+  AddFormat(app, /*csv=*/true, &flags->output);
+  app->option_defaults()->group("Output");
+  AddText(app, "--out", "FILE.pb",
+          "write results with timelines, for weir show and weir trace",
+          &flags->output.out);
+  AddText(app, "--trace", "FILE",
+          several ? "write the timeline of the fastest schedule that fits "
+                    "(.pftrace or .json), or all timelines into FOLDER/"
+                  : "write the timeline: .pftrace (ui.perfetto.dev) or .json",
+          &flags->output.trace);
+  AddForce(app, &flags->output.force);
+}
+
+void AddSimulate(CLI::App* app, Flags* flags) {
+  AddRun(app, /*several=*/false, flags);
+  AddMethod(app, "Output",
+            "full simulates every GPU and microbatch; fast simulates only "
+            "representative ones: same time and memory, but no --trace, --out "
+            "and CSV",
+            &flags->fast);
+}
+
+}  // namespace weir::cli

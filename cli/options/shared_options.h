@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several commands have.
+#ifndef WEIR_CLI_OPTIONS_SHARED_OPTIONS_H_
+#define WEIR_CLI_OPTIONS_SHARED_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "cli/options/flags.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace weir::cli {
+
+// Requires of all functions: the flags outlive `app`.
+
+// Adds the scenario as an optional positional argument.
+void AddScenarioName(CLI::App* app, const std::string& help,
+                     ScenarioFlags* flags);
+// Adds the required positional argument `name`.
+void AddName(CLI::App* app, const std::string& name, const std::string& help,
+             std::string* target);
+void AddJobs(CLI::App* app, const std::string& group, const std::string& help,
+             uint32_t* num_jobs);
+void AddTolerance(CLI::App* app, const std::string& group,
+                  const std::string& help, double* tolerance);
+void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
+               bool* fast);
+
+void AddFormat(CLI::App* app, bool csv, OutputFlags* output);
+// Adds --force, for commands that write files.
+void AddForce(CLI::App* app, bool* force);
+void AddQuiet(CLI::App* app, bool* quiet);
+void AddColor(CLI::App* app, OutputFlags* output);
+
+// Adds the options of "weir simulate", or with `several` of "weir compare".
+void AddRun(CLI::App* app, bool several, Flags* flags);
+void AddSimulate(CLI::App* app, Flags* flags);
+
+}  // namespace weir::cli
+
+#endif  // WEIR_CLI_OPTIONS_SHARED_OPTIONS_H_

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// "model", "cluster", "scenario", "profile" and "doctor".
+#include "cli/options/add_option.h"
+#include "cli/options/program.h"
+#include "cli/options/scenario_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/weir/weir_app.h"
+
+namespace weir::cli {
+namespace {
+
+void AddList(CLI::App* group, const std::string& summary, Command* run,
+             CommandLine* line) {
+  AddWeirCommand(group, "list", summary, {group->get_name() + " list"}, run,
+                 line);
+}
+
+void AddProfileCommands(CLI::App* app, CommandLine* line) {
+  Flags* flags = &line->flags;
+  CLI::App* group = AddCommand(
+      app, "profile", "Lists, shows, compares and fits device profiles.");
+  AddList(group, "Lists the device profiles.", RunProfileList, line);
+
+  CLI::App* show = AddWeirCommand(
+      group, "show",
+      "Shows the parameters and measurements of a device profile.",
+      {"profile show h100-sxm", "profile show my.textproto --format json"},
+      RunProfileShow, line);
+  AddName(show, "PROFILE", "preset or file", &flags->name);
+  AddFormat(show, /*csv=*/false, &flags->output);
+
+  CLI::App* diff =
+      AddWeirCommand(group, "diff", "Compares two device profiles.",
+                     {"profile diff h100-sxm h200-sxm",
+                      "profile diff h100-sxm my.textproto --tolerance 0.02"},
+                     RunProfileDiff, line);
+  AddName(diff, "A", "preset or file", &flags->name);
+  AddName(diff, "B", "preset or file", &flags->profile.other);
+  AddTolerance(
+      diff, "Output",
+      "exit with 1 if a parameter or a kernel time differs by more (0.02: 2 %)",
+      &flags->profile.tolerance);
+  AddFormat(diff, /*csv=*/false, &flags->output);
+
+  CLI::App* import = AddWeirCommand(
+      group, "import", "Fits a device profile to measurements.",
+      {"profile import gemm.csv --profile h100-sxm --out my.textproto"},
+      RunProfileImport, line);
+  AddName(import, "FILE",
+          "measurements: a CSV of GEMMs with the columns m, n, k and "
+          "latency_ms, or output of nccl-tests",
+          &flags->name);
+  import->option_defaults()->group("Profile");
+  AddText(import, "--profile", "P",
+          "device profile to start from: preset or file", &flags->profile.start)
+      ->required();
+  AddText(import, "--source", "TEXT", "source of the measurements",
+          &flags->profile.source)
+      ->default_str("the file's name");
+  AddText(import, "--out", "FILE", "write the fitted profile (textproto)",
+          &flags->profile.out)
+      ->required()
+      ->group("Output");
+  AddForce(import, &flags->output.force);
+}
+
+}  // namespace
+
+void AddInputCommands(CLI::App* app, CommandLine* line) {
+  Flags* flags = &line->flags;
+  CLI::App* model = AddCommand(app, "model", "Lists and shows models.");
+  AddList(model, "Lists the model presets.", RunModelList, line);
+  CLI::App* show = AddWeirCommand(
+      model, "show", "Shows a model: parameters, FLOP and bytes of each layer.",
+      {"model show gpt2", "model show llama-2-70b --mbs 4 --tp 8"},
+      RunModelShow, line);
+  AddName(show, "MODEL",
+          "preset, or file: Hugging Face config.json, textproto or PipeDream "
+          "profile graph",
+          &flags->name);
+  AddLayerWork(show, &flags->scenario);
+  AddFormat(show, /*csv=*/false, &flags->output);
+
+  CLI::App* cluster = AddCommand(app, "cluster", "Lists and shows clusters.");
+  AddList(cluster, "Lists the cluster presets.", RunClusterList, line);
+  show = AddWeirCommand(
+      cluster, "show", "Shows a cluster: nodes, GPUs and every kind of link.",
+      {"cluster show p3-16xlarge", "cluster show dgx-h100 --nodes 4"},
+      RunClusterShow, line);
+  AddName(show, "CLUSTER", "preset or file", &flags->name);
+  AddNodes(show, &flags->scenario);
+  AddFormat(show, /*csv=*/false, &flags->output);
+
+  CLI::App* scenario =
+      AddCommand(app, "scenario", "Lists and shows scenarios.");
+  AddList(scenario, "Lists the scenario presets.", RunScenarioList, line);
+  show = AddWeirCommand(
+      scenario, "show",
+      "Prints a scenario with all defaults filled in, as a file to edit.",
+      {"scenario show pipedream-2bw-gpt-2.2b > my.textproto"}, RunScenarioShow,
+      line);
+  AddName(show, "SCENARIO", "preset or file", &flags->name);
+
+  AddProfileCommands(app, line);
+  AddWeirCommand(app, "doctor",
+                 "Shows versions and optional programs found on this machine.",
+                 {"doctor"}, RunDoctor, line);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// "simulate", "compare", "explain", "validate", "train-study", and "show" and
+// "trace" of stored results.
+#include "absl/strings/str_cat.h"
+#include "cli/options/add_option.h"
+#include "cli/options/scenario_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/weir/weir_app.h"
+
+namespace weir::cli {
+namespace {
+
+void AddExplainOptions(CLI::App* app, Flags* flags) {
+  AddScenarioName(app, "preset or textproto file; flags override it",
+                  &flags->scenario);
+  AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
+  AddMegatronArguments(app, &flags->scenario);
+  AddScenario(app, /*several=*/false, &flags->scenario);
+  AddFormat(app, /*csv=*/false, &flags->output);
+}
+
+void AddMeasuredRuns(CLI::App* app, Flags* flags) {
+  MeasuredFlags* measured = &flags->measured;
+  app->option_defaults()->group("Measured runs");
+  AddText(app, "--measured", "FILE.csv", "measured runs, one per row",
+          &measured->file);
+  AddText(app, "--scenario", "SCENARIO",
+          "preset or file: settings that the rows do not give",
+          &flags->scenario.scenario);
+  AddText(app, "--columns", "MAP",
+          "textproto that maps the columns of the file", &measured->columns);
+  AddText(app, "--where", "COLUMN=VALUE,...",
+          "use only rows with these values (a|b: either value)",
+          &measured->where)
+      ->join(',');
+  AddJobs(app, "Measured runs", "parallel simulations", &flags->num_jobs);
+}
+
+void AddExecutedSchedule(CLI::App* app, Flags* flags) {
+  app->option_defaults()->group("Executed schedule");
+  AddText(app, "--replay", "REPLAY",
+          "result of weir-calibrate replay, or FILE.csv from any runtime with "
+          "the columns rank, action, start_ms and end_ms",
+          &flags->measured.replay);
+  AddText(app, "--against", "RESULT.pb",
+          "the prediction, a file written by weir simulate --out",
+          &flags->measured.against);
+  AddText(app, "--result", "NAME",
+          "schedule or name of the result, if the file has several",
+          &flags->result);
+  AddText(app, "--trace", "FILE",
+          "write predicted and measured timelines side by side for each rank: "
+          ".pftrace or .json",
+          &flags->output.trace);
+}
+
+void AddValidateOptions(CLI::App* app, Flags* flags) {
+  AddMeasuredRuns(app, flags);
+  AddExecutedSchedule(app, flags);
+  AddTolerance(
+      app, "Verdict",
+      "exit with 1 if a mean absolute error is larger (0.1: 10 %); with "
+      "--replay: if the error of the makespan or of the peak memory of a rank "
+      "is larger, by the replay's own count or by its allocator's",
+      &flags->measured.tolerance);
+  AddScenario(app, /*several=*/false, &flags->scenario);
+  AddFormat(app, /*csv=*/true, &flags->output);
+  AddSwitch(app, "--all", "show all rows in the tables, not only the worst",
+            &flags->measured.all)
+      ->group("Output");
+  AddForce(app, &flags->output.force);
+}
+
+absl::StatusOr<double> ParseMomentum(absl::string_view text) {
+  if (text == "0") return 0;
+  ASSIGN_OR_RETURN(const double momentum, ParsePositive(text));
+  if (momentum < 1) return momentum;
+  return absl::InvalidArgumentError(
+      absl::StrCat("is ", text, ", expected a number below 1"));
+}
+
+void AddTrainStudyOptions(CLI::App* app, Flags* flags) {
+  TrainStudyFlags* study = &flags->study;
+  AddScenarioName(app,
+                  "determines the time per batch: preset or textproto file "
+                  "[train-study]",
+                  &flags->scenario);
+  app->option_defaults()->group("Training study");
+  AddText(app, "--train-model", "M",
+          "model to train, with the scenario's ranks, stages and "
+          "microbatches: preset or file",
+          &study->train_model)
+      ->default_str("tiny-gpt");
+  AddCount(app, "--updates", "batches to train", &study->updates)
+      ->default_str(absl::StrCat(study->updates));
+  AddCount(app, "--seeds", "training runs per schedule", &study->seeds)
+      ->default_str(absl::StrCat(study->seeds));
+  AddOption(app, "--learning-rate", "RATE",
+            "learning rate for updates of a whole batch; scaled down for "
+            "updates of fewer microbatches",
+            ParsePositive, &study->learning_rate)
+      ->default_str(absl::StrCat(study->learning_rate));
+  AddOption(app, "--momentum", "PART", "momentum of SGD (0: none)",
+            ParseMomentum, &study->momentum)
+      ->default_str(absl::StrCat(study->momentum));
+  AddJobs(app, "Training study", "parallel training runs", &flags->num_jobs);
+  AddScenario(app, /*several=*/true, &flags->scenario);
+  AddFormat(app, /*csv=*/true, &flags->output);
+  app->option_defaults()->group("Output");
+  AddText(app, "--out", "FILE.csv", "write the loss of every batch",
+          &flags->output.out);
+  AddText(app, "--plot", "FILE.svg",
+          "plot the loss over samples and over seconds (needs gnuplot)",
+          &study->plot);
+  AddForce(app, &flags->output.force);
+}
+
+}  // namespace
+
+void AddSimulationCommands(CLI::App* app, CommandLine* line) {
+  Flags* flags = &line->flags;
+  AddSimulate(
+      AddWeirCommand(
+          app, "simulate",
+          "Simulates training with one schedule: time, memory, bottleneck.",
+          {"simulate pipedream-2bw-gpt-2.2b --schedule 1f1b",
+           "simulate --schedule gpipe --costs f=1,b=2,c=0.1 --pp 4 "
+           "--microbatches 8"},
+          RunSimulate, line),
+      flags);
+  AddRun(AddWeirCommand(
+             app, "compare",
+             "Simulates several schedules of one scenario side by side.",
+             {"compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw",
+              "compare --schedule gpipe,1f1b --costs f=1,b=2 --pp 4 "
+              "--microbatches 8 --trace out/"},
+             RunCompare, line),
+         /*several=*/true, flags);
+  AddExplainOptions(
+      AddWeirCommand(app, "explain",
+                     "Shows which parameters drive a prediction (sensitivity).",
+                     {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b"},
+                     RunExplain, line),
+      flags);
+  AddValidateOptions(
+      AddWeirCommand(
+          app, "validate",
+          "Compares predictions with measured runs, or one run pass by pass.",
+          {"validate --measured runs.csv --scenario my.textproto --tolerance "
+           "0.1",
+           "validate --replay replay.pb --against result.pb --tolerance 0.02 "
+           "--trace both.pftrace"},
+          RunValidate, line),
+      flags);
+  AddTrainStudyOptions(
+      AddWeirCommand(
+          app, "train-study",
+          "Trains a small model with several schedules: the cost of staleness.",
+          {"train-study --schedule gpipe,pipedream-2bw --updates 40 --out "
+           "study.csv",
+           "train-study --schedule gpipe,pipedream --costs f=1,b=2 --pp 4 "
+           "--microbatches 4 --updates 20"},
+          RunTrainStudy, line),
+      flags);
+  CLI::App* show = AddWeirCommand(
+      app, "show", "Re-displays a saved result.",
+      {"show out/compare.pb", "show out/compare.pb --result gpipe"}, RunShow,
+      line);
+  AddName(show, "RESULT.pb", "file written by --out", &flags->name);
+  AddText(show, "--result", "NAME", "show only this schedule or name",
+          &flags->result)
+      ->group("Output");
+  AddFormat(show, /*csv=*/true, &flags->output);
+
+  CLI::App* trace = AddWeirCommand(
+      app, "trace", "Writes the timeline of a saved result for a trace viewer.",
+      {"trace out/compare.pb -o out/fastest.pftrace",
+       "trace out/compare.pb --result gpipe -o out/gpipe.json"},
+      RunTrace, line);
+  AddName(trace, "RESULT.pb", "file written by --out", &flags->name);
+  trace->option_defaults()->group("Output");
+  AddText(trace, "--result", "NAME", "schedule or name of the result",
+          &flags->result)
+      ->default_str("the fastest schedule that fits");
+  AddText(trace, "-o,--output", "FILE", ".pftrace (ui.perfetto.dev) or .json",
+          &flags->output.trace)
+      ->required();
+  AddForce(trace, &flags->output.force);
+}
+
+}  // namespace weir::cli
