@@ -115,12 +115,12 @@ void PathologicalFiles::MakeSlow() {
   Fill("line", 100 << 20, "a");
   Fill("brackets.json", 100 << 20, "[");
   // Smaller than it.
-  Fill("lines.csv", 20 << 20, "1\n");
-  Fill("commas", 20 << 20, "a,");
-  Fill("brackets", 20 << 20, "[");
-  Fill("nested", 20 << 20, "a{");
-  Fill("objects.json", 20 << 20, "{\"a\":");
-  Fill("fields", 20 << 20, "no_such_field: 1\n");
+  Fill("lines.csv", 4 << 20, "1\n");
+  Fill("commas", 4 << 20, "a,");
+  Fill("brackets", 4 << 20, "[");
+  Fill("nested", 4 << 20, "a{");
+  Fill("objects.json", 4 << 20, "{\"a\":");
+  Fill("fields", 4 << 20, "no_such_field: 1\n");
 }
 
 void PathologicalFiles::MakeOutputs() {
