@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZB-V (Qi et al., Zero Bubble Pipeline Parallelism, 2024, section 6): two
-// stages per rank in a V, so that all ranks need the same memory and the loss
-// is on the first rank. A greedy order: rows of passes, with weight gradients
-// in the gaps.
+// stages per rank in a V, so all ranks need the same memory and the loss is on
+// the first rank. A greedy order: rows of passes, with weight gradients in the
+// gaps.
 #include <algorithm>
 #include <limits>
 #include <optional>
