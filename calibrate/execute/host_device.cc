@@ -35,8 +35,8 @@ RankEventPtr EventAt(double seconds) {
   return std::make_shared<HostRankEvent>(seconds);
 }
 
-// State shared by all ranks. With pretended seconds the clock stands still
-// between operations.
+// State shared by all ranks. With HostDeviceOptions::fake_seconds, the clock
+// advances only when an operation runs.
 struct Shared {
   const ExecutionPlan& plan;
   HostDeviceOptions options;

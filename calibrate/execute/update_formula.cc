@@ -213,8 +213,8 @@ UpdateFormula XPipe(const FormulaShape& shape) {
 }
 
 // Kosson et al., MLSys 2021, section 3: D_s = 2(S-1-s), without stash. Spike
-// compensation is in the optimizer (plan.cc); linear weight prediction uses T =
-// D, from the forward's weights.
+// compensation is in the optimizer (execution_plan.cc); linear weight
+// prediction uses T = D, from the forward's weights.
 UpdateFormula PipelinedBackprop(const FormulaShape& shape,
                                 const Options& options) {
   const int p = shape.num_stages;

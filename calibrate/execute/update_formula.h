@@ -39,7 +39,8 @@ struct UpdateFormula {
   bool by_average = false;
 };
 
-// Returns the formula of a system without flush. NotFound for an unknown one.
+// Returns the formula of a system without flush. Returns NotFound for an
+// unknown one.
 absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
                                         const FormulaShape& shape);
 

@@ -312,8 +312,8 @@ ExitCode PrintRefused(const Calibration& journal) {
   return code;
 }
 
-// Writes profile and report. The journal is already on disk, whatever fails
-// here.
+// Writes profile and report. The journal is already on disk, even if something
+// fails here.
 absl::StatusOr<int> WriteResults(const RunFlags& flags,
                                  const calibrate::MeasuringPlan& plan,
                                  const DeviceProfile& start,
