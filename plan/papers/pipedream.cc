@@ -126,7 +126,7 @@ void SetStages(const Levels& levels, int num_states, PipeDreamPlan* plan) {
   }
 }
 
-// Returns nothing if options.stop ended the search.
+// Returns std::nullopt if options.stop ended the search.
 std::optional<Levels> Solve(const AntichainDag& dag,
                             const PipeDreamOptions& options,
                             PipeDreamGoal goal) {
@@ -212,7 +212,7 @@ void Refine(const std::vector<int>& kept, std::vector<PipeDreamStage>* stages) {
   }
 }
 
-// Returns nothing if no plan has cuts at these states only.
+// Returns std::nullopt if no plan has cuts at these states only.
 std::optional<PipeDreamPlan> PlanWithCuts(const AntichainDag& dag,
                                           const PipeDreamOptions& options,
                                           const std::vector<int>& kept) {

@@ -162,7 +162,7 @@ double PeakInOrder(const OrderProblem& problem,
 }
 
 // Memory is taken at the start of a forward or reload and released at the end
-// of a pass or offload; at one moment, all changes apply together.
+// of a pass or offload; simultaneous changes apply together.
 double PeakByTime(const OrderProblem& problem,
                   const schedules::WalkTimes& times,
                   const schedules::Schedule& schedule, int rank) {
