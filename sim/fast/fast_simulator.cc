@@ -130,7 +130,8 @@ class FastSimulator::Impl {
     return run;
   }
 
-  // Returns nothing if the run cannot or should not be shortened; sets why_not.
+  // Returns std::nullopt if the run cannot or should not be shortened; sets
+  // why_not.
   absl::StatusOr<std::optional<Run>> RunShortened(
       const scenarios::ResolvedScenario& scenario,
       std::shared_ptr<const scenarios::Network> network,
@@ -163,7 +164,7 @@ class FastSimulator::Impl {
     return std::optional<Run>();
   }
 
-  // Returns true if periods are long, so that as few as possible were kept.
+  // Returns true if periods are long; as few as possible were kept then.
   static bool MayTakeMore(const ShortenedSchedule& shortened) {
     return shortened.period_microbatches >= shortened.schedule.num_ranks;
   }
@@ -211,8 +212,8 @@ class FastSimulator::Impl {
     const TaskGraph& tasks = run->graph.tasks;
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
-    const double meeting = FirstMeeting(tasks, links, run->recording);
-    if (std::isinf(meeting) && !SlowsTimers(tasks, run->recording)) {
+    const double shared_from = FirstSharedTime(tasks, links, run->recording);
+    if (std::isinf(shared_from) && !SlowsTimers(tasks, run->recording)) {
       return absl::OkStatus();
     }
     run->shared_links = true;
@@ -220,14 +221,15 @@ class FastSimulator::Impl {
       ASSIGN_OR_RETURN(run->recording, runner_.Run(tasks, links));
       return absl::OkStatus();
     }
-    return RunRest(tasks, links, meeting, &run->recording);
+    return RunRest(tasks, links, shared_from, &run->recording);
   }
 
-  // Simulates from the first meeting of flows on, which is often in the drain.
+  // Simulates from the first time that flows share a link, which is often in
+  // the drain.
   absl::Status RunRest(const TaskGraph& tasks,
                        const std::vector<scenarios::Link>& links,
-                       double meeting, Recording* recording) {
-    const RestOfGraph rest = RestAfter(tasks, *recording, meeting);
+                       double shared_from, Recording* recording) {
+    const RestOfGraph rest = RestAfter(tasks, *recording, shared_from);
     ASSIGN_OR_RETURN(const Recording times, runner_.Run(rest.graph, links));
     for (size_t i = 0; i < rest.tasks.size(); ++i) {
       const int32_t task = rest.tasks[i];

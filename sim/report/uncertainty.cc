@@ -222,7 +222,7 @@ struct Outside {
   double in_node = 0;
 };
 
-// Adds the seconds of a role whose calls are outside the coverage.
+// Adds the time of a role whose calls are outside the coverage.
 void AddCollectives(const GpuWork& work, const WorkPrices& prices,
                     const Coverage& coverage, CollectiveRole role,
                     double role_seconds, Outside* outside) {

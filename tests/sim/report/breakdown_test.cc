@@ -179,7 +179,7 @@ Costs OfKernels(Costs costs) {
   return costs;
 }
 
-// Returns the seconds of each part on one GPU. Checks that they add up to the
+// Returns the time of each part on one GPU. Checks that they add up to the
 // makespan.
 std::map<std::string, double> PartsOf(const CostsRun& run, int gpu) {
   const PipelineInputs inputs = run.inputs();
