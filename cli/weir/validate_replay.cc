@@ -29,7 +29,7 @@ struct Sides {
 // Returns true if an option defines what is simulated.
 bool AsksSimulator(const ScenarioFlags& flags) {
   ScenarioFlags none;
-  OptionsOfScenario(&none);  // creates empty messages in it
+  OptionsOfScenario(&none);  // allocates empty submessages
   return flags.overrides.SerializeAsString() !=
              none.overrides.SerializeAsString() ||
          !flags.costs.empty() || !flags.schedules.empty() ||

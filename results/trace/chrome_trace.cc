@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chrome's JSON: a process per GPU, a thread per track, times in microseconds.
-// All strings consist of constants and numbers, so that none needs escaping.
+// All strings consist of constants and numbers, so none needs escaping.
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -220,8 +220,8 @@ Result RandomTimeline(uint32_t seed, int num_events) {
   for (int i = 0; i < num_gpus; ++i) result.add_ranks()->set_gpu(i);
   Timeline* timeline = result.mutable_timeline();
   const auto add_times = [&](auto* columns) {
-    // Multiples of a quarter nanosecond, so that many events coincide, some
-    // only after rounding.
+    // Multiples of a quarter nanosecond, so many events coincide, some only
+    // after rounding.
     const double start = below(80) * 0.25e-9;
     AddTimes(start, start + below(20) * 0.25e-9, columns);
   };
