@@ -27,7 +27,7 @@ struct Asset {
 };
 
 // Returns the preset "<folder>/<name>.<any extension>", also if its extension
-// is given. Returns nothing if there is none.
+// is given. Returns std::nullopt if there is none.
 std::optional<Asset> FindPreset(absl::string_view folder,
                                 absl::string_view name);
 

@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// Statistics of errors, usually relative ones: predicted / measured - 1, so
-// that 0.05 is a prediction 5 % too slow.
+// Statistics of errors, usually relative ones: predicted / measured - 1: 0.05
+// is a prediction 5 % too slow.
 struct ErrorStatistics {
   int num_rows = 0;
   double mean_absolute = 0;

@@ -19,8 +19,8 @@ enum ExitCode : int {
   kExitTerminated = 143    // SIGTERM: timeout, Slurm, kill
 };
 
-// Returns the exit code for a status. Cancelled gives the code of the recorded
-// signal (interrupt.h).
+// Returns the exit code for a status. For Cancelled, it is the code of the
+// recorded signal (interrupt.h).
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace weir

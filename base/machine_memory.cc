@@ -64,8 +64,9 @@ double LeftIn(const std::string& folder, const GroupFiles& files) {
   return std::max(limit - std::max(usage - cache, 0.0), 0.0);
 }
 
-// Returns the least memory that a group or any of its ancestors has left. The
-// group's path may be invisible in a container; then the mounted root is used.
+// Returns the smallest memory that a group or any of its ancestors has left.
+// The group's path may be invisible in a container; then the mounted root is
+// used.
 double LeftInHierarchy(const std::string& mount, std::string group,
                        const GroupFiles& files) {
   double left = kUnknown;

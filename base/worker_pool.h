@@ -21,13 +21,14 @@ namespace weir {
 
 inline constexpr double kNoTimeLimit = std::numeric_limits<double>::infinity();
 
-// A pool of processes that run one job after another. State that `work` keeps
-// in a process (such as a std::optional<Ranker> that it captured by reference
-// and fills in its first job) is available to later jobs of that process.
+// A pool of processes, each of which runs one job at a time. State that `work`
+// keeps in a process (such as a std::optional<Ranker> that it captured by
+// reference and fills in its first job) is available to later jobs of that
+// process.
 //
 // A job that kills its process (out of memory, SIGSEGV) does not affect other
 // jobs: it ends with Internal and the name of the signal, and another process
-// takes the next job. Children end with their parent, even if that is killed by
+// takes the next job. Workers are killed when their parent dies, even by
 // SIGKILL.
 class Workers {
  public:

@@ -20,10 +20,11 @@ double Whole(const Shape& shape) {
 }
 
 // Adds a norm of the residual stream, after a residual or at the beginning of
-// the block. The backward makes three passes, and two more for the gradients of
-// the weights. With fused_residual_norm, a single kernel reads the input and
-// the two gradients to add, and writes the result.
-void AddNorm(const WorkSpec& spec, const Shape& shape, bool behind_residual,
+// the block. The backward moves three tensors (gradient, input, output), and
+// two more for the gradients of gain and shift. With fused_residual_norm, one
+// kernel also adds the two gradients at the residual: it reads the input and
+// both gradients and writes one.
+void AddNorm(const WorkSpec& spec, const Shape& shape, bool after_residual,
              LayerWork* work) {
   const double tensor = Local(shape);
   work->stash_bytes += tensor;
@@ -33,9 +34,8 @@ void AddNorm(const WorkSpec& spec, const Shape& shape, bool behind_residual,
   }
   work->stash_bytes += kStatisticsBytes * shape.local_tokens;
   const double masks = shape.mask_bytes * shape.local_tokens * shape.hidden;
-  AddPasses(KernelPart::kNorm,
-            behind_residual ? 4 * tensor + masks : 2 * tensor, 1, 4 * tensor, 1,
-            work);
+  AddPasses(KernelPart::kNorm, after_residual ? 4 * tensor + masks : 2 * tensor,
+            1, 4 * tensor, 1, work);
 }
 
 // Adds the kernels that add a sublayer's output to the residual stream, with
@@ -205,12 +205,12 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
   LayerWork work;
   work.name = experts ? "expert block" : "block";
   work.role = LayerRole::kBlock;
-  AddNorm(spec, shape, /*behind_residual=*/false, &work);
+  AddNorm(spec, shape, /*after_residual=*/false, &work);
   AddAttention(transformer, spec, shape, core, &work);
   AddResidual(spec, shape, transformer.attention_output_bias(),
               /*before_norm=*/true, &work);
   const double attention_stash = work.stash_bytes;
-  AddNorm(spec, shape, /*behind_residual=*/true, &work);
+  AddNorm(spec, shape, /*after_residual=*/true, &work);
   if (experts) {
     AddExperts(transformer, spec, shape, &work);
   } else {

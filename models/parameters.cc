@@ -35,10 +35,11 @@ ParameterCount EmbeddingParameters(const Transformer& transformer) {
 }
 
 bool HasExperts(const Transformer& transformer, int index) {
-  const int behind = index - static_cast<int>(transformer.num_dense_blocks());
+  const int position = index - static_cast<int>(transformer.num_dense_blocks());
   const int interval =
       std::max(static_cast<int>(transformer.expert_block_interval()), 1);
-  return transformer.num_experts() > 0 && behind >= 0 && behind % interval == 0;
+  return transformer.num_experts() > 0 && position >= 0 &&
+         position % interval == 0;
 }
 
 double ExpertParameters(const Transformer& transformer) {

@@ -20,8 +20,8 @@ bool FitsMemory(const Result& result);
 double MissingBytes(const Result& result);
 
 // Returns the indices of the results that can be compared with each other:
-// inference does a third of training's work, so that it is left out if there is
-// any training.
+// inference does a third of training's work, so it is left out if there is any
+// training.
 std::vector<int> Comparable(std::span<const Result> results);
 
 // Indices of the fastest comparable results: by samples per second if all of

@@ -72,8 +72,9 @@ class Dependencies {
 
   const Schedule& schedule_;
   int total_;
-  // Position on the rank of the stage and microbatch, -1 if there is none. The
-  // tables of offloads and reloads are empty if the schedule has none.
+  // Position of each (stage, microbatch) in its rank's order, -1 if it has
+  // none. The tables of offloads and reloads are empty if the schedule has
+  // none.
   std::array<std::vector<int32_t>, kNumTables> positions_;
   // [rank][position]: the offload that must end first, -1 if there is none;
   // empty without a memory limit or offloads.

@@ -18,14 +18,14 @@ namespace weir::schedules {
 struct ScheduleOption {
   absl::string_view name;      // "pipelines"
   absl::string_view standard;  // default value, "2"
-  absl::string_view summary;   // "bidirectional pipelines, an even number"
+  absl::string_view summary;   // "number of pipelines, ..."
 };
 
 struct ScheduleKind {
   absl::string_view name;                  // "pipedream-2bw"
   std::vector<absl::string_view> aliases;  // "2bw", PyTorch's, Megatron's
   absl::string_view paper;
-  absl::string_view constraints;  // "num_microbatches >= num_ranks"
+  absl::string_view constraints;  // "num_microbatches >= pipeline"
   absl::string_view summary;      // semantics in one line
   bool flush;                     // see Schedule::flush
   // The order depends on ScheduleSpec::costs.
@@ -42,8 +42,8 @@ struct ScheduleKind {
 const std::vector<ScheduleKind>& AllScheduleKinds();
 
 // Finds a kind by name or alias. Ignores case, '_', '-', options after a colon,
-// and the "Schedule" at the beginning of PyTorch's class names. NotFound
-// contains the most similar name and lists all names.
+// and the "Schedule" at the beginning of PyTorch's class names. Returns
+// NotFound, with the most similar name and all names, if there is none.
 absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 
 // Finds a kind, checks the spec and generates the schedule. `name` may contain

@@ -81,8 +81,8 @@ struct Schedule {
   int num_stages = 0;        // interleaved schedules: num_ranks * chunks
   int num_microbatches = 0;  // m, per batch
   int num_batches = 1;       // above 1 only without flush
-  // All microbatches finish before the update, so that every batch starts with
-  // an empty pipeline.
+  // All microbatches finish before the update, so every batch starts with an
+  // empty pipeline.
   bool flush = true;
   bool forward_only = false;  // inference: no backward, no update
   // routes[route][stage] is the rank that runs the stage for a microbatch of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared state by which ranks announce queued work. It does not transfer data:
-// a posted entry specifies the moment from which a rank may read.
+// a posted entry specifies the event after which a rank may read.
 #ifndef WEIR_CALIBRATE_EXECUTE_BOARD_H_
 #define WEIR_CALIBRATE_EXECUTE_BOARD_H_
 

@@ -29,10 +29,10 @@ struct ExecutionHooks {
 // Weights are stashed and updated as execution requires, never from the
 // semantics table; the record contains the versions that were read.
 //
-// Errors: DeadlineExceeded if anything waits longer than the plan's timeout; it
-// lists every waiting rank with its action and what it waits for.
-// FailedPrecondition for a schedule that deadlocks. ResourceExhausted names
-// rank and action.
+// Returns DeadlineExceeded, with every waiting rank, its action and what it
+// waits for, if anything waits longer than the plan's timeout;
+// FailedPrecondition if the schedule deadlocks; ResourceExhausted, with rank
+// and action, if memory does not suffice.
 absl::StatusOr<ExecutionRecord> ExecuteSchedule(
     const ExecutionPlan& plan, ExecutionDevice* device,
     const ExecutionHooks& hooks = {});

@@ -30,7 +30,7 @@ std::vector<std::vector<Past>> PastsOf(
     pasts.emplace_back(actions.size(), Past(schedule.num_ranks, 0));
   }
   // Returns the actions that have ended once the given one has.
-  const auto behind = [&](schedules::Place place) {
+  const auto after = [&](schedules::Place place) {
     Past past = pasts[place.rank][place.position];
     past[place.rank] = place.position + 1;
     return past;
@@ -40,12 +40,12 @@ std::vector<std::vector<Past>> PastsOf(
         const auto& actions = schedule.rank_actions[rank];
         if (position > 0 && actions[position - 1].overlaps_next) return;
         Past& past = pasts[rank][position];
-        if (position > 0) Join(behind({rank, position - 1}), &past);
+        if (position > 0) Join(after({rank, position - 1}), &past);
         const int last = position + (actions[position].overlaps_next ? 1 : 0);
         for (int i = position; i <= last; ++i) {
           for (schedules::Place place :
                dependencies.Awaited(actions[i], {rank, i})) {
-            Join(behind(place), &past);
+            Join(after(place), &past);
           }
         }
         if (last > position) pasts[rank][last] = past;
@@ -286,11 +286,11 @@ void OrderBuilder::AddMessage(const std::vector<std::vector<Past>>& pasts,
       dependencies_.Find(op, key.stage, key.microbatch);
   const schedules::Place to = dependencies_.Find(op, to_stage, key.microbatch);
   if (from.rank == to.rank) return;
-  const int32_t behind = pasts[from.rank][from.position][to.rank] - 1;
-  if (behind < 0) {
+  const int32_t after = pasts[from.rank][from.position][to.rank] - 1;
+  if (after < 0) {
     order_.first_receives[to.rank].push_back(key);
   } else {
-    ItemAt(to.rank, behind).receives.push_back(key);
+    ItemAt(to.rank, after).receives.push_back(key);
   }
   const std::vector<Past>& own = pasts[from.rank];
   const auto knows = std::partition_point(

@@ -35,8 +35,8 @@ RankEventPtr EventAt(double seconds) {
   return std::make_shared<HostRankEvent>(seconds);
 }
 
-// State shared by all ranks. With pretended seconds the clock stands still
-// between operations.
+// State shared by all ranks. With HostDeviceOptions::fake_seconds, the clock
+// advances only when an operation runs.
 struct Shared {
   const ExecutionPlan& plan;
   HostDeviceOptions options;
@@ -380,9 +380,8 @@ class HostDevice : public ExecutionDevice {
   const Provenance& provenance() const override { return provenance_; }
   std::string description() const override {
     return absl::StrCat("the host in double precision, ", ranks_.size(),
-                        shared_.options.concurrent
-                            ? " ranks as threads"
-                            : " ranks one after the other");
+                        shared_.options.concurrent ? " ranks as threads"
+                                                   : " ranks one at a time");
   }
 
  private:

@@ -11,14 +11,14 @@
 namespace weir::calibrate {
 namespace {
 
-// A moment `seconds` after the last of `after`, or later than it by the
+// An event `seconds` after the last of `after`, or later than it by the
 // device's time from `begin` to `end`.
 struct LogicalRankEvent : RankEvent {
   std::vector<std::shared_ptr<LogicalRankEvent>> after;
-  RankEventPtr begin, end;  // device moments; null: use `seconds`
+  RankEventPtr begin, end;  // device events; null: use `seconds`
   RankDevice* device = nullptr;
   double seconds = 0;
-  RankEventPtr passed;  // device moment
+  RankEventPtr passed;  // device event
   double at = -1;       // negative: not known yet
 };
 using LogicalPtr = std::shared_ptr<LogicalRankEvent>;
@@ -187,8 +187,8 @@ class LogicalRank : public RankDevice {
     return moment;
   }
 
-  // Starts timing at the first operation: the time since this rank's last
-  // moment includes work of other ranks.
+  // Starts timing at the first operation: the time since this rank's last event
+  // includes work of other ranks.
   absl::Status Work() {
     if (works_) return absl::OkStatus();
     works_ = true;
@@ -208,7 +208,7 @@ class LogicalRank : public RankDevice {
     return absl::OkStatus();
   }
 
-  // Adds the moments of a copy. Negative `seconds`: the device's own time.
+  // Adds the events of a copy. Negative `seconds`: the device's own time.
   CopyEvents Copied(std::vector<LogicalPtr> after, double seconds,
                     const CopyEvents& copy, LogicalPtr* channel) {
     const LogicalPtr begin = Add(std::move(after));
@@ -277,7 +277,7 @@ class LogicalDevice : public ExecutionDevice {
   std::string description() const override { return device_.description(); }
 
  private:
-  // Clears unresolved moments, whose chains would be destroyed recursively.
+  // Clears unresolved events, whose chains would be destroyed recursively.
   void Forget() {
     for (const LogicalPtr& moment : shared_.events) moment->after.clear();
     shared_.events.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes by class over the moments of a step, counted like in the simulator: all
-// events of one moment are applied before the total is evaluated.
+// Bytes by class over a step, counted as in the simulator: all events of one
+// time are applied before the total is evaluated.
 #ifndef WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_
 #define WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_
 
@@ -30,7 +30,7 @@ class MemoryLog {
   }
   void Clear() { events_.clear(); }
 
-  // Computes timeline and peak of the step. Requires: the moments have passed.
+  // Computes timeline and peak of the step. Requires: the events have passed.
   absl::Status Resolve(RankDevice* device, RankRecord* record) const;
 
  private:

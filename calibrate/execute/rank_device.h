@@ -5,7 +5,7 @@
 //
 // Work of a rank is in order, as on a stream: a call may return before its work
 // has ended. A Buffers table points to memory: on the host every element is a
-// double whatever its format, on a GPU it has its format.
+// double regardless of its format, on a GPU it has its format.
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_DEVICE_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_DEVICE_H_
 
@@ -28,7 +28,7 @@ namespace weir::calibrate {
 // one table per microbatch and stage.
 using Buffers = std::vector<void*>;
 
-// A moment in the work of a rank, or of a copy. Cheap to copy and valid on all
+// An event in the work of a rank, or of a copy. Cheap to copy and valid on all
 // ranks; null: before all work.
 class RankEvent {
  public:
@@ -36,8 +36,7 @@ class RankEvent {
 };
 using RankEventPtr = std::shared_ptr<const RankEvent>;
 
-// A queued copy: the moments when it moves its first byte and when it is
-// complete.
+// A queued copy: the events at which it moves its first byte and is complete.
 struct CopyEvents {
   RankEventPtr begin, end;
 };
@@ -53,9 +52,9 @@ class RankDevice {
  public:
   virtual ~RankDevice() = default;
 
-  // Allocates memory of this rank, in its program order. ResourceExhausted
-  // names `what` and the rank. New memory holds NaN on the host, arbitrary
-  // values on a GPU.
+  // Allocates memory of this rank, in its program order. Returns
+  // ResourceExhausted, with `what` and the rank, if there is not enough. New
+  // memory holds NaN on the host, arbitrary values on a GPU.
   virtual absl::StatusOr<void*> AllocateMemory(int64_t num_elements,
                                                ElementFormat format,
                                                absl::string_view what) = 0;
@@ -71,8 +70,8 @@ class RankDevice {
                            const Buffers& buffers) = 0;
   // Runs one update. `buffers` hold weights (destination of the new version;
   // the old one is in `old_weights`), gradients (cleared afterwards) and
-  // optimizer state. `step` counts from 1. Unimplemented: an unsupported
-  // optimizer.
+  // optimizer state. `step` counts from 1. Returns Unimplemented for an
+  // unsupported optimizer.
   virtual absl::Status Update(int stage, const StageOptimizer& optimizer,
                               int step, const void* old_weights,
                               const Buffers& buffers) = 0;
@@ -99,9 +98,9 @@ class RankDevice {
   virtual absl::StatusOr<std::vector<double>> Download(
       const void* from, int64_t num_elements, ElementFormat format) = 0;
 
-  // Returns the moment when all work of this rank so far has ended.
+  // Returns the event at which all work of this rank so far has ended.
   virtual absl::StatusOr<RankEventPtr> Now() = 0;
-  // Delays subsequent work of this rank until that moment.
+  // Delays subsequent work of this rank until that event.
   virtual absl::Status WaitForEvent(const RankEventPtr& moment) = 0;
 
   // Copies to memory of another rank over `link`, overlapped with this rank's
@@ -128,12 +127,12 @@ class RankDevice {
       int64_t slot, int64_t num_elements, ElementFormat format,
       absl::Span<const RankEventPtr> ready, void* into) = 0;
 
-  // Waits for all work of this rank. DeadlineExceeded after the plan's timeout.
+  // Waits for all work of this rank. Returns DeadlineExceeded after the plan's
+  // timeout.
   virtual absl::Status Finish() = 0;
-  // Returns seconds since the device's Start(). Requires: the moment has
-  // passed.
+  // Returns seconds since the device's Start(). Requires: the event has passed.
   virtual absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) = 0;
-  // Returns true if the moment has passed. Never waits; used by watchdogs.
+  // Returns true if the event has passed. Never waits; used by watchdogs.
   virtual bool HasPassed(const RankEventPtr& moment) = 0;
 
   // Returns the peak bytes since the last reset according to the device's own
@@ -147,8 +146,8 @@ class ExecutionDevice {
  public:
   virtual ~ExecutionDevice() = default;
   virtual RankDevice* rank(int rank) = 0;
-  // Returns true if ranks run concurrently; otherwise they run one after the
-  // other, each with all of the hardware (serial replay).
+  // Returns true if ranks run concurrently; otherwise they run one at a time,
+  // each with all of the hardware (serial replay).
   virtual bool concurrent() const = 0;
   // Sets the origin of SecondsOf(). Requires: no work is in flight.
   virtual absl::Status Start() = 0;

@@ -24,7 +24,8 @@ class RankMemory {
   absl::Status Free(void* memory);
   absl::Status FreeAll();
 
-  // Returns the most bytes allocated at the same time since ResetPeak().
+  // Returns the maximum number of bytes allocated at the same time since
+  // ResetPeak().
   double peak_bytes() const { return peak_bytes_; }
   void ResetPeak() { peak_bytes_ = bytes_; }
 

@@ -95,8 +95,8 @@ absl::Status RankMessages::Send(const schedules::Action& action,
   if (!forward && !schedules::MakesInputGradient(action.op))
     return absl::OkStatus();
   RankStage& stage = state_.StageOf(action.stage);
-  // The input message has been consumed: a forward's input counts as
-  // activations from the start of the pass.
+  // Ends the log entry of the receive buffer: at the start of a forward, whose
+  // input is counted as an activation from then on; at the end of a backward.
   if (Receives(state_.schedule(), action)) {
     const StageProgram& program = stage.layout.program();
     const auto bytes = static_cast<double>(

@@ -25,7 +25,7 @@ struct ExecutionShared {
   const schedules::Dependencies& dependencies;
   const ExecutionOrder& order;
   Board* board;             // board of the step
-  ExecutionDevice* device;  // whose moments are valid on all ranks
+  ExecutionDevice* device;  // whose events are valid on all ranks
 };
 
 struct WorkEvents {

@@ -23,7 +23,7 @@ struct SequentialRecord {
   std::vector<double> losses;  // [microbatch over all steps]
   // [stage]: final, partitioned like the plan's stages.
   std::vector<std::vector<double>> weights;
-  std::string formula;  // "W(t+1) = W(t) - v grad f(W(t-1))", with its source
+  std::string formula;  // "w(t+1) = w(t) - eta grad f(w(t-1))", with its source
 };
 
 // Opens a serial device for a plan of one rank; the plan outlives it.
@@ -34,8 +34,8 @@ using OpenDevice =
 // Trains according to the system named by plan.schedule.name (options
 // included). Systems with flush: minibatch SGD on one stage that holds the
 // whole model. Others: the paper's delays and estimates (update_formula.h),
-// with all stages on one rank. NotFound: no formula is known for that name (a
-// file's schedule without flush). Also returns errors of the device:
+// with all stages on one rank. Returns NotFound if no formula is known for that
+// name (a file's schedule without flush). Also returns errors of the device:
 // ResourceExhausted if it cannot hold all stages with the versions that the
 // formula reads.
 absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan,

@@ -260,9 +260,9 @@ absl::StatusOr<int> RunFollower(const NetworkFlags& flags,
   FollowerOptions options;
   options.weir_version = flags.weir_version;
   options.timeout_seconds = flags.timeout_seconds;
-  options.tell = Print;
+  options.report_error = Print;
   ASSIGN_OR_RETURN(const std::unique_ptr<Follower> follower,
-                   Follower::Meet(launch, rendezvous, std::move(options)));
+                   Follower::Connect(launch, rendezvous, std::move(options)));
   absl::StatusOr<int> code = follower->Serve(
       [work](const Request& request) { return work->Perform(request); });
   if (code.ok() && *code == 0) return code;
@@ -279,11 +279,11 @@ int RunLeader(const NetworkFlags& flags, const RankLaunch& launch,
   options.perform = [work](const Request& request) {
     return work->Perform(request);
   };
-  options.tell = [&flags](const absl::Status& status) {
+  options.report_error = [&flags](const absl::Status& status) {
     Print(WithPartial(status, flags));
   };
   Leader leader(launch, std::move(options));
-  absl::Status done = leader.Meet(rendezvous);
+  absl::Status done = leader.Connect(rendezvous);
   if (done.ok()) done = Lead(flags, launch, &leader).Run();
   // Prints before the other ranks end, as their launcher may then end this one.
   Print(done);

@@ -41,8 +41,8 @@ struct TransportRequest {
   double timeout_seconds = 60;
 };
 
-// Creates a transport. Unavailable (exit code 3): this machine lacks a
-// requirement (a driver, a GPU).
+// Creates a transport. Returns Unavailable (exit code 3) if this machine lacks
+// a requirement (a driver, a GPU).
 using TransportFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transport>>(
         const TransportRequest& request)>;

@@ -35,8 +35,8 @@ struct GroupPlan {
 
 // Returns groups of `sizes` ranks; empty: 2, 4, 8, ... and all ranks. A group
 // has ranks of one node if they fit, otherwise whole nodes; if there are enough
-// nodes, a group of one rank per node is added. InvalidArgument: a size for
-// which no group is possible.
+// nodes, a group of one rank per node is added. Returns InvalidArgument for a
+// size for which no group is possible.
 absl::StatusOr<std::vector<GroupPlan>> PlanGroups(
     const std::vector<RankPlace>& places, const std::vector<int>& sizes);
 

@@ -47,7 +47,7 @@ std::vector<const PairTimes*> PairsOf(const NetworkMeasurements& measured,
   return pairs;
 }
 
-// Returns the seconds of each message size for all pairs.
+// Returns the times of each message size for all pairs.
 std::map<double, std::vector<double>> SecondsBySize(
     const std::vector<const PairTimes*>& pairs) {
   std::map<double, std::vector<double>> seconds;

@@ -17,7 +17,7 @@ namespace weir::calibrate {
 NetworkRecord RecordOf(const NetworkMeasurements& measured,
                        const Provenance& provenance);
 
-// Fits the median over the pairs of a class. InvalidArgument: as for
+// Fits the median over the pairs of a class. Returns the errors of
 // FitTransfer(). Requires: at least one pair of that distance.
 absl::StatusOr<LinkClass> FitLinkClass(const NetworkMeasurements& measured,
                                        LinkClass::Distance distance,
@@ -30,8 +30,8 @@ absl::StatusOr<LinkClass> FitLinkClass(const NetworkMeasurements& measured,
 // a GPU; then it stays that GPU's, with the ranks, nodes and NCCL version of
 // the network, and a remark if the messages were between other GPUs.
 // Collectives between nodes are fitted with the adapter rate of the measured
-// pairs. Failed fits become remarks of the provenance. InvalidArgument: no
-// parameters fit the times.
+// pairs. Failed fits become remarks of the provenance. Returns InvalidArgument
+// if no parameters fit the times.
 absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
                                         const NetworkMeasurements& measured,
                                         const Provenance& provenance);

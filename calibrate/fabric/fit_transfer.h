@@ -33,13 +33,12 @@ struct TransferFit {
 // the choice of knots, log C(knots, breaks), so that noise does not add knots
 // (J. Chen, Z. Chen, Biometrika 95, 2008).
 //
-// InvalidArgument: sizes or seconds that are not positive and finite, fewer
-// than two different sizes, or times that fall as sizes grow.
+// Returns InvalidArgument for sizes or seconds that are not positive and
+// finite, fewer than two different sizes, or times that fall as sizes grow.
 absl::StatusOr<TransferFit> FitTransfer(
     absl::Span<const TransferSample> samples, absl::Span<const double> knots);
 
-// Returns the fitted seconds of a message. Requires: pieces of a fit, bytes >=
-// 0.
+// Returns the fitted time of a message. Requires: pieces of a fit, bytes >= 0.
 double TransferSeconds(absl::Span<const TransferPiece> pieces, double bytes);
 
 }  // namespace weir::calibrate

@@ -20,9 +20,9 @@ namespace {
 
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 
-// Tries all addresses once. Unavailable: nothing listens (yet), or this rank is
-// already connected (for now). Aborted: rank 0 is there and refuses this rank.
-// `refusal` is set to rank 0's message if it refused.
+// Tries all addresses once. Returns Unavailable if nothing listens (yet) or
+// this rank is already connected (for now), Aborted if rank 0 refuses this
+// rank. `refusal` is set to rank 0's message if it refused.
 absl::StatusOr<std::unique_ptr<ControlWire>> TryOnce(const Rendezvous& meeting,
                                                      absl::Time deadline,
                                                      Hello* hello,
@@ -88,7 +88,7 @@ Hello Greeting(const RankLaunch& launch, const FollowerOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Follower>> Follower::Meet(
+absl::StatusOr<std::unique_ptr<Follower>> Follower::Connect(
     const RankLaunch& launch, const Rendezvous& rendezvous,
     FollowerOptions options) {
   const absl::Time deadline =
@@ -201,7 +201,7 @@ void Follower::Watch() {
     }
     if (over) changed_.notify_all();
     if (left_alone) {
-      options_.tell(failure_.status());
+      options_.report_error(failure_.status());
       _exit(failure_.exit_code());
     }
     if (over && readable) absl::SleepFor(kPollInterval);

@@ -25,22 +25,22 @@ struct FollowerOptions {
   double timeout_seconds = 60;
   // Called if rank 0 fails while this rank is stuck in a request; the process
   // then ends.
-  ReportError tell;
+  ReportError report_error;
 };
 
 class Follower {
  public:
-  // Retries until the time-out. Aborted: rank 0 was not found or refuses this
-  // rank.
-  static absl::StatusOr<std::unique_ptr<Follower>> Meet(
+  // Retries until the timeout. Returns Aborted if rank 0 was not found or
+  // refuses this rank.
+  static absl::StatusOr<std::unique_ptr<Follower>> Connect(
       const RankLaunch& launch, const Rendezvous& rendezvous,
       FollowerOptions options);
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Executes rank 0's requests until FINISH and returns its exit code. Aborted:
-  // rank 0 died or fell silent.
+  // Executes rank 0's requests until FINISH and returns its exit code. Returns
+  // Aborted if rank 0 died or fell silent.
   absl::StatusOr<int> Serve(const Perform& perform);
 
  private:
@@ -53,7 +53,7 @@ class Follower {
   const absl::Duration timeout_;
   const int rank_;
   const std::unique_ptr<ControlWire> wire_;
-  const std::string leader_;  // address at which it was found
+  const std::string leader_;  // rank 0's address
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -30,8 +30,8 @@ struct RankLaunch {
 
 // Reads the launch from the environment; one rank without a launcher. Slurm is
 // used only if no other launcher is found, since srun and sbatch start the
-// others. InvalidArgument lists every variable that is missing, malformed or
-// inconsistent.
+// others. Returns InvalidArgument with every variable that is missing,
+// malformed or inconsistent.
 absl::StatusOr<RankLaunch> ReadLaunch(const Environment& environment);
 
 // The address at which rank 0 listens, and the token that authenticates ranks.
@@ -52,8 +52,8 @@ absl::StatusOr<std::string> RunAndRead(const std::vector<std::string>& command);
 // loopback interface if all ranks are in one node, else Slurm's list of nodes,
 // else mpirun's address. The token is WEIR_NETWORK_TOKEN, or derived from the
 // job's variables, which excludes ranks of other jobs but not an attacker who
-// guesses them. InvalidArgument names the variables to set if nothing was
-// found. Requires: num_ranks > 1.
+// guesses them. Returns InvalidArgument with the variables to set if nothing
+// was found. Requires: num_ranks > 1.
 absl::StatusOr<Rendezvous> FindRendezvous(const RankLaunch& launch,
                                           const std::string& file,
                                           const Environment& environment,

@@ -24,7 +24,7 @@ std::string Seconds(absl::Duration duration) {
 
 }  // namespace
 
-absl::Status Leader::Meet(const Rendezvous& rendezvous) {
+absl::Status Leader::Connect(const Rendezvous& rendezvous) {
   RETURN_IF_ERROR(Gather(rendezvous));
   const absl::Time now = absl::Now();
   for (Peer& peer : peers_) peer.last_heard = now;
@@ -137,7 +137,7 @@ void Leader::Finish(int exit_code) {
            peer.wire->Fill().ok()) {
     }
   }
-  if (!meeting_file_.empty()) unlink(meeting_file_.c_str());
+  if (!rendezvous_file_.empty()) unlink(rendezvous_file_.c_str());
 }
 
 void Leader::Fail(int rank, absl::string_view what) {
@@ -172,7 +172,7 @@ void Leader::Watch() {
       left_alone = failure_.IsLeftAlone() && failure_.Claim();
     }
     if (left_alone) {
-      options_.tell(failure_.status());
+      options_.report_error(failure_.status());
       Finish(failure_.exit_code());
       _exit(failure_.exit_code());
     }

@@ -42,7 +42,7 @@ struct LeaderOptions {
   Perform perform;  // rank 0's own part
   // Called if another rank fails while rank 0's part is stuck; the process then
   // ends.
-  ReportError tell;
+  ReportError report_error;
 };
 
 class Leader {
@@ -54,21 +54,21 @@ class Leader {
 
   // Waits for all other ranks. Drops and counts connections with a wrong token,
   // and those of ranks that were launched with a different count, have another
-  // version, or claim a rank that is connected; none of these ends the meeting.
-  // Aborted: not all ranks connected in time; names them and the dropped
-  // connections.
-  absl::Status Meet(const Rendezvous& rendezvous);
+  // version, or claim a rank that is connected; none of these ends the wait.
+  // Returns Aborted, with the missing ranks and the dropped connections, if not
+  // all ranks connected in time.
+  absl::Status Connect(const Rendezvous& rendezvous);
 
   // Sends the requests, performs rank 0's own, and returns the answers in the
-  // same order, all without error; also acts as a barrier. Aborted: a rank
-  // died, fell silent or did not finish in time ("rank 3 (host n2, pid 7) died
-  // while ..."). Otherwise returns the error of an answer, with its rank. After
-  // an error SendAndWait() must not be called again. Requires: each rank occurs
-  // at most once.
+  // same order, all without error; also acts as a barrier. Returns Aborted if a
+  // rank died, fell silent or did not finish in time ("rank 3 (host n2, pid 7)
+  // died while ..."); otherwise the error of an answer, with its rank. After an
+  // error SendAndWait() must not be called again. Requires: each rank occurs at
+  // most once.
   absl::StatusOr<std::vector<Answer>> SendAndWait(std::vector<Order> orders);
 
-  // Makes the other ranks exit with this code and waits a moment for them.
-  // Removes the rendezvous file if Meet() has written it.
+  // Makes the other ranks exit with this code and waits briefly for them.
+  // Removes the rendezvous file if Connect() has written it.
   void Finish(int exit_code);
 
   // Returns, for example, "rank 3 (host n2, pid 1234)".
@@ -112,12 +112,12 @@ class Leader {
   const int num_ranks_;
   std::vector<Peer> peers_;
   DroppedConnections dropped_;
-  std::string meeting_file_;  // written by Meet(); empty: none
+  std::string rendezvous_file_;  // written by Connect(); empty: none
 
   std::mutex mutex_;
   std::condition_variable changed_;
   Failure failure_;
-  std::string doing_ = "meeting";
+  std::string doing_ = "connecting";
   absl::Time asked_at_;
   uint64_t number_ = 0;
   bool finished_ = false;

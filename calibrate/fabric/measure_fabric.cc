@@ -55,7 +55,7 @@ class Session {
     return SendToAllAndWait(leave).status();
   }
 
-  // Returns the seconds of a single run, which also sets up connections.
+  // Returns the time of a single run, which also sets up connections.
   absl::StatusOr<double> First(const Timed& timed, double bytes) {
     ASSIGN_OR_RETURN(const double seconds, Run(timed, bytes, 1));
     last_seconds_ = 0;  // does not predict the next size
@@ -201,7 +201,7 @@ class Measurer {
     ASSIGN_OR_RETURN(times.first_seconds, session.First(one_way, kLeastBytes));
     times.memory = {session.init_bytes(),
                     session.used_bytes() - session.init_bytes()};
-    // All modes of a size are measured one after the other, so that drift
+    // All modes of a size are measured directly after each other, so that drift
     // affects them equally.
     const Timed modes[] = {
         one_way,

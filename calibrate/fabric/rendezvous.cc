@@ -192,7 +192,7 @@ absl::Status Leader::Gather(const Rendezvous& rendezvous) {
   if (!meeting.file.empty()) {
     if (meeting.token.empty()) meeting.token = RandomToken();
     ASSIGN_OR_RETURN(
-        meeting_file_,
+        rendezvous_file_,
         WriteMeetingPoint(meeting.file, listener->port(), meeting.token));
   }
   const std::string where =

@@ -24,13 +24,14 @@ struct RankPlace {
   std::string gpu_address;
 };
 
-// Reads and checks a file. InvalidArgument: no leaves, or a node at two leaves.
+// Reads and checks a file. Returns InvalidArgument if there are no leaves, or a
+// node is at two leaves.
 absl::StatusOr<NetworkTopology> LoadTopology(const std::string& path);
 
 // Returns one place per rank. Leaves come from the file, or from Slurm's
-// address of the node ("spine.leaf.node": all but the node). InvalidArgument
-// lists all nodes that are missing from the file, if one is given. Requires:
-// presences in the order of ranks.
+// address of the node ("spine.leaf.node": all but the node). Returns
+// InvalidArgument with all nodes that are missing from the file, if one is
+// given. Requires: presences in the order of ranks.
 absl::StatusOr<std::vector<RankPlace>> PositionsOf(
     const std::vector<Presence>& presences, const NetworkTopology* topology);
 

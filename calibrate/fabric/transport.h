@@ -23,9 +23,9 @@ enum class PairMode { kOneWay, kBothWays, kPingPong };
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  // Returns the mean seconds of one operation over `num_repeats`, on this rank.
+  // Returns the mean time of one operation over `num_repeats`, on this rank.
   // All ranks call it with the same arguments. `bytes` is defined as for
-  // CheapestCollective(). DeadlineExceeded: the watchdog aborted it.
+  // CheapestCollective(). Returns DeadlineExceeded if the watchdog aborted it.
   virtual absl::StatusOr<double> TimeCollective(models::CollectiveKind kind,
                                                 double bytes,
                                                 int num_repeats) = 0;

@@ -28,17 +28,18 @@ class ControlWire {
 
   int fd() const { return fd_; }
 
-  // Unavailable: the other end is gone. DeadlineExceeded: it does not read.
+  // Returns Unavailable if the other end is gone, DeadlineExceeded if it does
+  // not read.
   absl::Status Send(const google::protobuf::MessageLite& message,
                     absl::Time deadline);
 
-  // Buffers the data that has arrived, without waiting. Unavailable: the other
-  // end is gone.
+  // Buffers the data that has arrived, without waiting. Returns Unavailable if
+  // the other end is gone.
   absl::Status Fill();
 
   // Extracts the next complete buffered message; returns false if there is none
-  // yet. InvalidArgument: the data is not such a message, or longer than
-  // `max_bytes`.
+  // yet. Returns InvalidArgument if the data is not such a message, or longer
+  // than `max_bytes`.
   absl::StatusOr<bool> ExtractMessage(google::protobuf::MessageLite* message,
                                       size_t max_bytes = size_t{16} << 20);
 
@@ -74,8 +75,9 @@ class Listener {
   const std::vector<int>& fds() const { return fds_; }
   int port() const { return port_; }
 
-  // Returns the next connection, or null if there is none. ResourceExhausted:
-  // this process cannot open more descriptors; the connection stays queued.
+  // Returns the next connection, or null if there is none. Returns
+  // ResourceExhausted if this process cannot open more descriptors; the
+  // connection stays queued.
   absl::StatusOr<std::unique_ptr<ControlWire>> Accept();
 
  private:
@@ -85,7 +87,8 @@ class Listener {
   const int port_;
 };
 
-// Tries every address of the host. Unavailable: nothing listens there (yet).
+// Tries every address of the host. Returns Unavailable if nothing listens there
+// (yet).
 absl::StatusOr<std::unique_ptr<ControlWire>> Connect(const std::string& host,
                                                      int port,
                                                      absl::Time deadline);

@@ -14,7 +14,7 @@
 
 namespace weir::calibrate {
 
-// Returns the predicted seconds of every sample by a fit that excludes the
+// Returns the predicted time of every sample by a fit that excludes the
 // samples of the same collective and number of ranks. Errors as for
 // FitCollectives.
 absl::StatusOr<std::vector<double>> CrossValidateCollectives(

@@ -16,7 +16,7 @@ namespace weir::calibrate {
 // gpus, then one column per message size. The name of such a column is the
 // number of bytes, its fields are microseconds. Returns the samples of `type`,
 // row by row; all ranks are in one node with the links of `node`.
-// InvalidArgument names line and column.
+// Returns InvalidArgument with line and column if a row is invalid.
 absl::StatusOr<std::vector<CollectiveSample>> ReadCollectiveTable(
     absl::string_view label, absl::string_view text, absl::string_view type,
     const CollectiveGroup& node);

@@ -40,13 +40,13 @@ CollectiveModel CollectiveStart(NcclGeneration generation);
 // linearly. A regularization of 2 % of each parameter's change of logarithm
 // resolves what the samples leave open. Parameters that affect the samples
 // become FITTED with `source`. The same input yields identical output.
-// InvalidArgument if there are no samples or one has non-positive bytes, ranks,
-// rates or seconds.
+// Returns InvalidArgument if there are no samples or one has non-positive
+// bytes, ranks, rates or seconds.
 absl::StatusOr<CollectiveFit> FitCollectives(
     const CollectiveModel& start, absl::Span<const CollectiveSample> samples,
     absl::string_view source);
 
-// Returns the predicted seconds of each sample.
+// Returns the predicted time of each sample.
 std::vector<double> PredictCollectives(
     const CollectiveModel& model, absl::Span<const CollectiveSample> samples);
 

@@ -27,8 +27,8 @@ struct GemmFit {
 // by least squares on the logarithms of predicted and measured seconds. Errors
 // beyond 5 % count linearly; a parameter that the samples do not determine
 // stays near its start. The parameters become FITTED with `source`. The same
-// input yields identical output. InvalidArgument without samples, or with a
-// size or time that is not positive.
+// input yields identical output. Returns InvalidArgument if there are no
+// samples, or a size or time is not positive.
 //
 // Least squares end in local minima, so the fit also starts from
 // GenericGemms with low and with high wave quantization; it keeps the
@@ -45,7 +45,7 @@ absl::StatusOr<GemmFit> FitGemms(const GemmMachine& machine,
 // Returns typical parameters for a GPU without measurements.
 GemmModel GenericGemms(const GemmMachine& machine, double wave_quantization);
 
-// Returns the predicted seconds of each sample.
+// Returns the predicted time of each sample.
 std::vector<double> PredictGemms(const GemmMachine& machine,
                                  const GemmModel& model,
                                  absl::Span<const GemmSample> samples,

@@ -33,9 +33,9 @@ struct MeasurementFormat {
 
 const std::vector<MeasurementFormat>& MeasurementFormats();
 
-// Imports with the first format that recognizes the text. InvalidArgument names
-// file, line, column, the value found and the value expected; it lists all
-// formats if none recognizes the text.
+// Imports with the first format that recognizes the text. Returns
+// InvalidArgument with file, line, column, the value found and the value
+// expected, or with all formats if none recognizes the text.
 absl::StatusOr<Import> ImportMeasurements(absl::string_view label,
                                           absl::string_view text,
                                           const DeviceProfile& start,

@@ -35,15 +35,15 @@ bool LooksLikeNcclTests(absl::string_view text);
 // alltoall_perf or sendrecv_perf. Columns are identified by the names in the
 // header line, so releases with more or fewer columns are supported; rows of 0
 // bytes are skipped. In JSON, the environment and all arguments but the test's
-// name are ignored. Text may contain several runs. InvalidArgument lists all
-// problems: "<label>:<line>: ..." or "<label>: results[3].time ...".
+// name are ignored. Text may contain several runs. Returns InvalidArgument with
+// all problems: "<label>:<line>: ..." or "<label>: results[3].time ...".
 absl::StatusOr<std::vector<NcclTestsRun>> ParseNcclTests(
     absl::string_view label, absl::string_view text);
 
 // Fits start.collectives(), which provides the starting point and the rate of
 // the links, to runs within one node; an entry of MeasurementFormats(). The
-// report warns if the fit's mean error is above 15 %. InvalidArgument if the
-// starting parameters are missing or a run spans nodes.
+// report warns if the fit's mean error is above 15 %. Returns InvalidArgument
+// if the starting parameters are missing or a run spans nodes.
 absl::StatusOr<Import> ImportNcclTests(absl::string_view label,
                                        absl::string_view text,
                                        const DeviceProfile& start,

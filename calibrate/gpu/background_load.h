@@ -19,8 +19,8 @@ namespace weir::calibrate {
 class BackgroundLoad {
  public:
   // `launch` enqueues a round of `num_ops` on `stream`; everything it uses
-  // outlives the load. Runs some rounds to time them. DeadlineExceeded after
-  // `timeout_seconds`, here and below, names `what`.
+  // outlives the load. Runs some rounds to time them. Here and below, returns
+  // DeadlineExceeded, with `what`, after `timeout_seconds`.
   static absl::StatusOr<std::unique_ptr<BackgroundLoad>> Create(
       std::string what, cudaStream_t stream, double timeout_seconds,
       int num_ops, const std::function<absl::Status()>& launch);

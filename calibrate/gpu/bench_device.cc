@@ -43,10 +43,10 @@ absl::Status CreateContext(BenchDevice* device) {
                      GpuPartitions::Create(device->facts.device,
                                            device->options.num_partitions));
   }
-  const double behind =
+  const double after =
       device->nvml != nullptr ? device->nvml->memory_in_use_bytes() : 0;
-  if (before > 0 && behind > before) {
-    device->memory_steps.context_bytes = behind - before;
+  if (before > 0 && after > before) {
+    device->memory_steps.context_bytes = after - before;
     return absl::OkStatus();
   }
   size_t free = 0, total = 0;

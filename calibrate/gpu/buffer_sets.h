@@ -15,7 +15,7 @@ class BufferSets {
   // Only the pieces have memory; an address in a table is where the whole
   // buffer would begin. `touched_bytes`, read and written by one launch,
   // determines the number of sets (host/rotation.h). All sets are filled.
-  // ResourceExhausted: not even one fits.
+  // Returns ResourceExhausted if not even one fits.
   static absl::StatusOr<BufferSets> Create(const BenchDevice& device,
                                            const StageProgram& program,
                                            const std::vector<Piece>& pieces,

@@ -30,14 +30,14 @@ struct CudaBenchOptions {
 // set, so it must precede all other uses of CUDA. provenance() leaves command,
 // date and version of weir to the caller.
 //
-// FailedPrecondition, one line: no driver, too old a driver, no GPU, no such
-// GPU, or a GPU that this program was not built for. Errors of num_partitions:
-// as for GpuPartitions::Create. On a partition, workloads with NCCL are
-// Unimplemented.
+// Returns FailedPrecondition, in one line, if there is no driver, too old a
+// driver, no GPU, no such GPU, or a GPU that this program was not built for;
+// also the errors of GpuPartitions::Create. On a partition, workloads with NCCL
+// return Unimplemented.
 //
-// DeadlineExceeded from any method: the GPU hangs. The caller must save its
-// results and exit by std::_Exit, since the driver's own exit handlers would
-// wait.
+// Any method returns DeadlineExceeded if the GPU hangs. The caller must then
+// save its results and exit by std::_Exit, since the driver's own exit handlers
+// would wait.
 absl::StatusOr<std::unique_ptr<Bench>> OpenCudaBench(
     const CudaBenchOptions& options);
 

@@ -23,9 +23,10 @@ struct DeviceFacts {
   ElementFormat half_format = ElementFormat::kBf16;
 };
 
-// Finds a device without creating a context. FailedPrecondition, one line each:
-// no driver, one older than this program's CUDA, no GPU, no GPU of this number,
-// or one that does not support the compiled kernels or memory pools.
+// Finds a device without creating a context. Returns FailedPrecondition, in one
+// line, if there is no driver, one older than this program's CUDA, no GPU, no
+// GPU of this number, or one that does not support the compiled kernels or
+// memory pools.
 absl::StatusOr<DeviceFacts> FindDevice(int device);
 
 // Returns the provenance without command, date and version of weir. `nvml` may

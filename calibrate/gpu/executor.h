@@ -49,16 +49,16 @@ class StageExecutor {
 
   // Chooses the algorithms of an operation, or of all operations of a pass,
   // before they are run: timed on the tables in turn (whose outputs are
-  // overwritten), or by heuristics alone if `tune_on` is empty. Unimplemented:
-  // not supported by this GPU or the library.
+  // overwritten), or by heuristics alone if `tune_on` is empty. Returns
+  // Unimplemented if this GPU or the library does not support it.
   absl::Status PlanOp(ProgramPass pass, int op,
                       absl::Span<const BufferTable> tune_on, const Lane& lane);
   absl::Status PlanPass(ProgramPass pass, absl::Span<const BufferTable> tune_on,
                         const Lane& lane);
 
   // Launches the operation or pass and returns; can be captured into a graph.
-  // Internal names an operation that is not planned, or a required buffer that
-  // is null.
+  // Returns Internal, with the operation or buffer, if an operation is not
+  // planned or a required buffer is null.
   absl::Status RunOp(ProgramPass pass, int op, const BufferTable& buffers,
                      const Lane& lane, const OpVariation& variation = {}) const;
   absl::Status RunPass(ProgramPass pass, const BufferTable& buffers,
@@ -74,7 +74,7 @@ class StageExecutor {
     const Gemm* gemm = nullptr;
     // The library lacks the epilogue: GELU runs in a separate kernel.
     bool composed = false;
-    // For unfused attention: its GEMMs, and the planned products that run them.
+    // For unfused attention: its GEMMs, and the planned GEMMs that run them.
     AttentionGemms attention;
     std::vector<const Gemm*> before, after;
   };

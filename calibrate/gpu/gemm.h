@@ -75,10 +75,11 @@ class GemmLibrary {
   static absl::StatusOr<std::unique_ptr<GemmLibrary>> Create(
       int num_candidates, double timeout_seconds);
 
-  // Returns the product of this shape, planned at the first call. With operands
-  // in `tune_on` the candidates are timed on them in turn (d is overwritten);
-  // without, the first candidate of the heuristics is used. Unimplemented: the
-  // library offers none. The product lives as long as the library.
+  // Returns the GEMM of this shape, planned at the first call. With operands in
+  // `tune_on` the candidates are timed on them in turn (d is overwritten);
+  // without, the first candidate of the heuristics is used. Returns
+  // Unimplemented if the library offers none. The GEMM lives as long as the
+  // library.
   absl::StatusOr<const Gemm*> Plan(const GemmSpec& spec,
                                    absl::Span<const GemmOperands> tune_on,
                                    const Workspace& workspace,
@@ -93,7 +94,7 @@ class GemmLibrary {
   GemmLibrary() = default;
   absl::Status Choose(Gemm* gemm, absl::Span<const GemmOperands> tune_on,
                       const Workspace& workspace, cudaStream_t stream) const;
-  // Returns the median seconds of a few graphs.
+  // Returns the median time of a few graphs.
   absl::StatusOr<double> Time(const Gemm& gemm,
                               const cublasLtMatmulAlgo_t& algorithm,
                               absl::Span<const GemmOperands> operands,

@@ -21,7 +21,8 @@ class Stopwatch {
 
   absl::Status Start(cudaStream_t stream);
   absl::Status Stop(cudaStream_t stream);
-  // Waits for the end and returns the seconds. DeadlineExceeded names `what`.
+  // Waits for the end and returns the time in seconds, or DeadlineExceeded with
+  // `what`.
   absl::StatusOr<double> Seconds(double timeout_seconds,
                                  absl::string_view what);
 

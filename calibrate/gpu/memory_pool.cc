@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<MemoryPool>> MemoryPool::Create(
   RETURN_IF_ERROR(
       CudaStatus(cudaMemPoolCreate(pool->pool_.receive(), &properties),
                  "creating a memory pool"));
-  // Reserved memory is kept, so that the mark is the maximum the stage ever
+  // Reserved memory is kept, so the mark is the maximum that the stage ever
   // needed.
   uint64_t keep = ~uint64_t{0};
   RETURN_IF_ERROR(

@@ -25,7 +25,8 @@ class MemoryPool {
   static absl::StatusOr<std::unique_ptr<MemoryPool>> Create(int device,
                                                             int64_t max_bytes);
 
-  // Allocates in stream order. ResourceExhausted names `what_for`.
+  // Allocates in stream order. Returns ResourceExhausted, with `what_for`, if
+  // the GPU is full.
   absl::StatusOr<void*> Allocate(int64_t num_bytes, cudaStream_t stream,
                                  absl::string_view what_for);
   absl::Status Free(void* memory, cudaStream_t stream);

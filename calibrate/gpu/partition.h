@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divides a GPU into equal partitions that work concurrently: green contexts,
-// each with its own multiprocessors. All belong to the primary context, so that
+// each with its own multiprocessors. All belong to the primary context, so
 // memory, events, modules and library handles are shared; only streams belong
 // to a partition, and work launched on them stays on its multiprocessors.
 // Memory, its bandwidth, the L2 cache, power and the launch queues are those of
@@ -59,9 +59,9 @@ class GpuPartitions {
   // copies.
   //
   // Requires: the device has its primary context (cudaSetDevice,
-  // cudaFree(nullptr)). Unimplemented: the driver is older than CUDA 12.5, or
-  // the GPU, which is named, cannot be partitioned. InvalidArgument: so many
-  // partitions do not fit; names how many do.
+  // cudaFree(nullptr)). Returns Unimplemented if the driver is older than CUDA
+  // 12.5 or the GPU, which is named, cannot be partitioned; InvalidArgument,
+  // with the number that fits, for too many partitions.
   static absl::StatusOr<std::unique_ptr<GpuPartitions>> Create(
       int device, int num_parts, int min_copy_multiprocessors = 1);
   ~GpuPartitions();

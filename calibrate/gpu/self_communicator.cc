@@ -27,8 +27,8 @@ absl::StatusOr<std::unique_ptr<SelfCommunicator>> SelfCommunicator::Create(
       new SelfCommunicator(*communicator, timeout_seconds));
 }
 
-// NCCL waits here for its kernels, and until every graph that captured one is
-// destroyed.
+// ncclCommDestroy waits until NCCL's kernels have finished and every graph that
+// captured one is destroyed.
 SelfCommunicator::~SelfCommunicator() {
   if (DeviceIsHung()) return;
   RunWithin(timeout_seconds_, "shutting down NCCL",

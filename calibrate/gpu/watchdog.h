@@ -13,7 +13,8 @@
 
 namespace weir::calibrate {
 
-// DeadlineExceeded names `what`; from then on DeviceIsHung() is true.
+// Returns DeadlineExceeded, with `what`, after the timeout; from then on
+// DeviceIsHung() is true.
 absl::Status WaitFor(cudaEvent_t event, double timeout_seconds,
                      absl::string_view what);
 absl::Status WaitFor(cudaStream_t stream, double timeout_seconds,

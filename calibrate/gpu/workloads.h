@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PreparePlainWorkload(
 
 // Prepares a pass on the first GPU partition while `active_partitions` - 1
 // other partitions run the passes of a microbatch of the same stage on their
-// own data. InvalidArgument: there are not that many partitions.
+// own data. Returns InvalidArgument if there are not that many partitions.
 absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
     const BenchDevice* device, const Workload& workload);
 

@@ -14,10 +14,10 @@
 namespace weir::calibrate {
 
 // Returns the preset whose model parameters this GPU starts from, by the GPU's
-// name ("NVIDIA H200"). NotFound lists the presets.
+// name ("NVIDIA H200"). Returns NotFound, with the presets, if there is none.
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
 
-// Returns "the start profile is of ..., 108 multiprocessors, this GPU has 132"
+// Returns "the start profile is for ..., 108 multiprocessors, this GPU has 132"
 // if the datasheet values of `start`, which are kept, are those of another GPU;
 // otherwise an empty string.
 std::string OtherStart(const DeviceProfile& start,
@@ -29,7 +29,7 @@ std::string OtherStart(const DeviceProfile& start,
 //   memory, norm and element-wise efficiency, kernel_seconds: one fit to all
 //     kernels that move bytes, including copies;
 //   attention parameters: a fit to fused attention of several lengths;
-//   product: FitGemms at sustained clocks;
+//   gemm: FitGemms at sustained clocks;
 //   kernel_gap_seconds: time of passes beyond the medians of their kernels,
 //     per kernel, by least squares of relative errors;
 //   slowdowns: geometric means of overlapped over uncontended time;
@@ -48,9 +48,9 @@ std::string OtherStart(const DeviceProfile& start,
 //
 // Parameters that were not measured keep their values. Workloads that drifted
 // or did not settle are used, and listed in the provenance's remarks, as is a
-// start of another GPU. InvalidArgument if nothing of the plan was measured,
-// the start has no rate for the plan's format, or the start is of a GPU
-// partition.
+// start of another GPU. Returns InvalidArgument if nothing of the plan was
+// measured, the start has no rate for the plan's format, or the start is of a
+// GPU partition.
 absl::StatusOr<DeviceProfile> AssembleProfile(const MeasuringPlan& plan,
                                               const Calibration& journal,
                                               const DeviceProfile& start);

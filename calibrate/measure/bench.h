@@ -92,7 +92,7 @@ class Bench {
   virtual int num_partitions() const { return 1; }
   virtual int part_multiprocessors() const { return 0; }
   virtual absl::StatusOr<MemorySteps> MeasureMemorySteps() = 0;
-  // Errors: ResourceExhausted if the workload does not fit this GPU,
+  // Returns ResourceExhausted if the workload does not fit this GPU,
   // Unimplemented if this GPU or its libraries do not support it.
   virtual absl::StatusOr<std::unique_ptr<PreparedWorkload>> Prepare(
       const Workload& workload) = 0;

@@ -36,8 +36,8 @@ struct StreamFit {
 
 // Fits by least squares of the logarithms; errors beyond 5 % count linearly.
 // Parameters without samples keep the values of `start`, and launch_seconds
-// stays near its start if all samples have one size. InvalidArgument without
-// samples, or with a size or time that is not positive.
+// stays near its start if all samples have one size. Returns InvalidArgument if
+// there are no samples, or a size or time is not positive.
 absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
                                      const StreamFigures& start,
                                      absl::Span<const StreamSample> samples);
@@ -45,7 +45,7 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
 struct AttentionSample {
   double num_gemms = 2;  // more than 2: a backward pass
   double flops = 0;      // performed
-  // FLOP added per key of the ramp: 2 products x heads x queries x head size.
+  // FLOP added per key of the ramp: 2 GEMMs x heads x queries x head size.
   double flops_per_ramp_key = 0;
   double launches = 1;
   double seconds = 0;
@@ -64,7 +64,7 @@ struct AttentionFit {
 
 // Fits launches x launch_seconds + (flops + ramp) / (peak x efficiency).
 // Samples of one length cannot separate ramp and efficiency; the ramp then
-// stays near `start`. InvalidArgument as for FitStreams().
+// stays near `start`. Returns the errors of FitStreams().
 absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples);

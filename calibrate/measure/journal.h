@@ -34,9 +34,9 @@ absl::StatusOr<Calibration> ParseJournal(const std::string& label,
                                          absl::string_view text,
                                          std::vector<std::string>* damage);
 
-// Replaces the file and syncs it to disk before returning. Whatever ends the
-// process, including a power failure, the file is a complete journal with all
-// results saved before.
+// Replaces the file and syncs it to disk before returning. After a crash or
+// power failure at any point, the file is a complete journal of all results
+// saved so far.
 absl::Status SaveJournal(const std::string& path, const Calibration& journal);
 
 // Returns InvalidArgument that lists the differences if `journal`, read from

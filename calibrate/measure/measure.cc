@@ -18,8 +18,7 @@ namespace {
 
 constexpr int kMostBrokenInARow = 3;
 
-// Returns true if the GPU or its context is lost, so that nothing else will
-// work.
+// Returns true if the GPU or its context is lost; nothing else will work then.
 bool IsFatal(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsUnavailable(status) ||
          absl::IsAborted(status) || absl::IsDeadlineExceeded(status);

@@ -80,14 +80,14 @@ struct MeasuringPlan {
 // Plans a calibration. On a GPU partition every pass is measured alone and
 // while 2, 4, 8 ... and all partitions work. NCCL is not measured there, as it
 // does not connect partitions of one GPU, nor are GEMMs overlapped with copies
-// at full speed, which do not occur in replays on partitions. InvalidArgument
-// names the part of the model, or the option, that cannot be measured.
+// at full speed, which do not occur in replays on partitions. Returns
+// InvalidArgument with the part of the model, or the option, that cannot be
+// measured.
 absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
                                        const PlanOptions& options);
 
 // Returns a key of everything that determines the time of an operation:
-// "product m 2048 n 6144 k 2048 ... bf16". It is the same in every run and
-// stage.
+// "gemm m 2048 n 6144 k 2048 ... bf16". It is the same in every run and stage.
 std::string OpKey(const StageProgram& program, const StageOp& op);
 
 // Returns a program of one GEMM, d[m, n] = a[m, k] b[k, n].

@@ -34,8 +34,8 @@ struct GemmSize {
 GemmSize MakeGemmSize(double m, double n, double k, double element_bytes = 2);
 
 enum class Clock {
-  // The same GEMM repeated for a moment, as in benchmarks: boost clocks, and
-  // small operands stay in the cache.
+  // The same GEMM repeated for a short time, as in benchmarks: boost clocks,
+  // and small operands stay in the cache.
   kBurst,
   // Within a training step: clocks reduced by the power limit (sustained_rate),
   // and operands come from memory.

@@ -18,7 +18,7 @@ inline constexpr double kPartialSumBytes = 8;
 // GEMMs of about this duration begin to reach the power limit.
 inline constexpr double kThrottlingSeconds = 1e-3;
 
-// Returns the additional seconds of a split.
+// Returns the additional time of a split.
 template <typename T>
 T SplitSeconds(const GemmTerms<T>& terms, const GemmSize& shape,
                double splits) {
@@ -27,7 +27,7 @@ T SplitSeconds(const GemmTerms<T>& terms, const GemmSize& shape,
                                     terms.cache_bytes_per_second;
 }
 
-// Returns the seconds of moving every operand once.
+// Returns the time of moving every operand once.
 template <typename T>
 T GemmMemorySeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
                     const GemmSize& shape) {
@@ -40,7 +40,7 @@ T GemmMemorySeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
           (1.0 - missed) / terms.cache_bytes_per_second);
 }
 
-// Returns the seconds of all tiles, without memory traffic. Requires: all sizes
+// Returns the time of all tiles, without memory traffic. Requires: all sizes
 // are positive.
 template <typename T>
 T TileSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
@@ -65,7 +65,7 @@ T TileSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
                   steps * kGemmStep * (arithmetic > load ? arithmetic : load));
 }
 
-// Returns the seconds of a GEMM with one tile and split, launch included.
+// Returns the time of a GEMM with one tile and split, launch included.
 template <typename T>
 T CandidateSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
                    const GemmSize& shape, double tile_m, double tile_n,

@@ -14,15 +14,15 @@ namespace weir::calibrate {
 // Returns the GEMM shape for gemm_seconds.h. Requires: the kernel is a GEMM.
 GemmSize ShapeOf(const models::Kernel& kernel);
 
-// Returns the seconds of one kernel in a training step as predicted from the
-// model parameters: GEMMs by gemm_seconds.h, attention by its FLOP and
-// efficiency, others as a fixed cost plus the larger of arithmetic and memory
-// traffic. Measured times are in kernel_prices.h. Requires: peak_flops came
-// from PeakFlops; the profile is valid.
+// Returns the time of one kernel in a training step as predicted from the model
+// parameters: GEMMs by gemm_seconds.h, attention by its FLOP and efficiency,
+// others as a fixed cost plus the larger of arithmetic and memory traffic.
+// Measured times are in kernel_prices.h. Requires: peak_flops came from
+// PeakFlops; the profile is valid.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const models::Kernel& kernel);
 
-// The same for kernels that run one after the other.
+// The same for kernels that run one after another.
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const std::vector<models::Kernel>& kernels);
 

@@ -21,8 +21,8 @@ absl::StatusOr<DeviceProfile> LoadDeviceProfile(
 absl::Status ValidateDeviceProfile(absl::string_view label,
                                    const DeviceProfile& profile);
 
-// Returns the peak FLOP per second in a number format; InvalidArgument if the
-// profile does not have the format.
+// Returns the peak FLOP per second in a number format, or InvalidArgument if
+// the profile does not have the format.
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,
                                  absl::string_view format);
 

@@ -10,8 +10,8 @@
 namespace weir::calibrate {
 
 // Parses a profile and merges it with its base, the base of that, and so on.
-// InvalidArgument names the file whose base is missing, leads back to itself or
-// is too deep. The result has no `base` and is not validated.
+// Returns InvalidArgument with the file whose base is missing, leads back to
+// itself or is too deep. The result has no `base` and is not validated.
 absl::StatusOr<DeviceProfile> ResolveBase(const Asset& asset);
 
 // Returns `base` with the fields that `variant` sets.

@@ -14,8 +14,8 @@ namespace weir::cli {
 absl::Status FindGnuplot();
 
 // Returns the SVG document that a script draws. gnuplot runs parts of strings
-// as programs (`...`, "< ..."), so that the script must not contain text from
-// the user. Uses gnuplot's default settings, whatever ~/.gnuplot contains.
+// as programs (`...`, "< ..."), so the script must not contain text from the
+// user. Uses gnuplot's default settings and does not read ~/.gnuplot.
 absl::StatusOr<std::string> DrawSvg(const std::string& script);
 
 }  // namespace weir::cli

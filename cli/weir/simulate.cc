@@ -56,7 +56,7 @@ absl::Status CheckFast(const OutputFlags& output) {
                    "expected --method full"));
 }
 
-// Returns the used fraction of memory, relative to the GPU with the least
+// Returns the used fraction of memory, relative to the GPU with the smallest
 // memory.
 double MostUsedPart(const scenarios::ResolvedScenario& scenario,
                     const sim::FastEstimate& run) {

@@ -32,12 +32,12 @@ struct ReplayDeviceRequest {
 };
 
 struct Factories {
-  // Errors: FailedPrecondition or Unavailable, one line with the reason.
+  // Returns FailedPrecondition or Unavailable, with the reason in one line.
   std::function<absl::StatusOr<std::unique_ptr<calibrate::Bench>>(
       const BenchRequest&)>
       open_bench;
   calibrate::TransportFactory make_transport;
-  // Errors: FailedPrecondition or Unavailable, as for open_bench;
+  // Returns FailedPrecondition or Unavailable, as open_bench does;
   // InvalidArgument for a plan that a GPU cannot run. The plan must outlive the
   // device; its timeout applies to every wait.
   std::function<absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>>(

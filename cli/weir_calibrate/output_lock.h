@@ -15,8 +15,8 @@ class OutputLock {
   // Returns PATH.lock.
   static std::string PathOf(const std::string& path);
 
-  // Locks the file PATH.lock. InvalidArgument if another process holds the
-  // lock.
+  // Locks the file PATH.lock. Returns InvalidArgument if another process holds
+  // the lock.
   static absl::StatusOr<OutputLock> Take(const std::string& path);
   OutputLock(OutputLock&& other) noexcept;
   OutputLock& operator=(OutputLock&&) = delete;

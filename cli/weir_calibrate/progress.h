@@ -14,8 +14,8 @@
 
 namespace weir::cli {
 
-// A line that is overwritten: "[57/210] 3 min left, product m 2048 ..., last
-// 312 us". Shown only if standard error is a terminal.
+// A line that is overwritten: "[57/210] 3 min left, gemm m 2048 ..., last 312
+// us". Shown only if standard error is a terminal.
 class WorkloadProgress {
  public:
   WorkloadProgress(bool quiet, int num_done, int num_all,

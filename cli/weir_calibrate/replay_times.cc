@@ -39,7 +39,7 @@ double SecondsIn(const std::vector<Interval>& united, const Interval& window) {
   return seconds;
 }
 
-// Returns the seconds of the window outside the intervals.
+// Returns the time of the window outside the intervals.
 double SecondsOutside(const std::vector<Interval>& united,
                       const Interval& window) {
   double seconds = 0, until = window.first;

@@ -29,8 +29,8 @@ inline constexpr double kSgdLearningRate = 0.05;
 // Used if a scenario has dropout, as scenarios specify no probability.
 inline constexpr float kDropout = 0.1F;
 
-// Returns the plan of a scenario. InvalidArgument lists every field that
-// replays do not support, with the flag to use instead. Also returns errors of
+// Returns the plan of a scenario, or InvalidArgument with every field that
+// replays do not support and the flag to use instead. Also returns errors of
 // Simulate(), which determines the number of batches without flush.
 absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
     const scenarios::ResolvedScenario& scenario,

@@ -30,14 +30,14 @@ struct AcceptOptions {
 double AcceptTransferSeconds(double bytes, double bytes_per_second,
                              const AcceptOptions& options);
 
-// Returns the seconds of a batch. Requires: each stage has a device.
+// Returns the time of a batch. Requires: each stage has a device.
 double AcceptSeconds(const PlannerWork& work,
                      const std::vector<PlannedStage>& stages,
                      const AcceptOptions& options = {});
 
 // A stage saves the activations of min(stages from it to the end, m)
-// microbatches. InvalidArgument beyond the size that device_chain.h states,
-// NotFound if nothing fits.
+// microbatches. Returns InvalidArgument beyond the size that device_chain.h
+// states, NotFound if nothing fits.
 absl::StatusOr<PlannedPipeline> PlanAccept(const PlannerWork& work,
                                            const AcceptOptions& options = {});
 

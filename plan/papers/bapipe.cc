@@ -89,7 +89,7 @@ class BaPipeSearch {
     }
   }
 
-  // Returns nothing if no cut fits.
+  // Returns an empty vector if no cut fits.
   std::vector<PlannedStage> Run() const {
     if (num_stages_ > sums_.num_layers()) return {};
     std::vector<PlannedStage> best;
@@ -172,7 +172,7 @@ class BaPipeSearch {
     return stages;
   }
 
-  // Returns infinity for an illegal plan.
+  // Returns infinity for an invalid plan.
   double Seconds(const std::vector<PlannedStage>& stages) const {
     for (int s = 0; s < num_stages_; ++s) {
       const PlannedStage& stage = stages[s];

@@ -19,11 +19,10 @@
 //
 // Heuristic, as in the paper: a balanced partition between layers, whose
 // boundaries are then shifted by a layer while the time falls and tuned to the
-// memory. Ours: the last step is an exact dynamic program, so that "does not
-// fit" is proven; layers are not split (weir cannot run half a layer); if there
-// are more devices than stages, replicas of the pipeline split the microbatches
-// and all-reduce in a ring. O(divisors of the devices x (layers^2 stages +
-// moves)).
+// memory. Ours: the last step is an exact dynamic program, so "does not fit" is
+// proven; layers are not split (weir cannot run half a layer); if there are
+// more devices than stages, replicas of the pipeline split the microbatches and
+// all-reduce in a ring. O(divisors of the devices x (layers^2 stages + moves)).
 #ifndef WEIR_PLAN_PAPERS_BAPIPE_H_
 #define WEIR_PLAN_PAPERS_BAPIPE_H_
 
@@ -37,7 +36,7 @@ enum class BaPipeOrder { kAsynchronous, kParallel, kNoOverlap, kOverlap };
 // Returns the registry name of the order's schedule.
 const char* Name(BaPipeOrder order);
 
-// Returns the seconds of the table above.
+// Returns the time of a batch by the table above.
 double BaPipeSeconds(BaPipeOrder order, int num_microbatches, int num_stages,
                      double forward_backward_seconds, double transfer_seconds);
 
@@ -56,9 +55,9 @@ struct BaPipeOptions {
   bool blocking_transfers = false;
 };
 
-// Returns the seconds of the stages by the table, with the all-reduce; infinite
-// if the transfers of SO or FBP-AS are not hidden. Requires: all stages have
-// the same replication, which divides the microbatches.
+// Returns the time of the stages by the table, with the all-reduce; infinite if
+// the transfers of SO or FBP-AS are not hidden. Requires: all stages have the
+// same replication, which divides the microbatches.
 double BaPipeSeconds(BaPipeOrder order, const PlannerWork& work,
                      const std::vector<PlannedStage>& stages);
 

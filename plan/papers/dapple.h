@@ -22,9 +22,9 @@
 // stages: Tw the forwards up to a pivot Q, Ts = (M-1)(F_Q + B_Q), Te = the
 // maximum of all-reduce_s plus the rest of stage s when Q begins its last
 // backward. Our reading: Q maximizes the length without all-reduces (the
-// printed rule scans from the last stage), so that the length is never below a
-// lower bound of a pipeline; the rest is the sum of B from s to Q for s <= Q,
-// and minus the sum of B between Q and s for later s.
+// printed rule scans from the last stage), so the length is never below a lower
+// bound of a pipeline; the rest is the sum of B from s to Q for s <= Q, and
+// minus the sum of B between Q and s for later s.
 //
 // Search, a heuristic: dynamic programming over (layers, devices used, occupied
 // set), with the remaining layers as the last stage on all other devices; a
@@ -62,7 +62,7 @@ struct DappleOptions {
 // Replaces rates of 0 by those of the work.
 DappleOptions WithRates(const PlannerWork& work, DappleOptions options);
 
-// Return the seconds of a whole microbatch over a cut, and of an all-reduce.
+// Return the time of a whole microbatch over a cut, and of an all-reduce.
 // Requires: rates are set in `options`.
 double DappleTransferSeconds(const PlannerWork& work,
                              const std::vector<int>& from,
@@ -72,9 +72,8 @@ double DappleAllReduceSeconds(const PlannerWork& work,
                               const std::vector<int>& devices, double bytes,
                               const DappleOptions& options);
 
-// Returns the seconds of a batch by the chosen length. Requires: `spread`
-// divides the microbatches and the devices of every stage; rates are set in
-// `options`.
+// Returns the time of a batch by the chosen length. Requires: `spread` divides
+// the microbatches and the devices of every stage; rates are set in `options`.
 double DappleSeconds(const PlannerWork& work,
                      const std::vector<PlannedStage>& stages, int spread,
                      const DappleOptions& options);
@@ -94,8 +93,8 @@ double DapplePivotSeconds(const std::vector<double>& forward,
                           int num_microbatches);
 
 // Returns a plan with the schedule dapple-pa or dapple-pb, which has a limit if
-// memory binds. Devices count with the slowest speed and the least memory of
-// all. The notes state `spread`. NotFound if nothing fits.
+// memory binds. Devices count with the lowest speed and the smallest memory of
+// all. The notes state `spread`. Returns NotFound if nothing fits.
 absl::StatusOr<PlannedPipeline> PlanDapple(const PlannerWork& work,
                                            const DappleOptions& options = {});
 

@@ -74,8 +74,7 @@ class DawnPiperSearch {
     return std::minmax(by_seconds, by_bytes);
   }
 
-  // Returns the seconds of the slowest stage at the best cuts, for use by
-  // Append.
+  // Returns the time of the slowest stage at the best cuts, for use by Append.
   double Best(int first, int end, int first_stage, int end_stage) {
     if (end - first < end_stage - first_stage) return kInfinity;
     if (end_stage - first_stage == 1) {

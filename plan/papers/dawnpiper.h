@@ -54,7 +54,7 @@ std::pair<int, int> DawnPiperBracket(const PlannerWork& work, int first,
                                      const DawnPiperOptions& options);
 
 // Returns a plan whose objective_seconds are those of the slowest stage.
-// InvalidArgument for malformed input, NotFound if nothing fits.
+// Returns InvalidArgument for malformed input, NotFound if nothing fits.
 absl::StatusOr<PlannedPipeline> PlanDawnPiper(
     const PlannerWork& work, const DawnPiperOptions& options = {});
 

@@ -100,13 +100,13 @@ class ChainSearch {
         if (left_[cell] < num_used + 1) continue;
         std::vector<Suffix>& kept =
             suffixes_[State(first, set + radix_[type], type)];
-        const std::vector<Suffix>& behind =
+        const std::vector<Suffix>& suffixes =
             is_last ? nothing_ : suffixes_[rest];
-        for (size_t i = 0; i < behind.size(); ++i) {
+        for (size_t i = 0; i < suffixes.size(); ++i) {
           Suffix suffix;
           suffix.bottleneck =
-              std::max({behind[i].bottleneck, seconds_[cell], transfer});
-          suffix.sum = behind[i].sum + seconds_[cell] +
+              std::max({suffixes[i].bottleneck, seconds_[cell], transfer});
+          suffix.sum = suffixes[i].sum + seconds_[cell] +
                        costs_.hops_per_transfer * transfer;
           suffix.end = end;
           suffix.rest = rest;

@@ -17,12 +17,12 @@ namespace weir::plan {
 
 struct ChainCosts {
   int num_layers = 0;
-  // Returns the seconds of layers [first, end) on a device of the type.
+  // Returns the time of layers [first, end) on a device of the type.
   std::function<double(int type, int first, int end)> stage_seconds;
   // Returns the largest number of stages from this one to the end with which
   // the layers fit its memory; below 1 if they never fit or cannot be a stage.
   std::function<double(int type, int first, int end)> max_stages_left;
-  // Returns the seconds of a transfer over a cut before `layer`.
+  // Returns the time of a transfer over a cut before `layer`.
   std::function<double(int from, int to, int layer)> transfer_seconds;
   // The objective is sum_weight * (sum of all stages and hops) +
   // bottleneck_weight * (maximum of stages and transfers). A hop takes
@@ -37,8 +37,8 @@ struct DeviceChain {
 
 // Exact. There are layers x product of (devices of a type + 1) x types states,
 // each tried with every earlier layer and every type; with a sum, each keeps
-// its Pareto front of (bottleneck, sum) pairs. InvalidArgument if there are
-// more than 2e7 states or 2e9 tries, NotFound if nothing fits.
+// its Pareto front of (bottleneck, sum) pairs. Returns InvalidArgument if there
+// are more than 2e7 states or 2e9 transitions, NotFound if nothing fits.
 absl::StatusOr<DeviceChain> BestDeviceChain(absl::string_view planner,
                                             const DeviceTypes& types,
                                             const ChainCosts& costs);

@@ -34,8 +34,8 @@ double EdgePipeSeconds(const PlannerWork& work,
 
 // Plans forward passes only. Devices that do not help stay idle. As in
 // PipeEdge, a device must have strictly more memory than needed.
-// InvalidArgument beyond the size that device_chain.h states, NotFound if
-// nothing fits.
+// Returns InvalidArgument beyond the size that device_chain.h states, NotFound
+// if nothing fits.
 absl::StatusOr<PlannedPipeline> PlanEdgePipe(
     const PlannerWork& work, const EdgePipeOptions& options = {});
 

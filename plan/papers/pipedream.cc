@@ -126,7 +126,7 @@ void SetStages(const Levels& levels, int num_states, PipeDreamPlan* plan) {
   }
 }
 
-// Returns nothing if options.stop ended the search.
+// Returns std::nullopt if options.stop ended the search.
 std::optional<Levels> Solve(const AntichainDag& dag,
                             const PipeDreamOptions& options,
                             PipeDreamGoal goal) {
@@ -161,8 +161,8 @@ absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
   if (bytes <= options.memory_limit_bytes.value_or(bytes)) {
     return absl::NotFoundError(
         absl::StrCat(label,
-                     ": all plans take infinite time, expected more bandwidth "
-                     "or smaller costs"));
+                     ": all plans take infinite time; give more bandwidth or "
+                     "smaller costs"));
   }
   return absl::FailedPreconditionError(absl::StrFormat(
       "%s: nothing fits %s: the smallest plan found needs %s: raise "
@@ -212,7 +212,7 @@ void Refine(const std::vector<int>& kept, std::vector<PipeDreamStage>* stages) {
   }
 }
 
-// Returns nothing if no plan has cuts at these states only.
+// Returns std::nullopt if no plan has cuts at these states only.
 std::optional<PipeDreamPlan> PlanWithCuts(const AntichainDag& dag,
                                           const PipeDreamOptions& options,
                                           const std::vector<int>& kept) {

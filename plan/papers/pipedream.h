@@ -7,9 +7,9 @@
 // The formulas are those of the published code
 // (github.com/msr-fiddle/pipedream, optimizer/optimizer_graph_hierarchical.py),
 // which differ from the paper's (Narayanan et al. 2019, section 3.1). Let C be
-// the seconds of states (i, j] on one machine (at level 1 computation, above
-// that the best of the level below), w their parameters, a_i the output bytes
-// of state i, B the level's bytes per second and r the replicas:
+// the time of states (i, j] on one machine (at level 1 computation, above that
+// the best of the level below), w their parameters, a_i the output bytes of
+// state i, B the level's bytes per second and r the replicas:
 //
 //   stage(i, j, r)      = (C(i, j) + 4 (r - 1) w(i, j) / (r B)) / r
 //   best(i, j, m)       = min over s before j, r < m of
@@ -48,7 +48,7 @@ struct PipeDreamOptions {
   // to and including the stage. Absent: no limit.
   std::optional<double> memory_limit_bytes;
   // Counts minibatches as the published code does: none for a stage with no
-  // machines after it, so that data parallelism fits every limit.
+  // machines after it, so data parallelism fits every limit.
   bool published_memory = false;
   bool paper_formula = false;
   // Called from time to time with the fraction of a level that is solved, 0 to

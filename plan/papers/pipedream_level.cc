@@ -88,8 +88,7 @@ double PipeDreamLevel::Whole(int first, int last, int machines) const {
               machines);
 }
 
-// Returns the seconds of a stage after `split`, with the transfers on both
-// sides.
+// Returns the time of a stage after `split`, with the transfers on both sides.
 double PipeDreamLevel::LastStage(int split, int last, int replicas) const {
   const double compute = Compute(split + 1, last);
   if (compute == kImpossible) return kImpossible;

@@ -55,8 +55,8 @@ absl::StatusOr<scenarios::ResolvedScenario> GivenByRequest(
     const PlanRequest& request);
 
 // Returns FailedPrecondition with the memory that would be enough: the request
-// is valid, but the answer is negative. Requires: `planner` returned `why`,
-// NotFound, for the scenario of GivenByRequest. Takes up to minutes.
+// is valid, but the answer is negative. Requires: `planner` returned the
+// NotFound error `why` for the scenario of GivenByRequest. Takes up to minutes.
 absl::Status NothingFits(const PaperPlanner& planner, absl::string_view label,
                          const Scenario& scenario, const PlanRequest& request,
                          const absl::Status& why);

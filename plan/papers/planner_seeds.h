@@ -24,9 +24,9 @@ namespace weir::plan {
 //   size
 // - that are estimated to take more than 5 seconds (planner_size.h), as with
 //   several hundred layers or more than two thousand devices.
-// Returns nothing for a request that SearchPlans refuses, and the plans found
-// so far when interrupted. Calls `progress` about ten times a second with the
-// fraction done.
+// Returns an empty vector for a request that SearchPlans refuses, and the plans
+// found so far when interrupted. Calls `progress` about ten times a second with
+// the fraction done.
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
                            int num_processes,
                            const std::function<void(double)>& progress = {});

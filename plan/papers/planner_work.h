@@ -75,7 +75,8 @@ struct PlannedPipeline {
 // Returns the scenario's layers, priced for its tensor parallelism and
 // microbatch size, and all GPUs of its cluster (or those it lists). One device
 // represents a tensor-parallel group; its memory is what is available to
-// training. InvalidArgument for costs given by hand, which have no layers.
+// training. Returns InvalidArgument for costs given by hand, which have no
+// layers.
 absl::StatusOr<PlannerWork> PlannerWorkOf(
     const scenarios::ResolvedScenario& scenario);
 // As above with known `links`, those of a scenario with the same GPUs and
@@ -87,8 +88,8 @@ PlannerLinks PlannerLinksOf(const scenarios::ResolvedScenario& scenario);
 // Returns `given`, the scenario from which the work was computed, with this
 // pipeline. Stages of equal replication become pipeline and data parallelism;
 // stages of unequal replication become PipeDream's round robin, which only its
-// schedule runs. InvalidArgument, with the reason, if weir's simulator cannot
-// represent it. The result is not resolved.
+// schedule runs. Returns InvalidArgument, with the reason, if weir's simulator
+// cannot represent it. The result is not resolved.
 absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
                                     const scenarios::ResolvedScenario& given);
 

@@ -36,8 +36,8 @@ struct PlannerResult {
 
 // Returns the scenario without what a planner decides (stages, replicas,
 // schedule), on the first `num_gpus` GPUs of its cluster (0: all), with at most
-// `memory_limit_bytes` of each visible to planners (0: all). InvalidArgument if
-// the rest is wrong or the cluster has fewer GPUs.
+// `memory_limit_bytes` of each visible to planners (0: all). Returns
+// InvalidArgument if the rest is wrong or the cluster has fewer GPUs.
 absl::StatusOr<scenarios::ResolvedScenario> GivenForPlanners(
     absl::string_view label, const Scenario& scenario, int num_gpus = 0,
     double memory_limit_bytes = 0);
@@ -50,8 +50,8 @@ struct RunPlannerOptions {
 
 // Runs each planner in a process of its own and returns the answers in the
 // order of `planners`; when interrupted, those of the planners that have
-// finished. Unavailable if the machine cannot start processes. Requires:
-// `given` comes from GivenForPlanners.
+// finished. Returns Unavailable if the machine cannot start processes.
+// Requires: `given` comes from GivenForPlanners.
 absl::StatusOr<std::vector<PlannerResult>> RunPlanners(
     const std::vector<const PaperPlanner*>& planners,
     const scenarios::ResolvedScenario& given,

@@ -24,8 +24,8 @@ absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
 
 // Plans without recomputation and, if nothing fits, with full recomputation,
 // for every number of stages that divides the devices. Returns the plan with
-// the least time in 1F1B, (m / replicas + stages - 1) slowest stages, without
-// all-reduces.
+// the shortest time in 1F1B, (m / replicas + stages - 1) slowest stages,
+// without all-reduces.
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
     const scenarios::ResolvedScenario& given, const PlannerLinks& links);
 

@@ -15,8 +15,8 @@
 // PRM is exact for its order (dynamic programming over layers, stages, devices
 // used, replicas of the last stage). With C the largest workload of a stage or
 // link, PE takes at most (1 + (4S-4)/m) C + the longest all-reduce. Our reading
-// of the paper: r r' pairs send concurrently, a link carries the two directions
-// one after the other, and the bound has this C.
+// of the paper: r r' pairs send concurrently, a link carries one direction
+// after the other, and the bound has this C.
 //
 // RDO is O(devices^4), but O(devices^2) while a single device provably is a
 // minimum cut; PRM is O(layers^2 devices stages replicas^2), where beyond 16
@@ -52,8 +52,8 @@ struct SppWorkload {
 SppWorkload SppWorkloadOf(const PlannerWork& work,
                           const std::vector<PlannedStage>& stages);
 
-// PRM. Returns the stages with the least largest() that use all devices, in the
-// given order. Empty if one saved microbatch per stage does not fit.
+// PRM. Returns the stages with the smallest largest() that use all devices, in
+// the given order. Empty if one saved microbatch per stage does not fit.
 std::vector<PlannedStage> SppStages(const PlannerWork& work,
                                     const std::vector<int>& order,
                                     int num_stages);

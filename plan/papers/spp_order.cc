@@ -64,7 +64,7 @@ void AppendOrder(const PlannerWork& work, const std::vector<int>& devices,
 // Removes single devices while they provably are minimum cuts, as most are in a
 // large cluster, since a general cut costs devices^3.
 //
-// Let b be the least weight of all pairs and m_i the minimum cut of server i
+// Let b be the smallest weight of all pairs and m_i the minimum cut of server i
 // under the weights w - b. A cut into s and n - s devices weighs at least m_i +
 // b (n-1) if it splits server i, and at least b s (n-s) if it splits no server.
 class SingleDeviceCuts {
@@ -91,7 +91,7 @@ class SingleDeviceCuts {
 
   // Returns the order in three parts; `left` still needs general cuts.
   void Run(std::vector<int>* front, std::vector<int>* left,
-           std::vector<int>* behind) {
+           std::vector<int>* last) {
     while (left_.size() > 1) {
       // Ties go to the last device, as in MinimumCut.
       const auto at = std::min_element(
@@ -102,12 +102,12 @@ class SingleDeviceCuts {
       if (device == left_.front()) {
         front->push_back(device);
       } else {
-        behind->push_back(device);
+        last->push_back(device);
       }
       Remove(device);
     }
     *left = left_;
-    std::reverse(behind->begin(), behind->end());
+    std::reverse(last->begin(), last->end());
   }
 
  private:
@@ -220,10 +220,10 @@ std::vector<int> MinimumCut(const std::vector<std::vector<double>>& bandwidth,
 }
 
 std::vector<int> SppDeviceOrder(const PlannerWork& work) {
-  std::vector<int> order, left, behind;
-  SingleDeviceCuts(work).Run(&order, &left, &behind);
+  std::vector<int> order, left, last;
+  SingleDeviceCuts(work).Run(&order, &left, &last);
   AppendOrder(work, left, &order);
-  order.insert(order.end(), behind.begin(), behind.end());
+  order.insert(order.end(), last.begin(), last.end());
   return order;
 }
 

@@ -68,9 +68,9 @@ double TwoBwMicrobatchSeconds(const TwoBwProblem& request,
 double TwoBwMemoryBytes(const PlannerWork& work, int depth,
                         TwoBwExecution execution);
 
-// Runs Algorithm 1. Ties in throughput go to the least memory, then to the
-// first of width, depth, size and execution. NotFound if nothing fits, with the
-// least memory of a plan.
+// Runs Algorithm 1. Ties in throughput go to the lowest memory, then to the
+// first of width, depth, size and execution. Returns NotFound, with the lowest
+// memory of a plan, if nothing fits.
 absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwProblem& request);
 
 // Plans for microbatches of 1, 2, 4, ... sequences that divide the batch.

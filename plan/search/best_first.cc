@@ -36,7 +36,7 @@ bool IsSharded(const Scenario& scenario) {
 }  // namespace
 
 BestFirst::BestFirst(const Space& space,
-                     const std::vector<SearchFigures>& shapes,
+                     const std::vector<SearchEstimate>& shapes,
                      const std::vector<Seed>& seeds,
                      const SearchOptions& options, Goal goal,
                      SearchWorkers* workers)
@@ -75,31 +75,34 @@ void BestFirst::AddSeeds() {
 }
 
 void BestFirst::AddShape(int shape) {
-  const SearchFigures& figures = shapes_[shape];
-  if (figures.absent()) return;
+  const SearchEstimate& estimate = shapes_[shape];
+  if (estimate.absent()) return;
   const uint64_t num_schedules =
       space_.schedules_of(space_.shapes[shape]).size();
   num_candidates_ += num_schedules;
-  if (!figures.problem().empty()) {
-    Illegal(figures.problem(), num_schedules);
+  if (!estimate.problem().empty()) {
+    Invalid(estimate.problem(), num_schedules);
     return;
   }
   Entry entry;
   entry.shape = shape;
   entry.schedule = -1;
-  entry.seconds = entry.lower_bound_seconds = figures.seconds();
-  entry.bytes = figures.bytes();
+  entry.seconds = entry.lower_bound_seconds = estimate.seconds();
+  entry.bytes = estimate.bytes();
   const std::vector<char>& legal = LegalOf(shape);
   const auto num_refused =
       static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 0));
   if (num_refused > 0) {
-    Illegal("a schedule does not support the shape", num_refused);
+    Invalid(
+        "a schedule does not support this number of ranks, chunks or "
+        "microbatches",
+        num_refused);
   }
   if (NumIn(entry) > 0) Push(entry);
 }
 
-void BestFirst::Illegal(const std::string& problem, uint64_t count) {
-  num_illegal_ += count;
+void BestFirst::Invalid(const std::string& problem, uint64_t count) {
+  num_invalid_ += count;
   for (absl::string_view line : absl::StrSplit(problem, '\n')) {
     problems_[std::string(line)] += count;
   }
@@ -264,13 +267,13 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
       scenarios.back().set_schedule(schedule.bound_proxy);
     }
   }
-  ASSIGN_OR_RETURN(const auto figures, workers_->Bounds(scenarios));
+  ASSIGN_OR_RETURN(const auto estimates, workers_->Bounds(scenarios));
   std::map<std::pair<int, std::string>, double> seconds;
   for (size_t i = 0; i < speakers.size(); ++i) {
     const int shape = speakers[i].shape;
     seconds[{shape,
              space_.schedules_of(space_.shapes[shape])[speakers[i].schedule]
-                 .bound_key}] = figures[i].order_free_seconds();
+                 .bound_key}] = estimates[i].order_free_seconds();
   }
   for (const Entry& entry : shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
@@ -294,18 +297,18 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
 absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
   std::vector<Scenario> scenarios;
   for (const Entry& entry : candidates) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto figures, workers_->Bounds(scenarios));
+  ASSIGN_OR_RETURN(const auto estimates, workers_->Bounds(scenarios));
   for (size_t i = 0; i < candidates.size(); ++i) {
     Entry entry = candidates[i];
-    if (!figures[i].problem().empty()) {
-      Illegal(figures[i].problem(), 1);
+    if (!estimates[i].problem().empty()) {
+      Invalid(estimates[i].problem(), 1);
       continue;
     }
     entry.lower_bound_seconds =
-        std::max(entry.lower_bound_seconds, figures[i].order_free_seconds());
+        std::max(entry.lower_bound_seconds, estimates[i].order_free_seconds());
     entry.seconds = std::max(
-        {entry.seconds, figures[i].seconds(), entry.lower_bound_seconds});
-    entry.bytes = std::max(entry.bytes, figures[i].bytes());
+        {entry.seconds, estimates[i].seconds(), entry.lower_bound_seconds});
+    entry.bytes = std::max(entry.bytes, estimates[i].bytes());
     entry.state = State::kBounded;
     Push(entry);
   }
@@ -316,14 +319,14 @@ absl::StatusOr<std::vector<BestFirst::Entry>> BestFirst::Deduplicate(
     const std::vector<Entry>& bounded) {
   std::vector<Scenario> scenarios;
   for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto figures, workers_->Orders(scenarios));
+  ASSIGN_OR_RETURN(const auto estimates, workers_->Orders(scenarios));
   std::vector<Entry> fresh;
   for (size_t i = 0; i < bounded.size(); ++i) {
     const Entry& entry = bounded[i];
-    if (!figures[i].problem().empty()) {
-      Illegal(figures[i].problem(), 1);
+    if (!estimates[i].problem().empty()) {
+      Invalid(estimates[i].problem(), 1);
     } else if (entry.shape >= 0 &&
-               !orders_.insert({entry.shape, figures[i].order()}).second) {
+               !orders_.insert({entry.shape, estimates[i].order()}).second) {
       ++num_duplicates_;
     } else {
       fresh.push_back(entry);
@@ -337,11 +340,11 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
   const std::vector<Entry>& bounded = *open;
   std::vector<Scenario> scenarios;
   for (const Entry& entry : bounded) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto figures, workers_->Ranks(scenarios));
+  ASSIGN_OR_RETURN(const auto estimates, workers_->Ranks(scenarios));
   for (size_t i = 0; i < bounded.size(); ++i) {
     const Entry& entry = bounded[i];
-    if (!figures[i].problem().empty()) {
-      Illegal(figures[i].problem(), 1);
+    if (!estimates[i].problem().empty()) {
+      Invalid(estimates[i].problem(), 1);
       continue;
     }
     ++num_ranked_;
@@ -353,12 +356,12 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
                                   ? found.source
                                   : DescribeShape(space_.shapes[entry.shape]),
                               " ", scenarios[i].schedule());
-    found.seconds = figures[i].seconds();
-    found.bytes = figures[i].bytes();
+    found.seconds = estimates[i].seconds();
+    found.bytes = estimates[i].bytes();
     found.lower_bound_seconds =
         std::min(entry.lower_bound_seconds, found.seconds);
     found.num_gpus = GpusOf(entry);
-    found.fits = figures[i].fits() && found.bytes <= goal_.limit_bytes;
+    found.fits = estimates[i].fits() && found.bytes <= goal_.limit_bytes;
     found.index = static_cast<int>(num_ranked_);
     found.place = {
         entry.shape < 0 ? std::numeric_limits<int>::max() : entry.shape,
@@ -406,7 +409,7 @@ bool BestFirst::Merge(RankedPlan found) {
 void BestFirst::ReportProgress() const {
   if (!options_.progress) return;
   const uint64_t known =
-      num_illegal_ + num_memory_ + num_ranked_ + num_duplicates_;
+      num_invalid_ + num_memory_ + num_ranked_ + num_duplicates_;
   std::string text =
       absl::StrCat("planning, ", num_ranked_, " candidates evaluated");
   if (const RankedPlan* best = BestSoFar()) {
@@ -434,7 +437,7 @@ void BestFirst::FillCounts(PlanReport* report) const {
   };
   open_.ForEach(count);
   report->set_num_candidates(num_candidates_);
-  report->set_num_illegal(num_illegal_);
+  report->set_num_invalid(num_invalid_);
   report->set_num_pruned_memory(num_memory_);
   report->set_num_pruned_time(num_beaten);
   report->set_num_ranked(num_ranked_);

@@ -45,7 +45,7 @@ struct Goal {
 class BestFirst {
  public:
   // All arguments must outlive the search.
-  BestFirst(const Space& space, const std::vector<SearchFigures>& shapes,
+  BestFirst(const Space& space, const std::vector<SearchEstimate>& shapes,
             const std::vector<Seed>& seeds, const SearchOptions& options,
             Goal goal, SearchWorkers* workers);
   ~BestFirst();
@@ -63,7 +63,7 @@ class BestFirst {
   void Exclude(const RankedPlan& found);
 
   void FillCounts(PlanReport* report) const;
-  // Reasons why candidates are illegal, each with the number of candidates.
+  // Reasons why candidates are invalid, each with the number of candidates.
   const std::map<std::string, uint64_t>& problems() const { return problems_; }
 
  private:
@@ -74,7 +74,7 @@ class BestFirst {
   void AddSeeds();
   void Push(Entry entry);
   bool IsBeaten(const Entry& entry) const;
-  void Illegal(const std::string& problem, uint64_t count);
+  void Invalid(const std::string& problem, uint64_t count);
   bool IsSeeded(int shape, int schedule) const {
     return seeded_.contains({shape, schedule});
   }
@@ -103,7 +103,7 @@ class BestFirst {
   void ReportProgress() const;
 
   const Space& space_;
-  const std::vector<SearchFigures>& shapes_;
+  const std::vector<SearchEstimate>& shapes_;
   const std::vector<Seed>& seeds_;
   const SearchOptions& options_;
   const Goal goal_;
@@ -120,7 +120,7 @@ class BestFirst {
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;
   std::map<std::string, uint64_t> problems_;
-  uint64_t num_candidates_ = 0, num_illegal_ = 0, num_memory_ = 0;
+  uint64_t num_candidates_ = 0, num_invalid_ = 0, num_memory_ = 0;
   uint64_t num_ranked_ = 0, num_duplicates_ = 0;
   uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
   double least_seconds_;

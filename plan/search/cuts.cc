@@ -99,11 +99,11 @@ Starts StartsOf(const std::vector<double>& weights, int num_stages,
   return starts;
 }
 
-// Returns, among the cuts with the least maximum stage, the one with the least
-// sum of squares. The maximum alone does not determine the other stages, for
-// instance if a single layer is the largest stage. Exact, by dynamic
-// programming from the last stage over the layers at which a stage can begin,
-// which are few when all good cuts are nearly even.
+// Returns, among the cuts with the smallest maximum stage, the one with the
+// smallest sum of squares. The maximum alone does not determine the other
+// stages, for instance if a single layer is the largest stage. Exact, by
+// dynamic programming from the last stage over the layers at which a stage can
+// begin, which are few when all good cuts are nearly even.
 std::vector<int> MostAlike(const std::vector<double>& weights, int num_stages,
                            double largest) {
   const Starts starts = StartsOf(weights, num_stages, largest);

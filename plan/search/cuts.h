@@ -38,10 +38,11 @@ absl::StatusOr<LayerPrice> PriceLayers(
 //   ends lighter  one block less in the stage of the embedding, of the head, or
 //                 of both: the largest such set for which the rest is even
 //                 (Megatron-LM's account-for-embedding and account-for-loss)
-//   balanced      the cut with the least maximum of stage seconds, and among
+//   balanced      the cut with the smallest maximum of stage times, and among
 //                 those the one with the most similar stages; exact
 //   light         as balanced, in bytes of weights and optimizer states
-// Returns nothing if the cut does not exist or equals one listed before it.
+// Returns std::nullopt if the cut does not exist or equals one listed before
+// it.
 std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
                                           int num_stages, Cut cut);
 

@@ -25,7 +25,7 @@ double Largest(const std::vector<double>& values) {
 // Returns a lower bound on the peak bytes of the worst rank, for any placement
 // of stages and any order of passes. The rank of each stage holds its state
 // and, at some time, the saved activations of one microbatch. `weights_only`:
-// there are no backward passes, so that only weights count.
+// there are no backward passes, so only weights count.
 double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
   for (const sim::StageCosts& stage : costs.stages) {
@@ -46,7 +46,7 @@ double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
   return std::max(largest, sum / num_ranks) + reserved;
 }
 
-// Returns a lower bound on the seconds of a batch: all passes, divided evenly
+// Returns a lower bound on the time of a batch: all passes, divided evenly
 // among the ranks, on the fastest device.
 double WorkSeconds(const sim::Costs& costs, int num_ranks, int num_microbatches,
                    bool forward_only) {
@@ -65,11 +65,11 @@ double WorkSeconds(const sim::Costs& costs, int num_ranks, int num_microbatches,
   return sum / num_ranks * num_microbatches;
 }
 
-SearchFigures Illegal(const absl::Status& status) {
-  SearchFigures figures;
-  figures.set_problem(std::string(status.message()));
-  if (figures.problem().empty()) figures.set_problem(status.ToString());
-  return figures;
+SearchEstimate Invalid(const absl::Status& status) {
+  SearchEstimate estimate;
+  estimate.set_problem(std::string(status.message()));
+  if (estimate.problem().empty()) estimate.set_problem(status.ToString());
+  return estimate;
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
       " interleaves only on that many ranks or more"));
 }
 
-absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
+absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   RETURN_IF_ERROR(CheckInterleaves(*shape));
   // Layers are priced before they are cut into stages.
   Shape whole = *shape;
@@ -124,7 +124,7 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
       ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
   ASSIGN_OR_RETURN(const bool in_vain, RecomputesInVain(whole, *price));
-  figures->set_absent(in_vain);
+  estimate->set_absent(in_vain);
   if (in_vain) return absl::OkStatus();
   const int num_stages = shape->pipeline * shape->chunks;
   const auto [cut, is_new] = cuts_.try_emplace({price, num_stages, shape->cut});
@@ -133,9 +133,10 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   if (blocks.has_value() && shape->cut != Cut::kEven) shape->blocks = *blocks;
   // A missing even cut is an error below; any other missing cut makes the shape
   // absent.
-  figures->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
-  if (figures->absent()) return absl::OkStatus();
-  figures->mutable_blocks()->Assign(shape->blocks.begin(), shape->blocks.end());
+  estimate->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
+  if (estimate->absent()) return absl::OkStatus();
+  estimate->mutable_blocks()->Assign(shape->blocks.begin(),
+                                     shape->blocks.end());
   RETURN_IF_ERROR(scenarios::ResolveAgain(
       ScenarioOfShape(space_.base.scenario, *shape, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(
@@ -144,69 +145,69 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchFigures* figures) {
   const bool forward_only = std::any_of(
       space_.schedules_of(*shape).begin(), space_.schedules_of(*shape).end(),
       [](const PlannedSchedule& s) { return s.forward_only; });
-  figures->set_seconds(WorkSeconds(costs, shape->pipeline,
-                                   work_.num_microbatches, forward_only));
-  figures->set_bytes(LeastBytes(costs, shape->pipeline, forward_only));
+  estimate->set_seconds(WorkSeconds(costs, shape->pipeline,
+                                    work_.num_microbatches, forward_only));
+  estimate->set_bytes(LeastBytes(costs, shape->pipeline, forward_only));
   return absl::OkStatus();
 }
 
-SearchFigures Evaluator::OfShape(Shape shape) {
-  SearchFigures figures;
-  const absl::Status status = CutAndBound(&shape, &figures);
-  return status.ok() ? figures : Illegal(status);
+SearchEstimate Evaluator::OfShape(Shape shape) {
+  SearchEstimate estimate;
+  const absl::Status status = CutAndBound(&shape, &estimate);
+  return status.ok() ? estimate : Invalid(status);
 }
 
-SearchFigures Evaluator::BoundsOf(const Scenario& scenario) {
+SearchEstimate Evaluator::BoundsOf(const Scenario& scenario) {
   const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
-  if (!resolved.ok()) return Illegal(resolved);
+  if (!resolved.ok()) return Invalid(resolved);
   const auto bound = bounder_.Bound(work_);
-  if (!bound.ok()) return Illegal(bound.status());
-  SearchFigures figures;
-  figures.set_seconds(bound->batch_seconds);
-  figures.set_order_free_seconds(bound->any_order_seconds);
-  figures.set_bytes(Largest(bound->peak_bytes));
-  return figures;
+  if (!bound.ok()) return Invalid(bound.status());
+  SearchEstimate estimate;
+  estimate.set_seconds(bound->batch_seconds);
+  estimate.set_order_free_seconds(bound->any_order_seconds);
+  estimate.set_bytes(Largest(bound->peak_bytes));
+  return estimate;
 }
 
-SearchFigures Evaluator::OrderOf(const Scenario& scenario) {
+SearchEstimate Evaluator::OrderOf(const Scenario& scenario) {
   const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
-  if (!resolved.ok()) return Illegal(resolved);
+  if (!resolved.ok()) return Invalid(resolved);
   const auto schedule = sim::ScheduleOfScenario(work_, 1);
-  if (!schedule.ok()) return Illegal(schedule.status());
-  SearchFigures figures;
-  figures.set_order(schedules::OrderHash(*schedule));
-  return figures;
+  if (!schedule.ok()) return Invalid(schedule.status());
+  SearchEstimate estimate;
+  estimate.set_order(schedules::OrderHash(*schedule));
+  return estimate;
 }
 
-SearchFigures Evaluator::RankOf(const Scenario& scenario) {
+SearchEstimate Evaluator::RankOf(const Scenario& scenario) {
   const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
-  if (!resolved.ok()) return Illegal(resolved);
+  if (!resolved.ok()) return Invalid(resolved);
   if (!fast_simulator_.has_value()) fast_simulator_.emplace();
   const auto run = fast_simulator_->Estimate(work_);
-  if (!run.ok()) return Illegal(run.status());
-  SearchFigures figures;
-  figures.set_seconds(run->batch_seconds);
-  figures.set_bytes(Largest(run->peak_bytes));
-  figures.set_fits(run->fits_memory);
-  return figures;
+  if (!run.ok()) return Invalid(run.status());
+  SearchEstimate estimate;
+  estimate.set_seconds(run->batch_seconds);
+  estimate.set_bytes(Largest(run->peak_bytes));
+  estimate.set_fits(run->fits_memory);
+  return estimate;
 }
 
 SearchResult Evaluator::Evaluate(const SearchJob& job) {
   SearchResult answer;
   for (const uint32_t shape : job.shapes()) {
-    *answer.add_figures() = OfShape(space_.shapes[shape]);
+    *answer.add_estimates() = OfShape(space_.shapes[shape]);
   }
   for (const Scenario& scenario : job.scenarios()) {
-    SearchFigures& figures = *answer.add_figures();
+    SearchEstimate& estimate = *answer.add_estimates();
     switch (job.kind()) {
       case SearchJob::RANKS:
-        figures = RankOf(scenario);
+        estimate = RankOf(scenario);
         break;
       case SearchJob::ORDERS:
-        figures = OrderOf(scenario);
+        estimate = OrderOf(scenario);
         break;
       default:
-        figures = BoundsOf(scenario);
+        estimate = BoundsOf(scenario);
     }
   }
   return answer;

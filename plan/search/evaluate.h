@@ -16,7 +16,7 @@
 namespace weir::plan {
 
 // An evaluator of search jobs; one per process. Never fails: errors of a
-// candidate are reported in the `problem` of its figures.
+// candidate are reported in the `problem` of its estimate.
 class Evaluator {
  public:
   explicit Evaluator(const Space& space) : space_(space), work_(space.base) {}
@@ -24,13 +24,13 @@ class Evaluator {
   SearchResult Evaluate(const SearchJob& job);
 
  private:
-  SearchFigures OfShape(Shape shape);
-  SearchFigures BoundsOf(const Scenario& scenario);
-  SearchFigures OrderOf(const Scenario& scenario);
-  SearchFigures RankOf(const Scenario& scenario);
+  SearchEstimate OfShape(Shape shape);
+  SearchEstimate BoundsOf(const Scenario& scenario);
+  SearchEstimate OrderOf(const Scenario& scenario);
+  SearchEstimate RankOf(const Scenario& scenario);
   absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
   absl::Status CheckInterleaves(const Shape& shape) const;
-  absl::Status CutAndBound(Shape* shape, SearchFigures* figures);
+  absl::Status CutAndBound(Shape* shape, SearchEstimate* estimate);
   // Returns true if a recomputation mode that the space lists before the
   // shape's has the same costs.
   absl::StatusOr<bool> RecomputesInVain(const Shape& whole,

@@ -95,7 +95,7 @@ std::vector<OpenEntry> Frontier::NextRound(
   }
   if (!taken.empty()) return taken;
 
-  // Takes a share of each family in turn.
+  // Takes at most kShare entries of each family in turn.
   while (taken.size() < num_ranks && !families.empty()) {
     for (auto& [estimate, entries] : families) {
       const size_t share = estimate == 0 ? num_ranks : kShare;

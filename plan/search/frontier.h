@@ -6,11 +6,11 @@
 // equally tight everywhere: the bounds of a hundred candidates of one layout
 // may all be too low by the same factor. Therefore entries to be ranked are
 // grouped into families (layout, chunks, kind of schedule), and families are
-// ordered by an estimate: the least bound in the family times a ratio of ranked
-// time to bound, which is the least so far in the family, else in its layout,
-// else 1. A round takes a few entries of each family, which spreads patience
-// over many. Entries to be bounded whose bound does not exceed the best
-// estimate are taken first.
+// ordered by an estimate: the lowest bound in the family times a ratio of
+// ranked time to bound, which is the lowest so far in the family, else in its
+// layout, else 1. A round takes a few entries of each family, so the limit on
+// runs without improvement (--patience) is not used up by one family. Entries
+// to be bounded whose bound does not exceed the best estimate are taken first.
 #ifndef WEIR_PLAN_SEARCH_FRONTIER_H_
 #define WEIR_PLAN_SEARCH_FRONTIER_H_
 
@@ -46,8 +46,8 @@ struct OpenEntry {
 
 class Frontier {
  public:
-  // `space` must outlive the frontier. `each_may_lead`: an entry may be beaten
-  // even though a later one is not, as in a Pareto front.
+  // `space` must outlive the frontier. `each_may_lead`: as in a Pareto front,
+  // an entry may be beaten even though a later one is not.
   Frontier(const Space& space, bool each_may_lead)
       : space_(space), each_may_lead_(each_may_lead) {}
 
@@ -57,8 +57,8 @@ class Frontier {
 
   // Returns the work of the next round: entries to be bounded, at most
   // `num_bounds` shapes and `num_bounds` candidates, or else at most
-  // `num_ranks` entries to be ranked. Returns nothing if all entries left are
-  // beaten.
+  // `num_ranks` entries to be ranked. Returns an empty vector if all entries
+  // left are beaten.
   std::vector<OpenEntry> NextRound(
       size_t num_bounds, size_t num_ranks,
       const std::function<bool(const OpenEntry&)>& is_beaten);

@@ -48,8 +48,8 @@ std::string NearestBatches(const Space& space) {
                       "): closest divisible batches: ", nearest);
 }
 
-// Returns the request on `num_gpus` GPUs with the least memory: one microbatch
-// of one sample with full recomputation.
+// Returns the request on `num_gpus` GPUs that needs the least memory: one
+// microbatch of one sample with full recomputation.
 PlanRequest OnGpus(const PlanRequest& request, uint32_t num_gpus) {
   PlanRequest larger = request;
   PlanSpace& space = *larger.mutable_space();
@@ -75,10 +75,10 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
   SearchWorkers workers(*made, options.num_processes);
-  const auto figures = workers.OfShapes();
-  return figures.ok() &&
-         std::any_of(figures->begin(), figures->end(),
-                     [&](const SearchFigures& one) {
+  const auto estimates = workers.OfShapes();
+  return estimates.ok() &&
+         std::any_of(estimates->begin(), estimates->end(),
+                     [&](const SearchEstimate& one) {
                        return !one.absent() && one.problem().empty() &&
                               one.bytes() <= made->memory_limit_bytes;
                      });
@@ -150,14 +150,14 @@ bool FitsLike(const PlanRequest& request, const Scenario& like,
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
   SearchWorkers workers(*made, options.num_processes);
-  const auto figures = workers.OfShapes();
-  if (!figures.ok()) return false;
+  const auto estimates = workers.OfShapes();
+  if (!estimates.ok()) return false;
   Goal goal;
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = made->memory_limit_bytes;
   const SearchOptions silent;
   const std::vector<Seed> no_seeds;
-  BestFirst search(*made, *figures, no_seeds, silent, goal, &workers);
+  BestFirst search(*made, *estimates, no_seeds, silent, goal, &workers);
   return search.Run().ok() && !search.Best().empty();
 }
 
@@ -196,7 +196,7 @@ double SmallestDevice(const Space& space) {
 
 }  // namespace
 
-absl::Status NothingLegal(const Space& space,
+absl::Status NothingValid(const Space& space,
                           const std::map<std::string, uint64_t>& problems) {
   const std::string& label = space.base.label;
   const std::string batches = NearestBatches(space);
@@ -208,7 +208,7 @@ absl::Status NothingLegal(const Space& space,
     most.push_back({count, problem});
   std::sort(most.rbegin(), most.rend());
   std::vector<std::string> lines = {
-      absl::StrCat(label, ": no candidate is legal; most frequent reasons:")};
+      absl::StrCat(label, ": no candidate is valid; most frequent reasons:")};
   for (size_t i = 0; i < most.size() && i < 5; ++i) {
     lines.push_back(
         absl::StrCat(most[i].second, " (", most[i].first, " candidates)"));
@@ -217,7 +217,7 @@ absl::Status NothingLegal(const Space& space,
 }
 
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
-                         const std::vector<SearchFigures>& shapes,
+                         const std::vector<SearchEstimate>& shapes,
                          const std::vector<Seed>& seeds,
                          const SearchOptions& options, SearchWorkers* workers) {
   const double limit_bytes = space.memory_limit_bytes;
@@ -228,7 +228,7 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
   BestFirst smallest(space, shapes, seeds, options, goal, workers);
   RETURN_IF_ERROR(smallest.Run());
   const std::vector<RankedPlan> best = smallest.Best();
-  if (best.empty()) return NothingLegal(space, smallest.problems());
+  if (best.empty()) return NothingValid(space, smallest.problems());
   std::string text =
       absl::StrCat(space.base.label, ": nothing fits ",
                    FormatBytes(limit_bytes), ": the smallest plan found needs ",

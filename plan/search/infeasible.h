@@ -15,15 +15,15 @@
 
 namespace weir::plan {
 
-// The error if every candidate is illegal. `problems` maps each reason to the
+// The error if every candidate is invalid. `problems` maps each reason to the
 // number of candidates that it refused.
-absl::Status NothingLegal(const Space& space,
+absl::Status NothingValid(const Space& space,
                           const std::map<std::string, uint64_t>& problems);
 
 // The error if legal candidates exist but none fits. Searches for the smallest,
 // and for a number of GPUs on which a plan would fit.
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
-                         const std::vector<SearchFigures>& shapes,
+                         const std::vector<SearchEstimate>& shapes,
                          const std::vector<Seed>& seeds,
                          const SearchOptions& options, SearchWorkers* workers);
 

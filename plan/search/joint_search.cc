@@ -237,7 +237,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   const auto priced = workers.OfShapes();
   if (absl::IsCancelled(priced.status())) return among_seeds();
   RETURN_IF_ERROR(priced.status());
-  const std::vector<SearchFigures>& shapes = *priced;
+  const std::vector<SearchEstimate>& shapes = *priced;
   const std::vector<Seed> seeds = SeedsOn(space, shapes, options.seeds);
   Goal goal;
   goal.objective = request.objective();
@@ -257,12 +257,14 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
         "interrupted before a plan that fits was found; ", CountsText(report)));
   }
   if (!finder.left_out().empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(label, ": all plans that were found are rejected\n",
-                     absl::StrJoin(finder.left_out(), "\n")));
+    return absl::FailedPreconditionError(absl::StrCat(
+        label,
+        ": every plan found was rejected by the full simulation or the "
+        "linter:\n",
+        absl::StrJoin(finder.left_out(), "\n")));
   }
-  return report.num_illegal() == report.num_candidates()
-             ? NothingLegal(space, search.problems())
+  return report.num_invalid() == report.num_candidates()
+             ? NothingValid(space, search.problems())
              : NothingFits(request, space, shapes, seeds, options, &workers);
 }
 

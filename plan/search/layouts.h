@@ -19,11 +19,11 @@ struct Layout {
 // Returns the distinct numbers in ascending order.
 std::vector<int> Sorted(const google::protobuf::RepeatedField<uint32_t>& list);
 
-// Returns all layouts that the request allows, fewest GPUs first. Unless the
-// request names the sizes, tensor groups stay inside a node and pipelines have
-// no more ranks than the model has blocks (and ends). The number of GPUs is one
-// of those named; else, if `data` is named, any product of the three sizes;
-// else all of the cluster.
+// Returns all layouts that the request allows, fewest GPUs first. Sizes that
+// the request leaves open are limited: tensor groups to one node, pipelines to
+// one rank per block plus one each for embedding and head. If the request lists
+// numbers of GPUs, layouts use one of these; if it lists only data-parallel
+// sizes, any number up to the cluster's; otherwise all GPUs.
 std::vector<Layout> LayoutsOf(const PlanSpace& space,
                               const scenarios::ResolvedScenario& base);
 

@@ -360,13 +360,13 @@ void FinishExperts(Parsed* parsed, Problems* problems) {
   model.set_expert_block_interval(
       second == blocks.end() ? 1 : static_cast<uint32_t>(second - first));
   for (size_t b = 0; b < blocks.size(); ++b) {
-    const auto behind = static_cast<int64_t>(b) - model.num_dense_blocks();
+    const auto position = static_cast<int64_t>(b) - model.num_dense_blocks();
     const bool expected =
-        behind >= 0 && behind % model.expert_block_interval() == 0;
+        position >= 0 && position % model.expert_block_interval() == 0;
     if (blocks[b] == expected) continue;
     problems->Add("--moe-layer-freq",
-                  "has no regular interval, expected one after the first block "
-                  "with experts");
+                  "is irregular, expected blocks with experts at a fixed "
+                  "interval from the first one on");
     return;
   }
 }

@@ -23,8 +23,8 @@ struct MegatronRun {
 };
 
 // `text` holds arguments as on a command line, over any number of lines; '#'
-// starts a comment. InvalidArgument names the argument, its value and what was
-// expected.
+// starts a comment. Returns InvalidArgument with the argument, its value and
+// what was expected.
 absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
                                                   absl::string_view text);
 

@@ -161,8 +161,8 @@ std::string Dump(const Json& json) { return DumpJson(json); }
 
 std::string CountsText(const PlanReport& report) {
   std::string text = absl::StrCat(
-      report.num_candidates(), " candidates: ", report.num_illegal(),
-      " illegal, ", report.num_pruned_memory(), " pruned by memory, ",
+      report.num_candidates(), " candidates: ", report.num_invalid(),
+      " invalid, ", report.num_pruned_memory(), " pruned by memory, ",
       report.num_pruned_time(), " pruned by their bounds, ",
       report.num_duplicates(), " duplicates of an equal schedule, ",
       report.num_ranked(), " estimated (", report.num_simulated(),
@@ -230,7 +230,7 @@ std::string PlanJson(const PlanReport& report) {
       {{"plans", plans},
        {"counts",
         {{"candidates", report.num_candidates()},
-         {"illegal", report.num_illegal()},
+         {"invalid", report.num_invalid()},
          {"pruned_memory", report.num_pruned_memory()},
          {"pruned_time", report.num_pruned_time()},
          {"duplicates", report.num_duplicates()},

@@ -20,7 +20,7 @@ std::string PlanJson(const PlanReport& report);
 // Returns a header line and one line per plan.
 std::string PlanCsv(const PlanReport& report);
 
-// Returns for example "300 candidates: 120 illegal, ...".
+// Returns for example "300 candidates: 120 invalid, ...".
 std::string CountsText(const PlanReport& report);
 
 // Returns the request as an object.

@@ -26,7 +26,7 @@ struct RankedPlan {
   bool fits = false;
   int index = 0;  // in the order of ranking
   // The position in the space, [shape, schedule]. Of several equal plans the
-  // one with the least position is kept. Plans outside the space come last.
+  // one with the lowest position is kept. Plans outside the space come last.
   std::pair<int, int> place = {0, 0};
   std::vector<Scenario> equals = {};  // plans merged into this one
 };

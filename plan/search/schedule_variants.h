@@ -20,8 +20,8 @@ namespace weir::plan {
 // what the runtime executes unless the request sets any_runtime; and those
 // without a flush if it sets asynchronous. A name without options represents
 // all of its options that change time or memory but not the training: memory
-// limits, orders of backward passes, numbers of pipelines. NotFound for an
-// unknown name.
+// limits, orders of backward passes, numbers of pipelines. Returns NotFound for
+// an unknown name.
 absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     const std::string& label, const PlanSpace& space, int num_ranks,
     const Runtime& runtime = {});

@@ -74,7 +74,7 @@ Workers::Work WorkOf(const Space& space) {
 SearchWorkers::SearchWorkers(const Space& space, int num_processes)
     : space_(space), workers_(std::max(num_processes, 1), WorkOf(space)) {}
 
-absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::RunJobs(
+absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::RunJobs(
     const std::vector<SearchJob>& jobs) {
   std::vector<absl::StatusOr<std::string>> answers(
       jobs.size(), absl::UnknownError("no reply"));
@@ -97,28 +97,28 @@ absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::RunJobs(
           answers[job] = std::move(output);
         }));
   }
-  std::vector<SearchFigures> figures;
+  std::vector<SearchEstimate> estimates;
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (answers[i].ok()) {
       SearchResult answer;
       answer.ParseFromString(*answers[i]);
-      for (SearchFigures& one : *answer.mutable_figures()) {
-        figures.push_back(std::move(one));
+      for (SearchEstimate& one : *answer.mutable_estimates()) {
+        estimates.push_back(std::move(one));
       }
     } else if (Interrupted() || absl::IsCancelled(answers[i].status())) {
       return absl::CancelledError("interrupted");
     } else if (NumRequests(jobs[i]) > 1) {
       ASSIGN_OR_RETURN(const auto singles, RunJobs(OneByOne(jobs[i])));
-      figures.insert(figures.end(), singles.begin(), singles.end());
+      estimates.insert(estimates.end(), singles.begin(), singles.end());
     } else {
-      figures.emplace_back().set_problem(
+      estimates.emplace_back().set_problem(
           std::string(answers[i].status().message()));
     }
   }
-  return figures;
+  return estimates;
 }
 
-absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::OfShapes() {
+absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::OfShapes() {
   std::vector<SearchJob> jobs;
   for (size_t i = 0; i < space_.shapes.size(); ++i) {
     if (i % kShapesPerJob == 0) jobs.emplace_back();
@@ -127,17 +127,17 @@ absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::OfShapes() {
   return RunJobs(jobs);
 }
 
-absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Bounds(
+absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::Bounds(
     const std::vector<Scenario>& scenarios) {
   return RunJobs(JobsOf(SearchJob::BOUNDS, scenarios, kBoundsPerJob));
 }
 
-absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Orders(
+absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::Orders(
     const std::vector<Scenario>& scenarios) {
   return RunJobs(JobsOf(SearchJob::ORDERS, scenarios, kBoundsPerJob));
 }
 
-absl::StatusOr<std::vector<SearchFigures>> SearchWorkers::Ranks(
+absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::Ranks(
     const std::vector<Scenario>& scenarios) {
   return RunJobs(JobsOf(SearchJob::RANKS, scenarios, 1));
 }

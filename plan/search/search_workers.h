@@ -24,19 +24,19 @@ class SearchWorkers {
   void set_tick(std::function<void()> tick) { tick_ = std::move(tick); }
 
   // Each returns one answer per input, in order, for any number of processes.
-  // The figures of an input that crashes its process have a problem. Returns
+  // The estimates of an input that crashes its process have a problem. Returns
   // Cancelled when interrupted, and Unavailable if the machine cannot start
   // processes.
-  absl::StatusOr<std::vector<SearchFigures>> OfShapes();
-  absl::StatusOr<std::vector<SearchFigures>> Bounds(
+  absl::StatusOr<std::vector<SearchEstimate>> OfShapes();
+  absl::StatusOr<std::vector<SearchEstimate>> Bounds(
       const std::vector<Scenario>& scenarios);
-  absl::StatusOr<std::vector<SearchFigures>> Orders(
+  absl::StatusOr<std::vector<SearchEstimate>> Orders(
       const std::vector<Scenario>& scenarios);
-  absl::StatusOr<std::vector<SearchFigures>> Ranks(
+  absl::StatusOr<std::vector<SearchEstimate>> Ranks(
       const std::vector<Scenario>& scenarios);
 
  private:
-  absl::StatusOr<std::vector<SearchFigures>> RunJobs(
+  absl::StatusOr<std::vector<SearchEstimate>> RunJobs(
       const std::vector<SearchJob>& jobs);
 
   const Space& space_;

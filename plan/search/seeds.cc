@@ -43,11 +43,11 @@ int IndexOf(const std::vector<PlannedSchedule>& schedules,
 
 // Returns true if the shape is the seed's. Only considers shapes with the
 // sharding as given.
-bool IsShape(const Shape& shape, const SearchFigures& figures,
+bool IsShape(const Shape& shape, const SearchEstimate& estimate,
              const Scenario& seed) {
   const Parallelism& parallelism = seed.parallelism();
   const auto one = [](uint32_t count) { return std::max<int>(count, 1); };
-  if (shape.sharding != Sharding::kAsGiven || figures.absent() ||
+  if (shape.sharding != Sharding::kAsGiven || estimate.absent() ||
       shape.tensor != one(parallelism.tensor()) ||
       shape.pipeline != one(parallelism.pipeline()) ||
       shape.data != one(parallelism.data()) ||
@@ -62,11 +62,11 @@ bool IsShape(const Shape& shape, const SearchFigures& figures,
   const std::vector<int> blocks(parallelism.blocks_per_stage().begin(),
                                 parallelism.blocks_per_stage().end());
   if (shape.cut == Cut::kEven) return AreEqual(blocks);
-  return std::equal(blocks.begin(), blocks.end(), figures.blocks().begin(),
-                    figures.blocks().end());
+  return std::equal(blocks.begin(), blocks.end(), estimate.blocks().begin(),
+                    estimate.blocks().end());
 }
 
-void FindIn(const Space& space, const std::vector<SearchFigures>& shapes,
+void FindIn(const Space& space, const std::vector<SearchEstimate>& shapes,
             Seed* seed) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (!IsShape(space.shapes[i], shapes[i], seed->plan.scenario())) continue;
@@ -82,7 +82,7 @@ void FindIn(const Space& space, const std::vector<SearchFigures>& shapes,
 }  // namespace
 
 std::vector<Seed> SeedsOn(const Space& space,
-                          const std::vector<SearchFigures>& shapes,
+                          const std::vector<SearchEstimate>& shapes,
                           const std::vector<Plan>& given) {
   std::vector<Seed> seeds;
   std::set<std::string> seen;

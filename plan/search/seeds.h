@@ -20,10 +20,10 @@ struct Seed {
 };
 
 // Returns the distinct seeds: `space.base` with the parallelism, training,
-// microbatch size and schedule of each given plan. `shapes` are the figures of
-// space.shapes, which include their cuts.
+// microbatch size and schedule of each given plan. `shapes[i]` is the result of
+// the SHAPES job for `space.shapes[i]`, including its cut.
 std::vector<Seed> SeedsOn(const Space& space,
-                          const std::vector<SearchFigures>& shapes,
+                          const std::vector<SearchEstimate>& shapes,
                           const std::vector<Plan>& given);
 
 }  // namespace weir::plan

@@ -75,8 +75,8 @@ struct Space {
   // those that the scenario's runtime executes.
   std::vector<std::string> schedule_names;
   bool schedules_of_runtime = false;
-  // Bytes that a plan may use of the GPU with the most memory, and the fraction
-  // that it may use of the memory of each GPU.
+  // Bytes that a plan may use of the GPU with the largest memory, and the
+  // fraction that it may use of the memory of each GPU.
   double memory_limit_bytes = 0;
   double memory_part = 1;
 

@@ -26,7 +26,7 @@ absl::StatusOr<const google::protobuf::FieldDescriptor*> FindField(
 
 // Sets the field to the value of the text: a number, true or false, an enum
 // name ("full" for RECOMPUTE_FULL), text, or a list of them separated by '/'.
-// InvalidArgument "is x, expected y".
+// Returns InvalidArgument ("is x, expected y") for anything else.
 absl::Status SetField(absl::string_view path, absl::string_view value,
                       google::protobuf::Message* message);
 

@@ -75,8 +75,8 @@ absl::Status ReadHead(const std::string& path, const Record& record,
   return NoShard(path, "does not start with the header of a sweep");
 }
 
-// Uses locks owned by the process: its children do not inherit them, so that
-// they end when it is killed, and Linux supports them over NFS.
+// Uses locks owned by the process: its children do not inherit them, so they
+// end when it is killed, and Linux supports them over NFS.
 absl::Status Lock(const std::string& path, int fd) {
   struct flock lock = {};
   lock.l_type = F_WRLCK;

@@ -54,7 +54,8 @@ absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
                                              const std::string& bytes);
 absl::StatusOr<ShardContents> ReadShardFile(const std::string& path);
 
-// Returns the shards of a folder, sorted by name. NotFound if there are none.
+// Returns the shards of a folder, sorted by name. Returns NotFound if there are
+// none.
 absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder);
 
 // A shard that only this process can write during the lifetime of this object.

@@ -21,12 +21,12 @@ struct SlurmSweep {
   bool force = false;       // the script may replace any file
 };
 
-// Returns the job script. Every task uses --resume, so that a task that Slurm
+// Returns the job script. Every task uses --resume, so a task that Slurm
 // restarts after a node failure continues.
 std::string SlurmScript(const SlurmSweep& sweep);
 
 // Writes the script to the folder of the shards, submits it and returns the job
-// ID. Unavailable if there is no sbatch.
+// ID. Returns Unavailable if there is no sbatch.
 absl::StatusOr<std::string> SubmitToSlurm(const SlurmSweep& sweep);
 
 // Returns true if no task of the job is pending or running.

@@ -193,7 +193,7 @@ bool OffloadClock::Fits(const Stream& stream, double limit, double tolerance) {
   };
   double held = 0;
   for (double when = soonest(); std::isfinite(when); when = soonest()) {
-    // Applies all changes of one moment together.
+    // Applies all changes of one time together.
     for (int i = 0; i < 3; ++i) {
       while (next[i] < stream.changes[i].size() &&
              stream.changes[i][next[i]].first <= when + tolerance) {

@@ -34,8 +34,9 @@ inline int32_t ForwardOf(const PassTable& table, int32_t reload) {
   return (reload - table.num_passes()) * 3;
 }
 
-// Returns nothing if forwards or gradients of a stage are not in the order of
-// microbatches. Requires: as PassTable::RowsOf; the schedule may have offloads.
+// Returns std::nullopt if forwards or gradients of a stage are not in the order
+// of microbatches. Requires: as PassTable::RowsOf; the schedule may have
+// offloads.
 std::optional<OffloadRows> OffloadRowsOf(const PassTable& table,
                                          const schedules::Schedule& schedule);
 schedules::Schedule ScheduleOf(const PassTable& table, const OffloadRows& rows);

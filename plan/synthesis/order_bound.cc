@@ -68,7 +68,7 @@ class Bounds {
     }
     return Of(stage).fused_backward();
   }
-  // Returns the seconds of W, or 0 if it may be fused.
+  // Returns the time of W, or 0 if it may be fused.
   double Weight(int stage) const {
     return problem_.may_fuse(stage) ? 0 : Of(stage).backward_weight;
   }
@@ -191,8 +191,8 @@ class Bounds {
         "possible on the host");
   }
 
-  // Returns the relaxation of a rank, with the least needs of the others.
-  // Requires: one stage per rank, so that the rank is the stage.
+  // Returns the relaxation of a rank, with the minimum of what the others need.
+  // Requires: one stage per rank, so the rank is the stage.
   SingleRankProblem Alone(int rank) const {
     const int last = problem_.num_ranks - 1;
     const schedules::StagePassCosts& costs = Of(rank);
@@ -257,8 +257,8 @@ class Bounds {
         absl::StrCat("the path to rank ", rank, ", its passes, and back"));
   }
 
-  // Return the least time that follows the last I of a stage, or an F, on any
-  // rank; for the span, on this rank.
+  // Return the shortest time that follows the last I of a stage, or an F, on
+  // any rank; for the span, on this rank.
   double InputTail(int stage) const {
     return is_span_ ? Weight(stage)
                     : table_.tail(table_.Number(stage, 0,

@@ -80,7 +80,9 @@ class OrderMip {
   int num_booleans_ = 0;
   int value_ = 0;           // variable of the objective
   std::vector<int> start_;  // [pass], -1: the pass does not exist
-  std::vector<int> whole_;  // [pass of I], -1: determined by the problem
+  // [pass of I]: variable that is 1 if the backward runs whole; -1: the problem
+  // determines it
+  std::vector<int> whole_;
   std::vector<double> earliest_, latest_;      // starts, of passes
   std::vector<std::vector<int32_t>> of_rank_;  // passes
   std::vector<int> place_in_rank_;             // [pass]

@@ -101,8 +101,8 @@ absl::Status CheckOrderProblem(absl::string_view label,
   if (problem.memory_limit >= least * (1 - kRounding)) return absl::OkStatus();
   const double unit = HeldByMicrobatch(problem);
   return absl::FailedPreconditionError(absl::StrFormat(
-      "%s: nothing fits a memory limit of %g microbatches: one microbatch at a "
-      "time needs %g: raise --memory-limit to that",
+      "%s: no order fits in a memory limit of %g microbatches; even one "
+      "microbatch at a time needs %g (--memory-limit)",
       label, problem.memory_limit / unit, least / unit));
 }
 
@@ -162,7 +162,7 @@ double PeakInOrder(const OrderProblem& problem,
 }
 
 // Memory is taken at the start of a forward or reload and released at the end
-// of a pass or offload; at one moment, all changes apply together.
+// of a pass or offload; simultaneous changes apply together.
 double PeakByTime(const OrderProblem& problem,
                   const schedules::WalkTimes& times,
                   const schedules::Schedule& schedule, int rank) {

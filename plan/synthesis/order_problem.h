@@ -48,7 +48,7 @@ struct OrderProblem {
 // largest stage. This is the unit of memory limits.
 double HeldByMicrobatch(const OrderProblem& problem);
 
-// Reports all illegal values; else returns FailedPrecondition for a limit below
+// Reports all invalid values; else returns FailedPrecondition for a limit below
 // the needs of one microbatch, with a sufficient limit. Messages begin with
 // `label`.
 absl::Status CheckOrderProblem(absl::string_view label,

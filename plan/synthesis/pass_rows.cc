@@ -22,7 +22,7 @@ PassTable::PassTable(const OrderProblem& problem, std::vector<int> route)
   const auto hop = [&](int stage) {  // to the next stage
     return route_[stage] == route_[stage + 1] ? 0 : problem.costs.hop;
   };
-  // The least time after the gradient of a stage, and after its forward.
+  // The shortest time after the gradient of a stage, and after its forward.
   std::vector<double> input_tail(num_stages), forward_tail(num_stages);
   const auto least_input = [&](int stage) {
     const schedules::StagePassCosts& costs = problem.costs.of(stage);

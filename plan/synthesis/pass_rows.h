@@ -14,7 +14,7 @@ namespace weir::plan {
 // An order in which passes of one stage and kind run in the order of
 // microbatches. This loses no generality: assign the k-th pass of each kind on
 // a stage to microbatch k. As many passes of each kind have then run at any
-// time as before, so that dependencies and limits still hold.
+// time as before, so dependencies and limits still hold.
 struct PassRows {
   // Numbers of PassTable in order, by [rank]. A whole backward is represented
   // by its I.
@@ -56,7 +56,8 @@ class PassTable {
   int32_t before(int32_t number) const { return before_[number]; }
   int32_t after(int32_t number) const { return after_[number]; }
   double hop_before(int32_t number) const { return hop_before_[number]; }
-  // Returns the least time from its end to the end of all that must follow it.
+  // Returns the shortest time from its end to the end of all that must follow
+  // it.
   double tail(int32_t number) const { return tail_[number]; }
   // Returns by how much a pass changes what its rank holds (F: at its start,
   // others: at their end).

@@ -18,7 +18,7 @@ struct SingleRankProblem {
 
   // Forward k cannot start before k times this.
   double between_arrivals = 0;
-  // The least time from the end of a forward to the start of its gradient.
+  // The shortest time from the end of a forward to the start of its gradient.
   double turnaround = 0;
   // Time per microbatch on later ranks: the slowest forward, the last rank's
   // forward plus gradient, the slowest gradient.

@@ -22,8 +22,9 @@ double NumPasses(const OrderProblem& problem);
 // Returns options.num_moves, or by default fewer for more passes.
 int64_t NumMoves(const OrderProblem& problem, const SynthesisOptions& options);
 
-// Estimates the named orders, the bounds and the moves of the local search on
-// one core. The mixed-integer program ends after options.seconds.
+// Estimates the time and memory of the named orders, the bounds and the local
+// search, on one core. The mixed-integer program is not included:
+// options.seconds limits it.
 SizeEstimate EstimateSynthesis(const OrderProblem& problem,
                                const SynthesisOptions& options);
 

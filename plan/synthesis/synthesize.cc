@@ -99,8 +99,8 @@ class Synthesizer {
   }
 
   // Runs the search several times from each start of each placement. Runs are
-  // independent, so that the result does not depend on the number of threads.
-  // Keeps the results so far when interrupted.
+  // independent, so the result does not depend on the number of threads. Keeps
+  // the results so far when interrupted.
   template <typename Starts, typename Find>
   void RunAll(const Starts& starts_of, const Find& find) {
     struct Run {

@@ -53,8 +53,8 @@ struct Synthesis {
 
 // Returns an order that is never worse than the best named order that fits.
 // Deterministic, except for what CBC has found at its time limit.
-// InvalidArgument as CheckOrderProblem and for problems that are too large
-// (synthesis_size.h); Unavailable if kMip needs CBC and it is missing;
+// Returns InvalidArgument as CheckOrderProblem and for problems that are too
+// large (synthesis_size.h); Unavailable if kMip needs CBC and it is missing;
 // Cancelled if interrupted before an order that fits was found.
 absl::StatusOr<Synthesis> Synthesize(const OrderProblem& problem,
                                      const SynthesisOptions& options = {});

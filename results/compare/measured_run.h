@@ -60,8 +60,9 @@ absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
                      const std::vector<RunSetting>& settings, MeasuredRun* run);
 
 // Adds the measured values of a run and their predictions to `accuracy`.
-// `result` is that of its simulation, or the reason why there is none:
-// Cancelled if the simulation was not reached. The basis has the run's formula.
+// `result` is that of its simulation, or the reason why there is none
+// (Cancelled if the simulation was not reached). The basis has the run's
+// formula.
 void CompareRun(const MeasuredRun& run, const absl::StatusOr<Result>& result,
                 const FlopsBasis& basis, Accuracy* accuracy);
 

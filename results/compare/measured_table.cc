@@ -137,7 +137,7 @@ class MeasuredTableReader {
     return ShortestNumber(number * source.rule.scale());
   }
 
-  // Returns nothing for a row that a condition leaves out.
+  // Returns std::nullopt for a row that a condition leaves out.
   std::optional<MeasuredRow> ReadRow(int index) {
     MeasuredRow row;
     row.line = table_.rows()[index].line;

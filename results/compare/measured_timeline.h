@@ -28,8 +28,8 @@
 namespace weir::results {
 
 // Returns a result whose earliest start is 0 and whose makespan is the last
-// end. Returns InvalidArgument with the bad lines: bad CSV, invalid actions,
-// ends before starts, transfers without a receiver, missing ranks.
+// end. Returns InvalidArgument with all invalid lines: malformed CSV, invalid
+// actions, ends before starts, transfers without a receiver, missing ranks.
 absl::StatusOr<Result> ReadMeasuredTimeline(absl::string_view label,
                                             absl::string_view text);
 

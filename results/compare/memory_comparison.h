@@ -20,8 +20,8 @@ struct ComparedClass {
 struct MemoryPeak {
   double bytes = 0;  // counted by both results
   // `reserved` (context, libraries) and permanent memory of communicators, if
-  // the other result does not count it. Neither changes over time, so that the
-  // time of the peak is the same without them.
+  // the other result does not count it. Neither changes over time, so the time
+  // of the peak is the same without them.
   double left_out_bytes = 0;
   double at_seconds = 0;
   std::string during;  // "0F3", "after 0F3"

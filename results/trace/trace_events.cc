@@ -111,7 +111,7 @@ std::vector<Candidate> Candidates(const Timeline& timeline) {
 // a new one is opened if none is free.
 class TrackPool {
  public:
-  // Returns nothing if no track is free. Requires: starts do not decrease.
+  // Returns std::nullopt if no track is free. Requires: starts do not decrease.
   std::optional<uint32_t> Take(int64_t start_ns) {
     while (!taken_.empty() && taken_.top().first <= start_ns) {
       free_.push(taken_.top().second);
@@ -138,7 +138,7 @@ void PlaceSlices(const std::vector<Candidate>& candidates, size_t num_gpus,
   events->slices.reserve(candidates.size());
   for (const Candidate& c : candidates) {
     TrackPool& pool = pools[c.gpu * kNumLanes + static_cast<size_t>(c.lane)];
-    // Rounding keeps the order of times, so that slices that do not overlap in
+    // Rounding keeps the order of times, so slices that do not overlap in
     // seconds do not overlap in nanoseconds.
     const int64_t start_ns = ToNanoseconds(c.start_seconds);
     const int64_t end_ns = ToNanoseconds(c.end_seconds);

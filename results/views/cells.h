@@ -30,18 +30,20 @@ std::string UtilizationCell(const Result& result);
 std::string BubbleCell(const Result& result);
 std::string ExposedCell(const Result& result);
 
-// Returns "15.2 GiB of 15.8 GiB" or "17.2 GiB of 15.8 GiB, 1.40 GiB too much".
+// Returns "15.2 GiB of 15.8 GiB" or "17.2 GiB of 15.8 GiB, 1.40 GiB over the
+// limit".
 std::string MemoryCell(const Result& result);
 
-// Returns "replayed on 4 partitions of ..., every pass alone"; empty for a
-// simulated result.
+// Returns "replayed on NVIDIA H200, each pass by itself" (without the second
+// part for concurrent replays); empty for a simulated result.
 std::string ExecutedCell(const Result& result);
 
 // Returns true if the time is only approximate: without flush, no period was
 // found.
 bool IsApproximate(const Result& result);
 
-// Returns "1.40 GiB too much", or "does not fit" if the excess is unknown.
+// Returns "1.40 GiB over the limit", or "does not fit" if the excess is
+// unknown.
 std::string MemoryExcessText(const Result& result);
 
 }  // namespace weir::results

@@ -6,7 +6,7 @@
 //   1f1b              1.25 s       12.8  ...  9.20 GiB of 15.8 GiB
 //
 //   fastest that fits: 1f1b, 1.25 s per batch; limit: compute of rank 3
-//   fastest of all does not fit: gpipe, 1.20 s per batch, 1.40 GiB too much
+//   the fastest does not fit: gpipe, 1.20 s per batch, 1.40 GiB over the ...
 #include <algorithm>
 #include <string>
 #include <vector>

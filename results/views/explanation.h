@@ -12,7 +12,7 @@
 namespace weir::results {
 
 struct FigureInfluence {
-  std::string owner, path;  // "H100-SXM5-80GB", "product.matrix_rate"
+  std::string owner, path;  // "H100-SXM5-80GB", "gemm.matrix_rate"
   double value = 0;
   std::string kind, source;
   // d ln(batch_seconds) / d ln(value). -0.6 for a rate means that 60 % of the
@@ -26,7 +26,7 @@ struct Explanation {
   int num_without_influence = 0;
 };
 
-// Returns the seconds of the busiest GPU part by part; the parameters by their
+// Returns the time of the busiest GPU part by part; the parameters by their
 // fraction of the time, largest first, with those below 0.05 % in one line; and
 // the sums by kind.
 std::string ExplanationTable(const Explanation& explanation);

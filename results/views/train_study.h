@@ -69,8 +69,8 @@ std::string TrainStudyCsv(const TrainStudy& study);
 // Returns true if a file with this first line is such a table.
 bool IsTrainStudyHeader(absl::string_view line);
 
-// A picture for gnuplot. gnuplot executes parts of strings as programs, so that
-// the script contains placeholders for names, and so does the finished SVG
+// A picture for gnuplot. gnuplot executes parts of strings as programs, so the
+// script contains placeholders for names, and so does the finished SVG
 // document.
 struct StudyPlot {
   std::string script;  // draws an SVG to standard output, data included

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of results: pure functions, so that an old result can be shown again.
+// Views of results: pure functions, so an old result can be shown again.
 #ifndef WEIR_RESULTS_VIEWS_VIEWS_H_
 #define WEIR_RESULTS_VIEWS_VIEWS_H_
 

@@ -41,80 +41,81 @@ std::vector<std::vector<int>> OrdersInside(const NodeWiring& wiring,
 }
 
 // The path of a ring through a node, from the entry GPU to the exit GPU.
-using Passage = std::vector<int>;
+using NodePath = std::vector<int>;
 
 // The required entry or exit of a ring: it enters by a rail, or leaves by a NIC
 // of the node.
-struct Gate {
+struct Endpoint {
   bool by_rail = false;
   uint32_t rail = 0;
   int nic = 0;
 };
 
-// Resources used by the passages of a node so far.
+// Resources used by the paths through a node so far.
 struct Usage {
-  std::map<int, int> orders;  // [order] number of passages that follow it
+  std::map<int, int> orders;  // [order] number of paths that follow it
   std::set<int> entry_nics;
 };
 
-// Returns how badly a passage between these two GPUs fits the gate: 0 if it
-// enters and leaves by the gate's rail or NIC; 1 if it leaves by another rail,
-// or enters by a NIC that no other passage enters by; 2 if another passage
-// already enters by that NIC; 3 if it misses the gate.
-int Detour(const NodeWiring& wiring, int entry, int exit, const Gate& gate,
-           const Usage& usage) {
-  if (gate.by_rail) {
-    if (RailOf(wiring, entry) != gate.rail) return 3;
-    return RailOf(wiring, exit) == gate.rail ? 0 : 1;
+// Returns how badly a path between these two GPUs fits the endpoint: 0 if it
+// enters and leaves by the endpoint's rail or NIC; 1 if it leaves by another
+// rail, or enters by a NIC that no other path enters by; 2 if another path
+// already enters by that NIC; 3 if it misses the endpoint.
+int Detour(const NodeWiring& wiring, int entry, int exit,
+           const Endpoint& endpoint, const Usage& usage) {
+  if (endpoint.by_rail) {
+    if (RailOf(wiring, entry) != endpoint.rail) return 3;
+    return RailOf(wiring, exit) == endpoint.rail ? 0 : 1;
   }
-  if (NicOf(wiring, exit) != gate.nic) return 3;
+  if (NicOf(wiring, exit) != endpoint.nic) return 3;
   const int entry_nic = NicOf(wiring, entry);
-  if (entry_nic == gate.nic) return 0;
+  if (entry_nic == endpoint.nic) return 0;
   return usage.entry_nics.count(entry_nic) == 0 ? 1 : 2;
 }
 
-// Cuts one of the cyclic orders open at the gate. Prefers orders that few
-// passages follow so far.
-Passage CutOpen(const NodeWiring& wiring,
-                const std::vector<std::vector<int>>& orders, const Gate& gate,
-                Usage& usage) {
-  // Detour, number of passages that follow the order, order, front.
+// Cuts one of the cyclic orders open at the endpoint of the ring. Prefers
+// orders that few paths follow so far.
+NodePath CutOpen(const NodeWiring& wiring,
+                 const std::vector<std::vector<int>>& orders,
+                 const Endpoint& endpoint, Usage& usage) {
+  // Detour, number of paths that follow the order, order, front.
   std::tuple<int, int, int, int> best(4, 0, 0, 0);
   for (int i = 0; i < static_cast<int>(orders.size()); ++i) {
     const int size = static_cast<int>(orders[i].size());
     for (int front = 0; front < size; ++front) {
       const int exit = orders[i][(front + size - 1) % size];
-      const int detour = Detour(wiring, orders[i][front], exit, gate, usage);
+      const int detour =
+          Detour(wiring, orders[i][front], exit, endpoint, usage);
       best = std::min(best, std::tuple(detour, usage.orders[i], i, front));
     }
   }
   const auto [detour, uses, order, front] = best;
-  Passage passage = orders[order];
-  std::rotate(passage.begin(), passage.begin() + front, passage.end());
+  NodePath path = orders[order];
+  std::rotate(path.begin(), path.begin() + front, path.end());
   ++usage.orders[order];
-  usage.entry_nics.insert(NicOf(wiring, passage.front()));
-  return passage;
+  usage.entry_nics.insert(NicOf(wiring, path.front()));
+  return path;
 }
 
-// Returns the passages of all rings. If `rails` is empty, they leave by the
+// Returns the paths of all rings. If `rails` is empty, they leave by the
 // first NICs that the members use.
-std::vector<Passage> PassagesThrough(const NodeWiring& wiring,
-                                     const std::vector<int>& gpus,
-                                     const std::vector<uint32_t>& rails,
-                                     size_t num_rings) {
+std::vector<NodePath> PathsThrough(const NodeWiring& wiring,
+                                   const std::vector<int>& gpus,
+                                   const std::vector<uint32_t>& rails,
+                                   size_t num_rings) {
   const std::vector<std::vector<int>> orders = OrdersInside(wiring, gpus);
   std::set<int> nics;
   for (const int gpu : gpus) nics.insert(NicOf(wiring, gpu));
-  std::vector<Passage> passages;
+  std::vector<NodePath> paths;
   Usage usage;
   auto nic = nics.begin();
   for (size_t ring = 0; ring < num_rings; ++ring) {
-    const Gate gate = rails.empty()
-                          ? Gate{.nic = *nic++}
-                          : Gate{.by_rail = true, .rail = rails[ring]};
-    passages.push_back(CutOpen(wiring, orders, gate, usage));
+    const Endpoint endpoint =
+        rails.empty() ? Endpoint{.nic = *nic++}
+                      : Endpoint{.by_rail = true, .rail = rails[ring]};
+    paths.push_back(CutOpen(wiring, orders, endpoint, usage));
   }
-  return passages;
+  return paths;
 }
 
 }  // namespace
@@ -193,13 +194,13 @@ std::vector<Ring> Network::RingsBetweenNodes(
   }
   std::vector<Ring> rings(num_rings);
   // Most nodes are equal and have the same members.
-  std::map<std::pair<int, std::vector<int>>, std::vector<Passage>> known;
+  std::map<std::pair<int, std::vector<int>>, std::vector<NodePath>> known;
   for (const Members& inside : members) {
     const Place& place = nodes_[inside.node];
     auto [entry, is_new] = known.try_emplace({place.group, inside.gpus});
     if (is_new) {
       entry->second =
-          PassagesThrough(*wiring_[place.group], inside.gpus, rails, num_rings);
+          PathsThrough(*wiring_[place.group], inside.gpus, rails, num_rings);
     }
     for (size_t ring = 0; ring < num_rings; ++ring) {
       for (const int gpu : entry->second[ring])

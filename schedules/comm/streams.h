@@ -76,7 +76,7 @@ class Streams {
   int32_t num_items_ = 0;
   std::vector<int32_t> begin_;      // [stream]: its first item
   std::vector<double> duration_;    // [item]
-  std::vector<uint32_t> need_end_;  // [item]: end of its needs
+  std::vector<uint32_t> need_end_;  // [item]: index after its last need
   std::vector<Packed> needs_;
 };
 

@@ -13,11 +13,11 @@
 namespace weir::schedules {
 
 // Returns std::nullopt if Megatron cannot run the order. It requires forwards,
-// then pairs of a forward and a backward, then backwards, with stages placed in
-// a loop on two or more ranks. Transfers posted as one batch are chained by
-// CommAction::with_next, in Megatron's order within a batch: to the previous
-// rank, from it, to the next rank, from it. Requires:
-// ValidateSchedule(schedule) is OK.
+// then pairs of a forward and a backward, then backwards, with stages assigned
+// to ranks cyclically on two or more ranks. Transfers posted as one batch are
+// chained by CommAction::with_next, in Megatron's order within a batch: send to
+// and receive from the previous rank, then send to and receive from the next
+// rank. Requires: ValidateSchedule(schedule) is OK.
 std::optional<CommProgram> MegatronProgram(const Schedule& schedule);
 
 }  // namespace weir::schedules

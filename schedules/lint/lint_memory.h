@@ -19,9 +19,8 @@ namespace weir::schedules {
 //   - "memory", an error: the count grows after that by more than num_stages,
 //     because forwards outpace backwards in an apparently steady order.
 //   - "memory", an error: without a flush, the peak rises from batch to batch
-//   at
-//     least three times in a row after the pipeline is full, so that it never
-//     converges.
+//   at least three times in a row after the pipeline is full, so it never
+//   converges.
 //   - "memory-deferred", a note: a rank stores more than 2 x num_stages weight
 //     gradient inputs between I and W, because W is deferred to the end.
 //

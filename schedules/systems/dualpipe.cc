@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DualPipe (DeepSeek-AI, 2024, section 3.2.1) feeds microbatches from both ends
-// and overlaps forwards with backwards, so that each hides the other's
-// transfers. Every rank stores the weights of two stages, one for each
-// direction. DualPipeV is one half of that: a single stream of microbatches in
-// a V, so that each rank has two different stages and no weights are
-// replicated.
+// and overlaps forwards with backwards, so each hides the other's transfers.
+// Every rank stores the weights of two stages, one for each direction.
+// DualPipeV is one half of that: a single stream of microbatches in a V, so
+// each rank has two different stages and no weights are replicated.
 #include <array>
 
 #include "absl/strings/str_cat.h"

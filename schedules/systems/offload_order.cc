@@ -25,7 +25,7 @@ struct Rank {
   int most_in_flight = 0;
   int most_resident = 0;
   int first_deferred = 0;  // first microbatch with a deferred W
-  int most_kept = 0;       // most activations not offloaded at a time
+  int most_kept = 0;       // maximum number of activations not offloaded
   bool offloads = false;
 
   int forwards = 0, backwards = 0, weights = 0;  // next microbatch of each

@@ -38,7 +38,7 @@ struct OffloadPolicy {
   // away. 0: only when the stage takes no more forwards or the gradient
   // arrives.
   int lookahead = 0;
-  // Distribute offloads evenly over time instead of one after the other.
+  // Distribute offloads evenly over time instead of one after another.
   bool spread = false;
 };
 
@@ -57,8 +57,8 @@ struct OffloadOrder {
   Speed speed;
 };
 
-// Returns the most memory that a microbatch occupies on any rank: the unit of
-// memory limits.
+// Returns the maximum memory that a microbatch occupies on any rank: the unit
+// of memory limits.
 double LargestHeld(const ScheduleSpec& spec);
 
 // Returns an order in which every rank stores at most limit * LargestHeld(spec)

@@ -18,8 +18,8 @@ namespace weir::schedules {
 class PassPlacer {
  public:
   // Every microbatch takes `route`, as in Schedule::routes. The unit of
-  // `memory_limit` is the most memory of one microbatch on a rank: that of the
-  // largest stage times the stages per rank.
+  // `memory_limit` is the maximum memory of one microbatch on a rank: that of
+  // the largest stage times the stages per rank.
   PassPlacer(const ScheduleSpec& spec, const std::vector<int>& route,
              double memory_limit);
 

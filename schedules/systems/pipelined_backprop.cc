@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pipelined Backpropagation at Scale (Kosson et al., 2021): one layer per
 // stage, one sample per microbatch, an update for every sample and no stash. In
-// each step a stage runs one forward and one backward, so that stage s of S has
-// a delay of D = 2(S-1-s) updates (section 3).
+// each step a stage runs one forward and one backward, so stage s of S has a
+// delay of D = 2(S-1-s) updates (section 3).
 #include "schedules/limits.h"
 #include "schedules/options.h"
 #include "schedules/systems/generators.h"

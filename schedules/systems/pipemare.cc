@@ -47,7 +47,7 @@ Schedule GeneratePipeMare(const ScheduleSpec& spec) {
   Problems none(kPipeMareName);
   const PipeMareChoices choices = ChoicesOf(spec, &none);
   // In the paper's model every stage runs one forward and one backward in each
-  // cycle, so that 2(p-1-s)+1 other gradients lie between the forward and the
+  // cycle, so 2(p-1-s)+1 other gradients lie between the forward and the
   // backward of a microbatch. The same number of warm-up forwards gives that
   // distance.
   const auto warmup = [&](int stage) {

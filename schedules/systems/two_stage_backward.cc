@@ -77,7 +77,8 @@ class TwoStageBackwardStageOrder {
     for (int k = 0; k < num_microbatches_; ++k) {
       if (stage_ > 0) FillIdle();
       Add(Op::kForward, k);
-      // The first stage starts the next forward immediately and waits after it.
+      // The first stage waits for no input: its idle time is between the
+      // forward and its gradient.
       if (stage_ == 0) FillIdle();
       Add(Op::kBackwardInput, k);
     }

@@ -196,8 +196,7 @@ void TightenEnds(int max_held, Grid* grid) {
     held.push_back(Held(row));
     num_slots = std::max(num_slots, static_cast<int>(row.size()));
   }
-  // In order of time, so that the dependencies of an action have their final
-  // slots.
+  // In order of time, so the dependencies of an action have their final slots.
   for (int slot = 0; slot < num_slots; ++slot) {
     if (slot > begin && slot <= end) continue;
     for (int rank = 0; rank < std::ssize(grid->rows); ++rank) {

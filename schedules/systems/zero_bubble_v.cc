@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZB-V (Qi et al., Zero Bubble Pipeline Parallelism, 2024, section 6): two
-// stages per rank in a V, so that all ranks need the same memory and the loss
-// is on the first rank. A greedy order: rows of passes, with weight gradients
-// in the gaps.
+// stages per rank in a V, so all ranks need the same memory and the loss is on
+// the first rank. A greedy order: rows of passes, with weight gradients in the
+// gaps.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -312,9 +312,10 @@ ScheduleKind ZeroBubbleVKind() {
           "1F1B on every rank, almost no bubble, flush; one weight version",
       .flush = true,
       .uses_costs = true,
-      .options = {{kMemoryLimit, "pipeline",
-                   "most activations that a rank holds, in microbatches of the "
-                   "largest stage on each of its chunks; at least pipeline"}},
+      .options =
+          {{kMemoryLimit, "pipeline",
+            "maximum activations that a rank holds, in microbatches of the "
+            "largest stage on each of its chunks; at least pipeline"}},
       .check = CheckZeroBubbleV,
       .generate = GenerateZeroBubbleV};
 }

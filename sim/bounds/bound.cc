@@ -52,7 +52,7 @@ bool IsBlocking(const scenarios::ResolvedScenario& scenario) {
   return scenario.scenario.communication().transfers() == BLOCKING;
 }
 
-// Returns the seconds of the steps of a batch (without a flush only).
+// Returns the time of the steps of a batch (without a flush only).
 double StepsOfBatch(const schedules::Schedule& schedule,
                     const std::vector<int>& stages, double steps) {
   int updates = schedule.num_microbatches;
@@ -86,8 +86,8 @@ double LongestPathOf(const PassOrder& order, const std::vector<double>& tails,
   return order.Makespan(passes, hops, tails, buffers);
 }
 
-// Returns the schedule without most of its periods; nothing if it is not long,
-// or if its microbatches would then take other routes.
+// Returns the schedule without most of its periods, or std::nullopt if it is
+// not long or its microbatches would then take other routes.
 std::optional<schedules::Schedule> ShortOf(
     const schedules::Schedule& schedule) {
   if (NumActions(schedule) <= kMostOrderedActions || !UpdatesOnce(schedule)) {

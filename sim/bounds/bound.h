@@ -54,8 +54,8 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
                      PassOrder::Buffers* buffers);
 
 // Bounder does not compute the longest path through batches of more actions
-// whose order repeats: filling and draining are a small part of them, so that
-// the bound for every order is close.
+// whose order repeats: filling and draining are a small part of them, so the
+// bound for every order is close.
 inline constexpr size_t kMostOrderedActions = size_t{1} << 19;
 
 // Bounder keeps orders with this many actions in total, at about 64 bytes each.

@@ -58,7 +58,7 @@ class Walk {
         during += Begin(action);
         seconds += costs_.of(Gpu(), action.stage).seconds.Of(action.op);
       }
-      // A pass of zero seconds begins and ends at the same moment.
+      // A pass of zero seconds begins and ends at the same time.
       if (seconds > 0) peak_ = std::max(peak_, now_ + during);
       for (size_t k = i; k <= last; ++k) {
         End(actions[k]);

@@ -14,27 +14,28 @@ namespace {
 constexpr size_t kFewJobs = 32;
 
 struct Piece {
-  double before, seconds, behind;
+  double before_seconds, seconds, after_seconds;
 };
 
 // Returns the longest time over sets of pieces. Sorts them by start, latest
 // first.
 double LongestOf(std::vector<Piece>* pieces) {
-  std::sort(pieces->begin(), pieces->end(),
-            [](const Piece& a, const Piece& b) { return a.before > b.before; });
+  std::sort(pieces->begin(), pieces->end(), [](const Piece& a, const Piece& b) {
+    return a.before_seconds > b.before_seconds;
+  });
   double longest = 0;
-  const auto with_behind = [&](double least) {
-    double sum = 0, behind = kInfinity;
+  const auto with_after = [&](double least) {
+    double sum = 0, after = kInfinity;
     for (const Piece& piece : *pieces) {
-      if (piece.behind < least) continue;
+      if (piece.after_seconds < least) continue;
       sum += piece.seconds;
-      behind = std::min(behind, piece.behind);
-      longest = std::max(longest, piece.before + sum + behind);
+      after = std::min(after, piece.after_seconds);
+      longest = std::max(longest, piece.before_seconds + sum + after);
     }
   };
-  with_behind(0);
+  with_after(0);
   if (pieces->size() > kFewJobs) return longest;
-  for (const Piece& piece : *pieces) with_behind(piece.behind);
+  for (const Piece& piece : *pieces) with_after(piece.after_seconds);
   return longest;
 }
 
@@ -102,8 +103,9 @@ void LinkLoads::AddSends() {
       if (ranks[s] == ranks[to]) return;
       Sends& pair = sends[{ranks[s], ranks[to]}];
       const auto take = [](const OrderFreeBound::HeadTail& around, Job* job) {
-        job->before = std::min(job->before, around.before);
-        job->behind = std::min(job->behind, around.behind);
+        job->before_seconds =
+            std::min(job->before_seconds, around.before_seconds);
+        job->after_seconds = std::min(job->after_seconds, around.after_seconds);
       };
       take(any_order_.TransferHeadTail(route, s, to > s), &pair.first);
       take(ReplicasComputeAlike()
@@ -246,16 +248,16 @@ void LinkLoads::AddReductions() {
       for (const int rank : ranks) {
         if (IsLikeFirst(0, t)) job.awaited.push_back({rank, s, -1});
       }
-      job.behind = step + AddCollectives(
-                              CopiesOf(ranks)[t],
-                              CollectivesOfReduction(in_, stage, ranks.size()));
+      job.after_seconds = step + AddCollectives(CopiesOf(ranks)[t],
+                                                CollectivesOfReduction(
+                                                    in_, stage, ranks.size()));
       jobs_of_stage[s][t] = EndJob(job);
       if (in_.costs.optimizer_shards == 1) continue;
       for (Awaited& awaited : job.awaited) awaited.job = jobs_of_stage[s][t];
-      job.before = step;
+      job.before_seconds = step;
       for (const int rank : ranks) {
-        job.behind = AddCollectives(CopiesOf({rank})[t],
-                                    CollectivesOfStepGather(in_, stage));
+        job.after_seconds = AddCollectives(CopiesOf({rank})[t],
+                                           CollectivesOfStepGather(in_, stage));
         EndJob(job);
       }
     }
@@ -277,15 +279,15 @@ void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
           {Gpu(r, first[0], t), Gpu(r, last[0], t)},
           {InstanceRole::Kind::kTied, first[0], last[0], r, t});
       Job job;
-      job.behind = AddGroup(
+      job.after_seconds = AddGroup(
           group,
           {models::CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
           1);
       if (IsLikeFirst(r, t)) {
         job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
                        {last[0], last_stage, jobs_of_stage[last_stage][t]}};
-        job.behind += std::max(StepSeconds(first[0], 0, t),
-                               StepSeconds(last[0], last_stage, t));
+        job.after_seconds += std::max(StepSeconds(first[0], 0, t),
+                                      StepSeconds(last[0], last_stage, t));
       }
       EndJob(std::move(job));
     }
@@ -320,7 +322,7 @@ void LinkLoads::AddGathers() {
 double LinkLoads::Seconds(const Ready& ready) const {
   std::vector<double> before(jobs_.size());
   for (size_t i = 0; i < jobs_.size(); ++i) {
-    before[i] = jobs_[i].before;
+    before[i] = jobs_[i].before_seconds;
     double begin = 0;
     for (const auto& [rank, stage, job] : jobs_[i].awaited) {
       begin = std::max(begin,
@@ -336,7 +338,7 @@ double LinkLoads::Seconds(const Ready& ready) const {
          ++next) {
       const Load& load = loads_[next];
       pieces.push_back(
-          {before[load.job], load.seconds, jobs_[load.job].behind});
+          {before[load.job], load.seconds, jobs_[load.job].after_seconds});
     }
     longest = std::max(longest, LongestOf(&pieces));
   }

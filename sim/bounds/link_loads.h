@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load of every link during a batch with a flush, and the time that must
 // pass before and after it; for bounds. A link shared by all GPUs of a node, or
-// by several ranks, is busy with the traffic of all of them, in whatever order.
+// by several ranks, is busy with the traffic of all of them, in any order.
 #ifndef WEIR_SIM_BOUNDS_LINK_LOADS_H_
 #define WEIR_SIM_BOUNDS_LINK_LOADS_H_
 
@@ -32,7 +32,7 @@ class LinkLoads {
   // a rank can begin. Arguments: rank, stage.
   using Ready = std::function<double(int, int)>;
 
-  // Returns a lower bound on the seconds of any run. A set of jobs on one link
+  // Returns a lower bound on the time of any run. A set of jobs on one link
   // takes at least their earliest start, plus the sum of their seconds on the
   // link, plus the shortest time that must follow one of them. The bound is the
   // maximum over links and sets.
@@ -49,10 +49,10 @@ class LinkLoads {
     int rank = 0, stage = 0;
     int job = -1;
   };
-  // Equal flows, or one collective. It begins `before` seconds after everything
-  // that it awaits, and at least `behind` seconds follow it.
+  // Equal flows, or one collective. It begins `before_seconds` after everything
+  // that it awaits, and at least `after_seconds` follow it.
   struct Job {
-    double before = 0, behind = 0;
+    double before_seconds = 0, after_seconds = 0;
     std::vector<Awaited> awaited = {};
     double longest = 0;  // seconds on its busiest link
   };

@@ -30,7 +30,7 @@ OrderFreeBound::OrderFreeBound(const PipelineInputs& inputs,
   }
   if (spans_.empty()) spans_ = {1};
   Rank none;
-  none.before = none.behind = none.least_input = kInfinity;
+  none.before_seconds = none.after_seconds = none.least_input = kInfinity;
   none.first_stage = schedule_.num_stages;
   ranks_.assign(schedule_.num_ranks, none);
   paths_.resize(schedule_.num_routes());
@@ -74,7 +74,7 @@ PassKind OrderFreeBound::KindOf(int rank, schedules::Op op, int stage,
   return {rank, action, std::nullopt};
 }
 
-// Returns the seconds of one microbatch if `span` microbatches are done in one
+// Returns the time of one microbatch if `span` microbatches are done in one
 // action, which together take no longer than one by one.
 double OrderFreeBound::OfPass(int rank, schedules::Op op, int stage, int route,
                               int span) {
@@ -96,7 +96,7 @@ void OrderFreeBound::AddRoute(int route) {
   MicrobatchPath& way = paths_[route];
   way.hops.resize(num_stages);
   way.hops_back.resize(num_stages);
-  way.behind.resize(num_stages);
+  way.after_seconds.resize(num_stages);
   double ahead = 0;
   std::vector<double> forwards;
   const size_t first_part = parts_.size();
@@ -108,7 +108,7 @@ void OrderFreeBound::AddRoute(int route) {
       ahead += way.hops[s - 1];
     }
     Rank& on = ranks_[rank];
-    on.before = std::min(on.before, ahead);
+    on.before_seconds = std::min(on.before_seconds, ahead);
     on.first_stage = std::min(on.first_stage, s);
     forwards.push_back(OfPass(rank, schedules::Op::kForward, s, route, 1));
     ahead += forwards.back();
@@ -127,8 +127,8 @@ void OrderFreeBound::AddRoute(int route) {
       way.hops_back[s] = uncontended_.OfHop({rank, ranks[s - 1], s, false, 1});
       back += way.hops_back[s];
     }
-    way.behind[s] = back;
-    ranks_[rank].behind = std::min(ranks_[rank].behind, back);
+    way.after_seconds[s] = back;
+    ranks_[rank].after_seconds = std::min(ranks_[rank].after_seconds, back);
     way.inputs.push_back(AddBackward(&parts_[first_part + s], route));
     back += way.inputs.back();
   }
@@ -141,12 +141,13 @@ void OrderFreeBound::AddPathsOut(int route,
   double out = 0;
   for (int s = schedule_.num_stages - 1; s >= 0; --s) {
     out += paths_[route].hops[s];
-    ranks_[ranks[s]].behind = std::min(ranks_[ranks[s]].behind, out);
+    ranks_[ranks[s]].after_seconds =
+        std::min(ranks_[ranks[s]].after_seconds, out);
     out += forwards[s];
   }
 }
 
-// Returns the least seconds of the input gradient.
+// Returns the shortest time of the input gradient.
 double OrderFreeBound::AddBackward(Part* part, int route) {
   const int rank = part->rank, s = part->stage;
   const StageCosts& stage = in_.costs.of(in_.placement().index(0, rank, 0), s);
@@ -179,9 +180,10 @@ double OrderFreeBound::AddBackward(Part* part, int route) {
   return alone;
 }
 
-// Takes into account that a forward and a backward that overlap may be shorter
-// than both: each forward is in a pair, or it leaves an input gradient without
-// a pair.
+// Lowers the bound if an overlapped pair of a forward and a backward is cheaper
+// than the two in sequence. There are as many forwards as input gradients, so
+// an unpaired forward leaves an input gradient unpaired; the cheapest case is
+// counted.
 void OrderFreeBound::SetPaired(int rank) {
   Rank& on = ranks_[rank];
   double paired = 0;
@@ -243,14 +245,14 @@ double OrderFreeBound::Longest() const {
   }
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const Rank& rank = ranks_[i];
-    if (rank.before == kInfinity) continue;  // no microbatch comes here
+    if (rank.before_seconds == kInfinity) continue;  // no microbatch comes here
     const double all = rank.work + rank.sends + step_seconds_[i];
     if (!schedule_.flush) {
       longest = std::max(longest, all);
       continue;
     }
-    longest = std::max(longest, rank.before + all);
-    longest = std::max(longest, EndOfInputs(rank) + rank.behind);
+    longest = std::max(longest, rank.before_seconds + all);
+    longest = std::max(longest, EndOfInputs(rank) + rank.after_seconds);
   }
   return longest;
 }
@@ -258,13 +260,15 @@ double OrderFreeBound::Longest() const {
 // The last input gradients of ranks with later stages pass through it, too.
 double OrderFreeBound::EndOfPasses(int rank) const {
   const Rank& on = ranks_[rank];
-  if (on.before == kInfinity) return 0;
-  double end = on.before + on.work + on.sends;
+  if (on.before_seconds == kInfinity) return 0;
+  double end = on.before_seconds + on.work + on.sends;
   if (schedule_.num_routes() > 1 || schedule_.forward_only) return end;
   for (const Rank& other : ranks_) {
-    if (other.before == kInfinity || other.first_stage <= on.first_stage)
+    if (other.before_seconds == kInfinity ||
+        other.first_stage <= on.first_stage)
       continue;
-    end = std::max(end, EndOfInputs(other) + other.behind - on.behind);
+    end = std::max(end,
+                   EndOfInputs(other) + other.after_seconds - on.after_seconds);
   }
   return end;
 }
@@ -278,13 +282,15 @@ double OrderFreeBound::StartOfLastGradient(int rank, int stage) const {
     last = std::max(last, part.last);
   }
   if (work == 0) return 0;
-  double start = on.before + (on.pairs ? 0 : std::max(work - last, 0.0));
+  double start =
+      on.before_seconds + (on.pairs ? 0 : std::max(work - last, 0.0));
   if (schedule_.num_routes() > 1) return start;
   const MicrobatchPath& way = paths_[0];
   for (const Rank& other : ranks_) {
-    if (other.before == kInfinity || other.first_stage <= stage) continue;
-    start = std::max(start, EndOfInputs(other) + other.behind -
-                                way.behind[stage] - way.inputs[stage]);
+    if (other.before_seconds == kInfinity || other.first_stage <= stage)
+      continue;
+    start = std::max(start, EndOfInputs(other) + other.after_seconds -
+                                way.after_seconds[stage] - way.inputs[stage]);
   }
   return start;
 }
@@ -296,11 +302,11 @@ OrderFreeBound::HeadTail OrderFreeBound::TransferHeadTail(int route, int stage,
   const double end = way.seconds + LastSteps(route);
   HeadTail around;
   if (forward) {
-    around.before = way.forward_ends[stage];
-    around.behind = end - way.forward_ends[stage] - way.hops[stage];
+    around.before_seconds = way.forward_ends[stage];
+    around.after_seconds = end - way.forward_ends[stage] - way.hops[stage];
   } else {
-    around.before = way.seconds - way.behind[stage];
-    around.behind = end - around.before - way.hops_back[stage];
+    around.before_seconds = way.seconds - way.after_seconds[stage];
+    around.after_seconds = end - around.before_seconds - way.hops_back[stage];
   }
   return around;
 }
@@ -316,12 +322,12 @@ OrderFreeBound::HeadTail OrderFreeBound::TransferHeadTailAnywhere(
                         sum(way.hops_back, 0, num_stages);
   HeadTail around;
   if (forward) {
-    around.before = way.forward_ends[stage] - sum(way.hops, 0, stage);
+    around.before_seconds = way.forward_ends[stage] - sum(way.hops, 0, stage);
   } else {
-    around.before =
-        passes - (way.behind[stage] - sum(way.hops_back, 0, stage + 1));
+    around.before_seconds =
+        passes - (way.after_seconds[stage] - sum(way.hops_back, 0, stage + 1));
   }
-  around.behind = passes + LastSteps(route) - around.before;
+  around.after_seconds = passes + LastSteps(route) - around.before_seconds;
   return around;
 }
 

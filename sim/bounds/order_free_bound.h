@@ -22,9 +22,9 @@ class OrderFreeBound {
 
   // Returns the bound on the run with a flush, on a batch without one.
   double seconds() const { return seconds_; }
-  // Returns the seconds of all passes of a batch. Without a flush: of the batch
-  // in which the rank does least, since routes alternate from one batch to the
-  // next.
+  // Returns the time of all passes of a batch. Without a flush: of the batch in
+  // which the rank does the least work, since routes alternate from one batch
+  // to the next.
   double WorkOf(int rank) const;
   // Returns the number of microbatches of the first batch that take this route.
   int NumMicrobatches(int route) const;
@@ -40,7 +40,7 @@ class OrderFreeBound {
   // the seconds before it can begin, and those from its end to the end of the
   // run.
   struct HeadTail {
-    double before = 0, behind = 0;
+    double before_seconds = 0, after_seconds = 0;
   };
   HeadTail TransferHeadTail(int route, int stage, bool forward) const;
   // The same for any replica with the same devices, wherever its GPUs are: as
@@ -54,7 +54,7 @@ class OrderFreeBound {
     double least_input;  // shortest input gradient
     // Shortest paths of a microbatch to it, and of its input gradient from it
     // to the first stage (in inference, of its output to the last stage).
-    double before, behind;
+    double before_seconds, after_seconds;
     int first_stage;
     // Sends before its last pass: with blocking transfers it does nothing else
     // while it sends.
@@ -68,7 +68,7 @@ class OrderFreeBound {
     double last = 0;                // longest final pass
   };
   struct MicrobatchPath {  // path of one microbatch; [stage]
-    std::vector<double> forward_ends, behind, hops, hops_back, inputs;
+    std::vector<double> forward_ends, after_seconds, hops, hops_back, inputs;
     double seconds = 0;
   };
 
@@ -78,7 +78,7 @@ class OrderFreeBound {
   PassKind KindOf(int rank, schedules::Op op, int stage, int route,
                   int span) const;
   double OfPass(int rank, schedules::Op op, int stage, int route, int span);
-  // Returns the least seconds that it adds to the sum of the rank's passes.
+  // Returns the minimum time that it adds to the sum of the rank's passes.
   double InSum(int rank, schedules::Op op, int stage, int route, int span);
   void AddRoute(int route);
   void AddPathsOut(int route, const std::vector<double>& forwards);
@@ -86,7 +86,7 @@ class OrderFreeBound {
   void SetPaired(int rank);
   void AddSends();
   double Longest() const;
-  // Returns the seconds of the steps after the last pass of the first stage's
+  // Returns the time of the steps after the last pass of the first stage's
   // rank.
   double LastSteps(int route) const {
     const int rank = schedule_.routes[route][0];
@@ -94,7 +94,7 @@ class OrderFreeBound {
   }
   // Returns the end of all passes except weight gradients.
   double EndOfInputs(const Rank& rank) const {
-    return rank.before + rank.work - rank.weights + rank.sends;
+    return rank.before_seconds + rank.work - rank.weights + rank.sends;
   }
 
   const PipelineInputs& in_;

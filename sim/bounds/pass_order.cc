@@ -193,8 +193,8 @@ class PassOrderBuilder {
     }
   }
 
-  // Breadth first: neighbors in the order belong to different ranks, so that
-  // the processor can work on several nodes at a time.
+  // Breadth first: neighbors in the order belong to different ranks, so the
+  // processor can work on several nodes at a time.
   void Sort() {
     const auto count = static_cast<int32_t>(node_pass_.size());
     std::stable_sort(

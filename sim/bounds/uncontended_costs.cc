@@ -199,7 +199,7 @@ double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {
   return stage.seconds.offload.value_or(0) * action.num_microbatches;
 }
 
-// Returns nothing if no link is used.
+// Returns std::nullopt if no link is used.
 std::optional<SendCost> UncontendedCosts::SendOf(const HopKind& hop) {
   const int from = in_.placement().gpu(0, hop.from_rank, 0);
   const int to = in_.placement().gpu(0, hop.to_rank, 0);

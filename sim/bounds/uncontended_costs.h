@@ -22,18 +22,18 @@ class UncontendedCosts {
   // may be a part of them.
   UncontendedCosts(const PipelineInputs& inputs, const Representatives& gpus);
 
-  // Returns the seconds of a pass with its collectives; at least its host
-  // launch time.
+  // Returns the time of a pass with its collectives; at least its host launch
+  // time.
   double OfPass(const PassKind& kind);
-  // Returns the least seconds that a pass adds to an overlapped pair: host
+  // Returns the minimum time that a pass adds to an overlapped pair: host
   // launches and collectives that overlap with kernels may be hidden by the
   // other pass.
   double OfShare(const PassKind& kind);
   double OfHop(const HopKind& hop);
   // Returns the part of OfHop during which the links are occupied.
   double OfMove(const HopKind& hop);
-  // Return the seconds of all steps of a rank, and of the step of one stage,
-  // which may be the first of the rank's update.
+  // Return the time of all steps of a rank, and of the step of one stage, which
+  // may be the first of the rank's update.
   double OfSteps(int rank) const;
   double OfStep(int rank, int stage, bool first) const;
 

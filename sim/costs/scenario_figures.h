@@ -16,7 +16,7 @@ namespace weir::sim {
 
 struct ScenarioFigure {
   std::string owner;  // "H100-SXM5-80GB", "megatron-lm", "DGX H100"
-  std::string path;   // "product.matrix_rate", "groups[0].node.nics[].bytes..."
+  std::string path;   // "gemm.matrix_rate", "groups[0].node.nics[].bytes..."
   double value = 0;
   Figure::Kind kind = Figure::KIND_UNSPECIFIED;
   std::string source;

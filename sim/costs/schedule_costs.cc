@@ -129,7 +129,7 @@ void Price(const DeviceProfile& device, const schedules::Schedule& schedule,
   }
 }
 
-// Returns the seconds of an uncontended transfer.
+// Returns the time of an uncontended transfer.
 double SecondsAlone(const scenarios::Network& network,
                     const scenarios::Route& route, double bytes) {
   double slowest = 0;

@@ -135,8 +135,8 @@ Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
   return costs;
 }
 
-// Returns the seconds of one way between device and host, without PCIe in the
-// cluster; nothing if they are not known.
+// Returns the time of one way between device and host, without PCIe in the
+// cluster, or std::nullopt if it is not known.
 std::optional<double> OffloadSeconds(const DeviceProfile& device,
                                      double bytes) {
   if (!device.has_host_bytes_per_second()) return std::nullopt;

@@ -61,7 +61,7 @@ struct StageSeconds {
   double prediction = 0;
   double codec = 0;
 
-  // Returns the seconds of an action; 0 for an offload whose seconds are not
+  // Returns the time of an action; 0 for an offload whose time is not
   // known. Requires: for I and W, backward_parts are known.
   double Of(schedules::Op op) const;
 };
@@ -222,9 +222,9 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& scenario,
                                    int num_stages,
                                    const std::vector<int>& num_versions);
 
-// The same with every layer as a "stage" of its own with one version, whatever
-// the scenario's partition; for planners that partition layers. Not for
-// textbook costs.
+// The same with every layer as a "stage" of its own with one version,
+// regardless of the scenario's partition; for planners that partition layers.
+// Not for textbook costs.
 absl::StatusOr<Costs> ComputeLayerCosts(
     const scenarios::ResolvedScenario& scenario);
 

@@ -91,8 +91,8 @@ void CountLayer(const models::LayerWork& layer,
   }
 }
 
-// A layer is recomputed right before its own backward, so that the largest sum
-// over layers counts, not the sum of the largest parts.
+// A layer is recomputed right before its own backward, so the largest sum over
+// layers counts, not the sum of the largest parts.
 void AddBackwardScratch(const models::LayerWork& layer, StageCosts* stage) {
   double& again = stage->activations.recompute_scratch_bytes;
   double& backward = stage->activations.backward_scratch_bytes;

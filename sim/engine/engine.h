@@ -3,8 +3,8 @@
 // that shares links max-min fairly with every other flow (network model CM02
 // with exact latencies).
 //
-// Each run takes place in a forked child process, so that an abort does not end
-// the program. Results do not depend on previous runs.
+// Each run takes place in a forked child process, so an abort does not end the
+// program. Results do not depend on previous runs.
 #ifndef WEIR_SIM_ENGINE_ENGINE_H_
 #define WEIR_SIM_ENGINE_ENGINE_H_
 

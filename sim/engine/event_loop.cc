@@ -93,7 +93,7 @@ class EventLoop final : private Platform::Listener {
   void FlowEnded(int32_t task, double seconds) override {
     now_ = std::max(now_, seconds);
     EndFlow(task);
-    EndTimers();  // those of the same moment, before flows start
+    EndTimers();  // those of the same time, before flows start
     GoOn();
   }
 
@@ -119,9 +119,9 @@ class EventLoop final : private Platform::Listener {
     return slowdowns_.GpuOf(task) >= 0 && graph_.amount(task) > 0;
   }
 
-  // Called when everything that ends now has ended, so that flows that only
-  // touch in time do not meet. Timers of zero seconds end immediately, in a
-  // loop, since chains of them are long.
+  // Called when everything that ends now has ended: a flow that ends when
+  // another begins does not share its links with it. Timers of zero seconds end
+  // immediately, in a loop, since chains of them are long.
   void StartReady() {
     while (!ready_.empty()) {
       const int32_t task = ready_.back();
@@ -179,8 +179,8 @@ class EventLoop final : private Platform::Listener {
   }
 
   // A partition of a physical GPU begins (+1) or ends (-1) computing. The speed
-  // of the others changes only after everything of this moment has started,
-  // since the number is the same before and after a switch between passes.
+  // of the others changes only after everything of this time has started, since
+  // the number is the same before and after a switch between passes.
   void CountPart(int32_t gpu, int change) {
     const auto card = slowdowns_.CountPart(gpu, change);
     if (!card.empty()) changed_gpus_.push_back(card);
@@ -264,7 +264,8 @@ class EventLoop final : private Platform::Listener {
     timers_.Push(end_[task], task);
   }
 
-  // Makes an uncontended flow a SimGrid flow, since another one meets it.
+  // Makes an uncontended flow a SimGrid flow, since another one uses one of its
+  // links.
   void Share(int32_t task) {
     const int32_t pair = graph_.pair(task);
     for (const int32_t link : LinksOf(task)) users_[link].alone = kNone;

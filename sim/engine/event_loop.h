@@ -7,7 +7,7 @@
 // max-min fairness it is therefore equivalent to a timer. When another flow
 // comes to one of its links, both become SimGrid flows with their remaining
 // bytes and stay so until they end. SimGrid thus knows all flows that share a
-// link at any moment, and shares these links max-min fairly.
+// link at any time, and shares these links max-min fairly.
 #ifndef WEIR_SIM_ENGINE_EVENT_LOOP_H_
 #define WEIR_SIM_ENGINE_EVENT_LOOP_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many task graphs one after the other in this process, on one SimGrid
+// Runs many task graphs one after another in this process, on one SimGrid
 // platform that grows as needed; for planners. RunTaskGraph (engine.h) creates
 // a process and a platform for each run. The times of a run are bit-identical
 // to those of a first run, since SimGrid's clock is reset.

@@ -90,7 +90,7 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
   // Until a task has ended, its end is minus the number of predecessors that it
   // waits for, which needs no extra memory. Any order of ready tasks gives the
   // same times. Last in, first out stays on a GPU as long as possible and needs
-  // the least memory.
+  // little memory.
   std::vector<int32_t> ready;
   int64_t num_ended = 0;
   for (int32_t task = num_tasks - 1; task >= 0; --task) {
@@ -143,9 +143,9 @@ std::vector<int32_t> SharedLinks(const TaskGraph& graph,
   return found;
 }
 
-double FirstMeeting(const TaskGraph& graph,
-                    std::span<const scenarios::Link> links,
-                    const Recording& recording) {
+double FirstSharedTime(const TaskGraph& graph,
+                       std::span<const scenarios::Link> links,
+                       const Recording& recording) {
   const double rounding = kRounding * LastEnd(recording);
   std::vector<double> used_until(links.size());
   for (const Interval& flow :

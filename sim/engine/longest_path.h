@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of a task graph in which every flow has its links to itself, from
-// one pass over arrays. If no two flows meet on a link in these times, they are
+// one pass over arrays. If no two flows use a link at the same time, these are
 // also the times of the max-min fair network. Proof by induction over time: up
-// to the moment at which the two would first differ, the same flows are in
-// flight in both. Each flow is alone on its links, so that max-min fairness
-// grants it the rate of its slowest link, as here. Hence the next flow or timer
-// to end is the same in both, ends at the same time and starts the same tasks.
-// If flows do meet, these times are a lower bound: no flow is faster than
-// uncontended, so that no task starts or ends earlier.
+// to the time at which the two would first differ, the same flows are in flight
+// in both. Each flow is alone on its links, so max-min fairness grants it the
+// rate of its slowest link, as here. Hence the next flow or timer to end is the
+// same in both, ends at the same time and starts the same tasks. If flows do
+// share a link, these times are a lower bound: no flow is faster than
+// uncontended, so no task starts or ends earlier.
 #ifndef WEIR_SIM_ENGINE_LONGEST_PATH_H_
 #define WEIR_SIM_ENGINE_LONGEST_PATH_H_
 
@@ -29,7 +29,7 @@ namespace weir::sim {
 std::vector<double> RatesAlone(const TaskGraph& graph,
                                std::span<const scenarios::Link> links);
 
-// Returns the uncontended seconds of a flow: its latency, then its bytes,
+// Returns the uncontended time of a flow: its latency, then its bytes,
 // rounded down.
 inline double SecondsAlone(const TaskGraph& graph,
                            std::span<const double> rates, int32_t flow) {
@@ -46,17 +46,18 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
                                       std::span<const scenarios::Link> links);
 
 // Returns the links over which two flows move bytes at the same time,
-// ascending. A flow moves bytes from its start + latency to its end. Flows that
-// only touch in time, up to rounding (1e-13 of the last end), do not meet.
+// ascending. A flow moves bytes from its start + latency to its end. A flow
+// that begins when another ends, up to rounding (1e-13 of the last end), shares
+// no link with it.
 std::vector<int32_t> SharedLinks(const TaskGraph& graph,
                                  std::span<const scenarios::Link> links,
                                  const Recording& recording);
 
-// Returns when two flows first meet in this sense, or infinity if they never
-// do. Until then these times are those of the network.
-double FirstMeeting(const TaskGraph& graph,
-                    std::span<const scenarios::Link> links,
-                    const Recording& recording);
+// Returns when two flows first share a link in this sense, or infinity if they
+// never do. Until then these times are those of the network.
+double FirstSharedTime(const TaskGraph& graph,
+                       std::span<const scenarios::Link> links,
+                       const Recording& recording);
 
 // The rest of a graph if these times are accepted until `seconds`: the tasks
 // that end at that time or later. Timers release those of them that wait for

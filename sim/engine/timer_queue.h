@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue of timers by end time. GPUs that do the same end together and are
-// started one after the other: consecutive tasks with equal times share an
-// entry of the heap, which thus has an entry per time, not per task. The heap
-// has four children per parent: it is flatter than a binary heap and has fewer
+// started one after another: consecutive tasks with equal times share an entry
+// of the heap, which thus has an entry per time, not per task. The heap has
+// four children per parent: it is flatter than a binary heap and has fewer
 // cache misses.
 #ifndef WEIR_SIM_ENGINE_TIMER_QUEUE_H_
 #define WEIR_SIM_ENGINE_TIMER_QUEUE_H_

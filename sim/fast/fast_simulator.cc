@@ -130,12 +130,13 @@ class FastSimulator::Impl {
     return run;
   }
 
-  // Returns nothing if the run cannot or should not be shortened; sets why_not.
+  // Returns std::nullopt if the run cannot or should not be shortened; sets
+  // why_not.
   absl::StatusOr<std::optional<Run>> RunShortened(
       const scenarios::ResolvedScenario& scenario,
       std::shared_ptr<const scenarios::Network> network,
       const schedules::Schedule& full, absl::string_view* why_not) {
-    *why_not = "its order is too short or not periodic";
+    *why_not = "the order is too short or not periodic";
     ShortenOptions options;
     for (int i = 0; i < kMostTries; ++i) {
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
@@ -143,7 +144,7 @@ class FastSimulator::Impl {
       if (program == nullptr) return std::optional<Run>();
       ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, true));
       if (!run.recording.complete()) return std::optional<Run>();
-      *why_not = "its times are not periodic";
+      *why_not = "the times are not periodic";
       int multiple = 0;
       run.steadiness = FindSteadiness(*program->shortened, run.graph,
                                       run.recording, &multiple);
@@ -163,7 +164,7 @@ class FastSimulator::Impl {
     return std::optional<Run>();
   }
 
-  // Returns true if periods are long, so that as few as possible were kept.
+  // Returns true if periods are long; as few as possible were kept then.
   static bool MayTakeMore(const ShortenedSchedule& shortened) {
     return shortened.period_microbatches >= shortened.schedule.num_ranks;
   }
@@ -183,8 +184,8 @@ class FastSimulator::Impl {
                                             *run.program, run.costs)
                        : std::make_shared<const SymmetryResult>(SymmetryResult{
                              std::nullopt,
-                             "the number of batches to run depends on the "
-                             "tasks of all GPUs"});
+                             "the number of batches is determined from all of "
+                             "them"});
     const PipelineInputs inputs = run.InputsOf(scenario);
     RETURN_IF_ERROR(
         run.reduced()
@@ -211,8 +212,8 @@ class FastSimulator::Impl {
     const TaskGraph& tasks = run->graph.tasks;
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
-    const double meeting = FirstMeeting(tasks, links, run->recording);
-    if (std::isinf(meeting) && !SlowsTimers(tasks, run->recording)) {
+    const double shared_from = FirstSharedTime(tasks, links, run->recording);
+    if (std::isinf(shared_from) && !SlowsTimers(tasks, run->recording)) {
       return absl::OkStatus();
     }
     run->shared_links = true;
@@ -220,14 +221,15 @@ class FastSimulator::Impl {
       ASSIGN_OR_RETURN(run->recording, runner_.Run(tasks, links));
       return absl::OkStatus();
     }
-    return RunRest(tasks, links, meeting, &run->recording);
+    return RunRest(tasks, links, shared_from, &run->recording);
   }
 
-  // Simulates from the first meeting of flows on, which is often in the drain.
+  // Simulates from the first time that flows share a link, which is often in
+  // the drain.
   absl::Status RunRest(const TaskGraph& tasks,
                        const std::vector<scenarios::Link>& links,
-                       double meeting, Recording* recording) {
-    const RestOfGraph rest = RestAfter(tasks, *recording, meeting);
+                       double shared_from, Recording* recording) {
+    const RestOfGraph rest = RestAfter(tasks, *recording, shared_from);
     ASSIGN_OR_RETURN(const Recording times, runner_.Run(rest.graph, links));
     for (size_t i = 0; i < rest.tasks.size(); ++i) {
       const int32_t task = rest.tasks[i];

@@ -17,8 +17,8 @@ namespace weir::sim {
 class GraphRunner;
 
 // Equal to the same values of Simulate's Result, to 1e-9 relative, unless
-// rounding errors grow along the run or decide what is in memory at one moment
-// (docs/decisions/0018-folding-by-colours.md).
+// rounding errors grow along the run or decide what is in memory at one time
+// (docs/decisions/0018-symmetry-reduction.md).
 struct FastEstimate {
   double batch_seconds = 0;
   double makespan_seconds = 0;
@@ -28,8 +28,8 @@ struct FastEstimate {
   // The methods used. Each is skipped if it would not be exact.
   bool reduced = false;       // each GPU represented those that do the same
   bool extrapolated = false;  // periods of the steady state were left out
-  // Flows shared links, so that SimGrid was used. Otherwise the longest path is
-  // exact, since no two flows meet on a link in it.
+  // Flows shared links, so SimGrid was used. Otherwise the longest path is
+  // exact, since no two flows share a link at the same time in it.
   bool shared_links = false;
   // Simulated GPUs and microbatches (of all simulated batches).
   int num_simulated_gpus = 0;

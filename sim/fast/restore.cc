@@ -32,9 +32,9 @@ class Restorer {
       if (i == std::ssize(actions_)) break;
       schedules::Action action = actions_[i];
       const Stretch& stretch = StretchOf(action);
-      const bool behind = (i >= stretch.end) != stretch.descending;
+      const bool is_after = (i >= stretch.end) != stretch.descending;
       action.microbatch =
-          lanes_.Renumber(action.microbatch, of_lane, behind ? of_lane : 0);
+          lanes_.Renumber(action.microbatch, of_lane, is_after ? of_lane : 0);
       restored_.push_back(action);
     }
     return std::move(restored_);

@@ -199,9 +199,9 @@ class Shortener {
             order.stretches()[order.ClassOf(action).stretch];
         // The larger numbers come after an ascending stretch, and in and before
         // a descending one.
-        const bool behind = (position >= stretch.end) != stretch.descending;
-        action.microbatch =
-            lanes_.Renumber(action.microbatch, -of_lane, behind ? -of_lane : 0);
+        const bool is_after = (position >= stretch.end) != stretch.descending;
+        action.microbatch = lanes_.Renumber(action.microbatch, -of_lane,
+                                            is_after ? -of_lane : 0);
         kept.push_back(action);
       }
     };

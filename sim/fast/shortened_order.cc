@@ -155,7 +155,7 @@ void ShortenedOrder::AddCandidates(int microbatches,
   const auto count = static_cast<int32_t>(actions_.size());
   int32_t first = 0, distance = 0;
   for (int32_t i = 0; i <= count; ++i) {
-    // Usually the repetition continues, so that checking one copy is enough.
+    // Usually the repetition continues, so checking one copy is enough.
     if (distance > 0 && i + distance < count &&
         IsCopy(i, i + distance, microbatches)) {
       continue;

@@ -20,7 +20,7 @@ constexpr double kEngineSeconds = 3e-12;
 // Largest multiple of the order's period that is tried as the times' period.
 constexpr int kMostMultiples = 64;
 
-// Candidates for the moment T, in periods before the last period begins. If an
+// Candidates for the time T, in periods before the last period begins. If an
 // event coincides with one of them, the next one is tried.
 constexpr double kMoments[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
 
@@ -254,11 +254,11 @@ double PeakBytesOfAll(const MemoryTimeline& timeline,
   size_t next = 0;
   const std::vector<MemorySample>& samples = timeline.samples;
   const auto bytes_at = [&](double seconds) {
-    const auto behind = std::upper_bound(
+    const auto after = std::upper_bound(
         samples.begin(), samples.end(), seconds,
         [](double at, const MemorySample& one) { return at < one.seconds; });
-    return behind == samples.begin() ? timeline.floor_bytes
-                                     : std::prev(behind)->bytes;
+    return after == samples.begin() ? timeline.floor_bytes
+                                    : std::prev(after)->bytes;
   };
   for (const MemorySample& sample : samples) {
     for (; next < steadiness.cuts.size() &&
@@ -271,7 +271,9 @@ double PeakBytesOfAll(const MemoryTimeline& timeline,
                             shortened.num_periods_left_out /
                             cut.period_multiple;
       added += growth;
-      // The last inserted period; the first one equals the period before it.
+      // Memory changes by the same amount from each inserted period to the
+      // next, so the peak is in the last simulated period, which was counted,
+      // or in the last inserted one.
       for (const MemorySample& one : samples) {
         if (one.seconds <= begin || one.seconds > cut.at_seconds) continue;
         peak = std::max(peak, one.bytes + added);

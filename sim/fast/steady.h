@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steady states of schedules. A schedule of many microbatches repeats itself
 // between its warm-up and its drain. Where it provably does, a run with fewer
-// of its periods determines the time of the whole run, whatever the number of
-// microbatches.
+// of its periods determines the time of the whole run, regardless of the number
+// of microbatches.
 #ifndef WEIR_SIM_FAST_STEADY_H_
 #define WEIR_SIM_FAST_STEADY_H_
 
@@ -59,8 +59,8 @@ struct ShortenOptions {
   int multiple = 1;
 };
 
-// Returns nothing if the order of a rank does not repeat or is too short to
-// benefit, if there is no flush, or if a limit on resident activations makes
+// Returns std::nullopt if the order of a rank does not repeat or is too short
+// to benefit, if there is no flush, or if a limit on resident activations makes
 // actions wait for others by count. Takes a few nanoseconds per action.
 // Requires: ValidateSchedule(schedule) is OK.
 std::optional<ShortenedSchedule> ShortenSchedule(
@@ -69,7 +69,7 @@ std::optional<ShortenedSchedule> ShortenSchedule(
 // Returns the schedule that was shortened.
 schedules::Schedule RestoreSchedule(const ShortenedSchedule& shortened);
 
-// The moments at which the run of a shortened schedule repeats itself.
+// The times at which the run of a shortened schedule repeats itself.
 struct Steadiness {
   struct Cut {
     double at_seconds = 0;      // in the short run: insert periods here
@@ -82,13 +82,13 @@ struct Steadiness {
   double seconds_left_out = 0;
 };
 
-// Returns nothing if the short run does not repeat equally for all tasks; it
-// must then not be extrapolated. If it repeats only after a number of periods
-// that does not divide those left out, sets *period_multiple (unless null) to
-// that number; else to 0.
+// Returns std::nullopt if the short run does not repeat equally for all tasks;
+// it must then not be extrapolated. If it repeats only after a number of
+// periods that does not divide those left out, sets *period_multiple (unless
+// null) to that number; else to 0.
 //
-// Proof. Consider the run at a moment T and at T - Delta. Suppose that
-// 1. every GPU is inside its k-th stretch at both moments: it has ended the
+// Proof. Consider the run at a time T and at T - Delta. Suppose that 1. every
+// GPU is inside its k-th stretch at both times: it has ended the
 //    stretch's first period before T - Delta, and has not begun its last one;
 // 2. shifted by one period (the map from an action to the one a period later,
 //    and to their dependent tasks along the edges of the graph; checked to keep

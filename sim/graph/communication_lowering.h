@@ -24,7 +24,7 @@
 
 namespace weir::sim {
 
-// `count` collectives of `bytes` each, one after the other.
+// `count` collectives of `bytes` each, one after another.
 struct Collectives {
   models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   double bytes = 0;
@@ -128,7 +128,7 @@ class CommunicationLowering {
   // Counts the communicators of each GPU of the cluster in what was added.
   std::vector<calibrate::CommunicatorCounts> CountCommunicators() const;
 
-  // Returns the uncontended seconds of the collectives.
+  // Returns the uncontended time of the collectives.
   double SecondsAlone(const Group& group,
                       std::span<const Collectives> collectives) const;
 

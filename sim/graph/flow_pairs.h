@@ -68,8 +68,8 @@ class FlowPairs {
  protected:
   explicit FlowPairs(TaskGraph* tasks) : tasks_(tasks) {}
 
-  // SimGrid has one latency between two hosts, so that a GPU has a host for
-  // each latency of its flows. Returns the number of the latency.
+  // SimGrid has one latency between two hosts, so a GPU has a host for each
+  // latency of its flows. Returns the number of the latency.
   int HostOf(double latency_seconds);
   // Returns the pair of (from, to, host), and true if its route must be added.
   std::pair<int32_t, bool> Find(int from, int to, int host);

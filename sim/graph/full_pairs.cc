@@ -254,7 +254,7 @@ std::vector<Slowdowns::Touch> FullPairs::Touches() const {
       }
     }
   }
-  // The remaining hop represents all hops, so that it touches all their GPUs.
+  // The remaining hop represents all hops, so it touches all their GPUs.
   for (size_t s : merged_hop_sets_) {
     std::vector<int32_t>& gpus = touches[hop_sets_[s].hops[0]].gpus;
     for (int32_t hop : hop_sets_[s].hops) {

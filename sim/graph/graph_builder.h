@@ -31,7 +31,7 @@ class GraphBuilder {
   }
 
   // Adds an edge to the start of an action. Both actions of an overlapped pair
-  // start when both can, so that they share their predecessors.
+  // start when both can, so they share their predecessors.
   void AddEdgeTo(int32_t before, int gpu, int32_t position);
   void AddEdgeToStart(int32_t before, int32_t task);
   // Adds an edge to the end of an action and of its pair: both end together.
@@ -102,7 +102,7 @@ class GraphBuilder {
   int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
                          const Copies& copies,
                          const ReductionCollectives& calls, int32_t last);
-  // Adds the dense and the experts' collectives, one after the other.
+  // Adds the dense and the experts' collectives, in this order.
   void AddPiece(const Copies& copies, const ReductionCollectives& calls,
                 int32_t start, int32_t end);
   // Adds the gather of the new weights after the steps that updated their
@@ -115,7 +115,7 @@ class GraphBuilder {
   void AddTiedReduction(int replica, int t, const int (&ranks)[2],
                         const int32_t (&steps)[2]);
 
-  // Makes every GPU compute its passes and steps one after the other.
+  // Makes every GPU compute its passes and steps one at a time.
   void AddStreams();
 
   // graph_slowdowns.cc. Passes run slower while flows move data on their GPUs,

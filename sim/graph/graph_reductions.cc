@@ -106,7 +106,7 @@ void GraphBuilder::AddReductions() {
     reductions.first_end.push_back(graph_.tasks.AddTimers(count));
     reductions.pieces.emplace_back(count);
     // One communicator for the replicas of a rank and one for the copies of a
-    // stage: the reductions of each run one after the other.
+    // stage: the reductions of each run one after another.
     std::vector<int32_t> last_of_rank(schedule_.num_ranks,
                                       PipelineGraph::kNone);
     std::vector<int32_t> last_of_stage(schedule_.num_stages,

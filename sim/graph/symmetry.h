@@ -42,7 +42,7 @@
 // This needs no automorphism of the cluster, only equal counts
 // (docs/decisions/0018). Times are real numbers here. The rounding of the two
 // runs differs, and so may the order of simultaneous events, which only affects
-// what is in memory at that moment (sim/report/memory.cc).
+// what is in memory at that time (sim/report/memory.cc).
 #ifndef WEIR_SIM_GRAPH_SYMMETRY_H_
 #define WEIR_SIM_GRAPH_SYMMETRY_H_
 
@@ -79,7 +79,7 @@ class Symmetry {
  public:
   // Finds a symmetry reduction. Starts with all GPUs in one class and splits
   // classes by what their members do, until all members do the same. Returns
-  // nothing if no GPU then represents another one.
+  // std::nullopt if no GPU then represents another one.
   static std::optional<Symmetry> Find(
       const scenarios::Network& network,
       const scenarios::Placement& full_placement, const Traffic& traffic);

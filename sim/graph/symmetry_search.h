@@ -114,7 +114,7 @@ class SymmetrySearch {
   // representative.
   bool TouchesAreAlike();
   // Adds one link per color; for links with proportional loads, only the one
-  // with the least capacity for them.
+  // with the smallest capacity for them.
   bool AddLinks();
   // Stores the colors of each role.
   void NameColors();

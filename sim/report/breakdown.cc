@@ -70,7 +70,7 @@ class Parts {
     }
   }
 
-  // Adds the seconds of the action's kernels, times `scale`, to their parts.
+  // Adds the times of the action's kernels, times `scale`, to their parts.
   // Returns their unscaled sum.
   double AddKernels(const schedules::Action& action, double scale) {
     const StageCosts& stage = in_.costs.of(gpu_, action.stage);

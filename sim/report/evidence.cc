@@ -84,7 +84,7 @@ class Sum {
 
   void AddGiven(double seconds) { sum_.set_given(sum_.given() + seconds); }
 
-  // Adds sharing time, which counts as measured, whatever it lengthens.
+  // Adds sharing time, which counts as measured, no matter what it lengthens.
   void AddSharing(double own_seconds, double part) {
     if (part > 0) Add(Figure::MEASURED, own_seconds * part);
   }

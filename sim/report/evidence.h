@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of evidence for the seconds of a prediction, as defined in
+// The kinds of evidence for a predicted time, as defined in
 // docs/measured-profiles.md.
 #ifndef WEIR_SIM_REPORT_EVIDENCE_H_
 #define WEIR_SIM_REPORT_EVIDENCE_H_
@@ -39,8 +39,8 @@ class WeakestKinds {
   std::vector<Figure::Kind> kernels_, calls_, hosts_;
 };
 
-// Attributes the seconds of the batch's critical path, as described by `work`,
-// to kinds of evidence and scales them to `batch_seconds`.
+// Attributes the time of the batch's critical path, as described by `work`, to
+// kinds of evidence and scales them to `batch_seconds`.
 SecondsByEvidence EvidenceOf(const GpuWork& work, const WorkPrices& prices,
                              const WeakestKinds& kinds,
                              const DeviceProfile& device, double batch_seconds);

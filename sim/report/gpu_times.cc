@@ -189,7 +189,7 @@ class Walk {
   const int gpu_;
   const Interval window_;
   GpuTimes times_;
-  size_t run_ = 0;  // the next of weight_runs
+  size_t run_ = 0;  // index of the next of graph_.gathers->runs
   double last_end_ = 0;
 };
 

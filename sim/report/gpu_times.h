@@ -15,8 +15,8 @@ namespace weir::sim {
 // host, a reduction (of gradients, or of an embedding tied between two stages),
 // or a gather of weights (of sharded weights before or inside a pass, of
 // weights updated by the optimizer at the end). The rest of idle time is the
-// pipeline's bubble. Every number is a sum of lengths, so that none is
-// negative; busy and idle add up to the interval except for rounding.
+// pipeline's bubble. Every number is a sum of lengths, so none is negative;
+// busy and idle add up to the interval except for rounding.
 struct GpuTimes {
   double busy_seconds = 0;
   double tensor_collective_seconds = 0;  // part of busy

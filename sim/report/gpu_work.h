@@ -79,9 +79,9 @@ WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
 // Returns the model parameter from which WorkPrices::slowdown is taken.
 const Figure& SlowdownFigure(const GpuWork& work, const DeviceProfile& device);
 
-// Returns the seconds of one batch at `prices`. At `base` they are those of the
-// batch itself, provided that collectives take their uncontended time.
-// `given_factor` scales GpuWork::Pass::given_seconds.
+// Returns the time of one batch at `prices`. At `base` it is that of the batch
+// itself, provided that collectives take their uncontended time. `given_factor`
+// scales GpuWork::Pass::given_seconds.
 double WorkSeconds(const GpuWork& work, const WorkPrices& base,
                    const WorkPrices& prices, double given_factor = 1);
 

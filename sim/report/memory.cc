@@ -21,7 +21,7 @@ struct Event {
 // Relative to the later time: smaller differences may be rounding errors.
 constexpr double kSimultaneousTolerance = 1e-13;
 
-// The order of events at one moment does not matter: Sweep() samples after all
+// The order of simultaneous events does not matter: Sweep() samples after all
 // of them.
 bool Earlier(const Event& a, const Event& b) { return a.seconds < b.seconds; }
 
@@ -39,7 +39,7 @@ class Tracer {
   MemoryTimeline Trace(bool keep_samples) {
     AddStatic();
     AddActions();
-    // Stable, so that events of one GPU at one moment keep their order.
+    // Stable: simultaneous events of one GPU keep their order.
     std::stable_sort(buffers_.begin(), buffers_.end(), Earlier);
     std::vector<Event> events(actions_.size() + buffers_.size());
     std::merge(actions_.begin(), actions_.end(), buffers_.begin(),
@@ -315,7 +315,7 @@ class Tracer {
       held[kind] += event.count;
       // Sums of fractions of bytes leave a remainder.
       if (held[kind] == 0) now[kind] = static_[kind];
-      // Events at one moment count when all of them have happened.
+      // Simultaneous events count when all of them have happened.
       if (i + 1 < events.size() &&
           events[i + 1].seconds - event.seconds <=
               kSimultaneousTolerance * events[i + 1].seconds) {
@@ -358,7 +358,7 @@ MemoryTimeline TraceMemory(const PipelineInputs& inputs,
 
 namespace {
 
-// Change of the number of held microbatches from a moment on.
+// Change of the number of held microbatches from a time on.
 struct Change {
   double seconds;
   int microbatches;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of one GPU over the simulated run, by class. Allocations and frees
-// happen at the starts and ends of tasks, so that the peak, its time and its
+// happen at the starts and ends of tasks, so the peak, its time and its
 // composition come from one timeline.
 #ifndef WEIR_SIM_REPORT_MEMORY_H_
 #define WEIR_SIM_REPORT_MEMORY_H_

@@ -46,7 +46,7 @@ class Finder {
   }
 
  private:
-  // Every stuck task waits for another stuck task, so that a long enough walk
+  // Every stuck task waits for another stuck task, so a long enough walk
   // backward ends in a cycle. Returned in the order in which the tasks would
   // run.
   std::vector<int32_t> AnyCycle() {

@@ -12,8 +12,8 @@ namespace weir::sim {
 
 // Computes the uncertainty to first order, from the batch's critical path:
 // changes each model parameter, each GEMM shape, each kind of other kernel and
-// each collective by one standard deviation, one after the other, prices
-// everything again, and treats the changes of the logarithm as independent.
+// each collective by one standard deviation, one at a time, prices everything
+// again, and treats the changes of the logarithm as independent.
 Uncertainty UncertaintyOf(const scenarios::ResolvedScenario& scenario,
                           const GpuWork& work);
 

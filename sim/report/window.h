@@ -29,8 +29,8 @@ struct Window {
   // above for its middle. If false, the window is the second half of the
   // batches.
   bool steady = true;
-  // If not steady: whether the mean of these batches equals that of the batches
-  // before them, to half a percent.
+  // If not steady: whether the mean time of these batches is within 0.5 % of
+  // that of the batches before them.
   bool stationary = false;
   // If not steady: the standard deviation of the time of these batches.
   double spread_seconds = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost of the engine per task, for 1F1B pipelines of 8 stages that are
-// replicated until they fill the GPUs. The stages differ slightly, so that few
+// replicated until they fill the GPUs. The stages differ slightly, so few
 // events coincide. BM_Graph builds the tasks, BM_Engine runs them,
 // BM_GraphRunner runs them on one reused SimGrid, and BM_LongestPath evaluates
 // them without link sharing. "slow" makes links so slow that flows share them

@@ -120,8 +120,7 @@ void CheckSums(const Result& result) {
 }
 
 // Samples are ordered by GPU and time. All memory allocated in a run is freed
-// by its end, so that the last sample is the static memory and the smallest
-// sample.
+// by its end, so the last sample is the static memory and the smallest sample.
 void CheckMemory(const Result& result) {
   const Timeline::Memory& memory = result.timeline().memory();
   struct Level {

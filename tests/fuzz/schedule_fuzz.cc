@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses any bytes as an action, as a schedule file in both of PyTorch's
-// dialects and formats, and as JSON. Errors are returned as Status; whatever
-// parses can be printed and parsed again, linted and lowered.
+// dialects and formats, and as JSON. Errors are returned as Status; everything
+// that parses can be printed and parsed again, linted and lowered.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

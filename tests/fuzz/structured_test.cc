@@ -21,7 +21,7 @@
 
 namespace weir::fuzz::structured_test {
 
-// The least share of inputs that must pass validation; invalid inputs test
+// The minimum share of inputs that must pass validation; invalid inputs test
 // little.
 constexpr double kLeastValidShare = 0.6;
 

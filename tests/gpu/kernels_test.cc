@@ -55,7 +55,7 @@ class CudaDevice : public TestDevice {
     const auto poisoned = [](uint8_t byte) { return byte == kPoison; };
     if (!std::all_of(all.begin(), all.begin() + kBand, poisoned) ||
         !std::all_of(all.end() - kBand, all.end(), poisoned)) {
-      return absl::InternalError("written before or behind a buffer");
+      return absl::InternalError("written before or after a buffer");
     }
     return std::vector<uint8_t>(all.begin() + kBand, all.end() - kBand);
   }

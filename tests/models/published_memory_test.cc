@@ -115,10 +115,10 @@ double AllocatedBytes(const std::vector<LayerWork>& layers, int first, int last,
   for (int i = first; i < last; ++i) {
     // In a layer's backward, activations of later layers are already freed.
     stash += layers[i].stash_bytes;
-    const double behind = layers[i].backward_scratch_bytes;
+    const double needed = layers[i].backward_scratch_bytes;
     double gone = 0;
     for (int j = i + 1; j < last; ++j) gone += layers[j].stash_bytes;
-    scratch = std::max(scratch, behind - gone);
+    scratch = std::max(scratch, needed - gone);
     scratch = std::max(scratch, layers[i].forward_scratch_bytes);
   }
   const double passes =

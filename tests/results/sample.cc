@@ -104,7 +104,7 @@ Explanation SampleExplanation() {
     part->set_forward_seconds(forward);
     part->set_backward_seconds(forward > 0 ? seconds - forward : 0);
   };
-  add_part("feed_forward_product", 1, 0.25);
+  add_part("feed_forward_gemm", 1, 0.25);
   add_part("bubble", 0.25, 0);
   explanation.figures = {
       {"A100", "memory_efficiency", 0.8, "fitted", "a table", -0.125},
@@ -227,8 +227,8 @@ Result RandomTimeline(uint32_t seed, int num_events) {
   for (int i = 0; i < num_gpus; ++i) result.add_ranks()->set_gpu(i);
   Timeline* timeline = result.mutable_timeline();
   const auto add_times = [&](auto* columns) {
-    // Multiples of a quarter nanosecond, so that many events coincide, some
-    // only after rounding.
+    // Multiples of a quarter nanosecond, so many events coincide, some only
+    // after rounding.
     const double start = below(80) * 0.25e-9;
     AddTimes(start, start + below(20) * 0.25e-9, columns);
   };

@@ -72,9 +72,8 @@ TEST(ChimeraTest, MorePipelinesDivideTheIdleTime) {
   }
 }
 
-// Forwards of two microbatches take as long as one backward, so that units of
-// 2D microbatches have no gap in between. D remaining microbatches run one by
-// one.
+// Forwards of two microbatches take as long as one backward, so units of 2D
+// microbatches have no gap in between. D remaining microbatches run one by one.
 TEST(ChimeraTest, ForwardDoublingClosesTheGapsBetweenUnits) {
   for (int d = 2; d <= 16; d += 2) {
     for (int units = 2; units <= 9; ++units) {

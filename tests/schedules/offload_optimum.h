@@ -10,7 +10,7 @@
 
 namespace weir::schedules {
 
-// A problem with equal stages, one per rank. Times are integers, so that some
+// A problem with equal stages, one per rank. Times are integers, so some
 // shortest schedule starts every action at an integer time.
 struct OffloadProblem {
   int num_ranks = 2;

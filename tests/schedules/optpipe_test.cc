@@ -96,7 +96,8 @@ double PeakMemory(const Schedule& schedule, const PassCosts& costs,
   return peak;
 }
 
-// Checks a limit of `limit` microbatches of the stage that needs most memory.
+// Checks a limit of `limit` microbatches of the stage that needs the most
+// memory.
 void ExpectWithinMemory(const Schedule& schedule, const PassCosts& costs,
                         double limit) {
   double largest = 0;

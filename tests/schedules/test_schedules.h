@@ -82,7 +82,7 @@ inline Schedule MutationSchedule(absl::string_view name) {
   return {};
 }
 
-// Returns a small shape that is legal for the kind.
+// Returns a small spec that is valid for the kind.
 inline ScheduleSpec LegalSpec(const ScheduleKind& kind) {
   for (int p : {3, 4}) {
     for (int m : {6, 4, 8}) {

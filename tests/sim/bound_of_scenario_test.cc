@@ -33,8 +33,9 @@ void ExpectNotAboveTheRun(const scenarios::ResolvedScenario& scenario) {
 }
 
 // The time of the host is a lower bound for a pass with its collectives, which
-// transfer whole bytes. Such a pass once ended up to half a byte's time before
-// its host, and so below the bound.
+// transfer whole bytes. Rounding once let such a pass end before its host's
+// launches, by up to the transfer time of half a byte, which is below the
+// bound.
 TEST(BoundOfScenarioTest, NotAboveARunWhosePassesWaitForTheirHost) {
   const scenarios::ResolvedScenario resolved = Resolved(R"pb(
     cluster: "selene"

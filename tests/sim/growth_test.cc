@@ -92,7 +92,7 @@ TEST(GrowthTest, FullRunsGrowWithTheirMicrobatches) {
   EXPECT_LT(GrowthWithMicrobatches(Full), kMostGrowth);
 }
 
-// Returns flows that run one after the other over one link.
+// Returns flows that run one after another over one link.
 TaskGraph ChainOfFlows(int32_t num_tasks) {
   TaskGraph graph;
   graph.pairs = {{0, 1, {{0}, 0}}};
@@ -115,7 +115,7 @@ TEST(GrowthTest, LongestPathTakesNoMemoryBesideItsTimes) {
   EXPECT_LT(num_bytes - before, 100'000);
   EXPECT_EQ(path->end_seconds().back(), 100'000);
   before = num_bytes;
-  EXPECT_EQ(FirstMeeting(graph, links, *path),
+  EXPECT_EQ(FirstSharedTime(graph, links, *path),
             std::numeric_limits<double>::infinity());
   // One interval per flow.
   EXPECT_LT(num_bytes - before, 25 * 100'000);

@@ -63,7 +63,7 @@ Measured RandomCase(std::mt19937* random, absl::string_view schedule,
 constexpr const char* kStraight[] = {"gpipe", "1f1b", "pipedream",
                                      "pipedream-2bw"};
 
-// A message between partitions takes the time of its link whatever the
+// A message between partitions takes the time of its link regardless of the
 // profile's NCCL model, because the replay emulates its links.
 TEST(NetworkTest, AMessageBetweenPartsOfOneGpuTakesItsLinkAlone) {
   Measured measured;
@@ -250,7 +250,7 @@ TEST(NetworkTest, OverlappedReductionHidesBehindTheNextBatch) {
   EXPECT_GT(overlapped->peak_memory_bytes(), blocking->peak_memory_bytes());
 }
 
-// Transfers of a GPU pair run one after the other at full link rate: the first
+// Transfers of a GPU pair run one after another at full link rate: the first
 // microbatch does not wait for the last.
 TEST(NetworkTest, TransfersOfOnePairQueueUp) {
   Measured measured;

@@ -104,7 +104,7 @@ TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
   }
 }
 
-// In-line collectives run one after the other; overlapped ones share the links
+// In-line collectives run one after another; overlapped ones share the links
 // with them.
 TEST(PassesTest, CollectivesInLineFollowTheKernels) {
   ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};

@@ -67,8 +67,8 @@ TEST(RunSizeTest, SimulateCountsTheTasksThatOnlyTheScheduleKnows) {
 }
 
 // The first stage sends no gradients and the last stage no activations,
-// whatever their ranks. There are 4 passes on each of 2 ranks, and 2 transfers
-// in each direction.
+// regardless of their ranks. There are 4 passes on each of 2 ranks, and 2
+// transfers in each direction.
 TEST(RunSizeTest, TasksDoNotDependOnTheNumbersOfRanks) {
   const auto first = Actions({"0F0", "0F1", "0B0", "0B1"});
   const auto last = Actions({"1F0", "1B0", "1F1", "1B1"});

@@ -103,7 +103,7 @@ double RingSeconds(int t, double bytes, double bytes_per_second,
   return 2.0 * (t - 1) * (bytes / t / bytes_per_second + latency_seconds);
 }
 
-// Nodes of t GPUs on a switch with one NIC per GPU, so that no link is shared:
+// Nodes of t GPUs on a switch with one NIC per GPU, so no link is shared:
 // collectives stay within nodes, transfers go between them.
 Cluster Nodes(int num_nodes, int gpus_per_node, double nv_bytes_per_second,
               double nv_latency_seconds, double nic_bytes_per_second,

@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<Point>> PredictGrid(const Task& task) {
   }
 }
 
-// Returns the point with the least mean absolute error on some rows.
+// Returns the point with the lowest mean absolute error on some rows.
 const Point& Best(const std::vector<Point>& points,
                   absl::Span<const int> rows) {
   const Point* best = &points[0];

@@ -28,7 +28,8 @@ struct Scored {
   double deviation = 0;  // by the interval
 };
 
-// Returns the rows whose line has an interval.
+// Returns the errors of those rows whose line has a prediction interval in
+// `of`.
 std::vector<Scored> Score(const RowErrors& rows, const RowErrors& of) {
   std::map<int, double> deviation;
   for (size_t i = 0; i < of.high.size() && i < of.low.size(); ++i) {

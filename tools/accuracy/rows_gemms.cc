@@ -40,14 +40,14 @@ absl::Status Write(const Device& device, const std::string& data,
   const std::string table =
       absl::StrCat(data, "/aiconfigurator/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(table));
-  ASSIGN_OR_RETURN(const calibrate::MeasuredGemms products, calibrate::ReadGemms(table, text));
+  ASSIGN_OR_RETURN(const calibrate::MeasuredGemms gemms, calibrate::ReadGemms(table, text));
   ASSIGN_OR_RETURN(const DeviceProfile profile,
                    calibrate::LoadDeviceProfile(device.preset));
   ASSIGN_OR_RETURN(const calibrate::GemmMachine machine, calibrate::MachineOf(profile, "bf16"));
   std::vector<MeasuredSeconds> rows;
-  for (size_t i = 0; i < products.samples.size(); ++i) {
-    const calibrate::GemmSample& sample = products.samples[i];
-    rows.push_back({products.lines[i],
+  for (size_t i = 0; i < gemms.samples.size(); ++i) {
+    const calibrate::GemmSample& sample = gemms.samples[i];
+    rows.push_back({gemms.lines[i],
                     absl::StrFormat("%.0f x %.0f x %.0f", sample.shape.m,
                                     sample.shape.n, sample.shape.k),
                     sample.seconds});
@@ -55,15 +55,15 @@ absl::Status Write(const Device& device, const std::string& data,
   const std::string path = absl::StrCat(folder, "/", device.set);
   RETURN_IF_ERROR(
       WriteRows(path + ".csv", rows,
-                calibrate::PredictGemms(machine, profile.gemm(), products.samples)));
+                calibrate::PredictGemms(machine, profile.gemm(), gemms.samples)));
   // Leaves out a tenth of the weight shapes at a time, each with all of its
   // rows, and starts from generic parameters, since the preset's were fitted to
   // every row.
-  std::vector<int> groups = calibrate::WeightShapes(products.samples);
+  std::vector<int> groups = calibrate::WeightShapes(gemms.samples);
   for (int& group : groups) group %= kNumFolds;
   ASSIGN_OR_RETURN(const std::vector<double> left_out,
                    calibrate::CrossValidateGemms(machine, calibrate::GenericGemms(machine, 0.5),
-                                         products.samples, groups));
+                                         gemms.samples, groups));
   return WriteRows(path + "_left_out.csv", rows, left_out);
 }
 

@@ -13,7 +13,8 @@ namespace weir {
 
 // Sets the number at a path such as "kernel_seconds.value" or
 // "matrix_rates.0.peak_flops.value": fields, each repeated one followed by the
-// index of an entry. InvalidArgument if the path does not lead to a number.
+// index of an entry. Returns InvalidArgument if the path does not lead to a
+// number.
 absl::Status SetNumber(const std::string& path, double value,
                        google::protobuf::Message* message);
 

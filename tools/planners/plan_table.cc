@@ -38,14 +38,16 @@ std::string Blocks(const Scenario& scenario) {
   return blocks.empty() ? "even" : absl::StrJoin(blocks, "-");
 }
 
-// Replaces separators: "8, 9-15" would be two cells.
-std::string Cell(absl::string_view text) {
+// Replaces separators of a format, ",\"\n" or "|\n", by semicolons.
+std::string Cell(absl::string_view text, absl::string_view separators) {
   std::string cell(text);
   for (char& c : cell) {
-    if (c == ',' || c == '\n' || c == '"' || c == '|') c = ';';
+    if (separators.find(c) != separators.npos) c = ';';
   }
   return cell;
 }
+
+std::string CsvCell(absl::string_view text) { return Cell(text, ",\"\n"); }
 
 void AddPlan(const std::string& name, const plan::PlannerResult& answer,
              Tables* tables) {
@@ -56,7 +58,7 @@ void AddPlan(const std::string& name, const plan::PlannerResult& answer,
   absl::StrAppend(
       &tables->csv,
       absl::StrJoin(
-          {name, answer.algorithm, Cell(schedule),
+          {name, answer.algorithm, CsvCell(schedule),
            absl::StrCat(tensor * parallelism.pipeline() * parallelism.data()),
            absl::StrCat(tensor), absl::StrCat(parallelism.pipeline()),
            absl::StrCat(parallelism.data()),
@@ -84,11 +86,12 @@ void AddPlan(const std::string& name, const plan::PlannerResult& answer,
 
 void AddRefusal(const std::string& name, const plan::PlannerResult& answer,
                 Tables* tables) {
-  const std::string why = Cell(answer.simulated.message());
+  const absl::string_view why = answer.simulated.message();
   absl::StrAppend(&tables->csv, name, ",", answer.algorithm, ",,,,,,,,,,,,,,,",
-                  why, "\n");
+                  CsvCell(why), "\n");
   absl::StrAppend(&tables->markdown, "| ", answer.algorithm, " | ",
-                  answer.planned.ok() ? "not simulated: " : "no plan: ", why,
+                  answer.planned.ok() ? "not simulated: " : "no plan: ",
+                  Cell(why, "|\n"),
                   " | | | | | |\n");
 }
 

@@ -300,7 +300,7 @@ absl::Status CudaRank::Clear(int64_t num_elements, ElementFormat format,
 absl::Status CudaRank::Upload(absl::Span<const double> values,
                               ElementFormat format, void* to) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Pause());
+  RETURN_IF_ERROR(End());
   ASSIGN_OR_RETURN(void* at, Locate(to));
   const int width = BytesOf(format);
   const size_t most = kUploadBytes / width;
@@ -324,7 +324,7 @@ absl::StatusOr<std::vector<double>> CudaRank::Download(const void* from,
                                                        int64_t num_elements,
                                                        ElementFormat format) {
   RETURN_IF_ERROR(MakeCurrent());
-  RETURN_IF_ERROR(Pause());
+  RETURN_IF_ERROR(End());
   ASSIGN_OR_RETURN(void* at, Locate(from));
   const int width = BytesOf(format);
   const int64_t most = kRingBytes / width;

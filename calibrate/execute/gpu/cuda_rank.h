@@ -70,7 +70,7 @@ class CudaRank : public RankDevice {
   // messages; `num_launches` launches are expected.
   virtual absl::Status Begin(int stage, ProgramPass pass, int num_launches) = 0;
   // Ends the work begun by Begin().
-  virtual absl::Status Pause() = 0;
+  virtual absl::Status End() = 0;
   // Returns the address of memory, valid until the next call of any rank's
   // MakeCurrent().
   virtual absl::StatusOr<void*> Locate(const void* memory) = 0;

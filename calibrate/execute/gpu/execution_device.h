@@ -2,10 +2,10 @@
 // The ranks of a replay (calibrate/execute/rank_device.h) on one GPU. Users
 // need no CUDA headers.
 //
-// Serial: each rank in turn uses the whole GPU. Moments are seconds of work:
-// the time between two events on the stream, measured from when the GPU
-// actually begins it. Copies run ahead of the first event to hide launches, as
-// in steady work, unless a piece of work takes longer to launch than to run
+// Serial: each rank in turn uses the whole GPU. The times of events are seconds
+// of work: the time between two events on the stream, measured from when the
+// GPU actually begins it. Copies run ahead of the first event to hide launches,
+// as in steady work, unless a piece of work takes longer to launch than to run
 // (description() reports the number of pieces launched too late for that to be
 // certain). These copies also evict the rank's data from the L2 cache, as in a
 // calibration. Times exclude allocation, uploads, downloads, messages and
@@ -19,10 +19,10 @@
 //
 // Partitioned: each rank has a partition of the GPU's multiprocessors, a
 // stream, and a memory pool with its share of the memory, and all ranks run
-// concurrently. Moments are events. Only Download, Finish and an Upload of more
-// than some MiB wait for the GPU. A message is copied by a kernel at the pace
-// of its link, on multiprocessors outside of the ranks' partitions if some are
-// left.
+// concurrently. Events are CUDA events. Only Download, Finish and an Upload of
+// more than some MiB wait for the GPU. A message is copied by a kernel at the
+// pace of its link, on multiprocessors outside of the ranks' partitions if some
+// are left.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_EXECUTION_DEVICE_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_EXECUTION_DEVICE_H_
 
@@ -51,12 +51,13 @@ struct CudaExecutionOptions {
 // its timeout bounds every wait. Must precede all other uses of CUDA, as it
 // sets CUDA_MODULE_LOADING and CUDA_DEVICE_MAX_CONNECTIONS unless they are set.
 //
-// FailedPrecondition, one line: no driver or GPU (as OpenCudaBench), or a GPU
-// that cannot be divided into so many partitions. Unimplemented: not supported
-// by the kernels. ResourceExhausted: not even a rank's workspace fits.
+// Returns FailedPrecondition, in one line, if there is no driver or GPU (as
+// OpenCudaBench) or the GPU cannot be divided into so many partitions;
+// Unimplemented if the kernels do not support the plan; ResourceExhausted if
+// not even a rank's workspace fits.
 //
-// DeadlineExceeded from any method of a rank: the GPU hangs. The caller must
-// save its results and exit by std::_Exit.
+// Any method of a rank returns DeadlineExceeded if the GPU hangs. The caller
+// must then save its results and exit by std::_Exit.
 absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenCudaExecutionDevice(
     const ExecutionPlan& plan, const CudaExecutionOptions& options);
 

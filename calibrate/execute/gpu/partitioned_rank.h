@@ -49,7 +49,7 @@ class PartitionedRank : public CudaRank {
   absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override;
   bool HasPassed(const RankEventPtr& moment) override;
 
-  // Returns the moment when all work queued so far on a stream has ended.
+  // Returns the event at which all work queued so far on a stream has ended.
   absl::StatusOr<RankEventPtr> Record(cudaStream_t stream) const;
 
  protected:
@@ -58,7 +58,7 @@ class PartitionedRank : public CudaRank {
                      int /*num_launches*/) override {
     return absl::OkStatus();
   }
-  absl::Status Pause() override { return absl::OkStatus(); }
+  absl::Status End() override { return absl::OkStatus(); }
   absl::StatusOr<void*> Locate(const void* memory) override {
     return const_cast<void*>(memory);
   }
@@ -69,7 +69,7 @@ class PartitionedRank : public CudaRank {
     Stream stream;
     DeviceMemory scratch;  // for rounded messages
   };
-  // Data saved on the host, with the moments of the copy to the host and of the
+  // Data saved on the host, with the events of the copy to the host and of the
   // last copy back.
   struct Slot {
     PinnedBlocks::Block block;

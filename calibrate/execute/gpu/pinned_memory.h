@@ -18,8 +18,8 @@
 namespace weir::calibrate {
 
 using PinnedMemory = Owned<void*, cudaFreeHost>;
-// ResourceExhausted names `what_for`. Slow, and other work of the device may
-// wait for it.
+// Returns ResourceExhausted, with `what_for`, if there is not enough memory.
+// Slow, and other work of the device may wait for it.
 absl::StatusOr<PinnedMemory> AllocatePinned(int64_t num_bytes,
                                             absl::string_view what_for);
 
@@ -45,8 +45,8 @@ class UploadRing {
   static absl::StatusOr<UploadRing> Create(int64_t num_bytes);
 
   // Calls `fill` to write num_bytes, which are then copied `to` device memory
-  // in stream order. Requires: at most num_bytes(). DeadlineExceeded: the
-  // stream did not proceed.
+  // in stream order. Requires: at most num_bytes(). Returns DeadlineExceeded if
+  // the stream does not proceed.
   absl::Status Upload(int64_t num_bytes, void* to, cudaStream_t stream,
                       const std::shared_ptr<EventPool>& events,
                       double timeout_seconds,

@@ -76,7 +76,7 @@ class SerialRank : public CudaRank {
                                   const LinkSpec& /*link*/, int bits,
                                   const RankEventPtr& ready) override {
     RETURN_IF_ERROR(MakeCurrent());
-    RETURN_IF_ERROR(Pause());
+    RETURN_IF_ERROR(End());
     auto* receiver = static_cast<SerialRank*>(to);
     for (const CopyPiece& piece : pieces) {
       RETURN_IF_ERROR(
@@ -130,7 +130,7 @@ class SerialRank : public CudaRank {
                         execution_.started_,
                     0.0);
   }
-  // A moment is created when it has passed.
+  // An event is created when it has passed.
   bool HasPassed(const RankEventPtr& /*moment*/) override { return true; }
 
  protected:
@@ -157,7 +157,7 @@ class SerialRank : public CudaRank {
         stage < 0 ? absl::StrCat(name(), ", its gradients")
                   : absl::StrCat(name(), ", stage ", stage, ", ", Name(pass)));
   }
-  absl::Status Pause() override { return execution_.clock_.End(); }
+  absl::Status End() override { return execution_.clock_.End(); }
   absl::StatusOr<void*> Locate(const void* memory) override {
     return memory_->Locate(memory);
   }
@@ -190,7 +190,7 @@ class SerialRank : public CudaRank {
 
   absl::StatusOr<CopyEvents> TimedCopy(void* to, const void* from,
                                        int64_t num_bytes) {
-    RETURN_IF_ERROR(Pause());
+    RETURN_IF_ERROR(End());
     const std::string what =
         absl::StrCat(name(), ": a copy to or from the host");
     ASSIGN_OR_RETURN(Stopwatch watch, Stopwatch::Create());

@@ -26,7 +26,8 @@ class WorkClock {
   // Begins a piece of work. All work of one `kind` takes about the same time to
   // launch; `what` is used in messages.
   absl::Status Begin(int64_t kind, int num_launches, const std::string& what);
-  // Waits for the work. DeadlineExceeded names it.
+  // Waits for the work to finish. Returns DeadlineExceeded, with the work's
+  // name, if it takes too long.
   absl::Status End();
   bool is_running() const { return running_; }
   double seconds() const { return seconds_; }

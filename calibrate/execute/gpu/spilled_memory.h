@@ -29,7 +29,7 @@ class SpilledMemory {
   SpilledMemory(const SpilledMemory&) = delete;
   SpilledMemory& operator=(const SpilledMemory&) = delete;
 
-  // Requires: not spilled. ResourceExhausted: the GPU is full.
+  // Requires: not spilled. Returns ResourceExhausted if the GPU is full.
   absl::StatusOr<void*> Allocate(int64_t num_bytes, absl::string_view what_for);
   absl::Status Free(void* name);
   // Returns the address on the GPU, or in pinned memory while spilled.
@@ -38,8 +38,8 @@ class SpilledMemory {
   // Moves all memory to the host; waits for it and for all other work on the
   // stream.
   absl::Status Spill();
-  // Moves the memory back to the GPU. ResourceExhausted: it does not fit yet;
-  // the part moved so far stays, and the call can be repeated.
+  // Moves the memory back to the GPU. Returns ResourceExhausted if it does not
+  // fit yet; the part moved so far stays, and the call can be repeated.
   absl::Status Restore();
   bool is_spilled() const { return is_spilled_; }
   int64_t num_bytes() const { return num_bytes_; }

@@ -19,8 +19,8 @@ class StageExecutors {
   // Creates executors for `stages`, one per distinct program. With `tune`,
   // candidates are timed on random data, in memory that is freed before this
   // returns; without, or if the memory does not suffice, the first candidate of
-  // the heuristics is used. Unimplemented, ResourceExhausted: an operation
-  // cannot be run.
+  // the heuristics is used. Returns Unimplemented or ResourceExhausted if an
+  // operation cannot be run.
   static absl::StatusOr<StageExecutors> Create(const BenchDevice& device,
                                                const ExecutionPlan& plan,
                                                const std::vector<int>& stages,

@@ -9,8 +9,8 @@
 
 namespace weir::calibrate {
 
-// Runs `op`. All tensors are doubles, whatever their format on a GPU: tokens
-// and targets are whole numbers, masks 0 or 1. Nothing is rounded.
+// Runs `op`. All tensors are doubles, regardless of their format on a GPU:
+// tokens and targets are whole numbers, masks 0 or 1. Nothing is rounded.
 //
 // inputs[i] and outputs[i] correspond to op.inputs[i] and op.outputs[i], in the
 // order of OpKind's table, and are null for absent tensors. A pointer is to the

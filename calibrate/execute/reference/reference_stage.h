@@ -12,8 +12,8 @@ namespace weir::calibrate {
 // One vector per program.buffers entry, with its num_elements.
 using StageBuffers = std::vector<std::vector<double>>;
 
-// Returns buffers with gradients and optimizer state 0 and all others NaN, so
-// that reads of unwritten values are visible.
+// Returns buffers with gradients and optimizer state 0 and all others NaN,
+// which makes reads of unwritten values visible.
 StageBuffers MakeStageBuffers(const StageProgram& program);
 
 // Runs one operation, or all operations of a pass in order, on the buffers of

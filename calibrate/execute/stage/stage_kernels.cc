@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that models/ counts for an operation. Bytes are those of the
-// tensors with a row per token or weight; models/ does not count vectors
-// (gains, biases, statistics of rows, token numbers) either.
+// The kernels that models/ counts for an operation. As in models/, bytes
+// include only tensors with one row per token or per weight, not vectors
+// (gains, biases, row statistics, token numbers).
 #include "calibrate/execute/stage/stage_builder.h"
 
 namespace weir::calibrate {

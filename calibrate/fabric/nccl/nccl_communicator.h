@@ -18,9 +18,9 @@
 
 namespace weir::calibrate {
 
-// Converts an error of NCCL. Aborted: the network, another rank or the driver
-// failed; Internal: NCCL was used incorrectly. `communicator` may be null; its
-// last error message is appended.
+// Converts an error of NCCL. Returns Aborted if the network, another rank or
+// the driver failed, Internal if NCCL was used incorrectly. `communicator` may
+// be null; its last error message is appended.
 absl::Status NcclFailure(ncclResult_t code, ncclComm_t communicator,
                          absl::string_view attempted);
 
@@ -39,8 +39,8 @@ class MessageBuffers {
 
 class NcclCommunicator : public Communicator {
  public:
-  // Joins a communicator. DeadlineExceeded: not all ranks joined in time. The
-  // buffers must outlive it.
+  // Joins a communicator. Returns DeadlineExceeded if not all ranks joined in
+  // time. The buffers must outlive it.
   static absl::StatusOr<std::unique_ptr<NcclCommunicator>> Join(
       absl::string_view id, int num_ranks, int rank, double timeout_seconds,
       MessageBuffers* buffers);
@@ -68,7 +68,7 @@ class NcclCommunicator : public Communicator {
   absl::Status Exchange(int64_t num_bytes, int send_to, int receive_from,
                         absl::string_view what);
   absl::Status AllToAll(int64_t count);
-  // Returns the mean seconds of `num_repeats` operations after one that
+  // Returns the mean time of `num_repeats` operations after one that
   // synchronizes the ranks.
   absl::StatusOr<double> Time(const Enqueue& enqueue, int num_repeats,
                               absl::string_view what);

@@ -21,7 +21,8 @@
 namespace weir::calibrate {
 namespace {
 
-// Returns Unavailable for a missing requirement, whatever CUDA's error code.
+// Returns Unavailable for a missing requirement, regardless of CUDA's error
+// code.
 absl::Status Missing(const absl::Status& status) {
   return absl::UnavailableError(status.message());
 }

@@ -17,7 +17,7 @@ namespace weir::calibrate {
 // (DeadlineExceeded). With one_gpu all ranks use GPU 0 and communicate over
 // loopback sockets, each as a separate host: slow, for functional checks only.
 // Its NCCL variables are set here, so NCCL must not have been used before.
-// Unavailable: no driver, no GPU, or an unsupported GPU.
+// Returns Unavailable if there is no driver, no GPU, or an unsupported GPU.
 absl::StatusOr<std::unique_ptr<Transport>> MakeNcclTransport(
     const TransportRequest& request);
 

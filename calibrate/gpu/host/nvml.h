@@ -17,8 +17,8 @@ namespace weir::calibrate {
 class Nvml {
  public:
   // `library` is a name or a path, `bus_id` is in CUDA's format
-  // ("0000:3B:00.0"). Unavailable: the library, one of its functions or the GPU
-  // is missing; the message is suitable for a profile's remarks.
+  // ("0000:3B:00.0"). Returns Unavailable if the library, one of its functions
+  // or the GPU is missing; the message is suitable for a profile's remarks.
   static absl::StatusOr<std::unique_ptr<Nvml>> Open(const std::string& library,
                                                     const std::string& bus_id);
   ~Nvml();

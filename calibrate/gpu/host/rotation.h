@@ -14,7 +14,7 @@ namespace weir::calibrate {
 // cache in total, so that a set is no longer in the cache when its turn comes
 // again. At least three (if `is_pass`: one, since a pass evicts its own data),
 // at most 1024, and no more than fit into 0.9 of `free_bytes` with
-// `allocated_bytes` each. ResourceExhausted: not even one fits.
+// `allocated_bytes` each. Returns ResourceExhausted if not even one fits.
 absl::StatusOr<int> NumSets(int64_t set_bytes, int64_t allocated_bytes,
                             int64_t l2_bytes, int64_t free_bytes, bool is_pass);
 

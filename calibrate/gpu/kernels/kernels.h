@@ -77,9 +77,8 @@ cudaError_t LaunchCopy(const Launch& launch, const void* from, void* to,
 
 // An emulated link: a copy that takes latency_seconds + num_bytes /
 // bytes_per_second from the start of the kernel (after events it waits for and
-// the launch) and is at no moment more than one chunk per block ahead of its
-// rate. Supports any size and alignment; source and destination must not
-// overlap.
+// the launch) and is never more than one chunk per block ahead of its rate.
+// Supports any size and alignment; source and destination must not overlap.
 struct PacedCopy {
   const void* from = nullptr;
   void* to = nullptr;

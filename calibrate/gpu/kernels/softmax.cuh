@@ -9,7 +9,7 @@
 
 namespace weir::calibrate {
 
-// Statistics of scores times log2(e), so that exponentials are powers of 2.
+// Statistics of scores times log2(e), for which exponentials are powers of 2.
 struct RowStatistics {
   float largest;  // finite
   float sum;      // sum of 2^(score - largest)

@@ -26,7 +26,8 @@ TEST(PlanTest, HasEveryStage) {
   EXPECT_EQ(plan.link(1, 0).bytes_per_second, 2);
   EXPECT_EQ(plan.tied.num_elements, 13 * 8);
   EXPECT_EQ(plan.tied.first_offset, 0);
-  // a block, gain and shift of the head's norm, then the table
+  // The last stage's parameters: a block, the head's norm (gain, shift), then
+  // the tied table.
   const int64_t last = plan.programs[3]->buffers[0].num_elements;
   EXPECT_EQ(plan.tied.last_offset, last - 13 * 8);
 }

@@ -10,7 +10,7 @@ namespace weir::calibrate::logical_clocks_test {
 
 constexpr double kExact = 1e-9;
 
-// Returns the seconds of a pass. Later stages are slower.
+// Returns the time of a pass. Later stages are slower.
 double PassSeconds(int stage, ProgramPass pass) {
   switch (pass) {
     case ProgramPass::kForward:

@@ -104,10 +104,9 @@ TEST(TrainingTest, SeedsAndLayersDiffer) {
   EXPECT_NE(dropout, DropoutSeed(plan, 0));
 }
 
-// The successors of a word are drawn four times, so that some may be equal;
-// they follow with probability 1/2, 1/4, 1/8 and 1/8. Returns true if the
-// counts are within five standard deviations of this for one way of being
-// equal.
+// The successors of a word are drawn four times, so some may be equal; they
+// follow with probability 1/2, 1/4, 1/8 and 1/8. Returns true if the counts are
+// within five standard deviations of this for one way of being equal.
 bool AreOfFourDraws(const std::map<double, int>& counts) {
   constexpr double kProbability[] = {0.5, 0.25, 0.125, 0.125};
   std::vector<double> found;
@@ -137,8 +136,9 @@ bool AreOfFourDraws(const std::map<double, int>& counts) {
   return false;
 }
 
-// Targets are the next tokens, in a language that a model can learn.
-TEST(TrainingTest, TextIsOfABigramLanguage) {
+// Targets are the next tokens of a text with a distribution that a model can
+// learn.
+TEST(TrainingTest, TextIsDrawnFromABigramModel) {
   ExecutionPlan plan = Plan(true, {0, 6});
   std::map<double, std::map<double, int>> followers;
   int num_words = 0;

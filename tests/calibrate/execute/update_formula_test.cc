@@ -130,7 +130,7 @@ TEST(UpdateFormulaTest, XPipe) {
   EXPECT_EQ(ForwardOf(formula, 0, 8), (Versions{0, 0, 0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(ForwardOf(formula, 2, 8), (Versions{0, 0, 0, 0, 1, 1, 2, 2}));
   EXPECT_EQ(ForwardOf(formula, 3, 8), (Versions{0, 0, 1, 1, 2, 2, 3, 3}));
-  // Updates behind plus updates until rank 0's last backward: 2 + 0, 1 + 1, 0 +
+  // Updates missed plus updates until rank 0's last backward: 2 + 0, 1 + 1, 0 +
   // 1.
   EXPECT_EQ(formula.forward(0, 6).distance, 2);
   EXPECT_EQ(formula.forward(2, 6).distance, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks which processes may join rank 0, and that no other process can end the
-// meeting.
+// wait for the ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -47,7 +47,7 @@ LeaderOptions OptionsOf(double timeout_seconds) {
   options.weir_version = "tested";
   options.timeout_seconds = timeout_seconds;
   options.perform = [](const Request&) { return Answer(); };
-  options.tell = [](const absl::Status&) {};
+  options.report_error = [](const absl::Status&) {};
   return options;
 }
 
@@ -74,7 +74,7 @@ class Meeting {
     std::filesystem::remove(meeting_.file);
     meeting_.all_local = true;
     meeting_.token = kToken;
-    thread_ = std::thread([this] { met_ = leader_.Meet(meeting_); });
+    thread_ = std::thread([this] { met_ = leader_.Connect(meeting_); });
     MeetingPoint point;
     while (point.port() == 0) {
       absl::SleepFor(absl::Milliseconds(5));
@@ -132,7 +132,7 @@ class Meeting {
   std::thread thread_;
 };
 
-TEST(MeetTest, GreetingsThatDoNotFitEndNothing) {
+TEST(ConnectTest, GreetingsThatDoNotFitEndNothing) {
   Meeting meeting(2);
   Hello hello = HelloOf(1, 1, 2);
   hello.set_token("a guess");
@@ -154,7 +154,7 @@ TEST(MeetTest, GreetingsThatDoNotFitEndNothing) {
   EXPECT_TRUE(met.ok()) << met;
 }
 
-TEST(MeetTest, SaysWhatWasDroppedWhenTimeIsOver) {
+TEST(ConnectTest, SaysWhatWasDroppedWhenTimeIsOver) {
   Meeting meeting(2, 2);
   meeting.Refusal(HelloOf(1, 1, 3));
   std::vector<std::unique_ptr<ControlWire>> closed;
@@ -170,7 +170,7 @@ TEST(MeetTest, SaysWhatWasDroppedWhenTimeIsOver) {
 }
 
 // The first greeting was accepted only after its rank had given up on it.
-TEST(MeetTest, ARanksOwnRetryReplacesItsFirstConnection) {
+TEST(ConnectTest, ARanksOwnRetryReplacesItsFirstConnection) {
   Meeting meeting(3);
   const auto first = meeting.Call();
   Hello hello = HelloOf(1, 7, 3);
@@ -187,7 +187,7 @@ TEST(MeetTest, ARanksOwnRetryReplacesItsFirstConnection) {
   EXPECT_TRUE(met.ok()) << met;
 }
 
-TEST(MeetTest, AnEarlierConnectionReplacesNoLaterOne) {
+TEST(ConnectTest, AnEarlierConnectionReplacesNoLaterOne) {
   Meeting meeting(3);
   Hello hello = HelloOf(1, 7, 3);
   hello.set_attempt(2);
@@ -214,7 +214,7 @@ bool IsAsked(ControlWire* wire) {
   return false;
 }
 
-TEST(MeetTest, TheFirstOfTwoThatClaimARankIsKept) {
+TEST(ConnectTest, TheFirstOfTwoThatClaimARankIsKept) {
   Meeting meeting(3);
   const auto first = meeting.Join(1, 7);
   const auto stranger = meeting.Call();
@@ -255,7 +255,7 @@ void RefuseOnce(std::unique_ptr<Listener> listener) {
   EXPECT_TRUE(wire->Send(answer, Later()).ok());
 }
 
-TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
+TEST(ConnectTest, ARefusalIsKeptWhenRank0HasGone) {
   auto listener = Listener::Open({"127.0.0.1"}, {0}, /*all_local=*/true);
   ASSERT_TRUE(listener.ok()) << listener.status();
   RankLaunch launch = LaunchOf(2);
@@ -266,9 +266,9 @@ TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
   FollowerOptions options;
   options.weir_version = "tested";
   options.timeout_seconds = 3;
-  options.tell = [](const absl::Status&) {};
+  options.report_error = [](const absl::Status&) {};
   std::thread leader(RefuseOnce, *std::move(listener));
-  const auto follower = Follower::Meet(launch, rendezvous, options);
+  const auto follower = Follower::Connect(launch, rendezvous, options);
   leader.join();
   EXPECT_TRUE(absl::IsAborted(follower.status()));
   EXPECT_THAT(
@@ -279,7 +279,7 @@ TEST(MeetTest, ARefusalIsKeptWhenRank0HasGone) {
           HasSubstr("; then 127.0.0.1")));
 }
 
-TEST(MeetTest, OneThatLeavesMakesRoom) {
+TEST(ConnectTest, OneThatLeavesMakesRoom) {
   Meeting meeting(3);
   meeting.Join(1, 666);  // disconnects at once
   const auto first = meeting.Join(1, 7);
@@ -288,7 +288,7 @@ TEST(MeetTest, OneThatLeavesMakesRoom) {
   EXPECT_TRUE(met.ok()) << met;
 }
 
-TEST(MeetTest, GarbageEndsNothing) {
+TEST(ConnectTest, GarbageEndsNothing) {
   Meeting meeting(2);
   std::vector<std::unique_ptr<ControlWire>> wires;
   for (const std::string& bytes :
@@ -309,7 +309,7 @@ TEST(MeetTest, GarbageEndsNothing) {
   const rlimit few{num_descriptors, num_descriptors};
   if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(2);
   Leader leader(LaunchOf(2), OptionsOf(30));
-  const absl::Status met = leader.Meet(rendezvous);
+  const absl::Status met = leader.Connect(rendezvous);
   leader.Finish(0);
   _exit(met.ok() ? 0 : 1);
 }
@@ -418,14 +418,14 @@ INSTANTIATE_TEST_SUITE_P(Descriptors, StrangersTest, testing::Values(40, 256));
 
 class MeetingPointTest : public testing::Test {
  protected:
-  // Rank 0 waits for a moment; no other rank joins.
-  absl::Status Meet() const {
+  // Rank 0 waits briefly; no other rank joins.
+  absl::Status Connect() const {
     Rendezvous meeting;
     meeting.file = path_;
     meeting.all_local = true;
     meeting.token = kToken;
     Leader leader(LaunchOf(2), OptionsOf(0.2));
-    return leader.Meet(meeting);
+    return leader.Connect(meeting);
   }
   void TearDown() override { std::filesystem::remove_all(path_); }
 
@@ -434,26 +434,26 @@ class MeetingPointTest : public testing::Test {
 };
 
 TEST_F(MeetingPointTest, IsRemovedAtTheEnd) {
-  EXPECT_EQ(Meet().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Connect().code(), absl::StatusCode::kAborted);
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(MeetingPointTest, ReplacesNoFileOfOthers) {
   ASSERT_TRUE(WriteFile(path_, "notes\n").ok());
-  EXPECT_THAT(std::string(Meet().message()),
+  EXPECT_THAT(std::string(Connect().message()),
               HasSubstr("was not written by weir"));
   EXPECT_EQ(ReadFile(path_).value_or(""), "notes\n");
 }
 
 TEST_F(MeetingPointTest, ReplacesNoFolder) {
   std::filesystem::create_directory(path_);
-  EXPECT_THAT(std::string(Meet().message()), HasSubstr("is a folder"));
+  EXPECT_THAT(std::string(Connect().message()), HasSubstr("is a folder"));
   EXPECT_TRUE(std::filesystem::is_directory(path_));
 }
 
 TEST_F(MeetingPointTest, ReplacesNoPipe) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_THAT(std::string(Meet().message()),
+  EXPECT_THAT(std::string(Connect().message()),
               HasSubstr("is a device or a pipe, expected a file"));
   EXPECT_TRUE(std::filesystem::is_fifo(path_));
 }
@@ -462,7 +462,7 @@ TEST_F(MeetingPointTest, KeepsALinkAndReplacesItsTarget) {
   const std::string target = path_ + "_target";
   ASSERT_TRUE(WriteFile(target, "").ok());
   std::filesystem::create_symlink(target, path_);
-  EXPECT_EQ(Meet().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Connect().code(), absl::StatusCode::kAborted);
   EXPECT_FALSE(std::filesystem::exists(target));
 }
 

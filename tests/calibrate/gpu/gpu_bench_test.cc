@@ -117,7 +117,7 @@ TEST_F(GpuBenchTest, GemmsOfAllTranspositionsAndEpilogues) {
       op.accumulate = kind.accumulate;
       op.epilogue = kind.epilogue;
       const auto prepared =
-          Prepare({.key = absl::StrCat("product ", transposes, " epilogue ",
+          Prepare({.key = absl::StrCat("gemm ", transposes, " epilogue ",
                                        static_cast<int>(kind.epilogue)),
                    .program = GemmProgram(op, kind.has_bias)});
       ASSERT_NE(prepared, nullptr);
@@ -176,8 +176,8 @@ TEST_F(GpuBenchTest, MemoryStepsAreThere) {
   EXPECT_GT(steps->context_bytes, 50e6);
   EXPECT_NEAR(steps->workspace_bytes, 32 << 20, 4 << 20);
   // Modules that were loaded with the context or by an earlier test do not
-  // count, so that the libraries may take nothing here. All steps together are
-  // part of what the driver counts as in use now.
+  // count, so the libraries may take nothing here. All steps together are part
+  // of what the driver counts as in use now.
   const auto facts = FindDevice(0);
   const auto free = FreeMemory();
   ASSERT_TRUE(facts.ok() && free.ok());

@@ -142,7 +142,7 @@ class GpuPartitionTest : public GpuTest {
     }
   }
 
-  // Returns the seconds of the fastest of several copies on the stream.
+  // Returns the time of the fastest of several copies on the stream.
   double CopySeconds(const Launch& launch, const PacedCopy& copy) {
     auto watch = Stopwatch::Create();
     EXPECT_TRUE(watch.ok());

@@ -31,8 +31,8 @@ bool Matches(const std::string& key, const std::vector<std::string>& parts) {
   return false;
 }
 
-// Returns the same hash on every machine, so that the noise of a workload does
-// not depend on its position in a run.
+// Returns the same hash on every machine, so the noise of a workload does not
+// depend on its position in a run.
 uint64_t HashOf(const std::string& text, uint64_t seed) {
   uint64_t hash = 14695981039346656037U ^ seed;
   for (unsigned char letter : text) hash = (hash ^ letter) * 1099511628211U;

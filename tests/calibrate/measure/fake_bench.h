@@ -70,7 +70,7 @@ class FakeBench : public Bench {
   Provenance* mutable_provenance() { return &provenance_; }
   // Keys in the order in which they were prepared.
   const std::vector<std::string>& prepared() const { return prepared_; }
-  // Returns the seconds of an undisturbed launch.
+  // Returns the time of an undisturbed launch.
   double TrueSeconds(const Workload& workload) const;
 
  private:

@@ -134,8 +134,8 @@ TEST(GemmSecondsTest, EmptyGemmsCostTheirLaunch) {
   EXPECT_EQ(Seconds(terms, 0, 64, 64), 3e-6);
 }
 
-// Published sustained rates of large GEMMs: Azure AI-benchmarking-guide (A100),
-// mlxcel issue 1654 (V100, fp16), weir's own measurement (H200).
+// Sustained rates of large GEMMs: Azure AI-benchmarking-guide (A100), mlxcel
+// issue 1654 (V100, fp16), our measurement through PyTorch (H200).
 TEST(GemmSecondsTest, PresetsReachThePublishedRates) {
   struct Published {
     const char* device;

@@ -40,7 +40,6 @@ bool IsProse(const std::string& fallback) {
                                  "both",
                                  "all reasonable values",
                                  "all GPUs of the cluster",
-                                 "all with a flush",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }

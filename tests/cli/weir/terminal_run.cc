@@ -95,7 +95,7 @@ int TerminalRun::Wait() {
 }
 
 bool TerminalRun::HasLeftProcesses() const {
-  // Processes that are killed with their parent take a moment to end.
+  // Processes that are killed with their parent take some time to end.
   const Clock::time_point start = Clock::now();
   while (kill(-pid_, 0) == 0) {
     if (Clock::now() - start > kLongest / 10) return true;

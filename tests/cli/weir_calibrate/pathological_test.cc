@@ -36,8 +36,8 @@ struct Command {
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-// Returns the words of one of two ranks that meet through a file, which rank 0
-// writes and rank 1 reads.
+// Returns the words of one of two ranks that connect through a file, which rank
+// 0 writes and rank 1 reads.
 Words AsRank(const std::string& rank) {
   return {"/usr/bin/env",
           "RANK=" + rank,
@@ -119,8 +119,8 @@ std::vector<Place> AllPlaces() {
   for (const Command& command : Commands()) {
     const std::string name = command.label.substr(0, command.label.find(' '));
     for (const std::string& option : TextOptions(name)) {
-      // A rank that meets others differs from a single rank only in this
-      // option.
+      // A run with several ranks differs from one with a single rank only in
+      // this option.
       const bool is_rank = absl::StrContains(command.label, " as rank ");
       if (is_rank && option != "--rendezvous") continue;
       places.push_back({command, option});

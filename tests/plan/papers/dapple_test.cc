@@ -279,7 +279,7 @@ TEST(PlanDappleTest, APlanOfAHundredLayersOnSixtyFourDevicesIsNotLonger) {
     const auto plan = PlanDapple(work);
     ASSERT_TRUE(plan.ok()) << plan.status();
     // The public length does not divide the first microbatch by the devices, so
-    // that more of them may not pay.
+    // more of them may not pay.
     EXPECT_LE(ExpectValidStages(work, plan->stages), 64);
     num_cut += plan->stages.size() > 1;
     const int m = work.num_microbatches;

@@ -201,7 +201,7 @@ TEST(DawnPiperTest, RefusesStagesThatDoNotDivideTheDevices) {
   EXPECT_THAT(plan.status().message(), HasSubstr("num_stages is 3"));
 }
 
-// Returns the seconds of the slowest stage of the best of all cuts, by dynamic
+// Returns the time of the slowest stage of the best of all cuts, by dynamic
 // programming over the first layers. Stages neither recompute nor swap.
 double BestCut(const PlannerWork& work, int num_stages) {
   const int n = static_cast<int>(work.layers.size());

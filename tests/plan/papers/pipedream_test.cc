@@ -59,7 +59,7 @@ Levels ParseLevels(const std::string& text) {
   return levels;
 }
 
-// Returns the seconds of the slowest stage, by the formulas of the header. The
+// Returns the time of the slowest stage, by the formulas of the header. The
 // stages of each level are cut further by the next lower level.
 double SlowestOf(const AntichainDag& dag, const PipeDreamOptions& options,
                  const Levels& levels) {

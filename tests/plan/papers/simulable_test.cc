@@ -30,7 +30,7 @@ TEST(SimulableTest, HasEqualReplicasAndSaysWhatUnlikeOnesWouldTake) {
       for (const PlannedStage& stage : equal->stages) {
         EXPECT_EQ(stage.devices.size(), equal->stages[0].devices.size());
       }
-      // SPP minimizes a workload first, so that fewer choices may give a better
+      // SPP minimizes a workload first, so fewer choices may give a better
       // time.
       if (equal->algorithm == "dapple") {
         EXPECT_GE(equal->objective_seconds * (1 + 1e-12),

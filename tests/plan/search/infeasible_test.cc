@@ -129,7 +129,7 @@ TEST(InfeasibleTest, NamesWhatRefusesWhereNothingIsLegal) {
   const auto none = SearchPlans("test", request);
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   EXPECT_THAT(std::string(none.status().message()),
-              HasSubstr("no candidate is legal"));
+              HasSubstr("no candidate is valid"));
 }
 
 // Returns a space with one layout per share. A layout accepts global batches
@@ -150,13 +150,13 @@ TEST(InfeasibleTest, NamesTheFiveReasonsThatRefuseMost) {
   const Space space = SpaceOfBatches(8, {8});
   std::map<std::string, uint64_t> problems = {
       {"a", 30}, {"b", 10}, {"c", 60}, {"d", 40}};
-  EXPECT_EQ(NothingLegal(space, problems).message(),
-            "test: no candidate is legal; most frequent reasons:\n"
+  EXPECT_EQ(NothingValid(space, problems).message(),
+            "test: no candidate is valid; most frequent reasons:\n"
             "c (60 candidates)\nd (40 candidates)\na (30 candidates)\n"
             "b (10 candidates)");
   problems.insert({{"e", 20}, {"f", 50}, {"g", 1}});
-  EXPECT_EQ(NothingLegal(space, problems).message(),
-            "test: no candidate is legal; most frequent reasons:\n"
+  EXPECT_EQ(NothingValid(space, problems).message(),
+            "test: no candidate is valid; most frequent reasons:\n"
             "c (60 candidates)\nf (50 candidates)\nd (40 candidates)\n"
             "a (30 candidates)\ne (20 candidates)");
 }
@@ -167,13 +167,13 @@ TEST(InfeasibleTest, NamesBatchesBelowOnlyWhereThereAreAny) {
   const std::string divides =
       " is not divisible by data x microbatch size of any layout "
       "(12, 14, 16, 18, ...): closest divisible batches: ";
-  EXPECT_EQ(NothingLegal(SpaceOfBatches(10, shares), {}).message(),
+  EXPECT_EQ(NothingValid(SpaceOfBatches(10, shares), {}).message(),
             "test: global batch 10" + divides + "12");
-  EXPECT_EQ(NothingLegal(SpaceOfBatches(31, shares), {}).message(),
+  EXPECT_EQ(NothingValid(SpaceOfBatches(31, shares), {}).message(),
             "test: global batch 31" + divides + "28 and 32");
   EXPECT_THAT(
       std::string(
-          NothingLegal(SpaceOfBatches(31, {12, 14, 16, 18}), {}).message()),
+          NothingValid(SpaceOfBatches(31, {12, 14, 16, 18}), {}).message()),
       HasSubstr("(12, 14, 16, 18): closest"));
 }
 

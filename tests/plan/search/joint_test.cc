@@ -45,10 +45,10 @@ BruteForce TryAll(const PlanRequest& request) {
   for (size_t i = 0; i < space->shapes.size(); ++i) {
     SearchJob job;
     job.add_shapes(static_cast<uint32_t>(i));
-    const SearchFigures figures = evaluator.Evaluate(job).figures(0);
-    if (figures.absent()) continue;
+    const SearchEstimate estimate = evaluator.Evaluate(job).estimates(0);
+    if (estimate.absent()) continue;
     Shape shape = space->shapes[i];
-    shape.blocks.assign(figures.blocks().begin(), figures.blocks().end());
+    shape.blocks.assign(estimate.blocks().begin(), estimate.blocks().end());
     for (const PlannedSchedule& schedule : space->schedules_of(shape)) {
       ++all.num_candidates;
       const auto kind = schedules::FindScheduleKind(schedule.name);
@@ -76,7 +76,7 @@ BruteForce TryAll(const PlanRequest& request) {
 }
 
 uint64_t SumOfCounts(const PlanReport& report) {
-  return report.num_illegal() + report.num_pruned_memory() +
+  return report.num_invalid() + report.num_pruned_memory() +
          report.num_pruned_time() + report.num_ranked() +
          report.num_duplicates() + report.num_left();
 }
@@ -160,7 +160,7 @@ TEST_P(JointSearch, FindsWhatTryingAllPlansFinds) {
   ASSERT_GT(report.plans_size(), 0) << request.DebugString();
   EXPECT_EQ(report.num_candidates(), all.num_candidates);
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
-  EXPECT_GE(report.num_illegal(), all.num_refused);
+  EXPECT_GE(report.num_invalid(), all.num_refused);
   EXPECT_GE(report.num_simulated(), report.plans_size());
   if (request.objective() == OBJECTIVE_PARETO) {
     ExpectFront(all.plans, report);
@@ -473,9 +473,9 @@ TEST(JointSearchTest, PatienceFindsTheBestWhereAdaptersAreShared) {
   EXPECT_EQ(SumOfCounts(report), report.num_candidates());
 }
 
-// A schedule that its generator refuses is illegal, even in a layout that does
+// A schedule that its generator refuses is invalid, even in a layout that does
 // not fit in memory.
-TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
+TEST(JointSearchTest, RefusedOrdersAreInvalidWhereverTheyAre) {
   PlanRequest request = SharedAdapters();
   const BruteForce all = TryAll(request);
   EXPECT_GT(all.num_refused, 100);
@@ -486,7 +486,7 @@ TEST(JointSearchTest, RefusedOrdersAreIllegalWhereverTheyAre) {
           ->bytes);
   const PlanReport report = Search(request);
   EXPECT_GT(report.num_pruned_memory(), 0);
-  EXPECT_GE(report.num_illegal(), all.num_refused);
+  EXPECT_GE(report.num_invalid(), all.num_refused);
 }
 
 // A seed that is in the space under its own name is ranked first, and only
@@ -505,7 +505,7 @@ TEST(JointSearchTest, ASeedOfTheSpaceIsEstimatedFirst) {
 }
 
 // Chimera requires an even number of ranks. On three GPUs all of its candidates
-// are illegal, including those that need too much memory or that are worse than
+// are invalid, including those that need too much memory or that are worse than
 // other plans.
 TEST(JointSearchTest, CountsAllThatAScheduleRefuses) {
   PlanRequest request = SmallRequest(6, 3, 12);
@@ -520,12 +520,12 @@ TEST(JointSearchTest, CountsAllThatAScheduleRefuses) {
   const PlanReport large = Search(request);
   ASSERT_GT(large.num_candidates(), plain.num_candidates());
   const uint64_t expected =
-      plain.num_illegal() + large.num_candidates() - plain.num_candidates();
-  EXPECT_EQ(large.num_illegal(), expected);
+      plain.num_invalid() + large.num_candidates() - plain.num_candidates();
+  EXPECT_EQ(large.num_invalid(), expected);
   EXPECT_GT(large.num_pruned_time(), 0u);
   request.set_memory_limit_bytes(1.001 * plain.plans(0).peak_memory_bytes());
   const PlanReport small = Search(request);
-  EXPECT_EQ(small.num_illegal(), expected);
+  EXPECT_EQ(small.num_invalid(), expected);
   EXPECT_GT(small.num_pruned_memory(), 0u);
 }
 

@@ -326,7 +326,7 @@ TEST_F(RunSweepTest, APointOverItsTimeFailsAndRunsAgainWithMore) {
   EXPECT_EQ(counts->num_before, kNumPoints - 1);
   EXPECT_EQ(counts->num_done, 1);
   EXPECT_TRUE(IsComplete(*CollectShards(root_ + "/slow")));
-  // The point is done now, whatever the limit.
+  // The point is done now, regardless of the limit.
   options.time_limit_seconds = 1;
   counts = RunSweep(sweep_, options);
   EXPECT_EQ(counts->num_before, kNumPoints);

@@ -235,7 +235,7 @@ TEST_F(ShardTest, OnlyOneProcessWritesAndItsChildrenDoNotHoldTheLock) {
   if (holder == 0) {
     const auto writer = ShardWriter::Open(path_);
     // This child has its own session and outlives the holder of the lock, as a
-    // worker may for a moment.
+    // worker may for a short time.
     if (fork() == 0) {
       (void)!write(ready[1], "x", 1);
       sleep(2);

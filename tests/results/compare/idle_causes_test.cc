@@ -32,7 +32,7 @@ auto Causes(double pass, double queued, double wire, double copies, double host,
                      DoubleEq(copies), DoubleEq(host), DoubleEq(other));
 }
 
-// Times are multiples of a quarter second, so that all sums are exact.
+// Times are multiples of a quarter second, so all sums are exact.
 constexpr char kEachOnce[] =
     "rank,action,start_seconds,end_seconds,ready_seconds\n"
     "0,0F0,0,2,\n"

@@ -164,7 +164,7 @@ TEST(LowerTest, DeadlockIsNamed) {
               HasSubstr("deadlock: rank 0 waits at position 1 (0B1)"));
 }
 
-// Lowering uses one order for all ranks, so that no transfer can deadlock.
+// Lowering uses one order for all ranks, so no transfer can deadlock.
 TEST(LowerTest, EveryKindsProgramMeetsAndRunsOnOneStream) {
   for (const ScheduleKind& kind : AllScheduleKinds()) {
     for (int ranks : {1, 2, 3, 4}) {

@@ -98,8 +98,8 @@ TEST(StageCostsTest, MeasuredLayersRunTheirForwardAgain) {
   EXPECT_EQ(stage.seconds.backward, 1 + 2);
 }
 
-// Four blocks: their saved activations add up, and they are recomputed one
-// after the other.
+// Four blocks: their saved activations add up, and they are recomputed one at a
+// time.
 TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   Measured none;
   none.num_ranks = 0;

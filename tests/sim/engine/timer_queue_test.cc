@@ -9,7 +9,7 @@
 namespace weir::sim::timer_queue_test {
 
 // Draws from few times, so that many are equal, pushed together or one after
-// the other.
+// another.
 TEST(TimerQueueTest, EveryTaskComesOutOnceByTime) {
   std::mt19937 random(3);
   TimerQueue queue;

@@ -212,7 +212,7 @@ Answer BoundAnswer(Bounder* bounder,
   return answer;
 }
 
-// `ask` evaluates scenarios one after the other and returns the last answer.
+// `ask` evaluates scenarios one after another and returns the last answer.
 void Compare(const scenarios::ResolvedScenario& base,
              const std::vector<Variant>& variants,
              const std::function<Answer(

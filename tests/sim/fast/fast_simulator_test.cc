@@ -124,7 +124,7 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
     for (size_t i = 0; i < cases.size(); ++i) {
       answers[i] = AnswerOf(ranker.Estimate(cases[i].scenario));
     }
-    // The answers are bit-identical whatever was ranked before.
+    // The answers are bit-identical no matter what was ranked before.
     int num_others = 0;
     for (size_t i = std::min<size_t>(cases.size(), 400); i-- > 0;) {
       num_others += !AreEqual(AnswerOf(ranker.Estimate(cases[i].scenario)),
@@ -202,8 +202,9 @@ TEST(FastSimulatorTest, EqualsTheFullSimulationWhateverIsAsked) {
   EXPECT_LT(num_ill_conditioned, 10);
 }
 
-// A single rank is never idle, whatever the order of its passes. A batch takes
-// m (F + B), summed over its stages, and is extrapolated from few microbatches.
+// A single rank is never idle, regardless of the order of its passes. A batch
+// takes m (F + B), summed over its stages, and is extrapolated from few
+// microbatches.
 TEST(FastSimulatorTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
   for (const char* schedule : {"1f1b", "interleaved-1f1b", "breadth-first"}) {
     for (const int m : {40, 400}) {

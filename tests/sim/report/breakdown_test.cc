@@ -89,7 +89,7 @@ TEST(BreakdownTest, AddsUpWithTensorGroupsReplicasAndSharding) {
     const auto result = Simulate(Preset(name, ""));
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
-    EXPECT_GT(SecondsOf(*result, "feed_forward_product"), 0);
+    EXPECT_GT(SecondsOf(*result, "feed_forward_gemm"), 0);
     EXPECT_EQ(SecondsOf(*result, "given"), 0);
   }
 }
@@ -179,7 +179,7 @@ Costs OfKernels(Costs costs) {
   return costs;
 }
 
-// Returns the seconds of each part on one GPU. Checks that they add up to the
+// Returns the time of each part on one GPU. Checks that they add up to the
 // makespan.
 std::map<std::string, double> PartsOf(const CostsRun& run, int gpu) {
   const PipelineInputs inputs = run.inputs();

@@ -59,8 +59,8 @@ struct OpCase {
 };
 
 // Returns the central differences of `loss` with respect to each element of
-// `x`. Third derivatives are about 1, so that a step of 1e-5 has an error of
-// about 1e-10. Rounding adds 1e-16 |loss| / 1e-5, which is about 1e-10 too.
+// `x`. Third derivatives are about 1, so a step of 1e-5 has an error of about
+// 1e-10. Rounding adds 1e-16 |loss| / 1e-5, which is about 1e-10 too.
 template <typename Loss>
 Numbers Differences(Numbers* x, Loss loss) {
   constexpr double kStep = 1e-5;

@@ -164,7 +164,7 @@ TEST(OpGradientsTest, DropoutKeepsItsShareAndTheMean) {
   forward.inputs[2].clear();
   forward.Run();
   const Numbers ones(100 * 1000, 1);
-  // Five standard deviations of a binomial share are 0.005.
+  // Five standard deviations of the observed fraction are 0.005.
   EXPECT_NEAR(Dot(forward.outputs[1], ones) / 1e5, 0.9, 0.005);
   EXPECT_NEAR(Dot(forward.outputs[0], ones) / 1e5, 1, 0.006);
 }

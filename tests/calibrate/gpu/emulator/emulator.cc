@@ -87,7 +87,7 @@ bool CanRun(int warp) {
 }
 
 // Runs all threads of the block. A warp usually runs for as long as it can, so
-// that it gets far ahead of the others.
+// it gets far ahead of the others.
 void RunThreads() {
   std::vector<int> ready;
   const int num_warps = static_cast<int>(block->warps.size());
@@ -236,7 +236,7 @@ cudaError_t Run(int64_t num_blocks, int threads, int shared_bytes,
     RunBlock(threads, kernel);
     grid_nanoseconds = std::max(grid_nanoseconds, block_nanoseconds);
     if (this_block.error.empty() && !shared.Intact()) {
-      this_block.error = "written before or behind shared memory";
+      this_block.error = "written before or after shared memory";
     }
     if (this_block.error.empty()) continue;
     last_error = this_block.error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function with its own stack that can be left and entered again.
+// A function with its own stack that can be suspended and resumed (a fiber).
 #ifndef WEIR_TESTS_CALIBRATE_GPU_EMULATOR_FIBER_H_
 #define WEIR_TESTS_CALIBRATE_GPU_EMULATOR_FIBER_H_
 

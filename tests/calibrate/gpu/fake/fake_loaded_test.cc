@@ -11,7 +11,7 @@ namespace weir::calibrate::fake_loaded_test {
 
 class LoadedTest : public testing::Test {
  protected:
-  // Kernels are slow, so that the load has few rounds, which the host computes.
+  // Kernels are slow, so the load has few rounds, which the host computes.
   void SetUp() override {
     Gpu() = FakeState();
     Gpu().kernel_seconds = 1e-3;

@@ -26,7 +26,7 @@ class EmulatedDevice : public TestDevice {
   absl::StatusOr<std::vector<uint8_t>> Download(const void* buffer) override {
     for (const auto& [data, memory] : buffers_) {
       if (!memory->Intact()) {
-        return absl::InternalError("written before or behind a buffer");
+        return absl::InternalError("written before or after a buffer");
       }
     }
     const auto* bytes = static_cast<const uint8_t*>(buffer);
