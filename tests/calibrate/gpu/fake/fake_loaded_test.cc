@@ -162,9 +162,9 @@ TEST_F(LoadedTest, AHangEndsWithTheNameOfThePart) {
   const auto prepared = bench_->Prepare(Pass(ProgramPass::kForward, 2));
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   Gpu().hangs = true;
-  EXPECT_EQ((*prepared)->Run(10).status(),
-            absl::DeadlineExceededError(
-                "pass: the GPU did not finish within 2 s"));
+  EXPECT_EQ(
+      (*prepared)->Run(10).status(),
+      absl::DeadlineExceededError("pass: the GPU did not finish within 2 s"));
   EXPECT_TRUE(DeviceIsHung());
 }
 
