@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -18,8 +19,20 @@
 namespace weir::cli {
 namespace {
 
-constexpr absl::string_view kPerfetto = ".pftrace";
-constexpr absl::string_view kChrome = ".json";
+struct TraceFormat {
+  absl::string_view extension;
+  absl::StatusOr<std::string> (*write)(const Result&,
+                                       absl::Span<const std::string> names);
+  // Adds kOutputMark; null if `write` does.
+  std::string (*mark)(absl::string_view trace);
+  absl::string_view viewers;
+};
+constexpr TraceFormat kTraceFormats[] = {
+    {".pftrace", results::PerfettoTrace, nullptr, "https://ui.perfetto.dev"},
+    {".json", results::ChromeTrace, MarkJson,
+     "https://ui.perfetto.dev or speedscope"}};
+// Written into folders.
+constexpr const TraceFormat& kDefaultTraceFormat = kTraceFormats[0];
 
 // Notes that "show" and "trace" read the file.
 absl::Status WriteResults(const OutputFlags& output, const Results& results) {
@@ -34,22 +47,25 @@ absl::string_view FileNameOf(absl::string_view schedule) {
   return schedule.substr(schedule.rfind('/') + 1);
 }
 
-bool IsPerfetto(const std::string& path) {
-  return absl::EndsWith(path, kPerfetto);
+// Returns the format that the extension names, or null.
+const TraceFormat* FormatOf(absl::string_view path) {
+  for (const TraceFormat& format : kTraceFormats) {
+    if (absl::EndsWith(path, format.extension)) return &format;
+  }
+  return nullptr;
 }
 
-absl::Status WriteTimeline(const std::string& file,
-                           const absl::StatusOr<std::string>& trace,
+// Requires: CheckTracePath(file) is OK.
+absl::Status WriteTimeline(const std::string& file, const Result& result,
+                           absl::Span<const std::string> names,
                            const std::string& what, const OutputFlags& output) {
-  RETURN_IF_ERROR(trace.status());
-  RETURN_IF_ERROR(WriteOutput(
-      file, IsPerfetto(file) ? *trace : MarkJson(*trace), ReplaceOf(output)));
-  PrintNote(
-      absl::StrCat("wrote ", file, " (", what, "; open it at ",
-                   IsPerfetto(file) ? "https://ui.perfetto.dev"
-                                    : "https://ui.perfetto.dev or speedscope",
-                   ")"),
-      output);
+  const TraceFormat& format = *FormatOf(file);
+  ASSIGN_OR_RETURN(std::string trace, format.write(result, names));
+  if (format.mark != nullptr) trace = format.mark(trace);
+  RETURN_IF_ERROR(WriteOutput(file, trace, ReplaceOf(output)));
+  PrintNote(absl::StrCat("wrote ", file, " (", what, "; open it at ",
+                         format.viewers, ")"),
+            output);
   return absl::OkStatus();
 }
 
@@ -71,8 +87,9 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
   // it may be any trace in that folder.
   if (absl::EndsWith(trace, "/")) {
     RETURN_IF_ERROR(CheckWritable(trace + "trace"));
-    trace = IsPerfetto(output.out) ? trace + std::string(FileNameOf(output.out))
-                                   : "";
+    trace = absl::EndsWith(output.out, kDefaultTraceFormat.extension)
+                ? trace + std::string(FileNameOf(output.out))
+                : "";
   }
   return weir::CheckOutputs(
       {{"--out", output.out, replace}, {"--trace", trace, replace}});
@@ -80,14 +97,18 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
                             bool folders) {
-  if (path.empty() || absl::EndsWith(path, kPerfetto) ||
-      absl::EndsWith(path, kChrome) || (folders && absl::EndsWith(path, "/"))) {
+  if (path.empty() || FormatOf(path) != nullptr ||
+      (folders && absl::EndsWith(path, "/"))) {
     return absl::OkStatus();
+  }
+  std::vector<absl::string_view> extensions;
+  for (const TraceFormat& format : kTraceFormats) {
+    extensions.push_back(format.extension);
   }
   Problems problems("command line");
   problems.Add(option,
                absl::StrCat("is ", path, ", expected a name ending in ",
-                            kPerfetto, " or ", kChrome,
+                            absl::StrJoin(extensions, " or "),
                             folders ? ", or a folder ending in /" : ""));
   return problems.ToStatus();
 }
@@ -96,13 +117,12 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
                         const OutputFlags& output) {
   const std::string file =
       absl::EndsWith(path, "/")
-          ? absl::StrCat(path, FileNameOf(result.schedule()), kPerfetto)
+          ? absl::StrCat(path, FileNameOf(result.schedule()),
+                         kDefaultTraceFormat.extension)
           : path;
   const double from_seconds = result.timeline().from_seconds();
   return WriteTimeline(
-      file,
-      IsPerfetto(file) ? results::PerfettoTrace(result)
-                       : results::ChromeTrace(result),
+      file, result, /*names=*/{},
       absl::StrCat(
           "timeline of ", results::RowName(result),
           from_seconds > 0
@@ -113,10 +133,7 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
 
 absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                           const OutputFlags& output) {
-  return WriteTimeline(path,
-                       IsPerfetto(path)
-                           ? results::PerfettoTrace(rows.result, rows.names)
-                           : results::ChromeTrace(rows.result, rows.names),
+  return WriteTimeline(path, rows.result, rows.names,
                        "predicted and measured timelines", output);
 }
 

@@ -2,6 +2,7 @@
 // Chrome's JSON: a process per GPU, a thread per track, times in microseconds.
 // All strings consist of constants and numbers, so none needs escaping.
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -136,16 +137,17 @@ class ChromeWriter {
 absl::StatusOr<std::string> ChromeTrace(const Result& result,
                                         absl::Span<const std::string> names) {
   ASSIGN_OR_RETURN(const TraceEvents events, LayOutTrace(result));
+  std::vector<std::string> gpu_names;
+  if (names.empty()) {
+    gpu_names = GpuNames(result);
+    names = gpu_names;
+  }
   std::string trace;
   trace.reserve(events.slices.size() * 180 + events.flow_points.size() * 100 +
                 100 *
                     static_cast<size_t>(result.timeline().memory().gpu_size()));
   ChromeWriter(result, names, events, &trace).WriteAll();
   return trace;
-}
-
-absl::StatusOr<std::string> ChromeTrace(const Result& result) {
-  return ChromeTrace(result, GpuNames(result));
 }
 
 }  // namespace weir::results

@@ -3,6 +3,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <string>
+#include <vector>
 
 #include "base/output_file.h"
 #include "base/status_macros.h"
@@ -177,14 +178,15 @@ class PerfettoWriter {
 absl::StatusOr<std::string> PerfettoTrace(const Result& result,
                                           absl::Span<const std::string> names) {
   ASSIGN_OR_RETURN(const TraceEvents events, LayOutTrace(result));
+  std::vector<std::string> gpu_names;
+  if (names.empty()) {
+    gpu_names = GpuNames(result);
+    names = gpu_names;
+  }
   std::string trace;
   trace.reserve(events.slices.size() * 64);
   PerfettoWriter(result, names, events, &trace).WriteAll();
   return trace;
-}
-
-absl::StatusOr<std::string> PerfettoTrace(const Result& result) {
-  return PerfettoTrace(result, GpuNames(result));
 }
 
 }  // namespace weir::results

@@ -19,18 +19,15 @@ namespace weir::results {
 // one flow per transfer from the slice that produced it over its send to the
 // one that consumes it. Returns FailedPrecondition if the result has no
 // timeline, InvalidArgument if the timeline is invalid (results/validate.h) or
-// ends after 9e9 s.
-absl::StatusOr<std::string> PerfettoTrace(const Result& result);
+// ends after 9e9 s. `names`: of the processes, one for each of the result's
+// ranks; empty: "rank 0 replica 0 (gpu 0)".
+absl::StatusOr<std::string> PerfettoTrace(
+    const Result& result, absl::Span<const std::string> names = {});
 
 // Returns Chrome's JSON object format, with the same slices, flows and
 // counters.
-absl::StatusOr<std::string> ChromeTrace(const Result& result);
-
-// The same with names for the processes, one for each of the result's ranks.
-absl::StatusOr<std::string> PerfettoTrace(const Result& result,
-                                          absl::Span<const std::string> names);
-absl::StatusOr<std::string> ChromeTrace(const Result& result,
-                                        absl::Span<const std::string> names);
+absl::StatusOr<std::string> ChromeTrace(
+    const Result& result, absl::Span<const std::string> names = {});
 
 // Two results in one timeline, for the functions above: for each rank (replica
 // 0, tensor rank 0) the first result's row, and directly under it the second's.
