@@ -147,13 +147,13 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
 const char* Name(KernelPart part) {
   switch (part) {
     case KernelPart::kAttentionGemm:
-      return "attention_product";
+      return "attention_gemm";
     case KernelPart::kProjectionGemm:
-      return "projection_product";
+      return "projection_gemm";
     case KernelPart::kFeedForwardGemm:
-      return "feed_forward_product";
+      return "feed_forward_gemm";
     case KernelPart::kVocabularyGemm:
-      return "vocabulary_product";
+      return "vocabulary_gemm";
     case KernelPart::kAttentionCore:
       return "attention_core";
     case KernelPart::kNorm:
@@ -260,11 +260,9 @@ double StageParameters(const LayerList& layers, int first, int last) {
 }
 
 std::optional<KernelPart> KernelPartOf(absl::string_view name) {
-  for (auto part = static_cast<int>(KernelPart::kAttentionGemm);
-       part <= static_cast<int>(KernelPart::kPermute); ++part) {
-    if (name == Name(static_cast<KernelPart>(part))) {
-      return static_cast<KernelPart>(part);
-    }
+  for (int i = 0; i < kNumKernelParts; ++i) {
+    const auto part = static_cast<KernelPart>(i);
+    if (name == Name(part)) return part;
   }
   return {};
 }

@@ -90,7 +90,9 @@ enum class KernelPart : uint8_t {
   kRouter,   // of a mixture of experts: GEMM, softmax, selection
   kPermute,  // tokens into the order of the experts and back
 };
-const char* Name(KernelPart part);  // "attention_product"
+inline constexpr int kNumKernelParts =
+    static_cast<int>(KernelPart::kPermute) + 1;  // the last one
+const char* Name(KernelPart part);               // "attention_gemm"
 // Returns the part with this name, or nullopt.
 std::optional<KernelPart> KernelPartOf(absl::string_view name);
 

@@ -145,7 +145,7 @@ MeasuredKernel Measure(const models::Kernel& kernel, double seconds) {
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops);
   switch (kernel.kind) {
     case models::Kernel::Kind::kGemm:
-      measured.set_kind(MeasuredKernel::PRODUCT);
+      measured.set_kind(MeasuredKernel::GEMM);
       break;
     case models::Kernel::Kind::kAttention:
       measured.set_kind(MeasuredKernel::ATTENTION);

@@ -63,7 +63,7 @@ std::string ProvenanceText(const DeviceProfile& profile) {
 
 std::string FiguresTable(const DeviceProfile& profile) {
   TextTable table;
-  table.header = {"figure", "value", "unit", "kind", "source"};
+  table.header = {"parameter", "value", "unit", "kind", "source"};
   table.left = {true, false, true, true, true};
   DeviceProfile copy = profile;
   for (const NamedFigure& named : FiguresOf(&copy)) {
@@ -341,7 +341,7 @@ nlohmann::ordered_json ProfileJson(const DeviceProfile& profile) {
       {"name", profile.name()},
       {"provenance",
        profile.has_provenance() ? MessageJson(profile.provenance()) : Json()},
-      {"figures", std::move(figures)},
+      {"parameters", std::move(figures)},
       {"kernels", std::move(kernels)},
       {"stages", MessagesJson(profile.stages())},
       {"memory", MessagesJson(profile.memory())},

@@ -45,7 +45,7 @@ struct FigureDifference {
   double ratio() const;  // b / a; infinite if one profile lacks it
 };
 struct KernelDifference {
-  std::string kernel;  // "projection_product bf16 1 x 512 x 2304 x 768"
+  std::string kernel;  // "projection_gemm bf16 1 x 512 x 2304 x 768"
   double a = 0, b = 0;
   double ratio() const { return b / a; }
 };

@@ -146,7 +146,7 @@ std::string VersionsTable(const ProfileDifference& difference) {
 
 std::string FiguresTable(const ProfileDifference& difference) {
   TextTable table;
-  table.header = {"figure", "A", "B", "unit", "B / A"};
+  table.header = {"parameter", "A", "B", "unit", "B / A"};
   table.left = {true, false, false, true};
   for (const FigureDifference& one : difference.figures) {
     const auto value = [](bool has, double number) {
@@ -254,7 +254,7 @@ nlohmann::ordered_json DifferenceJson(const ProfileDifference& difference) {
                        {"ratio", kernel.ratio()}});
   }
   Json json = {{"versions", versions},
-               {"figures", figures},
+               {"parameters", figures},
                {"kernels", kernels},
                {"num_only_a", difference.num_only_a},
                {"num_only_b", difference.num_only_b}};

@@ -28,7 +28,7 @@ bool Throttled(const WorkloadResult& result) {
 MeasuredKernel::Kind KindOf(const models::Kernel& kernel) {
   switch (kernel.kind) {
     case models::Kernel::Kind::kGemm:
-      return MeasuredKernel::PRODUCT;
+      return MeasuredKernel::GEMM;
     case models::Kernel::Kind::kAttention:
       return MeasuredKernel::ATTENTION;
     case models::Kernel::Kind::kMemory:

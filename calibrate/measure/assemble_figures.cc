@@ -39,9 +39,19 @@ StreamKind StreamKindOf(models::KernelPart part) {
     case models::KernelPart::kElementwise:
     case models::KernelPart::kSoftmax:
       return StreamKind::kElementwise;
-    default:
-      return StreamKind::kMemory;
+    case models::KernelPart::kAttentionGemm:
+    case models::KernelPart::kProjectionGemm:
+    case models::KernelPart::kFeedForwardGemm:
+    case models::KernelPart::kVocabularyGemm:
+    case models::KernelPart::kAttentionCore:
+    case models::KernelPart::kLoss:
+    case models::KernelPart::kEmbedding:
+    case models::KernelPart::kOptimizer:
+    case models::KernelPart::kRouter:
+    case models::KernelPart::kPermute:
+      break;
   }
+  return StreamKind::kMemory;
 }
 
 }  // namespace

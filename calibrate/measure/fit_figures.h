@@ -45,7 +45,7 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
 struct AttentionSample {
   double num_gemms = 2;  // more than 2: a backward pass
   double flops = 0;      // performed
-  // FLOP added per key of the ramp: 2 products x heads x queries x head size.
+  // FLOP added per key of the ramp: 2 GEMMs x heads x queries x head size.
   double flops_per_ramp_key = 0;
   double launches = 1;
   double seconds = 0;

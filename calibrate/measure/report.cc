@@ -300,7 +300,7 @@ std::vector<ReportRow> MakeReport(const MeasuringPlan& plan,
 
 std::string PrintReport(const std::vector<ReportRow>& rows) {
   std::string text;
-  PrintTable(rows, "figure", "figure", "start", &text);
+  PrintTable(rows, "figure", "parameter", "start", &text);
   PrintTable(rows, "stage", "pass of a stage, s", "kernels", &text);
   PrintTable(rows, "stage_fit", "pass used to fit the gap, s", "kernels",
              &text);

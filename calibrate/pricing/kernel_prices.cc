@@ -55,7 +55,7 @@ models::Kernel ShapeOf(const MeasuredKernel& measured) {
   kernel.k = measured.k();
   kernel.bytes = measured.bytes();
   kernel.performed_flops = measured.performed_flops();
-  if (measured.kind() == MeasuredKernel::PRODUCT) {
+  if (measured.kind() == MeasuredKernel::GEMM) {
     kernel.kind = models::Kernel::Kind::kGemm;
     kernel.flops = FullFlops(kernel);
   } else if (measured.kind() == MeasuredKernel::ATTENTION) {

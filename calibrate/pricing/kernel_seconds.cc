@@ -21,15 +21,29 @@ double ElementBytes(const models::Kernel& kernel) {
 }
 
 double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
-  if (part == models::KernelPart::kNorm && profile.has_norm_efficiency()) {
-    return profile.norm_efficiency().value();
+  const double memory = profile.memory_efficiency().value();
+  switch (part) {
+    case models::KernelPart::kNorm:
+      return profile.has_norm_efficiency() ? profile.norm_efficiency().value()
+                                           : memory;
+    case models::KernelPart::kElementwise:
+    case models::KernelPart::kSoftmax:
+      return profile.has_elementwise_efficiency()
+                 ? profile.elementwise_efficiency().value()
+                 : memory;
+    case models::KernelPart::kAttentionGemm:
+    case models::KernelPart::kProjectionGemm:
+    case models::KernelPart::kFeedForwardGemm:
+    case models::KernelPart::kVocabularyGemm:
+    case models::KernelPart::kAttentionCore:
+    case models::KernelPart::kLoss:
+    case models::KernelPart::kEmbedding:
+    case models::KernelPart::kOptimizer:
+    case models::KernelPart::kRouter:
+    case models::KernelPart::kPermute:
+      break;
   }
-  const bool elementwise = part == models::KernelPart::kElementwise ||
-                           part == models::KernelPart::kSoftmax;
-  if (elementwise && profile.has_elementwise_efficiency()) {
-    return profile.elementwise_efficiency().value();
-  }
-  return profile.memory_efficiency().value();
+  return memory;
 }
 
 // Returns the time of the work on the keys visible to each query, plus a ramp

@@ -51,7 +51,7 @@ void CheckPart(const std::string& field, const std::string& part,
                Problems* problems) {
   if (models::KernelPartOf(part).has_value()) return;
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(models::KernelPart::kPermute); ++i) {
+  for (int i = 0; i < models::kNumKernelParts; ++i) {
     names.push_back(models::Name(static_cast<models::KernelPart>(i)));
   }
   problems->Add(field, absl::StrCat("is \"", part, "\", expected one of: ",
@@ -63,7 +63,7 @@ void CheckKernel(const std::string& field, const MeasuredKernel& kernel,
   if (!MeasuredKernel::Kind_IsValid(kernel.kind())) {
     problems->Add(absl::StrCat(field, ".kind"),
                   absl::StrCat("is ", static_cast<int>(kernel.kind()),
-                               ", expected PRODUCT, ATTENTION or MEMORY"));
+                               ", expected GEMM, ATTENTION or MEMORY"));
   }
   CheckPart(absl::StrCat(field, ".part"), kernel.part(), problems);
   problems->CheckRange(absl::StrCat(field, ".bytes"), kernel.bytes(), 1,
@@ -82,7 +82,7 @@ void CheckKernel(const std::string& field, const MeasuredKernel& kernel,
                   "is empty, expected a name such as \"bf16\"");
   }
   if (kernel.kind() == MeasuredKernel::ATTENTION) {
-    problems->CheckRange(absl::StrCat(field, ".products"), kernel.num_gemms(),
+    problems->CheckRange(absl::StrCat(field, ".num_gemms"), kernel.num_gemms(),
                          1, 100);
   }
   problems->CheckRange(absl::StrCat(field, ".performed_flops"),

@@ -59,8 +59,8 @@ void SetProtocol(const double (&us)[5], double part, double max_rate,
 
 void SetMemory(CommunicatorMemory* memory) {
   constexpr char kObserved[] =
-      "so that a communicator comes to the 342 MiB with 2 GPUs and 392 MiB "
-      "with 4 or 8 that github.com/ai-dynamo/aiconfigurator reckons with, "
+      "chosen so that a communicator takes 342 MiB with 2 GPUs and 392 MiB "
+      "with 4 or 8, the values of github.com/ai-dynamo/aiconfigurator, "
       "commit 095f58a5";
   constexpr char kBuffers[] =
       "NCCL v2.28.9, default buffer of a channel and peer";
@@ -70,8 +70,8 @@ void SetMemory(CommunicatorMemory* memory) {
       Constant(342 * kMiB - 24 * (kLl + kLl128 + kSimple), kObserved);
   *memory->mutable_num_channels() =
       Constant(24, "two rings for each of 12 NVLinks of an A100");
-  *memory->mutable_num_pair_channels() =
-      Constant(16, "guess: NCCL picks a power of two by the links");
+  *memory->mutable_num_pair_channels() = Constant(
+      16, "guess: NCCL picks a power of two that depends on the links");
   *memory->mutable_ll_buffer_bytes() = Constant(kLl, kBuffers);
   *memory->mutable_ll128_buffer_bytes() = Constant(kLl128, kBuffers);
   *memory->mutable_simple_buffer_bytes() = Constant(kSimple, kBuffers);
@@ -142,9 +142,10 @@ CollectiveModel NcclDefaults(NcclGeneration generation) {
     *model.mutable_nvls_base_seconds() = Constant(25e-6, kTuning);
     *model.mutable_nvls_efficiency() = Constant(0.85 * kEfficiency[g], kTuning);
   }
-  *model.mutable_net_efficiency() = Constant(
-      0.92,
-      "46 to 48 of 50 GB/s, github.com/NVIDIA/nccl-tests issue 290: the lower");
+  *model.mutable_net_efficiency() =
+      Constant(0.92,
+               "46 to 48 of 50 GB/s, github.com/NVIDIA/nccl-tests issue 290: "
+               "the lower end is used");
   *model.mutable_net_overhead_seconds() =
       Constant(1e-6, "NCCL v2.28.9 src/graph/tuning.cc, Intel hosts");
   *model.mutable_net_plateau() =

@@ -146,8 +146,8 @@ std::string ExplanationJson(absl::string_view command,
                        {"source", figure.source},
                        {"elasticity", figure.elasticity}});
   }
-  json["result"]["figures"] = std::move(figures);
-  json["result"]["num_figures_without_influence"] =
+  json["result"]["parameters"] = std::move(figures);
+  json["result"]["num_parameters_without_influence"] =
       explanation.num_without_influence;
   Json kinds = Json::object();
   for (const auto& [kind, part] : ByKind(explanation)) kinds[kind] = part;

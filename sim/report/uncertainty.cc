@@ -136,9 +136,8 @@ class Variations {
   }
 
   double Kernels() const {
-    const double product =
-        ValueOr(device_.has_gemm_residual(), device_.gemm_residual(),
-                kDefaultGemmResidual);
+    const double gemm = ValueOr(device_.has_gemm_residual(),
+                                device_.gemm_residual(), kDefaultGemmResidual);
     const double memory =
         ValueOr(device_.has_memory_residual(), device_.memory_residual(),
                 kDefaultMemoryResidual);
@@ -152,8 +151,8 @@ class Variations {
       if (price.basis != calibrate::KernelPrice::Basis::kFigures) {
         // Its own error; between two measured sizes at most that of the
         // formula.
-        prices.kernels[i].seconds *= std::exp(
-            std::hypot(price.relative_error, product * price.distance));
+        prices.kernels[i].seconds *=
+            std::exp(std::hypot(price.relative_error, gemm * price.distance));
         sum += Change(prices);
         continue;
       }
@@ -164,7 +163,7 @@ class Variations {
         }
         done[k] = true;
         prices.kernels[k].seconds *=
-            std::exp(IsMemory(kernels[i]) ? memory : product);
+            std::exp(IsMemory(kernels[i]) ? memory : gemm);
       }
       sum += Change(prices);
     }
@@ -331,10 +330,11 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
     warn_of(seconds, absl::StrCat(what, " outside the calibrated range of the ",
                                   device, " profile"));
   };
-  warn(outside.gemms, "GEMM shapes (or batched GEMMs)");
+  warn(outside.gemms, "GEMMs whose shapes or batches are");
   warn(outside.attention, "attention at sequence lengths");
-  warn(outside.between_nodes, "collectives and transfers between nodes");
-  warn(outside.in_node, "collectives at message sizes or GPU counts");
+  warn(outside.between_nodes,
+       "collectives and transfers between nodes, which are");
+  warn(outside.in_node, "collectives whose sizes or numbers of GPUs are");
   const char* format = MatrixFormat(scenario.scenario);
   const std::string other = OtherFormat(scenario.device, format);
   if (!other.empty()) {

@@ -104,7 +104,7 @@ Explanation SampleExplanation() {
     part->set_forward_seconds(forward);
     part->set_backward_seconds(forward > 0 ? seconds - forward : 0);
   };
-  add_part("feed_forward_product", 1, 0.25);
+  add_part("feed_forward_gemm", 1, 0.25);
   add_part("bubble", 0.25, 0);
   explanation.figures = {
       {"A100", "memory_efficiency", 0.8, "fitted", "a table", -0.125},

@@ -212,7 +212,7 @@ TEST(SequentialTest, OneStageOfMostKindsIsSgd) {
   }
 }
 
-// 2BW written out: W(t+1) = W(t) - v grad f(W(t-1)), plain SGD, one stage.
+// 2BW written out: w(t+1) = w(t) - eta grad f(w(t-1)), plain SGD, one stage.
 TEST(SequentialTest, TwoBufferedWeightsWrittenOut) {
   ExecutionRequest request = TinyRequest(Generated(
       "2bw", {.num_ranks = 1, .num_microbatches = 2, .num_batches = 3}));

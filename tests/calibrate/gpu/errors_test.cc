@@ -28,10 +28,9 @@ TEST(ErrorsTest, WhatThisGpuOrLibraryDoesNotDoIsUnimplemented) {
   EXPECT_EQ(CudaStatus(cudaErrorNotSupported, "x").code(),
             absl::StatusCode::kUnimplemented);
   const absl::Status cublas =
-      CublasStatus(CUBLAS_STATUS_NOT_SUPPORTED, "asking for a product");
+      CublasStatus(CUBLAS_STATUS_NOT_SUPPORTED, "asking for a GEMM");
   EXPECT_EQ(cublas.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(cublas.message()),
-              StartsWith("asking for a product: "));
+  EXPECT_THAT(std::string(cublas.message()), StartsWith("asking for a GEMM: "));
   EXPECT_THAT(std::string(cublas.message()),
               HasSubstr("CUBLAS_STATUS_NOT_SUPPORTED"));
 }

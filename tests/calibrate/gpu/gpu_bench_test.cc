@@ -117,7 +117,7 @@ TEST_F(GpuBenchTest, GemmsOfAllTranspositionsAndEpilogues) {
       op.accumulate = kind.accumulate;
       op.epilogue = kind.epilogue;
       const auto prepared =
-          Prepare({.key = absl::StrCat("product ", transposes, " epilogue ",
+          Prepare({.key = absl::StrCat("gemm ", transposes, " epilogue ",
                                        static_cast<int>(kind.epilogue)),
                    .program = GemmProgram(op, kind.has_bias)});
       ASSERT_NE(prepared, nullptr);

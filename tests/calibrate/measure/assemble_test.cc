@@ -168,13 +168,13 @@ TEST(AssembleTest, KernelsAreWhatModelsCountAndPriceThemselves) {
   const double peak = *PeakFlops(loop.profile, "bf16");
   int gemms = 0, attention = 0, memory = 0;
   for (const MeasuredKernel& measured : loop.profile.kernels()) {
-    gemms += measured.kind() == MeasuredKernel::PRODUCT;
+    gemms += measured.kind() == MeasuredKernel::GEMM;
     attention += measured.kind() == MeasuredKernel::ATTENTION;
     memory += measured.kind() == MeasuredKernel::MEMORY;
     EXPECT_EQ(measured.algorithm(), "pretended");
     EXPECT_GT(measured.multiprocessor_hertz(), 1e9);
     models::Kernel kernel;
-    if (measured.kind() != MeasuredKernel::PRODUCT) continue;
+    if (measured.kind() != MeasuredKernel::GEMM) continue;
     kernel.kind = models::Kernel::Kind::kGemm;
     kernel.batch = measured.batch();
     kernel.m = measured.m();

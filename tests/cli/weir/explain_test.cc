@@ -30,7 +30,7 @@ TEST(ExplainCommandTest, PartsAddUpAndFiguresCoverTheTime) {
   // to 1, up to the error of finite differences.
   double whole = 0;
   double last = INFINITY;
-  for (const Json& figure : result["figures"]) {
+  for (const Json& figure : result["parameters"]) {
     const std::string path = figure["path"];
     const double elasticity = figure["elasticity"];
     EXPECT_LE(std::abs(elasticity), last) << path;
@@ -48,7 +48,7 @@ TEST(ExplainCommandTest, PartsAddUpAndFiguresCoverTheTime) {
 TEST(ExplainCommandTest, TheTableNamesFiguresKindsAndParts) {
   const ProgramRun run = RunWeir(std::string(kRun) + "--jobs 2");
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("feed_forward_product"));
+  EXPECT_THAT(run.out, HasSubstr("feed_forward_gemm"));
   EXPECT_THAT(run.out, HasSubstr("gemm.matrix_rate"));
   EXPECT_THAT(run.out, HasSubstr("others have no influence"));
   EXPECT_THAT(run.out, HasSubstr("datasheet"));

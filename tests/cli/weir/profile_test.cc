@@ -45,7 +45,7 @@ TEST(ProfileTest, ShowsEverythingAsJson) {
   EXPECT_EQ(result["links"].size(), 2u);
   EXPECT_EQ(result["stages"].size(), 3u);
   EXPECT_EQ(result["memory"].size(), 1u);
-  for (const auto& figure : result["figures"]) {
+  for (const auto& figure : result["parameters"]) {
     EXPECT_EQ(figure["source"], "made up for tests");
     if (figure["path"] == "kernel_gap_seconds") {
       EXPECT_EQ(figure["unit"], "s");
@@ -66,13 +66,13 @@ TEST(ProfileTest, ShowsTheFiguresOfTheBase) {
   };
   const auto base = result_of("t4"), variant = result_of(file);
   EXPECT_EQ(variant["name"], "variant");
-  ASSERT_EQ(variant["figures"].size(), base["figures"].size());
+  ASSERT_EQ(variant["parameters"].size(), base["parameters"].size());
   int num_different = 0;
-  for (size_t i = 0; i < base["figures"].size(); ++i) {
-    if (variant["figures"][i] == base["figures"][i]) continue;
+  for (size_t i = 0; i < base["parameters"].size(); ++i) {
+    if (variant["parameters"][i] == base["parameters"][i]) continue;
     ++num_different;
-    EXPECT_EQ(variant["figures"][i]["path"], "memory_bytes");
-    EXPECT_EQ(variant["figures"][i]["source"], "mine");
+    EXPECT_EQ(variant["parameters"][i]["path"], "memory_bytes");
+    EXPECT_EQ(variant["parameters"][i]["source"], "mine");
   }
   EXPECT_EQ(num_different, 1);
 }

@@ -244,7 +244,7 @@ class Checker {
                 (Has("--bf16") && !Has("--accumulate-allreduce-grads-in-fp32")),
             "gradients of bf16 in bf16 or fp32");
     Require(!Has("--moe-grouped-gemm") || Has("--bf16"),
-            "grouped products take bf16");
+            "grouped GEMMs take bf16");
     Require(args_.at("--attention-backend") != "flash" || Has("--fp16") ||
                 Has("--bf16"),
             "FlashAttention takes 16 bits");

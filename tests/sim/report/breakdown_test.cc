@@ -89,7 +89,7 @@ TEST(BreakdownTest, AddsUpWithTensorGroupsReplicasAndSharding) {
     const auto result = Simulate(Preset(name, ""));
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
-    EXPECT_GT(SecondsOf(*result, "feed_forward_product"), 0);
+    EXPECT_GT(SecondsOf(*result, "feed_forward_gemm"), 0);
     EXPECT_EQ(SecondsOf(*result, "given"), 0);
   }
 }
