@@ -59,13 +59,18 @@ struct Semantics {
 // A last group with fewer microbatches than an update requires is not applied.
 absl::StatusOr<Semantics> InterpretSchedule(const Schedule& schedule);
 
+// The symbols of formulas that describe updates.
+inline constexpr char kUpdateSymbols[] =
+    "w_s(t): weights of stage s of p after t updates; eta: learning rate; m: "
+    "microbatches per batch; tau_s, sigma_s: delays of F and B in updates";
+
 // Returns a line in the papers' terms, such as "equal to minibatch SGD", "delay
-// 1, constant: W(t+1) = W(t) - v grad f(W(t-1))", or "stage-dependent delay
+// 1, constant: w(t+1) = w(t) - eta grad f(w(t-1))", or "stage-dependent delay
 // p-1-s".
 std::string Verdict(const Schedule& schedule, const Semantics& semantics);
 
-// Returns the effect of one update, such as "W(t+1) = W(t) - v grad f(W(t-1))";
-// W_s if stages differ, and f(forward; backward) if passes differ.
+// Returns the effect of one update, such as "w(t+1) = w(t) - eta grad
+// f(w(t-1))"; w_s if stages differ, and f(forward; backward) if passes differ.
 std::string UpdateRule(const Schedule& schedule, const Semantics& semantics);
 
 }  // namespace weir::schedules

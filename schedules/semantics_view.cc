@@ -28,9 +28,11 @@ std::string Heading(const Schedule& schedule, const Semantics& semantics) {
       schedule.flush ? ", flush"
                      : absl::StrCat(" per batch, ", schedule.num_batches,
                                     " batches, no flush"));
-  return absl::StrCat(EscapeLine(schedule.name), ": ", shape, "\n",
-                      Verdict(schedule, semantics),
-                      "\nupdate: ", UpdateRule(schedule, semantics), "\n");
+  return absl::StrCat(
+      EscapeLine(schedule.name), ": ", shape, "\n",
+      Verdict(schedule, semantics),
+      "\nupdate: ", UpdateRule(schedule, semantics), "\n",
+      schedule.forward_only ? "" : absl::StrCat("(", kUpdateSymbols, ")\n"));
 }
 
 std::string StageRows(const Schedule& schedule,
@@ -41,10 +43,10 @@ std::string StageRows(const Schedule& schedule,
     width = std::max(width, absl::StrJoin(stage.ranks, "+").size());
   }
   std::string text = absl::StrFormat(
-      "stage  %*s  versions  staleness max  mean  F/B apart max  mean%s\n",
-      width, "rank", predicts ? "  predicted F     B  apart max  mean" : "");
+      "stage  %*s  versions  staleness max  mean  F-B distance max  mean%s\n",
+      width, "rank", predicts ? "  predicted F     B  distance max  mean" : "");
   for (const StageSemantics& stage : stages) {
-    absl::StrAppendFormat(&text, "%5d  %*s  %8d  %13d %5.4g  %13d %5.4g",
+    absl::StrAppendFormat(&text, "%5d  %*s  %8d  %13d %5.4g  %16d %5.4g",
                           stage.stage, width, absl::StrJoin(stage.ranks, "+"),
                           stage.max_live_versions, stage.max_staleness,
                           stage.mean_staleness, stage.max_disagreement,
@@ -54,7 +56,7 @@ std::string StageRows(const Schedule& schedule,
       const auto rounded = [](double value) {
         return std::abs(value) < 1e-9 ? 0 : value;
       };
-      absl::StrAppendFormat(&text, "  %+11.4g %+5.4g  %9.4g %5.4g",
+      absl::StrAppendFormat(&text, "  %+11.4g %+5.4g  %12.4g %5.4g",
                             stage.forward_distance, stage.backward_distance,
                             rounded(stage.max_predicted_disagreement),
                             rounded(stage.mean_predicted_disagreement));

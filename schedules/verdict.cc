@@ -92,7 +92,7 @@ std::string ToString(const EvenFall& fall) {
 
 std::string Number(double value) { return absl::StrFormat("%.4g", value); }
 
-// Returns a text such as "W(t)" or "W_0(t-3)".
+// Returns a text such as "w(t)" or "w_0(t-3)".
 std::string Version(absl::string_view name, int delay) {
   return delay == 0 ? absl::StrCat(name, "(t)")
                     : absl::StrCat(name, "(t-", delay, ")");
@@ -100,23 +100,23 @@ std::string Version(absl::string_view name, int delay) {
 
 // Returns the weights that the forwards read, as the argument of f.
 std::string ForwardWeights(const Delay& delay) {
-  if (!delay.is_steady) return "W_s(t-tau_s)";
-  if (delay.least == delay.most) return Version("W", delay.most);
+  if (!delay.is_steady) return "w_s(t-tau_s)";
+  if (delay.least == delay.most) return Version("w", delay.most);
   const StageSemantics& first = delay.stages.front();
   const StageSemantics& last = delay.stages.back();
   return absl::StrCat(
-      Version("W_0", first.max_staleness),
+      Version("w_0", first.max_staleness),
       delay.stages.size() > 2 ? ", ..., " : ", ",
-      Version(absl::StrCat("W_", last.stage), last.max_staleness));
+      Version(absl::StrCat("w_", last.stage), last.max_staleness));
 }
 
 std::string RuleOf(const Delay& delay) {
   std::string weights = ForwardWeights(delay);
   if (delay.max_disagreement > 0) {
     absl::StrAppend(&weights, "; ",
-                    delay.backward_reads_newest ? "W(t)" : "W_s(t-sigma_s)");
+                    delay.backward_reads_newest ? "w(t)" : "w_s(t-sigma_s)");
   }
-  return absl::StrCat("W(t+1) = W(t) - v grad f(", weights, ")");
+  return absl::StrCat("w(t+1) = w(t) - eta grad f(", weights, ")");
 }
 
 // Returns a text such as "(2(p-1-s)+1)/m on average, at most 1".

@@ -380,9 +380,8 @@ class HostDevice : public ExecutionDevice {
   const Provenance& provenance() const override { return provenance_; }
   std::string description() const override {
     return absl::StrCat("the host in double precision, ", ranks_.size(),
-                        shared_.options.concurrent
-                            ? " ranks as threads"
-                            : " ranks one after the other");
+                        shared_.options.concurrent ? " ranks as threads"
+                                                   : " ranks one at a time");
   }
 
  private:

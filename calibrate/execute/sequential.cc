@@ -147,8 +147,8 @@ absl::StatusOr<SequentialRecord> TrainWhole(const ExecutionPlan& plan,
   UpdateFormula formula =
       SynchronousFormula({1, plan.schedule.num_microbatches});
   formula.text = plan.schedule.forward_only
-                     ? "f(W(0)), inference"
-                     : "W(t+1) = W(t) - v grad f(W(t)), one stage, minibatch "
+                     ? "f(w(0)), inference"
+                     : "w(t+1) = w(t) - eta grad f(w(t)), one stage, minibatch "
                        "SGD";
   if (plan.schedule.forward_only) {
     formula.forward = [](int, int) { return WeightsRead(); };

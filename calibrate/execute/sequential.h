@@ -23,7 +23,7 @@ struct SequentialRecord {
   std::vector<double> losses;  // [microbatch over all steps]
   // [stage]: final, partitioned like the plan's stages.
   std::vector<std::vector<double>> weights;
-  std::string formula;  // "W(t+1) = W(t) - v grad f(W(t-1))", with its source
+  std::string formula;  // "w(t+1) = w(t) - eta grad f(w(t-1))", with its source
 };
 
 // Opens a serial device for a plan of one rank; the plan outlives it.

@@ -55,7 +55,7 @@ UpdateFormula PipeDream(const FormulaShape& shape) {
   const int p = shape.num_stages;
   UpdateFormula formula;
   formula.text =
-      "w(t+1) = w(t) - v grad f(w_0(t-p+1), w_1(t-p+2), ..., w_{p-1}(t)); "
+      "w(t+1) = w(t) - eta grad f(w_0(t-p+1), w_1(t-p+2), ..., w_{p-1}(t)); "
       "Narayanan et al., SOSP 2019, section 3.3";
   formula.microbatches_per_update = Everywhere(shape, 1);
   formula.forward = After(1, [p](int stage) { return p - 1 - stage; });
@@ -68,7 +68,8 @@ UpdateFormula VerticalSync(const FormulaShape& shape) {
   const int p = shape.num_stages;
   UpdateFormula formula = PipeDream(shape);
   formula.text =
-      "w(t+1) = w(t) - v grad f(w_0(t-p+1), ..., w_{p-1}(t-p+1)); Narayanan et "
+      "w(t+1) = w(t) - eta grad f(w_0(t-p+1), ..., w_{p-1}(t-p+1)); Narayanan "
+      "et "
       "al., SOSP 2019, section 3.3, vertical sync";
   formula.forward = After(1, [p](int) { return p - 1; });
   formula.backward = formula.forward;
@@ -93,8 +94,10 @@ UpdateFormula RoundRobin(const std::vector<int>& replicas, bool vertical_sync) {
   }
   UpdateFormula formula;
   formula.text = absl::StrCat(
-      "w_s(u+1) = w_s(u) - v grad f(.., w_s(u-d_s), ..), u = floor(k/r_s), d_s "
-      "= floor((N-1-ranks before)/r_s)",
+      "w_s(u+1) = w_s(u) - eta grad f(.., w_s(u-d_s), ..), u = floor(k/r_s) "
+      "for "
+      "microbatch k and r_s replicas, d_s = floor((N-1-ranks before)/r_s) with "
+      "N ranks",
       vertical_sync ? " of the first stage" : "",
       "; Narayanan et al., SOSP 2019, section 3.2");
   formula.microbatches_per_update = replicas;
@@ -131,7 +134,8 @@ UpdateFormula TwoBufferedWeights(const FormulaShape& shape) {
   const int m = shape.num_microbatches;
   UpdateFormula formula;
   formula.text =
-      "W(t+1) = W(t) - v grad f(W(t-1)); Narayanan et al., ICML 2021, section "
+      "w(t+1) = w(t) - eta grad f(w(t-1)); Narayanan et al., ICML 2021, "
+      "section "
       "3.1";
   formula.microbatches_per_update = Everywhere(shape, m);
   formula.forward = [m](int, int k) {
@@ -153,9 +157,12 @@ UpdateFormula PipeMare(const FormulaShape& shape, const Options& options) {
   };
   UpdateFormula formula;
   formula.text = absl::StrCat(
-      "W(t+1) = W(t) - v grad f(forward w_s(t-tau_s), backward w_s(t)",
+      "w(t+1) = w(t) - eta grad f(forward w_s(t-tau_s), backward w_s(t)",
       Has(options, "correction", "none") ? "" : " - tau_s delta_s(t)",
       "), tau_s = ", is_1f1b ? "(p-1-s)/m" : "(2(p-1-s)+1)/m",
+      Has(options, "correction", "none")
+          ? ""
+          : ", delta_s: moving average of the weight changes",
       "; Yang et al., MLSys 2021, sections 2 and 3.2");
   formula.microbatches_per_update = Everywhere(shape, m);
   formula.forward = After(m, others);
@@ -174,9 +181,9 @@ UpdateFormula SpecTrain(const FormulaShape& shape) {
   const int p = shape.num_stages;
   UpdateFormula formula;
   formula.text =
-      "w(t+1) = w(t) - v grad f(forward w_s(t-(p-1-s)) - s_F eta v, backward "
-      "w_s(t) - s_B eta v), s_F = floor(s/2)+p-1-s, s_B = floor(s/2); Chen et "
-      "al., 2018, section 3.3";
+      "w(t+1) = w(t) - eta grad f(forward w_s(t-(p-1-s)) - s_F eta v, backward "
+      "w_s(t) - s_B eta v), s_F = floor(s/2)+p-1-s, s_B = floor(s/2), "
+      "v: velocity; Chen et al., 2018, section 3.3";
   formula.microbatches_per_update = Everywhere(shape, 1);
   formula.forward = Ahead(After(1, [p](int stage) { return p - 1 - stage; }),
                           [p](int stage) { return stage / 2 + p - stage - 1; });
@@ -198,9 +205,10 @@ UpdateFormula XPipe(const FormulaShape& shape) {
   };
   UpdateFormula formula;
   formula.text =
-      "W(t+1) = W(t) - v grad f(w_s(b) + d_s step(b)) in both passes, b = "
-      "max(t - ceil((p-1-s)/T), 0), d_s = ceil((p-1-s)/T) + "
-      "floor((T-1+floor(s/2))/T); Guan et al., 2019, section 3";
+      "w(t+1) = w(t) - eta grad f(w_s(b) + d_s step(b)) in both passes, b = "
+      "max(t - ceil((p-1-s)/m), 0), d_s = ceil((p-1-s)/m) + "
+      "floor((m-1+floor(s/2))/m), step(b): the optimizer's step from w_s(b); "
+      "Guan et al., 2019, section 3";
   formula.microbatches_per_update = Everywhere(shape, n);
   const Reads at_bellwether =
       After(n, [p](int stage) { return p - 1 - stage; });
@@ -221,14 +229,15 @@ UpdateFormula PipelinedBackprop(const FormulaShape& shape,
   const bool predicts = Has(options, "mitigation", "linear-prediction");
   const auto delay = [p](int stage) { return 2 * (p - 1 - stage); };
   UpdateFormula formula;
-  formula.text =
-      absl::StrCat("w(t+1) = w(t) - v grad f(forward w_s(t-D_s)",
-                   predicts ? " - eta D_s v(t-D_s)" : "",
-                   ", backward w_s(t)), D_s = 2(p-1-s)",
-                   Has(options, "mitigation", "spike-compensation")
-                       ? ", step a v + b g with a = m^D, b = (1-m^D)/(1-m)"
-                       : "",
-                   "; Kosson et al., MLSys 2021, section 3");
+  formula.text = absl::StrCat(
+      "w(t+1) = w(t) - eta grad f(forward w_s(t-D_s)",
+      predicts ? " - eta D_s v(t-D_s)" : "",
+      ", backward w_s(t)), D_s = 2(p-1-s)", predicts ? ", v: velocity" : "",
+      Has(options, "mitigation", "spike-compensation")
+          ? ", step a v + b g, v: velocity, g: gradient, a = mu^D_s, "
+            "b = (1-mu^D_s)/(1-mu), mu: momentum"
+          : "",
+      "; Kosson et al., MLSys 2021, section 3");
   formula.microbatches_per_update = Everywhere(shape, 1);
   formula.forward = After(1, delay);
   formula.backward = Newest(1);
@@ -244,9 +253,9 @@ UpdateFormula TiMePReSt(const FormulaShape& shape, const Options& options) {
   const int step = Has(options, "ahead", "minibatch") ? n : 1;
   UpdateFormula formula;
   formula.text = absl::StrCat(
-      "W(t+1) = W(t) - v grad f(forward w_s(floor((k-a_s)/N)), backward "
-      "w_s(t)), t = floor(k/N), a_s = ",
-      step == 1 ? "" : "N", "(p-1-s); Dutta et al., 2024");
+      "w(t+1) = w(t) - eta grad f(forward w_s(floor((k-a_s)/m)), backward "
+      "w_s(t)), t = floor(k/m) for microbatch k, a_s = ",
+      step == 1 ? "" : "m", "(p-1-s); Dutta et al., 2024");
   formula.microbatches_per_update = Everywhere(shape, n);
   formula.forward =
       After(n, [p, step](int stage) { return step * (p - 1 - stage); });
@@ -282,7 +291,7 @@ absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
 UpdateFormula SynchronousFormula(const FormulaShape& shape) {
   const int m = shape.num_microbatches;
   UpdateFormula formula;
-  formula.text = "W(t+1) = W(t) - v grad f(W(t)), minibatch SGD";
+  formula.text = "w(t+1) = w(t) - eta grad f(w(t)), minibatch SGD";
   formula.microbatches_per_update = Everywhere(shape, m);
   formula.forward = formula.backward = Newest(m);
   return formula;

@@ -28,7 +28,7 @@ struct WeightsRead {
 };
 
 struct UpdateFormula {
-  std::string text;  // "W(t+1) = W(t) - v grad f(W(t-1)); source"
+  std::string text;  // "w(t+1) = w(t) - eta grad f(w(t-1)); source"
   // [stage]: microbatches whose mean gradient is one update. An incomplete last
   // group is never applied.
   std::vector<int> microbatches_per_update;
@@ -44,7 +44,7 @@ struct UpdateFormula {
 absl::StatusOr<UpdateFormula> FormulaOf(absl::string_view schedule_name,
                                         const FormulaShape& shape);
 
-// Returns W(t+1) = W(t) - v grad f(W(t)), over m microbatches in every stage.
+// Returns w(t+1) = w(t) - eta grad f(w(t)), over m microbatches in every stage.
 UpdateFormula SynchronousFormula(const FormulaShape& shape);
 
 }  // namespace weir::calibrate

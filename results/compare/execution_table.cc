@@ -13,6 +13,7 @@
 #include "results/compare/execution_comparison.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
+#include "schedules/semantics.h"
 
 namespace weir::results {
 namespace {
@@ -286,7 +287,8 @@ std::string TrainingBlock(const Replay& replay) {
         absl::StrFormat(": weights differ by %.2g (%.2g relative to their "
                         "change), losses by %.2g\n",
                         replay.weights_difference(), replay.change_difference(),
-                        replay.losses_difference()));
+                        replay.losses_difference()),
+        "(", schedules::kUpdateSymbols, ")\n");
   }
   return text;
 }

@@ -71,7 +71,8 @@ TEST(PipeDreamTest, VerticalSyncReadsStageZerosVersionEverywhere) {
     EXPECT_EQ(
         Verdict(schedule, semantics),
         absl::StrCat(
-            "delay ", p - 1, ", constant: W(t+1) = W(t) - v grad f(W(t-", p - 1,
+            "delay ", p - 1, ", constant: w(t+1) = w(t) - eta grad f(w(t-",
+            p - 1,
             ")); vertical sync: all stages read the same version as stage 0"));
   }
 }
@@ -377,8 +378,8 @@ TEST(PipelinedBackpropTest, DelayIsTwiceTheDistanceToTheLastStage) {
   }
   const Schedule schedule = Generated("pb", {4, 8, 1, 3});
   EXPECT_EQ(Verdict(schedule, Interpreted(schedule)),
-            "stage-dependent delay 2(p-1-s): W(t+1) = W(t) - v grad "
-            "f(W_0(t-6), ..., W_3(t); W(t)); F and B disagree by up to 6 "
+            "stage-dependent delay 2(p-1-s): w(t+1) = w(t) - eta grad "
+            "f(w_0(t-6), ..., w_3(t); w(t)); F and B disagree by up to 6 "
             "updates");
 }
 

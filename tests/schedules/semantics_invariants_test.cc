@@ -51,7 +51,7 @@ TEST_P(SemanticsInvariants, AFlushIsMinibatchSgdWithOneVersion) {
     const Semantics semantics = InterpretSchedule(schedule).value();
     EXPECT_EQ(Verdict(schedule, semantics), "equal to minibatch SGD");
     EXPECT_EQ(UpdateRule(schedule, semantics),
-              "W(t+1) = W(t) - v grad f(W(t))");
+              "w(t+1) = w(t) - eta grad f(w(t))");
     EXPECT_THAT(semantics.max_live_versions, Each(1));
     EXPECT_THAT(semantics.max_staleness, Each(0));
   }

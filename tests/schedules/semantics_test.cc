@@ -50,7 +50,7 @@ TEST(SemanticsTest, TwoBWHoldsExactlyTwoVersionsAfterItsFirstUpdate) {
       EXPECT_THAT(semantics.max_live_versions, Each(2));
       EXPECT_THAT(semantics.max_staleness, Each(1));
       EXPECT_EQ(Verdict(schedule, semantics),
-                "delay 1, constant: W(t+1) = W(t) - v grad f(W(t-1))");
+                "delay 1, constant: w(t+1) = w(t) - eta grad f(w(t-1))");
     }
   }
 }
@@ -95,8 +95,8 @@ TEST(SemanticsTest, PipeDreamHoldsAVersionPerMicrobatchInFlight) {
 TEST(SemanticsTest, PipeDreamsVerdictIsTheDistanceToTheLastStage) {
   const Schedule schedule = Generated("pipedream", {4, 8, 1, 2});
   EXPECT_EQ(Verdict(schedule, InterpretSchedule(schedule).value()),
-            "stage-dependent delay p-1-s: W(t+1) = W(t) - v grad f(W_0(t-3), "
-            "..., W_3(t))");
+            "stage-dependent delay p-1-s: w(t+1) = w(t) - eta grad f(w_0(t-3), "
+            "..., w_3(t))");
 }
 
 TEST(SemanticsTest, VerdictAdmitsWhenTooFewMicrobatchesShowNoDelay) {
@@ -151,7 +151,7 @@ TEST(SemanticsTest, ALaterReaderKeepsAVersionThatNobodyReadsNow) {
   const Semantics semantics = InterpretSchedule(schedule).value();
   EXPECT_THAT(semantics.live_versions[0], ElementsAre(1, 1, 2, 2, 3, 3, 2, 2));
   EXPECT_EQ(Verdict(schedule, semantics),
-            "delay 2, constant: W(t+1) = W(t) - v grad f(W(t-2))");
+            "delay 2, constant: w(t+1) = w(t) - eta grad f(w(t-2))");
 }
 
 TEST(SemanticsTest, UnfinishedLastGroupIsNeverApplied) {

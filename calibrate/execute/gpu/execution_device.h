@@ -19,10 +19,10 @@
 //
 // Partitioned: each rank has a partition of the GPU's multiprocessors, a
 // stream, and a memory pool with its share of the memory, and all ranks run
-// concurrently. Moments are events. Only Download, Finish and an Upload of more
-// than some MiB wait for the GPU. A message is copied by a kernel at the pace
-// of its link, on multiprocessors outside of the ranks' partitions if some are
-// left.
+// concurrently. Events are CUDA events. Only Download, Finish and an Upload of
+// more than some MiB wait for the GPU. A message is copied by a kernel at the
+// pace of its link, on multiprocessors outside of the ranks' partitions if some
+// are left.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_EXECUTION_DEVICE_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_EXECUTION_DEVICE_H_
 

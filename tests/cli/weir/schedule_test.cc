@@ -85,7 +85,7 @@ TEST(ScheduleSemanticsTest, TableHasVerdictStagesAndMicrobatches) {
       "schedule semantics spectrain --pp 3 --microbatches 4 --batches 2");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("; after prediction F and B agree\n"));
-  EXPECT_THAT(run.out, HasSubstr("update: W(t+1) = W(t) - v grad f("));
+  EXPECT_THAT(run.out, HasSubstr("update: w(t+1) = w(t) - eta grad f("));
   EXPECT_THAT(run.out, HasSubstr("\nmicrobatch "));
   EXPECT_THAT(run.out, HasSubstr("  0>0 0/1>1 0/2>2 1/3>3"));
 }

@@ -94,7 +94,7 @@ TEST(CalibrateReplayCommandTest, AGpuIsComparedWithTheFormulaOnIt) {
   EXPECT_TRUE(Loaded("r.pb").replay().serial());
   const ProgramRun stale = RunWeir("replay replay-cpu --schedule 2bw");
   EXPECT_EQ(stale.exit_code, 0) << stale.err;
-  EXPECT_THAT(stale.out, HasSubstr("grad f(W(t-1))"));
+  EXPECT_THAT(stale.out, HasSubstr("grad f(w(t-1))"));
   EXPECT_THAT(stale.err, Not(HasSubstr("the training result was not checked")));
   const ProgramRun parts =
       RunWeir("replay replay-cpu --partitions 4 --steps 1 --out p.pb");
