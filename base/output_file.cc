@@ -59,10 +59,10 @@ bool HasMark(absl::string_view head) {
 absl::Status CheckReplaceable(const std::string& path,
                               const ReplaceOptions& options) {
   if (IsReplaceable(path, options)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path,
-                   ": was not written by weir, expected another file (--force "
-                   "overwrites it)"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      ": was not written by weir; choose another file, or --force to "
+      "overwrite it"));
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ absl::Status CheckOutputs(const std::vector<OutputFile>& files) {
       }
       problems.Add(files[i].option,
                    absl::StrCat("is ", files[i].path, ", the same file as ",
-                                files[j].option, ", expected another file"));
+                                files[j].option, "; choose another file"));
     }
   }
   RETURN_IF_ERROR(problems.ToStatus());

@@ -65,8 +65,7 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
                               "\", expected \"tp-dp-pp\" or \"tp-pp-dp\""));
   }
   if (!order.empty() && !parallelism.gpus().empty()) {
-    problems.Add(path + "gpus",
-                 "is given with order, expected only one of them");
+    problems.Add(path + "gpus", "cannot be combined with order");
   }
   for (int i = 0; i < parallelism.gpus_size(); ++i) {
     problems.CheckRange(absl::StrFormat("parallelism.gpus[%d]", i),
@@ -116,22 +115,19 @@ void CheckTraining(Problems& problems, const Training& training,
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
   if (training.fully_sharded() && parallelism.expert() > 1) {
-    problems.Add(
-        "training.fully_sharded",
-        "is given with parallelism.expert, expected only one of them: sharding "
-        "of experts that are already distributed is not simulated");
+    problems.Add("training.fully_sharded",
+                 "cannot be combined with parallelism.expert: sharding "
+                 "of experts that are already distributed is not simulated");
   }
   if (training.fully_sharded() && training.distributed_optimizer()) {
     problems.Add("training.distributed_optimizer",
-                 "is given with fully_sharded, which includes it, expected "
-                 "only one of them");
+                 "cannot be combined with fully_sharded, which includes it");
   }
 }
 
 void CheckModelMode(Problems& problems, const Scenario& scenario) {
   if (scenario.has_transformer() && !scenario.model().empty()) {
-    problems.Add("transformer",
-                 "is given with model, expected only one of them");
+    problems.Add("transformer", "cannot be combined with model");
   } else if (scenario.model().empty() && !scenario.has_transformer()) {
     problems.Add("model",
                  "is empty, expected a preset or a file (or transformer)");
@@ -148,10 +144,9 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const auto refuse = [&](bool given, const char* field) {
     if (!given) return;
-    problems.Add(
-        field,
-        "is given with textbook, expected only one of them: textbook costs "
-        "replace the model, cluster and batch of a single pipeline");
+    problems.Add(field,
+                 "cannot be combined with textbook: costs given by hand "
+                 "replace the model, cluster and batch of a single pipeline");
   };
   refuse(!scenario.model().empty(), "model");
   refuse(scenario.has_transformer(), "transformer");
@@ -322,7 +317,7 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.training().dropout(), "training.dropout");
   if (scenario.training().recompute() == RECOMPUTE_SELECTIVE) {
     problems.Add("training.recompute",
-                 "is RECOMPUTE_SELECTIVE, expected none or full: measured "
+                 "is selective, expected none or full: measured "
                  "layers cannot be divided");
   }
 }

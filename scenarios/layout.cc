@@ -19,8 +19,7 @@ constexpr absl::string_view kField = "parallelism.layout";
 void CheckLayout(Problems& problems, const Parallelism& parallelism) {
   if (parallelism.layout().empty()) return;
   if (!parallelism.blocks_per_stage().empty()) {
-    problems.Add(kField,
-                 "is given with blocks_per_stage, expected only one of them");
+    problems.Add(kField, "cannot be combined with blocks_per_stage");
   }
   const auto layout = models::ParseLayout(kField, parallelism.layout());
   if (!layout.ok()) {

@@ -74,7 +74,7 @@ class StageExecutor {
     const Gemm* gemm = nullptr;
     // The library lacks the epilogue: GELU runs in a separate kernel.
     bool composed = false;
-    // For unfused attention: its GEMMs, and the planned products that run them.
+    // For unfused attention: its GEMMs, and the planned GEMMs that run them.
     AttentionGemms attention;
     std::vector<const Gemm*> before, after;
   };

@@ -164,10 +164,10 @@ absl::Status StageExecutor::PlanAttention(const StageOp& op,
       for (const Pointers& pointers : tables) {
         operands.push_back(OperandsOf(gemm, pointers));
       }
-      const absl::StatusOr<const Gemm*> planned_product =
+      const absl::StatusOr<const Gemm*> planned_gemm =
           library_->Plan(spec, operands, lane.workspace, lane.stream);
-      RETURN_IF_ERROR(Explain(planned_product.status(), op));
-      runners->push_back(*planned_product);
+      RETURN_IF_ERROR(Explain(planned_gemm.status(), op));
+      runners->push_back(*planned_gemm);
     }
     return absl::OkStatus();
   };

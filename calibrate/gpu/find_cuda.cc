@@ -19,7 +19,8 @@ namespace {
 
 MachineFinding FindDriver() {
   MachineFinding finding = {
-      "driver", "", "install NVIDIA's driver (nvidia-smi shows it)", true};
+      "driver", "",
+      "install NVIDIA's driver (nvidia-smi shows whether it works)", true};
   int version = 0;
   if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0) {
     finding.found = absl::StrCat("for CUDA ", CudaVersion(version));

@@ -101,7 +101,7 @@ absl::StatusOr<const Gemm*> GemmLibrary::Plan(
     planned_.push_back({spec, !tune_on.empty(), std::move(gemm)});
     return planned_.back().gemm.get();
   }
-  // It was planned without tuning, and callers may hold the product, so its
+  // It was planned without tuning, and callers may hold the GEMM, so its
   // algorithm is changed in place.
   RETURN_IF_ERROR(Choose(planned->gemm.get(), tune_on, workspace, stream));
   planned->tuned = true;

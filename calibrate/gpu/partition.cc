@@ -192,7 +192,10 @@ absl::Status GpuPartitions::CutParts(int device, int num_parts, int size,
     ASSIGN_OR_RETURN(GpuPartition part, Make(device, &group));
     if (!parts.empty() &&
         part.num_multiprocessors() != parts[0].num_multiprocessors()) {
-      return absl::UnimplementedError("the partitions are not equal");
+      return absl::UnimplementedError(
+          absl::StrCat("the driver made partitions of different sizes (",
+                       parts[0].num_multiprocessors(), " and ",
+                       part.num_multiprocessors(), " multiprocessors)"));
     }
     parts.push_back(std::move(part));
   }

@@ -240,9 +240,10 @@ absl::Status MeasurePlan(const RunFlags& flags,
       static_cast<int>(plan.workloads.size() + plan.memory.size()), left);
   Watchdog watchdog(flags.timeout_seconds, [&](const std::string& what) {
     const std::string kept =
-        path.empty() ? ""
-                     : absl::StrCat("error: the measurements so far are in ",
-                                    path, "; the same command continues\n");
+        path.empty()
+            ? ""
+            : absl::StrCat("error: the measurements so far are in ", path,
+                           "; run the same command again to continue\n");
     std::fputs(EscapeControls(
                    absl::StrFormat("\nerror: no progress for %g s in \"%s\": "
                                    "the GPU or its driver is hung\n%s",
@@ -294,10 +295,10 @@ ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
                   const calibrate::MeasuringPlan& plan,
                   const std::string& path) {
   const bool interrupted = absl::IsCancelled(status);
-  PrintErrorMessage(absl::StrCat(status.message(), "\n",
-                                 journal.workloads_size(), " of ",
-                                 plan.workloads.size(), " workloads are in ",
-                                 path, "; the same command continues"));
+  PrintErrorMessage(
+      absl::StrCat(status.message(), "\n", journal.workloads_size(), " of ",
+                   plan.workloads.size(), " workloads are in ", path,
+                   "; run the same command again to continue"));
   return interrupted ? InterruptExitCode() : kExitNegative;
 }
 
@@ -365,7 +366,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
     return absl::Status(
         written.status().code(),
         absl::StrCat(written.status().message(), "\nthe measurements are in ",
-                     path, "; the same command continues"));
+                     path, "; run the same command again to continue"));
   }
   if (*written != kExitOk) return *written;
   const ExitCode refused = PrintRefused(journal);

@@ -161,8 +161,8 @@ absl::Status NoPlan(absl::string_view label, const AntichainDag& dag,
   if (bytes <= options.memory_limit_bytes.value_or(bytes)) {
     return absl::NotFoundError(
         absl::StrCat(label,
-                     ": all plans take infinite time, expected more bandwidth "
-                     "or smaller costs"));
+                     ": all plans take infinite time; give more bandwidth or "
+                     "smaller costs"));
   }
   return absl::FailedPreconditionError(absl::StrFormat(
       "%s: nothing fits %s: the smallest plan found needs %s: raise "

@@ -156,7 +156,7 @@ absl::Status NothingFits(const PaperPlanner& planner, absl::string_view label,
   const double bytes = EnoughMemoryBytes(planner, given);
   if (bytes == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        why.message(), "; no amount of memory suffices, expected other sizes"));
+        why.message(), "; no amount of memory suffices: change the sizes"));
   }
   PlanRequest without_limit = request;
   without_limit.clear_memory_limit_bytes();
@@ -170,7 +170,7 @@ absl::Status NothingFits(const PaperPlanner& planner, absl::string_view label,
       bytes <= device
           ? absl::StrFormat("raise --memory-limit to %.0f bytes", bytes)
           : absl::StrCat("a GPU of ", given.device.name(), " has ",
-                         FormatBytes(device), ", expected another device"),
+                         FormatBytes(device), ": use another device"),
       ", or a larger --tp or --recompute, which need less memory"));
 }
 

@@ -93,7 +93,10 @@ void BestFirst::AddShape(int shape) {
   const auto num_refused =
       static_cast<uint64_t>(std::count(legal.begin(), legal.end(), 0));
   if (num_refused > 0) {
-    Invalid("a schedule does not support the shape", num_refused);
+    Invalid(
+        "a schedule does not support this number of ranks, chunks or "
+        "microbatches",
+        num_refused);
   }
   if (NumIn(entry) > 0) Push(entry);
 }

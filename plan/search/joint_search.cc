@@ -257,9 +257,11 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
         "interrupted before a plan that fits was found; ", CountsText(report)));
   }
   if (!finder.left_out().empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(label, ": all plans that were found are rejected\n",
-                     absl::StrJoin(finder.left_out(), "\n")));
+    return absl::FailedPreconditionError(absl::StrCat(
+        label,
+        ": every plan found was rejected by the full simulation or the "
+        "linter:\n",
+        absl::StrJoin(finder.left_out(), "\n")));
   }
   return report.num_invalid() == report.num_candidates()
              ? NothingValid(space, search.problems())

@@ -104,11 +104,11 @@ absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
   if (!space.gpus().empty()) numbers = absl::StrJoin(space.gpus(), ", ");
   problems.Add(
       "space",
-      absl::StrCat("has no combination of tensor x pipeline x data that gives ",
+      absl::StrCat("allows no tensor x pipeline x data with ",
                    space.gpus().empty() && !space.data().empty()
                        ? absl::StrCat("at most ", available)
                        : numbers,
-                   " GPUs, expected other sizes, or --gpus"));
+                   " GPUs; change --tp, --pp or --dp, or give --gpus"));
   return problems.ToStatus();
 }
 

@@ -365,8 +365,8 @@ void FinishExperts(Parsed* parsed, Problems* problems) {
         position >= 0 && position % model.expert_block_interval() == 0;
     if (blocks[b] == expected) continue;
     problems->Add("--moe-layer-freq",
-                  "has no regular interval, expected one after the first block "
-                  "with experts");
+                  "is irregular, expected blocks with experts at a fixed "
+                  "interval from the first one on");
     return;
   }
 }

@@ -106,7 +106,7 @@ std::string FastEstimateJson(absl::string_view command,
   result["rank_peak_memory_bytes"] = run.peak_bytes;
   result["num_gpus"] = scenario.placement.num_gpus();
   result["num_simulated_gpus"] = run.num_simulated_gpus;
-  if (!run.reduced) result["not_folded"] = std::string(run.not_reduced);
+  if (!run.reduced) result["not_reduced"] = std::string(run.not_reduced);
   result["num_microbatches"] = scenario.num_microbatches;
   result["num_simulated_microbatches"] = run.num_simulated_microbatches;
   if (!run.extrapolated) {

@@ -53,8 +53,8 @@ void Fill(const Result& result, SweepOutcome* outcome) {
 }  // namespace
 
 std::string MethodOf(const sim::FastEstimate& run) {
-  if (run.reduced && run.extrapolated) return "folded, extrapolated";
-  if (run.reduced) return "folded";
+  if (run.reduced && run.extrapolated) return "reduced, extrapolated";
+  if (run.reduced) return "reduced";
   return run.extrapolated ? "extrapolated" : "full";
 }
 

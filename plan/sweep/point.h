@@ -28,7 +28,7 @@ class PointRunner {
   std::optional<sim::FastSimulator> fast_simulator_;
 };
 
-// Returns the method of a ranked run: "folded, extrapolated", "full".
+// Returns the method of a ranked run: "reduced, extrapolated", "full".
 std::string MethodOf(const sim::FastEstimate& run);
 
 // Copies the values of a ranked run.

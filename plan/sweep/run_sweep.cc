@@ -20,12 +20,13 @@ absl::Status CheckShard(const std::string& path, const ShardContents& contents,
   const absl::Status same = CheckSameSweep(contents.head, head);
   if (!same.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": belongs to a different sweep, expected another --out:\n",
+        path, ": belongs to a different sweep; choose another --out:\n",
         same.message()));
   }
   if (resume || contents.outcomes.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": already contains points, expected --resume or another --out"));
+      path,
+      ": already contains points; give --resume or choose another --out"));
 }
 
 // The points of the sweep that need no further run.
@@ -106,7 +107,8 @@ SweepOutcome OutcomeOf(uint32_t point, double time_limit_seconds,
   }
   if (outcome.ParseFromString(*output)) return outcome;
   return OutcomeOfError(point,
-                        absl::InternalError("its result cannot be read"));
+                        absl::InternalError("the worker process returned "
+                                            "an unreadable result"));
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ absl::Status CheckOrderProblem(absl::string_view label,
   if (problem.memory_limit >= least * (1 - kRounding)) return absl::OkStatus();
   const double unit = HeldByMicrobatch(problem);
   return absl::FailedPreconditionError(absl::StrFormat(
-      "%s: nothing fits a memory limit of %g microbatches: one microbatch at a "
-      "time needs %g: raise --memory-limit to that",
+      "%s: no order fits in a memory limit of %g microbatches; even one "
+      "microbatch at a time needs %g (--memory-limit)",
       label, problem.memory_limit / unit, least / unit));
 }
 

@@ -48,7 +48,7 @@ absl::Status CheckSynthesisSize(absl::string_view label,
       absl::StrFormat("%.3g passes and %d moves per run, which",
                       NumPasses(problem), NumMoves(problem, options)),
       EstimateSynthesis(problem, options),
-      "fewer microbatches, ranks, chunks or --moves, or less "
+      "fewer microbatches, ranks, chunks or --moves, or a smaller "
       "--seconds");
 }
 

@@ -161,8 +161,8 @@ class MeasuredTimelineReader {
     return absl::InvalidArgumentError(
         absl::StrCat(table_.label(),
                      ": has no column start_seconds, start_ms, start_us or "
-                     "start_ns (",
-                     absl::StrJoin(table_.header(), ", "), ")"));
+                     "start_ns; found columns: ",
+                     absl::StrJoin(table_.header(), ", ")));
   }
 
   const CsvTable& table_;

@@ -259,8 +259,7 @@ void CheckBetweenNodes(Problems& problems, const Cluster& cluster) {
     }
   }
   if (!cluster.has_fabric()) {
-    problems.Add("fabric",
-                 "is missing, expected where there are several nodes");
+    problems.Add("fabric", "is missing, required for several nodes");
   }
 }
 

@@ -25,7 +25,7 @@ int MemoryLimit(const ScheduleSpec& spec, Problems* problems) {
 
 ScheduleOption MemoryLimitOption() {
   return {"memory-limit", "unlimited",
-          "most microbatches whose activations a stage keeps"};
+          "maximum number of microbatches whose activations a stage keeps"};
 }
 
 absl::Status CheckDapple(absl::string_view name, const ScheduleSpec& spec) {

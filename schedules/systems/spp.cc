@@ -47,7 +47,7 @@ ScheduleKind SppKind() {
               "Distributed DNN Training, INFOCOM 2022",
           .constraints = "chunks is 1, num_batches is 1",
           .summary =
-              "list scheduling: a stage runs whatever is ready, backwards "
+              "list scheduling: a stage runs any pass that is ready, backwards "
               "first; one weight version",
           .flush = true,
           .uses_costs = true,

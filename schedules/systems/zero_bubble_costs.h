@@ -10,7 +10,8 @@ namespace weir::schedules {
 
 inline constexpr absl::string_view kMemoryLimit = "memory-limit";
 inline constexpr absl::string_view kMemoryLimitSummary =
-    "most activations that a rank holds, in microbatches of the largest stage";
+    "maximum activations that a rank holds, in microbatches of the largest "
+    "stage";
 
 // Adds a problem unless every rank has two stages, one on each side of a V.
 void CheckTwoChunks(const ScheduleSpec& spec, Problems* problems);

@@ -312,9 +312,10 @@ ScheduleKind ZeroBubbleVKind() {
           "1F1B on every rank, almost no bubble, flush; one weight version",
       .flush = true,
       .uses_costs = true,
-      .options = {{kMemoryLimit, "pipeline",
-                   "most activations that a rank holds, in microbatches of the "
-                   "largest stage on each of its chunks; at least pipeline"}},
+      .options =
+          {{kMemoryLimit, "pipeline",
+            "maximum activations that a rank holds, in microbatches of the "
+            "largest stage on each of its chunks; at least pipeline"}},
       .check = CheckZeroBubbleV,
       .generate = GenerateZeroBubbleV};
 }

@@ -136,7 +136,7 @@ class FastSimulator::Impl {
       const scenarios::ResolvedScenario& scenario,
       std::shared_ptr<const scenarios::Network> network,
       const schedules::Schedule& full, absl::string_view* why_not) {
-    *why_not = "its order is too short or not periodic";
+    *why_not = "the order is too short or not periodic";
     ShortenOptions options;
     for (int i = 0; i < kMostTries; ++i) {
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
@@ -144,7 +144,7 @@ class FastSimulator::Impl {
       if (program == nullptr) return std::optional<Run>();
       ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, true));
       if (!run.recording.complete()) return std::optional<Run>();
-      *why_not = "its times are not periodic";
+      *why_not = "the times are not periodic";
       int multiple = 0;
       run.steadiness = FindSteadiness(*program->shortened, run.graph,
                                       run.recording, &multiple);
@@ -184,8 +184,8 @@ class FastSimulator::Impl {
                                             *run.program, run.costs)
                        : std::make_shared<const SymmetryResult>(SymmetryResult{
                              std::nullopt,
-                             "the number of batches to run depends on the "
-                             "tasks of all GPUs"});
+                             "the number of batches is determined from all of "
+                             "them"});
     const PipelineInputs inputs = run.InputsOf(scenario);
     RETURN_IF_ERROR(
         run.reduced()

@@ -18,7 +18,7 @@ class GraphRunner;
 
 // Equal to the same values of Simulate's Result, to 1e-9 relative, unless
 // rounding errors grow along the run or decide what is in memory at one time
-// (docs/decisions/0018-folding-by-colours.md).
+// (docs/decisions/0018-symmetry-reduction.md).
 struct FastEstimate {
   double batch_seconds = 0;
   double makespan_seconds = 0;

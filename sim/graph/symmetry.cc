@@ -124,12 +124,12 @@ bool SymmetrySearch::AddLinks() {
     std::map<int32_t, int32_t> counts;
     for (uint64_t color : crossing_[link]) ++counts[color_number_.at(color)];
     int32_t divisor = 0;
-    for (const auto& [colour, count] : counts) {
+    for (const auto& [color, count] : counts) {
       divisor = std::gcd(divisor, count);
     }
     Counts key;
-    for (const auto& [colour, count] : counts) {
-      key.push_back({colour, count / divisor});
+    for (const auto& [color, count] : counts) {
+      key.push_back({color, count / divisor});
     }
     const double rate = rates_[link] / divisor;
     const auto [at, added] = rates.try_emplace(std::move(key), rate);
@@ -138,9 +138,9 @@ bool SymmetrySearch::AddLinks() {
   for (const auto& [counts, rate] : rates) {
     const auto link = static_cast<int32_t>(symmetry_.links_.size());
     symmetry_.links_.push_back({"folded", rate});
-    for (const auto& [colour, count] : counts) {
-      if (counts.size() > 1) symmetry_.colors_[colour].has_own_links = false;
-      std::vector<int32_t>& route = symmetry_.colors_[colour].route.links;
+    for (const auto& [color, count] : counts) {
+      if (counts.size() > 1) symmetry_.colors_[color].has_own_links = false;
+      std::vector<int32_t>& route = symmetry_.colors_[color].route.links;
       if (route.size() + count > kMaxNames) return false;
       route.insert(route.end(), count, link);
     }

@@ -40,9 +40,10 @@ TEST_F(OutputFileTest, AnyOtherFileStays) {
        {"notes\n", " ", "{\"a\":1}", "name: 'a'\n", "<svg></svg>\n",
         "SQLite format 3", "Written by weir\n", "# Written by someone\n"}) {
     EXPECT_FALSE(IsOwn(contents)) << contents;
-    EXPECT_THAT(WriteOutput(Path("file"), "x", {}).message(),
-                HasSubstr("file: was not written by weir, expected another "
-                          "file (--force overwrites it)"));
+    EXPECT_THAT(
+        WriteOutput(Path("file"), "x", {}).message(),
+        HasSubstr("file: was not written by weir; choose another file, or "
+                  "--force to overwrite it"));
     EXPECT_EQ(*ReadFile(Path("file")), contents);
   }
   // A mark after the first kMarkBytes does not count.
@@ -108,7 +109,7 @@ TEST_F(OutputFileTest, TwoOutputsNeedTwoFiles) {
                           {"--trace", Path("link"), {}}})
                 .message(),
             absl::StrCat("command line: --trace is ", Path("link"),
-                         ", the same file as --out, expected another file"));
+                         ", the same file as --out; choose another file"));
   EXPECT_TRUE(CheckOutputs({{"--out", Path("new"), {}},
                             {"--plot", "", {}},
                             {"--report", "", {}},

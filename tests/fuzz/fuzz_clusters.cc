@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters. A valid cluster has a finite route between any two GPUs, rings over
-// any group, a description, and a text form that reads back. An invalid one
-// gives an error with a message.
+// any group, a description, and a text form that parses to the same value. An
+// invalid one gives an error with a message.
 #include <cmath>
 #include <numeric>
 #include <set>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models as Hugging Face configs, profile graphs and textprotos. A valid model
-// reads back from its text form, splits into layers of finite, non-negative
-// work that add up to its parameters, and can be partitioned into stages.
+// is parsed from its text form to the same value, splits into layers of finite,
+// non-negative work that add up to its parameters, and can be partitioned into
+// stages.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

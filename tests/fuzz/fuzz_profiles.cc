@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device profiles. A valid profile prices every kernel of a model, more work
-// never costs less, and its text form reads back.
+// never costs less, and its text form parses to the same value.
 #include <cmath>
 
 #include "base/textproto.h"

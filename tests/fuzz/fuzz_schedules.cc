@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules. A kind generates a valid, executable order for every request that
-// it accepts; random orders are checked too. Text and JSON forms read back, the
-// linter finds no error in executable orders, and lowered programs satisfy the
-// linter's rules.
+// it accepts; random orders are checked too. Text and JSON forms parse to the
+// same schedule, the linter finds no error in executable orders, and lowered
+// programs satisfy the linter's rules.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

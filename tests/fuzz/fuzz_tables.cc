@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV files. Any cells read back as they were written; measured runs keep their
+// CSV files. Any cells are read as they were written; measured runs keep their
 // rows; a measured timeline keeps its events, its causes of idle time and its
 // traces; a schedule file gives an error or can be linted.
 #include <cmath>

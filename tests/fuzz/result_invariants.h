@@ -17,7 +17,8 @@ void CheckQuantities(const Result& result);
 // that all allocations are freed. Requires: `result` has its whole timeline.
 void CheckTimeline(const Result& result);
 
-// Requires that every view renders and that JSON, CSV and traces read back.
+// Requires that every view renders and that JSON, CSV and traces parse to the
+// same values.
 void CheckViews(const Result& result);
 
 }  // namespace weir::fuzz

@@ -18,8 +18,9 @@ TEST(ScenarioProblemsTest, TextbookRefusesWhatItReplaces) {
   const std::string message = MessageOf(scenario);
   for (const char* field :
        {"model", "cluster", "num_nodes", "batch", "parallelism.data"}) {
-    EXPECT_THAT(message, HasSubstr(absl::StrCat("s: ", field,
-                                                " is given with textbook")));
+    EXPECT_THAT(message,
+                HasSubstr(absl::StrCat("s: ", field,
+                                       " cannot be combined with textbook")));
   }
 }
 
@@ -155,16 +156,15 @@ TEST(ScenarioProblemsTest, OneKindOfSharding) {
   scenario.mutable_training()->set_distributed_optimizer(true);
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre(
-          "s: training.distributed_optimizer is given with "
-          "fully_sharded, which includes it, expected only one of them"));
+      ElementsAre("s: training.distributed_optimizer cannot be combined with "
+                  "fully_sharded, which includes it"));
   scenario.mutable_training()->set_distributed_optimizer(false);
   scenario.set_model("mixtral-8x7b");
   scenario.mutable_parallelism()->set_expert(2);
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre("s: training.fully_sharded is given with "
-                  "parallelism.expert, expected only one of them: sharding "
+      ElementsAre("s: training.fully_sharded cannot be combined with "
+                  "parallelism.expert: sharding "
                   "of experts that are already distributed is not simulated"));
 }
 

@@ -105,10 +105,8 @@ TEST(ScenarioTest, ATransformerStandsInPlaceOfAModel) {
   EXPECT_EQ(resolved->scenario.transformer().feed_forward_size(), 3072u);
 
   scenario.set_model("gpt2");
-  EXPECT_THAT(
-      ProblemsOf(scenario),
-      ElementsAre(
-          "s: transformer is given with model, expected only one of them"));
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: transformer cannot be combined with model"));
   scenario.clear_model();
   transformer.set_num_heads(0);
   EXPECT_THAT(MessageOf(scenario), HasSubstr("transformer.num_heads is 0"));
@@ -153,8 +151,9 @@ TEST(ScenarioTest, RuntimesAreFoundByName) {
   EXPECT_EQ(ResolveScenario("s", Small())->runtime.name(), "megatron-lm");
   Scenario textbook = Textbook();
   textbook.set_runtime("none");
-  EXPECT_THAT(ProblemsOf(textbook),
-              ElementsAre(HasSubstr("runtime is given with textbook")));
+  EXPECT_THAT(
+      ProblemsOf(textbook),
+      ElementsAre(HasSubstr("runtime cannot be combined with textbook")));
 }
 
 TEST(ScenarioTest, PlacementIsInOrderOrGiven) {
@@ -164,7 +163,7 @@ TEST(ScenarioTest, PlacementIsInOrderOrGiven) {
   scenario.mutable_parallelism()->set_order("tp-pp-dp");
   scenario.mutable_parallelism()->add_gpus(0);
   EXPECT_THAT(MessageOf(scenario),
-              HasSubstr("parallelism.gpus is given with order"));
+              HasSubstr("parallelism.gpus cannot be combined with order"));
   scenario.mutable_parallelism()->clear_order();
   EXPECT_THAT(MessageOf(scenario), HasSubstr("gpus lists 1 GPUs"));
   scenario.mutable_parallelism()->clear_gpus();
@@ -254,7 +253,7 @@ TEST_F(ScenarioFileTest, MeasuredModelRunsAsItWasMeasured) {
                                     "layers of the model were measured"),
                           HasSubstr("batch.sequence_length is given"),
                           HasSubstr("training.dropout is given"),
-                          HasSubstr("training.recompute is RECOMPUTE_SELECTIVE,"
+                          HasSubstr("training.recompute is selective,"
                                     " expected none or full")));
 }
 

@@ -133,10 +133,10 @@ TEST_P(OutputTest, AFileThatWeirDidNotWriteIsReplacedOnlyWithForce) {
   ASSERT_TRUE(WriteFile(File(), kNotes).ok());
   const ProgramRun refused = Run();
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err,
-              HasSubstr(absl::StrCat(GetParam().file,
-                                     ": was not written by weir, expected "
-                                     "another file (--force overwrites it)")));
+  EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(
+                               GetParam().file,
+                               ": was not written by weir; choose another "
+                               "file, or --force to overwrite it")));
   EXPECT_EQ(*ReadFile(File()), kNotes);
   EXPECT_EQ(NumFiles(Folder()), 1);
 
@@ -360,7 +360,7 @@ TEST(OutputCommandTest, TwoOutputsNeedTwoFiles) {
     const ProgramRun run = RunWeir(command);
     EXPECT_EQ(run.exit_code, 2) << command;
     EXPECT_THAT(run.err, AllOf(HasSubstr("the same file as --"),
-                               HasSubstr("expected another file")));
+                               HasSubstr("choose another file")));
     EXPECT_THAT(run.out, IsEmpty()) << command;
   }
   EXPECT_FALSE(fs::exists(TestFolder() + "/a.json"));

@@ -104,9 +104,10 @@ TEST(SweepCommandTest, BadInputIsSaidAllAtOnce) {
   EXPECT_EQ(RunWeir("collect nowhere").exit_code, 2);
   const ProgramRun same = RunWeir("collect nowhere --csv x --sqlite ./y/../x");
   EXPECT_EQ(same.exit_code, 2);
-  EXPECT_THAT(same.err,
-              HasSubstr("--sqlite is ./y/../x, the same file as --csv, "
-                        "expected another file"));
+  EXPECT_THAT(
+      same.err,
+      HasSubstr(
+          "--sqlite is ./y/../x, the same file as --csv; choose another file"));
 }
 
 TEST(SweepCommandTest, APointOverItsTimeLimitFails) {

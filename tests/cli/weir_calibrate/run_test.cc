@@ -176,10 +176,10 @@ TEST_F(CalibrateRunTest, KilledAnywhereItGoesOnAndEndsAsUndisturbed) {
 
 TEST_F(CalibrateRunTest, InterruptKeepsResultsAndSaysHowToGoOn) {
   EXPECT_EQ(RunUntil(3, "INT", "sleep=0.0001"), 130);
-  EXPECT_THAT(
-      Contents(".err"),
-      AllOf(HasSubstr("interrupted"), HasSubstr("p.txt.partial"),
-            HasSubstr("the same command continues"), Not(HasSubstr("bug"))));
+  EXPECT_THAT(Contents(".err"),
+              AllOf(HasSubstr("interrupted"), HasSubstr("p.txt.partial"),
+                    HasSubstr("run the same command again to continue"),
+                    Not(HasSubstr("bug"))));
   EXPECT_TRUE(calibrate::LoadJournal(File("p.txt.partial")).ok());
   EXPECT_FALSE(Exists("p.txt"));
 }
@@ -347,7 +347,7 @@ TEST_F(CalibrateRunTest, AReportThatCannotBeWrittenLosesNothing) {
   const ProgramRun run =
       RunWeir(absl::StrCat(kSmall, " --only copy --report /proc/no/where"));
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("the same command continues"));
+  EXPECT_THAT(run.err, HasSubstr("run the same command again to continue"));
   EXPECT_TRUE(Exists("p.txt"));
   EXPECT_TRUE(Exists("p.txt.partial"));
 }

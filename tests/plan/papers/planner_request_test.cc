@@ -184,9 +184,9 @@ TEST(NothingFitsTest, TheMessageNamesTheMemoryThatIsEnough) {
       testing::AllOf(HasSubstr("test: needs-bytes: nothing fits 954 MiB: the "
                                "smallest plan found needs 1.8"),
                      HasSubstr("raise --memory-limit to 20")));
-  EXPECT_THAT(NothingFitsMessage(1e12), HasSubstr("expected another device"));
+  EXPECT_THAT(NothingFitsMessage(1e12), HasSubstr("use another device"));
   EXPECT_EQ(NothingFitsMessage(1e13),
-            "why; no amount of memory suffices, expected other sizes");
+            "why; no amount of memory suffices: change the sizes");
 }
 
 }  // namespace weir::plan::planner_request_test

@@ -66,13 +66,13 @@ TEST(FastEstimateViewTest, SaysHowItWasFound) {
   EXPECT_TRUE(run->reduced && run->extrapolated);
   const Json result =
       Json::parse(FastEstimateJson("weir", scenario, *run))["result"];
-  EXPECT_EQ(result["method"], "folded, extrapolated");
+  EXPECT_EQ(result["method"], "reduced, extrapolated");
   EXPECT_EQ(result["num_gpus"], 16);
   EXPECT_LT(result["num_simulated_gpus"], 16);
   EXPECT_EQ(result["num_microbatches"], 64);
   EXPECT_LT(result["num_simulated_microbatches"], 64);
   EXPECT_EQ(result["rank_peak_memory_bytes"].size(), 4);
-  EXPECT_FALSE(result.contains("not_folded"));
+  EXPECT_FALSE(result.contains("not_reduced"));
   const std::string table = FastEstimateTable(scenario, *run);
   EXPECT_THAT(table, HasSubstr(" of 16 GPUs, the others are symmetric"));
   EXPECT_THAT(table, HasSubstr(" of 64, the steady state repeats"));

@@ -50,9 +50,10 @@ TEST(SynthesizeProgramTest, SaysWhatALimitTooLowNeeds) {
   const cli::ProgramRun run = cli::RunWeir(
       absl::StrCat("schedule synthesize --memory-limit 0.5", kCosts));
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err,
-              HasSubstr("nothing fits a memory limit of 0.5 microbatches: one "
-                        "microbatch at a time needs 1: raise --memory-limit"));
+  EXPECT_THAT(
+      run.err,
+      HasSubstr("no order fits in a memory limit of 0.5 microbatches; even "
+                "one microbatch at a time needs 1 (--memory-limit)"));
 }
 
 // The file is refused before the search.

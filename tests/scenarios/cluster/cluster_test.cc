@@ -191,8 +191,7 @@ TEST(ClusterTest, SeveralNodesNeedNicsAndFabric) {
       ProblemsOf(R"(groups { count: 2 node { num_gpus: 1 device: "d" } })"),
       ElementsAre("c: groups[0].node.nics is empty, expected a NIC where there "
                   "are several nodes",
-                  "c: fabric is missing, expected where there are several "
-                  "nodes"));
+                  "c: fabric is missing, required for several nodes"));
   EXPECT_THAT(
       ProblemsOf(R"(groups { count: 1 node { num_gpus: 1 device: "d" } })"),
       IsEmpty());
