@@ -104,7 +104,8 @@ struct ExecutionRequest {
 
 // Builds the programs of all stages, and the optimizers with the adjustments of
 // the schedule's system (PipeMare's learning rates, spike compensation).
-// InvalidArgument lists what stages or replays do not support.
+// Returns InvalidArgument with everything that stages or replays do not
+// support.
 absl::StatusOr<ExecutionPlan> MakeExecutionPlan(
     const ExecutionRequest& request);
 

@@ -136,7 +136,7 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
   PlanSpace* space = plan->request.mutable_space();
   app->option_defaults()->group("Search space");
   AddOption(app, "--schedule", "S,S,...",
-            "schedules to consider (weir schedule list)", ParseWords,
+            "schedules to consider (weir schedule list), or all", ParseWords,
             [space](const std::vector<std::string>& words) {
               const bool all =
                   words.size() == 1 && absl::EqualsIgnoreCase(words[0], "all");
@@ -146,7 +146,7 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
                 space->mutable_schedules()->Assign(words.begin(), words.end());
               }
             })
-      ->default_str("those that the runtime executes; all: every schedule")
+      ->default_str("those of the runtime")
       ->join(',');
   AddSwitch(app, "--asynchronous", "also consider schedules without a flush",
             [space](bool on) { space->set_asynchronous(on); });

@@ -25,10 +25,10 @@ void AddScheduleSource(CLI::App* app, Flags* flags) {
 }
 
 void AddDialect(CLI::App* app, ScheduleFlags* schedule) {
-  AddChoice<bool>(app, "--dialect",
-                  "format of a schedule file: PyTorch's, or PyTorch's of 2024",
-                  {{"pytorch", false}, {"pytorch-legacy", true}},
-                  &schedule->legacy)
+  AddChoice<bool>(
+      app, "--dialect",
+      "dialect of a schedule file: current PyTorch, or PyTorch of 2024",
+      {{"pytorch", false}, {"pytorch-legacy", true}}, &schedule->legacy)
       ->group("Schedule")
       ->default_str("pytorch");
 }
@@ -50,7 +50,7 @@ void AddLint(CLI::App* group, CommandLine* line) {
   AddScheduleSource(app, flags);
   AddDialect(app, &flags->schedule);
   AddOption(app, "--runtime", "R,R,...",
-            "runtimes that must be able to run it, besides buffered sends: "
+            "also check these runtimes (buffered sends are always checked): "
             "rendezvous, pytorch, megatron",
             ParseRuntimes, &flags->schedule.runtimes)
       ->group("Schedule")
@@ -110,7 +110,8 @@ void AddSynthesize(CLI::App* group, CommandLine* line) {
                  {{"makespan", 0}, {"span", 1}}, &synthesis->objective)
       ->default_str("makespan");
   AddOption(app, "--memory-limit", "N",
-            "most activations that a rank may hold, in microbatches (of the "
+            "maximum number of activations that a rank may hold, in "
+            "microbatches (of the "
             "largest stage, on each of its chunks); 0: no limit",
             ParseMemoryLimit, &synthesis->memory_limit)
       ->default_str("number of ranks, as for 1F1B");

@@ -67,8 +67,7 @@ void AddNumbers(CLI::App* app, const std::string& name, const std::string& help,
 }
 
 void AddDevice(CLI::App* app, int* device) {
-  AddNumber(app, "--device", "N", "number of the GPU, as CUDA counts", 0, 1023,
-            device);
+  AddNumber(app, "--device", "N", "CUDA device number", 0, 1023, device);
 }
 
 // Adds what is measured or verified.
@@ -83,10 +82,11 @@ void AddMeasurement(CLI::App* app, RunFlags* flags) {
              "", &plan->microbatch_sizes);
   AddNumbers(app, "--sequence-lengths", "list of sequence lengths to measure",
              1, kMaxSize, "that of the model", &plan->sequence_lengths);
-  AddNumbers(app, "--tensor-parallel",
-             "list of tensor-parallel sizes, for whose shapes on one GPU are "
-             "measured",
-             1, 1024, "", &plan->tensor_parallel);
+  AddNumbers(
+      app, "--tensor-parallel",
+      "list of tensor-parallel sizes; the shapes that each gives one GPU "
+      "are measured",
+      1, 1024, "", &plan->tensor_parallel);
   enum Attention { kFused, kUnfused, kBoth };
   AddChoice<Attention>(
       app, "--attention", "attention kernels",
@@ -152,10 +152,11 @@ void AddNetworkOptions(CLI::App* app, calibrate::NetworkFlags* flags) {
             &flags->pairs_per_class);
   AddNumber(app, "--max-bytes", "BYTES", "largest message in bytes", 1024.0,
             1e12, &flags->max_bytes);
-  AddNumber(app, "--timeout", "SECONDS",
-            "time limit in seconds for the rendezvous, for every operation and "
-            "for silence of a rank",
-            0.1, 1e5, &flags->timeout_seconds);
+  AddNumber(
+      app, "--timeout", "SECONDS",
+      "time limit in seconds for the rendezvous, for every operation, and "
+      "for how long a rank may stay silent",
+      0.1, 1e5, &flags->timeout_seconds);
   AddText(app, "--topology", "FILE",
           "file that lists the leaf switches and their nodes", &flags->topology)
       ->default_str("Slurm's topology");

@@ -29,9 +29,9 @@ namespace {
 absl::Status CheckReplayFlags(const ReplayFlags& flags) {
   Problems problems("weir-calibrate replay");
   if (flags.num_partitions > 0 && flags.cpu) {
-    problems.Add(
-        "--partitions",
-        "requires a GPU, but --cpu is given, with which ranks are threads");
+    problems.Add("--partitions",
+                 "requires a GPU and cannot be combined with --cpu, where "
+                 "ranks are threads");
   }
   if (flags.num_partitions > 0 && flags.serial.value_or(false)) {
     problems.Add("--partitions", "cannot be combined with --serial");
@@ -39,7 +39,7 @@ absl::Status CheckReplayFlags(const ReplayFlags& flags) {
   if (!flags.cpu && flags.num_partitions == 0 && !flags.serial.value_or(true)) {
     problems.Add(
         "--serial",
-        "is off, expected --partitions, with which ranks run concurrently");
+        "is off, but without --partitions ranks cannot run concurrently");
   }
   return problems.ToStatus();
 }

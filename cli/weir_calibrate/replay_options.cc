@@ -23,7 +23,7 @@ void AddReplay(CLI::App* app, ReplayFlags* flags) {
   app->option_defaults()->group("Replay");
   AddSwitch(app, "--cpu", "run on the CPU, in double precision", &flags->cpu);
   AddSwitch(app, "--serial",
-            "run one rank after the other, with logical clocks [GPU: on; "
+            "run one rank at a time, with logical clocks [GPU: on; "
             "--cpu: off, a thread for each rank]",
             &flags->serial);
   AddCount(app, "--partitions",
@@ -39,7 +39,7 @@ void AddReplay(CLI::App* app, ReplayFlags* flags) {
       ->default_str("adam 0.0001, sgd 0.05");
   AddSwitch(app, "--no-check", "do not check the training result",
             [flags](bool on) { flags->check = !on; });
-  AddOption(app, "--device", "N", "which GPU, as CUDA counts them", ParseDevice,
+  AddOption(app, "--device", "N", "CUDA device number", ParseDevice,
             &flags->device)
       ->default_str(absl::StrCat(flags->device));
   AddSeconds(app, "--timeout",

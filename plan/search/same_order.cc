@@ -13,7 +13,7 @@
 namespace weir::plan {
 namespace {
 
-// Returns nothing if the schedule does not accept the scenario's shape.
+// Returns nullopt if the schedule does not accept the scenario's shape.
 std::optional<uint64_t> HashUnder(const std::string& name,
                                   scenarios::ResolvedScenario scenario) {
   if (!schedules::IsScheduleFile(name)) {

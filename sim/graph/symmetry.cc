@@ -137,7 +137,7 @@ bool SymmetrySearch::AddLinks() {
   }
   for (const auto& [counts, rate] : rates) {
     const auto link = static_cast<int32_t>(symmetry_.links_.size());
-    symmetry_.links_.push_back({"folded", rate});
+    symmetry_.links_.push_back({"reduced", rate});
     for (const auto& [color, count] : counts) {
       if (counts.size() > 1) symmetry_.colors_[color].has_own_links = false;
       std::vector<int32_t>& route = symmetry_.colors_[color].route.links;
