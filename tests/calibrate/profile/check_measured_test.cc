@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
              "x: kernels[0].seconds.relative_ci is -1, expected 0 to 3"},
         Case{"part",
              [](DeviceProfile* p) { p->mutable_kernels(1)->set_part("gelu"); },
-             "x: kernels[1].part is \"gelu\", expected one of: attention_pro"},
+             "x: kernels[1].part is \"gelu\", expected one of: attention_gemm"},
         Case{"bytes",
              [](DeviceProfile* p) { p->mutable_kernels(0)->set_bytes(0); },
              "x: kernels[0].bytes is 0, expected 1 to "},
