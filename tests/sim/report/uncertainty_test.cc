@@ -212,7 +212,7 @@ TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
   scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
   const auto outside = Simulate(scenario);
   ASSERT_TRUE(outside.ok()) << outside.status();
-  EXPECT_THAT(outside->warnings(), Contains(HasSubstr("GEMM shapes")));
+  EXPECT_THAT(outside->warnings(), Contains(HasSubstr("GEMMs whose shapes")));
   EXPECT_THAT(outside->warnings(), Contains(HasSubstr("between nodes")));
   Coverage& coverage = *scenario.device.mutable_coverage();
   for (Range* range :
