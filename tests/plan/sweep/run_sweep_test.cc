@@ -194,7 +194,7 @@ TEST_F(RunSweepTest, ResumeRunsWhatIsMissingOnly) {
   EXPECT_LT(num_before, kNumPoints);
   options.stop = [] { return false; };
   EXPECT_THAT(std::string(RunSweep(sweep_, options).status().message()),
-              HasSubstr("already contains points, expected --resume"));
+              HasSubstr("already contains points; give --resume"));
   options.resume = true;
   counts = RunSweep(sweep_, options);
   ASSERT_TRUE(counts.ok()) << counts.status();
