@@ -120,7 +120,7 @@ TEST(CalibrateReplayCommandTest, BadCommandLinesAreUsageErrors) {
       {"--partitions 2 --cpu", "--partitions requires a GPU"},
       {"--partitions 2 --serial",
        "--partitions cannot be combined with --serial"},
-      {"--serial=false", "--serial is off, expected --partitions"},
+      {"--serial=false", "--serial is off, but without --partitions"},
       {"--partition 2", "did you mean --partitions?"},
       {"--cpu --steps 0", "--steps is 0"},
       {"--cpu --trace x.txt", "--trace is x.txt"},
