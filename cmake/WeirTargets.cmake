@@ -23,7 +23,7 @@ if(WEIR_UNITY)
 endif()
 
 # weir_library(<name> SRCS <file>... [DEPS <target>...] [COLD])
-# COLD is for code that takes no part of the time of a simulation or a search: it compiles faster and runs slower.
+# COLD is for code outside the inner loops of simulations and searches: it compiles faster and may run slower.
 function(weir_library name)
   cmake_parse_arguments(ARG "COLD" "" "SRCS;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
@@ -60,7 +60,7 @@ function(weir_proto name)
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${WEIR_COLD_OPTIONS})
   if(WEIR_UNITY)
-    # protoc's sources define the same names, so that each is compiled alone.
+    # protoc's sources define the same names, so each is compiled alone.
     target_precompile_headers(${name} REUSE_FROM weir_precompiled)
   endif()
 endfunction()

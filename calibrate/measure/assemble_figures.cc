@@ -32,28 +32,6 @@ constexpr size_t kLeastLeftOut = 20;
 
 double Median(const WorkloadResult& result) { return result.seconds().p50(); }
 
-StreamKind StreamKindOf(models::KernelPart part) {
-  switch (part) {
-    case models::KernelPart::kNorm:
-      return StreamKind::kNorm;
-    case models::KernelPart::kElementwise:
-    case models::KernelPart::kSoftmax:
-      return StreamKind::kElementwise;
-    case models::KernelPart::kAttentionGemm:
-    case models::KernelPart::kProjectionGemm:
-    case models::KernelPart::kFeedForwardGemm:
-    case models::KernelPart::kVocabularyGemm:
-    case models::KernelPart::kAttentionCore:
-    case models::KernelPart::kLoss:
-    case models::KernelPart::kEmbedding:
-    case models::KernelPart::kOptimizer:
-    case models::KernelPart::kRouter:
-    case models::KernelPart::kPermute:
-      break;
-  }
-  return StreamKind::kMemory;
-}
-
 }  // namespace
 
 absl::Status Assembler::FitMemoryFigures() {

@@ -7,11 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/error_statistics.h"
+#include "calibrate/pricing/kernel_seconds.h"
 
 namespace weir::calibrate {
-
-// The efficiency that applies to a streaming kernel.
-enum class StreamKind { kMemory, kNorm, kElementwise };
 
 struct StreamSample {
   StreamKind kind = StreamKind::kMemory;

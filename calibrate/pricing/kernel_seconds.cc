@@ -21,29 +21,15 @@ double ElementBytes(const models::Kernel& kernel) {
 }
 
 double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
-  const double memory = profile.memory_efficiency().value();
-  switch (part) {
-    case models::KernelPart::kNorm:
-      return profile.has_norm_efficiency() ? profile.norm_efficiency().value()
-                                           : memory;
-    case models::KernelPart::kElementwise:
-    case models::KernelPart::kSoftmax:
-      return profile.has_elementwise_efficiency()
-                 ? profile.elementwise_efficiency().value()
-                 : memory;
-    case models::KernelPart::kAttentionGemm:
-    case models::KernelPart::kProjectionGemm:
-    case models::KernelPart::kFeedForwardGemm:
-    case models::KernelPart::kVocabularyGemm:
-    case models::KernelPart::kAttentionCore:
-    case models::KernelPart::kLoss:
-    case models::KernelPart::kEmbedding:
-    case models::KernelPart::kOptimizer:
-    case models::KernelPart::kRouter:
-    case models::KernelPart::kPermute:
-      break;
+  const StreamKind kind = StreamKindOf(part);
+  if (kind == StreamKind::kNorm && profile.has_norm_efficiency()) {
+    return profile.norm_efficiency().value();
   }
-  return memory;
+  if (kind == StreamKind::kElementwise &&
+      profile.has_elementwise_efficiency()) {
+    return profile.elementwise_efficiency().value();
+  }
+  return profile.memory_efficiency().value();
 }
 
 // Returns the time of the work on the keys visible to each query, plus a ramp
@@ -67,6 +53,28 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
 }
 
 }  // namespace
+
+StreamKind StreamKindOf(models::KernelPart part) {
+  switch (part) {
+    case models::KernelPart::kNorm:
+      return StreamKind::kNorm;
+    case models::KernelPart::kElementwise:
+    case models::KernelPart::kSoftmax:
+      return StreamKind::kElementwise;
+    case models::KernelPart::kAttentionGemm:
+    case models::KernelPart::kProjectionGemm:
+    case models::KernelPart::kFeedForwardGemm:
+    case models::KernelPart::kVocabularyGemm:
+    case models::KernelPart::kAttentionCore:
+    case models::KernelPart::kLoss:
+    case models::KernelPart::kEmbedding:
+    case models::KernelPart::kOptimizer:
+    case models::KernelPart::kRouter:
+    case models::KernelPart::kPermute:
+      break;
+  }
+  return StreamKind::kMemory;
+}
 
 GemmSize ShapeOf(const models::Kernel& kernel) {
   return {kernel.batch,         kernel.m,    kernel.n, kernel.k,

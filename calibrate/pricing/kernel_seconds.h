@@ -14,6 +14,10 @@ namespace weir::calibrate {
 // Returns the GEMM shape for gemm_seconds.h. Requires: the kernel is a GEMM.
 GemmSize ShapeOf(const models::Kernel& kernel);
 
+// The efficiency that applies to the memory traffic of a kernel.
+enum class StreamKind { kMemory, kNorm, kElementwise };
+StreamKind StreamKindOf(models::KernelPart part);
+
 // Returns the time of one kernel in a training step as predicted from the model
 // parameters: GEMMs by gemm_seconds.h, attention by its FLOP and efficiency,
 // others as a fixed cost plus the larger of arithmetic and memory traffic.
