@@ -234,14 +234,13 @@ class LocalSearch {
     const double since = clock_.kept_start(row[std::min(from, to)]);
     const std::vector<int32_t> old = row;
     Move(from, to, &row);
-    std::array<int, 3> next = {0, 0, 0};
+    std::array<int, 3> next = {0, 0, 0};  // by PassIndex
     for (int32_t& number : row) {
       if (table_.stage(number) != stage) continue;
       const schedules::Op pass = table_.pass(number);
-      const int k = next[static_cast<int>(pass)]++;
-      const bool is_early =
-          (pass == schedules::Op::kBackwardInput && k >= next[0]) ||
-          (pass == schedules::Op::kBackwardWeight && k >= next[1]);
+      const int32_t index = PassIndex(pass);
+      const int k = next[index]++;
+      const bool is_early = index > 0 && k >= next[index - 1];
       if (is_early) {
         row = old;
         return;
