@@ -260,7 +260,7 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   if (!WriteAll(file->fd(), contents)) {
     return CannotBeWritten(path, std::strerror(errno));
   }
-  const absl::Status committed = file->Commit();
+  absl::Status committed = file->Commit();
   if (committed.ok()) return committed;
   return CannotBeWritten(path, committed.message());
 }

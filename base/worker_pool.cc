@@ -137,7 +137,7 @@ void Workers::Clear() {
   workers_.clear();
 }
 
-void Workers::Give(int job, std::string input) {
+void Workers::Give(int job, const std::string& input) {
   line_.emplace_back(job, Frame(input));
 }
 

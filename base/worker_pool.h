@@ -47,7 +47,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   // Queues a job until a process is free. The caller chooses the number `job`.
-  void Give(int job, std::string input);
+  void Give(int job, const std::string& input);
   // Returns the number of queued and running jobs.
   int num_unfinished() const;
   // Drops the queued jobs and ends the processes.

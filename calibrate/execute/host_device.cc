@@ -219,7 +219,9 @@ class HostRank : public RankDevice {
     const double most = shared_.Now() + shared_.plan.timeout_seconds;
     const double until = std::min(seconds, most);
     constexpr double kLookEvery = 0.01;
-    for (double now = shared_.Now(); now < until; now = shared_.Now()) {
+    while (true) {
+      const double now = shared_.Now();
+      if (now >= until) break;
       if (shared_.cancelled)
         return absl::CancelledError("the replay was stopped");
       std::this_thread::sleep_for(

@@ -51,6 +51,7 @@ WEIR_HOST_DEVICE Philox4 RandomWords(uint64_t seed, uint64_t group) {
 
 // Returns how many of the 2^16 values drop an element.
 WEIR_HOST_DEVICE uint32_t DropThreshold(float probability) {
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): also runs on GPUs.
   return static_cast<uint32_t>(probability * 65536.0F + 0.5F);
 }
 

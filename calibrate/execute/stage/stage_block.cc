@@ -8,7 +8,7 @@
 namespace weir::calibrate {
 
 Block::Block(StageBuilder* b, int layer)
-    : b_(b), name_(absl::StrCat("block ", layer)), seed_(2 * layer) {
+    : b_(b), name_(absl::StrCat("block ", layer)), seed_(uint64_t{2} * layer) {
   const Transformer& t = b->transformer();
   const StageSizes& sizes = b->sizes();
   const int64_t into = t.gated_feed_forward() ? 2 : 1;
