@@ -145,10 +145,26 @@ class Session {
   double last_seconds_ = 0;
 };
 
-Timed PairOf(PairMode mode, int from, int to, absl::string_view text) {
+Request::Collective CollectiveOf(models::CollectiveKind kind) {
+  switch (kind) {
+    case models::CollectiveKind::kAllReduce:
+      return Request::ALL_REDUCE;
+    case models::CollectiveKind::kAllGather:
+      return Request::ALL_GATHER;
+    case models::CollectiveKind::kReduceScatter:
+      return Request::REDUCE_SCATTER;
+    case models::CollectiveKind::kAllToAll:
+      return Request::ALL_TO_ALL;
+    case models::CollectiveKind::kSendReceive:
+      break;  // timed as pairs
+  }
+  return Request::COLLECTIVE_UNSPECIFIED;
+}
+
+Timed PairOf(Request::PairMode mode, int from, int to, absl::string_view text) {
   Timed timed;
   timed.request.set_what(Request::TIME_PAIR);
-  timed.request.set_mode(static_cast<uint32_t>(mode));
+  timed.request.set_pair_mode(mode);
   timed.request.set_from(from);
   timed.request.set_to(to);
   timed.request.set_text(std::string(text));
@@ -193,7 +209,7 @@ class Measurer {
     RETURN_IF_ERROR(session.Join(text));
     const int to = self ? 0 : 1;
     const Timed one_way =
-        PairOf(PairMode::kOneWay, 0, to, absl::StrCat("one way, ", text));
+        PairOf(Request::ONE_WAY, 0, to, absl::StrCat("one way, ", text));
     PairTimes times;
     times.distance = distance;
     times.from = pair.from;
@@ -205,9 +221,9 @@ class Measurer {
     // affects them equally.
     const Timed modes[] = {
         one_way,
-        PairOf(PairMode::kBothWays, 0, to,
+        PairOf(Request::BOTH_WAYS, 0, to,
                absl::StrCat("bidirectional, ", text)),
-        PairOf(PairMode::kPingPong, 0, to, absl::StrCat("ping-pong, ", text))};
+        PairOf(Request::PING_PONG, 0, to, absl::StrCat("ping-pong, ", text))};
     double before = kLeastBytes;
     for (const double bytes :
          TransferSizes(options_.num_channels, options_.max_bytes)) {
@@ -253,7 +269,7 @@ class Measurer {
         // With one peer; an all-to-all would connect to all of them.
         const double before = session.used_bytes();
         const Timed pair =
-            PairOf(PairMode::kOneWay, 0, 1, absl::StrCat("one way in ", text));
+            PairOf(Request::ONE_WAY, 0, 1, absl::StrCat("one way in ", text));
         RETURN_IF_ERROR(session.First(pair, kLeastBytes).status());
         memory.first_pair_bytes = session.used_bytes() - before;
       }
@@ -270,7 +286,7 @@ class Measurer {
     Timed timed;
     timed.is_mean = true;
     timed.request.set_what(Request::TIME_COLLECTIVE);
-    timed.request.set_mode(static_cast<uint32_t>(kind));
+    timed.request.set_collective(CollectiveOf(kind));
     timed.request.set_text(absl::StrCat(Name(kind), " over ", group.text));
     CollectiveTimes times;
     times.kind = kind;

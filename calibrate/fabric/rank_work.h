@@ -19,13 +19,16 @@ class RankWork {
         request_(request),
         make_transport_(std::move(make_transport)) {}
 
-  // Executes a request; the answer contains the error, if any. Holds one
-  // communicator at a time.
+  // Executes a request; the answer contains the error, if any: Internal for an
+  // unknown operation, mode or collective, and for operations that are
+  // requested before PREPARE or JOIN. Holds one communicator at a time.
   Answer Perform(const Request& request);
 
  private:
   absl::Status Do(const Request& request, Answer* answer);
   absl::Status Prepare(const Request& request, Answer* answer);
+  absl::Status TimePair(const Request& request, Answer* answer);
+  absl::Status TimeCollective(const Request& request, Answer* answer);
 
   const RankLaunch launch_;
   TransportRequest request_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages of a network calibration. Whole messages arrive as they were
 // sent, in pieces of any size. Anything else is an error, and a wire never uses
-// more memory than the longest message that it expects.
+// more memory than the longest message that it expects. A rank answers any
+// sequence of requests; those with unknown values do not reach its GPU.
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/delimited_message_util.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "calibrate/fabric/control.pb.h"
+#include "calibrate/fabric/rank_work.h"
 #include "calibrate/fabric/wire.h"
 #include "tests/fuzz/generate_message.h"
 #include "tests/fuzz/target.h"
@@ -131,9 +133,79 @@ bool CheckHostile(Choices* choices) {
   return status.ok();
 }
 
+// Requires that the arguments are known modes and collectives.
+class CheckingCommunicator : public calibrate::Communicator {
+ public:
+  absl::StatusOr<double> TimeCollective(models::CollectiveKind kind, double,
+                                        int) override {
+    REQUIRE(kind < models::CollectiveKind::kSendReceive);
+    return 1;
+  }
+  absl::StatusOr<double> TimePair(calibrate::PairMode mode, int, int, double,
+                                  int) override {
+    REQUIRE(mode >= calibrate::PairMode::kOneWay &&
+            mode <= calibrate::PairMode::kPingPong);
+    return 1;
+  }
+};
+
+class CheckingTransport : public calibrate::Transport {
+ public:
+  const Provenance& provenance() const override { return provenance_; }
+  std::string gpu_address() const override { return ""; }
+  std::vector<std::string> switch_addresses() const override { return {}; }
+  double memory_in_use_bytes() override { return 0; }
+  absl::StatusOr<std::string> MakeId() override { return ""; }
+  absl::StatusOr<std::unique_ptr<calibrate::Communicator>> Join(
+      absl::string_view, int, int) override {
+    return std::make_unique<CheckingCommunicator>();
+  }
+
+ private:
+  const Provenance provenance_;
+};
+
+// Performs requests in any order, some with unknown values of enums.
+bool CheckRequests(Choices* choices) {
+  calibrate::RankWork work(
+      calibrate::RankLaunch(), calibrate::TransportRequest(),
+      [](const calibrate::TransportRequest&)
+          -> absl::StatusOr<std::unique_ptr<calibrate::Transport>> {
+        return std::make_unique<CheckingTransport>();
+      });
+  if (!choices->OneIn(4)) {
+    for (const Request::Do what : {Request::PREPARE, Request::JOIN}) {
+      Request request;
+      request.set_what(what);
+      REQUIRE(work.Perform(request).error().empty());
+    }
+  }
+  bool timed = false;
+  for (int left = choices->Int(1, 12); left > 0; --left) {
+    Request request;
+    FillMessage(&request, choices);
+    if (choices->OneIn(4)) SpoilMessage(&request, choices);
+    const Answer answer = work.Perform(request);
+    const bool ok = answer.code() == static_cast<int>(absl::StatusCode::kOk);
+    REQUIRE_THAT(
+        ok || answer.code() == static_cast<int>(absl::StatusCode::kInternal),
+        request.DebugString());
+    REQUIRE(ok == answer.error().empty());
+    if (answer.seconds() == 0) continue;
+    timed = true;
+    REQUIRE_THAT(request.what() == Request::TIME_PAIR
+                     ? Request::PairMode_IsValid(request.pair_mode())
+                     : request.what() == Request::TIME_COLLECTIVE &&
+                           Request::Collective_IsValid(request.collective()),
+                 request.DebugString());
+  }
+  return timed;
+}
+
 }  // namespace
 
 bool RunInput(Choices* choices) {
+  if (choices->OneIn(4)) return CheckRequests(choices);
   return choices->OneIn(3) ? CheckHostile(choices) : CheckWhole(choices);
 }
 
