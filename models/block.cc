@@ -160,24 +160,24 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
       query + 2 * shape.element_bytes * shape.tokens * shape.key_value;
   const double statistics = kStatisticsBytes * shape.local_tokens;
   const double mask = shape.mask_bytes * shape.local_tokens * shape.hidden;
-  PeakBytes moments;
+  PeakBytes peak;
   const auto dropout = [&] {
     if (!spec.dropout) return;
-    moments.Allocate(stream);
-    moments.Free(mask);
+    peak.Allocate(stream);
+    peak.Free(mask);
   };
   dropout();
-  if (shape.feed_forward_inputs == 2) moments.Allocate(inner);
-  moments.Allocate(activation);
-  moments.Free(activation + (shape.feed_forward_inputs == 2 ? inner : 0));
+  if (shape.feed_forward_inputs == 2) peak.Allocate(inner);
+  peak.Allocate(activation);
+  peak.Free(activation + (shape.feed_forward_inputs == 2 ? inner : 0));
   // The incoming and outgoing gradients of the second norm's backward.
-  moments.Allocate(2 * stream);
-  moments.Free(2 * stream + statistics + (spec.dropout ? stream : 0));
+  peak.Allocate(2 * stream);
+  peak.Free(2 * stream + statistics + (spec.dropout ? stream : 0));
   dropout();
-  moments.Allocate(query + packed + core.backward_scratch_bytes);
-  moments.Free(query + packed + core.backward_scratch_bytes + core.stash_bytes);
-  moments.Allocate(2 * stream);
-  return moments.most();
+  peak.Allocate(query + packed + core.backward_scratch_bytes);
+  peak.Free(query + packed + core.backward_scratch_bytes + core.stash_bytes);
+  peak.Allocate(2 * stream);
+  return peak.most();
 }
 
 void SetRecompute(const WorkSpec& spec, const Shape& shape,

@@ -99,7 +99,7 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
                       kMaxSequenceLength);
   if (scenario.num_microbatches() != 0) {
     problems.Add("num_microbatches",
-                 "is given without textbook, expected only batch, from which "
+                 "is given without costs, expected only batch, from which "
                  "it follows: global_batch_size / (microbatch_size x data)");
   }
 }
@@ -140,13 +140,13 @@ void CheckModelMode(Problems& problems, const Scenario& scenario) {
   CheckTraining(problems, scenario.training(), scenario.parallelism());
 }
 
-void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
+void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const auto refuse = [&](bool given, const char* field) {
     if (!given) return;
     problems.Add(field,
-                 "cannot be combined with textbook: costs given by hand "
-                 "replace the model, cluster and batch of a single pipeline");
+                 "cannot be combined with costs, which replace the model, "
+                 "cluster and batch of a single pipeline");
   };
   refuse(!scenario.model().empty(), "model");
   refuse(scenario.has_transformer(), "transformer");
@@ -171,12 +171,12 @@ void CheckTextbookMode(Problems& problems, const Scenario& scenario) {
   if (scenario.num_microbatches() == 0) {
     problems.Add("num_microbatches", "is 0, expected at least 1");
   }
-  CheckCosts(problems, "textbook.", scenario.textbook());
+  CheckCosts(problems, "costs.", scenario.costs());
   const double num_stages =
       Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
-  const int entries = scenario.textbook().stages_size();
+  const int entries = scenario.costs().stages_size();
   if (entries > 1 && entries != num_stages && !HasOptions(scenario)) {
-    problems.Add("textbook.stages",
+    problems.Add("costs.stages",
                  absl::StrFormat("has %d entries, expected 1 or pipeline %.0f "
                                  "x chunks %.0f = %.0f",
                                  entries, Degree(parallelism.pipeline()),
@@ -190,7 +190,7 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
                           Degree(parallelism.data()) *
                           Degree(parallelism.pipeline());
   double num_microbatches = scenario.num_microbatches();
-  if (!scenario.has_textbook()) {
+  if (!scenario.has_costs()) {
     num_microbatches = scenario.batch().global_batch_size() /
                        (Degree(scenario.batch().microbatch_size()) *
                         Degree(parallelism.data()));
@@ -370,8 +370,8 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckParallelism(problems, scenario);
   CheckUtf8(problems, "parallelism.layout", scenario.parallelism().layout());
   CheckLayout(problems, scenario.parallelism());
-  if (scenario.has_textbook()) {
-    CheckTextbookMode(problems, scenario);
+  if (scenario.has_costs()) {
+    CheckGivenCosts(problems, scenario);
   } else {
     CheckModelMode(problems, scenario);
   }
@@ -390,7 +390,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
 }
 
 void CheckBatchDivides(Problems& problems, const Scenario& scenario) {
-  if (scenario.has_textbook()) return;
+  if (scenario.has_costs()) return;
   const Batch& batch = scenario.batch();
   const double data = Degree(scenario.parallelism().data());
   const double share = batch.microbatch_size() * data;
@@ -480,7 +480,7 @@ void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
 }
 
 int NumMicrobatches(const Scenario& scenario) {
-  if (scenario.has_textbook()) {
+  if (scenario.has_costs()) {
     return static_cast<int>(scenario.num_microbatches());
   }
   const uint32_t data = std::max(scenario.parallelism().data(), 1u);
@@ -502,7 +502,7 @@ void FillDefaults(Scenario& scenario) {
     communication.set_transfers(OVERLAPPED);
   if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
     communication.set_gradient_reduction(REDUCTION_BLOCKING);
-  if (scenario.has_textbook()) return;
+  if (scenario.has_costs()) return;
   Batch& batch = *scenario.mutable_batch();
   batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
   Training& training = *scenario.mutable_training();

@@ -20,8 +20,7 @@ namespace weir::scenarios {
 // The most actions that a simulation may have (about 160 bytes each).
 inline constexpr double kMaxActions = 2e8;
 
-// Checks the fields alone: ranges, fields that exclude each other, costs given
-// by hand.
+// Checks the fields alone: ranges, fields that exclude each other, given costs.
 void CheckFields(Problems& problems, const Scenario& scenario);
 
 // Check Megatron-LM's layout of layers: its syntax and number of stages, and

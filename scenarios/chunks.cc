@@ -30,9 +30,9 @@ int LegalChunks(const schedules::ScheduleKind& kind,
   return best;
 }
 
-void ScaleCosts(double factor, TextbookCosts* costs) {
+void ScaleCosts(double factor, GivenCosts* costs) {
   if (costs->stages_size() != 1) return;  // given stage by stage
-  TextbookCosts::Stage* stage = costs->mutable_stages(0);
+  GivenCosts::Stage* stage = costs->mutable_stages(0);
   stage->set_forward_seconds(factor * stage->forward_seconds());
   if (stage->has_backward_seconds()) {
     stage->set_backward_seconds(factor * stage->backward_seconds());
@@ -68,7 +68,7 @@ void SetLegalChunks(const schedules::ScheduleKind& kind, Scenario* scenario) {
   spec.num_chunks = to_int(or_one(parallelism.chunks()));
   // Nothing is checked yet: the product may need 64 bits.
   spec.num_microbatches = to_int(
-      scenario->has_textbook()
+      scenario->has_costs()
           ? or_one(scenario->num_microbatches())
           : or_one(batch.global_batch_size()) /
                 (or_one(batch.microbatch_size()) * or_one(parallelism.data())));
@@ -78,9 +78,9 @@ void SetLegalChunks(const schedules::ScheduleKind& kind, Scenario* scenario) {
   const int chunks = LegalChunks(kind, *with_options);
   if (chunks == spec.num_chunks) return;
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
-  if (scenario->has_textbook()) {
+  if (scenario->has_costs()) {
     ScaleCosts(static_cast<double>(spec.num_chunks) / chunks,
-               scenario->mutable_textbook());
+               scenario->mutable_costs());
   }
 }
 
@@ -101,8 +101,8 @@ absl::Status FillFromFile(Scenario* scenario) {
                    schedules::LoadScheduleFile(scenario->schedule()));
   ASSIGN_OR_RETURN(const int chunks, schedules::ChunksOf(schedule));
   scenario->mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
-  if (scenario->has_textbook() && chunks > 1) {
-    ScaleCosts(1.0 / chunks, scenario->mutable_textbook());
+  if (scenario->has_costs() && chunks > 1) {
+    ScaleCosts(1.0 / chunks, scenario->mutable_costs());
   }
   return absl::OkStatus();
 }

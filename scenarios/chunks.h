@@ -17,16 +17,16 @@ int LegalChunks(const schedules::ScheduleKind& kind,
 
 // Scales the costs of a stage, so that a rank with other chunks does the same
 // work. Does not change costs that are given stage by stage.
-void ScaleCosts(double factor, TextbookCosts* costs);
+void ScaleCosts(double factor, GivenCosts* costs);
 
 // Sets the chunks if the scenario has none: those of its layout of layers, of
-// its schedule file, or else legal ones for its schedule. Scales textbook costs
+// its schedule file, or else legal ones for its schedule. Scales given costs
 // that are the same for all stages, so that a rank's work does not change.
 // Returns errors of the schedule file.
 absl::Status FillChunks(Scenario* scenario);
 
 // Replaces chunks that are not legal for `kind` by legal ones, if there are
-// any. Scales textbook costs as FillChunks does.
+// any. Scales given costs as FillChunks does.
 void SetLegalChunks(const schedules::ScheduleKind& kind, Scenario* scenario);
 
 }  // namespace weir::scenarios

@@ -28,7 +28,7 @@ constexpr double kMaxSeconds = 1e9;  // 31 years
 constexpr double kMaxBytes = 1e15;
 
 void CheckStage(Problems& problems, const std::string& path,
-                const TextbookCosts::Stage& stage) {
+                const GivenCosts::Stage& stage) {
   const auto check = [&](const char* field, double seconds) {
     problems.CheckRange(absl::StrCat(path, ".", field), seconds, 0,
                         kMaxSeconds);
@@ -95,7 +95,7 @@ std::optional<double> ParseSeconds(absl::string_view text) {
 }  // namespace
 
 void CheckCosts(Problems& problems, absl::string_view prefix,
-                const TextbookCosts& costs) {
+                const GivenCosts& costs) {
   if (costs.stages().empty()) {
     problems.Add(absl::StrCat(prefix, "stages"),
                  "is empty, expected one entry, or one per stage");
@@ -174,13 +174,13 @@ void CheckKeys(const Values& values, Problems* problems) {
   }
 }
 
-TextbookCosts::Stage StageOf(const Values& values, size_t s) {
+GivenCosts::Stage StageOf(const Values& values, size_t s) {
   const auto value = [&](const char* key) -> std::optional<double> {
     const auto at = values.find(key);
     if (at == values.end()) return {};
     return at->second[at->second.size() == 1 ? 0 : s];
   };
-  TextbookCosts::Stage stage;
+  GivenCosts::Stage stage;
   stage.set_forward_seconds(value("f").value_or(0));
   if (const auto b = value("b")) stage.set_backward_seconds(*b);
   if (const auto i = value("i")) stage.set_backward_input_seconds(*i);
@@ -196,7 +196,7 @@ TextbookCosts::Stage StageOf(const Values& values, size_t s) {
 
 }  // namespace
 
-absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
+absl::StatusOr<GivenCosts> ParseCosts(absl::string_view text) {
   Problems problems("--costs");
   Values values;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
@@ -209,7 +209,7 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
   for (const auto& [key, numbers] : values) {
     num_stages = std::max(num_stages, numbers.size());
   }
-  TextbookCosts costs;
+  GivenCosts costs;
   for (size_t s = 0; s < num_stages; ++s) {
     *costs.add_stages() = StageOf(values, s);
   }
@@ -219,9 +219,9 @@ absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text) {
   return costs;
 }
 
-absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path) {
+absl::StatusOr<GivenCosts> LoadCosts(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  TextbookCosts costs;
+  GivenCosts costs;
   RETURN_IF_ERROR(ParseTextProto(path, text, &costs));
   Problems problems(path);
   CheckCosts(problems, "", costs);
@@ -229,10 +229,10 @@ absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path) {
   return costs;
 }
 
-schedules::PassCosts PassCostsOf(const TextbookCosts& costs) {
+schedules::PassCosts PassCostsOf(const GivenCosts& costs) {
   schedules::PassCosts passes;
   passes.hop = costs.hop_seconds();
-  for (const TextbookCosts::Stage& stage : costs.stages()) {
+  for (const GivenCosts::Stage& stage : costs.stages()) {
     schedules::StagePassCosts& pass = passes.stages.emplace_back();
     pass.forward = stage.forward_seconds();
     if (stage.has_backward_seconds()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks costs given by hand; they are parsed in scenarios/scenario.h.
+// Checks given costs; they are parsed in scenarios/scenario.h.
 #ifndef WEIR_SCENARIOS_COSTS_H_
 #define WEIR_SCENARIOS_COSTS_H_
 
@@ -11,13 +11,13 @@
 namespace weir::scenarios {
 
 // Reports all problems of the costs. Prepends `prefix` to field names
-// ("textbook." or "").
+// ("costs." or "").
 void CheckCosts(Problems& problems, absl::string_view prefix,
-                const TextbookCosts& costs);
+                const GivenCosts& costs);
 
 // Returns the costs in the form that generators use. If only whole backwards
 // are given, I and W take half of them each.
-schedules::PassCosts PassCostsOf(const TextbookCosts& costs);
+schedules::PassCosts PassCostsOf(const GivenCosts& costs);
 
 }  // namespace weir::scenarios
 

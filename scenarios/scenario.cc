@@ -242,7 +242,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   ResolvedScenario resolved;
   resolved.label = std::string(label);
   resolved.scenario = scenario;
-  resolved.textbook = scenario.has_textbook();
+  resolved.given_costs = scenario.has_costs();
   RETURN_IF_ERROR(FillChunks(&resolved.scenario));
   Problems problems(label);
   std::vector<absl::Status> failures;
@@ -259,7 +259,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
         CheckSchedule(label, resolved.scenario, problems.empty());
     if (!status.ok()) failures.push_back(status);
   }
-  if (!resolved.textbook) {
+  if (!resolved.given_costs) {
     RETURN_IF_ERROR(
         Loader(problems, fields_are_sound, std::move(failures), resolved)
             .Load());

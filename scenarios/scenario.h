@@ -27,9 +27,9 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path);
 struct ResolvedScenario {
   std::string label;  // file or "command line", for messages
   Scenario scenario;  // defaults filled in
-  bool textbook = false;
+  bool given_costs = false;
 
-  // Empty in textbook mode.
+  // Empty with given costs.
   Model model;
   Cluster cluster;
   DeviceProfile device;
@@ -56,7 +56,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
 // Does the same for a scenario with the same model, cluster, profile and
 // runtime as `resolved`, without reading these files again. For planners, which
 // make thousands of calls. After an error `resolved` may only be used for
-// further calls. Requires: no textbook, no schedule file.
+// further calls. Requires: no given costs, no schedule file.
 absl::Status ResolveAgain(const Scenario& scenario, ResolvedScenario* resolved);
 
 // Parses --costs "f=1,i=1,w=1,c=0" or "f=1,b=2". Keys in seconds: f forward, b
@@ -65,10 +65,10 @@ absl::Status ResolveAgain(const Scenario& scenario, ResolvedScenario* resolved);
 // weight prediction, z one compression. Keys in bytes: a activations, g inputs
 // of the weight gradient. A value may be a list with one entry per stage:
 // "f=1/1/2,b=2".
-absl::StatusOr<TextbookCosts> ParseCosts(absl::string_view text);
+absl::StatusOr<GivenCosts> ParseCosts(absl::string_view text);
 
-// Loads a table of costs per stage (weir.TextbookCosts as textproto).
-absl::StatusOr<TextbookCosts> LoadCosts(const std::string& path);
+// Loads a table of costs per stage (weir.GivenCosts as textproto).
+absl::StatusOr<GivenCosts> LoadCosts(const std::string& path);
 
 }  // namespace weir::scenarios
 

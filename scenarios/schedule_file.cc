@@ -60,7 +60,7 @@ absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario) {
          schedule.num_batches,
          [&](uint32_t n) { scenario.set_num_batches(n); });
   }
-  if (scenario.has_textbook()) {
+  if (scenario.has_costs()) {
     Fill(problems, schedule, "num_microbatches", scenario.num_microbatches(),
          schedule.num_microbatches,
          [&](uint32_t n) { scenario.set_num_microbatches(n); });

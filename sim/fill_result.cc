@@ -124,7 +124,7 @@ void FillBusiest(const scenarios::ResolvedScenario& resolved,
   const std::vector<PartSeconds> parts =
       BreakDown(inputs, run.graph, run.recording, gpu, run.window, times[gpu]);
   result->mutable_parts()->Assign(parts.begin(), parts.end());
-  if (resolved.textbook || !(run.window.batch_seconds() > 0)) return;
+  if (resolved.given_costs || !(run.window.batch_seconds() > 0)) return;
   FillUncertainty(resolved,
                   WorkOf(inputs, run.graph, run.recording, gpu, run.window),
                   result);
@@ -153,7 +153,7 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
   FillBusiest(resolved, inputs, run, times, result);
   if (run.schedule.flush) FillSpan(inputs, run, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
-  if (resolved.textbook || !(window.batch_seconds() > 0)) return;
+  if (resolved.given_costs || !(window.batch_seconds() > 0)) return;
   const Batch& batch = resolved.scenario.batch();
   result->set_samples_per_second(results::SamplesPerSecond(
       batch.global_batch_size(), window.batch_seconds()));
@@ -222,7 +222,7 @@ void FillRank(const scenarios::ResolvedScenario& resolved,
 void FillCapacity(const scenarios::ResolvedScenario& resolved,
                   const SimulatedRun& run, Result* result) {
   result->set_fits_memory(true);
-  if (resolved.textbook) return;
+  if (resolved.given_costs) return;
   double smallest = std::numeric_limits<double>::infinity();
   double most_used = 0;  // fraction of the fullest GPU's memory
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {

@@ -9,7 +9,7 @@
 #include "schedules/source.h"
 #include "sim/costs/schedule_costs.h"
 #include "sim/costs/stage_costs.h"
-#include "sim/report/standstill.h"
+#include "sim/report/deadlock.h"
 
 namespace weir::sim {
 namespace {
@@ -41,10 +41,10 @@ absl::StatusOr<schedules::ScheduleSpec> SpecOf(
 }  // namespace
 
 scenarios::Network NetworkOf(const scenarios::ResolvedScenario& scenario) {
-  return scenario.textbook ? scenarios::Network::Textbook(
-                                 scenario.placement.num_gpus(),
-                                 scenario.scenario.textbook().hop_seconds())
-                           : scenarios::Network(scenario.cluster);
+  return scenario.given_costs ? scenarios::Network::OfGivenCosts(
+                                    scenario.placement.num_gpus(),
+                                    scenario.scenario.costs().hop_seconds())
+                              : scenarios::Network(scenario.cluster);
 }
 
 absl::StatusOr<schedules::Schedule> ScheduleOf(
@@ -88,7 +88,7 @@ absl::Status Deadlock(const schedules::Schedule& schedule,
       blocking ? " cannot run with blocking transfers: "
                : " cannot run, its optimizer steps wait for other ranks' "
                  "gradients: ",
-      StandstillText(schedule, graph, recording),
+      DeadlockText(schedule, graph, recording),
       blocking ? "; use overlapped transfers"
                : "; use overlapped gradient reductions"));
 }

@@ -175,8 +175,8 @@ absl::Status GradientSums::ReturnSum(const ExecutionItem& item) {
     });
   }
   // The optimizer step clears the gradients, so it must follow the sends.
-  for (const RankEventPtr& moment : sent) {
-    RETURN_IF_ERROR(state_.device->WaitForEvent(moment));
+  for (const RankEventPtr& event : sent) {
+    RETURN_IF_ERROR(state_.device->WaitForEvent(event));
   }
   return absl::OkStatus();
 }

@@ -26,9 +26,9 @@ struct HostRankEvent : RankEvent {
   double seconds;  // on the device's clock
 };
 
-double At(const RankEventPtr& moment) {
-  if (moment == nullptr) return -std::numeric_limits<double>::infinity();
-  return static_cast<const HostRankEvent&>(*moment).seconds;
+double At(const RankEventPtr& event) {
+  if (event == nullptr) return -std::numeric_limits<double>::infinity();
+  return static_cast<const HostRankEvent&>(*event).seconds;
 }
 
 RankEventPtr EventAt(double seconds) {
@@ -180,8 +180,8 @@ class HostRank : public RankDevice {
   }
 
   absl::StatusOr<RankEventPtr> Now() override { return EventAt(shared_.Now()); }
-  absl::Status WaitForEvent(const RankEventPtr& moment) override {
-    return SleepUntil(At(moment));
+  absl::Status WaitForEvent(const RankEventPtr& event) override {
+    return SleepUntil(At(event));
   }
 
   absl::StatusOr<CopyEvents> Send(RankDevice* to,
@@ -203,11 +203,11 @@ class HostRank : public RankDevice {
                                       void* into) override;
 
   absl::Status Finish() override { return SleepUntil(last_copy_); }
-  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
-    return std::max(At(moment) - shared_.started, 0.0);
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& event) override {
+    return std::max(At(event) - shared_.started, 0.0);
   }
-  bool HasPassed(const RankEventPtr& moment) override {
-    return !shared_.options.concurrent || At(moment) <= shared_.Now();
+  bool HasPassed(const RankEventPtr& event) override {
+    return !shared_.options.concurrent || At(event) <= shared_.Now();
   }
 
   absl::StatusOr<double> PeakBytes() override { return 0; }
@@ -356,8 +356,8 @@ absl::StatusOr<CopyEvents> HostRank::FromHost(
             static_cast<double*>(into));
   slots_.erase(kept);
   RankEventPtr last;
-  for (const RankEventPtr& moment : ready) {
-    if (At(moment) > At(last)) last = moment;
+  for (const RankEventPtr& event : ready) {
+    if (At(event) > At(last)) last = event;
   }
   return AtOnce(last);
 }

@@ -23,13 +23,13 @@ struct LogicalRankEvent : RankEvent {
 };
 using LogicalPtr = std::shared_ptr<LogicalRankEvent>;
 
-LogicalPtr Of(const RankEventPtr& moment) {
+LogicalPtr Of(const RankEventPtr& event) {
   return std::const_pointer_cast<LogicalRankEvent>(
-      std::static_pointer_cast<const LogicalRankEvent>(moment));
+      std::static_pointer_cast<const LogicalRankEvent>(event));
 }
 
-RankEventPtr Inner(const RankEventPtr& moment) {
-  return moment == nullptr ? nullptr : Of(moment)->passed;
+RankEventPtr Inner(const RankEventPtr& event) {
+  return event == nullptr ? nullptr : Of(event)->passed;
 }
 
 struct LogicalShared {
@@ -108,10 +108,10 @@ class LogicalRank : public RankDevice {
     RETURN_IF_ERROR(Advance());
     return RankEventPtr(now_);
   }
-  absl::Status WaitForEvent(const RankEventPtr& moment) override {
-    RETURN_IF_ERROR(device_->WaitForEvent(Inner(moment)));
+  absl::Status WaitForEvent(const RankEventPtr& event) override {
+    RETURN_IF_ERROR(device_->WaitForEvent(Inner(event)));
     RETURN_IF_ERROR(Advance());
-    LogicalPtr joined = Add({now_, Of(moment)});
+    LogicalPtr joined = Add({now_, Of(event)});
     ASSIGN_OR_RETURN(joined->passed, device_->Now());
     now_ = std::move(joined);
     return absl::OkStatus();
@@ -132,12 +132,12 @@ class LogicalRank : public RankDevice {
     const double bytes =
         TransferBytes(format, bits, num_elements * std::ssize(pieces));
     const double seconds = link.SecondsOf(bytes);
-    const CopyEvents moments = Copied({Of(ready), free}, seconds, copy, &free);
+    const CopyEvents copied = Copied({Of(ready), free}, seconds, copy, &free);
     // The latency of the next message overlaps with the bytes of this one.
-    free = Add({Of(moments.begin)});
+    free = Add({Of(copied.begin)});
     free->passed = copy.begin;
     free->seconds = seconds - link.latency_seconds;
-    return moments;
+    return copied;
   }
   absl::StatusOr<CopyEvents> ToHost(int64_t slot, int64_t num_elements,
                                     ElementFormat format,
@@ -154,9 +154,9 @@ class LogicalRank : public RankDevice {
                                       void* into) override {
     std::vector<RankEventPtr> inner;
     std::vector<LogicalPtr> after = {from_host_};
-    for (const RankEventPtr& moment : ready) {
-      inner.push_back(Inner(moment));
-      after.push_back(Of(moment));
+    for (const RankEventPtr& event : ready) {
+      inner.push_back(Inner(event));
+      after.push_back(Of(event));
     }
     ASSIGN_OR_RETURN(
         const CopyEvents copy,
@@ -165,26 +165,26 @@ class LogicalRank : public RankDevice {
   }
 
   absl::Status Finish() override { return device_->Finish(); }
-  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
-    if (moment == nullptr) return 0;
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& event) override {
+    if (event == nullptr) return 0;
     RETURN_IF_ERROR(Resolve());
-    return std::max(Of(moment)->at, 0.0);
+    return std::max(Of(event)->at, 0.0);
   }
-  bool HasPassed(const RankEventPtr& moment) override {
-    return device_->HasPassed(Inner(moment));
+  bool HasPassed(const RankEventPtr& event) override {
+    return device_->HasPassed(Inner(event));
   }
   absl::StatusOr<double> PeakBytes() override { return device_->PeakBytes(); }
   absl::Status ResetPeak() override { return device_->ResetPeak(); }
 
  private:
   LogicalPtr Add(std::vector<LogicalPtr> after) {
-    auto moment = std::make_shared<LogicalRankEvent>();
+    auto event = std::make_shared<LogicalRankEvent>();
     for (LogicalPtr& one : after) {
-      if (one != nullptr) moment->after.push_back(std::move(one));
+      if (one != nullptr) event->after.push_back(std::move(one));
     }
-    moment->device = device_;
-    shared_.events.push_back(moment);
-    return moment;
+    event->device = device_;
+    shared_.events.push_back(event);
+    return event;
   }
 
   // Starts timing at the first operation: the time since this rank's last event
@@ -226,22 +226,22 @@ class LogicalRank : public RankDevice {
   }
 
   absl::Status Resolve() {
-    for (const LogicalPtr& moment : shared_.events) {
+    for (const LogicalPtr& event : shared_.events) {
       double at = 0;
-      for (const LogicalPtr& before : moment->after) {
+      for (const LogicalPtr& before : event->after) {
         at = std::max(at, before->at);
       }
-      double seconds = moment->seconds;
-      if (moment->end != nullptr) {
+      double seconds = event->seconds;
+      if (event->end != nullptr) {
         ASSIGN_OR_RETURN(const double begin,
-                         moment->device->SecondsOf(moment->begin));
+                         event->device->SecondsOf(event->begin));
         ASSIGN_OR_RETURN(const double end,
-                         moment->device->SecondsOf(moment->end));
+                         event->device->SecondsOf(event->end));
         seconds = std::max(end - begin, 0.0);
       }
-      moment->at = at + seconds;
-      moment->after.clear();
-      moment->begin = moment->end = nullptr;
+      event->at = at + seconds;
+      event->after.clear();
+      event->begin = event->end = nullptr;
     }
     shared_.events.clear();
     return absl::OkStatus();
@@ -279,7 +279,7 @@ class LogicalDevice : public ExecutionDevice {
  private:
   // Clears unresolved events, whose chains would be destroyed recursively.
   void Forget() {
-    for (const LogicalPtr& moment : shared_.events) moment->after.clear();
+    for (const LogicalPtr& event : shared_.events) event->after.clear();
     shared_.events.clear();
   }
   void Restart() {

@@ -101,7 +101,7 @@ class RankDevice {
   // Returns the event at which all work of this rank so far has ended.
   virtual absl::StatusOr<RankEventPtr> Now() = 0;
   // Delays subsequent work of this rank until that event.
-  virtual absl::Status WaitForEvent(const RankEventPtr& moment) = 0;
+  virtual absl::Status WaitForEvent(const RankEventPtr& event) = 0;
 
   // Copies to memory of another rank over `link`, overlapped with this rank's
   // work and not before `ready`. The bytes of messages between the same pair of
@@ -131,9 +131,9 @@ class RankDevice {
   // timeout.
   virtual absl::Status Finish() = 0;
   // Returns seconds since the device's Start(). Requires: the event has passed.
-  virtual absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) = 0;
+  virtual absl::StatusOr<double> SecondsOf(const RankEventPtr& event) = 0;
   // Returns true if the event has passed. Never waits; used by watchdogs.
-  virtual bool HasPassed(const RankEventPtr& moment) = 0;
+  virtual bool HasPassed(const RankEventPtr& event) = 0;
 
   // Returns the peak bytes since the last reset according to the device's own
   // allocator; 0 if it has none.

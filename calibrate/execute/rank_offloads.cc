@@ -45,7 +45,7 @@ absl::Status RankOffloads::Offload(const ExecutionItem& item) {
   const schedules::Action& action = state_.actions()[item.position];
   RankStage& stage = state_.StageOf(action.stage);
   ASSIGN_OR_RETURN(const RankEventPtr ready, state_.device->Now());
-  WorkEvents moments = {ready, ready};
+  WorkEvents events = {ready, ready};
   bool first = true;
   Offloaded gone;
   double bytes = 0;
@@ -66,16 +66,16 @@ absl::Status RankOffloads::Offload(const ExecutionItem& item) {
           state_.device->ToHost(SlotOf(state_.schedule(), action.stage, k, i),
                                 buffer.num_elements, buffer.format, ready,
                                 table[i]));
-      if (std::exchange(first, false)) moments.start = copy.begin;
-      moments.end = copy.end;
+      if (std::exchange(first, false)) events.start = copy.begin;
+      events.end = copy.end;
       gone.memory.push_back(std::exchange(table[i], nullptr));
       stage.on_host[k].push_back(index);
     }
   }
   gone.position = item.position;
   offloaded_.push_back(std::move(gone));
-  state_.log.Add(moments.end, MemoryClass::ACTIVATIONS, -bytes);
-  state_.events[item.position] = moments;
+  state_.log.Add(events.end, MemoryClass::ACTIVATIONS, -bytes);
+  state_.events[item.position] = events;
   return absl::OkStatus();
 }
 
@@ -100,7 +100,7 @@ absl::Status RankOffloads::Reload(const ExecutionItem& item) {
            action, {state_.rank, item.position})) {
     ready.push_back(state_.events[place.position].end);
   }
-  WorkEvents moments = {now, now};
+  WorkEvents events = {now, now};
   bool first = true;
   for (const auto& [k, i] : buffers) {
     const StageBuffer& buffer = stage.layout.buffer(i);
@@ -109,11 +109,11 @@ absl::Status RankOffloads::Reload(const ExecutionItem& item) {
         state_.device->FromHost(SlotOf(state_.schedule(), action.stage, k, i),
                                 buffer.num_elements, buffer.format, ready,
                                 stage.tables[k][i]));
-    if (std::exchange(first, false)) moments.start = copy.begin;
-    moments.end = copy.end;
+    if (std::exchange(first, false)) events.start = copy.begin;
+    events.end = copy.end;
   }
-  state_.log.Add(moments.start, MemoryClass::ACTIVATIONS, bytes);
-  state_.events[item.position] = moments;
+  state_.log.Add(events.start, MemoryClass::ACTIVATIONS, bytes);
+  state_.events[item.position] = events;
   return absl::OkStatus();
 }
 

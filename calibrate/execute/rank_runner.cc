@@ -103,20 +103,20 @@ absl::Status RankRunner::RecordLosses(StepRecord* record) {
 
 absl::Status RankRunner::EndStep(StepRecord* record) {
   RankRecord& own = record->ranks[state_.rank];
-  const auto resolve = [&](const WorkEvents& moments,
+  const auto resolve = [&](const WorkEvents& events,
                            auto* times) -> absl::Status {
     ASSIGN_OR_RETURN(times->start_seconds,
-                     state_.device->SecondsOf(moments.start));
-    ASSIGN_OR_RETURN(times->end_seconds, state_.device->SecondsOf(moments.end));
+                     state_.device->SecondsOf(events.start));
+    ASSIGN_OR_RETURN(times->end_seconds, state_.device->SecondsOf(events.end));
     record->makespan_seconds =
         std::max(record->makespan_seconds, times->end_seconds);
     return absl::OkStatus();
   };
-  for (const WorkEvents& moments : state_.events) {
-    RETURN_IF_ERROR(resolve(moments, &own.actions.emplace_back()));
+  for (const WorkEvents& events : state_.events) {
+    RETURN_IF_ERROR(resolve(events, &own.actions.emplace_back()));
   }
-  for (const auto& [update, moments] : updates_.updates()) {
-    RETURN_IF_ERROR(resolve(moments, &own.updates.emplace_back(update)));
+  for (const auto& [update, events] : updates_.updates()) {
+    RETURN_IF_ERROR(resolve(events, &own.updates.emplace_back(update)));
   }
   RETURN_IF_ERROR(offloads_.EndStep());
   RETURN_IF_ERROR(messages_.EndStep(record));

@@ -17,7 +17,7 @@
 
 namespace weir::cli {
 
-absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs) {
+absl::StatusOr<GivenCosts> ReadCosts(const std::string& costs) {
   return absl::StrContains(costs, '=') ? scenarios::ParseCosts(costs)
                                        : scenarios::LoadCosts(costs);
 }
@@ -26,8 +26,8 @@ namespace {
 
 absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   if (flags.costs.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(*scenario->mutable_textbook(), ReadCosts(flags.costs));
-  // Textbook costs replace the inputs from which the file computes costs, but
+  ASSIGN_OR_RETURN(*scenario->mutable_costs(), ReadCosts(flags.costs));
+  // Given costs replace the inputs from which the file computes costs, but
   // not those of the same command line: the user must resolve that
   // contradiction.
   if (flags.overrides.model().empty()) scenario->clear_model();
@@ -45,7 +45,7 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
 // batch.
 absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
   const uint32_t wanted = overrides.num_microbatches();
-  if (scenario->has_textbook() || wanted == 0) return absl::OkStatus();
+  if (scenario->has_costs() || wanted == 0) return absl::OkStatus();
   Problems problems("command line");
   if (overrides.batch().global_batch_size() != 0) {
     problems.Add("--microbatches", "cannot be combined with --gbs");
@@ -69,7 +69,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   Scenario& scenario = *target;
   const Scenario& overrides = flags.overrides;
   // Lists are replaced, not extended. An order and a list of GPUs replace each
-  // other, and so do a model and textbook costs.
+  // other, and so do a model and given costs.
   auto* parallelism = scenario.mutable_parallelism();
   if (overrides.parallelism().gpus_size() > 0) parallelism->clear_order();
   if (overrides.parallelism().gpus_size() > 0 ||
@@ -82,7 +82,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
     parallelism->clear_layout();
   }
   if (!overrides.model().empty() || overrides.has_transformer()) {
-    scenario.clear_textbook();
+    scenario.clear_costs();
   }
   if (!overrides.model().empty()) scenario.clear_transformer();
   if (overrides.has_transformer()) scenario.clear_model();

@@ -14,7 +14,7 @@
 namespace weir::cli {
 
 // Returns the costs of --costs, which are in it ("f=1,b=2") or in a file.
-absl::StatusOr<TextbookCosts> ReadCosts(const std::string& costs);
+absl::StatusOr<GivenCosts> ReadCosts(const std::string& costs);
 
 // Sets every field that the flags set.
 absl::Status Override(const ScenarioFlags& flags, Scenario* scenario);

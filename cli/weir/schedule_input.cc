@@ -53,7 +53,7 @@ void SetLegalMicrobatches(const schedules::ScheduleKind& kind,
 // weir chooses its chunks, as in simulations.
 absl::Status SetCosts(const Flags& flags, schedules::ScheduleSpec* spec) {
   if (flags.scenario.costs.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(TextbookCosts costs, ReadCosts(flags.scenario.costs));
+  ASSIGN_OR_RETURN(GivenCosts costs, ReadCosts(flags.scenario.costs));
   if (flags.scenario.overrides.parallelism().chunks() == 0) {
     scenarios::ScaleCosts(1.0 / spec->num_chunks, &costs);
   }

@@ -66,7 +66,7 @@ double MostUsedPart(const scenarios::ResolvedScenario& scenario,
   }
   double most = 0;
   for (const double bytes : run.peak_bytes) most = std::max(most, bytes);
-  return scenario.textbook ? 0 : most / least;
+  return scenario.given_costs ? 0 : most / least;
 }
 
 int RunFast(const Flags& flags) {

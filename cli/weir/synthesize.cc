@@ -27,8 +27,8 @@
 namespace weir::cli {
 namespace {
 
-// Returns the scenario; if none is given, textbook costs in the shape of the
-// other schedule commands.
+// Returns the scenario, or else --costs in the shape of the other schedule
+// commands.
 ScenarioFlags ScenarioOf(const Flags& flags) {
   ScenarioFlags asked = flags.scenario;
   Scenario& shape = asked.overrides;

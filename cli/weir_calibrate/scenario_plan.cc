@@ -102,9 +102,8 @@ absl::Status CheckScenario(const scenarios::ResolvedScenario& resolved,
                            const ReplaySettings& settings) {
   const Scenario& scenario = resolved.scenario;
   Problems problems(resolved.label);
-  if (resolved.textbook) {
-    problems.Add("textbook",
-                 "gives costs by hand (--costs), expected a model to train");
+  if (resolved.given_costs) {
+    problems.Add("costs", "are given (--costs), expected a model to train");
     return problems.ToStatus();
   }
   if (!resolved.model.has_transformer()) {

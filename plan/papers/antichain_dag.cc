@@ -116,8 +116,8 @@ class Enumeration {
   Enumeration(const Pruned& graph, int max_states)
       : graph_(graph),
         max_states_(max_states),
-        before_(Reached(graph.inputs, graph.readers)),
-        behind_(Reached(graph.readers, graph.inputs)) {}
+        upstream_(Reached(graph.inputs, graph.readers)),
+        downstream_(Reached(graph.readers, graph.inputs)) {}
 
   // Returns false if there are too many states.
   bool Run() {
@@ -134,9 +134,9 @@ class Enumeration {
   const Edges& next() const { return next_; }
 
   Bits NodesOf(int state) const {
-    Bits nodes(static_cast<int>(before_.size()));
+    Bits nodes(static_cast<int>(upstream_.size()));
     for (int node : augmented_[state]) {
-      nodes.Add(before_[node]);
+      nodes.Add(upstream_[node]);
       nodes.Set(node);
     }
     return nodes;
@@ -159,11 +159,12 @@ class Enumeration {
   // Adds the nodes before a member that have a reader which is neither that
   // member nor before it.
   std::vector<int> Augment(const std::vector<int>& antichain) const {
-    Bits kept(static_cast<int>(before_.size()));
+    Bits kept(static_cast<int>(upstream_.size()));
     for (int member : antichain) {
-      for (int node : before_[member].Members()) {
+      for (int node : upstream_[member].Members()) {
         for (int reader : graph_.readers[node]) {
-          if (reader != member && !before_[member].Has(reader)) kept.Set(node);
+          if (reader != member && !upstream_[member].Has(reader))
+            kept.Set(node);
         }
       }
     }
@@ -174,11 +175,11 @@ class Enumeration {
 
   // Returns the distinct nodes that lead to no other one of them.
   std::vector<int> Antichain(const std::vector<int>& nodes) const {
-    Bits members(static_cast<int>(behind_.size()));
+    Bits members(static_cast<int>(downstream_.size()));
     for (int node : nodes) members.Set(node);
     std::vector<int> antichain;
     for (int node : nodes) {
-      if (!behind_[node].Meets(members) &&
+      if (!downstream_[node].Meets(members) &&
           std::find(antichain.begin(), antichain.end(), node) ==
               antichain.end()) {
         antichain.push_back(node);
@@ -190,13 +191,13 @@ class Enumeration {
   void Continue(int state) {
     const std::vector<int> antichain = antichains_[state];
     const std::vector<int> augmented = augmented_[state];
-    Bits members(static_cast<int>(behind_.size()));
+    Bits members(static_cast<int>(downstream_.size()));
     for (int node : augmented) members.Set(node);
     for (int node : augmented) {
       for (int reader : graph_.readers[node]) {
         if (std::find(antichain.begin(), antichain.end(), reader) !=
                 antichain.end() ||
-            behind_[reader].Meets(members)) {
+            downstream_[reader].Meets(members)) {
           continue;
         }
         std::vector<int> moved = augmented;
@@ -209,7 +210,7 @@ class Enumeration {
 
   const Pruned& graph_;
   const int64_t max_states_;
-  const std::vector<Bits> before_, behind_;
+  const std::vector<Bits> upstream_, downstream_;
   std::map<std::vector<int>, int> states_;
   Edges antichains_, augmented_, next_;
 };

@@ -183,7 +183,7 @@ PlannerLinks PlannerLinksOf(const scenarios::ResolvedScenario& scenario) {
 
 absl::StatusOr<PlannerWork> PlannerWorkOf(
     const scenarios::ResolvedScenario& scenario) {
-  if (scenario.textbook) return sim::ComputeLayerCosts(scenario).status();
+  if (scenario.given_costs) return sim::ComputeLayerCosts(scenario).status();
   return PlannerWorkOf(scenario, PlannerLinksOf(scenario));
 }
 

@@ -75,7 +75,7 @@ struct PlannedPipeline {
 // Returns the scenario's layers, priced for its tensor parallelism and
 // microbatch size, and all GPUs of its cluster (or those it lists). One device
 // represents a tensor-parallel group; its memory is what is available to
-// training. Returns InvalidArgument for costs given by hand, which have no
+// training. Returns InvalidArgument for given costs, which have no
 // layers.
 absl::StatusOr<PlannerWork> PlannerWorkOf(
     const scenarios::ResolvedScenario& scenario);

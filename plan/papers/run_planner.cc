@@ -87,10 +87,10 @@ absl::StatusOr<scenarios::ResolvedScenario> GivenForPlanners(
   given.set_schedule("1f1b");
   ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
                    scenarios::ResolveScenario(label, given));
-  if (resolved.textbook) {
+  if (resolved.given_costs) {
     return absl::InvalidArgumentError(
         absl::StrCat(label,
-                     ": textbook costs are given per stage, expected a model "
+                     ": costs are given per stage, expected a model "
                      "and a cluster"));
   }
   const int available = scenarios::NumGpus(resolved.cluster);

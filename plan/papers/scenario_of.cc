@@ -159,8 +159,7 @@ absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
   Problems problems("plan");
   if (plan.stages.empty())
     problems.Add("stages", "are missing, expected at least one");
-  if (given.textbook)
-    problems.Add("", "has costs given by hand, expected a model");
+  if (given.given_costs) problems.Add("", "has given costs, expected a model");
   if (problems.empty()) CheckStages(plan, given.model, &problems);
   RETURN_IF_ERROR(problems.ToStatus());
   const bool is_equal = EquallyReplicated(plan);

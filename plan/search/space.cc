@@ -51,9 +51,9 @@ absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
 absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
     const std::string& label, const PlanRequest& request) {
   Scenario scenario = request.scenario();
-  if (scenario.has_textbook()) {
+  if (scenario.has_costs()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        label, ": textbook is given, expected a model and a cluster to plan"));
+        label, ": costs are given, expected a model and a cluster to plan"));
   }
   const bool sequence_parallel = scenario.parallelism().sequence_parallel();
   scenario.clear_parallelism();

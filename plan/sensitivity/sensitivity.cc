@@ -39,11 +39,11 @@ absl::StatusOr<std::string> ElasticityOf(
 }  // namespace
 
 absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario) {
-  if (!scenario.textbook) return absl::OkStatus();
+  if (!scenario.given_costs) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(scenario.label,
-                   ": has costs given by hand (textbook), which use no "
-                   "parameters; expected a model and a cluster"));
+                   ": has given costs, which use no parameters; expected a "
+                   "model and a cluster"));
 }
 
 absl::StatusOr<std::vector<double>> ElasticitiesOf(

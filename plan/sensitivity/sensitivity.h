@@ -22,7 +22,7 @@ struct SensitivityOptions {
   std::function<void(int num_done, int num_figures)> progress = {};
 };
 
-// Returns InvalidArgument if the scenario has costs given by hand, which depend
+// Returns InvalidArgument if the scenario has given costs, which depend
 // on no model parameters.
 absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario);
 

@@ -106,7 +106,7 @@ absl::StatusOr<results::TrainStudy> SimulateStudy(
   const scenarios::ResolvedScenario& first = request.cases.front().scenario;
   study.scenario =
       first.scenario.name().empty() ? first.label : first.scenario.name();
-  study.model = first.textbook ? "costs given by hand" : first.model.name();
+  study.model = first.given_costs ? "given costs" : first.model.name();
   study.train_model = absl::StrCat(
       request.model.name(), ", ", request.model.transformer().num_layers(),
       " blocks of ", request.model.transformer().hidden_size());

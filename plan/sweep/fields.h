@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access to fields of a message by path: "parallelism.pipeline",
-// "textbook.stages[0].forward_seconds" (without an index: all entries).
+// "costs.stages[0].forward_seconds" (without an index: all entries).
 #ifndef WEIR_PLAN_SWEEP_FIELDS_H_
 #define WEIR_PLAN_SWEEP_FIELDS_H_
 

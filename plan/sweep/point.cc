@@ -69,7 +69,7 @@ void FillFigures(const sim::FastEstimate& run,
     outcome->set_peak_memory_bytes(
         std::max(outcome->peak_memory_bytes(), bytes));
   }
-  if (scenario.textbook || !(run.batch_seconds > 0)) return;
+  if (scenario.given_costs || !(run.batch_seconds > 0)) return;
   const Batch& batch = scenario.scenario.batch();
   outcome->set_samples_per_second(
       results::SamplesPerSecond(batch.global_batch_size(), run.batch_seconds));

@@ -19,10 +19,10 @@ absl::StatusOr<OrderProblem> OrderProblemOf(
       static_cast<int>(scenario.scenario.parallelism().chunks());
   problem.num_microbatches = scenario.num_microbatches;
   const scenarios::Network network =
-      scenario.textbook ? scenarios::Network::Textbook(
-                              scenario.placement.num_gpus(),
-                              scenario.scenario.textbook().hop_seconds())
-                        : scenarios::Network(scenario.cluster);
+      scenario.given_costs ? scenarios::Network::OfGivenCosts(
+                                 scenario.placement.num_gpus(),
+                                 scenario.scenario.costs().hop_seconds())
+                           : scenarios::Network(scenario.cluster);
   const int num_stages = problem.num_stages();
   ASSIGN_OR_RETURN(
       const sim::Costs costs,

@@ -21,7 +21,7 @@ double NumGpus(const Result& result) {
 
 absl::Status Lacks(absl::string_view what) {
   return absl::InvalidArgumentError(
-      absl::StrCat("a prediction from costs given by hand has no ", what));
+      absl::StrCat("a prediction from given costs has no ", what));
 }
 
 Predicted StepSeconds(const Result& result, const FlopsBasis&) {

@@ -29,9 +29,9 @@ Network::Network(const Cluster& cluster) : fabric_(cluster.fabric()) {
   AddLeafSwitches(cluster);
 }
 
-Network Network::Textbook(int num_gpus, double hop_seconds) {
+Network Network::OfGivenCosts(int num_gpus, double hop_seconds) {
   Network network;
-  network.textbook_hop_seconds_ = hop_seconds;
+  network.hop_seconds_ = hop_seconds;
   network.gpu_node_.assign(num_gpus, 0);
   return network;
 }
@@ -76,7 +76,7 @@ Route Network::RouteBetween(int from, int to) const {
   Route route;
   if (from == to) return route;
   if (nodes_.empty()) {
-    route.latency_seconds = textbook_hop_seconds_;
+    route.latency_seconds = hop_seconds_;
   } else if (NodeOf(from) == NodeOf(to)) {
     const Place& place = nodes_[NodeOf(from)];
     AppendGpuToGpu(*wiring_[place.group], from - place.first_gpu,

@@ -44,9 +44,9 @@ class Network {
   // Requires: ValidateCluster(cluster) is OK.
   explicit Network(const Cluster& cluster);
 
-  // Returns a network of num_gpus devices with pure latency between them
-  // (textbook mode), all in node 0.
-  static Network Textbook(int num_gpus, double hop_seconds);
+  // Returns the network of given costs: num_gpus devices in node 0 with pure
+  // latency between them.
+  static Network OfGivenCosts(int num_gpus, double hop_seconds);
 
   int num_gpus() const { return static_cast<int>(gpu_node_.size()); }
   const std::vector<Link>& links() const { return links_; }
@@ -56,7 +56,7 @@ class Network {
   // Takes a few lookups, because a table of all pairs would be too large.
   Route RouteBetween(int from, int to) const;
 
-  // Returns kNone in textbook mode and for a GPU to itself.
+  // Returns kNone with given costs and for a GPU to itself.
   Wire WireBetween(int from, int to) const;
 
   // Returns true if the GPUs' nodes are under the same leaf switch.
@@ -101,10 +101,10 @@ class Network {
       const std::vector<Members>& members) const;
 
   Fabric fabric_;
-  double textbook_hop_seconds_ = 0;
+  double hop_seconds_ = 0;
   std::vector<Link> links_;
   std::vector<int32_t> gpu_node_;  // [gpu]
-  std::vector<Place> nodes_;       // empty in textbook mode
+  std::vector<Place> nodes_;       // empty with given costs
   std::vector<std::shared_ptr<const NodeWiring>> wiring_;  // [group]
   std::vector<uint32_t> leaf_rails_;  // rails with leaf links, ascending
   int32_t first_leaf_link_ = 0;

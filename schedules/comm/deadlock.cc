@@ -38,7 +38,7 @@ using Awaits = std::function<Place(int32_t item, int32_t other)>;
 std::vector<Wait> CycleOf(const Model& model, const Streams::Outcome& outcome,
                           const Awaits& awaits) {
   std::vector<Wait> cycle;
-  if (!outcome.stands_still) return cycle;
+  if (!outcome.deadlocked) return cycle;
   for (const Streams::Wait& wait : model.streams.ShortestCycle(outcome)) {
     cycle.push_back({model.first[wait.item], awaits(wait.item, wait.other),
                      model.length[wait.item], wait.event == Event::kPosted});
@@ -81,14 +81,14 @@ class ScheduleModel {
         const int32_t awaited = item_of_[first_[other.rank] + other.position];
         // Preceding items of the rank are done anyway.
         if (other.rank == model_.first[item].rank && awaited < item) return;
-        model_.streams.NeedToPost(item, awaited, Event::kDone);
+        model_.streams.AddPostDependency(item, awaited, Event::kDone);
       });
     }
   }
 
-  Standstill Run() const {
+  RunOutcome Run() const {
     const Streams::Outcome outcome = model_.streams.Run(/*clock=*/true);
-    Standstill result;
+    RunOutcome result;
     result.end = outcome.end;
     result.cycle =
         CycleOf(model_, outcome, [this](int32_t item, int32_t other) {
@@ -138,15 +138,15 @@ class ProgramModel {
     for (int32_t item = 0; item < model_.streams.num_items(); ++item) {
       const Place first = model_.first[item];
       for (int32_t i = 0; i < model_.length[item]; ++i) {
-        AddNeeds(item, links_.first[first.rank] + first.position + i,
-                 program_.ranks[first.rank][first.position + i]);
+        AddDependencies(item, links_.first[first.rank] + first.position + i,
+                        program_.ranks[first.rank][first.position + i]);
       }
     }
   }
 
-  Standstill Run(bool clock) const {
+  RunOutcome Run(bool clock) const {
     const Streams::Outcome outcome = model_.streams.Run(clock);
-    Standstill result;
+    RunOutcome result;
     result.end = outcome.end;
     result.cycle =
         CycleOf(model_, outcome, [this](int32_t item, int32_t other) {
@@ -195,10 +195,10 @@ class ProgramModel {
     const bool is_near = model_.first[other].rank == model_.first[item].rank &&
                          rule_ != TransferRule::kOneStream;
     if (other == item || (is_near && other < item)) return;
-    model_.streams.NeedToPost(item, other, Event::kDone);
+    model_.streams.AddPostDependency(item, other, Event::kDone);
   }
 
-  void AddNeeds(int32_t item, int32_t id, const CommAction& action) {
+  void AddDependencies(int32_t item, int32_t id, const CommAction& action) {
     if (!IsTransfer(action.op)) {
       Post(item, links_.partner[id]);
       Post(item, links_.local[id]);
@@ -208,12 +208,12 @@ class ProgramModel {
     const int32_t met = links_.partner[id];
     if (met < 0 || item_of_[met] == item) return;
     if (rule_ == TransferRule::kBuffered && IsSend(action.op)) return;
-    model_.streams.NeedToEnd(item, item_of_[met], Event::kPosted);
+    model_.streams.AddEndDependency(item, item_of_[met], Event::kPosted);
   }
 
   // Finds the send that waits longest, after its data is computed, for the
   // receive before it on the stream.
-  void FindHeld(const Streams::Outcome& outcome, Standstill* result) const {
+  void FindHeld(const Streams::Outcome& outcome, RunOutcome* result) const {
     for (int32_t item = 1; item < model_.streams.num_items(); ++item) {
       const Place at = model_.first[item];
       const Place before = model_.first[item - 1];
@@ -240,11 +240,11 @@ class ProgramModel {
 
 }  // namespace
 
-Standstill RunSchedule(const Schedule& schedule) {
+RunOutcome RunSchedule(const Schedule& schedule) {
   return ScheduleModel(schedule).Run();
 }
 
-Standstill RunProgram(const CommProgram& program, const Links& links,
+RunOutcome RunProgram(const CommProgram& program, const Links& links,
                       TransferRule rule, bool clock) {
   return ProgramModel(program, links, rule).Run(clock);
 }
@@ -276,10 +276,10 @@ std::string CycleText(const CommProgram& program,
 }
 
 absl::Status CheckExecutable(const Schedule& schedule) {
-  const Standstill standstill = RunSchedule(schedule);
-  if (standstill.cycle.empty()) return absl::OkStatus();
+  const RunOutcome outcome = RunSchedule(schedule);
+  if (outcome.cycle.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "deadlock: ", CycleText(WithoutTransfers(schedule), standstill.cycle)));
+      "deadlock: ", CycleText(WithoutTransfers(schedule), outcome.cycle)));
 }
 
 }  // namespace weir::schedules

@@ -38,7 +38,7 @@ struct Wait {
 };
 
 // The result of a run: the shortest cycle of waits, empty if everything runs.
-struct Standstill {
+struct RunOutcome {
   std::vector<Wait> cycle;
   // End time if run with a clock: F, I and W take 1, B takes 2, transfers 0.
   double end = 0;
@@ -49,10 +49,10 @@ struct Standstill {
 };
 
 // Requires: see Dependencies.
-Standstill RunSchedule(const Schedule& schedule);
+RunOutcome RunSchedule(const Schedule& schedule);
 
 // Requires: LinkProgram found no fault except kCrossed and kLate.
-Standstill RunProgram(const CommProgram& program, const Links& links,
+RunOutcome RunProgram(const CommProgram& program, const Links& links,
                       TransferRule rule, bool clock = false);
 
 // Returns "rank 0 waits at position 1 (0B0) for 1B0 at position 2 of rank 1;

@@ -18,17 +18,18 @@ int32_t Streams::AddItem(double duration) {
   return num_items_++;
 }
 
-void Streams::Add(int32_t item, Packed need) {
-  need_end_.resize(item + 1, need_end_.empty() ? 0 : need_end_.back());
-  needs_.push_back(need);
-  need_end_[item] = static_cast<uint32_t>(needs_.size());
+void Streams::Add(int32_t item, Dependency dependency) {
+  dependency_end_.resize(item + 1,
+                         dependency_end_.empty() ? 0 : dependency_end_.back());
+  dependencies_.push_back(dependency);
+  dependency_end_[item] = static_cast<uint32_t>(dependencies_.size());
 }
 
-void Streams::NeedToPost(int32_t item, int32_t other, Event event) {
+void Streams::AddPostDependency(int32_t item, int32_t other, Event event) {
   Add(item, {static_cast<uint32_t>(other), event == Event::kDone, 0});
 }
 
-void Streams::NeedToEnd(int32_t item, int32_t other, Event event) {
+void Streams::AddEndDependency(int32_t item, int32_t other, Event event) {
   Add(item, {static_cast<uint32_t>(other), event == Event::kDone, 1});
 }
 
@@ -42,21 +43,24 @@ int32_t Streams::StreamEnd(int stream) const {
   return stream + 1 < num_streams() ? begin_[stream + 1] : num_items_;
 }
 
-absl::Span<const Streams::Packed> Streams::NeedsOf(int32_t item) const {
+absl::Span<const Streams::Dependency> Streams::DependenciesOf(
+    int32_t item) const {
   const auto end_of = [&](int32_t i) -> size_t {
-    if (i < 0 || need_end_.empty()) return 0;
-    return need_end_[std::min<size_t>(i, need_end_.size() - 1)];
+    if (i < 0 || dependency_end_.empty()) return 0;
+    return dependency_end_[std::min<size_t>(i, dependency_end_.size() - 1)];
   };
   const size_t begin = end_of(item - 1);
-  return absl::MakeSpan(needs_).subspan(begin, end_of(item) - begin);
+  return absl::MakeSpan(dependencies_).subspan(begin, end_of(item) - begin);
 }
 
-// Returns true if the need applies to the item's current state and has not
-// happened.
-bool Streams::IsUnmet(int32_t item, Packed need, const Outcome& outcome) {
+// Returns true if the dependency applies to the item's current state and has
+// not happened.
+bool Streams::IsUnmet(int32_t item, Dependency dependency,
+                      const Outcome& outcome) {
   const bool posted = outcome.state[item] >= kPosted;
-  return static_cast<bool>(need.to_end) == posted &&
-         outcome.state[need.other] < (need.event != 0 ? kDone : kPosted);
+  return static_cast<bool>(dependency.to_end) == posted &&
+         outcome.state[dependency.other] <
+             (dependency.event != 0 ? kDone : kPosted);
 }
 
 Streams::Outcome Streams::Run(bool clock) const {
@@ -83,13 +87,14 @@ Streams::Outcome Streams::Run(bool clock) const {
     }
     first_waiter[item] = -1;
   };
-  // Returns the time at which all these needs had happened.
-  const auto needs_at = [&](int32_t item, bool to_end) {
+  // Returns the time at which all these dependencies had happened.
+  const auto dependencies_met_at = [&](int32_t item, bool to_end) {
     double at = 0;
-    for (const Packed need : NeedsOf(item)) {
-      if (static_cast<bool>(need.to_end) != to_end) continue;
-      at = std::max(at, need.event != 0 ? outcome.done_at[need.other]
-                                        : outcome.posted_at[need.other]);
+    for (const Dependency dependency : DependenciesOf(item)) {
+      if (static_cast<bool>(dependency.to_end) != to_end) continue;
+      at = std::max(at, dependency.event != 0
+                            ? outcome.done_at[dependency.other]
+                            : outcome.posted_at[dependency.other]);
     }
     return at;
   };
@@ -99,11 +104,12 @@ Streams::Outcome Streams::Run(bool clock) const {
     const int32_t end = StreamEnd(stream);
     while (next[stream] < end) {
       const int32_t item = next[stream];
-      const absl::Span<const Packed> needs = NeedsOf(item);
+      const absl::Span<const Dependency> dependencies = DependenciesOf(item);
       const auto unmet = std::find_if(
-          needs.begin(), needs.end(),
-          [&](Packed need) { return IsUnmet(item, need, outcome); });
-      if (unmet != needs.end()) {
+          dependencies.begin(), dependencies.end(), [&](Dependency dependency) {
+            return IsUnmet(item, dependency, outcome);
+          });
+      if (unmet != dependencies.end()) {
         next_waiter[stream] = first_waiter[unmet->other];
         first_waiter[unmet->other] = stream;
         break;
@@ -113,7 +119,8 @@ Streams::Outcome Streams::Run(bool clock) const {
         if (clock) {
           const double free =
               item > begin_[stream] ? outcome.done_at[item - 1] : 0;
-          outcome.posted_at[item] = std::max(free, needs_at(item, false));
+          outcome.posted_at[item] =
+              std::max(free, dependencies_met_at(item, false));
         }
         happened(item);
         continue;
@@ -121,7 +128,7 @@ Streams::Outcome Streams::Run(bool clock) const {
       outcome.state[item] = kDone;
       if (clock) {
         outcome.done_at[item] =
-            std::max(outcome.posted_at[item], needs_at(item, true)) +
+            std::max(outcome.posted_at[item], dependencies_met_at(item, true)) +
             duration_[item];
         outcome.end = std::max(outcome.end, outcome.done_at[item]);
       }
@@ -130,7 +137,7 @@ Streams::Outcome Streams::Run(bool clock) const {
     }
   }
   for (int stream = 0; stream < streams; ++stream) {
-    if (next[stream] < StreamEnd(stream)) outcome.stands_still = true;
+    if (next[stream] < StreamEnd(stream)) outcome.deadlocked = true;
   }
   return outcome;
 }
@@ -142,12 +149,13 @@ std::vector<std::vector<Streams::Edge>> Streams::EdgesOf(
     int32_t item = begin_[stream];
     while (item < StreamEnd(stream) && outcome.state[item] == kDone) ++item;
     if (item == StreamEnd(stream)) continue;
-    for (const Packed need : NeedsOf(item)) {
-      if (!IsUnmet(item, need, outcome)) continue;
-      const int32_t other = static_cast<int32_t>(need.other);
+    for (const Dependency dependency : DependenciesOf(item)) {
+      if (!IsUnmet(item, dependency, outcome)) continue;
+      const int32_t other = static_cast<int32_t>(dependency.other);
       edges[stream].push_back(
           {StreamOf(other),
-           {item, other, need.event != 0 ? Event::kDone : Event::kPosted}});
+           {item, other,
+            dependency.event != 0 ? Event::kDone : Event::kPosted}});
     }
   }
   return edges;

@@ -4,10 +4,10 @@
 // depends on the caller's model: passes that wait for passes, transfers that
 // match, batches of transfers (see deadlock.h).
 //
-// A stream is a queue. Its first item is posted when all its needs for posting
-// have happened, is done when all its needs for ending have happened, and is
-// then removed. Streams stand still when no item can be posted or done. Linear
-// in items and needs.
+// A stream is a queue. Its first item is posted when all its dependencies for
+// posting have happened, is done when all its dependencies for ending have
+// happened, and is then removed. Streams are deadlocked if items remain and
+// none can be posted or done. Linear in items and dependencies.
 #ifndef WEIR_SCHEDULES_COMM_STREAMS_H_
 #define WEIR_SCHEDULES_COMM_STREAMS_H_
 
@@ -26,10 +26,10 @@ class Streams {
   void BeginStream();
   int32_t AddItem(double duration = 0);
   // Add an event that must happen before the item is posted, or before a posted
-  // item is done. Requires: the needs of an item are added together, items in
-  // ascending order.
-  void NeedToPost(int32_t item, int32_t other, Event event);
-  void NeedToEnd(int32_t item, int32_t other, Event event);
+  // item is done. Requires: the dependencies of an item are added together,
+  // items in ascending order.
+  void AddPostDependency(int32_t item, int32_t other, Event event);
+  void AddEndDependency(int32_t item, int32_t other, Event event);
 
   int num_streams() const { return static_cast<int>(begin_.size()); }
   int32_t num_items() const { return num_items_; }
@@ -39,10 +39,10 @@ class Streams {
     std::vector<uint8_t> state;  // [item]: 0, or the last Event that happened
     std::vector<double> posted_at, done_at;  // [item], only with a clock
     double end = 0;  // time at which the last item is done
-    bool stands_still = false;
+    bool deadlocked = false;
   };
   // `clock`: also computes times. An item takes its duration after it is posted
-  // or its last need for ending has happened, whichever is later.
+  // or its last dependency for ending has happened, whichever is later.
   Outcome Run(bool clock = false) const;
 
   // An item that waits for another item. Neither is done.
@@ -53,11 +53,11 @@ class Streams {
   };
   // Returns the shortest cycle of first items that wait for each other; each
   // waits for an item in the stream of the next. Requires:
-  // outcome.stands_still.
+  // outcome.deadlocked.
   std::vector<Wait> ShortestCycle(const Outcome& outcome) const;
 
  private:
-  struct Packed {
+  struct Dependency {
     uint32_t other : 30;
     uint32_t event : 1;  // 1: kDone
     uint32_t to_end : 1;
@@ -66,18 +66,20 @@ class Streams {
     int to;  // stream
     Wait wait;
   };
-  void Add(int32_t item, Packed need);
-  absl::Span<const Packed> NeedsOf(int32_t item) const;
-  static bool IsUnmet(int32_t item, Packed need, const Outcome& outcome);
-  // Returns every unmet need of every first item, by [stream].
+  void Add(int32_t item, Dependency dependency);
+  absl::Span<const Dependency> DependenciesOf(int32_t item) const;
+  static bool IsUnmet(int32_t item, Dependency dependency,
+                      const Outcome& outcome);
+  // Returns every unmet dependency of every first item, by [stream].
   std::vector<std::vector<Edge>> EdgesOf(const Outcome& outcome) const;
   int32_t StreamEnd(int stream) const;
 
   int32_t num_items_ = 0;
-  std::vector<int32_t> begin_;      // [stream]: its first item
-  std::vector<double> duration_;    // [item]
-  std::vector<uint32_t> need_end_;  // [item]: index after its last need
-  std::vector<Packed> needs_;
+  std::vector<int32_t> begin_;    // [stream]: its first item
+  std::vector<double> duration_;  // [item]
+  std::vector<uint32_t>
+      dependency_end_;  // [item]: index after its last dependency
+  std::vector<Dependency> dependencies_;
 };
 
 }  // namespace weir::schedules

@@ -160,8 +160,9 @@ class Linker {
     if (made >= 0 && rank_of_[made] == rank_of_[id]) {
       links_.local[id] = made;
       if (made > id && !action.with_next) {
-        Fault(Kind::kLate, id, made,
-              absl::StrCat("needs ", Named(made), ", which comes after it"));
+        Fault(
+            Kind::kLate, id, made,
+            absl::StrCat("depends on ", Named(made), ", which comes after it"));
       }
       return;
     }
@@ -175,9 +176,8 @@ class Linker {
       return;
     }
     if (!SameMicrobatches(action, At(received))) {
-      Fault(
-          Kind::kSize, id, received,
-          absl::StrCat("needs different microbatches than ", Named(received)));
+      Fault(Kind::kSize, id, received,
+            absl::StrCat("has different microbatches than ", Named(received)));
       return;
     }
     links_.partner[id] = received;

@@ -177,7 +177,7 @@ void AddReordering(Reordering reordering, Finding* finding) {
 }
 
 void AddHeadOfLine(Lint* lint, const CommProgram& program,
-                   const Standstill& stream, double free_end) {
+                   const RunOutcome& stream, double free_end) {
   if (stream.held <= 0 || stream.end <= free_end) return;
   const auto name = [&](Place place) {
     return absl::StrCat(ToString(program.ranks[place.rank][place.position]));

@@ -21,7 +21,7 @@
 //   memory-deferred weight gradient inputs grow with the
 //                   microbatches                                   note
 //   head-of-line    a send that is ready waits behind a receive    note
-//   early-receive   a file's receive before a pass without need    note
+//   early-receive   a file's receive before a pass without use     note
 //   pytorch         rejected by PyTorch                            note
 //
 // A note becomes an error if LintOptions requires the runtime.

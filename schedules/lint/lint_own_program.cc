@@ -120,7 +120,7 @@ void AddDeadlock(Lint* lint, TransferRule rule, const std::vector<Wait>& cycle,
 
 // Checks the program in file order with sends and receives that block the rank.
 void CheckBlocking(Lint* lint, const CommProgram& program, const Links& links) {
-  const Standstill found = RunProgram(program, links, TransferRule::kBlocking);
+  const RunOutcome found = RunProgram(program, links, TransferRule::kBlocking);
   if (found.cycle.empty()) return;
   Finding finding =
       DeadlockFinding("rendezvous", program, found.cycle,
@@ -141,7 +141,7 @@ void LintOwnProgram(Lint* lint, bool sound) {
   lint->AddAll(FromFaults(faults));
   lint->AddAll(FindStageFaults(program));
   if (!AreLinked(faults) || !sound) return;
-  const Standstill dry = RunProgram(program, links, TransferRule::kBuffered);
+  const RunOutcome dry = RunProgram(program, links, TransferRule::kBuffered);
   if (!dry.cycle.empty()) {
     AddDeadlock(
         lint, TransferRule::kBuffered, dry.cycle,
@@ -151,7 +151,7 @@ void LintOwnProgram(Lint* lint, bool sound) {
   }
   if (!faults.empty()) return;  // crossed or late transfers, already reported
   if (lint->options.rendezvous) CheckBlocking(lint, program, links);
-  const Standstill stream =
+  const RunOutcome stream =
       RunProgram(program, links, TransferRule::kOneStream, true);
   if (stream.cycle.empty()) {
     AddHeadOfLine(lint, program, stream, lint->dry_end);

@@ -114,7 +114,7 @@ void CheckMemory(Lint* lint) {
 
 // Returns false if the passes deadlock.
 bool CheckPassesRun(Lint* lint) {
-  const Standstill free = RunSchedule(lint->schedule);
+  const RunOutcome free = RunSchedule(lint->schedule);
   lint->dry_end = free.end;
   if (free.cycle.empty()) return true;
   const auto find_cycle =

@@ -53,7 +53,7 @@ void AddReordering(Reordering reordering, Finding* finding);
 // Adds a finding about the send that a stream delays longest, if the whole then
 // takes longer than `free_end`.
 void AddHeadOfLine(Lint* lint, const CommProgram& program,
-                   const Standstill& stream, double free_end);
+                   const RunOutcome& stream, double free_end);
 
 }  // namespace weir::schedules
 

@@ -24,7 +24,7 @@ void CheckInProgramOrder(Lint* lint) {
   const CommProgram program = LowerInProgramOrder(lint->schedule);
   std::vector<TransferFault> faults;
   const Links links = LinkProgram(program, 1, &faults);
-  const Standstill found = RunProgram(program, links, TransferRule::kBlocking);
+  const RunOutcome found = RunProgram(program, links, TransferRule::kBlocking);
   if (found.cycle.empty()) return;
   Finding finding =
       DeadlockFinding("rendezvous", program, found.cycle,
@@ -42,7 +42,7 @@ void CheckLowered(Lint* lint) {
   if (!program.ok()) return;
   std::vector<TransferFault> faults;
   const Links links = LinkProgram(*program, 1, &faults);
-  const Standstill found =
+  const RunOutcome found =
       RunProgram(*program, links, TransferRule::kOneStream, true);
   if (!faults.empty() || !found.cycle.empty()) {
     lint->Add(
@@ -76,7 +76,7 @@ void CheckMegatron(Lint* lint) {
                          "transfers, or on more than two ranks"});
     return;
   }
-  const Standstill found = RunProgram(*program, links, TransferRule::kBlocking);
+  const RunOutcome found = RunProgram(*program, links, TransferRule::kBlocking);
   if (found.cycle.empty()) return;
   Finding finding =
       DeadlockFinding("megatron", *program, found.cycle,

@@ -239,7 +239,7 @@ class Bounder::Impl {
   const scenarios::Network& KeptNetworkOf(
       const scenarios::ResolvedScenario& scenario) {
     const std::string key =
-        scenario.textbook || scenario.scenario.cluster().empty()
+        scenario.given_costs || scenario.scenario.cluster().empty()
             ? ""
             : absl::StrCat(scenario.scenario.cluster(), "\n",
                            scenario.scenario.num_nodes());

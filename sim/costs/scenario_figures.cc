@@ -92,7 +92,7 @@ Found Find(scenarios::ResolvedScenario* scenario) {
       found.in_profiles.push_back(named.figure);
     }
   };
-  if (scenario->textbook) return found;
+  if (scenario->given_costs) return found;
   add(scenario->device.name(), &scenario->device);
   for (DeviceProfile& device : scenario->other_devices) {
     add(device.name(), &device);

@@ -22,7 +22,7 @@ struct ScenarioFigure {
   std::string source;
 };
 
-// Returns the parameters in the order of the files; empty for textbook costs.
+// Returns the parameters in the order of the files; empty for given costs.
 // Links of a cluster that differ only in their index (NICs, switches) and have
 // the same value are one parameter: a datasheet's rate, an assumed latency.
 // Counts (num_x) are left out.

@@ -33,14 +33,13 @@ absl::Status CheckSplit(const scenarios::ResolvedScenario& scenario,
     if (costs.stages[s].seconds.backward_parts.has_value()) continue;
     if (!Has(schedule, schedules::Op::kBackwardInput)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        scenario.textbook
-            ? absl::StrCat(
-                  scenario.label, ": textbook.stages[",
-                  scenario.scenario.textbook().stages_size() == 1 ? 0 : s,
-                  "] has a whole backward (b), but ", schedule.name,
-                  " splits it into I and W, expected both "
-                  "backward_input_seconds (i) and "
-                  "backward_weight_seconds (w)")
+        scenario.given_costs
+            ? absl::StrCat(scenario.label, ": costs.stages[",
+                           scenario.scenario.costs().stages_size() == 1 ? 0 : s,
+                           "] has a whole backward (b), but ", schedule.name,
+                           " splits it into I and W, expected both "
+                           "backward_input_seconds (i) and "
+                           "backward_weight_seconds (w)")
             : absl::StrCat(scenario.label, ": model ",
                            scenario.scenario.model(),
                            " was measured with whole backward passes, but ",
@@ -179,7 +178,7 @@ absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
         ": training shards optimizer states across data-parallel ranks, but ",
         schedule.name, " has no flush, expected a schedule with a flush"));
   }
-  if (scenario.textbook) {
+  if (scenario.given_costs) {
     for (StageCosts& stage : costs->stages) {
       if (!schedule.compressed_transfers) stage.seconds.codec = 0;
       if (schedule.weights.prediction ==
@@ -209,8 +208,8 @@ absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
 schedules::PassCosts PassCostsOf(const scenarios::ResolvedScenario& scenario,
                                  const scenarios::Network& network,
                                  const Costs& costs) {
-  if (scenario.textbook)
-    return scenarios::PassCostsOf(scenario.scenario.textbook());
+  if (scenario.given_costs)
+    return scenarios::PassCostsOf(scenario.scenario.costs());
   schedules::PassCosts passes;
   const scenarios::Route to_host =
       network.RouteToHost(scenario.placement.gpus[0]);

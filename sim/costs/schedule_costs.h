@@ -13,7 +13,7 @@
 namespace weir::sim {
 
 // Adds the costs that only some schedules have: weight estimates, compressed
-// transfers, inference. (Textbook costs contain these seconds.) Returns
+// transfers, inference. (Given costs contain these seconds.) Returns
 // InvalidArgument if the schedule does not fit the costs: a split backward of
 // layers that were measured whole, an offload over a host link that neither
 // cluster nor device specifies, sharded states without a flush.

@@ -104,11 +104,11 @@ PricedKernel OptimizerKernel(const DeviceProfile& device,
   return {kernel, 1, prices.Price(device, 1, kernel).seconds};
 }
 
-Costs TextbookCostsOf(const Scenario& scenario, int num_stages) {
+Costs GivenCostsOf(const Scenario& scenario, int num_stages) {
   Costs costs;
-  const TextbookCosts& textbook = scenario.textbook();
+  const GivenCosts& all = scenario.costs();
   for (int s = 0; s < num_stages; ++s) {
-    const auto& given = textbook.stages(textbook.stages_size() == 1 ? 0 : s);
+    const auto& given = all.stages(all.stages_size() == 1 ? 0 : s);
     StageCosts stage;
     StageSeconds& seconds = stage.seconds;
     seconds.forward = given.forward_seconds();
@@ -284,14 +284,14 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
                                    int num_stages,
                                    const std::vector<int>& num_versions) {
   const Scenario& scenario = resolved.scenario;
-  if (resolved.textbook) {
-    const int given = scenario.textbook().stages_size();
+  if (resolved.given_costs) {
+    const int given = scenario.costs().stages_size();
     if (given != 1 && given != num_stages) {
       return absl::InvalidArgumentError(absl::StrCat(
-          resolved.label, ": textbook.stages has ", given,
+          resolved.label, ": costs.stages has ", given,
           " entries, expected 1 or one per stage (", num_stages, ")"));
     }
-    return TextbookCostsOf(scenario, num_stages);
+    return GivenCostsOf(scenario, num_stages);
   }
 
   const models::LayerList layers =
@@ -303,10 +303,10 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
 
 absl::StatusOr<Costs> ComputeLayerCosts(
     const scenarios::ResolvedScenario& resolved) {
-  if (resolved.textbook) {
+  if (resolved.given_costs) {
     return absl::InvalidArgumentError(
         absl::StrCat(resolved.label,
-                     ": textbook costs are given per stage, expected a model "
+                     ": costs are given per stage, expected a model "
                      "whose layers can be partitioned"));
   }
   const models::LayerList layers =

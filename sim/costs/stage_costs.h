@@ -150,7 +150,7 @@ struct StageCosts {
 // Costs on one kind of GPU.
 struct DeviceCosts {
   std::vector<StageCosts> stages;
-  std::optional<double> peak_flops;  // absent: costs given by hand
+  std::optional<double> peak_flops;  // absent: given costs
   calibrate::KernelPrices prices;
   // Gap after every kernel of a pass; a negative gap saves at most the kernel's
   // seconds.
@@ -159,7 +159,7 @@ struct DeviceCosts {
   double collective_slowdown = 1, copy_slowdown = 1;
   // The partitioning of the physical GPU; null: not partitioned.
   const PartitionSlowdown* partition_slowdown = nullptr;
-  std::optional<double> memory_bytes;  // absent: costs given by hand
+  std::optional<double> memory_bytes;  // absent: given costs
   double reserved_bytes = 0;
   double communication_buffer_bytes = 0;
   // The model with measured communicator memory, which is then counted; null:
@@ -176,7 +176,7 @@ struct Costs : DeviceCosts {
   std::vector<int> gpu_device;
 
   // One microbatch through all stages, all GPUs, and part of it in forwards;
-  // absent: costs given by hand, or a measured model.
+  // absent: given costs, or a measured model.
   std::optional<double> model_flops, forward_flops;
   // Replicas across which weights, gradients and states are sharded.
   int shards = 1;
@@ -224,7 +224,7 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& scenario,
 
 // The same with every layer as a "stage" of its own with one version,
 // regardless of the scenario's partition; for planners that partition layers.
-// Not for textbook costs.
+// Not for given costs.
 absl::StatusOr<Costs> ComputeLayerCosts(
     const scenarios::ResolvedScenario& scenario);
 

@@ -57,10 +57,11 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
                            asked.training().distributed_optimizer();
   if (!by_replicas) parallelism->clear_data();
   std::string key = absl::StrCat(
-      scenario.textbook, "\n", by_replicas ? scenario.placement.data : 0, "\n",
-      program.schedule().num_stages, "\n", absl::StrJoin(program.versions, ","),
-      "\n", absl::StrJoin(devices, ","), "\n", asked.SerializeAsString());
-  if (scenario.textbook) return key;
+      scenario.given_costs, "\n", by_replicas ? scenario.placement.data : 0,
+      "\n", program.schedule().num_stages, "\n",
+      absl::StrJoin(program.versions, ","), "\n", absl::StrJoin(devices, ","),
+      "\n", asked.SerializeAsString());
+  if (scenario.given_costs) return key;
   absl::StrAppend(&key, "\n", scenario.model.SerializeAsString(), "\n",
                   scenario.device.SerializeAsString(), "\n",
                   scenario.runtime.SerializeAsString(), "\n",

@@ -22,7 +22,7 @@ constexpr int kMostMultiples = 64;
 
 // Candidates for the time T, in periods before the last period begins. If an
 // event coincides with one of them, the next one is tried.
-constexpr double kMoments[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
+constexpr double kTimes[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
 
 // One stretch, and the search for a period of its times.
 class StretchTimes {
@@ -55,10 +55,11 @@ class StretchTimes {
         return std::nullopt;
       }
       if (!LatestRepeat() || !MapTasks()) continue;
-      for (double part : kMoments) {
-        const double moment = end_seconds_ - part * period_ / multiple_;
-        if (moment - period_ > begin_seconds_ && IsSteadyAt(moment)) {
-          return Steadiness::Cut{moment, period_ / multiple_, multiple_};
+      for (double part : kTimes) {
+        const double time_seconds = end_seconds_ - part * period_ / multiple_;
+        if (time_seconds - period_ > begin_seconds_ &&
+            IsSteadyAt(time_seconds)) {
+          return Steadiness::Cut{time_seconds, period_ / multiple_, multiple_};
         }
       }
     }
@@ -166,12 +167,12 @@ class StretchTimes {
   }
 
   // See the proof in the header.
-  bool IsSteadyAt(double moment) const {
-    const double before = moment - period_;
+  bool IsSteadyAt(double time_seconds) const {
+    const double before = time_seconds - period_;
     const double margin = 8 * ToleranceSeconds();
     double first = before;  // T0
     for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      for (double at : {before, moment}) {
+      for (double at : {before, time_seconds}) {
         if (std::fabs(start_[task] - at) <= margin ||
             std::fabs(end_[task] - at) <= margin) {
           return false;
@@ -183,7 +184,8 @@ class StretchTimes {
     }
     int64_t num_here = 0, num_there = 0;
     for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      if (start_[task] < moment && end_[task] > first + period_ + margin) {
+      if (start_[task] < time_seconds &&
+          end_[task] > first + period_ + margin) {
         ++num_there;
       }
       if (!(start_[task] < before && end_[task] > first + margin)) continue;

@@ -47,9 +47,10 @@ bool DevicesAreAlike(const Symmetry& symmetry, const Costs& costs) {
 }  // namespace
 
 std::string NetworkKey(const scenarios::ResolvedScenario& scenario) {
-  return scenario.textbook
-             ? absl::StrFormat("textbook %d %a", scenario.placement.num_gpus(),
-                               scenario.scenario.textbook().hop_seconds())
+  return scenario.given_costs
+             ? absl::StrFormat("given costs %d %a",
+                               scenario.placement.num_gpus(),
+                               scenario.scenario.costs().hop_seconds())
              : scenario.cluster.SerializeAsString();
 }
 

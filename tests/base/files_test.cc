@@ -87,7 +87,7 @@ TEST_F(FilesTest, OnlyRegularFilesAreOpenedAsSuch) {
   alarm(0);
 }
 
-TEST_F(FilesTest, OutputsAreTheSameBehindLinksAndSpellings) {
+TEST_F(FilesTest, OutputsAreTheSameThroughLinksAndSpellings) {
   fs::create_directory(Path("there"));
   fs::create_directory_symlink("there", Path("folder"));
   fs::create_symlink("folder/new", Path("link"));

@@ -13,7 +13,7 @@
 #include "sim/fast/fast_simulator.h"
 #include "sim/fast/steady.h"
 #include "tests/bench/cpu_time.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace weir {
 namespace {
@@ -55,19 +55,19 @@ BENCHMARK_CAPTURE(BM_BoundOfPlan, 1f1b, "1f1b", 1);
 BENCHMARK_CAPTURE(BM_BoundOfPlan, interleaved, "interleaved-1f1b", 2);
 BENCHMARK_CAPTURE(BM_BoundOfPlan, zb_h1, "zb-h1", 1);
 
-sim::Textbook EightStages(int k) {
-  sim::Textbook textbook;
-  textbook.schedule = "1f1b";
-  textbook.num_ranks = 8;
-  textbook.num_microbatches = 32;
-  textbook.forward_seconds.clear();
-  textbook.backward_seconds.clear();
+sim::GivenScenario EightStages(int k) {
+  sim::GivenScenario given;
+  given.schedule = "1f1b";
+  given.num_ranks = 8;
+  given.num_microbatches = 32;
+  given.forward_seconds.clear();
+  given.backward_seconds.clear();
   for (int s = 0; s < 8; ++s) {
-    textbook.forward_seconds.push_back(1 + 0.01 * ((7 * s + k) % 13));
-    textbook.backward_seconds.push_back(2 + 0.01 * ((5 * s + k) % 11));
+    given.forward_seconds.push_back(1 + 0.01 * ((7 * s + k) % 13));
+    given.backward_seconds.push_back(2 + 0.01 * ((5 * s + k) % 11));
   }
-  textbook.hop_seconds = 0.1;
-  return textbook;
+  given.hop_seconds = 0.1;
+  return given;
 }
 
 std::vector<scenarios::ResolvedScenario> Plans() {
@@ -146,13 +146,13 @@ BENCHMARK_CAPTURE(BM_Shorten, interleaved, "interleaved-1f1b", 4)
 // Generates the order of 64 ranks x 4 chunks x 1,024 microbatches, shortens it,
 // evaluates its longest path and extrapolates.
 void BM_LargeFastEstimate(benchmark::State& state) {
-  sim::Textbook textbook;
-  textbook.schedule = "interleaved-1f1b";
-  textbook.num_ranks = 64;
-  textbook.num_chunks = 4;
-  textbook.num_microbatches = 1024;
-  textbook.hop_seconds = 0.01;
-  const scenarios::ResolvedScenario scenario = sim::Resolve(textbook);
+  sim::GivenScenario given;
+  given.schedule = "interleaved-1f1b";
+  given.num_ranks = 64;
+  given.num_chunks = 4;
+  given.num_microbatches = 1024;
+  given.hop_seconds = 0.01;
+  const scenarios::ResolvedScenario scenario = sim::Resolve(given);
   for (auto _ : state) {
     sim::FastSimulator ranker;
     const double before = CpuSeconds();

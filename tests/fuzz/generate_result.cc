@@ -71,7 +71,7 @@ Result GenerateResult(Choices* choices) {
     case 0:
       return Shortened(results::SampleResult(), choices);
     case 1:
-      return Shortened(results::TextbookResult(), choices);
+      return Shortened(results::GivenCostsResult(), choices);
     case 2:
     case 3:
       return FilledResult(choices);

@@ -76,8 +76,8 @@ void ReplaceCluster(scenarios::ResolvedScenario* resolved, Choices* choices) {
 absl::Status Change(sim::RandomPlan* plan, GeneratedScenario* generated,
                     Choices* choices) {
   scenarios::ResolvedScenario* resolved = &*generated->resolved;
-  generated->changed = !resolved->textbook;
-  if (resolved->textbook) return absl::OkStatus();
+  generated->changed = !resolved->given_costs;
+  if (resolved->given_costs) return absl::OkStatus();
   if (choices->OneIn(2)) {
     plan->Change(resolved);
   } else {

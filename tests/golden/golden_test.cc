@@ -54,17 +54,17 @@ const Case kCases[] = {
      "simulate --model SOURCE/tests/fuzz/corpus/graph.txt "
      "--cluster p3-16xlarge --nodes 1 --pp 2 --dp 2 --mbs 1 --gbs 16 "
      "--precision fp32 --optimizer sgd --schedule pipedream"},
-    // Textbook costs.
-    {"textbook_gpipe",
+    // Given costs.
+    {"given_costs_gpipe",
      "simulate --schedule gpipe --costs f=1,b=2,c=0.25 --pp 4 "
      "--microbatches 8"},
-    {"textbook_interleaved",
+    {"given_costs_interleaved",
      "simulate --schedule interleaved-1f1b --costs f=1,i=1,w=1,c=0 --pp 4 "
      "--microbatches 8 --chunks 3"},
-    {"textbook_blocking",
+    {"given_costs_blocking",
      "simulate --schedule 1f1b --costs f=1,b=2,c=0.25 --pp 4 "
      "--microbatches 8 --transfers blocking"},
-    {"textbook_compare",
+    {"given_costs_compare",
      "compare --schedule gpipe,1f1b,interleaved-1f1b,pipedream,pipedream-2bw "
      "--costs f=1,b=2,c=0.1 --pp 4 --microbatches 8"},
     // Descriptions of schedules, models and clusters.

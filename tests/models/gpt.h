@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <vector>
 
 #include "models/layer_work.h"
@@ -16,6 +17,10 @@ struct Gpt {
   double a = 16, h = 1024, l = 24, V = 51200;
   double s = 512, b = 4;
 };
+inline void PrintTo(const Gpt& gpt, std::ostream* out) {
+  *out << "a " << gpt.a << ", h " << gpt.h << ", l " << gpt.l << ", V " << gpt.V
+       << ", s " << gpt.s << ", b " << gpt.b;
+}
 
 inline Model ModelOf(const Gpt& gpt) {
   Model model;

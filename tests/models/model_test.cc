@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "base/assets.h"
 #include "base/textproto.h"
 
@@ -16,6 +18,9 @@ struct Published {
   const char* preset;
   double parameters;
 };
+void PrintTo(const Published& published, std::ostream* out) {
+  *out << published.preset;
+}
 
 class PresetTest : public testing::TestWithParam<Published> {};
 

@@ -116,7 +116,7 @@ Explanation SampleExplanation() {
   return explanation;
 }
 
-Result TextbookResult() {
+Result GivenCostsResult() {
   Result result;
   result.set_schedule("1f1b");
   result.set_method("full");

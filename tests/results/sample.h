@@ -24,8 +24,8 @@ Result SampleRow(absl::string_view schedule, double batch_seconds,
 // parameters.
 Explanation SampleExplanation();
 
-// Returns a result of textbook mode, without samples and device.
-Result TextbookResult();
+// Returns a result of given costs, without samples and device.
+Result GivenCostsResult();
 
 // Returns a GPipe run with its timeline: passes of 1 s, transfers of 0.1 s,
 // memory at the start of each action, two collectives and an optimizer step per

@@ -26,7 +26,7 @@ int LegalChunksOf(const std::string& name, int num_chunks) {
 }
 
 double ForwardSeconds(const Scenario& scenario) {
-  return scenario.textbook().stages(0).forward_seconds();
+  return scenario.costs().stages(0).forward_seconds();
 }
 
 TEST(ChunksTest, LegalChunksAreTheGivenOnesOrElseOneOrTwo) {
@@ -38,9 +38,9 @@ TEST(ChunksTest, LegalChunksAreTheGivenOnesOrElseOneOrTwo) {
 }
 
 TEST(ChunksTest, CostsOfAStageAreScaledAndThoseOfAMessageAreNot) {
-  TextbookCosts costs = *ParseCosts("f=1,i=2,w=3,o=4,h=5,p=6,z=7,a=8,g=9,c=10");
+  GivenCosts costs = *ParseCosts("f=1,i=2,w=3,o=4,h=5,p=6,z=7,a=8,g=9,c=10");
   ScaleCosts(0.5, &costs);
-  const TextbookCosts::Stage& stage = costs.stages(0);
+  const GivenCosts::Stage& stage = costs.stages(0);
   EXPECT_EQ(stage.forward_seconds(), 0.5);
   EXPECT_EQ(stage.backward_input_seconds(), 1);
   EXPECT_EQ(stage.backward_weight_seconds(), 1.5);
@@ -55,14 +55,14 @@ TEST(ChunksTest, CostsOfAStageAreScaledAndThoseOfAMessageAreNot) {
 }
 
 TEST(ChunksTest, CostsGivenStageByStageAreNotScaled) {
-  TextbookCosts costs = *ParseCosts("f=1/2,b=4");
+  GivenCosts costs = *ParseCosts("f=1/2,b=4");
   const std::string before = costs.SerializeAsString();
   ScaleCosts(0.5, &costs);
   EXPECT_EQ(costs.SerializeAsString(), before);
 }
 
 TEST(ChunksTest, AScenarioWithoutChunksGetsLegalOnesForItsSchedule) {
-  Scenario scenario = Textbook();
+  Scenario scenario = GivenCostsScenario();
   scenario.set_schedule("interleaved-1f1b");
   ASSERT_TRUE(FillChunks(&scenario).ok());
   EXPECT_EQ(scenario.parallelism().chunks(), 2u);
@@ -73,7 +73,7 @@ TEST(ChunksTest, AScenarioWithoutChunksGetsLegalOnesForItsSchedule) {
 }
 
 TEST(ChunksTest, GivenChunksAreReplacedOnlyOnRequest) {
-  Scenario scenario = Textbook();
+  Scenario scenario = GivenCostsScenario();
   scenario.mutable_parallelism()->set_chunks(2);
   ASSERT_TRUE(FillChunks(&scenario).ok());
   EXPECT_EQ(scenario.parallelism().chunks(), 2u);
@@ -106,7 +106,7 @@ TEST(ChunksTest, AScheduleFileHasItsOwn) {
   const std::string path =
       absl::StrCat(testing::TempDir(), "chunks", getpid(), ".csv");
   ASSERT_TRUE(WriteFile(path, schedules::PrintCsv(*schedule)).ok());
-  Scenario scenario = Textbook();
+  Scenario scenario = GivenCostsScenario();
   scenario.clear_parallelism();
   scenario.clear_num_microbatches();
   scenario.set_schedule(path);

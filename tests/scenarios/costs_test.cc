@@ -13,7 +13,7 @@ namespace weir::scenarios::costs_test {
 
 using ::testing::HasSubstr;
 
-std::string Message(const absl::StatusOr<TextbookCosts>& costs) {
+std::string Message(const absl::StatusOr<GivenCosts>& costs) {
   EXPECT_EQ(costs.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(costs.status().message());
 }
@@ -97,7 +97,7 @@ TEST(CostsTest, NonsenseIsRefused) {
 
 class CostsFileTest : public ::testing::Test {
  protected:
-  absl::StatusOr<TextbookCosts> Load(const std::string& text) {
+  absl::StatusOr<GivenCosts> Load(const std::string& text) {
     EXPECT_TRUE(WriteFile(path_, text).ok());
     auto costs = LoadCosts(path_);
     unlink(path_.c_str());

@@ -12,38 +12,36 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(ScenarioProblemsTest, TextbookRefusesWhatItReplaces) {
-  Scenario scenario = Textbook();
+TEST(ScenarioProblemsTest, GivenCostsRefuseWhatTheyReplace) {
+  Scenario scenario = GivenCostsScenario();
   scenario.MergeFrom(Small());
   const std::string message = MessageOf(scenario);
   for (const char* field :
        {"model", "cluster", "num_nodes", "batch", "parallelism.data"}) {
-    EXPECT_THAT(message,
-                HasSubstr(absl::StrCat("s: ", field,
-                                       " cannot be combined with textbook")));
+    EXPECT_THAT(message, HasSubstr(absl::StrCat(
+                             "s: ", field, " cannot be combined with costs")));
   }
 }
 
-TEST(ScenarioProblemsTest, TextbookNeedsItsNumbers) {
+TEST(ScenarioProblemsTest, GivenCostsNeedTheirNumbers) {
   Scenario scenario;
-  scenario.mutable_textbook();
+  scenario.mutable_costs();
   EXPECT_THAT(
       ProblemsOf(scenario),
       ElementsAre("s: schedule is empty, expected the name of a schedule "
                   "(--schedule 1f1b; see weir schedule list)",
                   "s: parallelism.pipeline is 0, expected the number of ranks",
                   "s: num_microbatches is 0, expected at least 1",
-                  "s: textbook.stages is empty, expected one entry, or one per "
+                  "s: costs.stages is empty, expected one entry, or one per "
                   "stage"));
 }
 
-TEST(ScenarioProblemsTest, TextbookStagesAreOneOrAll) {
-  Scenario scenario = Textbook();
-  const auto stage = scenario.textbook().stages(0);
-  for (int i = 1; i < 8; ++i)
-    *scenario.mutable_textbook()->add_stages() = stage;
+TEST(ScenarioProblemsTest, StagesOfGivenCostsAreOneOrAll) {
+  Scenario scenario = GivenCostsScenario();
+  const auto stage = scenario.costs().stages(0);
+  for (int i = 1; i < 8; ++i) *scenario.mutable_costs()->add_stages() = stage;
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: textbook.stages has 8 entries, expected 1 or "
+              ElementsAre("s: costs.stages has 8 entries, expected 1 or "
                           "pipeline 4 x chunks 1 = 4"));
   scenario.mutable_parallelism()->set_chunks(2);
   scenario.set_schedule("interleaved-1f1b");
@@ -243,7 +241,7 @@ TEST(ScenarioProblemsTest, NamesThatAreNoUtf8AreRefused) {
 }
 
 TEST(ScenarioProblemsTest, TooManyActionsAreCounted) {
-  Scenario scenario = Textbook();
+  Scenario scenario = GivenCostsScenario();
   scenario.mutable_parallelism()->set_pipeline(1000);
   scenario.set_num_microbatches(1000000);
   EXPECT_THAT(
@@ -260,7 +258,7 @@ TEST(ScenarioProblemsTest, MicrobatchesAreNotGivenWithAModel) {
   scenario.set_num_microbatches(8);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre(HasSubstr("num_microbatches is given without "
-                                    "textbook")));
+                                    "costs")));
 }
 
 TEST(ScenarioProblemsTest, UnknownEnumNumbersAreRefused) {

@@ -22,7 +22,7 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
   const auto resolved = ResolveScenario("s", Small());
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_EQ(resolved->label, "s");
-  EXPECT_FALSE(resolved->textbook);
+  EXPECT_FALSE(resolved->given_costs);
   EXPECT_EQ(resolved->num_microbatches, 8);
   EXPECT_EQ(resolved->model.name(), "gpt2");
   EXPECT_EQ(NumGpus(resolved->cluster), 8);
@@ -57,7 +57,7 @@ TEST(ScenarioTest, EveryPresetResolvesAndIsNamedAsItsFile) {
 }
 
 TEST(ScenarioTest, WhatIsResolvedResolvesToItself) {
-  std::vector<Scenario> scenarios = {Small(), Textbook()};
+  std::vector<Scenario> scenarios = {Small(), GivenCostsScenario()};
   for (const std::string& name : ListAssets("scenarios/presets"))
     scenarios.push_back(*LoadScenario(name));
   for (const Scenario& scenario : scenarios) {
@@ -80,10 +80,10 @@ TEST(ScenarioTest, TwoBufferedWeightsKeepReplicasInOneServer) {
   }
 }
 
-TEST(ScenarioTest, TextbookNeedsNoModel) {
-  const auto resolved = ResolveScenario("s", Textbook());
+TEST(ScenarioTest, GivenCostsNeedNoModel) {
+  const auto resolved = ResolveScenario("s", GivenCostsScenario());
   ASSERT_TRUE(resolved.ok()) << resolved.status();
-  EXPECT_TRUE(resolved->textbook);
+  EXPECT_TRUE(resolved->given_costs);
   EXPECT_EQ(resolved->num_microbatches, 8);
   EXPECT_THAT(resolved->placement.gpus, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(resolved->scenario.parallelism().chunks(), 1u);
@@ -149,11 +149,10 @@ TEST(ScenarioTest, RuntimesAreFoundByName) {
   scenario.set_runtime("none");
   EXPECT_EQ(ResolveScenario("s", scenario)->runtime.name(), "none");
   EXPECT_EQ(ResolveScenario("s", Small())->runtime.name(), "megatron-lm");
-  Scenario textbook = Textbook();
-  textbook.set_runtime("none");
-  EXPECT_THAT(
-      ProblemsOf(textbook),
-      ElementsAre(HasSubstr("runtime cannot be combined with textbook")));
+  Scenario given = GivenCostsScenario();
+  given.set_runtime("none");
+  EXPECT_THAT(ProblemsOf(given),
+              ElementsAre(HasSubstr("runtime cannot be combined with costs")));
 }
 
 TEST(ScenarioTest, PlacementIsInOrderOrGiven) {

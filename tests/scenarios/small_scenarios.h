@@ -39,10 +39,10 @@ inline Scenario Small() {
     schedule: "1f1b")");
 }
 
-inline Scenario Textbook() {
+inline Scenario GivenCostsScenario() {
   return Parse(R"(
     parallelism { pipeline: 4 } schedule: "1f1b" num_microbatches: 8
-    textbook { stages { forward_seconds: 1 backward_seconds: 2 } })");
+    costs { stages { forward_seconds: 1 backward_seconds: 2 } })");
 }
 
 }  // namespace weir::scenarios

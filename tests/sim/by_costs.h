@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs schedules written by hand with costs given by hand, directly as task
+// Runs schedules written by hand with given costs, directly as task
 // graphs. No cost is computed, and rings are ideal unless the costs have a
 // collective model.
 #ifndef WEIR_TESTS_SIM_BY_COSTS_H_

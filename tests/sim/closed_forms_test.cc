@@ -5,18 +5,18 @@
 #include <algorithm>
 
 #include "sim/simulate.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace weir::sim::closed_forms_test {
 
 constexpr double kForward = 1.25, kBackward = 2.5;
 
-Result RunTextbook(Textbook textbook) {
-  if (textbook.forward_seconds.front() == 1) {
-    textbook.forward_seconds = {kForward};
-    textbook.backward_seconds = {kBackward};
+Result RunScenario(GivenScenario given) {
+  if (given.forward_seconds.front() == 1) {
+    given.forward_seconds = {kForward};
+    given.backward_seconds = {kBackward};
   }
-  const auto result = Simulate(Resolve(textbook));
+  const auto result = Simulate(Resolve(given));
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : Result();
 }
@@ -28,7 +28,7 @@ void ExpectEqual(double actual, double expected) {
 TEST(SimulatorClosedFormTest, GPipe) {
   for (int p = 2; p <= 16; ++p) {
     for (int m = 1; m <= 64; ++m) {
-      const Result result = RunTextbook({.schedule = "gpipe",
+      const Result result = RunScenario({.schedule = "gpipe",
                                          .num_ranks = p,
                                          .num_microbatches = m,
                                          .hop_seconds = 0.3});
@@ -48,7 +48,7 @@ TEST(SimulatorClosedFormTest, PipeDreamFlushWithAndWithoutLatency) {
   for (int p = 2; p <= 16; ++p) {
     for (int m = 1; m <= 64; ++m) {
       for (double c : {0.0, 0.4}) {
-        const Result result = RunTextbook({.schedule = "1f1b",
+        const Result result = RunScenario({.schedule = "1f1b",
                                            .num_ranks = p,
                                            .num_microbatches = m,
                                            .hop_seconds = c});
@@ -68,7 +68,7 @@ TEST(SimulatorClosedFormTest, Interleaved) {
   for (int p = 2; p <= 8; ++p) {
     for (int v = 2; v <= 4; ++v) {
       for (int m : {p, 2 * p, 5 * p}) {
-        const Result result = RunTextbook({.schedule = "interleaved-1f1b",
+        const Result result = RunScenario({.schedule = "interleaved-1f1b",
                                            .num_ranks = p,
                                            .num_microbatches = m,
                                            .num_chunks = v});
@@ -92,7 +92,7 @@ TEST(SimulatorClosedFormTest, Interleaved) {
 TEST(SimulatorClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
   for (int p = 2; p <= 8; ++p) {
     for (int m : {p, p + 1, 2 * p, 3 * p + 1}) {
-      const Result result = RunTextbook(
+      const Result result = RunScenario(
           {.schedule = "pipedream-2bw", .num_ranks = p, .num_microbatches = m});
       EXPECT_TRUE(result.steady_state());
       ExpectEqual(result.batch_seconds(), m * (kForward + kBackward));
@@ -114,7 +114,7 @@ TEST(SimulatorClosedFormTest, LongHopsLimitSchedulesWithoutFlush) {
     for (int p = 2; p <= 8; ++p) {
       for (int m : {p, p + 1, 2 * p - 1}) {
         for (double c : {0.3, 3.0, 10.0}) {
-          const Result result = RunTextbook({.schedule = schedule,
+          const Result result = RunScenario({.schedule = schedule,
                                              .num_ranks = p,
                                              .num_microbatches = m,
                                              .hop_seconds = c});
@@ -132,12 +132,12 @@ TEST(SimulatorClosedFormTest, LongHopsLimitSchedulesWithoutFlush) {
 
 TEST(SimulatorClosedFormTest, PipeDreamRunsAtTheSlowestStage) {
   for (int p = 2; p <= 8; ++p) {
-    Textbook textbook{
+    GivenScenario given{
         .schedule = "pipedream", .num_ranks = p, .num_microbatches = 2 * p};
-    textbook.forward_seconds.assign(p, kForward);
-    textbook.backward_seconds.assign(p, kBackward);
-    textbook.backward_seconds[p / 2] = 2 * kBackward;
-    const Result result = RunTextbook(textbook);
+    given.forward_seconds.assign(p, kForward);
+    given.backward_seconds.assign(p, kBackward);
+    given.backward_seconds[p / 2] = 2 * kBackward;
+    const Result result = RunScenario(given);
     EXPECT_TRUE(result.steady_state());
     ExpectEqual(result.batch_seconds(), 2 * p * (kForward + 2 * kBackward));
     for (int s = 0; s < p; ++s) {

@@ -8,9 +8,9 @@
 
 #include "sim/simulate.h"
 #include "tests/oracle.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::copies_test {
 
@@ -96,9 +96,9 @@ TEST(CopiesTest, ReplicasAndCopiesReduceTogether) {
 // One microbatch in each direction: as many activations as D stages hold in one
 // direction.
 TEST(CopiesTest, CopiesCountAsStagesOfTheirOwn) {
-  Textbook textbook;
-  textbook.num_ranks = textbook.num_microbatches = 2;
-  const Result result = RunByHand(Resolve(textbook), TwoDirections());
+  GivenScenario given;
+  given.num_ranks = given.num_microbatches = 2;
+  const Result result = RunByHand(Resolve(given), TwoDirections());
   EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), 2);
   EXPECT_EQ(result.ranks(1).peak_activation_microbatches(), 2);
   EXPECT_EQ(result.chunks(), 1u);
@@ -110,16 +110,16 @@ TEST(CopiesTest, CopiesCountAsStagesOfTheirOwn) {
 TEST(CopiesTest, RoundRobinReachesItsSteadyState) {
   constexpr int kBatches = 24;
   const schedules::Schedule schedule = RoundRobin(kBatches);
-  Textbook textbook;
-  textbook.num_ranks = 3;
-  textbook.num_microbatches = 1;
-  textbook.forward_seconds = {2, 1};
-  textbook.backward_seconds = {4, 2};
-  const Result result = RunByHand(Resolve(textbook), schedule);
+  GivenScenario given;
+  given.num_ranks = 3;
+  given.num_microbatches = 1;
+  given.forward_seconds = {2, 1};
+  given.backward_seconds = {4, 2};
+  const Result result = RunByHand(Resolve(given), schedule);
   EXPECT_TRUE(result.steady_state());
   oracle::Costs costs;
-  costs.forward_seconds = textbook.forward_seconds;
-  costs.backward_seconds = textbook.backward_seconds;
+  costs.forward_seconds = given.forward_seconds;
+  costs.backward_seconds = given.backward_seconds;
   const auto timing = oracle::Evaluate(schedule, costs);
   ASSERT_TRUE(timing.ok()) << timing.status();
   const auto end_of = [&](int k) {

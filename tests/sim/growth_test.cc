@@ -13,7 +13,7 @@
 #include "sim/engine/longest_path.h"
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace {
 std::atomic<double> num_bytes{0};
@@ -39,8 +39,8 @@ namespace {
 constexpr double kMostGrowth = 4 * 1.5;
 
 template <typename Run>
-double BytesOf(const Textbook& textbook, Run run) {
-  const scenarios::ResolvedScenario scenario = Resolve(textbook);
+double BytesOf(const GivenScenario& given, Run run) {
+  const scenarios::ResolvedScenario scenario = Resolve(given);
   const double before = num_bytes;
   run(scenario);
   return num_bytes - before;
@@ -58,22 +58,22 @@ void Bound(const scenarios::ResolvedScenario& scenario) {
 
 template <typename Run>
 double GrowthWithStages(Run run) {
-  Textbook textbook;
-  textbook.num_microbatches = 4;
-  textbook.num_ranks = 1024;
-  const double one = BytesOf(textbook, run);
-  textbook.num_ranks = 4096;
-  return BytesOf(textbook, run) / one;
+  GivenScenario given;
+  given.num_microbatches = 4;
+  given.num_ranks = 1024;
+  const double one = BytesOf(given, run);
+  given.num_ranks = 4096;
+  return BytesOf(given, run) / one;
 }
 
 template <typename Run>
 double GrowthWithMicrobatches(Run run) {
-  Textbook textbook;
-  textbook.schedule = "1f1b";
-  textbook.num_microbatches = 4096;
-  const double one = BytesOf(textbook, run);
-  textbook.num_microbatches = 16384;
-  return BytesOf(textbook, run) / one;
+  GivenScenario given;
+  given.schedule = "1f1b";
+  given.num_microbatches = 4096;
+  const double one = BytesOf(given, run);
+  given.num_microbatches = 16384;
+  return BytesOf(given, run) / one;
 }
 
 TEST(GrowthTest, FastRunsGrowWithTheirStages) {

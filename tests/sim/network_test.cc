@@ -227,7 +227,7 @@ TEST(NetworkTest, GradientAllReduceTakesWhatTheRingTakes) {
   }
 }
 
-TEST(NetworkTest, OverlappedReductionHidesBehindTheNextBatch) {
+TEST(NetworkTest, OverlappedReductionRunsDuringTheNextBatch) {
   Measured measured;
   measured.schedule = "pipedream-2bw";
   measured.num_ranks = 2;

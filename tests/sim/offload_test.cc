@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sim/simulate.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::offload_test {
 
@@ -137,11 +137,11 @@ TEST(OffloadTest, TheDeviceKnowsItsHostLink) {
 }
 
 TEST(OffloadTest, CostsByHandSayHowLongItTakes) {
-  Textbook textbook;
-  textbook.num_ranks = 1;
-  textbook.num_microbatches = 2;
-  textbook.offload_seconds = {0.5};
-  const auto moves = Moves(RunByHand(Resolve(textbook), OneAway()));
+  GivenScenario given;
+  given.num_ranks = 1;
+  given.num_microbatches = 2;
+  given.offload_seconds = {0.5};
+  const auto moves = Moves(RunByHand(Resolve(given), OneAway()));
   EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).first, 1, 1e-9);
   EXPECT_NEAR(moves.at(Timeline::Actions::OFFLOAD).second, 1.5, 1e-9);
 }

@@ -12,8 +12,8 @@
 #include "schedules/interop/schedule_text.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/random_schedule.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::oracle_test {
 
@@ -31,41 +31,41 @@ class Cases {
 
   // Returns a valid random shape for a schedule kind, usually with unequal
   // stages.
-  Textbook Next(const schedules::ScheduleKind& kind, bool blocking) {
-    Textbook textbook;
-    textbook.schedule = std::string(kind.name);
-    textbook.blocking = blocking;
+  GivenScenario Next(const schedules::ScheduleKind& kind, bool blocking) {
+    GivenScenario given;
+    given.schedule = std::string(kind.name);
+    given.blocking = blocking;
     while (true) {
-      textbook.num_ranks = Int(1, 8);
-      textbook.num_microbatches = Int(1, 20);
-      textbook.num_chunks = Int(1, 4);
-      textbook.num_batches = kind.flush ? 1 : Int(1, 4);
-      if (kind.check(Spec(textbook)).ok()) break;
+      given.num_ranks = Int(1, 8);
+      given.num_microbatches = Int(1, 20);
+      given.num_chunks = Int(1, 4);
+      given.num_batches = kind.flush ? 1 : Int(1, 4);
+      if (kind.check(Spec(given)).ok()) break;
     }
     const bool uneven = Int(0, 3) > 0;
-    DrawCosts(uneven ? textbook.num_ranks * textbook.num_chunks : 1, &textbook);
-    return textbook;
+    DrawCosts(uneven ? given.num_ranks * given.num_chunks : 1, &given);
+    return given;
   }
 
-  void DrawCosts(int num_stages, Textbook* textbook) {
+  void DrawCosts(int num_stages, GivenScenario* given) {
     const auto draw = [&](double low, double high) {
       std::vector<double> seconds(num_stages);
       for (double& value : seconds) value = Seconds(low, high);
       return seconds;
     };
-    textbook->forward_seconds = draw(0.1, 2);
-    textbook->backward_seconds = draw(1.5, 3);
-    textbook->weight_gradient_seconds = draw(0.1, 1.4);
-    if (Int(0, 1) == 0) textbook->overlapped_seconds = draw(1, 4);
-    textbook->offload_seconds = draw(0, 3);
-    textbook->prediction_seconds = draw(0, 0.5);
-    textbook->codec_seconds = draw(0, 0.5);
-    textbook->hop_seconds = Int(0, 2) == 0 ? 0 : Seconds(0, 1.5);
+    given->forward_seconds = draw(0.1, 2);
+    given->backward_seconds = draw(1.5, 3);
+    given->weight_gradient_seconds = draw(0.1, 1.4);
+    if (Int(0, 1) == 0) given->overlapped_seconds = draw(1, 4);
+    given->offload_seconds = draw(0, 3);
+    given->prediction_seconds = draw(0, 0.5);
+    given->codec_seconds = draw(0, 0.5);
+    given->hop_seconds = Int(0, 2) == 0 ? 0 : Seconds(0, 1.5);
   }
 
-  static schedules::ScheduleSpec Spec(const Textbook& textbook) {
-    return {textbook.num_ranks, textbook.num_microbatches, textbook.num_chunks,
-            textbook.num_batches};
+  static schedules::ScheduleSpec Spec(const GivenScenario& given) {
+    return {given.num_ranks, given.num_microbatches, given.num_chunks,
+            given.num_batches};
   }
 
  private:
@@ -77,30 +77,30 @@ std::vector<double> PerStage(const std::vector<double>& given, int num_stages) {
   return given.size() == 1 ? std::vector<double>(num_stages, given[0]) : given;
 }
 
-oracle::Costs CostsOf(const Textbook& textbook, int num_stages) {
+oracle::Costs CostsOf(const GivenScenario& given, int num_stages) {
   oracle::Costs costs;
-  costs.forward_seconds = PerStage(textbook.forward_seconds, num_stages);
-  costs.backward_seconds = PerStage(textbook.backward_seconds, num_stages);
+  costs.forward_seconds = PerStage(given.forward_seconds, num_stages);
+  costs.backward_seconds = PerStage(given.backward_seconds, num_stages);
   costs.backward_weight_seconds =
-      PerStage(textbook.weight_gradient_seconds, num_stages);
+      PerStage(given.weight_gradient_seconds, num_stages);
   for (int s = 0; s < num_stages; ++s) {
     costs.backward_input_seconds.push_back(costs.backward_seconds[s] -
                                            costs.backward_weight_seconds[s]);
   }
-  costs.overlapped_seconds = PerStage(textbook.overlapped_seconds, num_stages);
-  costs.offload_seconds = PerStage(textbook.offload_seconds, num_stages);
-  costs.prediction_seconds = PerStage(textbook.prediction_seconds, num_stages);
-  costs.codec_seconds = PerStage(textbook.codec_seconds, num_stages);
-  costs.latency_seconds = textbook.hop_seconds;
+  costs.overlapped_seconds = PerStage(given.overlapped_seconds, num_stages);
+  costs.offload_seconds = PerStage(given.offload_seconds, num_stages);
+  costs.prediction_seconds = PerStage(given.prediction_seconds, num_stages);
+  costs.codec_seconds = PerStage(given.codec_seconds, num_stages);
+  costs.latency_seconds = given.hop_seconds;
   return costs;
 }
 
 // Returns the costs that the simulator passes to kinds of schedules that use
 // them.
-schedules::PassCosts KnownCosts(const Textbook& textbook) {
+schedules::PassCosts KnownCosts(const GivenScenario& given) {
   schedules::PassCosts costs;
-  const int num_stages = textbook.num_ranks * textbook.num_chunks;
-  const oracle::Costs of = CostsOf(textbook, num_stages);
+  const int num_stages = given.num_ranks * given.num_chunks;
+  const oracle::Costs of = CostsOf(given, num_stages);
   for (int s = 0; s < num_stages; ++s) {
     schedules::StagePassCosts& stage = costs.stages.emplace_back();
     stage.forward = of.forward_seconds[s];
@@ -112,7 +112,7 @@ schedules::PassCosts KnownCosts(const Textbook& textbook) {
     }
     stage.offload = of.offload_seconds[s];
   }
-  if (textbook.num_ranks > 1) costs.hop = textbook.hop_seconds;
+  if (given.num_ranks > 1) costs.hop = given.hop_seconds;
   return costs;
 }
 
@@ -123,17 +123,16 @@ void ExpectEqual(double actual, double expected, const char* what) {
 // Compares all values of each rank and the start and end of each action.
 // Returns false if both report a deadlock.
 bool ExpectSameAsOracle(const schedules::Schedule& schedule,
-                        const Textbook& textbook) {
+                        const GivenScenario& given) {
   const auto expected =
-      oracle::Evaluate(schedule, CostsOf(textbook, schedule.num_stages),
-                       textbook.blocking ? oracle::Transfers::kBlocking
-                                         : oracle::Transfers::kBuffered);
+      oracle::Evaluate(schedule, CostsOf(given, schedule.num_stages),
+                       given.blocking ? oracle::Transfers::kBlocking
+                                      : oracle::Transfers::kBuffered);
   SimulateOptions options;
   options.keep_timeline = true;
-  const auto result =
-      schedule.name == "random"
-          ? SimulateSchedule(Resolve(textbook), schedule, options)
-          : Simulate(Resolve(textbook), options);
+  const auto result = schedule.name == "random"
+                          ? SimulateSchedule(Resolve(given), schedule, options)
+                          : Simulate(Resolve(given), options);
   EXPECT_EQ(result.ok(), expected.ok()) << result.status() << expected.status();
   if (!result.ok() || !expected.ok()) return false;
   ExpectEqual(result->makespan_seconds(), expected->makespan_seconds,
@@ -166,30 +165,30 @@ bool ExpectSameAsOracle(const schedules::Schedule& schedule,
   return true;
 }
 
-std::string Describe(const Textbook& textbook) {
-  return absl::StrCat(textbook.schedule, " p ", textbook.num_ranks, " m ",
-                      textbook.num_microbatches, " v ", textbook.num_chunks,
-                      " n ", textbook.num_batches, " c ", textbook.hop_seconds);
+std::string Describe(const GivenScenario& given) {
+  return absl::StrCat(given.schedule, " p ", given.num_ranks, " m ",
+                      given.num_microbatches, " v ", given.num_chunks, " n ",
+                      given.num_batches, " c ", given.hop_seconds);
 }
 
 // Returns false if both report a deadlock.
 bool ExpectSameAsOracle(const schedules::ScheduleKind& kind,
-                        const Textbook& textbook) {
-  schedules::ScheduleSpec spec = Cases::Spec(textbook);
-  if (kind.uses_costs) spec.costs = KnownCosts(textbook);
-  const auto schedule = schedules::GenerateSchedule(textbook.schedule, spec);
+                        const GivenScenario& given) {
+  schedules::ScheduleSpec spec = Cases::Spec(given);
+  if (kind.uses_costs) spec.costs = KnownCosts(given);
+  const auto schedule = schedules::GenerateSchedule(given.schedule, spec);
   EXPECT_TRUE(schedule.ok()) << schedule.status();
-  return ExpectSameAsOracle(*schedule, textbook);
+  return ExpectSameAsOracle(*schedule, given);
 }
 
 TEST(SimulatorOracleTest, OverlappedTransfersEqualTheLongestPath) {
   Cases cases(1);
   for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     for (int i = 0; i < 80; ++i) {
-      const Textbook textbook = cases.Next(kind, /*blocking=*/false);
-      SCOPED_TRACE(Describe(textbook));
-      const bool runs = ExpectSameAsOracle(kind, textbook);
-      ASSERT_TRUE(runs) << Simulate(Resolve(textbook)).status();
+      const GivenScenario given = cases.Next(kind, /*blocking=*/false);
+      SCOPED_TRACE(Describe(given));
+      const bool runs = ExpectSameAsOracle(kind, given);
+      ASSERT_TRUE(runs) << Simulate(Resolve(given)).status();
       if (HasFailure()) return;
     }
   }
@@ -203,9 +202,9 @@ TEST(SimulatorOracleTest, BlockingTransfersEqualTheLongestPath) {
   for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     int completed = 0;
     for (int i = 0; i < 50; ++i) {
-      const Textbook textbook = cases.Next(kind, /*blocking=*/true);
-      SCOPED_TRACE(Describe(textbook));
-      completed += ExpectSameAsOracle(kind, textbook);
+      const GivenScenario given = cases.Next(kind, /*blocking=*/true);
+      SCOPED_TRACE(Describe(given));
+      completed += ExpectSameAsOracle(kind, given);
       if (HasFailure()) return;
     }
     if (std::find(std::begin(kAlwaysRun), std::end(kAlwaysRun), kind.name) !=
@@ -251,16 +250,16 @@ TEST(SimulatorOracleTest, AnyScheduleEqualsTheLongestPath) {
     for (int i = 0; i < 1000; ++i) {
       const schedules::Schedule schedule = RandomSchedule(cases.random());
       seen.Add(schedule);
-      Textbook textbook;
-      textbook.schedule = "random";
-      textbook.num_ranks = schedule.num_ranks;
-      textbook.num_microbatches = schedule.num_microbatches;
-      textbook.num_batches = schedule.num_batches;
-      textbook.blocking = blocking;
-      cases.DrawCosts(schedule.num_stages, &textbook);
-      SCOPED_TRACE(absl::StrCat("case ", i, ": ", Describe(textbook), "\n",
+      GivenScenario given;
+      given.schedule = "random";
+      given.num_ranks = schedule.num_ranks;
+      given.num_microbatches = schedule.num_microbatches;
+      given.num_batches = schedule.num_batches;
+      given.blocking = blocking;
+      cases.DrawCosts(schedule.num_stages, &given);
+      SCOPED_TRACE(absl::StrCat("case ", i, ": ", Describe(given), "\n",
                                 schedules::PrintCsv(schedule)));
-      completed += ExpectSameAsOracle(schedule, textbook);
+      completed += ExpectSameAsOracle(schedule, given);
       if (HasFailure()) return;
     }
     EXPECT_GT(completed, blocking ? 150 : 900);

@@ -85,7 +85,7 @@ TEST(PassesTest, HostsLaunchBothOfAPair) {
 
 // The collective overlaps with the GEMMs of a fused backward. With a split
 // backward, I waits for it, and W is unaffected.
-TEST(PassesTest, CollectivesHideBehindTheWeightGradient) {
+TEST(PassesTest, CollectivesRunDuringTheWeightGradient) {
   for (const auto& [bytes, fused, split] :
        {std::tuple(100.0, 6.0, 3.0), std::tuple(1000.0, 10.0, 12.0)}) {
     ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 6), .tensor = 2};

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sim/simulate.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace weir::sim::prediction_test {
 
@@ -23,15 +23,15 @@ constexpr Seconds kSeconds[] = {{1, 2, 0.5}, {1.25, 2.5, 0.1}, {2, 1, 3}};
 double SteadySeconds(const std::string& schedule, int num_ranks,
                      int num_microbatches, const Seconds& seconds,
                      int slow = -1, double more = 0) {
-  Textbook textbook;
-  textbook.schedule = schedule;
-  textbook.num_ranks = num_ranks;
-  textbook.num_microbatches = num_microbatches;
-  textbook.forward_seconds.assign(num_ranks, seconds.forward);
-  textbook.backward_seconds.assign(num_ranks, seconds.backward);
-  textbook.prediction_seconds.assign(num_ranks, seconds.prediction);
-  if (slow >= 0) textbook.forward_seconds[slow] += more;
-  const auto result = Simulate(Resolve(textbook));
+  GivenScenario given;
+  given.schedule = schedule;
+  given.num_ranks = num_ranks;
+  given.num_microbatches = num_microbatches;
+  given.forward_seconds.assign(num_ranks, seconds.forward);
+  given.backward_seconds.assign(num_ranks, seconds.backward);
+  given.prediction_seconds.assign(num_ranks, seconds.prediction);
+  if (slow >= 0) given.forward_seconds[slow] += more;
+  const auto result = Simulate(Resolve(given));
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok()) return 0;
   EXPECT_TRUE(result->steady_state());

@@ -40,7 +40,7 @@ Scenario RandomPlan::DrawScenario() {
   Scenario scenario;
   DrawShape(&scenario);
   if (OneIn(6)) {
-    DrawTextbook(&scenario);
+    DrawGivenCosts(&scenario);
   } else {
     DrawModel(&scenario);
     DrawTraining(&scenario);
@@ -85,12 +85,12 @@ int RandomPlan::DrawMicrobatches(const Scenario& scenario) {
   return m <= most ? m : Of<int>({p, 2 * p, 3 * p, 4 * p + 1});
 }
 
-void RandomPlan::DrawTextbook(Scenario* scenario) {
+void RandomPlan::DrawGivenCosts(Scenario* scenario) {
   Parallelism* parallelism = scenario->mutable_parallelism();
   parallelism->set_tensor(1);
   parallelism->set_data(1);
   scenario->set_num_microbatches(DrawMicrobatches(*scenario));
-  TextbookCosts* costs = scenario->mutable_textbook();
+  GivenCosts* costs = scenario->mutable_costs();
   costs->set_hop_seconds(Of<double>({0, 0.1, Real(0, 1)}));
   const int num_stages =
       OneIn(3)
@@ -103,7 +103,7 @@ void RandomPlan::DrawTextbook(Scenario* scenario) {
       return nearly ? 0.1 * Int(1, 3) * (1 + 1e-9 * Int(0, 1))
                     : Real(low, high);
     };
-    TextbookCosts::Stage* stage = costs->add_stages();
+    GivenCosts::Stage* stage = costs->add_stages();
     stage->set_forward_seconds(draw(0.5, 1.5));
     stage->set_backward_input_seconds(draw(0.5, 1.5));
     stage->set_backward_weight_seconds(draw(0.3, 1));
@@ -187,7 +187,7 @@ void RandomPlan::DrawTraining(Scenario* scenario) {
 }
 
 void RandomPlan::Change(scenarios::ResolvedScenario* resolved) {
-  if (resolved->textbook) return;
+  if (resolved->given_costs) return;
   ChangeNodes(&resolved->cluster);
   ChangePlacement(&resolved->placement);
   ChangeDevice(resolved);

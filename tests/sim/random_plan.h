@@ -31,7 +31,7 @@ class RandomPlan {
   RandomPlan(RandomSource* source, const Limits& limits)
       : mersenne_(&random_), source_(*source), limits_(limits) {}
 
-  // Draws a model or, one time in six, textbook costs.
+  // Draws a model or, one time in six, given costs.
   Scenario DrawScenario();
 
   // Changes values that presets fix: adapters, PCIe, leaf switches, devices,
@@ -50,7 +50,7 @@ class RandomPlan {
   void DrawShape(Scenario* scenario);
   // Draws many microbatches unless that makes the full simulation long.
   int DrawMicrobatches(const Scenario& scenario);
-  void DrawTextbook(Scenario* scenario);
+  void DrawGivenCosts(Scenario* scenario);
   void DrawModel(Scenario* scenario);
   void DrawTraining(Scenario* scenario);
   void DrawBlocks(Scenario* scenario);

@@ -43,7 +43,7 @@ class Generator {
  private:
   struct Item {
     schedules::Action action;
-    std::vector<int> needs;  // indices of items
+    std::vector<int> dependencies;  // indices of items
     bool done = false;
   };
 
@@ -101,10 +101,10 @@ class Generator {
   }
 
   int AddItem(schedules::Op op, int stage, int first, int last,
-              std::vector<int> needs) {
+              std::vector<int> dependencies) {
     schedules::Action action = {op, stage, first};
     action.num_microbatches = static_cast<uint16_t>(last - first);
-    items_.push_back({action, std::move(needs)});
+    items_.push_back({action, std::move(dependencies)});
     return static_cast<int>(items_.size()) - 1;
   }
 
@@ -137,13 +137,13 @@ class Generator {
       const int first = backwards[piece], last = backwards[piece + 1];
       int before = -1;
       for (int s = num_stages - 1; s >= 0; --s) {
-        std::vector<int> needs(ready[s].begin() + first,
-                               ready[s].begin() + last);
-        if (before >= 0) needs.push_back(before);
+        std::vector<int> dependencies(ready[s].begin() + first,
+                                      ready[s].begin() + last);
+        if (before >= 0) dependencies.push_back(before);
         const bool split = splits_ && Chance(2);
         before = AddItem(
             split ? schedules::Op::kBackwardInput : schedules::Op::kBackward, s,
-            first, last, std::move(needs));
+            first, last, std::move(dependencies));
         if (split)
           AddItem(schedules::Op::kBackwardWeight, s, first, last, {before});
       }
@@ -156,9 +156,9 @@ class Generator {
       std::vector<int> able;
       for (size_t i = 0; i < items_.size(); ++i) {
         const Item& item = items_[i];
-        const bool ready =
-            std::all_of(item.needs.begin(), item.needs.end(),
-                        [&](int need) { return items_[need].done; });
+        const bool ready = std::all_of(
+            item.dependencies.begin(), item.dependencies.end(),
+            [&](int dependency) { return items_[dependency].done; });
         if (!item.done && ready) able.push_back(static_cast<int>(i));
       }
       Item& next = items_[able[Int(0, static_cast<int>(able.size()) - 1)]];

@@ -9,8 +9,8 @@
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 #include "tests/sim/by_costs.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/hand_schedules.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::run_size_test {
 
@@ -28,7 +28,7 @@ TEST(RunSizeTest, GrowsWithTasksAndGpus) {
 }
 
 TEST(RunSizeTest, AcceptsAFullRunAtTheLimitAndRefusesItBelow) {
-  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(GivenScenario());
   SizeEstimate least = EstimateRun(kLeastTasks, kGpus);
   {
     const ScopedSizeLimits limits({least.bytes, least.seconds});
@@ -40,7 +40,7 @@ TEST(RunSizeTest, AcceptsAFullRunAtTheLimitAndRefusesItBelow) {
 }
 
 TEST(RunSizeTest, SimulateRefusesWithCountsAnEstimateAndAdvice) {
-  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(GivenScenario());
   const ScopedSizeLimits limits({1000, 1});
   const absl::Status status = Simulate(scenario).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -54,7 +54,7 @@ TEST(RunSizeTest, SimulateRefusesWithCountsAnEstimateAndAdvice) {
 }
 
 TEST(RunSizeTest, SimulateCountsTheTasksThatOnlyTheScheduleKnows) {
-  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(GivenScenario());
   const SizeEstimate passes = EstimateRun(64, kGpus);
   {
     // Enough for the forwards, not for the backwards.
@@ -83,7 +83,7 @@ TEST(RunSizeTest, TasksDoNotDependOnTheNumbersOfRanks) {
 }
 
 TEST(RunSizeTest, FastRunsAreRefusedToo) {
-  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(GivenScenario());
   FastSimulator ranker;
   {
     const ScopedSizeLimits limits({1000, 1});
@@ -95,7 +95,7 @@ TEST(RunSizeTest, FastRunsAreRefusedToo) {
 
 TEST(RunSizeTest, RefusesMoreTasksThanHaveNumbers) {
   const ScopedSizeLimits limits({1e30, 1e30});
-  const scenarios::ResolvedScenario scenario = Resolve(Textbook());
+  const scenarios::ResolvedScenario scenario = Resolve(GivenScenario());
   EXPECT_TRUE(CheckTasks(scenario, 3e8, 1).ok());
   EXPECT_THAT(CheckTasks(scenario, 3.1e8, 1).message(),
               HasSubstr("expected at most 3e+08 tasks"));

@@ -22,7 +22,7 @@ namespace weir::sim {
 
 struct World {
   Costs costs;
-  std::optional<Cluster> cluster;  // none: textbook hops
+  std::optional<Cluster> cluster;  // none: given hops
   double hop_seconds = 0;
   bool blocking = false;
   int data = 1;
@@ -41,11 +41,11 @@ struct OneRun {
         placement{1, world.data, schedule.num_ranks, {}} {
     placement.gpus.resize(placement.num_gpus());
     std::iota(placement.gpus.begin(), placement.gpus.end(), 0);
-    network =
-        world.cluster.has_value()
-            ? std::make_unique<scenarios::Network>(*world.cluster)
-            : std::make_unique<scenarios::Network>(scenarios::Network::Textbook(
-                  placement.num_gpus(), world.hop_seconds));
+    network = world.cluster.has_value()
+                  ? std::make_unique<scenarios::Network>(*world.cluster)
+                  : std::make_unique<scenarios::Network>(
+                        scenarios::Network::OfGivenCosts(placement.num_gpus(),
+                                                         world.hop_seconds));
     communication.set_transfers(world.blocking ? BLOCKING : OVERLAPPED);
     graph = BuildPipelineGraph(Inputs(schedule, world));
     if (world.cluster.has_value()) {

@@ -82,9 +82,9 @@ TEST(NoNegativesTest, MemoryOfFractionsOfBytes) {
   scenario.mutable_parallelism()->set_pipeline(4);
   scenario.mutable_parallelism()->set_chunks(2);
   scenario.set_num_microbatches(9);
-  TextbookCosts* costs = scenario.mutable_textbook();
+  GivenCosts* costs = scenario.mutable_costs();
   costs->set_hop_seconds(1.69);
-  TextbookCosts::Stage* stage = costs->add_stages();
+  GivenCosts::Stage* stage = costs->add_stages();
   stage->set_forward_seconds(1.61);
   stage->set_backward_input_seconds(1.57);
   stage->set_backward_weight_seconds(1.94);
@@ -113,10 +113,10 @@ TEST_P(SignsTest, NothingIsNegativeWithCostsByHand) {
     scenario.set_schedule(GetParam());
     scenario.mutable_parallelism()->set_pipeline(OneOf({1, 2, 3, 4, 8}));
     scenario.mutable_parallelism()->set_chunks(OneOf({1, 2}));
-    TextbookCosts* costs = scenario.mutable_textbook();
+    GivenCosts* costs = scenario.mutable_costs();
     scenario.set_num_microbatches(OneOf({1, 2, 4, 7, 8, 16}));
     costs->set_hop_seconds(Draw(0, 0.5));
-    TextbookCosts::Stage* stage = costs->add_stages();
+    GivenCosts::Stage* stage = costs->add_stages();
     stage->set_forward_seconds(Draw(0.1, 2));
     stage->set_backward_input_seconds(Draw(0.1, 2));
     stage->set_backward_weight_seconds(Draw(0.1, 2));

@@ -11,8 +11,8 @@
 #include "base/textproto.h"
 #include "models/layer_work.h"
 #include "schedules/registry.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/measured.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::simulate_test {
 
@@ -216,16 +216,16 @@ TEST(SimulateTest, ATimelineCanBeginLate) {
 std::vector<scenarios::ResolvedScenario> ScenariosOf(
     const schedules::ScheduleKind& kind) {
   std::vector<scenarios::ResolvedScenario> scenarios;
-  Textbook textbook;
-  textbook.schedule = std::string(kind.name);
-  textbook.weight_gradient_seconds = {1};
+  GivenScenario given;
+  given.schedule = std::string(kind.name);
+  given.weight_gradient_seconds = {1};
   for (const bool blocking : {false, true}) {
     for (const int chunks : {1, 2}) {
       for (const int microbatches : {3, 8}) {
-        textbook.blocking = blocking;
-        textbook.num_chunks = chunks;
-        textbook.num_microbatches = microbatches;
-        scenarios.push_back(Resolve(textbook));
+        given.blocking = blocking;
+        given.num_chunks = chunks;
+        given.num_microbatches = microbatches;
+        scenarios.push_back(Resolve(given));
       }
     }
   }

@@ -57,7 +57,7 @@ int64_t PassPeak(const StageProgram& program, ProgramPass pass) {
 }
 
 // Returns the bytes that are allocated by the end of `pass` and freed after it.
-int64_t BytesBehind(const StageProgram& program, ProgramPass pass) {
+int64_t BytesKeptAfter(const StageProgram& program, ProgramPass pass) {
   int64_t bytes = 0;
   for (const StageBuffer& buffer : program.buffers) {
     if (OfMicrobatch(buffer) && buffer.first_pass <= pass &&
@@ -110,11 +110,11 @@ int64_t StaticBytes(const StageProgram& program) {
 }
 
 int64_t StashBytes(const StageProgram& program) {
-  return BytesBehind(program, ProgramPass::kForward);
+  return BytesKeptAfter(program, ProgramPass::kForward);
 }
 
 int64_t WeightGradientStashBytes(const StageProgram& program) {
-  return BytesBehind(program, ProgramPass::kBackwardInput);
+  return BytesKeptAfter(program, ProgramPass::kBackwardInput);
 }
 
 int64_t ScratchBytes(const StageProgram& program, ProgramPass pass) {

@@ -102,8 +102,8 @@ class FailingRank : public ForwardingRank {
     }
     return ForwardingRank::AllocateMemory(num_elements, format, what);
   }
-  bool HasPassed(const RankEventPtr& moment) override {
-    return !stuck && ForwardingRank::HasPassed(moment);
+  bool HasPassed(const RankEventPtr& event) override {
+    return !stuck && ForwardingRank::HasPassed(event);
   }
 
   int takes_left = -1;  // allocations until memory is full; negative: no limit

@@ -67,7 +67,7 @@ TEST(UpdateFormulaTest, PipeDreamWithReplicas) {
 }
 
 // Even a single stage reads weights that are one batch old.
-TEST(UpdateFormulaTest, TwoBufferedWeightsAreOneBehind) {
+TEST(UpdateFormulaTest, TwoBufferedWeightsAreOneVersionOld) {
   for (const int p : {1, 3}) {
     const UpdateFormula formula = Known("2bw", {p, 3});
     for (int stage = 0; stage < p; ++stage) {

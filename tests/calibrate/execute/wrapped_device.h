@@ -62,8 +62,8 @@ class ForwardingRank : public RankDevice {
     return rank_.Download(from, n, format);
   }
   absl::StatusOr<RankEventPtr> Now() override { return rank_.Now(); }
-  absl::Status WaitForEvent(const RankEventPtr& moment) override {
-    return rank_.WaitForEvent(moment);
+  absl::Status WaitForEvent(const RankEventPtr& event) override {
+    return rank_.WaitForEvent(event);
   }
   absl::StatusOr<CopyEvents> Send(RankDevice* to,
                                   absl::Span<const CopyPiece> pieces, int64_t n,
@@ -86,11 +86,11 @@ class ForwardingRank : public RankDevice {
     return rank_.FromHost(slot, n, format, ready, into);
   }
   absl::Status Finish() override { return rank_.Finish(); }
-  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
-    return rank_.SecondsOf(moment);
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& event) override {
+    return rank_.SecondsOf(event);
   }
-  bool HasPassed(const RankEventPtr& moment) override {
-    return rank_.HasPassed(moment);
+  bool HasPassed(const RankEventPtr& event) override {
+    return rank_.HasPassed(event);
   }
   absl::StatusOr<double> PeakBytes() override { return rank_.PeakBytes(); }
   absl::Status ResetPeak() override { return rank_.ResetPeak(); }

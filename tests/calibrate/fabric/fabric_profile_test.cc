@@ -19,7 +19,7 @@ constexpr double kMax = 0x1p26;
 
 Provenance TwoNodes() {
   Provenance provenance;
-  provenance.set_gpu_name("Pretended GPU");
+  provenance.set_gpu_name("Fake GPU");
   provenance.set_num_ranks(8);
   provenance.set_num_nodes(2);
   provenance.set_measured_on("2026-11-20");
@@ -102,7 +102,7 @@ TEST(ProfileOfTest, LinkClassesAreRecovered) {
   EXPECT_EQ(leaf.figure().kind(), Figure::FITTED);
   EXPECT_THAT(leaf.figure().source(),
               HasSubstr("4 pairs of GPUs (same leaf), measured on 2 nodes, 8 "
-                        "ranks, Pretended GPU, 2026-11-20"));
+                        "ranks, Fake GPU, 2026-11-20"));
   EXPECT_TRUE(ValidateDeviceProfile("profile", *profile).ok())
       << ValidateDeviceProfile("profile", *profile);
 }

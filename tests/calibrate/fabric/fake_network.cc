@@ -11,9 +11,9 @@
 int main(int argc, char** argv) {
   CLI::App app("a network calibration that needs no GPU");
   weir::calibrate::NetworkFlags flags;
-  weir::calibrate::FakeTransportOptions pretend;
-  flags.command = "pretend_network";
-  flags.weir_version = "pretended";
+  weir::calibrate::FakeTransportOptions options;
+  flags.command = "fake_network";
+  flags.weir_version = "fake";
   flags.start = "h200-sxm";
   flags.max_bytes = 1 << 24;
   app.add_option("--out", flags.out);
@@ -26,15 +26,15 @@ int main(int argc, char** argv) {
   app.add_option("--groups", flags.groups);
   app.add_option("--seed", flags.seed);
   app.add_flag("--one-gpu", flags.one_gpu);
-  app.add_option("--folder", pretend.folder)->required();
-  app.add_option("--trouble", pretend.trouble);
-  app.add_option("--noise", pretend.noise);
-  app.add_option("--leaf", pretend.leaf);
+  app.add_option("--folder", options.folder)->required();
+  app.add_option("--trouble", options.trouble);
+  app.add_option("--noise", options.noise);
+  app.add_option("--leaf", options.leaf);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : weir::kExitUsage;
   }
   return weir::calibrate::RunNetworkCommand(
-      flags, weir::calibrate::FakeNetwork(pretend));
+      flags, weir::calibrate::FakeNetwork(options));
 }

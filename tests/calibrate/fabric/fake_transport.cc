@@ -161,7 +161,7 @@ class FakeCommunicator : public Communicator {
 class FakeTransport : public Transport {
  public:
   explicit FakeTransport(World world) : world_(std::move(world)) {
-    provenance_.set_gpu_name("Pretended GPU");
+    provenance_.set_gpu_name("Fake GPU");
     provenance_.mutable_software()->set_nccl("0.0.0");
   }
 
@@ -264,7 +264,7 @@ TransportFactory FakeNetwork(FakeTransportOptions options) {
     world.trouble = ParseTrouble(options.trouble);
     world.random.seed(17 + request.rank);
     if (world.trouble.what == "nogpu" && world.trouble.rank == request.rank) {
-      return absl::UnavailableError("no GPU is found (it is pretended)");
+      return absl::UnavailableError("no GPU is found (it is a fake)");
     }
     return std::make_unique<FakeTransport>(std::move(world));
   };

@@ -2,6 +2,7 @@
 #include "calibrate/fabric/launch.h"
 
 #include <map>
+#include <ostream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,6 +40,7 @@ struct Case {
   std::string launcher;
   int local_rank;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class LauncherTest : public ::testing::TestWithParam<Case> {};
 
@@ -108,6 +110,7 @@ struct BadCase {
   Variables variables;
   std::string message;
 };
+void PrintTo(const BadCase& c, std::ostream* out) { *out << c.name; }
 
 class BadLaunchTest : public ::testing::TestWithParam<BadCase> {};
 

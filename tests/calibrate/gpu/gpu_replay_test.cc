@@ -62,7 +62,7 @@ class GpuExecutionTest : public GpuTest {
   static CudaExecutionOptions OptionsFor(int num_partitions) {
     CudaExecutionOptions options;
     options.num_partitions = num_partitions;
-#ifdef WEIR_PRETENDED_GPU
+#ifdef WEIR_FAKE_GPU
     options.num_candidates = 1;  // each candidate is run a hundred times
 #endif
     return options;

@@ -25,7 +25,7 @@ class GpuTest : public testing::Test {
   StageSpec Spec(bool fused, float dropout) const {
     StageSpec spec;
     spec.work.microbatch_size = 2;
-#ifdef WEIR_PRETENDED_GPU
+#ifdef WEIR_FAKE_GPU
     spec.work.sequence_length = 24;  // computes in double, element by element
 #else
     spec.work.sequence_length = 192;  // more than one tile of attention

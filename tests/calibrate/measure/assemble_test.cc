@@ -171,7 +171,7 @@ TEST(AssembleTest, KernelsAreWhatModelsCountAndPriceThemselves) {
     gemms += measured.kind() == MeasuredKernel::GEMM;
     attention += measured.kind() == MeasuredKernel::ATTENTION;
     memory += measured.kind() == MeasuredKernel::MEMORY;
-    EXPECT_EQ(measured.algorithm(), "pretended");
+    EXPECT_EQ(measured.algorithm(), "fake");
     EXPECT_GT(measured.multiprocessor_hertz(), 1e9);
     models::Kernel kernel;
     if (measured.kind() != MeasuredKernel::GEMM) continue;

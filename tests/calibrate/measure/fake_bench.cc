@@ -80,7 +80,7 @@ class FakeWorkload : public PreparedWorkload {
     return batch;
   }
 
-  std::string algorithm() const override { return "pretended"; }
+  std::string algorithm() const override { return "fake"; }
 
  private:
   void Disturb(LaunchBatch* batch) {

@@ -47,7 +47,7 @@ LaunchBatch Of(double seconds) {
   return batch;
 }
 
-TEST(SamplingTest, SteadyWorkTakesThirtySamplesBehindTheWarmUp) {
+TEST(SamplingTest, SteadyWorkTakesThirtySamplesAfterTheWarmUp) {
   Scripted steady([](double) { return Of(1e-5); });
   const WorkloadResult result = Sample(&steady);
   EXPECT_EQ(result.seconds().num_samples(), 30);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 
 #include "base/textproto.h"
 #include "calibrate/profile/device_profile.h"
@@ -33,6 +34,7 @@ struct Case {
   std::function<void(DeviceProfile*)> change;
   const char* problem;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class ImpossibleTest : public testing::TestWithParam<Case> {};
 

@@ -32,7 +32,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr char kCosts[] =
-    "textbook { stages { forward_seconds: 1 backward_seconds: 2 } }\n"
+    "costs { stages { forward_seconds: 1 backward_seconds: 2 } }\n"
     "parallelism { pipeline: 2 } num_microbatches: 2\n";
 
 std::string ShellWord(absl::string_view text) {

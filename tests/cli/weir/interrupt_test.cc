@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <ostream>
 #include <regex>
 #include <string>
 
@@ -41,6 +42,9 @@ struct Sent {
   bool to_group;
   int exit_code;
 };
+void PrintTo(const Sent& sent, std::ostream* out) {
+  *out << "signal " << sent.signal << (sent.to_group ? " to the group" : "");
+}
 
 class InterruptTest : public testing::TestWithParam<Sent> {
  protected:

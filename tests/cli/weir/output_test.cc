@@ -45,17 +45,16 @@ void PrintTo(const Writer& writer, std::ostream* stream) {
 }
 
 std::vector<Writer> Writers() {
-  const std::string textbook =
+  const std::string given =
       "--schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 4";
   return {
-      {"SimulateOut", absl::StrCat("simulate ", textbook, " --out FILE"), "r"},
-      {"SimulateTrace", absl::StrCat("simulate ", textbook, " --trace FILE"),
+      {"SimulateOut", absl::StrCat("simulate ", given, " --out FILE"), "r"},
+      {"SimulateTrace", absl::StrCat("simulate ", given, " --trace FILE"),
        "t.pftrace"},
       {"SimulateTraceInFolder",
-       absl::StrCat("simulate ", textbook, " --trace FOLDER/"),
-       "gpipe.pftrace"},
-      {"CompareOut", absl::StrCat("compare ", textbook, " --out FILE"), "r"},
-      {"CompareTrace", absl::StrCat("compare ", textbook, " --trace FILE"),
+       absl::StrCat("simulate ", given, " --trace FOLDER/"), "gpipe.pftrace"},
+      {"CompareOut", absl::StrCat("compare ", given, " --out FILE"), "r"},
+      {"CompareTrace", absl::StrCat("compare ", given, " --trace FILE"),
        "t.json"},
       {"Trace", "trace ../result.pb -o FILE", "t.json"},
       {"ValidateTrace",
@@ -345,17 +344,17 @@ TEST(OutputCommandTest, AShardAboveTheLimitOfFilesSaysSo) {
 // Checks commands whose second output would replace the first.
 TEST(OutputCommandTest, TwoOutputsNeedTwoFiles) {
   ASSERT_EQ(RunWeir(absl::StrCat(kSweep, "distinct")).exit_code, 0);
-  fs::create_symlink("behind", TestFolder() + "/ahead");
-  const std::string textbook =
+  fs::create_symlink("file", TestFolder() + "/link");
+  const std::string given =
       " --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 4 ";
   for (const std::string& command : {
-           absl::StrCat("simulate", textbook, "--out a.json --trace ./a.json"),
-           absl::StrCat("compare", textbook, "--out a.json --trace a.json"),
-           absl::StrCat("simulate", textbook, "--out t/any.pftrace --trace t/"),
+           absl::StrCat("simulate", given, "--out a.json --trace ./a.json"),
+           absl::StrCat("compare", given, "--out a.json --trace a.json"),
+           absl::StrCat("simulate", given, "--out t/any.pftrace --trace t/"),
            std::string("train-study --schedule gpipe --updates 2 --seeds 1 "
                        "--out z.svg --plot z.svg"),
-           std::string("collect distinct --csv behind --sqlite ahead"),
-           std::string("collect distinct --csv ahead --sqlite behind"),
+           std::string("collect distinct --csv file --sqlite link"),
+           std::string("collect distinct --csv link --sqlite file"),
        }) {
     const ProgramRun run = RunWeir(command);
     EXPECT_EQ(run.exit_code, 2) << command;
@@ -364,7 +363,7 @@ TEST(OutputCommandTest, TwoOutputsNeedTwoFiles) {
     EXPECT_THAT(run.out, IsEmpty()) << command;
   }
   EXPECT_FALSE(fs::exists(TestFolder() + "/a.json"));
-  EXPECT_FALSE(fs::exists(TestFolder() + "/behind"));
+  EXPECT_FALSE(fs::exists(TestFolder() + "/file"));
 }
 
 TEST(OutputCommandTest, ADamagedRecordIsNamedAndItsPointRunsAgain) {

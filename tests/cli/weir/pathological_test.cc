@@ -55,7 +55,7 @@ const std::map<std::string, std::string>& BaseArguments() {
        "--pp 2 --microbatches 2 --method local --moves 10"},
       {"model show", "tiny-gpt"},
       {"cluster show", "p3-16xlarge"},
-      {"scenario show", "textbook-1f1b"},
+      {"scenario show", "given-costs-1f1b"},
       {"profile show", "h100-sxm"},
       {"profile diff", "h100-sxm h200-sxm"},
       {"profile import", "nowhere --profile h100-sxm --out p.textproto"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests simulate, compare, show and trace from outside, in textbook mode, where
+// Tests simulate, compare, show and trace from outside, with given costs, where
 // the times are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,15 +20,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr char kTextbook[] = "--costs f=1,b=2,c=0.1 --pp 4 --microbatches 8";
+constexpr char kGivenCosts[] = "--costs f=1,b=2,c=0.1 --pp 4 --microbatches 8";
 
 bool Exists(const std::string& name) {
   return std::filesystem::exists(absl::StrCat(TestFolder(), "/", name));
 }
 
-TEST(SimulateCommandTest, TextbookFlagsNeedNoScenarioFile) {
+TEST(SimulateCommandTest, CostsNeedNoScenarioFile) {
   const ProgramRun run = RunWeir(
-      absl::StrCat("simulate --schedule gpipe --format json ", kTextbook));
+      absl::StrCat("simulate --schedule gpipe --format json ", kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const Json json = Json::parse(run.out);
   EXPECT_EQ(json["tool"], "weir");
@@ -39,7 +39,7 @@ TEST(SimulateCommandTest, TextbookFlagsNeedNoScenarioFile) {
 
 TEST(SimulateCommandTest, ChunksFollowTheScheduleWhenNobodyAsks) {
   const ProgramRun run = RunWeir(absl::StrCat(
-      "simulate --schedule interleaved-1f1b --format json ", kTextbook));
+      "simulate --schedule interleaved-1f1b --format json ", kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(Json::parse(run.out)["result"]["chunks"], 2);
 }
@@ -58,7 +58,7 @@ TEST(SimulateCommandTest, MegatronsAndPyTorchsSpellingsAreAccepted) {
 
 TEST(SimulateCommandTest, FastIsTheSameTimeAndRefusesWhatNeedsAll) {
   const std::string question =
-      absl::StrCat("simulate --schedule 1f1b --method fast ", kTextbook);
+      absl::StrCat("simulate --schedule 1f1b --method fast ", kGivenCosts);
   const ProgramRun run = RunWeir(absl::StrCat(question, " --format json"));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const ProgramRun full =
@@ -77,13 +77,13 @@ TEST(SimulateCommandTest, FastIsTheSameTimeAndRefusesWhatNeedsAll) {
 
 TEST(SimulateCommandTest, SameQuestionSameBytes) {
   const std::string arguments =
-      absl::StrCat("simulate --schedule pipedream --format json ", kTextbook);
+      absl::StrCat("simulate --schedule pipedream --format json ", kGivenCosts);
   EXPECT_EQ(RunWeir(arguments).out, RunWeir(arguments).out);
 }
 
 TEST(SimulateCommandTest, OutAndTraceAreWrittenAndReadBack) {
   const ProgramRun run = RunWeir(absl::StrCat(
-      "simulate --schedule gpipe --out a/r.pb --trace a/r.json ", kTextbook));
+      "simulate --schedule gpipe --out a/r.pb --trace a/r.json ", kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("wrote a/r.pb"));
   EXPECT_THAT(run.err, HasSubstr("wrote a/r.json"));
@@ -95,8 +95,8 @@ TEST(SimulateCommandTest, OutAndTraceAreWrittenAndReadBack) {
 }
 
 TEST(SimulateCommandTest, QuietSaysNothingButTheResult) {
-  const ProgramRun run = RunWeir(
-      absl::StrCat("simulate --schedule gpipe --out r.pb --quiet ", kTextbook));
+  const ProgramRun run = RunWeir(absl::StrCat(
+      "simulate --schedule gpipe --out r.pb --quiet ", kGivenCosts));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.err, IsEmpty());
 }
@@ -104,7 +104,7 @@ TEST(SimulateCommandTest, QuietSaysNothingButTheResult) {
 TEST(SimulateCommandTest, ResultIsShownThoughAFileCannotBeWritten) {
   const ProgramRun run = RunWeir(absl::StrCat(
       "simulate --schedule gpipe --out /dev/full --trace /proc/no/t.json ",
-      kTextbook));
+      kGivenCosts));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out, Not(IsEmpty()));
   EXPECT_THAT(run.err, HasSubstr("error: /dev/full: cannot be written"));
@@ -114,7 +114,7 @@ TEST(SimulateCommandTest, ResultIsShownThoughAFileCannotBeWritten) {
 TEST(SimulateCommandTest, AFileThatCannotBeWrittenIsRefusedBefore) {
   WriteInput("file", "");
   const ProgramRun run = RunWeir(
-      absl::StrCat("simulate --schedule gpipe --out file/r.pb ", kTextbook));
+      absl::StrCat("simulate --schedule gpipe --out file/r.pb ", kGivenCosts));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out, IsEmpty());
   EXPECT_THAT(run.err, HasSubstr("error: file/r.pb: cannot be written"));
@@ -124,7 +124,7 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
   const ProgramRun run = RunWeir(absl::StrCat(
       "compare --schedule gpipe --schedule 1f1b,interleaved-1f1b --format json "
       "--trace out/ ",
-      kTextbook));
+      kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const Json results = Json::parse(run.out)["results"];
   ASSERT_EQ(results.size(), 3);
@@ -137,7 +137,7 @@ TEST(CompareCommandTest, TakesSchedulesWithAndWithoutChunks) {
 TEST(CompareCommandTest, OneKindIsToldApartByItsOptions) {
   const ProgramRun run = RunWeir(absl::StrCat(
       "compare --schedule chimera,Chimera:pipelines=4 --format json ",
-      kTextbook));
+      kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const Json results = Json::parse(run.out)["results"];
   ASSERT_EQ(results.size(), 2);
@@ -147,7 +147,7 @@ TEST(CompareCommandTest, OneKindIsToldApartByItsOptions) {
 
 TEST(CompareCommandTest, InferenceIsNotTheFastest) {
   const ProgramRun run =
-      RunWeir(absl::StrCat("compare --schedule edgepipe,1f1b ", kTextbook));
+      RunWeir(absl::StrCat("compare --schedule edgepipe,1f1b ", kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("\nfastest: 1f1b, "));
   EXPECT_THAT(run.out, HasSubstr("\nnot compared, inference only: edgepipe\n"));
@@ -155,7 +155,7 @@ TEST(CompareCommandTest, InferenceIsNotTheFastest) {
 
 TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {
   const ProgramRun run = RunWeir(
-      absl::StrCat("compare --schedule gpipe,1f1b --out r.pb ", kTextbook));
+      absl::StrCat("compare --schedule gpipe,1f1b --out r.pb ", kGivenCosts));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(RunWeir("show r.pb").out, run.out);
   const ProgramRun one = RunWeir("show r.pb --result gpipe --format json");
@@ -169,7 +169,7 @@ TEST(CompareCommandTest, OneOfSeveralResultsIsShownAndTraced) {
 
 TEST(CompareCommandTest, UnknownSchedulesAreToldBeforeAnythingRuns) {
   const ProgramRun run = RunWeir(
-      absl::StrCat("compare --schedule gpipe,nonesuch,gpip ", kTextbook));
+      absl::StrCat("compare --schedule gpipe,nonesuch,gpip ", kGivenCosts));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out, IsEmpty());
   EXPECT_THAT(

@@ -36,7 +36,7 @@ TEST(SweepCommandTest, AGridIsSweptAndCollected) {
 
 TEST(SweepCommandTest, AFileAndFlagsOverIt) {
   WriteInput("s.textproto", R"(
-    base: "textbook-1f1b"
+    base: "given-costs-1f1b"
     axes { field: "parallelism.pipeline" values: "2..4" }
     axes { field: "schedule" values: ["gpipe", "interleaved-1f1b"] }
   )");

@@ -158,7 +158,7 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --schedule gpipe,1f1b", "weir compare takes several"},
     {"compare", "--schedule is missing"},
     {"compare --schedule ''", "--schedule is empty"},
-    {"simulate textbook-1f1b --schedule ''", "--schedule is empty"},
+    {"simulate given-costs-1f1b --schedule ''", "--schedule is empty"},
     {"trace x.pb", "--output is missing"},
     {"trace x.pb -o x.csv", ".pftrace or .json"},
     {"trace missing.pb -o x.json", "missing.pb"},

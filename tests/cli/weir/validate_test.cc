@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests "weir validate" from outside, with textbook costs, where the times are
+// Tests "weir validate" from outside, with given costs, where the times are
 // known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

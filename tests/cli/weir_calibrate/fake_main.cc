@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir-calibrate with a fake GPU. WEIR_PRETEND selects failures and
+// weir-calibrate with a fake GPU. WEIR_FAKE selects failures and
 // disturbances: "noise=0.02;sleep=0.01;hangs=norm;wrong=gelu;gpu=NVIDIA
 // A100-SXM4-80GB".
 #include <cstdlib>
@@ -20,15 +20,15 @@ double Number(const std::string& text) {
   return value;
 }
 
-struct Pretence {
+struct FakeOptions {
   calibrate::FakeBenchOptions options = calibrate::FakeH200();
   std::string gpu, cublas, missing;
 };
 
-Pretence ReadPretence() {
-  Pretence pretence;
-  calibrate::FakeBenchOptions& options = pretence.options;
-  const char* text = std::getenv("WEIR_PRETEND");
+FakeOptions ReadFakeOptions() {
+  FakeOptions fake;
+  calibrate::FakeBenchOptions& options = fake.options;
+  const char* text = std::getenv("WEIR_FAKE");
   for (absl::string_view entry :
        absl::StrSplit(text ? text : "", ';', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> pair =
@@ -50,50 +50,49 @@ Pretence ReadPretence() {
     if (name == "hot_from") {
       options.episodes.push_back({Number(value), 1e9, 1.1, true, true});
     }
-    if (name == "gpu") pretence.gpu = value;
-    if (name == "cublas") pretence.cublas = value;
-    if (name == "missing") pretence.missing = value;
+    if (name == "gpu") fake.gpu = value;
+    if (name == "cublas") fake.cublas = value;
+    if (name == "missing") fake.missing = value;
   }
-  return pretence;
+  return fake;
 }
 
 Factories FakeFactories() {
   Factories factories;
   factories.open_bench = [](const BenchRequest& request)
       -> absl::StatusOr<std::unique_ptr<calibrate::Bench>> {
-    Pretence pretence = ReadPretence();
+    FakeOptions fake = ReadFakeOptions();
     if (request.num_partitions > 0) {
-      pretence.options = calibrate::FakePart(std::move(pretence.options),
-                                             request.num_partitions);
+      fake.options =
+          calibrate::FakePart(std::move(fake.options), request.num_partitions);
     }
-    if (!pretence.missing.empty()) {
-      return absl::FailedPreconditionError(pretence.missing);
+    if (!fake.missing.empty()) {
+      return absl::FailedPreconditionError(fake.missing);
     }
-    auto bench = std::make_unique<calibrate::FakeBench>(pretence.options);
-    if (!pretence.gpu.empty()) {
-      bench->mutable_provenance()->set_gpu_name(pretence.gpu);
+    auto bench = std::make_unique<calibrate::FakeBench>(fake.options);
+    if (!fake.gpu.empty()) {
+      bench->mutable_provenance()->set_gpu_name(fake.gpu);
     }
-    if (!pretence.cublas.empty()) {
-      bench->mutable_provenance()->mutable_software()->set_cublas(
-          pretence.cublas);
+    if (!fake.cublas.empty()) {
+      bench->mutable_provenance()->mutable_software()->set_cublas(fake.cublas);
     }
     return bench;
   };
   factories.make_transport = [](const calibrate::TransportRequest&) {
-    return absl::UnavailableError("no network is pretended here");
+    return absl::UnavailableError("the fake has no network");
   };
   // Replays compute on the host instead of the GPU.
   factories.open_replay = [](const calibrate::ExecutionPlan& plan,
                              const ReplayDeviceRequest& request)
       -> absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> {
-    const std::string missing = ReadPretence().missing;
+    const std::string missing = ReadFakeOptions().missing;
     if (!missing.empty()) return absl::FailedPreconditionError(missing);
     calibrate::HostDeviceOptions options;
     options.concurrent = request.num_partitions > 0;
     return calibrate::MakeHostDevice(plan, options);
   };
   factories.find = [](int) {
-    const std::string missing = ReadPretence().missing;
+    const std::string missing = ReadFakeOptions().missing;
     return std::vector<calibrate::MachineFinding>{
         {"driver", "580.95.05", "", true},
         {"GPU", missing.empty() ? "NVIDIA H200" : "", missing, true},

@@ -17,11 +17,11 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-ProgramRun Prove(const std::string& pretend) {
+ProgramRun Prove(const std::string& fake) {
   static int runs = 0;
   const std::string folder = absl::StrCat(TestFolder(), "/prove", ++runs);
   const int status =
-      std::system(absl::StrCat("WEIR_PRETEND='", pretend, "' WEIR_CALIBRATE='",
+      std::system(absl::StrCat("WEIR_FAKE='", fake, "' WEIR_CALIBRATE='",
                                WEIR_PROGRAM, "' '", WEIR_SOURCE_DIR,
                                "/tools/prove_on_gpu' '", folder, "' gpt2 >'",
                                TestFolder(), "/out' 2>'", TestFolder(), "/err'")

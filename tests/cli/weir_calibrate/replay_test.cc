@@ -39,7 +39,7 @@ Result Loaded(const std::string& name) {
   return results->results(0);
 }
 
-class CalibrateReplayTest : public testing::TestWithParam<const char*> {};
+class CalibrateReplayTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(CalibrateReplayTest, ThreeCommandsBelongTogether) {
   const std::string asked = absl::StrCat("replay-cpu --schedule ", GetParam());
@@ -104,7 +104,7 @@ TEST(CalibrateReplayCommandTest, AGpuIsComparedWithTheFormulaOnIt) {
 
 TEST(CalibrateReplayCommandTest, WithoutAGpuThereIsOneLineAndExit3) {
   const ProgramRun run =
-      RunWeirAfter("WEIR_PRETEND='missing=no NVIDIA driver on this machine'",
+      RunWeirAfter("WEIR_FAKE='missing=no NVIDIA driver on this machine'",
                    "replay replay-cpu");
   EXPECT_EQ(run.exit_code, 3);
   EXPECT_EQ(run.err,

@@ -80,7 +80,7 @@ TEST_F(CalibrateRunTest, WritesAProfileThatLoadsAndAReport) {
 TEST_F(CalibrateRunTest, OnPartsOfTheGpuFactorsAreMeasuredAndResumed) {
   const std::string parts = absl::StrCat(kSmall, " --partitions 4");
   // A hang stops the run, and the watchdog ends it.
-  EXPECT_EQ(RunWeirAfter("WEIR_PRETEND='hangs=while 4 of 4'",
+  EXPECT_EQ(RunWeirAfter("WEIR_FAKE='hangs=while 4 of 4'",
                          absl::StrCat(parts, " --timeout 0.5"))
                 .exit_code,
             1);
@@ -108,8 +108,7 @@ TEST_F(CalibrateRunTest, OnPartsOfTheGpuFactorsAreMeasuredAndResumed) {
 }
 
 TEST_F(CalibrateRunTest, RefusedOperationIsNamedAndEverythingElseKept) {
-  const ProgramRun run =
-      RunWeirAfter("WEIR_PRETEND='wrong=norm_forward'", kSmall);
+  const ProgramRun run = RunWeirAfter("WEIR_FAKE='wrong=norm_forward'", kSmall);
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err,
               AllOf(HasSubstr("error: failed: norm_forward"),
@@ -125,7 +124,7 @@ TEST_F(CalibrateRunTest, RefusedOperationIsNamedAndEverythingElseKept) {
 }
 
 TEST_F(CalibrateRunTest, ThrottlingAndDriftAreInTheReportAndTheRemarks) {
-  const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hot_from=20'", kSmall);
+  const ProgramRun run = RunWeirAfter("WEIR_FAKE='hot_from=20'", kSmall);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("throttled by the power limit"),
                              HasSubstr("drifted: ")));
@@ -145,8 +144,8 @@ std::string WithoutReference(const std::string& name) {
 // Runs the program until p.txt.partial has `num_workloads`, sends the signal
 // and returns the exit code.
 int RunUntil(int num_workloads, const std::string& signal,
-             const std::string& pretend) {
-  return Shell(absl::StrCat("{ WEIR_PRETEND='", pretend, "' $WEIR ", kSmall,
+             const std::string& fake) {
+  return Shell(absl::StrCat("{ WEIR_FAKE='", fake, "' $WEIR ", kSmall,
                             " >.out 2>.err & pid=$!; for i in $(seq 1000); do "
                             "n=$(grep -c '^workloads' "
                             "p.txt.partial 2>/dev/null); [ \"${n:-0}\" -ge ",
@@ -156,8 +155,8 @@ int RunUntil(int num_workloads, const std::string& signal,
 }
 
 TEST_F(CalibrateRunTest, KilledAnywhereItGoesOnAndEndsAsUndisturbed) {
-  const std::string pretend = "WEIR_PRETEND='noise=0.01;sleep=0.0001' ";
-  ASSERT_EQ(Shell(absl::StrCat(pretend, "$WEIR ", kSmall,
+  const std::string fake = "WEIR_FAKE='noise=0.01;sleep=0.0001' ";
+  ASSERT_EQ(Shell(absl::StrCat(fake, "$WEIR ", kSmall,
                                " >/dev/null 2>&1 && mv p.txt whole.txt && mv "
                                "p.txt.journal whole.journal")),
             0);
@@ -167,8 +166,7 @@ TEST_F(CalibrateRunTest, KilledAnywhereItGoesOnAndEndsAsUndisturbed) {
     ASSERT_TRUE(journal.ok()) << journal.status();
     EXPECT_GE(journal->workloads_size(), num_workloads);
   }
-  ASSERT_EQ(Shell(absl::StrCat(pretend, "$WEIR ", kSmall, " >/dev/null 2>&1")),
-            0);
+  ASSERT_EQ(Shell(absl::StrCat(fake, "$WEIR ", kSmall, " >/dev/null 2>&1")), 0);
   EXPECT_EQ(WithoutReference("p.txt.journal"),
             WithoutReference("whole.journal"));
   EXPECT_EQ(Contents("p.txt"), Contents("whole.txt"));
@@ -188,19 +186,18 @@ TEST_F(CalibrateRunTest, AnotherGpuOrLibraryRefusesThePartialAndNamesBoth) {
   RunUntil(3, "INT", "sleep=0.0001");
   ASSERT_TRUE(Exists("p.txt.partial"));
   const ProgramRun other = RunWeirAfter(
-      "WEIR_PRETEND='gpu=NVIDIA A100-SXM4-80GB;cublas=12.4.5'", kSmall);
+      "WEIR_FAKE='gpu=NVIDIA A100-SXM4-80GB;cublas=12.4.5'", kSmall);
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, AllOf(HasSubstr("NVIDIA A100-SXM4-80GB"),
                                HasSubstr("NVIDIA H200"), HasSubstr("13.1.0"),
                                HasSubstr("12.4.5"), HasSubstr("--fresh")));
-  const ProgramRun fresh =
-      RunWeirAfter("WEIR_PRETEND='gpu=NVIDIA A100-SXM4-80GB'",
-                   absl::StrCat(kSmall, " --fresh"));
+  const ProgramRun fresh = RunWeirAfter("WEIR_FAKE='gpu=NVIDIA A100-SXM4-80GB'",
+                                        absl::StrCat(kSmall, " --fresh"));
   EXPECT_EQ(fresh.exit_code, 0) << fresh.err;
 }
 
 TEST_F(CalibrateRunTest, WatchdogEndsAHangWithItsName) {
-  const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hangs=attention_forward'",
+  const ProgramRun run = RunWeirAfter("WEIR_FAKE='hangs=attention_forward'",
                                       absl::StrCat(kSmall, " --timeout 0.5"));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, AllOf(HasSubstr("no progress for 0.5 s"),
@@ -212,7 +209,7 @@ TEST_F(CalibrateRunTest, WatchdogEndsAHangWithItsName) {
 }
 
 TEST_F(CalibrateRunTest, LostGpuEndsItWithItsWords) {
-  const ProgramRun run = RunWeirAfter("WEIR_PRETEND='breaks=gemm'", kSmall);
+  const ProgramRun run = RunWeirAfter("WEIR_FAKE='breaks=gemm'", kSmall);
   // The first timed workload is the reference GEMM.
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.err, HasSubstr("illegal memory access"));
@@ -220,7 +217,7 @@ TEST_F(CalibrateRunTest, LostGpuEndsItWithItsWords) {
 
 TEST_F(CalibrateRunTest, SecondRunOnTheSameOutputIsRefused) {
   const int code = Shell(absl::StrCat(
-      "{ WEIR_PRETEND='sleep=0.0002' $WEIR ", kSmall,
+      "{ WEIR_FAKE='sleep=0.0002' $WEIR ", kSmall,
       " >.out 2>.err & pid=$!; until grep -q '^workloads' p.txt.partial; do "
       "sleep 0.02; done; $WEIR ",
       kSmall, " >.out2 2>.err2; second=$?; wait $pid; first=$?; [ $first = 0 ]",
@@ -233,7 +230,7 @@ TEST_F(CalibrateRunTest, SecondRunOnTheSameOutputIsRefused) {
 
 TEST_F(CalibrateRunTest, PassAloneBringsTheOperationsThatItConsistsOf) {
   const ProgramRun run = RunWeirAfter(
-      "WEIR_PRETEND='wrong=norm_forward'",
+      "WEIR_FAKE='wrong=norm_forward'",
       absl::StrCat(kSmall, " --only \"pass forward of gpt2 1 block\""));
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("failed: norm_forward"));
@@ -248,19 +245,19 @@ TEST_F(CalibrateRunTest, PassAloneBringsTheOperationsThatItConsistsOf) {
 
 TEST_F(CalibrateRunTest, UnknownGpuNeedsAStart) {
   const ProgramRun run =
-      RunWeirAfter("WEIR_PRETEND='gpu=NVIDIA GeForce 9800'", kSmall);
+      RunWeirAfter("WEIR_FAKE='gpu=NVIDIA GeForce 9800'", kSmall);
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, AllOf(HasSubstr("GeForce 9800"), HasSubstr("--start"),
                              HasSubstr("a100-sxm-80gb")));
   const ProgramRun with =
-      RunWeirAfter("WEIR_PRETEND='gpu=NVIDIA GeForce 9800'",
+      RunWeirAfter("WEIR_FAKE='gpu=NVIDIA GeForce 9800'",
                    absl::StrCat(kSmall, " --start h200-sxm"));
   EXPECT_EQ(with.exit_code, 0) << with.err;
 }
 
 TEST_F(CalibrateRunTest, ListNeedsNoGpuAndSumsUp) {
   const ProgramRun run =
-      RunWeirAfter("WEIR_PRETEND='missing=no NVIDIA driver on this machine'",
+      RunWeirAfter("WEIR_FAKE='missing=no NVIDIA driver on this machine'",
                    "run --model llama-2-7b --list");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out,

@@ -112,7 +112,7 @@ TEST(ScenarioPlanTest, GpusComputeInSixteenBitsAndHaveOneRankAPart) {
             HasSubstr("parallelism.pipeline is 4, but --partitions is 2")));
 }
 
-TEST(ScenarioPlanTest, CostsByHandTrainNothing) {
+TEST(ScenarioPlanTest, GivenCostsTrainNothing) {
   ScenarioFlags flags;
   flags.costs = "f=1,b=2";
   flags.schedules = {"1f1b"};
@@ -120,7 +120,7 @@ TEST(ScenarioPlanTest, CostsByHandTrainNothing) {
   flags.overrides.set_num_microbatches(4);
   EXPECT_THAT(
       std::string(PlanOfScenario(Resolved(flags), {}).status().message()),
-      HasSubstr("textbook gives costs by hand"));
+      HasSubstr("costs are given (--costs)"));
 }
 
 }  // namespace weir::cli::scenario_plan_test

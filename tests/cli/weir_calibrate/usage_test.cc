@@ -15,10 +15,10 @@ using testing::HasSubstr;
 
 constexpr char kCheck[] = "check --model gpt2 --microbatch-sizes 1";
 constexpr char kNoDriver[] =
-    "WEIR_PRETEND='missing=no NVIDIA driver on this machine'";
+    "WEIR_FAKE='missing=no NVIDIA driver on this machine'";
 
 TEST(CalibrateUsageTest, CheckVerifiesAndTimesNothing) {
-  const ProgramRun run = RunWeirAfter("WEIR_PRETEND='hangs=gemm'", kCheck);
+  const ProgramRun run = RunWeirAfter("WEIR_FAKE='hangs=gemm'", kCheck);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("right      0.003  norm_forward"),
                              HasSubstr("operations are correct")));
@@ -26,7 +26,7 @@ TEST(CalibrateUsageTest, CheckVerifiesAndTimesNothing) {
 
 TEST(CalibrateUsageTest, CheckFailsWithTheNameAndError) {
   const ProgramRun run =
-      RunWeirAfter("WEIR_PRETEND='wrong=norm_backward;wrong=adam'", kCheck);
+      RunWeirAfter("WEIR_FAKE='wrong=norm_backward;wrong=adam'", kCheck);
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err,
               AllOf(HasSubstr("failed: norm_backward"), HasSubstr("nan"),

@@ -231,7 +231,7 @@ TEST(PlanBaPipeTest, RunsPassesAtOnceWhereOnlyThatHidesTransfers) {
 
 // A forward of one layer takes 1 s at speed 1. Whether it hides a transfer
 // depends on the device it runs on, here one layer on each.
-TEST(PlanBaPipeTest, TransfersHideBehindForwardsAtTheSpeedOfTheirDevices) {
+TEST(PlanBaPipeTest, TransfersRunDuringForwardsAtTheSpeedOfTheirDevices) {
   Random random(7);
   PlannerWork work = RandomWork(4, 1, 4, &random);
   const auto plan = [&](const std::vector<double>& speeds, double seconds) {

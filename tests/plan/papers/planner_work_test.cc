@@ -168,9 +168,9 @@ TEST(ScenarioOfTest, SaysWhatTheSimulatorCannotRun) {
 
 TEST(PlannerWorkTest, CostsByHandHaveNoLayers) {
   scenarios::ResolvedScenario given = Given();
-  given.textbook = true;
+  given.given_costs = true;
   EXPECT_THAT(std::string(PlannerWorkOf(given).status().message()),
-              HasSubstr("textbook costs are given per stage"));
+              HasSubstr("costs are given per stage"));
 }
 
 }  // namespace weir::plan::planner_work_test

@@ -90,9 +90,9 @@ bool IsCutByCut(const PlannerWork& work, const std::vector<int>& order) {
   const double least = weight(MinimumCut(work.bytes_per_second, devices));
   for (size_t middle = 1; middle < order.size(); ++middle) {
     const auto at = order.begin() + static_cast<int>(middle);
-    const std::vector<int> front(order.begin(), at), behind(at, order.end());
+    const std::vector<int> front(order.begin(), at), back(at, order.end());
     if (weight(front) > least * (1 + 1e-9)) continue;
-    if (IsCutByCut(work, front) && IsCutByCut(work, behind)) return true;
+    if (IsCutByCut(work, front) && IsCutByCut(work, back)) return true;
   }
   return false;
 }

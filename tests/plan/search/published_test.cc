@@ -3,6 +3,7 @@
 // spaces around them.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "plan/search/joint_search.h"
@@ -18,6 +19,7 @@ struct Row {
   int num_layers, hidden_size, num_heads;
   int tensor, pipeline, num_gpus, microbatch_size, batch;
 };
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 Scenario ScenarioOf(const Row& row) {
   Scenario scenario;
@@ -101,6 +103,7 @@ struct TwoBwRow {
   const char* name;
   int hidden_size, num_servers, width, depth, batch;
 };
+void PrintTo(const TwoBwRow& row, std::ostream* out) { *out << row.name; }
 
 class TwoBwFigure6 : public testing::TestWithParam<TwoBwRow> {};
 

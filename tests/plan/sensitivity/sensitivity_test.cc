@@ -99,13 +99,13 @@ TEST(SensitivityTest, ProcessesAndProgressChangeNothing) {
 
 TEST(SensitivityTest, CostsGivenByHandHaveNoFigures) {
   EXPECT_TRUE(CheckHasFigures(TwoStages()).ok());
-  const auto textbook = Resolve(R"(
+  const auto given = Resolve(R"(
       parallelism { pipeline: 2 } schedule: "gpipe" num_microbatches: 2
-      textbook { stages { forward_seconds: 1 backward_seconds: 2 } })");
-  const absl::Status status = CheckHasFigures(textbook);
+      costs { stages { forward_seconds: 1 backward_seconds: 2 } })");
+  const absl::Status status = CheckHasFigures(given);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("test: has costs given by hand"));
+              HasSubstr("test: has given costs"));
 }
 
 TEST(SensitivityTest, AnInterruptCancels) {

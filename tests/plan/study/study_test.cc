@@ -24,7 +24,7 @@ scenarios::ResolvedScenario Resolve(const std::string& schedule) {
   Scenario scenario;
   const absl::Status parsed = ParseTextProto("test", R"(
       parallelism { pipeline: 2 } num_microbatches: 2
-      textbook { stages { forward_seconds: 1 backward_seconds: 2 } })",
+      costs { stages { forward_seconds: 1 backward_seconds: 2 } })",
                                              &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
   scenario.set_schedule(schedule);
@@ -67,7 +67,7 @@ results::TrainStudy Trained(const StudyRequest& request, int num_processes) {
 TEST(StudyTest, BatchTimesAndUpdatesAreThoseOfTheSimulation) {
   const results::TrainStudy study = Simulated(Request({"gpipe", "pipedream"}));
   EXPECT_EQ(study.scenario, "test");
-  EXPECT_EQ(study.model, "costs given by hand");
+  EXPECT_EQ(study.model, "given costs");
   EXPECT_EQ(study.train_model, "tiny-gpt, 8 blocks of 16");
   EXPECT_EQ(study.num_batches, kNumBatches);
   EXPECT_EQ(study.samples_per_batch, 2 * kStudyMicrobatchSize);

@@ -29,13 +29,13 @@ constexpr char kReplicas[] = R"(
   batch { microbatch_size: 1 global_batch_size: 256 sequence_length: 512 }
   training { recompute: RECOMPUTE_FULL precision: MIXED_FP16 optimizer: ADAM }
 )";
-constexpr char kTextbook[] = R"(
+constexpr char kGivenCosts[] = R"(
   schedule: "pipedream" parallelism { pipeline: 2 } num_microbatches: 4
-  textbook { stages { forward_seconds: 1 backward_seconds: 2 } }
+  costs { stages { forward_seconds: 1 backward_seconds: 2 } }
 )";
 
 TEST(FastEstimateViewTest, FiguresAreThoseOfTheFullSimulation) {
-  for (const char* text : {kReplicas, kTextbook}) {
+  for (const char* text : {kReplicas, kGivenCosts}) {
     const scenarios::ResolvedScenario scenario = Resolve(text);
     const auto full = sim::Simulate(scenario);
     ASSERT_TRUE(full.ok()) << full.status();
@@ -91,7 +91,7 @@ TEST(FastEstimateViewTest, CallsASchedulesAliasByItsOwnName) {
 }
 
 TEST(FastEstimateViewTest, SaysWhyAllWasRun) {
-  const scenarios::ResolvedScenario scenario = Resolve(kTextbook);
+  const scenarios::ResolvedScenario scenario = Resolve(kGivenCosts);
   const auto run = sim::FastSimulator().Estimate(scenario);
   ASSERT_TRUE(run.ok()) << run.status();
   const std::string table = FastEstimateTable(scenario, *run);

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 std::string ErrorOf(absl::string_view path, absl::string_view value) {
   Scenario scenario;
-  scenario.mutable_textbook()->add_stages();
+  scenario.mutable_costs()->add_stages();
   return std::string(SetField(path, value, &scenario).message());
 }
 
@@ -40,7 +40,7 @@ TEST(FieldsTest, EveryKindOfFieldIsSet) {
 TEST(FieldsTest, EveryFieldOfAScenarioHasATypeThatCanBeSet) {
   for (const std::string& path : FieldPaths(*Scenario::descriptor())) {
     Scenario scenario;
-    scenario.mutable_textbook()->add_stages();
+    scenario.mutable_costs()->add_stages();
     const absl::Status status = SetField(path, "1", &scenario);
     EXPECT_FALSE(absl::IsUnimplemented(status)) << path << ": " << status;
   }
@@ -48,13 +48,12 @@ TEST(FieldsTest, EveryFieldOfAScenarioHasATypeThatCanBeSet) {
 
 TEST(FieldsTest, AnEntryOfAListOrAllOfThem) {
   Scenario scenario;
-  scenario.mutable_textbook()->add_stages();
-  scenario.mutable_textbook()->add_stages();
-  ASSERT_TRUE(SetField("textbook.stages.forward_seconds", "2", &scenario).ok());
-  ASSERT_TRUE(
-      SetField("textbook.stages[1].forward_seconds", "3", &scenario).ok());
-  EXPECT_EQ(scenario.textbook().stages(0).forward_seconds(), 2);
-  EXPECT_EQ(scenario.textbook().stages(1).forward_seconds(), 3);
+  scenario.mutable_costs()->add_stages();
+  scenario.mutable_costs()->add_stages();
+  ASSERT_TRUE(SetField("costs.stages.forward_seconds", "2", &scenario).ok());
+  ASSERT_TRUE(SetField("costs.stages[1].forward_seconds", "3", &scenario).ok());
+  EXPECT_EQ(scenario.costs().stages(0).forward_seconds(), 2);
+  EXPECT_EQ(scenario.costs().stages(1).forward_seconds(), 3);
 }
 
 TEST(FieldsTest, AnUnknownFieldNamesTheNearest) {
@@ -63,7 +62,7 @@ TEST(FieldsTest, AnUnknownFieldNamesTheNearest) {
   EXPECT_THAT(ErrorOf("pipeline", "1"),
               HasSubstr("did you mean parallelism.pipeline?"));
   EXPECT_THAT(ErrorOf("batch.hop_second", "1"),
-              HasSubstr("did you mean textbook.hop_seconds?"));
+              HasSubstr("did you mean costs.hop_seconds?"));
   EXPECT_THAT(ErrorOf("batch", "1"),
               HasSubstr("is a message, expected one of its fields: "
                         "batch.microbatch_size, "));
@@ -74,16 +73,16 @@ TEST(FieldsTest, AnUnknownFieldNamesTheNearest) {
 TEST(FieldsTest, ABadValueSaysWhatIsExpected) {
   EXPECT_EQ(ErrorOf("parallelism.pipeline", "-1"),
             "is \"-1\", expected a whole number from 0 to 2147483647");
-  EXPECT_EQ(ErrorOf("textbook.hop_seconds", "nan"),
+  EXPECT_EQ(ErrorOf("costs.hop_seconds", "nan"),
             "is \"nan\", expected a finite number");
   EXPECT_EQ(ErrorOf("training.dropout", "yes"),
             "is \"yes\", expected true or false");
   EXPECT_EQ(ErrorOf("training.recompute", "half"),
             "is \"half\", expected one of RECOMPUTE_NONE, "
             "RECOMPUTE_SELECTIVE, RECOMPUTE_FULL");
-  EXPECT_THAT(ErrorOf("textbook.stages[1].forward_seconds", "1"),
+  EXPECT_THAT(ErrorOf("costs.stages[1].forward_seconds", "1"),
               HasSubstr("has no entry stages[1]"));
-  EXPECT_THAT(ErrorOf("textbook.stages[x].forward_seconds", "1"),
+  EXPECT_THAT(ErrorOf("costs.stages[x].forward_seconds", "1"),
               HasSubstr("expected an index as in stages[0]"));
   EXPECT_THAT(ErrorOf("parallelism[0].pipeline", "1"),
               HasSubstr("parallelism is not a list"));

@@ -30,7 +30,7 @@ using testing::Not;
 constexpr char kSweep[] = R"(
   scenario {
     parallelism { chunks: 1 }
-    textbook {
+    costs {
       stages {
         forward_seconds: 1
         backward_input_seconds: 1
@@ -108,7 +108,7 @@ TEST_F(RunSweepTest, FiguresAreThoseOfTheSimulation) {
 // Shards keep the sweep as it was given; tables use the registry's names.
 TEST_F(RunSweepTest, TablesCallSchedulesByTheirOwnNames) {
   const ResolvedSweep sweep = Resolve(R"(
-    base: "textbook-1f1b"
+    base: "given-costs-1f1b"
     axes { field: "schedule" values: ["PipeDream-Flush", "gpipe"] }
   )");
   const auto counts = RunSweep(sweep, Options("a"));
@@ -364,11 +364,11 @@ TEST_F(RunSweepTest, ShardsOfDifferentSweepsAreNotMixed) {
 
 TEST_F(RunSweepTest, TablesHaveAColumnForEachFieldAndFigure) {
   const ResolvedSweep sweep = Resolve(R"(
-    scenario { textbook { stages { forward_seconds: 1 backward_seconds: 2 } }
+    scenario { costs { stages { forward_seconds: 1 backward_seconds: 2 } }
                num_microbatches: 4 schedule: "gpipe"
                parallelism { pipeline: 3 } }
     points { set: "parallelism.pipeline=2" }
-    points { set: "textbook.hop_seconds=0.5" set: "name=a, \"b\"" }
+    points { set: "costs.hop_seconds=0.5" set: "name=a, \"b\"" }
   )");
   ASSERT_TRUE(RunSweep(sweep, Options("a")).ok());
   const auto collected = CollectShards(root_ + "/a");
@@ -377,7 +377,7 @@ TEST_F(RunSweepTest, TablesHaveAColumnForEachFieldAndFigure) {
       absl::StrSplit(SweepCsv(*collected), '\n');
   EXPECT_TRUE(absl::StartsWith(
       lines[0],
-      "point,parallelism.pipeline,textbook.hop_seconds,name,outcome,error,"));
+      "point,parallelism.pipeline,costs.hop_seconds,name,outcome,error,"));
   EXPECT_TRUE(absl::StartsWith(lines[1], "0,2,,,done,,full,2,1,4,15,15,"))
       << lines[1];
   EXPECT_TRUE(absl::StartsWith(lines[2], "1,,0.5,\"a, \"\"b\"\"\",done,"))

@@ -51,7 +51,7 @@ std::string Values(const ResolvedSweep& sweep) {
 
 TEST(SweepTest, AGridIsTheProductOfItsAxesTheLastFastest) {
   const ResolvedSweep sweep = Resolve(R"(
-    base: "textbook-1f1b"
+    base: "given-costs-1f1b"
     axes { field: "parallelism.pipeline" values: ["2", "4"] }
     axes { field: "schedule" values: ["gpipe", "1f1b", "zb-h1"] }
   )");
@@ -108,7 +108,7 @@ TEST(SweepTest, RangesAreSpelledOut) {
   EXPECT_EQ(expand("num_microbatches", "1..4"), "1; 2; 3; 4");
   EXPECT_EQ(expand("num_microbatches", "1..8+3"), "1; 4; 7");
   EXPECT_EQ(expand("num_microbatches", "2..64*2"), "2; 4; 8; 16; 32; 64");
-  EXPECT_EQ(expand("textbook.hop_seconds", "0..0.3+0.1"), "0; 0.1; 0.2; 0.3");
+  EXPECT_EQ(expand("costs.hop_seconds", "0..0.3+0.1"), "0; 0.1; 0.2; 0.3");
   EXPECT_EQ(expand("schedule", "a..b"), "a..b");
   for (const char* bad :
        {"4..1", "1..4+0", "1..4*1", "0..4*2", "1..x", "1.."}) {
@@ -155,7 +155,7 @@ TEST(SweepTest, AGridOfTheCommandLine) {
 
 TEST(SweepTest, TheResolvedSweepAloneSaysWhatIsSwept) {
   const ResolvedSweep sweep = Resolve(R"(
-    base: "textbook-1f1b"
+    base: "given-costs-1f1b"
     axes { field: "parallelism.pipeline" values: "2..4" }
   )");
   const ResolvedSweep again = Resolve(PrintTextProto(sweep.sweep));

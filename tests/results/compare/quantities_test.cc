@@ -68,10 +68,10 @@ TEST(QuantitiesTest, FlopFormulasAreThoseOfThePapers) {
 }
 
 TEST(QuantitiesTest, WhatAResultDoesNotHaveIsAnError) {
-  Result textbook;
-  textbook.set_batch_seconds(1);
-  EXPECT_FALSE(FindQuantity("samples_per_second")->predict(textbook, {}).ok());
-  EXPECT_FALSE(FindQuantity("mfu")->predict(textbook, {}).ok());
+  Result given;
+  given.set_batch_seconds(1);
+  EXPECT_FALSE(FindQuantity("samples_per_second")->predict(given, {}).ok());
+  EXPECT_FALSE(FindQuantity("mfu")->predict(given, {}).ok());
   EXPECT_FALSE(FindQuantity("tflops_per_gpu")->predict(Step(), {}).ok());
 }
 

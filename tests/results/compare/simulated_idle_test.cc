@@ -10,20 +10,21 @@
 #include "results/compare/idle_causes.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace weir::results::simulated_idle_test {
 
-sim::Textbook TextbookOf(const schedules::ScheduleKind& kind, int num_chunks,
-                         int num_microbatches, double hop_seconds) {
-  sim::Textbook textbook;
-  textbook.schedule = std::string(kind.name);
-  textbook.num_chunks = num_chunks;
-  textbook.num_microbatches = num_microbatches;
-  textbook.num_batches = kind.flush ? 0 : 3;
-  textbook.weight_gradient_seconds = {1};
-  textbook.hop_seconds = hop_seconds;
-  return textbook;
+sim::GivenScenario ScenarioOf(const schedules::ScheduleKind& kind,
+                              int num_chunks, int num_microbatches,
+                              double hop_seconds) {
+  sim::GivenScenario given;
+  given.schedule = std::string(kind.name);
+  given.num_chunks = num_chunks;
+  given.num_microbatches = num_microbatches;
+  given.num_batches = kind.flush ? 0 : 3;
+  given.weight_gradient_seconds = {1};
+  given.hop_seconds = hop_seconds;
+  return given;
 }
 
 // Simulates the first shape that the kind accepts.
@@ -35,7 +36,7 @@ absl::StatusOr<Result> SimulateKind(const schedules::ScheduleKind& kind,
       sim::SimulateOptions options;
       options.keep_timeline = true;
       auto result =
-          sim::Simulate(sim::Resolve(TextbookOf(kind, num_chunks,
+          sim::Simulate(sim::Resolve(ScenarioOf(kind, num_chunks,
                                                 num_microbatches, hop_seconds)),
                         options);
       if (result.ok()) return result;

@@ -11,7 +11,7 @@
 #include "results/trace/trace.h"
 #include "sim/simulate.h"
 #include "tests/results/trace/trace_stats.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace weir::results::simulated_trace_test {
 
@@ -35,13 +35,13 @@ INSTANTIATE_TEST_SUITE_P(Schedules, SimulatedTraceTest,
                                            Case{"pipedream", 1, 3}));
 
 TEST_P(SimulatedTraceTest, EveryTransferFlowsFromProducerToConsumer) {
-  sim::Textbook textbook;
-  textbook.schedule = GetParam().schedule;
-  textbook.num_chunks = GetParam().num_chunks;
-  textbook.hop_seconds = GetParam().hop_seconds;
+  sim::GivenScenario given;
+  given.schedule = GetParam().schedule;
+  given.num_chunks = GetParam().num_chunks;
+  given.hop_seconds = GetParam().hop_seconds;
   sim::SimulateOptions options;
   options.keep_timeline = true;
-  const auto result = sim::Simulate(sim::Resolve(textbook), options);
+  const auto result = sim::Simulate(sim::Resolve(given), options);
   ASSERT_TRUE(result.ok()) << result.status();
   const auto bytes = PerfettoTrace(*result);
   ASSERT_TRUE(bytes.ok()) << bytes.status();

@@ -174,7 +174,7 @@ TEST_P(TraceTest, TensorRanksAreNamedWhereThereAreSeveral) {
               ElementsAre("rank 0 replica 0 tensor 1 (gpu 8)"));
 }
 
-// A textbook run with free transfers and stages: all events are simultaneous.
+// A run with free transfers and stages: all events are simultaneous.
 TEST_P(TraceTest, FlowsHoldWhenNothingTakesTime) {
   Result result = PipelineTimeline(4, 1);
   Timeline* timeline = result.mutable_timeline();
@@ -233,7 +233,7 @@ TEST_P(TraceTest, WithoutATimelineThereIsNoTrace) {
 }
 
 TEST_P(TraceTest, AnEmptyTimelineIsAnEmptyTrace) {
-  Result result = TextbookResult();
+  Result result = GivenCostsResult();
   result.mutable_timeline();
   const ReadTrace trace = RoundTrip(result);
   EXPECT_THAT(trace.errors, IsEmpty());

@@ -54,10 +54,10 @@ TEST(ViewsGoldenTest, CompareTable) {
   ExpectGolden("results/golden/compare.txt", CompareTable(SampleRows()));
 }
 
-TEST(ViewsGoldenTest, CompareTableOfTextbookResults) {
-  std::vector<Result> rows = {TextbookResult(), TextbookResult()};
+TEST(ViewsGoldenTest, CompareTableOfGivenCosts) {
+  std::vector<Result> rows = {GivenCostsResult(), GivenCostsResult()};
   rows[1].set_schedule("gpipe");
-  ExpectGolden("results/golden/compare_textbook.txt", CompareTable(rows));
+  ExpectGolden("results/golden/compare_given_costs.txt", CompareTable(rows));
 }
 
 TEST(ViewsGoldenTest, CompareTableOfDifferentShapes) {
@@ -98,9 +98,9 @@ TEST(ViewsGoldenTest, ResultTable) {
   ExpectGolden("results/golden/result.txt", ResultTable(SampleResult()));
 }
 
-TEST(ViewsGoldenTest, ResultTableOfATextbookResult) {
-  ExpectGolden("results/golden/result_textbook.txt",
-               ResultTable(TextbookResult()));
+TEST(ViewsGoldenTest, ResultTableOfGivenCosts) {
+  ExpectGolden("results/golden/result_given_costs.txt",
+               ResultTable(GivenCostsResult()));
 }
 
 TEST(ViewsGoldenTest, ResultJson) {
@@ -119,7 +119,7 @@ TEST(ViewsGoldenTest, RanksCsv) {
 
 TEST(ViewsGoldenTest, CompareCsv) {
   std::vector<Result> rows = SampleRows();
-  rows.push_back(TextbookResult());
+  rows.push_back(GivenCostsResult());
   rows[0].set_limit("a, \"quoted\" limit");
   ExpectGolden("results/golden/compare.csv", CompareCsv(rows));
 }
@@ -141,7 +141,7 @@ TEST(CompareTableTest, SaysThatNothingFitsAndWhatIsNearest) {
 }
 
 TEST(CompareTableTest, WithoutADeviceEverythingFits) {
-  Result result = TextbookResult();
+  Result result = GivenCostsResult();
   result.set_fits_memory(false);  // meaningless without a capacity
   EXPECT_TRUE(FitsMemory(result));
   EXPECT_THAT(CompareTable({&result, 1}),
@@ -206,7 +206,7 @@ TEST(ViewsTest, LinesOfATableEndWithoutBlanks) {
 }
 
 TEST(ViewsTest, ManyRanksAreCutAndCounted) {
-  const std::string table = ResultTable(TextbookResult());
+  const std::string table = ResultTable(GivenCostsResult());
   EXPECT_THAT(table, HasSubstr("\n... 24 more\n"));
   EXPECT_THAT(table, HasSubstr("\n15  "));
   EXPECT_THAT(table, Not(HasSubstr("\n16  ")));
@@ -245,7 +245,7 @@ TEST(JsonTest, NumbersKeepAllTheirDigits) {
 
 TEST(JsonTest, AbsentQuantitiesAreAbsent) {
   const auto json =
-      nlohmann::json::parse(ResultJson("simulate", TextbookResult()));
+      nlohmann::json::parse(ResultJson("simulate", GivenCostsResult()));
   EXPECT_FALSE(json["result"].contains("samples_per_second"));
   EXPECT_FALSE(json["result"].contains("memory_capacity_bytes"));
 }

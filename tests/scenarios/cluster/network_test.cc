@@ -247,8 +247,8 @@ TEST(NetworkTest, GroupsOfNodesAreNumberedInOrder) {
   EXPECT_EQ(Bandwidth(network, "node2.nic1.rx"), 30);
 }
 
-TEST(NetworkTest, TextbookHopsArePureLatency) {
-  const Network network = Network::Textbook(4, 0.25);
+TEST(NetworkTest, GivenHopsArePureLatency) {
+  const Network network = Network::OfGivenCosts(4, 0.25);
   EXPECT_EQ(network.num_gpus(), 4);
   EXPECT_THAT(network.links(), IsEmpty());
   EXPECT_THAT(network.RouteBetween(0, 3).links, IsEmpty());

@@ -254,8 +254,9 @@ TEST(RingsTest, AnyGroupOnAnyPresetGetsSoundRings) {
   }
 }
 
-TEST(RingsTest, TextbookHasOne) {
-  const std::vector<Ring> rings = Network::Textbook(4, 0.1).RingsOver({2, 0});
+TEST(RingsTest, GivenCostsHaveOne) {
+  const std::vector<Ring> rings =
+      Network::OfGivenCosts(4, 0.1).RingsOver({2, 0});
   ASSERT_EQ(rings.size(), 1u);
   EXPECT_THAT(rings[0].gpus, ElementsAre(0, 2));
 }

@@ -14,9 +14,9 @@ TEST(StreamsTest, ItemsRunInOrderAndTakeTheirTime) {
   const int32_t b = streams.AddItem(1);
   streams.BeginStream();
   const int32_t c = streams.AddItem(5);
-  streams.NeedToPost(b, c, Event::kDone);
+  streams.AddPostDependency(b, c, Event::kDone);
   const Streams::Outcome outcome = streams.Run(/*clock=*/true);
-  EXPECT_FALSE(outcome.stands_still);
+  EXPECT_FALSE(outcome.deadlocked);
   EXPECT_EQ(outcome.done_at[a], 2);
   EXPECT_EQ(outcome.posted_at[b], 5);
   EXPECT_EQ(outcome.end, 6);
@@ -38,8 +38,8 @@ TEST(StreamsTest, TwoMeetWhenBothHaveBegun) {
   const int32_t send = streams.AddItem();
   streams.BeginStream();
   const int32_t receive = streams.AddItem();
-  streams.NeedToEnd(send, receive, Event::kPosted);
-  streams.NeedToEnd(receive, send, Event::kPosted);
+  streams.AddEndDependency(send, receive, Event::kPosted);
+  streams.AddEndDependency(receive, send, Event::kPosted);
   const Streams::Outcome outcome = streams.Run(/*clock=*/true);
   EXPECT_EQ(outcome.posted_at[receive], 0);
   EXPECT_EQ(outcome.done_at[receive], 3);
@@ -52,14 +52,14 @@ TEST(StreamsTest, TheShortestCycleIsFound) {
     streams.AddItem();
   }
   // 0 -> 1 -> 2 -> 0, and 3 -> 4 -> 3; 0 also waits for 3.
-  streams.NeedToPost(0, 1, Event::kDone);
-  streams.NeedToPost(0, 3, Event::kDone);
-  streams.NeedToPost(1, 2, Event::kDone);
-  streams.NeedToPost(2, 0, Event::kDone);
-  streams.NeedToPost(3, 4, Event::kDone);
-  streams.NeedToPost(4, 3, Event::kDone);
+  streams.AddPostDependency(0, 1, Event::kDone);
+  streams.AddPostDependency(0, 3, Event::kDone);
+  streams.AddPostDependency(1, 2, Event::kDone);
+  streams.AddPostDependency(2, 0, Event::kDone);
+  streams.AddPostDependency(3, 4, Event::kDone);
+  streams.AddPostDependency(4, 3, Event::kDone);
   const Streams::Outcome outcome = streams.Run();
-  ASSERT_TRUE(outcome.stands_still);
+  ASSERT_TRUE(outcome.deadlocked);
   const std::vector<Streams::Wait> cycle = streams.ShortestCycle(outcome);
   ASSERT_EQ(cycle.size(), 2);
   EXPECT_EQ(cycle[0].item, 3);
@@ -71,9 +71,9 @@ TEST(StreamsTest, AnItemCanWaitForItsOwnStream) {
   streams.BeginStream();
   streams.AddItem();
   streams.AddItem();
-  streams.NeedToPost(0, 1, Event::kDone);
+  streams.AddPostDependency(0, 1, Event::kDone);
   const Streams::Outcome outcome = streams.Run();
-  ASSERT_TRUE(outcome.stands_still);
+  ASSERT_TRUE(outcome.deadlocked);
   EXPECT_EQ(streams.ShortestCycle(outcome).size(), 1);
 }
 

@@ -119,7 +119,7 @@ TEST(LowerTest, NeighboursOnOneRankExchangeNothing) {
       "1RECV_F0,1F0,2F0,2SEND_F0,2RECV_B0,2B0,1B0,1SEND_B0\n");
 }
 
-TEST(LowerTest, BothOfAPairSendBehindIt) {
+TEST(LowerTest, BothOfAPairSendAfterIt) {
   EXPECT_EQ(
       Lowered(FromText("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1"),
               kTransfersOnly),

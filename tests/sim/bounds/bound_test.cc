@@ -18,9 +18,9 @@
 #include "sim/report/memory.h"
 #include "sim/simulate.h"
 #include "tests/sim/by_costs.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/random_case.h"
 #include "tests/sim/random_plan.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::bound_test {
 
@@ -36,34 +36,34 @@ class Cases {
     return std::uniform_real_distribution<>(low, high)(random_);
   }
 
-  Textbook Next(const schedules::ScheduleKind& kind) {
-    Textbook textbook;
-    textbook.schedule = std::string(kind.name);
+  GivenScenario Next(const schedules::ScheduleKind& kind) {
+    GivenScenario given;
+    given.schedule = std::string(kind.name);
     schedules::ScheduleSpec spec;
     do {
       spec.num_ranks = Int(1, 6);
       spec.num_chunks = Int(1, 3);
       spec.num_microbatches = Int(1, 20);
     } while (!kind.check(spec).ok());
-    textbook.num_ranks = spec.num_ranks;
-    textbook.num_chunks = spec.num_chunks;
-    textbook.num_microbatches = spec.num_microbatches;
-    textbook.num_batches = 0;
+    given.num_ranks = spec.num_ranks;
+    given.num_chunks = spec.num_chunks;
+    given.num_microbatches = spec.num_microbatches;
+    given.num_batches = 0;
     const auto draw = [&](double low, double high) {
       std::vector<double> seconds(spec.num_ranks * spec.num_chunks);
       for (double& value : seconds) value = Seconds(low, high);
       return seconds;
     };
-    textbook.forward_seconds = draw(0.1, 2);
-    textbook.backward_seconds = draw(1.5, 3);
-    textbook.weight_gradient_seconds = draw(0.1, 1.4);
-    if (Int(0, 1) == 0) textbook.overlapped_seconds = draw(1, 4);
-    textbook.offload_seconds = draw(0, 3);
-    textbook.prediction_seconds = draw(0, 0.5);
-    textbook.codec_seconds = draw(0, 0.5);
-    textbook.hop_seconds = Int(0, 2) == 0 ? 0 : Seconds(0, 1.5);
-    textbook.blocking = Int(0, 3) == 0;
-    return textbook;
+    given.forward_seconds = draw(0.1, 2);
+    given.backward_seconds = draw(1.5, 3);
+    given.weight_gradient_seconds = draw(0.1, 1.4);
+    if (Int(0, 1) == 0) given.overlapped_seconds = draw(1, 4);
+    given.offload_seconds = draw(0, 3);
+    given.prediction_seconds = draw(0, 0.5);
+    given.codec_seconds = draw(0, 0.5);
+    given.hop_seconds = Int(0, 2) == 0 ? 0 : Seconds(0, 1.5);
+    given.blocking = Int(0, 3) == 0;
+    return given;
   }
 
  private:
@@ -75,13 +75,13 @@ TEST(BoundTest, ExactWithAFlushWhereNothingIsShared) {
   Bounder bounder;
   for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
     for (int k = 0; k < (kind.flush ? 12 : 4); ++k) {
-      const Textbook textbook = cases.Next(kind);
-      const scenarios::ResolvedScenario scenario = Resolve(textbook);
+      const GivenScenario given = cases.Next(kind);
+      const scenarios::ResolvedScenario scenario = Resolve(given);
       const auto bound = bounder.Bound(scenario);
       const auto result = Simulate(scenario);
-      SCOPED_TRACE(absl::StrCat(
-          kind.name, " p ", textbook.num_ranks, " v ", textbook.num_chunks,
-          " m ", textbook.num_microbatches, " blocking ", textbook.blocking));
+      SCOPED_TRACE(absl::StrCat(kind.name, " p ", given.num_ranks, " v ",
+                                given.num_chunks, " m ", given.num_microbatches,
+                                " blocking ", given.blocking));
       ASSERT_EQ(bound.status().code(), result.status().code())
           << bound.status() << result.status();
       if (!result.ok()) continue;
@@ -106,26 +106,26 @@ TEST(BoundTest, OfALongBatchIsThatOfAnyOrder) {
                                                    {"breadth-first", 2}};
   for (const auto& [name, num_chunks] : schedules) {
     SCOPED_TRACE(name);
-    Textbook textbook;
-    textbook.schedule = name;
-    textbook.num_chunks = num_chunks;
-    textbook.num_microbatches = static_cast<int>(kMostOrderedActions) / 4;
-    textbook.forward_seconds.clear();
-    for (int s = 0; s < textbook.num_ranks * num_chunks; ++s) {
-      textbook.forward_seconds.push_back(1 + 0.1 * (s % 3));
+    GivenScenario given;
+    given.schedule = name;
+    given.num_chunks = num_chunks;
+    given.num_microbatches = static_cast<int>(kMostOrderedActions) / 4;
+    given.forward_seconds.clear();
+    for (int s = 0; s < given.num_ranks * num_chunks; ++s) {
+      given.forward_seconds.push_back(1 + 0.1 * (s % 3));
     }
-    textbook.backward_seconds.assign(textbook.forward_seconds.size(), 2.5);
-    textbook.weight_gradient_seconds.assign(textbook.forward_seconds.size(), 1);
-    textbook.hop_seconds = 0.25;
-    const auto bound = bounder.Bound(Resolve(textbook));
-    const auto run = ranker.Estimate(Resolve(textbook));
+    given.backward_seconds.assign(given.forward_seconds.size(), 2.5);
+    given.weight_gradient_seconds.assign(given.forward_seconds.size(), 1);
+    given.hop_seconds = 0.25;
+    const auto bound = bounder.Bound(Resolve(given));
+    const auto run = ranker.Estimate(Resolve(given));
     ASSERT_TRUE(bound.ok()) << bound.status();
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_EQ(bound->batch_seconds, bound->any_order_seconds);
     EXPECT_LE(bound->batch_seconds, run->batch_seconds * (1 + kRounding));
     // For a batch below the limit, the longest path is computed.
-    textbook.num_microbatches = 1000;
-    const auto shorter = bounder.Bound(Resolve(textbook));
+    given.num_microbatches = 1000;
+    const auto shorter = bounder.Bound(Resolve(given));
     ASSERT_TRUE(shorter.ok()) << shorter.status();
     EXPECT_GT(shorter->batch_seconds, shorter->any_order_seconds);
     EXPECT_LE(bound->peak_bytes[0], run->peak_bytes[0] * (1 + kRounding));
@@ -228,7 +228,7 @@ TEST(BoundTest, NeverAboveScenariosOfAnyKind) {
     auto resolved = scenarios::ResolveScenario("test", plan.DrawScenario());
     if (!resolved.ok()) continue;
     plan.Change(&*resolved);
-    if (!resolved->textbook &&
+    if (!resolved->given_costs &&
         !scenarios::ValidateCluster("test", resolved->cluster).ok()) {
       continue;
     }
@@ -279,7 +279,7 @@ TEST(BoundTest, StepsOfEveryUpdateOfABatchCount) {
 // Both stages of a replica reduce their gradients through one NIC, and the last
 // reduction starts when all passes are done. No order of the passes ends
 // earlier.
-TEST(BoundTest, ReductionsThroughASharedNicBeginBehindAllPasses) {
+TEST(BoundTest, ReductionsThroughASharedNicBeginAfterAllPasses) {
   const double nic = 10, gradient_bytes = 40;
   ByCosts run{
       .schedule = ByHand({{0, 1}}, 1,
@@ -363,14 +363,14 @@ TEST(BoundTest, NeverAboveBatchesThatReplicasShareUnevenly) {
     for (int num_microbatches = 1; num_microbatches <= 6; ++num_microbatches) {
       for (int num_batches : {0, 2, 3, 4}) {
         if (num_microbatches * std::max(num_batches, 1) < 2) continue;
-        Textbook textbook;
-        textbook.schedule = schedule;
-        textbook.num_ranks = 3;
-        textbook.num_microbatches = num_microbatches;
-        textbook.num_batches = num_batches;
-        textbook.forward_seconds = {1, 0.75};
-        textbook.backward_seconds = {2, 1.5};
-        const scenarios::ResolvedScenario scenario = Resolve(textbook);
+        GivenScenario given;
+        given.schedule = schedule;
+        given.num_ranks = 3;
+        given.num_microbatches = num_microbatches;
+        given.num_batches = num_batches;
+        given.forward_seconds = {1, 0.75};
+        given.backward_seconds = {2, 1.5};
+        const scenarios::ResolvedScenario scenario = Resolve(given);
         const auto bound = BoundOf(scenario);
         const auto result = Simulate(scenario);
         ASSERT_TRUE(bound.ok() && result.ok())

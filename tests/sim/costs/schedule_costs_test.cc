@@ -10,9 +10,9 @@
 #include <string>
 
 #include "sim/simulate.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::schedule_costs_test {
 
@@ -87,10 +87,10 @@ TEST(ScheduleCostsTest, OneEstimateServesAnUpdate) {
   schedule.weights.prediction =
       schedules::WeightPolicy::Prediction::kFirstForwardOfUpdate;
   schedule.weights.forward_distance = {1};
-  Textbook textbook;
-  textbook.num_ranks = 1;
-  textbook.prediction_seconds = {0.25};
-  const Result result = RunByHand(Resolve(textbook), schedule);
+  GivenScenario given;
+  given.num_ranks = 1;
+  given.prediction_seconds = {0.25};
+  const Result result = RunByHand(Resolve(given), schedule);
   EXPECT_NEAR(result.makespan_seconds(), 4 * 3 + 2 * 0.25, 1e-9);
 }
 
@@ -147,12 +147,12 @@ TEST(ScheduleCostsTest, PairsRunAsOne) {
       ByHand({{0, 1}}, 2,
              {Actions({"0F0", "0F1&", "0B0", "0B1"}),
               Actions({"1F0", "1B0", "1F1", "1B1"})});
-  for (const bool given : {false, true}) {
-    Textbook textbook;
-    textbook.num_ranks = textbook.num_microbatches = 2;
-    if (given) textbook.overlapped_seconds = {2.5};
-    const Result result = RunByHand(Resolve(textbook), schedule);
-    const double pair = given ? 2.5 : 3;
+  for (const bool has_pair_costs : {false, true}) {
+    GivenScenario given;
+    given.num_ranks = given.num_microbatches = 2;
+    if (has_pair_costs) given.overlapped_seconds = {2.5};
+    const Result result = RunByHand(Resolve(given), schedule);
+    const double pair = has_pair_costs ? 2.5 : 3;
     const auto& actions = result.timeline().actions();
     // 1F0 1..2 and 1B0 2..4; the pair can start only then.
     for (int i : {1, 2}) {
@@ -190,9 +190,9 @@ TEST(ScheduleCostsTest, InferenceIsAsFastAsItsSlowestPart) {
 TEST(ScheduleCostsTest, WholeBackwardsCannotBeSplit) {
   const schedules::Schedule schedule =
       ByHand({{0}}, 1, {Actions({"0F0", "0I0", "0W0"})});
-  Textbook textbook;
-  textbook.num_ranks = 1;
-  const auto by_hand = SimulateSchedule(Resolve(textbook), schedule);
+  GivenScenario given;
+  given.num_ranks = 1;
+  const auto by_hand = SimulateSchedule(Resolve(given), schedule);
   EXPECT_EQ(by_hand.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(by_hand.status().message().find("backward_input_seconds (i)"),
             std::string::npos)
@@ -280,8 +280,8 @@ TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
     scenario.set_schedule("zb-2p");
     scenario.mutable_parallelism()->set_pipeline(8);
     scenario.set_num_microbatches(row.num_microbatches);
-    TextbookCosts& costs = *scenario.mutable_textbook();
-    TextbookCosts::Stage& stage = *costs.add_stages();
+    GivenCosts& costs = *scenario.mutable_costs();
+    GivenCosts::Stage& stage = *costs.add_stages();
     stage.set_forward_seconds(row.forward);
     stage.set_backward_input_seconds(row.input);
     stage.set_backward_weight_seconds(row.weight);

@@ -207,13 +207,13 @@ TEST(StageCostsTest, LayersOfAStageHaveTheirSizes) {
             vocabulary + 4 * 4096);
 }
 
-TEST(StageCostsTest, TextbookStagesHaveTheirOwnCosts) {
+TEST(StageCostsTest, StagesHaveTheirOwnGivenCosts) {
   scenarios::ResolvedScenario resolved;
   resolved.label = "test";
-  resolved.textbook = true;
-  TextbookCosts* textbook = resolved.scenario.mutable_textbook();
+  resolved.given_costs = true;
+  GivenCosts* given = resolved.scenario.mutable_costs();
   for (double seconds : {1.0, 2.0}) {
-    auto* stage = textbook->add_stages();
+    auto* stage = given->add_stages();
     stage->set_forward_seconds(seconds);
     stage->set_backward_input_seconds(10 * seconds);
     stage->set_backward_weight_seconds(100 * seconds);

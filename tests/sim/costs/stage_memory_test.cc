@@ -3,6 +3,7 @@
 // buffers of the stage that weir-calibrate runs: equal to the byte.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "calibrate/execute/stage/stage_program.h"
@@ -40,6 +41,10 @@ struct Case {
   const char* model;
   bool fused, dropout;
 };
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.model << (c.fused ? ", fused" : ", unfused")
+       << (c.dropout ? ", dropout" : "");
+}
 
 class StageMemoryTest : public testing::TestWithParam<Case> {};
 

@@ -155,7 +155,7 @@ std::vector<Variant> VariantsOf(const Scenario& scenario, bool of_files) {
   auto other = scenarios::ResolveScenario("test", asked);
   if (other.ok()) variants.push_back({"order", *std::move(other)});
   auto resolved = scenarios::ResolveScenario("test", scenario);
-  if (!resolved.ok() || resolved->textbook || !of_files) return variants;
+  if (!resolved.ok() || resolved->given_costs || !of_files) return variants;
   const auto add = [&](const std::string& field) {
     if (!scenarios::ValidateCluster("test", resolved->cluster).ok()) return;
     variants.push_back({field, *resolved});
@@ -272,7 +272,7 @@ std::vector<Base> Bases() {
        40},
       {R"(schedule: "pipedream-2bw"
           parallelism { pipeline: 3 } num_microbatches: 6
-          textbook { stages { forward_seconds: 0.3
+          costs { stages { forward_seconds: 0.3
                               backward_input_seconds: 0.3
                               backward_weight_seconds: 0.2
                               prediction_seconds: 0.1 codec_seconds: 0.1
@@ -281,7 +281,7 @@ std::vector<Base> Bases() {
        5},
       {R"(schedule: "zb-h1"
           parallelism { pipeline: 3 } num_microbatches: 60
-          textbook { stages { forward_seconds: 0.3
+          costs { stages { forward_seconds: 0.3
                               backward_input_seconds: 0.3
                               backward_weight_seconds: 0.2
                               activation_bytes: 3 }

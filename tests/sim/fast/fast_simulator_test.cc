@@ -21,10 +21,10 @@
 #include "results/result.pb.h"
 #include "scenarios/cluster/cluster.h"
 #include "sim/simulate.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/measured.h"
 #include "tests/sim/nudge.h"
 #include "tests/sim/random_plan.h"
-#include "tests/sim/textbook.h"
 
 namespace weir::sim::fast_simulator_test {
 
@@ -40,7 +40,7 @@ std::vector<Case> DrawCases(int num_seeds) {
     auto resolved = scenarios::ResolveScenario("test", plan.DrawScenario());
     if (!resolved.ok()) continue;
     plan.Change(&*resolved);
-    if (!resolved->textbook &&
+    if (!resolved->given_costs &&
         !scenarios::ValidateCluster("test", resolved->cluster).ok()) {
       continue;
     }
@@ -208,19 +208,19 @@ TEST(FastSimulatorTest, EqualsTheFullSimulationWhateverIsAsked) {
 TEST(FastSimulatorTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
   for (const char* schedule : {"1f1b", "interleaved-1f1b", "breadth-first"}) {
     for (const int m : {40, 400}) {
-      Textbook textbook;
-      textbook.schedule = schedule;
-      textbook.num_ranks = 1;
-      textbook.num_microbatches = m;
-      textbook.num_chunks = std::string(schedule) == "1f1b" ? 1 : 2;
-      textbook.forward_seconds = {1, 3};
-      textbook.backward_seconds = {4, 5};
-      textbook.forward_seconds.resize(textbook.num_chunks);
-      textbook.backward_seconds.resize(textbook.num_chunks);
+      GivenScenario given;
+      given.schedule = schedule;
+      given.num_ranks = 1;
+      given.num_microbatches = m;
+      given.num_chunks = std::string(schedule) == "1f1b" ? 1 : 2;
+      given.forward_seconds = {1, 3};
+      given.backward_seconds = {4, 5};
+      given.forward_seconds.resize(given.num_chunks);
+      given.backward_seconds.resize(given.num_chunks);
       FastSimulator ranker;
-      const auto run = ranker.Estimate(Resolve(textbook));
+      const auto run = ranker.Estimate(Resolve(given));
       ASSERT_TRUE(run.ok()) << run.status();
-      const double seconds = m * (textbook.num_chunks == 1 ? 5.0 : 13.0);
+      const double seconds = m * (given.num_chunks == 1 ? 5.0 : 13.0);
       EXPECT_NEAR(run->batch_seconds, seconds, 1e-9 * seconds) << schedule;
       EXPECT_TRUE(run->extrapolated) << schedule << " " << m;
       EXPECT_LT(run->num_simulated_microbatches, 10) << schedule << " " << m;

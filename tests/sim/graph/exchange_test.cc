@@ -17,10 +17,10 @@
 #include "schedules/interop/megatron.h"
 #include "schedules/lint/lint.h"
 #include "schedules/registry.h"
-#include "sim/report/standstill.h"
+#include "sim/report/deadlock.h"
 #include "sim/simulate.h"
 #include "tests/sim/by_costs.h"
-#include "tests/sim/textbook.h"
+#include "tests/sim/given_scenario.h"
 
 namespace weir::sim::exchange_test {
 
@@ -28,12 +28,12 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 absl::Status Blocking(const schedules::Schedule& schedule) {
-  Textbook textbook;
-  textbook.num_ranks = schedule.num_ranks;
-  textbook.num_microbatches = schedule.num_microbatches;
-  textbook.weight_gradient_seconds = {1};
-  textbook.blocking = true;
-  return SimulateSchedule(Resolve(textbook), schedule).status();
+  GivenScenario given;
+  given.num_ranks = schedule.num_ranks;
+  given.num_microbatches = schedule.num_microbatches;
+  given.weight_gradient_seconds = {1};
+  given.blocking = true;
+  return SimulateSchedule(Resolve(given), schedule).status();
 }
 
 bool RunsInMegatron(const schedules::Schedule& schedule) {
@@ -108,7 +108,7 @@ TEST(ExchangeTest, ADeadlockIsToldAsItsCycleOfWaits) {
 
 // Describes the deadlock of a schedule whose passes have collectives and host
 // work.
-std::string TextOfStandstill(const schedules::Schedule& schedule, int tensor) {
+std::string TextOfDeadlock(const schedules::Schedule& schedule, int tensor) {
   const schedules::Semantics semantics =
       schedules::InterpretSchedule(schedule).value();
   Costs costs = OneStage(1, 2);
@@ -132,7 +132,7 @@ std::string TextOfStandstill(const schedules::Schedule& schedule, int tensor) {
   const PipelineGraph graph = BuildPipelineGraph(inputs);
   const auto recording = RunTaskGraph(graph.tasks, network.links());
   EXPECT_FALSE(recording->complete());
-  return StandstillText(schedule, graph, *recording);
+  return DeadlockText(schedule, graph, *recording);
 }
 
 // Tensor groups, hosts and buckets add tasks to the cycle, but do not change
@@ -140,11 +140,11 @@ std::string TextOfStandstill(const schedules::Schedule& schedule, int tensor) {
 TEST(ExchangeTest, CollectivesDoNotChangeTheCycleThatIsTold) {
   const schedules::Schedule schedule =
       schedules::GenerateSchedule("zb-h2", {4, 8}).value();
-  EXPECT_THAT(TextOfStandstill(schedule, 1), HasSubstr("waits at position"));
+  EXPECT_THAT(TextOfDeadlock(schedule, 1), HasSubstr("waits at position"));
   // The message may name any replica.
-  EXPECT_EQ(absl::StrReplaceAll(TextOfStandstill(schedule, 2),
-                                {{" of replica 1", ""}}),
-            TextOfStandstill(schedule, 1));
+  EXPECT_EQ(
+      absl::StrReplaceAll(TextOfDeadlock(schedule, 2), {{" of replica 1", ""}}),
+      TextOfDeadlock(schedule, 1));
 }
 
 // The shortest cycle has no action of two ranks, only their transfers.

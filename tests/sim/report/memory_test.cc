@@ -230,7 +230,7 @@ TEST(MemoryTest, SplitBackwardKeepsWhatTheWeightGradientNeeds) {
   stage.seconds.backward_parts = {2, 4};
   stage.activations.saved_bytes = 100;
   stage.activations.weight_gradient_stash_bytes = 30;
-  const scenarios::Network network = scenarios::Network::Textbook(1, 0);
+  const scenarios::Network network = scenarios::Network::OfGivenCosts(1, 0);
   const scenarios::Placement placement{1, 1, 1, {0}};
   const Communication communication;
   const PipelineInputs inputs{schedule, *semantics, costs,

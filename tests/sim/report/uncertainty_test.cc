@@ -190,7 +190,7 @@ TEST(UncertaintyTest, CostsByHandHaveNoInterval) {
   question.set_num_microbatches(2);
   auto costs = scenarios::ParseCosts("f=1,b=2");
   ASSERT_TRUE(costs.ok());
-  *question.mutable_textbook() = *costs;
+  *question.mutable_costs() = *costs;
   const auto scenario = scenarios::ResolveScenario("test", question);
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   const auto result = Simulate(*scenario);

@@ -199,7 +199,7 @@ TEST_F(FakeBenchTest, StateComesFromNvml) {
   EXPECT_TRUE(batch->state.power_capped);
   EXPECT_GT(batch->host_launch_seconds, 0);
   EXPECT_EQ(bench_->provenance().software().driver(), "580.65.06");
-  EXPECT_EQ(bench_->provenance().gpu_name(), "Pretended GPU");
+  EXPECT_EQ(bench_->provenance().gpu_name(), "Fake GPU");
   EXPECT_EQ(bench_->half_format(), ElementFormat::kBf16);
 }
 

@@ -179,11 +179,10 @@ constexpr uint64_t kPoolStep = 512, kReserveStep = 2 << 20;
 bool has_context = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
-#define LOCK_PRETENDED \
-  const std::lock_guard<std::recursive_mutex> lock(GpuMutex())
+#define LOCK_FAKE const std::lock_guard<std::recursive_mutex> lock(GpuMutex())
 
 cudaError_t Poll(double until, const weir::fake::Order& order) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   Gpu().now += 1e-4;
   if (until <= Gpu().now) {
     weir::calibrate::Saw(order);
@@ -203,7 +202,7 @@ Accesses Known(std::initializer_list<weir::fake::Access> accesses) {
 }
 
 cudaError_t Take(void** memory, size_t bytes, cudaStream_t stream = nullptr) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   const auto rounded = static_cast<int64_t>((bytes + 255) / 256 * 256);
   if (Gpu().used_bytes + rounded > Gpu().total_bytes) {
     return cudaErrorMemoryAllocation;
@@ -220,7 +219,7 @@ cudaError_t Take(void** memory, size_t bytes, cudaStream_t stream = nullptr) {
 }
 
 void GiveBack(void* memory, cudaStream_t stream = nullptr) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   weir::fake::NoteGivenBack(memory, stream != nullptr ? stream->id : 0,
                             stream != nullptr ? &stream->order : nullptr);
   Gpu().used_bytes -= Gpu().allocations.at(memory);
@@ -253,7 +252,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
-  std::strcpy(properties->name, "Pretended GPU");
+  std::strcpy(properties->name, "Fake GPU");
   properties->totalGlobalMem = Gpu().total_bytes;
   properties->major = 9;
   return cudaSuccess;
@@ -273,9 +272,9 @@ cudaError_t cudaGetLastError() {
 }
 const char* cudaGetErrorName(cudaError_t code) {
   return code == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation"
-                                           : "cudaErrorPretended";
+                                           : "cudaErrorFake";
 }
-const char* cudaGetErrorString(cudaError_t) { return "pretended"; }
+const char* cudaGetErrorString(cudaError_t) { return "fake"; }
 
 cudaError_t cudaFree(void* memory) {
   if (!has_context) Gpu().used_bytes += kContextBytes;
@@ -293,7 +292,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                             cudaMemcpyKind, cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   Enqueue(
       stream, Gpu().copy_seconds + bytes / Gpu().copy_bytes_per_second,
       [=] { weir::calibrate::Copy(to, from, bytes, stream); },
@@ -312,7 +311,7 @@ cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes,
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*memory, 0xFF, bytes);
   weir::calibrate::pinned_memory[*memory] = bytes;
@@ -320,7 +319,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   weir::calibrate::EndPinned(nullptr);  // waits for the device
   weir::calibrate::pinned_memory.erase(memory);
   weir::fake::NoteGivenBack(memory, 0, nullptr);
@@ -365,7 +364,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool,
 }
 cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes,
                                     cudaMemPool_t pool, cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   const uint64_t rounded = (bytes + kPoolStep - 1) / kPoolStep * kPoolStep;
   if (pool->max_bytes > 0 && pool->used + rounded > pool->max_bytes) {
     return last_error = cudaErrorMemoryAllocation;
@@ -378,7 +377,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes,
   return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   const auto found = of_pools.find(memory);
   if (found == of_pools.end()) return last_error = cudaErrorInvalidValue;
   const auto [pool, bytes] = found->second;
@@ -389,13 +388,13 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   *stream = new CUstream_st;
   Gpu().streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   ++Gpu().num_destroyed;
   Gpu().streams.erase(stream);
   if (stream->part != nullptr) --stream->part->num_streams;
@@ -403,11 +402,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   return Poll(stream->busy_until, stream->order);
 }
 cudaError_t cudaDeviceSynchronize() {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   for (const CUstream_st* stream : Gpu().streams) {
     Gpu().now = std::max(Gpu().now, stream->busy_until);
     weir::calibrate::Saw(stream->order);
@@ -423,25 +422,25 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   event->at = std::max(stream->busy_until, Gpu().now);
   event->order = stream->order;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   stream->busy_until = std::max(stream->busy_until, event->at);
   weir::fake::Merge(event->order, &stream->order);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   return Poll(event->at, event->order);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin,
                                  cudaEvent_t end) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   *milliseconds = static_cast<float>(1e3 * (end->at - begin->at));
   return cudaSuccess;
 }
@@ -464,7 +463,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  LOCK_PRETENDED;
+  LOCK_FAKE;
   Gpu().now += 1e-5;
   for (const auto& node : exec->nodes) {
     weir::calibrate::RunNode(stream, node);

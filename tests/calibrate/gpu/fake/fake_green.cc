@@ -46,7 +46,7 @@ CUdevResource Resource(unsigned num_multiprocessors) {
 CUresult GetErrorName(CUresult code, const char** name) {
   *name = code == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
               ? "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"
-              : "CUDA_ERROR_PRETENDED";
+              : "CUDA_ERROR_FAKE";
   return CUDA_SUCCESS;
 }
 CUresult DeviceGet(CUdevice* device, int ordinal) {

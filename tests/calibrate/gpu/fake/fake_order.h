@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of work on the fake GPU: stream order, events, and the work that
 // the host has seen to end. Work that accesses memory which other work may
-// still be using is reported in Pretended::faults, independent of the simulated
+// still be using is reported in FakeState::faults, independent of the simulated
 // times.
 #ifndef WEIR_TESTS_CALIBRATE_GPU_FAKE_FAKE_ORDER_H_
 #define WEIR_TESTS_CALIBRATE_GPU_FAKE_FAKE_ORDER_H_

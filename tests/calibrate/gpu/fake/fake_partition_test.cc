@@ -67,7 +67,7 @@ TEST_F(PartitionTest, ARestThatIsTooSmallForAContextIsMadeLarger) {
 TEST_F(PartitionTest, TooManyPartsSayHowManyFit) {
   EXPECT_EQ(GpuPartitions::Create(0, 17).status(),
             absl::InvalidArgumentError(
-                "Pretended GPU cannot be divided into 17 partitions: it has "
+                "Fake GPU cannot be divided into 17 partitions: it has "
                 "132 multiprocessors, partitions have at least 8, and 1 are "
                 "needed for copies; at most 16 partitions fit"));
   for (const int none : {0, -1}) {

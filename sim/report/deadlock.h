@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explanation of a run in which tasks wait for each other forever.
-#ifndef WEIR_SIM_REPORT_STANDSTILL_H_
-#define WEIR_SIM_REPORT_STANDSTILL_H_
+#ifndef WEIR_SIM_REPORT_DEADLOCK_H_
+#define WEIR_SIM_REPORT_DEADLOCK_H_
 
 #include <string>
 
@@ -16,10 +16,10 @@ namespace weir::sim {
 // some cycle, truncated after 16 waits. If only transfers wait for each other,
 // names the actions whose outputs they carry. Requires: `recording` belongs to
 // `graph` and is not complete.
-std::string StandstillText(const schedules::Schedule& schedule,
-                           const PipelineGraph& graph,
-                           const Recording& recording);
+std::string DeadlockText(const schedules::Schedule& schedule,
+                         const PipelineGraph& graph,
+                         const Recording& recording);
 
 }  // namespace weir::sim
 
-#endif  // WEIR_SIM_REPORT_STANDSTILL_H_
+#endif  // WEIR_SIM_REPORT_DEADLOCK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/report/standstill.h"
+#include "sim/report/deadlock.h"
 
 #include <algorithm>
 #include <cmath>
@@ -174,9 +174,9 @@ class Finder {
 
 }  // namespace
 
-std::string StandstillText(const schedules::Schedule& schedule,
-                           const PipelineGraph& graph,
-                           const Recording& recording) {
+std::string DeadlockText(const schedules::Schedule& schedule,
+                         const PipelineGraph& graph,
+                         const Recording& recording) {
   return Finder(schedule, graph, recording).Text();
 }
 
