@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,27 +12,20 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "base/worker_pool.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
 #include "cli/options/scenario_options.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
 #include "models/model.pb.h"
+#include "plan/validation/validate_runs.h"
 #include "results/compare/accuracy.h"
 #include "results/compare/measured_run.h"
 #include "results/compare/measured_table.h"
 #include "scenarios/describe_scenario.h"
-#include "sim/simulate.h"
 
 namespace weir::cli {
 namespace {
-
-struct ValidationWork {
-  results::MeasuredRun run;
-  absl::StatusOr<scenarios::ResolvedScenario> scenario;
-  absl::StatusOr<Result> result = absl::CancelledError("not reached");
-};
 
 // Returns what the columns of a table set: the options of "simulate" without
 // their dashes, and the fields of weir.Transformer.
@@ -72,90 +66,34 @@ absl::StatusOr<results::MeasuredTable> LoadTable(const MeasuredFlags& flags) {
   return table;
 }
 
-results::FlopsBasis BasisOf(const results::MeasuredRun& run,
-                            const scenarios::ResolvedScenario& scenario) {
-  const Transformer& transformer = scenario.model.transformer();
-  return {run.formula, 1.0 * transformer.num_layers(),
-          1.0 * transformer.hidden_size(), 1.0 * transformer.vocabulary_size()};
-}
-
-ValidationWork ReadWork(const ScenarioFlags& base,
-                        const results::MeasuredTable& table,
-                        const results::MeasuredRow& row) {
-  ScenarioFlags flags = base;
-  ValidationWork work;
-  const absl::Status read =
-      results::ReadRun(table, row, SettingsOfColumns(&flags), &work.run);
-  if (!work.run.scenario.empty()) flags.scenario = work.run.scenario;
-  if (work.run.name.empty()) {
-    work.run.name = scenarios::DescribeSizes(flags.overrides);
-  }
-  work.scenario = read.ok() ? ResolveFlags(flags) : read;
-  return work;
-}
-
-absl::Status SimulateAll(const Flags& flags,
-                         std::vector<ValidationWork>* works) {
-  std::vector<ValidationWork*> valid;
-  for (ValidationWork& work : *works) {
-    if (work.scenario.ok()) valid.push_back(&work);
-  }
-  ProgressLine progress(flags.output);
-  int num_done = 0;
-  const auto show = [&] {
-    progress.Show(absl::StrCat("[", num_done, "/", valid.size(), "] runs"),
-                  1.0 * num_done / std::max<size_t>(valid.size(), 1));
+plan::RowScenario NewRow(const ScenarioFlags& base) {
+  const auto flags = std::make_shared<ScenarioFlags>(base);
+  plan::RowScenario row;
+  row.settings = SettingsOfColumns(flags.get());
+  row.describe = [flags] { return scenarios::DescribeSizes(flags->overrides); };
+  row.resolve = [flags](const std::string& scenario) {
+    if (!scenario.empty()) flags->scenario = scenario;
+    return ResolveFlags(*flags);
   };
-  Jobs jobs;
-  jobs.num_jobs = static_cast<int>(valid.size());
-  jobs.num_processes = flags.num_jobs > 0 ? static_cast<int>(flags.num_jobs)
-                                          : DefaultProcesses();
-  jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    ASSIGN_OR_RETURN(const Result result, sim::Simulate(*valid[job]->scenario));
-    return result.SerializeAsString();
-  };
-  jobs.done = [&](int job, absl::StatusOr<std::string> output) {
-    ValidationWork& work = *valid[job];
-    ++num_done;
-    show();
-    if (!output.ok()) {
-      work.result = output.status();
-    } else if (Result result; result.ParseFromString(*output)) {
-      work.result = std::move(result);
-    } else {
-      work.result = absl::InternalError("a result cannot be read");
-    }
-  };
-  jobs.stop = [&] {
-    show();
-    return Interrupted();
-  };
-  NoteInterrupt();
-  const absl::Status status = RunJobs(jobs);
-  ExitOnInterrupt();
-  return status;
+  return row;
 }
 
 absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
   ASSIGN_OR_RETURN(const results::MeasuredTable table,
                    LoadTable(flags.measured));
-  std::vector<ValidationWork> works;
-  for (const results::MeasuredRow& row : table.rows) {
-    works.push_back(ReadWork(flags.scenario, table, row));
+  ProgressLine progress(flags.output);
+  plan::ValidationOptions options;
+  if (flags.num_jobs > 0) {
+    options.num_processes = static_cast<int>(flags.num_jobs);
   }
-  RETURN_IF_ERROR(SimulateAll(flags, &works));
-  results::Accuracy accuracy;
-  accuracy.label = table.label;
-  accuracy.num_runs = static_cast<int>(works.size());
-  accuracy.num_left_out = table.num_left_out;
-  for (const ValidationWork& work : works) {
-    if (work.scenario.ok()) {
-      results::CompareRun(work.run, work.result,
-                          BasisOf(work.run, *work.scenario), &accuracy);
-    } else {
-      results::CompareRun(work.run, work.scenario.status(), {}, &accuracy);
-    }
-  }
+  options.progress = [&](int num_done, int num_runs) {
+    progress.Show(absl::StrCat("[", num_done, "/", num_runs, "] runs"),
+                  1.0 * num_done / std::max(num_runs, 1));
+  };
+  NoteInterrupt();
+  absl::StatusOr<results::Accuracy> accuracy = plan::ValidateRuns(
+      table, [&] { return NewRow(flags.scenario); }, options);
+  ExitOnInterrupt();
   return accuracy;
 }
 
