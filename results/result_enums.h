@@ -26,9 +26,11 @@ inline Timeline::Actions::Op TimelineOpOf(schedules::Op op) {
       return Timeline::Actions::BACKWARD_WEIGHT;
     case schedules::Op::kOffload:
       return Timeline::Actions::OFFLOAD;
-    default:
-      return Timeline::Actions::RELOAD;
+    case schedules::Op::kReload:
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return Timeline::Actions::RELOAD;
 }
 
 // Returns MemoryClass.name: "weight_stash".

@@ -59,9 +59,10 @@ char Letter(Op op) {
       return 'O';
     case Op::kReload:
       return 'R';
-    default:
-      return '?';
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return '?';
 }
 
 std::string ToString(const Action& action) {

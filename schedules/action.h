@@ -41,6 +41,17 @@ enum class Op : uint8_t {
 inline constexpr int kNumScheduledOps = 6;
 inline constexpr int kNumOps = 13;
 
+// The ops that no schedule contains, for "case WEIR_UNSCHEDULED_OPS:". With it
+// instead of "default:", a switch that misses a new scheduled op does not
+// compile.
+#define WEIR_UNSCHEDULED_OPS                                             \
+  ::weir::schedules::Op::kUnshard : case ::weir::schedules::Op::kReshard \
+      : case ::weir::schedules::Op::kReduceGradient                      \
+      : case ::weir::schedules::Op::kSendForward                         \
+      : case ::weir::schedules::Op::kReceiveForward                      \
+      : case ::weir::schedules::Op::kSendBackward                        \
+      : case ::weir::schedules::Op::kReceiveBackward
+
 // Returns the letter of a scheduled op; '?' for another.
 char Letter(Op op);
 

@@ -36,9 +36,13 @@ Dependencies::Table Dependencies::TableOf(Op op) {
       return kOffloads;
     case Op::kReload:
       return kReloads;
-    default:
-      return kGradients;
+    case Op::kBackward:
+    case Op::kBackwardInput:
+    case Op::kBackwardWeight:
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return kGradients;
 }
 
 // Walks the rank as if every offload ended only when its memory is needed. This

@@ -24,9 +24,10 @@ double PassCosts::duration(const Action& action) const {
       case Op::kOffload:
       case Op::kReload:
         return costs.offload;
-      default:
-        return 0.0;
+      case WEIR_UNSCHEDULED_OPS:
+        break;
     }
+    return 0.0;
   };
   return one() * action.num_microbatches;
 }

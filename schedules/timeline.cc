@@ -25,9 +25,12 @@ char Mark(const Action& action) {
       return static_cast<char>('0' + offset);
     case Op::kBackwardWeight:
       return static_cast<char>('A' + offset);
-    default:
-      return static_cast<char>('a' + offset);
+    case Op::kBackward:
+    case Op::kBackwardInput:
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return static_cast<char>('a' + offset);
 }
 
 // There is one row per rank, or one per stage if a rank has several, and one

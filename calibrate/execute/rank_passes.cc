@@ -25,9 +25,14 @@ std::vector<ProgramPass> PassesOf(schedules::Op op) {
       return {ProgramPass::kBackwardInput, ProgramPass::kBackwardWeight};
     case schedules::Op::kBackwardInput:
       return {ProgramPass::kBackwardInput};
-    default:
+    case schedules::Op::kBackwardWeight:
       return {ProgramPass::kBackwardWeight};
+    case schedules::Op::kOffload:
+    case schedules::Op::kReload:
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return {};
 }
 
 bool Predicts(Prediction prediction, bool forward) {

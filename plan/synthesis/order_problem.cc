@@ -153,7 +153,9 @@ double PeakInOrder(const OrderProblem& problem,
       case schedules::Op::kBackwardWeight:
         held -= costs.weight_gradient_inputs;
         break;
-      default:
+      case schedules::Op::kOffload:
+      case schedules::Op::kReload:
+      case WEIR_UNSCHEDULED_OPS:
         break;
     }
     peak = std::max(peak, held);
@@ -189,7 +191,7 @@ double PeakByTime(const OrderProblem& problem,
       case schedules::Op::kBackwardWeight:
         changes.emplace_back(end, -costs.weight_gradient_inputs);
         break;
-      default:
+      case WEIR_UNSCHEDULED_OPS:
         break;
     }
   }

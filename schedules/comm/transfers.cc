@@ -37,9 +37,15 @@ int TableOf(Op op) {
       return kSendsBackward;
     case Op::kReceiveBackward:
       return kReceivesBackward;
-    default:
-      return -1;
+    case Op::kBackwardWeight:
+    case Op::kOffload:
+    case Op::kReload:
+    case Op::kUnshard:
+    case Op::kReshard:
+    case Op::kReduceGradient:
+      break;
   }
+  return -1;
 }
 
 class Linker {

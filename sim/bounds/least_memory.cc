@@ -217,9 +217,13 @@ class Walk {
                 stage.activations.backward_scratch_bytes) *
                    n +
                GatheredBytes(stage) + InputGradientBytes(action);
-      default:
-        return 0;
+      case schedules::Op::kBackwardWeight:
+      case schedules::Op::kOffload:
+      case schedules::Op::kReload:
+      case WEIR_UNSCHEDULED_OPS:
+        break;
     }
+    return 0;
   }
 
   void End(const schedules::Action& action) {
@@ -242,7 +246,9 @@ class Walk {
         for (int k = 0; k < n; ++k)
           offloaded_.insert({action.stage, action.microbatch + k});
         break;
-      default:
+      case schedules::Op::kForward:
+      case schedules::Op::kReload:  // counted when its backward begins
+      case WEIR_UNSCHEDULED_OPS:
         break;
     }
   }

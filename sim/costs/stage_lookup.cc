@@ -30,9 +30,10 @@ double StageSeconds::Of(schedules::Op op) const {
     case schedules::Op::kOffload:
     case schedules::Op::kReload:
       return offload.value_or(0);
-    default:
-      return 0;
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return 0;
 }
 
 double StageLaunches::SecondsOf(schedules::Op op) const {
@@ -45,9 +46,12 @@ double StageLaunches::SecondsOf(schedules::Op op) const {
       return backward_input_seconds;
     case schedules::Op::kBackwardWeight:
       return backward_weight_seconds;
-    default:
-      return 0;
+    case schedules::Op::kOffload:
+    case schedules::Op::kReload:
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return 0;
 }
 
 double StageParameters::first_gathered_bytes(bool forward) const {

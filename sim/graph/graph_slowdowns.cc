@@ -91,9 +91,14 @@ int32_t GraphBuilder::CurveOf(int gpu, const schedules::Action& action) {
       return AddCurve(calibrate::SharingCurve(*share, "backward_input"));
     case schedules::Op::kBackwardWeight:
       return AddCurve(calibrate::SharingCurve(*share, "backward_weight"));
-    default:
+    case schedules::Op::kBackward:
       return AddCurve(BackwardCurve(*share, in_.costs.of(gpu, action.stage)));
+    case schedules::Op::kOffload:
+    case schedules::Op::kReload:
+    case WEIR_UNSCHEDULED_OPS:
+      break;
   }
+  return -1;
 }
 
 int32_t GraphBuilder::AddCurve(std::vector<double> curve) {

@@ -198,8 +198,10 @@ class Tracer {
       case schedules::Op::kOffload:
         AddActivations(end, stage, -n);
         break;
-      default:  // kReload
+      case schedules::Op::kReload:
         AddActivations(start, stage, n);
+        break;
+      case WEIR_UNSCHEDULED_OPS:
         break;
     }
   }

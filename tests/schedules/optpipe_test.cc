@@ -80,7 +80,7 @@ double PeakMemory(const Schedule& schedule, const PassCosts& costs,
       case Op::kBackwardWeight:
         changes.emplace_back(end, -inputs);
         break;
-      default:
+      case WEIR_UNSCHEDULED_OPS:
         break;
     }
   }
