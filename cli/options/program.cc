@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -42,6 +43,31 @@ Words CommandsOf(const CLI::App& group) {
   return names;
 }
 
+// Returns a suggestion for an unknown command: "; did you mean weir model
+// list?" for "weir list models", the commands of all groups for "weir list", or
+// a similar name. `words` are all unknown words of the line.
+std::string SuggestCommand(const std::string& word, const Words& words,
+                           const CLI::App& program, const CLI::App& command) {
+  if (&command != &program) return DidYouMean(word, CommandsOf(command));
+  Words groups, full_names;
+  for (const CLI::App* group : program.get_subcommands({})) {
+    const Words commands = CommandsOf(*group);
+    if (absl::c_linear_search(commands, word)) {
+      groups.push_back(group->get_name());
+      full_names.push_back(absl::StrCat(FullName(*group), " ", word));
+    }
+  }
+  if (full_names.empty()) return DidYouMean(word, CommandsOf(program));
+  for (const std::string& other : words) {
+    const std::string group = NearestWord(other, groups);
+    if (group.empty()) continue;
+    return absl::StrCat("; did you mean ", FullName(program), " ", group, " ",
+                        word, "?");
+  }
+  return absl::StrCat("; did you mean ", absl::StrJoin(full_names, " or "),
+                      "?");
+}
+
 // Adds every word that is neither an option nor the value of one. Returns true
 // if one is in the place of a command.
 bool AddUnknownWords(const Words& words, const CLI::App& program,
@@ -62,11 +88,17 @@ bool AddUnknownWords(const Words& words, const CLI::App& program,
                                      DidYouMean(name, options)));
     } else if (commands.empty()) {
       problems->Add("", absl::StrCat("unexpected argument ", EscapeLine(word)));
+    } else if (absl::c_linear_search(commands, word)) {
+      // Of "weir list model", CLI11 takes the group and leaves its command.
+      problems->Add("", absl::StrCat("unknown command; did you mean ",
+                                     FullName(command), " ", word, "?"));
+      return true;
     } else {
       // Further words may belong to that command.
-      problems->Add("", absl::StrCat("unknown command ", EscapeLine(word),
-                                     DidYouMean(word, commands), " (",
-                                     absl::StrJoin(commands, ", "), ")"));
+      problems->Add(
+          "", absl::StrCat("unknown command ", EscapeLine(word),
+                           SuggestCommand(word, words, program, command), " (",
+                           absl::StrJoin(commands, ", "), ")"));
       return true;
     }
   }
