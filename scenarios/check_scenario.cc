@@ -12,7 +12,6 @@
 #include "base/check_utf8.h"
 #include "base/units.h"
 #include "calibrate/profile/software.h"
-#include "models/model.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/costs.h"
 #include "schedules/options.h"
@@ -25,16 +24,6 @@ constexpr double kMaxMicrobatchSize = 1e6;
 constexpr double kMaxGlobalBatchSize = 1 << 30;
 constexpr double kMaxSequenceLength = 1 << 24;
 constexpr double kMaxBatches = 1e6;
-
-// Returns a degree of parallelism, where 0 means 1.
-double Degree(uint32_t value) { return std::max<uint32_t>(value, 1); }
-
-// Returns true if the schedule has options. An option may change the number of
-// stages from pipeline x chunks (replicated stages); the numbers of stage costs
-// are then checked when the costs are computed.
-bool HasOptions(const Scenario& scenario) {
-  return schedules::WithoutOptions(scenario.schedule()) != scenario.schedule();
-}
 
 void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
   if (!valid)
@@ -213,146 +202,13 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
   }
 }
 
-// Megatron splits heads, key-value heads, and the two matrices of the
-// feed-forward layer. A key-value head may also be copied to several ranks.
-void CheckTensorDegree(Problems& problems, uint32_t tensor,
-                       const Transformer& transformer) {
-  const auto check = [&](uint32_t size, const char* what, bool divides) {
-    if (divides) return;
-    problems.Add("parallelism.tensor",
-                 absl::StrCat("is ", tensor,
-                              ", expected a divisor of the "
-                              "model's ",
-                              size, " ", what));
-  };
-  const uint32_t kv_heads = transformer.num_kv_heads() > 0
-                                ? transformer.num_kv_heads()
-                                : transformer.num_heads();
-  check(transformer.num_heads(), "heads",
-        transformer.num_heads() % tensor == 0);
-  check(kv_heads, "key-value heads (or a multiple)",
-        kv_heads % tensor == 0 || tensor % std::max(kv_heads, 1u) == 0);
-  check(transformer.hidden_size(), "hidden units",
-        transformer.hidden_size() % tensor == 0);
-  check(transformer.feed_forward_size(), "feed-forward units",
-        transformer.feed_forward_size() % tensor == 0);
-  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
-        transformer.expert_feed_forward_size() % tensor == 0);
-}
-
-void CheckExperts(Problems& problems, const Parallelism& parallelism,
-                  const Transformer& transformer) {
-  const uint32_t expert = std::max(parallelism.expert(), 1u);
-  const uint32_t num_experts = transformer.num_experts();
-  if (num_experts == 0) {
-    if (expert > 1) {
-      problems.Add("parallelism.expert",
-                   absl::StrCat("is ", expert,
-                                ", expected 1: the model has no experts"));
-    }
-    return;
-  }
-  if (num_experts % expert != 0) {
-    problems.Add("parallelism.expert",
-                 absl::StrCat("is ", expert,
-                              ", expected a divisor of the "
-                              "model's ",
-                              num_experts, " experts"));
-  }
-  if (parallelism.tensor() > 1 && !parallelism.sequence_parallel()) {
-    problems.Add("parallelism.sequence_parallel",
-                 "is off, expected on: tensor parallelism of a model with "
-                 "experts needs it, as in Megatron-LM");
-  }
-}
-
-void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
-                             const Transformer& transformer) {
-  const Parallelism& parallelism = scenario.parallelism();
-  const uint32_t tensor = std::max(parallelism.tensor(), 1u);
-  CheckTensorDegree(problems, tensor, transformer);
-  CheckExperts(problems, parallelism, transformer);
-  const uint32_t sequence_length = scenario.batch().sequence_length();
-  if (transformer.num_positions() > 0 &&
-      sequence_length > transformer.num_positions()) {
-    problems.Add(
-        "batch.sequence_length",
-        absl::StrCat("is ", sequence_length, ", expected at most the model's ",
-                     transformer.num_positions(), " positions"));
-  }
-  if (parallelism.sequence_parallel() && sequence_length % tensor != 0) {
-    problems.Add("parallelism.sequence_parallel",
-                 absl::StrCat("cannot divide sequences of ", sequence_length,
-                              " tokens over tensor ", tensor));
-  }
-  CheckLayoutAgainst(problems, parallelism,
-                     static_cast<int>(transformer.num_layers()));
-  if (parallelism.blocks_per_stage().empty()) return;
-  double num_blocks = 0;
-  for (const uint32_t blocks : parallelism.blocks_per_stage())
-    num_blocks += blocks;
-  if (num_blocks != transformer.num_layers()) {
-    problems.Add("parallelism.blocks_per_stage",
-                 absl::StrFormat("adds up to %.0f blocks, expected the model's "
-                                 "%d",
-                                 num_blocks, transformer.num_layers()));
-  }
-}
-
-void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
-  const auto refuse = [&](bool given, const char* field) {
-    if (given) {
-      problems.Add(
-          field,
-          "is given, but the layers of the model were measured as they ran");
-    }
-  };
-  refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
-  refuse(scenario.parallelism().expert() > 1, "parallelism.expert");
-  refuse(scenario.parallelism().sequence_parallel(),
-         "parallelism.sequence_parallel");
-  refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");
-  refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
-  refuse(scenario.training().flash_attention(), "training.flash_attention");
-  refuse(scenario.training().dropout(), "training.dropout");
-  if (scenario.training().recompute() == RECOMPUTE_SELECTIVE) {
-    problems.Add("training.recompute",
-                 "is selective, expected none or full: measured "
-                 "layers cannot be divided");
-  }
-}
-
-// Checks that the blocks divide evenly unless blocks_per_stage or layout is
-// given.
-void CheckStages(Problems& problems, const Parallelism& parallelism,
-                 const Model& model) {
-  if (!parallelism.blocks_per_stage().empty() ||
-      !parallelism.layout().empty()) {
-    return;
-  }
-  const double num_stages =
-      Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
-  const bool measured = model.has_measured();
-  const int num_blocks =
-      measured ? model.measured().layers_size()
-               : static_cast<int>(model.transformer().num_layers());
-  if (num_stages > num_blocks) {
-    problems.Add("parallelism",
-                 absl::StrFormat("has %.0f stages (pipeline x chunks), "
-                                 "expected at most the model's %d %s",
-                                 num_stages, num_blocks,
-                                 measured ? "layers" : "blocks"));
-  } else if (!measured && num_blocks % static_cast<int>(num_stages) != 0) {
-    problems.Add(
-        "parallelism",
-        absl::StrFormat("has %.0f stages (pipeline x chunks), expected a "
-                        "divisor of the model's %d blocks, or blocks_per_stage "
-                        "(--blocks-per-stage) or layout (--layout)",
-                        num_stages, num_blocks));
-  }
-}
-
 }  // namespace
+
+double Degree(uint32_t value) { return std::max<uint32_t>(value, 1); }
+
+bool HasOptions(const Scenario& scenario) {
+  return schedules::WithoutOptions(scenario.schedule()) != scenario.schedule();
+}
 
 void CheckFields(Problems& problems, const Scenario& scenario) {
   // These may also come from the command line; files contain only UTF-8.
@@ -403,6 +259,15 @@ void CheckBatchDivides(Problems& problems, const Scenario& scenario) {
                                batch.microbatch_size(), data, share));
 }
 
+int NumMicrobatches(const Scenario& scenario) {
+  if (scenario.has_costs()) {
+    return static_cast<int>(scenario.num_microbatches());
+  }
+  const uint32_t data = std::max(scenario.parallelism().data(), 1u);
+  return static_cast<int>(scenario.batch().global_batch_size() /
+                          (scenario.batch().microbatch_size() * data));
+}
+
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
                            bool with_shape) {
   const auto kind = schedules::FindScheduleKind(scenario.schedule());
@@ -434,103 +299,6 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
     lines.push_back(absl::StrCat(label, ": ", line));
   }
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
-}
-
-void CheckAgainstModel(Problems& problems, const Scenario& scenario,
-                       const Model& model) {
-  if (!HasOptions(scenario)) {
-    CheckStages(problems, scenario.parallelism(), model);
-  }
-  if (model.has_transformer()) {
-    CheckAgainstTransformer(problems, scenario, model.transformer());
-  } else {
-    CheckAgainstMeasured(problems, scenario);
-  }
-}
-
-DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
-  if (!scenario.profile().empty()) return {{scenario.profile()}, {}};
-  DeviceNames devices;
-  for (const NodeGroup& group : cluster.groups()) {
-    const std::string& name = group.node().device();
-    const auto at = std::find(devices.names.begin(), devices.names.end(), name);
-    const auto index = static_cast<int>(at - devices.names.begin());
-    if (at == devices.names.end()) devices.names.push_back(name);
-    devices.gpu_device.insert(devices.gpu_device.end(),
-                              size_t{group.count()} * group.node().num_gpus(),
-                              index);
-  }
-  if (devices.names.size() == 1) devices.gpu_device.clear();
-  return devices;
-}
-
-void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
-                        const DeviceProfile& device) {
-  const Precision precision = scenario.training().precision();
-  if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load
-  const std::string format = precision == FP32         ? "fp32"
-                             : precision == MIXED_BF16 ? "bf16"
-                                                       : "fp16";
-  for (const MatrixRate& rate : device.matrix_rates()) {
-    if (rate.format() == format) return;
-  }
-  problems.Add("training.precision",
-               absl::StrCat("is ", Precision_Name(precision), ", but device ",
-                            device.name(), " has no peak rate for ", format));
-}
-
-int NumMicrobatches(const Scenario& scenario) {
-  if (scenario.has_costs()) {
-    return static_cast<int>(scenario.num_microbatches());
-  }
-  const uint32_t data = std::max(scenario.parallelism().data(), 1u);
-  return static_cast<int>(scenario.batch().global_batch_size() /
-                          (scenario.batch().microbatch_size() * data));
-}
-
-void FillDefaults(Scenario& scenario) {
-  Parallelism& parallelism = *scenario.mutable_parallelism();
-  parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
-  parallelism.set_data(std::max(parallelism.data(), 1u));
-  parallelism.set_expert(std::max(parallelism.expert(), 1u));
-  parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
-  parallelism.set_chunks(std::max(parallelism.chunks(), 1u));
-  if (parallelism.order().empty() && parallelism.gpus().empty())
-    parallelism.set_order("tp-dp-pp");
-  Communication& communication = *scenario.mutable_communication();
-  if (communication.transfers() == TRANSFER_UNSPECIFIED)
-    communication.set_transfers(OVERLAPPED);
-  if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
-    communication.set_gradient_reduction(REDUCTION_BLOCKING);
-  if (scenario.has_costs()) return;
-  Batch& batch = *scenario.mutable_batch();
-  batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
-  Training& training = *scenario.mutable_training();
-  if (training.optimizer() == OPTIMIZER_UNSPECIFIED)
-    training.set_optimizer(ADAM);
-  if (training.recompute() == RECOMPUTE_UNSPECIFIED)
-    training.set_recompute(RECOMPUTE_NONE);
-  if (training.stash_bytes_per_parameter() == 0)
-    training.set_stash_bytes_per_parameter(4);  // fp32 master weights
-}
-
-void FillDefaultsOf(const Model& model, Scenario& scenario) {
-  Training& training = *scenario.mutable_training();
-  if (training.precision() == PRECISION_UNSPECIFIED)
-    training.set_precision(model.has_measured() ? FP32 : MIXED_FP16);
-  if (scenario.runtime().empty())
-    scenario.set_runtime(model.has_measured() ? "none" : "megatron-lm");
-  Batch& batch = *scenario.mutable_batch();
-  if (batch.sequence_length() == 0)
-    batch.set_sequence_length(models::DefaultSequenceLength(model));
-}
-
-void FillDefaultsOf(const Runtime& runtime, Scenario& scenario) {
-  Training& training = *scenario.mutable_training();
-  if (!training.has_fp32_gradients() && runtime.fp32_gradients_with_bf16() &&
-      training.precision() == MIXED_BF16) {
-    training.set_fp32_gradients(true);
-  }
 }
 
 }  // namespace weir::scenarios

@@ -5,12 +5,12 @@
 #ifndef WEIR_SCENARIOS_CHECK_SCENARIO_H_
 #define WEIR_SCENARIOS_CHECK_SCENARIO_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/problems.h"
 #include "calibrate/profile/device_profile.pb.h"
-#include "calibrate/profile/runtime.pb.h"
 #include "models/model.pb.h"
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.pb.h"
@@ -19,6 +19,14 @@ namespace weir::scenarios {
 
 // The most actions that a simulation may have (about 160 bytes each).
 inline constexpr double kMaxActions = 2e8;
+
+// Returns a degree of parallelism, where 0 means 1.
+double Degree(uint32_t value);
+
+// Returns true if the schedule has options. An option may change the number of
+// stages from pipeline x chunks (replicated stages); the numbers of stage costs
+// are then checked when the costs are computed.
+bool HasOptions(const Scenario& scenario);
 
 // Checks the fields alone: ranges, fields that exclude each other, given costs.
 void CheckFields(Problems& problems, const Scenario& scenario);
@@ -64,14 +72,6 @@ void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
 // Returns the number of microbatches per batch and pipeline. Requires:
 // CheckFields found no problem.
 int NumMicrobatches(const Scenario& scenario);
-
-// Fills in the defaults that depend only on the fields.
-void FillDefaults(Scenario& scenario);
-
-// Fill in the defaults that depend on the model, then those that depend on the
-// runtime.
-void FillDefaultsOf(const Model& model, Scenario& scenario);
-void FillDefaultsOf(const Runtime& runtime, Scenario& scenario);
 
 }  // namespace weir::scenarios
 

@@ -17,6 +17,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/fill_defaults.h"
 #include "scenarios/profile_warnings.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"

@@ -3,7 +3,9 @@
 #ifndef WEIR_TESTS_SCHEDULES_TEST_SCHEDULES_H_
 #define WEIR_TESTS_SCHEDULES_TEST_SCHEDULES_H_
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,8 @@
 #include "schedules/interop/schedule_text.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
+#include "schedules/semantics.h"
+#include "schedules/validate.h"
 
 namespace weir::schedules {
 
@@ -23,6 +27,27 @@ inline Schedule Generated(absl::string_view name, const ScheduleSpec& spec) {
 // Parses a schedule. Requires: the text parses and every stage is on one rank.
 inline Schedule FromText(absl::string_view text) {
   return ScheduleFromRows("test", ParseCsv("test", text).value()).value();
+}
+
+// Returns the semantics of a schedule, which must be valid.
+inline Semantics Interpreted(const Schedule& schedule) {
+  EXPECT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
+  absl::StatusOr<Semantics> semantics = InterpretSchedule(schedule);
+  EXPECT_TRUE(semantics.ok()) << semantics.status();
+  return *std::move(semantics);
+}
+
+// Returns the largest number of microbatches of the rank whose forward has
+// begun and whose B or I has not ended, in the order of its actions.
+inline int InFlight(const Schedule& schedule, int rank) {
+  int now = 0;
+  int most = 0;
+  for (const Action& action : schedule.rank_actions[rank]) {
+    if (action.op == Op::kForward) now += action.num_microbatches;
+    most = std::max(most, now);
+    if (MakesInputGradient(action.op)) now -= action.num_microbatches;
+  }
+  return most;
 }
 
 // Returns every name of the registry, and names with options that change the

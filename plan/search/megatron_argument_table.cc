@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/megatron_argument_table.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace weir::plan {
+namespace {
+
+MegatronArgument Switch(std::function<void(MegatronSettings*)> set) {
+  return {false, [set = std::move(set)](const std::string&,
+                                        MegatronSettings* settings) {
+            set(settings);
+            return std::string();
+          }};
+}
+
+MegatronArgument Count(std::function<void(MegatronSettings*, uint32_t)> set) {
+  return {true, [set = std::move(set)](const std::string& text,
+                                       MegatronSettings* settings) {
+            uint32_t count = 0;
+            if (!absl::SimpleAtoi(text, &count)) {
+              return std::string("a whole number");
+            }
+            set(settings, count);
+            return std::string();
+          }};
+}
+
+// A count of 1 or more.
+MegatronArgument Size(std::function<void(MegatronSettings*, uint32_t)> set) {
+  return {true, [set = std::move(set)](const std::string& text,
+                                       MegatronSettings* settings) {
+            uint32_t count = 0;
+            if (!absl::SimpleAtoi(text, &count) || count == 0) {
+              return std::string("a whole number, 1 or more");
+            }
+            set(settings, count);
+            return std::string();
+          }};
+}
+
+MegatronArgument Number(std::function<void(MegatronSettings*, double)> set) {
+  return {true, [set = std::move(set)](const std::string& text,
+                                       MegatronSettings* settings) {
+            double number = 0;
+            if (!absl::SimpleAtod(text, &number))
+              return std::string("a number");
+            set(settings, number);
+            return std::string();
+          }};
+}
+
+MegatronArgument Word(
+    std::map<std::string, std::function<void(MegatronSettings*)>> words) {
+  return {true, [words = std::move(words)](const std::string& text,
+                                           MegatronSettings* settings) {
+            const auto found = words.find(text);
+            if (found == words.end()) {
+              return absl::StrJoin(words, " or ",
+                                   [](std::string* out, const auto& word) {
+                                     absl::StrAppend(out, word.first);
+                                   });
+            }
+            found->second(settings);
+            return std::string();
+          }};
+}
+
+// Returns an argument that accepts only the list `expected` and sets nothing.
+MegatronArgument ListOf(const std::string& expected) {
+  MegatronArgument argument = Word({{expected, [](MegatronSettings*) {}}});
+  argument.is_list = true;
+  return argument;
+}
+
+std::string TakeWindow(const std::string& text, MegatronSettings* settings) {
+  const std::string inside(
+      absl::StripSuffix(absl::StripPrefix(text, "("), ")"));
+  const std::vector<std::string> sides = absl::StrSplit(inside, ',');
+  uint32_t left = 0;
+  if (sides.size() != 2 || !absl::SimpleAtoi(sides[0], &left) ||
+      sides[1] != "0") {
+    return "tokens to the left and 0 to the right, as in 4095,0";
+  }
+  settings->model().set_sliding_window(left + 1);
+  return "";
+}
+
+// Takes a list of 0 and 1, or 1 for all blocks.
+std::string TakeExpertBlocks(const std::string& text,
+                             MegatronSettings* settings) {
+  if (text == "1") return "";
+  for (const absl::string_view word : absl::StrSplit(
+           absl::StripSuffix(absl::StripPrefix(text, "["), "]"), ',')) {
+    if (word != "0" && word != "1") return "1 or a list such as [0,1,1]";
+    settings->expert_blocks.push_back(word == "1");
+  }
+  return "";
+}
+
+std::map<std::string, MegatronArgument> ModelArguments() {
+  return {
+      {"num-layers", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_num_layers(n);
+       })},
+      {"hidden-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_hidden_size(n);
+       })},
+      {"ffn-hidden-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_feed_forward_size(n);
+       })},
+      {"num-attention-heads", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_num_heads(n);
+       })},
+      {"kv-channels", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_head_size(n);
+       })},
+      {"group-query-attention",
+       Switch([](MegatronSettings* p) { p->grouped_queries = true; })},
+      {"num-query-groups",
+       Size([](MegatronSettings* p, uint32_t n) { p->query_groups = n; })},
+      {"swiglu", Switch([](MegatronSettings* p) {
+         p->model().set_gated_feed_forward(true);
+       })},
+      {"normalization",
+       Word({{"RMSNorm",
+              [](MegatronSettings* p) { p->model().set_rms_norm(true); }},
+             {"LayerNorm",
+              [](MegatronSettings* p) { p->model().set_rms_norm(false); }}})},
+      {"disable-bias-linear",
+       Switch([](MegatronSettings* p) { p->disable_bias_linear = true; })},
+      {"add-qkv-bias",
+       Switch([](MegatronSettings* p) { p->add_qkv_bias = true; })},
+      {"qk-layernorm", Switch([](MegatronSettings* p) {
+         p->model().set_query_key_norm(true);
+       })},
+      {"position-embedding-type",
+       Word(
+           {{"rope", [](MegatronSettings* p) { p->learned_positions = false; }},
+            {"learned_absolute",
+             [](MegatronSettings* p) { p->learned_positions = true; }}})},
+      {"max-position-embeddings",
+       Size([](MegatronSettings* p, uint32_t n) { p->max_positions = n; })},
+      {"untie-embeddings-and-output-weights",
+       Switch([](MegatronSettings* p) { p->untied = true; })},
+      {"vocab-size", Count([](MegatronSettings* p, uint32_t n) {
+         p->model().set_vocabulary_size(n + 1);
+       })},
+      {"use-rotary-position-embeddings",
+       Switch([](MegatronSettings* p) { p->learned_positions = false; })},
+      {"window-size", {true, TakeWindow}},
+      {"num-experts", Count([](MegatronSettings* p, uint32_t n) {
+         p->model().set_num_experts(n);
+         p->experts = n > 0;
+       })},
+      {"moe-router-topk", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_experts_per_token(n);
+       })},
+      {"moe-ffn-hidden-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->model().set_expert_feed_forward_size(n);
+       })},
+      {"moe-shared-expert-intermediate-size",
+       Count([](MegatronSettings* p, uint32_t n) { p->shared_width = n; })},
+      {"moe-expert-capacity-factor", Number([](MegatronSettings* p, double n) {
+         p->model().set_capacity_factor(n);
+       })},
+      {"moe-layer-freq", {true, TakeExpertBlocks}},
+      {"moe-token-dispatcher-type",
+       Word({{"alltoall", [](MegatronSettings*) {}}})},
+  };
+}
+
+std::map<std::string, MegatronArgument> RunArguments() {
+  return {
+      {"tensor-model-parallel-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_tensor(n);
+       })},
+      {"pipeline-model-parallel-size",
+       Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_pipeline(n);
+       })},
+      {"expert-model-parallel-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_expert(n);
+       })},
+      {"num-virtual-stages-per-pipeline-rank",
+       Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_chunks(n);
+       })},
+      {"pipeline-model-parallel-layout",
+       {true,
+        [](const std::string& text, MegatronSettings* p) {
+          p->parallelism().set_layout(text);
+          return std::string();
+        }}},
+      {"num-layers-per-virtual-pipeline-stage",
+       Size([](MegatronSettings* p, uint32_t n) { p->layers_per_stage = n; })},
+      {"context-parallel-size", Word({{"1", [](MegatronSettings*) {}}})},
+      {"expert-tensor-parallel-size",
+       Size([](MegatronSettings* p, uint32_t n) { p->expert_tensor = n; })},
+      {"sequence-parallel", Switch([](MegatronSettings* p) {
+         p->parallelism().set_sequence_parallel(true);
+       })},
+      {"use-tp-pp-dp-mapping", Switch([](MegatronSettings* p) {
+         p->parallelism().set_order("tp-pp-dp");
+       })},
+      {"no-overlap-p2p-communication", Switch([](MegatronSettings* p) {
+         p->communication().set_transfers(BLOCKING);
+       })},
+      {"micro-batch-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->batch().set_microbatch_size(n);
+       })},
+      {"global-batch-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->batch().set_global_batch_size(n);
+       })},
+      {"seq-length", Size([](MegatronSettings* p, uint32_t n) {
+         p->batch().set_sequence_length(n);
+       })},
+      {"fp16", Switch([](MegatronSettings* p) { p->fp16 = true; })},
+      {"bf16", Switch([](MegatronSettings* p) { p->bf16 = true; })},
+      {"accumulate-allreduce-grads-in-fp32",
+       Switch([](MegatronSettings* p) { p->fp32_gradients = true; })},
+      {"grad-reduce-in-bf16",
+       Switch([](MegatronSettings* p) { p->gradients_in_bf16 = true; })},
+      {"attention-backend", Word({{"flash",
+                                   [](MegatronSettings* p) {
+                                     p->training().set_flash_attention(true);
+                                   }},
+                                  {"fused",
+                                   [](MegatronSettings* p) {
+                                     p->training().set_flash_attention(true);
+                                   }},
+                                  {"unfused",
+                                   [](MegatronSettings* p) {
+                                     p->training().set_flash_attention(false);
+                                   }}})},
+      {"use-flash-attn", Switch([](MegatronSettings* p) {
+         p->training().set_flash_attention(true);
+       })},
+      {"recompute-granularity",
+       Word({{"full",
+              [](MegatronSettings* p) {
+                p->training().set_recompute(RECOMPUTE_FULL);
+              }},
+             {"selective",
+              [](MegatronSettings* p) {
+                p->training().set_recompute(RECOMPUTE_SELECTIVE);
+              }}})},
+      {"recompute-activations", Switch([](MegatronSettings* p) {
+         p->training().set_recompute(RECOMPUTE_SELECTIVE);
+       })},
+      // Other ways of recomputation are not simulated.
+      {"recompute-method", Word({{"uniform", [](MegatronSettings*) {}}})},
+      {"recompute-num-layers", Word({{"1", [](MegatronSettings*) {}}})},
+      {"recompute-modules", ListOf("core_attn")},
+      {"cuda-graph-impl", Word({{"none", [](MegatronSettings*) {}}})},
+      {"attention-dropout",
+       Number([](MegatronSettings* p, double n) { p->attention_dropout = n; })},
+      {"hidden-dropout",
+       Number([](MegatronSettings* p, double n) { p->hidden_dropout = n; })},
+      {"optimizer",
+       Word({{"adam",
+              [](MegatronSettings* p) { p->training().set_optimizer(ADAM); }},
+             {"sgd",
+              [](MegatronSettings* p) {
+                p->training().set_optimizer(SGD_MOMENTUM);
+              }}})},
+      {"use-distributed-optimizer", Switch([](MegatronSettings* p) {
+         p->training().set_distributed_optimizer(true);
+       })},
+      {"use-torch-fsdp2", Switch([](MegatronSettings* p) {
+         p->training().set_fully_sharded(true);
+       })},
+      {"overlap-grad-reduce", Switch([](MegatronSettings* p) {
+         p->communication().set_gradient_reduction(REDUCTION_OVERLAPPED);
+       })},
+      {"ddp-bucket-size",
+       Size([](MegatronSettings* p, uint32_t n) { p->bucket_elements = n; })},
+  };
+}
+
+}  // namespace
+
+const std::map<std::string, MegatronArgument>& MegatronArgumentTable() {
+  static const auto& table = *new std::map<std::string, MegatronArgument>([] {
+    std::map<std::string, MegatronArgument> all = ModelArguments();
+    all.merge(RunArguments());
+    return all;
+  }());
+  return table;
+}
+
+}  // namespace weir::plan

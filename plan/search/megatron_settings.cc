@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search/megatron_settings.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/layout.h"
+#include "plan/search/interleaving.h"
+
+namespace weir::plan {
+namespace {
+
+// Returns the default feed-forward width of arguments.py: 4 x the hidden size,
+// or with gates two thirds of that, rounded down to a multiple of 64.
+uint32_t DefaultWidth(const Transformer& model) {
+  const uint64_t width = uint64_t{4} * model.hidden_size();
+  return static_cast<uint32_t>(
+      model.gated_feed_forward() ? width * 2 / 3 / 64 * 64 : width);
+}
+
+void FinishExperts(MegatronSettings* settings, Problems* problems) {
+  Transformer& model = settings->model();
+  const uint32_t tensor = std::max(settings->parallelism().tensor(), 1u);
+  if (settings->expert_tensor > 0 && settings->expert_tensor != tensor) {
+    problems->Add(
+        "--expert-tensor-parallel-size",
+        absl::StrCat("is ", settings->expert_tensor,
+                     ", expected --tensor-model-parallel-size, ", tensor));
+  }
+  if (model.experts_per_token() == 0) model.set_experts_per_token(2);
+  const uint32_t width = model.expert_feed_forward_size() > 0
+                             ? model.expert_feed_forward_size()
+                             : model.feed_forward_size();
+  if (settings->shared_width == 0) {
+    model.set_num_shared_experts(0);
+  } else if (width > 0 && settings->shared_width % width == 0) {
+    model.set_num_shared_experts(settings->shared_width / width);
+  } else {
+    problems->Add("--moe-shared-expert-intermediate-size",
+                  absl::StrCat("is ", settings->shared_width,
+                               ", expected a multiple of "
+                               "--moe-ffn-hidden-size, which is ",
+                               width));
+  }
+  const auto& blocks = settings->expert_blocks;
+  const auto first = std::find(blocks.begin(), blocks.end(), true);
+  model.set_num_dense_blocks(static_cast<uint32_t>(first - blocks.begin()));
+  if (first == blocks.end()) return;
+  const auto second = std::find(first + 1, blocks.end(), true);
+  model.set_expert_block_interval(
+      second == blocks.end() ? 1 : static_cast<uint32_t>(second - first));
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const auto position = static_cast<int64_t>(b) - model.num_dense_blocks();
+    const bool expected =
+        position >= 0 && position % model.expert_block_interval() == 0;
+    if (blocks[b] == expected) continue;
+    problems->Add("--moe-layer-freq",
+                  "is irregular, expected blocks with experts at a fixed "
+                  "interval from the first one on");
+    return;
+  }
+}
+
+// Sets model fields that depend on several arguments.
+void FinishModel(MegatronSettings* settings, Problems* problems) {
+  Transformer& model = settings->model();
+  if (model.feed_forward_size() == 0) {
+    model.set_feed_forward_size(DefaultWidth(model));
+  }
+  model.set_causal(true);
+  model.set_tied_embeddings(!settings->untied);
+  model.set_attention_bias(!settings->disable_bias_linear ||
+                           settings->add_qkv_bias);
+  model.set_attention_output_bias(!settings->disable_bias_linear);
+  model.set_feed_forward_bias(!settings->disable_bias_linear);
+  if (settings->grouped_queries) model.set_num_kv_heads(settings->query_groups);
+  if (settings->learned_positions) {
+    model.set_num_positions(settings->max_positions);
+  } else {
+    model.set_default_sequence_length(settings->max_positions);
+  }
+  if (settings->experts) FinishExperts(settings, problems);
+}
+
+// Sets the chunks and checks that Megatron-LM accepts them.
+void FinishStages(MegatronSettings* settings, Problems* problems) {
+  Parallelism& parallelism = settings->parallelism();
+  const uint32_t ranks = std::max(parallelism.pipeline(), 1u);
+  const bool has_layout = !parallelism.layout().empty();
+  uint32_t chunks = parallelism.chunks();
+  std::vector<std::string> given;
+  if (has_layout) given.emplace_back("--pipeline-model-parallel-layout");
+  if (chunks > 0) given.emplace_back("--num-virtual-stages-per-pipeline-rank");
+  if (settings->layers_per_stage.has_value()) {
+    given.emplace_back("--num-layers-per-virtual-pipeline-stage");
+  }
+  if (given.size() > 1) {
+    problems->Add(given[0], absl::StrCat("cannot be combined with ", given[1]));
+    return;
+  }
+  if (settings->layers_per_stage.has_value()) {
+    const uint32_t layers = settings->model().num_layers();
+    const uint32_t each = *settings->layers_per_stage;
+    if (layers % ranks != 0 || layers / ranks % each != 0) {
+      problems->Add(
+          "--num-layers-per-virtual-pipeline-stage",
+          absl::StrCat("is ", each, ", expected a divisor of the layers of a ",
+                       "pipeline rank: --num-layers is ", layers,
+                       ", --pipeline-model-parallel-size is ", ranks));
+      return;
+    }
+    chunks = layers / ranks / each;
+    parallelism.set_chunks(chunks);
+  }
+  const auto layout = models::ParseLayout("", parallelism.layout());
+  if (has_layout && layout.ok()) {
+    if (layout->size() % ranks != 0) {
+      problems->Add("--pipeline-model-parallel-layout",
+                    absl::StrCat("has ", layout->size(),
+                                 " stages, expected a multiple of "
+                                 "--pipeline-model-parallel-size, which is ",
+                                 ranks));
+      return;
+    }
+    chunks = static_cast<uint32_t>(layout->size()) / ranks;
+  }
+  const bool interleaved = chunks > 1;
+  const int least = MegatronMinRanksToInterleave(settings->communication());
+  if (interleaved && ranks < static_cast<uint32_t>(least)) {
+    problems->Add(
+        "--pipeline-model-parallel-size",
+        absl::StrCat("is ", ranks, ", expected at least ", least, " with ",
+                     chunks, " virtual stages per rank",
+                     least > 2 ? " and --no-overlap-p2p-communication" : ""));
+  }
+  settings->scenario.set_schedule(interleaved ? "interleaved-1f1b" : "1f1b");
+}
+
+void FinishRun(MegatronSettings* settings, Problems* problems) {
+  Training& training = settings->training();
+  if (settings->fp16 && settings->bf16) {
+    problems->Add("--fp16", "cannot be combined with --bf16");
+  }
+  training.set_precision(settings->fp16   ? MIXED_FP16
+                         : settings->bf16 ? MIXED_BF16
+                                          : FP32);
+  const bool wide =
+      training.precision() == FP32 || settings->fp32_gradients ||
+      (training.precision() == MIXED_BF16 && !settings->gradients_in_bf16);
+  training.set_fp32_gradients(wide);
+  training.set_dropout(settings->attention_dropout > 0 ||
+                       settings->hidden_dropout > 0);
+  if (settings->bucket_elements > 0) {
+    settings->communication().set_bucket_bytes(settings->bucket_elements *
+                                               (wide ? 4.0 : 2.0));
+  }
+  FinishStages(settings, problems);
+}
+
+}  // namespace
+
+void CombineSettings(MegatronSettings* settings, Problems* problems) {
+  FinishModel(settings, problems);
+  FinishRun(settings, problems);
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of a command line of Megatron-LM, as they are read.
+#ifndef WEIR_PLAN_SEARCH_MEGATRON_SETTINGS_H_
+#define WEIR_PLAN_SEARCH_MEGATRON_SETTINGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/problems.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir::plan {
+
+// The values of the arguments that were read. Fields besides the scenario start
+// with the defaults of arguments.py or are only meaningful in combination.
+struct MegatronSettings {
+  Scenario scenario;
+  bool disable_bias_linear = false, add_qkv_bias = false;
+  bool grouped_queries = false, fp32_gradients = false;
+  bool gradients_in_bf16 = false, untied = false, learned_positions = true;
+  bool experts = false, fp16 = false, bf16 = false;
+  uint32_t query_groups = 1, max_positions = 0, shared_width = 0;
+  uint32_t bucket_elements = 0;
+  std::optional<uint32_t> layers_per_stage;
+  uint32_t expert_tensor = 0;
+  double attention_dropout = 0.1, hidden_dropout = 0.1;
+  std::vector<bool> expert_blocks;
+
+  Transformer& model() { return *scenario.mutable_transformer(); }
+  Parallelism& parallelism() { return *scenario.mutable_parallelism(); }
+  Batch& batch() { return *scenario.mutable_batch(); }
+  Training& training() { return *scenario.mutable_training(); }
+  Communication& communication() { return *scenario.mutable_communication(); }
+};
+
+// Sets the fields of the scenario that depend on several arguments. Reports
+// combinations that Megatron-LM refuses or that weir does not simulate.
+void CombineSettings(MegatronSettings* settings, Problems* problems);
+
+}  // namespace weir::plan
+
+#endif  // WEIR_PLAN_SEARCH_MEGATRON_SETTINGS_H_

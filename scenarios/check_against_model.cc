@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "scenarios/check_scenario.h"
+
+namespace weir::scenarios {
+namespace {
+
+// Megatron splits heads, key-value heads, and the two matrices of the
+// feed-forward layer. A key-value head may also be copied to several ranks.
+void CheckTensorDegree(Problems& problems, uint32_t tensor,
+                       const Transformer& transformer) {
+  const auto check = [&](uint32_t size, const char* what, bool divides) {
+    if (divides) return;
+    problems.Add("parallelism.tensor",
+                 absl::StrCat("is ", tensor,
+                              ", expected a divisor of the "
+                              "model's ",
+                              size, " ", what));
+  };
+  const uint32_t kv_heads = transformer.num_kv_heads() > 0
+                                ? transformer.num_kv_heads()
+                                : transformer.num_heads();
+  check(transformer.num_heads(), "heads",
+        transformer.num_heads() % tensor == 0);
+  check(kv_heads, "key-value heads (or a multiple)",
+        kv_heads % tensor == 0 || tensor % std::max(kv_heads, 1u) == 0);
+  check(transformer.hidden_size(), "hidden units",
+        transformer.hidden_size() % tensor == 0);
+  check(transformer.feed_forward_size(), "feed-forward units",
+        transformer.feed_forward_size() % tensor == 0);
+  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
+        transformer.expert_feed_forward_size() % tensor == 0);
+}
+
+void CheckExperts(Problems& problems, const Parallelism& parallelism,
+                  const Transformer& transformer) {
+  const uint32_t expert = std::max(parallelism.expert(), 1u);
+  const uint32_t num_experts = transformer.num_experts();
+  if (num_experts == 0) {
+    if (expert > 1) {
+      problems.Add("parallelism.expert",
+                   absl::StrCat("is ", expert,
+                                ", expected 1: the model has no experts"));
+    }
+    return;
+  }
+  if (num_experts % expert != 0) {
+    problems.Add("parallelism.expert",
+                 absl::StrCat("is ", expert,
+                              ", expected a divisor of the "
+                              "model's ",
+                              num_experts, " experts"));
+  }
+  if (parallelism.tensor() > 1 && !parallelism.sequence_parallel()) {
+    problems.Add("parallelism.sequence_parallel",
+                 "is off, expected on: tensor parallelism of a model with "
+                 "experts needs it, as in Megatron-LM");
+  }
+}
+
+void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
+                             const Transformer& transformer) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const uint32_t tensor = std::max(parallelism.tensor(), 1u);
+  CheckTensorDegree(problems, tensor, transformer);
+  CheckExperts(problems, parallelism, transformer);
+  const uint32_t sequence_length = scenario.batch().sequence_length();
+  if (transformer.num_positions() > 0 &&
+      sequence_length > transformer.num_positions()) {
+    problems.Add(
+        "batch.sequence_length",
+        absl::StrCat("is ", sequence_length, ", expected at most the model's ",
+                     transformer.num_positions(), " positions"));
+  }
+  if (parallelism.sequence_parallel() && sequence_length % tensor != 0) {
+    problems.Add("parallelism.sequence_parallel",
+                 absl::StrCat("cannot divide sequences of ", sequence_length,
+                              " tokens over tensor ", tensor));
+  }
+  CheckLayoutAgainst(problems, parallelism,
+                     static_cast<int>(transformer.num_layers()));
+  if (parallelism.blocks_per_stage().empty()) return;
+  double num_blocks = 0;
+  for (const uint32_t blocks : parallelism.blocks_per_stage())
+    num_blocks += blocks;
+  if (num_blocks != transformer.num_layers()) {
+    problems.Add("parallelism.blocks_per_stage",
+                 absl::StrFormat("adds up to %.0f blocks, expected the model's "
+                                 "%d",
+                                 num_blocks, transformer.num_layers()));
+  }
+}
+
+void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
+  const auto refuse = [&](bool given, const char* field) {
+    if (given) {
+      problems.Add(
+          field,
+          "is given, but the layers of the model were measured as they ran");
+    }
+  };
+  refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
+  refuse(scenario.parallelism().expert() > 1, "parallelism.expert");
+  refuse(scenario.parallelism().sequence_parallel(),
+         "parallelism.sequence_parallel");
+  refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");
+  refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
+  refuse(scenario.training().flash_attention(), "training.flash_attention");
+  refuse(scenario.training().dropout(), "training.dropout");
+  if (scenario.training().recompute() == RECOMPUTE_SELECTIVE) {
+    problems.Add("training.recompute",
+                 "is selective, expected none or full: measured "
+                 "layers cannot be divided");
+  }
+}
+
+// Checks that the blocks divide evenly unless blocks_per_stage or layout is
+// given.
+void CheckStages(Problems& problems, const Parallelism& parallelism,
+                 const Model& model) {
+  if (!parallelism.blocks_per_stage().empty() ||
+      !parallelism.layout().empty()) {
+    return;
+  }
+  const double num_stages =
+      Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
+  const bool measured = model.has_measured();
+  const int num_blocks =
+      measured ? model.measured().layers_size()
+               : static_cast<int>(model.transformer().num_layers());
+  if (num_stages > num_blocks) {
+    problems.Add("parallelism",
+                 absl::StrFormat("has %.0f stages (pipeline x chunks), "
+                                 "expected at most the model's %d %s",
+                                 num_stages, num_blocks,
+                                 measured ? "layers" : "blocks"));
+  } else if (!measured && num_blocks % static_cast<int>(num_stages) != 0) {
+    problems.Add(
+        "parallelism",
+        absl::StrFormat("has %.0f stages (pipeline x chunks), expected a "
+                        "divisor of the model's %d blocks, or blocks_per_stage "
+                        "(--blocks-per-stage) or layout (--layout)",
+                        num_stages, num_blocks));
+  }
+}
+
+}  // namespace
+
+void CheckAgainstModel(Problems& problems, const Scenario& scenario,
+                       const Model& model) {
+  if (!HasOptions(scenario)) {
+    CheckStages(problems, scenario.parallelism(), model);
+  }
+  if (model.has_transformer()) {
+    CheckAgainstTransformer(problems, scenario, model.transformer());
+  } else {
+    CheckAgainstMeasured(problems, scenario);
+  }
+}
+
+DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
+  if (!scenario.profile().empty()) return {{scenario.profile()}, {}};
+  DeviceNames devices;
+  for (const NodeGroup& group : cluster.groups()) {
+    const std::string& name = group.node().device();
+    const auto at = std::find(devices.names.begin(), devices.names.end(), name);
+    const auto index = static_cast<int>(at - devices.names.begin());
+    if (at == devices.names.end()) devices.names.push_back(name);
+    devices.gpu_device.insert(devices.gpu_device.end(),
+                              size_t{group.count()} * group.node().num_gpus(),
+                              index);
+  }
+  if (devices.names.size() == 1) devices.gpu_device.clear();
+  return devices;
+}
+
+void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
+                        const DeviceProfile& device) {
+  const Precision precision = scenario.training().precision();
+  if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load
+  const std::string format = precision == FP32         ? "fp32"
+                             : precision == MIXED_BF16 ? "bf16"
+                                                       : "fp16";
+  for (const MatrixRate& rate : device.matrix_rates()) {
+    if (rate.format() == format) return;
+  }
+  problems.Add("training.precision",
+               absl::StrCat("is ", Precision_Name(precision), ", but device ",
+                            device.name(), " has no peak rate for ", format));
+}
+
+}  // namespace weir::scenarios

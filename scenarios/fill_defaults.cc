@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/fill_defaults.h"
+
+#include <algorithm>
+
+#include "models/model.h"
+
+namespace weir::scenarios {
+
+void FillDefaults(Scenario& scenario) {
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
+  parallelism.set_data(std::max(parallelism.data(), 1u));
+  parallelism.set_expert(std::max(parallelism.expert(), 1u));
+  parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
+  parallelism.set_chunks(std::max(parallelism.chunks(), 1u));
+  if (parallelism.order().empty() && parallelism.gpus().empty())
+    parallelism.set_order("tp-dp-pp");
+  Communication& communication = *scenario.mutable_communication();
+  if (communication.transfers() == TRANSFER_UNSPECIFIED)
+    communication.set_transfers(OVERLAPPED);
+  if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
+    communication.set_gradient_reduction(REDUCTION_BLOCKING);
+  if (scenario.has_costs()) return;
+  Batch& batch = *scenario.mutable_batch();
+  batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
+  Training& training = *scenario.mutable_training();
+  if (training.optimizer() == OPTIMIZER_UNSPECIFIED)
+    training.set_optimizer(ADAM);
+  if (training.recompute() == RECOMPUTE_UNSPECIFIED)
+    training.set_recompute(RECOMPUTE_NONE);
+  if (training.stash_bytes_per_parameter() == 0)
+    training.set_stash_bytes_per_parameter(4);  // fp32 master weights
+}
+
+void FillDefaultsOf(const Model& model, Scenario& scenario) {
+  Training& training = *scenario.mutable_training();
+  if (training.precision() == PRECISION_UNSPECIFIED)
+    training.set_precision(model.has_measured() ? FP32 : MIXED_FP16);
+  if (scenario.runtime().empty())
+    scenario.set_runtime(model.has_measured() ? "none" : "megatron-lm");
+  Batch& batch = *scenario.mutable_batch();
+  if (batch.sequence_length() == 0)
+    batch.set_sequence_length(models::DefaultSequenceLength(model));
+}
+
+void FillDefaultsOf(const Runtime& runtime, Scenario& scenario) {
+  Training& training = *scenario.mutable_training();
+  if (!training.has_fp32_gradients() && runtime.fp32_gradients_with_bf16() &&
+      training.precision() == MIXED_BF16) {
+    training.set_fp32_gradients(true);
+  }
+}
+
+}  // namespace weir::scenarios
