@@ -165,7 +165,8 @@ TEST(PlanPapersTest, NamesFileFieldFoundAndExpected) {
         "--algorithm: found \"best\", expected one of pipedream, ");
   fails("plan --algorithm pipedream pipedream-2bw-gpt-2.2b --straight",
         "--straight is given without --graph");
-  fails("plan --algorithm pipedream given-costs-1f1b", "given costs");
+  fails("plan --algorithm pipedream given-costs-1f1b",
+        "cannot be combined with costs");
 }
 
 TEST(PlanPapersTest, AScenariosPlanIsSimulated) {

@@ -94,7 +94,7 @@ TEST(ValidateRunsTest, ComparesEveryRowInTheOrderOfTheTable) {
     // A row without a name is named by what it sets.
     EXPECT_THAT(predicted, ElementsAre(Pair("slow", 99.0), Pair("pp 3", 30.0),
                                        Pair("fast", 27.0)));
-    EXPECT_DOUBLE_EQ(accuracy.numbers[0].error(), 0.1);
+    EXPECT_NEAR(accuracy.numbers[0].error(), 0.1, 1e-12);
     EXPECT_EQ(accuracy.numbers[2].line, 4);
   }
 }
@@ -115,7 +115,7 @@ TEST(ValidateRunsTest, RowsThatCannotBeSimulatedAreSkippedWithReasons) {
               HasSubstr("f.csv:2: pp is two, expected"));
   EXPECT_EQ(accuracy.skipped[1].line, 3);
   EXPECT_THAT(accuracy.skipped[1].reason,
-              AllOf(HasSubstr("gpipf"), HasSubstr("did you mean gpipe?")));
+              AllOf(HasSubstr("gpipf"), HasSubstr("did you mean 'gpipe'?")));
   EXPECT_EQ(accuracy.skipped[2].line, 4);
   EXPECT_THAT(accuracy.skipped[2].reason,
               HasSubstr("f.csv:4: step_seconds is fast, expected"));
