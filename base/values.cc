@@ -68,6 +68,32 @@ absl::StatusOr<double> ParseTimeLimit(absl::string_view text) {
   return seconds;
 }
 
+absl::StatusOr<double> ParseBytes(absl::string_view text) {
+  const size_t unit = text.find_first_not_of("0123456789.eE+-");
+  const absl::string_view number = text.substr(0, unit);
+  absl::string_view name =
+      unit == absl::string_view::npos ? "" : text.substr(unit);
+  while (absl::StartsWith(name, " ")) name.remove_prefix(1);
+  static constexpr std::pair<absl::string_view, double> kUnits[] = {
+      {"", 1},
+      {"B", 1},
+      {"kB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"KiB", 1024},
+      {"MiB", 1048576.0},
+      {"GiB", 1073741824.0},
+      {"TiB", 1099511627776.0}};
+  for (const auto& [word, factor] : kUnits) {
+    if (!absl::EqualsIgnoreCase(name, word)) continue;
+    const auto value = ParsePositive(number);
+    if (value.ok()) return factor * *value;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is ", text, ", expected bytes above 0, as in 80GiB or 80e9"));
+}
+
 absl::StatusOr<int> ParseChoice(absl::string_view text,
                                 const Choices& choices) {
   std::vector<absl::string_view> words;

@@ -28,6 +28,9 @@ absl::StatusOr<double> ParsePositive(absl::string_view text);
 // clocks cannot count much further.
 absl::StatusOr<double> ParseTimeLimit(absl::string_view text);
 
+// Parses bytes above 0, as in "80GiB", "80e9" or "512 MiB".
+absl::StatusOr<double> ParseBytes(absl::string_view text);
+
 // Parses one of several words, ignoring case.
 using Choices = std::vector<std::pair<absl::string_view, int>>;
 absl::StatusOr<int> ParseChoice(absl::string_view text, const Choices& choices);

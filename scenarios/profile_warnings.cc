@@ -117,6 +117,24 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
   return {warnings.begin(), warnings.end()};
 }
 
+std::string PurposeWarning(const DeviceProfile& profile, const Cluster& cluster,
+                           absl::string_view runtime) {
+  const bool of_replays = profile.purpose() == DeviceProfile::REPLAYS;
+  if (!profile.has_provenance()) return "";
+  if (of_replays && runtime != "weir") {
+    return absl::StrCat(Ascii(profile.name()),
+                        ": predicts replays, with weir's own attention, not ",
+                        "that of ", Ascii(runtime),
+                        " (weir-calibrate run --for frameworks)");
+  }
+  if (!of_replays && runtime == "weir" && cluster.plain_links()) {
+    return absl::StrCat(Ascii(profile.name()),
+                        ": predicts frameworks, whose attention is not that "
+                        "of replays (weir-calibrate run --for replays)");
+  }
+  return "";
+}
+
 std::string OtherGpuWarning(const DeviceProfile& profile,
                             const DeviceProfile& of_cluster) {
   const Gpu ours = GpuOf(profile), theirs = GpuOf(of_cluster);

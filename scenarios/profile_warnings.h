@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "calibrate/profile/device_profile.pb.h"
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.h"
@@ -28,6 +29,12 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
 // name, multiprocessors or memory, than `of_cluster`. Otherwise returns "".
 std::string OtherGpuWarning(const DeviceProfile& profile,
                             const DeviceProfile& of_cluster);
+
+// Returns a warning if a measured profile predicts replays and is used for a
+// framework, or the other way round (DeviceProfile::Purpose). Otherwise returns
+// "". Links of replays are emulated (Cluster::plain_links).
+std::string PurposeWarning(const DeviceProfile& profile, const Cluster& cluster,
+                           absl::string_view runtime);
 
 }  // namespace weir::scenarios
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/scenario.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -140,7 +141,16 @@ class Loader {
                failures_);
       if (placement.has_value()) resolved_.placement = *std::move(placement);
     }
-    return NamesOfDevices(scenario_, resolved_.cluster);
+    const DeviceNames devices = NamesOfDevices(scenario_, resolved_.cluster);
+    if (std::count(devices.names.begin(), devices.names.end(), "") == 0) {
+      return devices;
+    }
+    problems_.Add("profile",
+                  absl::StrCat("is empty, expected a device profile, because "
+                               "the cluster ",
+                               scenario_.cluster(),
+                               " names no GPU (--profile; weir profile list)"));
+    return {};
   }
 
   void TakeDevice(const std::string& device) {
@@ -190,6 +200,9 @@ class Loader {
       for (const std::string& text : ProfileWarnings(*profiles[i], software)) {
         resolved_.warnings.push_back(text);
       }
+      const std::string purpose = PurposeWarning(
+          *profiles[i], resolved_.cluster, resolved_.runtime.name());
+      if (!purpose.empty()) resolved_.warnings.push_back(purpose);
       if (!profiles[i]->has_partition_slowdown()) continue;
       for (const std::string& text :
            PartitionWarnings(*profiles[i], resolved_.cluster,

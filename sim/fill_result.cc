@@ -37,6 +37,10 @@ void FillShape(const scenarios::ResolvedScenario& resolved,
   provenance->set_git_revision(std::string(GitRevision()));
   provenance->set_simgrid_version(SimGridVersion());
   provenance->set_scenario(PrintTextProto(scenario));
+  const DeviceProfile& device = resolved.device;
+  provenance->set_gpu_name(device.provenance().gpu_name());
+  provenance->set_gpu_hash(device.provenance().gpu_hash());
+  provenance->set_of_replays(device.purpose() == DeviceProfile::REPLAYS);
   result->set_tensor_parallel(resolved.placement.tensor);
   result->set_pipeline_parallel(resolved.placement.pipeline);
   result->set_data_parallel(resolved.placement.data);

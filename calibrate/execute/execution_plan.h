@@ -83,6 +83,9 @@ struct ExecutionPlan {
   uint64_t seed = 1;
   double timeout_seconds = 60;  // limit of any wait
   bool returns_weights = true;  // ExecutionRecord::weights, gigabytes on a GPU
+  // [rank]: predicted peak of the memory that a rank allocates, which sets the
+  // sizes of memory pools (pool_sizes.h); empty: not known.
+  std::vector<double> predicted_peak_bytes;
 
   const LinkSpec& link(int from_rank, int to_rank) const {
     return links[static_cast<size_t>(from_rank) * schedule.num_ranks + to_rank];

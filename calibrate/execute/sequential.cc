@@ -25,6 +25,7 @@ ExecutionPlan OneRank(const ExecutionPlan& plan) {
   one.schedule.num_ranks = 1;
   one.schedule.num_stages = plan.schedule.num_stages;
   one.links.assign(1, LinkSpec());
+  one.predicted_peak_bytes.clear();
   return one;
 }
 

@@ -42,7 +42,7 @@ absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
 void SetCommunicatorMemory(const NetworkMeasurements& measured,
                            absl::string_view source, CollectiveModel* model);
 
-// Returns, for example, "2 nodes, 16 ranks, NVIDIA H200, NCCL 2.28.9,
+// Returns, for example, "2 nodes, 16 ranks, NVIDIA GPU, NCCL 2.28.9,
 // 2026-11-20".
 std::string SourceOf(const Provenance& provenance);
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "calibrate/fit/import_attention.h"
 #include "calibrate/fit/import_gemms.h"
 #include "calibrate/fit/nccl_tests.h"
 #include "calibrate/profile/device_profile.h"
@@ -17,6 +18,10 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
        "a CSV with the columns m, n, k and one of latency_ms, latency_us, "
        "seconds",
        LooksLikeGemms, ImportGemms},
+      {"attention",
+       "a CSV with the columns attention_pass, batch, heads, sequence_length, "
+       "head_size, causal, seconds",
+       LooksLikeAttention, ImportAttention},
       {"collectives",
        "the output of nccl-tests, or the file written by its option -J",
        LooksLikeNcclTests, ImportNcclTests},

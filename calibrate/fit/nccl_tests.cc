@@ -53,7 +53,7 @@ absl::Status CheckRuns(absl::string_view label, const DeviceProfile& profile,
 }
 
 // Returns, for example, "fit to 24 points of nccl-tests (all_reduce of 8
-// ranks), NCCL 2.28.9, NVIDIA H100: mean |error| 3.0 %, ..."
+// ranks), NCCL 2.28.9, NVIDIA GPU: mean |error| 3.0 %, ..."
 std::string SourceOf(const std::vector<NcclTestsRun>& runs, size_t num_points) {
   std::vector<std::string> what, versions, devices;
   const auto once = [](const std::string& item, std::vector<std::string>* to) {

@@ -75,7 +75,7 @@ class TextReader {
   }
 
   // Reads a line such as
-  // "#  Rank  0 Group  0 Pid 77 on  node1 device  0 [0000:19:00] NVIDIA H100"
+  // "#  Rank  0 Group  0 Pid 77 on  node1 device  0 [0000:19:00] NVIDIA GPU"
   void ReadDevice(absl::string_view line, const Words& words) {
     const auto on = std::find(words.begin(), words.end(), "on");
     const size_t name = line.find(']');

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
+#include "calibrate/gpu/host/partition_size.h"
 
 namespace weir::calibrate {
 namespace {
@@ -39,9 +39,12 @@ absl::Status CreateContext(BenchDevice* device) {
       CudaStatus(cudaSetDevice(device->facts.device), "selecting the GPU"));
   RETURN_IF_ERROR(CudaStatus(cudaFree(nullptr), "creating a context"));
   if (device->options.num_partitions != 0) {
-    ASSIGN_OR_RETURN(device->partitions,
-                     GpuPartitions::Create(device->facts.device,
-                                           device->options.num_partitions));
+    // The same division as that of a replay.
+    ASSIGN_OR_RETURN(
+        device->partitions,
+        GpuPartitions::Create(
+            device->facts.device, device->options.num_partitions,
+            MinCopyMultiprocessors(device->options.num_partitions)));
   }
   const double after =
       device->nvml != nullptr ? device->nvml->memory_in_use_bytes() : 0;
@@ -191,8 +194,6 @@ absl::StatusOr<SelfCommunicator*> BenchDevice::Communicator(int max_ctas) {
 
 absl::StatusOr<std::unique_ptr<BenchDevice>> OpenBenchDevice(
     const CudaBenchOptions& options) {
-  // Otherwise modules load at first use, within a measurement.
-  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   if (options.num_partitions != 0) RequestManyQueues();
   auto device = std::make_unique<BenchDevice>();
   device->options = options;

@@ -15,6 +15,7 @@
 #include "calibrate/gpu/graph.h"
 #include "calibrate/gpu/handles.h"
 #include "calibrate/gpu/host/fill_plan.h"
+#include "calibrate/gpu/host/nvml_sampler.h"
 #include "calibrate/gpu/partition.h"
 #include "calibrate/gpu/self_communicator.h"
 
@@ -25,6 +26,7 @@ struct BenchDevice {
   DeviceFacts facts;
   std::unique_ptr<Nvml> nvml;                 // null: unknown clocks
   absl::Status nvml_status;                   // why `nvml` is null
+  std::unique_ptr<NvmlSampler> sampler;       // null: the state is not needed
   std::unique_ptr<GpuPartitions> partitions;  // null: the whole GPU is measured
   std::unique_ptr<GemmLibrary> gemms;
   DeviceMemory workspace;
@@ -55,8 +57,8 @@ struct BenchDevice {
   ExecutorOptions executor_options() const {
     return {facts.half_format, num_multiprocessors(), partitions != nullptr};
   }
-  DeviceState Sample() const {
-    return nvml != nullptr ? nvml->Sample() : DeviceState{};
+  DeviceState state() const {
+    return sampler != nullptr ? sampler->latest() : DeviceState{};
   }
   absl::Status Wait(absl::string_view what) const {
     return WaitFor(stream.get(), options.timeout_seconds, what);

@@ -81,6 +81,9 @@ absl::StatusOr<std::unique_ptr<Bench>> OpenCudaBench(
   ASSIGN_OR_RETURN(std::unique_ptr<BenchDevice> device,
                    OpenBenchDevice(options));
   const absl::Status nvml = device->nvml_status;
+  if (nvml.ok()) {
+    device->sampler = std::make_unique<NvmlSampler>(device->nvml.get());
+  }
   return std::make_unique<CudaBench>(std::move(device), nvml);
 }
 

@@ -26,9 +26,9 @@ struct CudaBenchOptions {
 };
 
 // Opens the device; one bench per process, since MeasureMemorySteps examines
-// what the process has allocated. Sets CUDA_MODULE_LOADING=EAGER unless it is
-// set, so it must precede all other uses of CUDA. provenance() leaves command,
-// date and version of weir to the caller.
+// what the process has allocated. Modules are loaded at first use, as CUDA does
+// by default: every workload is launched once before it is captured or timed.
+// provenance() leaves command, date and version of weir to the caller.
 //
 // Returns FailedPrecondition, in one line, if there is no driver, too old a
 // driver, no GPU, no such GPU, or a GPU that this program was not built for;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a workload repeatedly, from graphs, and times it.
+// Runs a workload repeatedly and times it: from graphs, or launch by launch as
+// a replay does.
 #ifndef WEIR_CALIBRATE_GPU_GRAPH_TIMER_H_
 #define WEIR_CALIBRATE_GPU_GRAPH_TIMER_H_
 
-#include <chrono>
+#include <array>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,20 +22,31 @@ struct Launchable {
   int ops_per_launch = 1;
   // Enqueues one launch on the device's stream, using this set of buffers.
   std::function<absl::Status(int set)> launch;
+  // Times each launch alone, its operations enqueued one by one, as a serial
+  // replay does (calibrate/execute/gpu/serial_execution.h). Otherwise batches
+  // of launches from graphs.
+  bool by_stream = false;
 };
 
 class GraphTimer {
  public:
-  // Creates a replayer and warms up with a launch on each of some sets.
-  static absl::StatusOr<GraphTimer> Create(const BenchDevice* device,
-                                           Launchable launchable);
+  // Creates a timer and warms up with a launch on each of some sets.
+  static absl::StatusOr<std::unique_ptr<GraphTimer>> Create(
+      const BenchDevice* device, Launchable launchable);
+  ~GraphTimer();
+  GraphTimer(const GraphTimer&) = delete;
+  GraphTimer& operator=(const GraphTimer&) = delete;
 
   // Captures the graphs for that many launches, unless they are the current
   // ones.
   absl::Status Prepare(int num_launches);
-  // Runs copies that flush the cache and hide the launch time, then the
-  // launches between two events.
+  // Returns the time of a batch: of launches between two events, after copies
+  // that flush the cache and hide the launch time. The next batch is already
+  // queued when this one ends, so that the GPU keeps the clocks of steady work.
+  // With `by_stream` the GPU is idle between launches, as in a serial replay.
   absl::StatusOr<LaunchBatch> Run(int num_launches);
+  // The same for a batch that is queued by this call, with nothing behind it.
+  absl::StatusOr<LaunchBatch> RunAlone(int num_launches);
 
   // Seconds per launch of the last run, or an estimate from the warm-up.
   double seconds_per_launch() const { return seconds_per_launch_; }
@@ -45,19 +58,25 @@ class GraphTimer {
   GraphTimer() = default;
   absl::Status WarmUp();
   absl::Status TimeHost();
+  // Enqueues a batch behind copies of at least `lead_seconds`.
+  absl::Status Enqueue(Stopwatch* watch, double lead_seconds);
+  absl::StatusOr<LaunchBatch> Finish(Stopwatch* watch);
+  // Waits for a batch that is queued but not used.
+  absl::Status Drain();
+  absl::StatusOr<LaunchBatch> RunByStream(int num_launches);
 
   const BenchDevice* device_ = nullptr;
   Launchable launchable_;
-  Stopwatch watch_;
+  std::array<Stopwatch, 2> watches_;  // of consecutive batches
+  int current_ = 0;                   // the watch of the next result
+  bool is_queued_ = false;            // a batch of that watch is enqueued
   GraphPlan plan_;
   int planned_launches_ = 0;
   std::vector<GraphExec> graphs_;
-  int next_graph_ = 0;
+  int next_graph_ = 0, next_set_ = 0;
   double seconds_per_launch_ = 0;
   double host_seconds_ = 0;          // per launch, without a graph
   double graph_launch_seconds_ = 0;  // on the host
-  DeviceState state_;                // last sample
-  std::chrono::steady_clock::time_point sampled_;
 };
 
 }  // namespace weir::calibrate

@@ -55,7 +55,7 @@ class GpuPartitions {
   // a multiprocessor busy while they wait, which must not belong to a stage's
   // partition. The size is reduced if it leaves no multiprocessors, fewer than
   // `min_copy_multiprocessors`, or too few for the driver to create a context.
-  // An H200 (132, in steps of 8) yields 2 x 64, 4 x 32 or 8 x 16, and 4 for
+  // 132 multiprocessors in steps of 8 yield 2 x 64, 4 x 32 or 8 x 16, and 4 for
   // copies.
   //
   // Requires: the device has its primary context (cudaSetDevice,

@@ -24,10 +24,7 @@ class PlainWorkload : public PreparedWorkload {
       RETURN_IF_ERROR(TakeMemory(*device, bytes, &launchable.num_sets));
       RETURN_IF_ERROR(SetLaunch(device, workload, bytes, &launchable));
     }
-    absl::StatusOr<GraphTimer> timer =
-        GraphTimer::Create(device, std::move(launchable));
-    RETURN_IF_ERROR(timer.status());
-    timer_ = std::make_unique<GraphTimer>(*std::move(timer));
+    ASSIGN_OR_RETURN(timer_, GraphTimer::Create(device, std::move(launchable)));
     return absl::OkStatus();
   }
 

@@ -41,6 +41,9 @@ class StageWorkload : public PreparedWorkload {
   absl::Status RunProducers(int set);
   absl::Status ChooseAlgorithms();
   absl::Status StartTimer();
+  // Copies what an operation reads, and what it wrote.
+  absl::StatusOr<OpCopies> CopyBefore(const StageOp& op) const;
+  absl::Status CopyAfter(const StageOp& op, OpCopies* copies) const;
   absl::StatusOr<double> VerifyOp();
   // Checks only that a pass yields no NaN, as its operations are verified
   // separately.

@@ -115,7 +115,8 @@ void Assembler::CollectOps() {
 }
 
 // Skips operations of several kernels (unfused attention), which have no single
-// shape, and GEMMs of the grid whose shape the model also has.
+// shape; GEMMs of the grid whose shape the model also has; and weir's own
+// attention if the profile predicts frameworks, which run other kernels.
 void Assembler::AddKernels() {
   profile_.clear_kernels();
   std::set<std::tuple<int, double, double, double, double>> of_model;
@@ -132,6 +133,9 @@ void Assembler::AddKernels() {
     if (timed.op->kernels.size() != 1) continue;
     const bool known = of_model.count(shape(timed.op->kernels[0])) > 0;
     if (!timed.of_pass && known) continue;
+    const bool is_attention =
+        timed.op->kernels[0].kind == models::Kernel::Kind::kAttention;
+    if (is_attention && !of_replays()) continue;
     *profile_.add_kernels() = KernelOf(timed, Name(plan_.format));
   }
 }
@@ -164,6 +168,10 @@ void Assembler::AddStages() {
     stage->set_num_kernels(pass.op_keys.size());
     *stage->mutable_seconds() = result->seconds();
     stage->set_sum_of_kernels_seconds(sum);
+    const WorkloadResult* by_stream = Find(pass.stream_key);
+    if (by_stream != nullptr) {
+      *stage->mutable_stream_seconds() = by_stream->seconds();
+    }
   }
 }
 
@@ -253,10 +261,18 @@ void Assembler::AddProvenance() {
   remark(drifted, "drifted by more than 2 % and are flagged");
   remark(unsettled, "did not settle in their warm-up");
   remark(refused, "gave wrong results or failed and are left out");
+  profile_.mutable_provenance()->add_remarks(
+      of_replays()
+          ? "predicts replays: attention of weir's own kernels, operations "
+            "launched one by one"
+          : "predicts frameworks: attention keeps the parameters of the start "
+            "profile");
 }
 
 absl::StatusOr<DeviceProfile> Assembler::Assemble() {
   RETURN_IF_ERROR(CheckStart(profile_));
+  profile_.clear_gpu_names();
+  profile_.set_purpose(plan_.purpose);
   if (of_part()) SetPartition();
   ASSIGN_OR_RETURN(peak_flops_, PeakFlops(profile_, Name(plan_.format)));
   CollectOps();

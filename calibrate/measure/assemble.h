@@ -13,9 +13,22 @@
 
 namespace weir::calibrate {
 
-// Returns the preset whose model parameters this GPU starts from, by the GPU's
-// name ("NVIDIA H200"). Returns NotFound, with the presets, if there is none.
+// Returns the preset whose model parameters this GPU starts from, by the name
+// that the driver reports (DeviceProfile::gpu_names). Returns NotFound, with
+// the presets, if there is none.
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
+
+// Returns the preset of the most similar GPU, by memory and multiprocessors (0:
+// not known), that has a peak rate for the format.
+absl::StatusOr<std::string> ClosestProfile(double memory_bytes,
+                                           int num_multiprocessors,
+                                           absl::string_view format);
+
+// Returns StartProfileOf() the GPU; if there is none, ClosestProfile(), and
+// says so in `remark`.
+absl::StatusOr<std::string> StartProfileFor(const Provenance& gpu,
+                                            absl::string_view format,
+                                            std::string* remark);
 
 // Returns "the start profile is for ..., 108 multiprocessors, this GPU has 132"
 // if the datasheet values of `start`, which are kept, are those of another GPU;
@@ -28,10 +41,16 @@ std::string OtherStart(const DeviceProfile& start,
 // MEASURED or FITTED, with its source:
 //   memory, norm and element-wise efficiency, kernel_seconds: one fit to all
 //     kernels that move bytes, including copies;
-//   attention parameters: a fit to fused attention of several lengths;
-//   gemm: FitGemms at sustained clocks;
+//   attention parameters, for replays: a fit to fused attention of several
+//     lengths. For frameworks, which run other kernels, they keep those of the
+//     start, and no attention kernel is added (DeviceProfile::Purpose);
+//   gemm: FitGemms at the clocks of the measurements;
+//   gemm.sustained_rate: the rate of a large GEMM after 20 s of it over its
+//   rate
+//     at first (MeasuringPlan::sustained);
 //   kernel_gap_seconds: time of passes beyond the medians of their kernels,
-//     per kernel, by least squares of relative errors;
+//     per kernel, by least squares of relative errors; for replays, of passes
+//     launched one operation at a time;
 //   slowdowns: geometric means of overlapped over uncontended time;
 //   memory: the steps reported by the driver;
 //   the link of the GPU to itself: FitTransfer of NCCL's self-sends;
@@ -57,6 +76,10 @@ absl::StatusOr<DeviceProfile> AssembleProfile(const MeasuringPlan& plan,
 
 // Returns InvalidArgument if the start is of a GPU partition.
 absl::Status CheckStart(const DeviceProfile& start);
+
+// Returns the median seconds of a pass as its profile predicts it: launched one
+// operation at a time if that was measured, otherwise from a graph.
+double PassSeconds(const MeasuredStage& stage);
 
 // Returns true if the gap between kernels is fitted to this pass: one block
 // without embedding and head. All other passes validate the fit.

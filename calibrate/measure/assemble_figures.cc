@@ -7,13 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "calibrate/fabric/fit_transfer.h"
 #include "calibrate/fit/cross_validation.h"
+#include "calibrate/fit/fit_figures.h"
 #include "calibrate/fit/fit_gemms.h"
 #include "calibrate/measure/assemble.h"
 #include "calibrate/measure/assembler.h"
-#include "calibrate/measure/fit_figures.h"
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/pricing/kernel_seconds.h"
 #include "calibrate/profile/device_profile.h"
@@ -122,6 +123,7 @@ absl::Status Assembler::SetStreamResidual(
 }
 
 absl::Status Assembler::FitAttentionFigures() {
+  if (!of_replays()) return absl::OkStatus();
   std::vector<AttentionSample> samples;
   bool forward = false, backward = false;
   std::set<double> lengths;
@@ -191,7 +193,12 @@ absl::Status Assembler::FitGemmFigures() {
   const GemmMachine machine = {peak_flops_,
                                profile_.num_multiprocessors().value(),
                                profile_.memory_bytes_per_second().value()};
-  const GemmModel start = profile_.gemm();
+  GemmModel start = profile_.gemm();
+  // The fit determines matrix_rate x sustained_rate, at the clocks of the
+  // samples.
+  if (journal_.has_sustained()) {
+    start.mutable_sustained_rate()->set_value(SampledPartOfBoost());
+  }
   ASSIGN_OR_RETURN(GemmFit fit,
                    FitGemms(machine, start, samples, "", Clock::kSustained));
   const std::string source =
@@ -202,7 +209,44 @@ absl::Status Assembler::FitGemmFigures() {
     named.figure->clear_relative_error();
   }
   *profile_.mutable_gemm() = fit.model;
+  if (journal_.has_sustained()) SetSustainedRate();
   return SetGemmResidual(machine, start, samples, source);
+}
+
+// Returns the rate of the sustained GEMM among the samples over its rate at
+// first, when the GPU was cool; if it is not among them, that of its end.
+double Assembler::SampledPartOfBoost() const {
+  const SustainedResult& sustained = journal_.sustained();
+  constexpr absl::string_view kPrefix = "sustained ";
+  const WorkloadResult* sampled =
+      Find(std::string(absl::StripPrefix(sustained.key(), kPrefix)));
+  const double seconds =
+      sampled != nullptr ? Median(*sampled) : sustained.last_seconds();
+  return std::min(sustained.first_seconds() / seconds, 1.0);
+}
+
+void Assembler::SetSustainedRate() {
+  const SustainedResult& sustained = journal_.sustained();
+  const double rate =
+      std::min(sustained.first_seconds() / sustained.last_seconds(), 1.0);
+  Set(rate, Figure::MEASURED,
+      absl::StrFormat(
+          "%s for %.0f s on %s: %.3f ms at first, %.3f ms at %.0f MHz, %.0f W "
+          "and %.0f C at the end",
+          sustained.key(), sustained.busy_seconds(), where_,
+          1e3 * sustained.first_seconds(), 1e3 * sustained.last_seconds(),
+          sustained.multiprocessor_hertz() / 1e6, sustained.watts(),
+          sustained.celsius()),
+      profile_.mutable_gemm()->mutable_sustained_rate());
+  constexpr double kNotable = 0.02;
+  const double faster = SampledPartOfBoost() * sustained.last_seconds() /
+                            sustained.first_seconds() -
+                        1;
+  if (faster < kNotable) return;
+  profile_.mutable_provenance()->add_remarks(absl::StrFormat(
+      "GEMMs were measured at clocks that are %.1f %% above those of sustained "
+      "load",
+      100 * faster));
 }
 
 // Leaves out all rows of one (n, k) together, like weir profile import.
@@ -242,7 +286,7 @@ void Assembler::FitGap() {
   if (fitted.empty()) return;
   double gemms = 0, squares = 0;
   for (const MeasuredStage* stage : fitted) {
-    const double seconds = stage->seconds().p50();
+    const double seconds = PassSeconds(*stage);
     const double n = stage->num_kernels() / seconds;
     gemms += n * (seconds - stage->sum_of_kernels_seconds()) / seconds;
     squares += n * n;
@@ -253,15 +297,16 @@ void Assembler::FitGap() {
     for (const MeasuredStage* stage : of) {
       error += std::abs(
           (stage->sum_of_kernels_seconds() + stage->num_kernels() * gap) /
-              stage->seconds().p50() -
+              PassSeconds(*stage) -
           1);
     }
     return 100 * error / of.size();
   };
   std::string source = absl::StrFormat(
-      "%d passes of stages minus the sum of their kernels, on %s: mean error "
+      "%d passes of stages%s minus the sum of their kernels, on %s: mean error "
       "of a pass %.2f %%",
-      fitted.size(), where_, mean_error(fitted));
+      fitted.size(), of_replays() ? ", launched one by one," : "", where_,
+      mean_error(fitted));
   if (!others.empty()) {
     absl::StrAppendFormat(&source, "; of %d other passes %.2f %%",
                           others.size(), mean_error(others));
@@ -326,6 +371,11 @@ absl::Status Assembler::FitSelfSends() {
                    journal_.provenance().software().nccl(), " on ", where_),
       link->mutable_figure());
   return absl::OkStatus();
+}
+
+double PassSeconds(const MeasuredStage& stage) {
+  return stage.has_stream_seconds() ? stage.stream_seconds().p50()
+                                    : stage.seconds().p50();
 }
 
 bool FitsGap(const MeasuredStage& stage) {

@@ -12,9 +12,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/error_statistics.h"
+#include "calibrate/fit/fit_figures.h"
 #include "calibrate/fit/fit_gemms.h"
 #include "calibrate/measure/calibration.pb.h"
-#include "calibrate/measure/fit_figures.h"
 #include "calibrate/measure/measurement_plan.h"
 #include "calibrate/profile/device_profile.pb.h"
 
@@ -47,6 +47,8 @@ class Assembler {
                                  const std::string& source);
   absl::Status FitAttentionFigures();
   absl::Status FitGemmFigures();
+  double SampledPartOfBoost() const;
+  void SetSustainedRate();
   absl::Status SetGemmResidual(const GemmMachine& machine,
                                const GemmModel& start,
                                absl::Span<const GemmSample> samples,
@@ -57,6 +59,7 @@ class Assembler {
   void SetMemoryFigures();
   // assemble_share.cc
   bool of_part() const { return journal_.num_partitions() > 1; }
+  bool of_replays() const { return plan_.purpose == DeviceProfile::REPLAYS; }
   void SetPartition();
   void AddPartitionSlowdown();
   void AddProvenance();

@@ -42,6 +42,9 @@ struct Workload {
   // partitions that work, including this one; the others repeat the passes of
   // the stage.
   int active_partitions = 1;
+  // For kPass: each launch is timed alone, its operations launched one by one,
+  // as in a replay. Otherwise launches come from a graph and follow each other.
+  bool by_stream = false;
 };
 
 // State of the device while a batch of launches ran. 0: unknown.
@@ -67,7 +70,9 @@ class PreparedWorkload {
   // error against the double-precision reference, on a sample of the outputs if
   // all would take too long. Workloads that compute nothing: 0.
   virtual absl::StatusOr<double> Verify() = 0;
-  // Runs the workload `num_launches` times over rotating buffers.
+  // Returns the time of the workload `num_launches` times over rotating
+  // buffers. A bench may queue the next batch of as many launches at the same
+  // time.
   virtual absl::StatusOr<LaunchBatch> Run(int num_launches) = 0;
   virtual std::string algorithm() const { return ""; }
 };

@@ -37,7 +37,10 @@ class Measurer {
         hooks_(hooks),
         bench_(bench),
         journal_(journal) {
-    for (const PlannedPass& pass : plan.passes) passes_[pass.key] = &pass;
+    for (const PlannedPass& pass : plan.passes) {
+      passes_[pass.key] = passes_[pass.stream_key] = &pass;
+    }
+    passes_.erase("");  // no stream_key
     for (const PlannedLoad& load : plan.loads) {
       passes_[load.key] = &plan.passes[load.pass];
     }
@@ -60,6 +63,7 @@ class Measurer {
 
  private:
   absl::Status MeasureMemorySteps();
+  absl::Status MeasureSustained();
   absl::Status MeasureStages();
   absl::Status MeasureNew(const Workload& workload);
   // Measures into `result`; a returned error is fatal.
@@ -111,6 +115,33 @@ absl::Status Measurer::MeasureMemorySteps() {
   result->set_workspace_bytes(steps->workspace_bytes);
   result->set_communicator_bytes(steps->communicator_bytes);
   result->set_communication_bytes(steps->communication_bytes);
+  return Save();
+}
+
+// A failure is a remark: the sustained rate of the start then stays.
+absl::Status Measurer::MeasureSustained() {
+  const Workload& workload = plan_.sustained;
+  if (journal_->has_sustained() || workload.key.empty() ||
+      !(options_.sustained_seconds > 0)) {
+    return absl::OkStatus();
+  }
+  if (hooks_.begin) hooks_.begin(workload.key);
+  const auto measure = [&]() -> absl::StatusOr<SustainedResult> {
+    ASSIGN_OR_RETURN(const std::unique_ptr<PreparedWorkload> prepared,
+                     bench_->Prepare(workload));
+    return SampleSustained(prepared.get(), options_.sustained_seconds,
+                           hooks_.stop);
+  };
+  absl::StatusOr<SustainedResult> result = measure();
+  if (IsFatal(result.status())) return result.status();
+  if (!result.ok()) {
+    journal_->mutable_provenance()->add_remarks(
+        absl::StrCat("clocks under sustained load are not measured: ",
+                     result.status().message()));
+    return absl::OkStatus();
+  }
+  result->set_key(workload.key);
+  *journal_->mutable_sustained() = *std::move(result);
   return Save();
 }
 
@@ -281,6 +312,7 @@ absl::Status Measurer::Run() {
   if (!options_.only_verify) {
     RETURN_IF_ERROR(MeasureMemorySteps());
     if (hooks_.begin) hooks_.begin("reference GEMM");
+    RETURN_IF_ERROR(MeasureSustained());
     ASSIGN_OR_RETURN(steady_reference_, TimeReference());
     if (journal_->reference_seconds() == 0) {
       journal_->set_reference_seconds(steady_reference_);

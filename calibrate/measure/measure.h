@@ -25,6 +25,8 @@ struct CalibrationOptions {
   double reference_every_seconds = 5;
   double max_drift = 0.02;
   int max_repeats = 2;
+  // Busy seconds of MeasuringPlan::sustained; 0: not measured.
+  double sustained_seconds = 20;
 };
 
 struct CalibrationHooks {

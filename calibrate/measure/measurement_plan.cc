@@ -14,7 +14,7 @@ namespace weir::calibrate {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
-constexpr double kReferenceSize = 4096;
+constexpr double kReferenceSize = 4096, kSustainedSize = 8192;
 
 // Additional lengths of attention, to separate the efficiency of long sequences
 // from the losses of short ones.
@@ -68,6 +68,7 @@ class Planner {
     plan_.model = model.name();
     plan_.format = options.format;
     plan_.num_partitions = options.num_partitions;
+    plan_.purpose = options.purpose;
   }
 
   absl::StatusOr<MeasuringPlan> Make();
@@ -172,8 +173,14 @@ void Planner::AddPasses(int stage) {
     workload.key = pass.key;
     workload.program = planned.program;
     workload.pass = pass.pass;
+    Workload by_stream = workload;
+    by_stream.by_stream = true;
+    by_stream.key = absl::StrCat(pass.key, " launched one by one");
+    const bool of_replays = plan_.purpose == DeviceProfile::REPLAYS;
+    if (of_replays) pass.stream_key = by_stream.key;
     plan_.passes.push_back(std::move(pass));
     Add(workload);
+    if (of_replays) Add(std::move(by_stream));
     AddLoads(std::move(workload));
   }
 }
@@ -338,6 +345,13 @@ absl::StatusOr<MeasuringPlan> Planner::Make() {
                      reference, ProgramPass::kForward,
                      0,         0,
                      0};
+  if (options_.num_partitions == 1) {
+    const auto large = GemmProgram(kSustainedSize, kSustainedSize,
+                                   kSustainedSize, options_.format);
+    plan_.sustained.key =
+        absl::StrCat("sustained ", OpKey(*large, large->passes[0][0]));
+    plan_.sustained.program = large;
+  }
   AddTransfers();
   for (const PlannedStage& stage : plan_.stages) AddOps(stage);
   AddAttention();

@@ -25,6 +25,8 @@ struct PlanOptions {
   int vocabulary_multiple = 128;
   ElementFormat format = ElementFormat::kBf16;
   int num_partitions = 1;  // one of which is measured
+  // For replays, passes are also timed as replays launch them.
+  DeviceProfile::Purpose purpose = DeviceProfile::FRAMEWORKS;
 };
 
 // A range of the model's layers, with sizes.
@@ -43,6 +45,8 @@ struct PlannedPass {
   int stage = 0;  // index into MeasuringPlan::stages
   ProgramPass pass = ProgramPass::kForward;
   std::vector<std::string> op_keys;
+  // The same pass with its operations launched one by one; empty: not planned.
+  std::string stream_key;
 };
 
 // A pass on a GPU partition while other partitions work.
@@ -67,7 +71,11 @@ struct PlannedMemory {
 struct MeasuringPlan {
   std::string model;
   ElementFormat format = ElementFormat::kBf16;
+  DeviceProfile::Purpose purpose = DeviceProfile::FRAMEWORKS;
   Workload reference;  // a GEMM that shows whether the device has drifted
+  // A larger GEMM, launched without a pause until clocks are sustained. Its key
+  // is empty on a GPU partition, where it is not measured.
+  Workload sustained;
   std::vector<Workload> workloads;  // unique keys, in measuring order
   std::vector<PlannedStage> stages;
   std::vector<PlannedPass> passes;

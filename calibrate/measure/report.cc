@@ -5,12 +5,15 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/csv.h"
 #include "base/error_statistics.h"
+#include "base/status_macros.h"
 #include "calibrate/measure/assemble.h"
 #include "calibrate/measure/journal.h"
 #include "calibrate/pricing/kernel_seconds.h"
@@ -80,9 +83,13 @@ void AddMeasured(const DeviceProfile& profile, std::vector<ReportRow>* rows) {
         stage.num_kernels() * profile.kernel_gap_seconds().value();
     rows->push_back(
         {FitsGap(stage) ? "stage_fit" : "stage", StageName(stage), predicted,
-         stage.seconds().p50(),
-         absl::StrFormat("%d kernels, which take %.6g s", stage.num_kernels(),
-                         stage.sum_of_kernels_seconds())});
+         PassSeconds(stage),
+         absl::StrFormat("%d kernels, which take %.6g s%s", stage.num_kernels(),
+                         stage.sum_of_kernels_seconds(),
+                         stage.has_stream_seconds()
+                             ? absl::StrFormat("; from a graph %.6g s",
+                                               stage.seconds().p50())
+                             : "")});
   }
   for (const MeasuredMemory& memory : profile.memory()) {
     rows->push_back({"memory", MemoryName(memory), memory.predicted_bytes(),
@@ -171,6 +178,10 @@ void AddWorkloads(const MeasuringPlan& plan, const Calibration& journal,
   for (const Workload& workload : plan.workloads) {
     planned[workload.key] = &workload;
   }
+  std::set<std::string> of_model;
+  for (const PlannedPass& pass : plan.passes) {
+    of_model.insert(pass.op_keys.begin(), pass.op_keys.end());
+  }
   const double peak = PeakFlops(profile, Name(plan.format)).value_or(0);
   const CopyRates copies(plan, journal);
   for (const WorkloadResult& result : journal.workloads()) {
@@ -192,9 +203,9 @@ void AddWorkloads(const MeasuringPlan& plan, const Calibration& journal,
     const double seconds = result.seconds().p50();
     if (workload.kind == Workload::Kind::kOp && peak > 0) {
       const StageOp& op = OpOf(workload);
-      rows->push_back({"kernel", result.key(),
-                       KernelSeconds(profile, peak, op.kernels), seconds,
-                       NoteOf(result)});
+      rows->push_back({of_model.count(result.key()) > 0 ? "kernel" : "grid",
+                       result.key(), KernelSeconds(profile, peak, op.kernels),
+                       seconds, NoteOf(result)});
       AddBounds(op, result, start, peak, copies, rows);
     } else if (workload.kind == Workload::Kind::kCopy) {
       rows->push_back({"copy", result.key(),
@@ -263,13 +274,16 @@ void PrintTable(const std::vector<ReportRow>& all, absl::string_view kind,
   absl::StrAppend(text, "\n");
 }
 
-void PrintErrors(const std::vector<ReportRow>& all, absl::string_view kind,
+void PrintErrors(const std::vector<ReportRow>& all,
+                 std::initializer_list<absl::string_view> kinds,
                  absl::string_view title, std::string* text) {
   std::vector<double> expected, measured;
-  for (const ReportRow* row : Of(all, kind)) {
-    if (!(row->expected > 0 && row->measured > 0)) continue;
-    expected.push_back(row->expected);
-    measured.push_back(row->measured);
+  for (const absl::string_view kind : kinds) {
+    for (const ReportRow* row : Of(all, kind)) {
+      if (!(row->expected > 0 && row->measured > 0)) continue;
+      expected.push_back(row->expected);
+      measured.push_back(row->measured);
+    }
   }
   if (measured.empty()) return;
   absl::StrAppend(text, title, ": ",
@@ -308,8 +322,9 @@ std::string PrintReport(const std::vector<ReportRow>& rows) {
              &text);
   PrintTable(rows, "memory", "memory of a stage, bytes", "buffers", &text);
   PrintTable(rows, "memory_step", "memory taken, bytes", "", &text);
-  PrintErrors(rows, "stage", "stages predicted from kernels and gaps", &text);
-  PrintErrors(rows, "kernel", "kernels predicted from the parameters", &text);
+  PrintErrors(rows, {"stage"}, "stages predicted from kernels and gaps", &text);
+  PrintErrors(rows, {"kernel", "grid"}, "kernels predicted from the parameters",
+              &text);
   double worst = 0;
   for (const ReportRow* row : Of(rows, "verify")) {
     worst = std::max(worst, row->measured);
@@ -328,6 +343,29 @@ std::string PrintReport(const std::vector<ReportRow>& rows) {
   PrintNames(rows, "skipped", &text);
   PrintNames(rows, "refused", &text);
   return text;
+}
+
+absl::StatusOr<std::vector<ReportRow>> ReadReportCsv(absl::string_view label,
+                                                     absl::string_view text) {
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
+  ASSIGN_OR_RETURN(const CsvColumn kind, table.Column("kind"));
+  ASSIGN_OR_RETURN(const CsvColumn name, table.Column("name"));
+  ASSIGN_OR_RETURN(const CsvColumn expected, table.Column("expected"));
+  ASSIGN_OR_RETURN(const CsvColumn measured, table.Column("measured"));
+  ASSIGN_OR_RETURN(const CsvColumn note, table.Column("note"));
+  std::vector<ReportRow> rows;
+  for (int i = 0; i < table.num_rows(); ++i) {
+    ReportRow row = {kind.Text(i), name.Text(i), 0, 0, note.Text(i)};
+    // The error of a wrong operation may be NaN.
+    for (const auto& [column, value] :
+         {std::pair(expected, &row.expected), {measured, &row.measured}}) {
+      if (!absl::SimpleAtod(column.Text(i), value)) {
+        return column.Error(i, "expected a number");
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 bool IsReportHeader(absl::string_view line) { return line == kCsvHeader; }

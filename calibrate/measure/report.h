@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "calibrate/measure/calibration.pb.h"
 #include "calibrate/measure/measurement_plan.h"
@@ -16,15 +17,17 @@ namespace weir::calibrate {
 // One line of the report, and of its CSV.
 struct ReportRow {
   // "figure": parameter at the start and now; "stage": a pass predicted from
-  // its kernels (and gaps) and measured; "kernel": predicted from the
-  // parameters and measured; "memory": from the buffers and the pool's
-  // high-water mark; "memory_step": bytes taken by context, libraries and NCCL;
-  // "copy": bytes per second, peak and measured; "bandwidth": of a copy of the
-  // same bytes and of a kernel that moves them; "attention": predicted from the
-  // start's parameters and measured; "verify": the limit and the error of an
-  // operation; "other": seconds of any other workload, including updates;
-  // "share": a pass alone and while other partitions of the GPU work;
-  // "refused", "skipped", "throttled", "drifted": a workload.
+  // its kernels (and gaps) and measured; "kernel": an operation of the model,
+  // predicted from the parameters and measured; "grid": the same for an
+  // operation that is only measured for fits; "memory": from the buffers and
+  // the pool's high-water mark; "memory_step": bytes taken by context,
+  // libraries and NCCL; "copy": bytes per second, peak and measured;
+  // "bandwidth": of a copy of the same bytes and of a kernel that moves them;
+  // "attention": predicted from the start's parameters and measured; "verify":
+  // the limit and the error of an operation; "other": seconds of any other
+  // workload, including updates; "share": a pass alone and while other
+  // partitions of the GPU work; "refused", "skipped", "throttled", "drifted": a
+  // workload.
   std::string kind;
   std::string name;
   double expected = 0, measured = 0;
@@ -46,6 +49,9 @@ std::string PrintReport(const std::vector<ReportRow>& rows);
 // Returns CSV: kind,name,expected,measured,error,note, where error is measured
 // / expected - 1.
 std::string PrintReportCsv(const std::vector<ReportRow>& rows);
+// Reads such a table. Returns InvalidArgument with line and column.
+absl::StatusOr<std::vector<ReportRow>> ReadReportCsv(absl::string_view label,
+                                                     absl::string_view text);
 // Returns true if a file with this first line is such a table.
 bool IsReportHeader(absl::string_view line);
 

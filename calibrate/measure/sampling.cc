@@ -123,4 +123,39 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
   return runner.device_seconds();
 }
 
+absl::StatusOr<SustainedResult> SampleSustained(
+    PreparedWorkload* workload, double seconds,
+    const std::function<bool()>& stop) {
+  // The clocks of a cool GPU last for tenths of a second.
+  constexpr double kFirstSeconds = 0.1, kLastPart = 0.25;
+  SamplingOptions options;
+  options.batch_seconds = 0.1;
+  Runner runner(workload, options, stop);
+  std::vector<double> first, last;
+  DeviceState sum;
+  while (runner.device_seconds() < seconds) {
+    const double begin = runner.device_seconds();
+    ASSIGN_OR_RETURN(const LaunchBatch batch, runner.Run());
+    if (begin < kFirstSeconds) first.push_back(batch.seconds);
+    if (begin < (1 - kLastPart) * seconds) continue;
+    last.push_back(batch.seconds);
+    sum.multiprocessor_hertz += batch.state.multiprocessor_hertz;
+    sum.watts += batch.state.watts;
+    sum.celsius += batch.state.celsius;
+  }
+  if (first.empty() || last.empty()) {
+    return absl::InternalError(absl::StrCat("a launch takes longer than ",
+                                            (1 - kLastPart) * seconds, " s"));
+  }
+  const auto n = static_cast<double>(last.size());
+  SustainedResult result;
+  result.set_busy_seconds(runner.device_seconds());
+  result.set_first_seconds(SummarizeSamples(first).p50());
+  result.set_last_seconds(SummarizeSamples(last).p50());
+  result.set_multiprocessor_hertz(sum.multiprocessor_hertz / n);
+  result.set_watts(sum.watts / n);
+  result.set_celsius(sum.celsius / n);
+  return result;
+}
+
 }  // namespace weir::calibrate

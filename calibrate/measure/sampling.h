@@ -42,6 +42,14 @@ absl::StatusOr<double> SampleWorkload(PreparedWorkload* workload,
                                       const std::function<bool()>& stop,
                                       WorkloadResult* result);
 
+// Launches a workload for this many busy seconds without a pause. Its times in
+// the first and the last part of them show by how much the power limit and the
+// temperature lower the clocks of steady work. Errors are those of
+// SampleWorkload().
+absl::StatusOr<SustainedResult> SampleSustained(
+    PreparedWorkload* workload, double seconds,
+    const std::function<bool()>& stop);
+
 }  // namespace weir::calibrate
 
 #endif  // WEIR_CALIBRATE_MEASURE_SAMPLING_H_

@@ -6,40 +6,73 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/assets.h"
+#include "base/status_macros.h"
 #include "base/units.h"
 #include "calibrate/measure/assemble.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir::calibrate {
 
+namespace {
+
+constexpr absl::string_view kPresets = "calibrate/profile/presets";
+
+// Returns how different two sizes are; 0 if one of them is not known.
+double Distance(double a, double b) {
+  return a > 0 && b > 0 ? std::abs(std::log(a / b)) : 0;
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name) {
-  struct Known {
-    const char* part;  // part of the driver's name for the GPU
-    const char* preset;
-  };
-  // The first match is used. "H100 80GB HBM3" is the SXM board, "H100 PCIe" is
-  // not.
-  static constexpr Known kKnown[] = {
-      {"B200", "b200-sxm"},
-      {"H200", "h200-sxm"},
-      {"H100 80GB HBM3", "h100-sxm"},
-      {"H100 SXM5 96GB", "h100-sxm-96gb-500w"},
-      {"A100-SXM4-80GB", "a100-sxm-80gb"},
-      {"A100-SXM4-40GB", "a100-sxm-40gb"},
-      {"V100-SXM2-32GB", "v100-sxm2-32gb"},
-      {"V100-SXM2-16GB", "v100-sxm2-16gb"},
-      {"Tesla T4", "t4"},
-  };
-  // "NVIDIA H200 NVL" is a different board: less power, other links.
-  for (const Known& known : kKnown) {
-    if (absl::StrContains(gpu_name, known.part) &&
-        !absl::StrContains(gpu_name, "NVL")) {
-      return known.preset;
+  for (const std::string& preset : ListAssets(kPresets)) {
+    ASSIGN_OR_RETURN(const DeviceProfile profile, LoadDeviceProfile(preset));
+    for (const std::string& name : profile.gpu_names()) {
+      if (gpu_name == name ||
+          absl::EndsWith(gpu_name, absl::StrCat(" ", name))) {
+        return preset;
+      }
     }
   }
   return absl::NotFoundError(absl::StrCat(
       "no preset is known for \"", gpu_name,
       "\": give the closest one or your own profile with --start (",
-      absl::StrJoin(ListAssets("calibrate/profile/presets"), ", "), ")"));
+      absl::StrJoin(ListAssets(kPresets), ", "), ")"));
+}
+
+absl::StatusOr<std::string> ClosestProfile(double memory_bytes,
+                                           int num_multiprocessors,
+                                           absl::string_view format) {
+  std::string closest;
+  double least = 0;
+  for (const std::string& preset : ListAssets(kPresets)) {
+    ASSIGN_OR_RETURN(const DeviceProfile profile, LoadDeviceProfile(preset));
+    if (!PeakFlops(profile, format).ok()) continue;
+    const double distance =
+        Distance(memory_bytes, profile.memory_bytes().value()) +
+        Distance(num_multiprocessors, profile.num_multiprocessors().value());
+    if (!closest.empty() && distance >= least) continue;
+    closest = preset;
+    least = distance;
+  }
+  if (!closest.empty()) return closest;
+  return absl::NotFoundError(
+      absl::StrCat("no preset has a peak rate for ", format));
+}
+
+absl::StatusOr<std::string> StartProfileFor(const Provenance& gpu,
+                                            absl::string_view format,
+                                            std::string* remark) {
+  absl::StatusOr<std::string> start = StartProfileOf(gpu.gpu_name());
+  if (!absl::IsNotFound(start.status())) return start;
+  ASSIGN_OR_RETURN(
+      const std::string closest,
+      ClosestProfile(static_cast<double>(gpu.memory_bytes()),
+                     static_cast<int>(gpu.num_multiprocessors()), format));
+  *remark = absl::StrCat("no preset is known for ", gpu.gpu_name(),
+                         ": parameters that are not measured are those of ",
+                         closest, ", the most similar GPU (--start)");
+  return closest;
 }
 
 std::string OtherStart(const DeviceProfile& start,

@@ -108,6 +108,10 @@ void CheckStage(const std::string& field, const MeasuredStage& stage,
   problems->CheckRange(absl::StrCat(field, ".sum_of_kernels_seconds"),
                        stage.sum_of_kernels_seconds(), 0, kMaxSeconds);
   CheckQuantiles(absl::StrCat(field, ".seconds"), stage.seconds(), problems);
+  if (stage.has_stream_seconds()) {
+    CheckQuantiles(absl::StrCat(field, ".stream_seconds"),
+                   stage.stream_seconds(), problems);
+  }
 }
 
 void CheckMemory(const std::string& field, const MeasuredMemory& memory,

@@ -128,6 +128,8 @@ absl::StatusOr<DeviceProfile> Resolve(const Asset& asset,
 
 DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
   base.clear_name();
+  base.clear_gpu_names();
+  base.clear_purpose();
   base.clear_provenance();
   base.clear_kernels();
   base.clear_stages();

@@ -15,33 +15,6 @@
 namespace weir::cli {
 namespace {
 
-// Parses "80GiB", "80e9" or "512 MiB".
-absl::StatusOr<double> ParseBytes(absl::string_view text) {
-  const size_t unit = text.find_first_not_of("0123456789.eE+-");
-  const absl::string_view number = text.substr(0, unit);
-  absl::string_view name =
-      unit == absl::string_view::npos ? "" : text.substr(unit);
-  while (absl::StartsWith(name, " ")) name.remove_prefix(1);
-  static const auto& units = *new std::vector<std::pair<std::string, double>>{
-      {"", 1},
-      {"B", 1},
-      {"kB", 1e3},
-      {"MB", 1e6},
-      {"GB", 1e9},
-      {"TB", 1e12},
-      {"KiB", 1024},
-      {"MiB", 1048576.0},
-      {"GiB", 1073741824.0},
-      {"TiB", 1099511627776.0}};
-  for (const auto& [word, factor] : units) {
-    if (!absl::EqualsIgnoreCase(name, word)) continue;
-    const auto value = ParsePositive(number);
-    if (value.ok()) return factor * *value;
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "is ", text, ", expected bytes above 0, as in 80GiB or 80e9"));
-}
-
 // Parses "5%".
 absl::StatusOr<double> ParsePercent(const std::string& text) {
   absl::string_view number = text;

@@ -79,7 +79,8 @@ std::string View(const Flags& flags,
                  const results::ExecutionComparison& comparison) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", results::ExecutionJson(comparison));
+      return Envelope(flags.command, "{}", results::ExecutionJson(comparison),
+                      comparison.warnings);
     case OutputFlags::Format::kCsv:
       return results::ExecutionCsv(comparison);
     case OutputFlags::Format::kTable:
@@ -110,6 +111,9 @@ int RunValidateReplay(const Flags& flags) {
   if (!comparison.ok()) return PrintError(comparison.status(), flags.output);
   const absl::Status shown = Show(flags, *sides, *comparison);
   if (!shown.ok()) return PrintError(shown, flags.output);
+  for (const std::string& warning : comparison->warnings) {
+    PrintWarning(warning, flags.output);
+  }
   const std::vector<std::string> above =
       results::ErrorsAbove(*comparison, flags.measured.tolerance);
   if (above.empty()) return kExitOk;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <type_traits>
 #include <vector>
 
@@ -123,6 +124,15 @@ void AddRunOptions(CLI::App* app, RunFlags* flags) {
       "divide the GPU into this many equal partitions and measure on one, "
       "while the others are idle and while they are busy (1: whole GPU)",
       1, 64, &flags->num_partitions);
+  AddChoice<DeviceProfile::Purpose>(
+      app, "--for",
+      "what the profile predicts: frameworks, whose attention kernels are "
+      "those of the start profile; or replays, with weir's own attention and "
+      "operations launched one by one",
+      {{"frameworks", DeviceProfile::FRAMEWORKS},
+       {"replays", DeviceProfile::REPLAYS}},
+      &flags->purpose)
+      ->default_str("frameworks, --partitions: replays");
   AddSwitch(app, "--list",
             "print the workloads and the estimated time; needs no GPU",
             &flags->list);
@@ -175,6 +185,42 @@ void AddNetworkOptions(CLI::App* app, calibrate::NetworkFlags* flags) {
   AddForce(app, &flags->force);
 }
 
+void AddJudgeOptions(CLI::App* app, JudgeFlags* flags) {
+  app->option_defaults()->group("Reports");
+  AddText(app, "--check", "FILE.csv", "written by `check --report`",
+          &flags->check);
+  AddText(app, "--run", "FILE.csv", "written by `run --report`", &flags->run);
+  AddText(app, "--repeated", "FILE.csv",
+          "written by the same run again, to another --out", &flags->repeated);
+  AddText(app, "--best", "FILE.csv",
+          "written by a run with --only gemm --candidates 100", &flags->best);
+  app->option_defaults()->group("Output");
+  AddText(app, "--out", "FILE.csv", "also write the checks to this CSV file",
+          &flags->out);
+  AddSwitch(app, "--all",
+            "print the worst rows of all checks, not only of "
+            "those that fail",
+            &flags->all);
+  AddForce(app, &flags->force);
+}
+
+// Returns the given options that define what is simulated, as typed.
+std::vector<std::string> ScenarioOptionsOf(const CLI::App& command) {
+  static const auto& groups = *new std::set<std::string>{
+      "Model", "Cluster", "Parallelism", "Training", "Schedule"};
+  std::vector<std::string> words;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string& name = option->get_name();
+    if (option->count() == 0 || name == "--schedule") continue;
+    if (option->get_positional()) {
+      words.insert(words.begin(), option->results().back());
+    } else if (groups.count(option->get_group()) > 0) {
+      words.push_back(absl::StrCat(name, "=", option->results().back()));
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
@@ -190,7 +236,10 @@ std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
                        const std::vector<std::string>& examples,
                        std::function<int(const Factories&)> run) {
     CLI::App* command = AddCommand(app.get(), name, summary, examples);
-    command->callback([line, run] { line->command = run; });
+    command->callback([line, run, command] {
+      line->command = run;
+      line->replay.scenario_options = ScenarioOptionsOf(*command);
+    });
     return command;
   };
   AddRunOptions(
@@ -216,7 +265,8 @@ std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
           "validate.",
           {"replay replay-cpu --cpu --schedule 2bw --out replay.pb",
            "replay --cpu --schedule ./my.csv",
-           "replay replay-h200 --schedule zb-h1"},
+           "replay --plan --memory 80GiB --multiprocessors 132",
+           "replay replay-gpu --schedule zb-h1 --profile my.textproto"},
           [line](const Factories& factories) {
             return RunReplayCommand(line->replay, factories);
           }),
@@ -224,12 +274,19 @@ std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
   AddNetworkOptions(
       add("network",
           "Measures communication between GPUs; start it on every rank.",
-          {"network --start h100-sxm --out my.textproto"},
+          {"network --start gpu.textproto --out my.textproto"},
           [line](const Factories& factories) {
             return calibrate::RunNetworkCommand(line->network,
                                                 factories.make_transport);
           }),
       &line->network);
+  AddJudgeOptions(
+      add("judge",
+          "Checks the reports of a calibration against limits; a check whose "
+          "report is missing is n/a.",
+          {"judge --check check.csv --run my.csv --repeated again.csv"},
+          [line](const Factories&) { return RunJudge(line->judge); }),
+      &line->judge);
   CLI::App* doctor =
       add("doctor", "Shows which drivers and libraries this machine has.",
           {"doctor"}, [line](const Factories& factories) {

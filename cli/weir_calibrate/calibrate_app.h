@@ -22,6 +22,7 @@ struct CalibrateLine {
   RunFlags run;                                  // also of `check`
   ReplayFlags replay;
   calibrate::NetworkFlags network;
+  JudgeFlags judge;
   DoctorFlags doctor;
 };
 

@@ -14,6 +14,8 @@ namespace weir::cli {
 int RunCalibration(const RunFlags& flags, const Factories& factories);
 int CheckKernels(const RunFlags& flags, const Factories& factories);
 int RunReplayCommand(const ReplayFlags& flags, const Factories& factories);
+int RunReplayPlan(const ReplayFlags& flags, const Factories& factories);
+int RunJudge(const JudgeFlags& flags);
 int RunDoctor(const DoctorFlags& flags, const Factories& factories);
 
 // Same as weir's (cli/options/messages.h), without color.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "calibrate/fabric/command.h"
 #include "calibrate/measure/measurement_plan.h"
@@ -24,11 +25,24 @@ struct RunFlags {
   std::string only;        // workloads whose key contains this; empty: all
   double timeout_seconds = 120;  // without any progress
   int num_partitions = 1;        // 1: the whole GPU is measured
-  bool list = false;             // print the plan, measure nothing
-  bool fresh = false;            // ignore an earlier OUT.partial
-  bool force = false;            // replace files that weir did not write
+  // Absent: frameworks; on a partition, replays.
+  std::optional<DeviceProfile::Purpose> purpose;
+  bool list = false;   // print the plan, measure nothing
+  bool fresh = false;  // ignore an earlier OUT.partial
+  bool force = false;  // replace files that weir did not write
   bool quiet = false;
   std::string command;  // as typed
+};
+
+// Reports written by --report; empty, or no such file: not run.
+struct JudgeFlags {
+  std::string check;     // of `check`
+  std::string run;       // of `run`
+  std::string repeated;  // of the same run again
+  std::string best;      // of a run of GEMMs with many candidates
+  std::string out;       // CSV; empty: none
+  bool all = false;      // print the worst rows of all checks
+  bool force = false;
 };
 
 struct DoctorFlags {
@@ -38,11 +52,16 @@ struct DoctorFlags {
 
 // Defaults without a scenario.
 inline constexpr char kCpuScenario[] = "replay-cpu";
-inline constexpr char kGpuScenario[] = "replay-h200";
+inline constexpr char kGpuScenario[] = "replay-gpu";
 
 struct ReplayFlags {
-  Flags weir;        // scenario and output, as in `weir simulate`
-  bool cpu = false;  // threads and double precision
+  Flags weir;  // scenario and output, as in `weir simulate`
+  // The options of the scenario as typed ("--seq=1024"), without the schedule.
+  std::vector<std::string> scenario_options;
+  bool plan = false;            // print what fits, execute nothing
+  double memory_bytes = 0;      // of the GPU to plan for; 0: this machine's
+  int num_multiprocessors = 0;  // likewise
+  bool cpu = false;             // threads and double precision
   // One rank after the other with logical clocks; otherwise all ranks
   // concurrently: on a GPU, in this many partitions of it.
   std::optional<bool> serial;

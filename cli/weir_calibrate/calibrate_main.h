@@ -14,6 +14,7 @@
 #include "calibrate/fabric/command.h"
 #include "calibrate/measure/bench.h"
 #include "calibrate/measure/machine_finding.h"
+#include "calibrate/profile/provenance.pb.h"
 
 namespace weir::cli {
 
@@ -44,6 +45,9 @@ struct Factories {
       const calibrate::ExecutionPlan& plan, const ReplayDeviceRequest& request)>
       open_replay;
   std::function<std::vector<calibrate::MachineFinding>(int device)> find;
+  // Returns name, multiprocessors and memory of a GPU without a context on it.
+  // Returns FailedPrecondition or Unavailable, as open_bench does.
+  std::function<absl::StatusOr<Provenance>(int device)> identify;
 };
 
 // Runs the program; returns its exit code (base/exit_code.h).

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -6,44 +7,32 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/textproto.h"
+#include "base/version.h"
 #include "calibrate/measure/assemble.h"
+#include "calibrate/measure/journal.h"
 #include "calibrate/measure/measure.h"
 #include "calibrate/measure/report.h"
 #include "calibrate/profile/device_profile.h"
 #include "cli/options/messages.h"
 #include "cli/weir_calibrate/calibrate_commands.h"
-#include "cli/weir_calibrate/measure_plan.h"
+#include "cli/weir_calibrate/measurement.h"
 #include "cli/weir_calibrate/output_lock.h"
 #include "models/model.h"
 
 namespace weir::cli {
 namespace {
 
-// Profile used by --list, which has no GPU to query.
-constexpr char kListProfile[] = "h200-sxm";
 // Estimate for the whole stage in a pool, for --list.
 constexpr double kMemorySeconds = 1;
-
-ReplaceOptions ReplaceOf(const RunFlags& flags) {
-  ReplaceOptions options;
-  options.force = flags.force;
-  return options;
-}
-
-ReplaceOptions ReplaceReport(const RunFlags& flags) {
-  ReplaceOptions options = ReplaceOf(flags);
-  options.is_own_line = calibrate::IsReportHeader;
-  return options;
-}
 
 std::string PartialOf(const RunFlags& flags) {
   return absl::StrCat(flags.out, ".partial");
@@ -64,67 +53,24 @@ absl::Status CheckFiles(const RunFlags& flags) {
        {"--report", flags.report, ReplaceReport(flags)}});
 }
 
-absl::Status WriteReport(const RunFlags& flags,
-                         const std::vector<calibrate::ReportRow>& rows) {
-  return WriteOutput(flags.report, calibrate::PrintReportCsv(rows),
-                     ReplaceReport(flags));
+// Returns the profile of this machine's GPU for estimates of time; without a
+// GPU, any that has the format.
+absl::StatusOr<DeviceProfile> ProfileForList(const RunFlags& flags,
+                                             const Factories& factories) {
+  if (!flags.start.empty()) return calibrate::LoadDeviceProfile(flags.start);
+  const absl::StatusOr<Provenance> gpu = factories.identify(flags.device);
+  std::string warning;
+  ASSIGN_OR_RETURN(
+      const std::string start,
+      calibrate::StartProfileFor(gpu.ok() ? *gpu : Provenance(),
+                                 calibrate::Name(flags.plan.format), &warning));
+  return calibrate::LoadDeviceProfile(start);
 }
 
-// Reports an unsupported head size before minutes of measurements, not after
-// them.
-absl::Status CheckHeadSize(const calibrate::PlanOptions& options,
-                           const Model& model) {
-  const int size = static_cast<int>(model.transformer().head_size());
-  if (!options.fused_attention || !model.has_transformer() || size == 64 ||
-      size == 128) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(model.name(), ": head_size is ", size,
-                   ", expected 64 or 128, the sizes of the measured fused "
-                   "attention: give --attention unfused"));
-}
-
-// Returns the plan restricted to --only. A pass keeps its operations, which are
-// verified before it is timed.
-absl::StatusOr<calibrate::MeasuringPlan> PlanOf(
-    const RunFlags& flags, const Model& model,
-    calibrate::ElementFormat format) {
-  calibrate::PlanOptions options = flags.plan;
-  options.format = format;
-  options.num_partitions = flags.num_partitions;
-  RETURN_IF_ERROR(CheckHeadSize(options, model));
-  ASSIGN_OR_RETURN(calibrate::MeasuringPlan plan,
-                   calibrate::MakePlan(model, options));
-  absl::flat_hash_set<std::string> needed;
-  for (const calibrate::PlannedPass& pass : plan.passes) {
-    if (!absl::StrContains(pass.key, flags.only)) continue;
-    needed.insert(pass.op_keys.begin(), pass.op_keys.end());
-  }
-  for (const calibrate::PlannedLoad& load : plan.loads) {
-    if (!absl::StrContains(load.key, flags.only)) continue;
-    const calibrate::PlannedPass& pass = plan.passes[load.pass];
-    needed.insert(pass.key);
-    needed.insert(pass.op_keys.begin(), pass.op_keys.end());
-  }
-  const auto left_out = [&](const auto& planned) {
-    return !absl::StrContains(planned.key, flags.only) &&
-           !needed.contains(planned.key);
-  };
-  std::erase_if(plan.workloads, left_out);
-  std::erase_if(plan.memory, left_out);
-  if (plan.workloads.empty() && plan.memory.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--only ", flags.only,
-                     ": no workload name contains this (see --list)"));
-  }
-  return plan;
-}
-
-absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
+absl::StatusOr<int> List(const RunFlags& flags, const Factories& factories,
+                         const Model& model) {
   ASSIGN_OR_RETURN(const DeviceProfile profile,
-                   calibrate::LoadDeviceProfile(
-                       flags.start.empty() ? kListProfile : flags.start));
+                   ProfileForList(flags, factories));
   ASSIGN_OR_RETURN(const calibrate::MeasuringPlan plan,
                    PlanOf(flags, model, flags.plan.format));
   std::string text;
@@ -139,10 +85,79 @@ absl::StatusOr<int> List(const RunFlags& flags, const Model& model) {
     absl::StrAppendFormat(&text, "%6.1f s  %s\n", kMemorySeconds, memory.key);
     sum += kMemorySeconds;
   }
+  if (!plan.sustained.key.empty()) {
+    const double seconds = calibrate::CalibrationOptions().sustained_seconds;
+    absl::StrAppendFormat(&text, "%6.1f s  %s\n", seconds, plan.sustained.key);
+    sum += seconds;
+  }
   absl::StrAppendFormat(&text, "%d workloads, about %.0f min on a %s\n",
                         plan.workloads.size() + plan.memory.size(), sum / 60,
                         profile.name());
   return PrintAnswer(text);
+}
+
+// Returns the journal of an earlier run, or an empty one. Workloads that were
+// wrong or failed are tried again.
+absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
+                                        const std::string& path,
+                                        const calibrate::Bench& bench) {
+  Calibration now;
+  *now.mutable_provenance() = bench.provenance();
+  now.mutable_provenance()->set_weir_version(std::string(WeirVersion()));
+  now.mutable_provenance()->set_command(flags.command);
+  now.mutable_provenance()->set_measured_on(
+      absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
+  now.set_format(calibrate::Name(bench.half_format()));
+  if (bench.num_partitions() > 1) {
+    now.set_num_partitions(bench.num_partitions());
+    now.set_part_multiprocessors(bench.part_multiprocessors());
+  }
+  std::error_code error;
+  // A file that weir did not write exists only with --force, which replaces it.
+  if (!flags.fresh && std::filesystem::exists(path, error) &&
+      IsReplaceable(path, ReplaceOptions())) {
+    std::vector<std::string> damage;
+    ASSIGN_OR_RETURN(Calibration journal,
+                     calibrate::LoadJournal(path, &damage));
+    for (const std::string& what : damage) {
+      PrintWarning(absl::StrCat(what, "; this workload is measured again"),
+                   OutputFlags());
+    }
+    const absl::Status same = calibrate::CheckSameMachine(path, journal, now);
+    if (!same.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(same.message(),
+                       "\nthe times are not comparable: give another --out, or "
+                       "--fresh to start again"));
+    }
+    Calibration done = journal;
+    done.clear_workloads();
+    done.clear_stage_memory();
+    for (const StageMemoryResult& result : journal.stage_memory()) {
+      if (result.has_memory()) *done.add_stage_memory() = result;
+    }
+    for (const WorkloadResult& result : journal.workloads()) {
+      if (result.state() == WorkloadResult::TIMED) {
+        *done.add_workloads() = result;
+      }
+    }
+    journal = std::move(done);
+    Note(flags,
+         absl::StrCat("continues from ", path, ": ", journal.workloads_size(),
+                      " workloads already measured"));
+    return journal;
+  }
+  // Detects an unwritable journal now rather than after ten minutes.
+  RETURN_IF_ERROR(calibrate::SaveJournal(path, now));
+  return now;
+}
+
+// Adds a remark to the provenance unless an earlier run has done so.
+void AddRemark(const std::string& remark, Calibration* journal) {
+  auto* remarks = journal->mutable_provenance()->mutable_remarks();
+  if (std::find(remarks->begin(), remarks->end(), remark) == remarks->end()) {
+    *remarks->Add() = remark;
+  }
 }
 
 absl::Status WriteProfile(const std::string& path, const DeviceProfile& profile,
@@ -169,17 +184,6 @@ ExitCode PrintEnd(const absl::Status& status, const Calibration& journal,
   return interrupted ? InterruptExitCode() : kExitNegative;
 }
 
-ExitCode PrintRefused(const Calibration& journal) {
-  ExitCode code = kExitOk;
-  for (const WorkloadResult& result : journal.workloads()) {
-    if (result.state() != WorkloadResult::REFUSED) continue;
-    PrintErrorMessage(
-        absl::StrCat("failed: ", result.key(), ": ", result.reason()));
-    code = kExitNegative;
-  }
-  return code;
-}
-
 // Writes profile and report. The journal is already on disk, even if something
 // fails here.
 absl::StatusOr<int> WriteResults(const RunFlags& flags,
@@ -200,15 +204,17 @@ absl::StatusOr<int> WriteResults(const RunFlags& flags,
 absl::StatusOr<int> Calibrate(const RunFlags& flags,
                               const Factories& factories) {
   ASSIGN_OR_RETURN(const Model model, models::LoadModel(flags.model));
-  if (flags.list) return List(flags, model);
+  if (flags.list) return List(flags, factories, model);
   RETURN_IF_ERROR(CheckFiles(flags));
   ASSIGN_OR_RETURN(const OutputLock lock, OutputLock::Take(flags.out));
   ASSIGN_OR_RETURN(const std::unique_ptr<calibrate::Bench> bench,
                    OpenBench(flags, factories));
-  std::string start_name = flags.start;
+  std::string start_name = flags.start, other_start;
   if (start_name.empty()) {
     ASSIGN_OR_RETURN(start_name,
-                     calibrate::StartProfileOf(bench->provenance().gpu_name()));
+                     calibrate::StartProfileFor(
+                         bench->provenance(),
+                         calibrate::Name(bench->half_format()), &other_start));
   }
   ASSIGN_OR_RETURN(const DeviceProfile start,
                    calibrate::LoadDeviceProfile(start_name));
@@ -216,14 +222,16 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
       calibrate::PeakFlops(start, calibrate::Name(bench->half_format()))
           .status());
   RETURN_IF_ERROR(calibrate::CheckStart(start));
-  const std::string other = calibrate::OtherStart(start, bench->provenance());
-  if (!other.empty()) {
-    std::fprintf(stderr, "warning: %s\n", EscapeLine(other).c_str());
+  for (const std::string& warning :
+       {other_start, calibrate::OtherStart(start, bench->provenance())}) {
+    if (warning.empty()) continue;
+    std::fprintf(stderr, "warning: %s\n", EscapeLine(warning).c_str());
   }
   ASSIGN_OR_RETURN(const calibrate::MeasuringPlan plan,
                    PlanOf(flags, model, bench->half_format()));
   const std::string path = PartialOf(flags);
   ASSIGN_OR_RETURN(Calibration journal, OpenJournal(flags, path, *bench));
+  if (!other_start.empty()) AddRemark(other_start, &journal);
   const absl::Status measured =
       MeasurePlan(flags, plan, start, {}, path, bench.get(), &journal);
   if (!measured.ok()) return PrintEnd(measured, journal, plan, path);
@@ -241,78 +249,11 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   const std::string done = JournalOf(flags);
   std::error_code error;
   std::filesystem::rename(path, done, error);
-  PrintNote(absl::StrCat("wrote ", flags.out, " and ", error ? path : done),
-            OutputOf(flags));
+  Note(flags, absl::StrCat("wrote ", flags.out, " and ", error ? path : done));
   return kExitOk;
 }
 
-absl::StatusOr<int> Check(const RunFlags& flags, const Factories& factories) {
-  ASSIGN_OR_RETURN(const Model model, models::LoadModel(flags.model));
-  RETURN_IF_ERROR(CheckOutput(flags.report, ReplaceReport(flags)));
-  ASSIGN_OR_RETURN(const std::unique_ptr<calibrate::Bench> bench,
-                   OpenBench(flags, factories));
-  ASSIGN_OR_RETURN(calibrate::MeasuringPlan plan,
-                   PlanOf(flags, model, bench->half_format()));
-  std::erase_if(plan.workloads, [](const calibrate::Workload& workload) {
-    return workload.kind != calibrate::Workload::Kind::kOp;
-  });
-  plan.memory.clear();
-  ASSIGN_OR_RETURN(const DeviceProfile start,
-                   calibrate::LoadDeviceProfile(kListProfile));
-  calibrate::CalibrationOptions measure;
-  measure.only_verify = true;
-  Calibration journal;
-  const absl::Status checked =
-      MeasurePlan(flags, plan, start, measure, "", bench.get(), &journal);
-  std::string text;
-  int num_right = 0;
-  for (const WorkloadResult& result : journal.workloads()) {
-    const bool right = result.state() == WorkloadResult::VERIFIED;
-    num_right += right;
-    absl::StrAppendFormat(
-        &text, "%-7s %8.2g  %s%s%s\n",
-        right
-            ? "right"
-            : (result.state() == WorkloadResult::SKIPPED ? "skipped" : "wrong"),
-        result.relative_error(), result.key(),
-        result.reason().empty() ? "" : ": ", result.reason());
-  }
-  absl::StrAppend(&text, num_right, " of ", plan.workloads.size(),
-                  " operations are correct\n");
-  if (!flags.report.empty()) {
-    const std::vector<calibrate::ReportRow> rows =
-        calibrate::MakeReport(plan, journal, start, start);
-    RETURN_IF_ERROR(WriteReport(flags, rows));
-  }
-  const ExitCode printed = PrintAnswer(text);
-  if (printed != kExitOk) return printed;
-  if (!checked.ok()) {
-    PrintError(checked);
-    return absl::IsCancelled(checked) ? InterruptExitCode() : kExitNegative;
-  }
-  return PrintRefused(journal);
-}
-
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<calibrate::Bench>> OpenBench(
-    const RunFlags& flags, const Factories& factories) {
-  auto bench = factories.open_bench(
-      {flags.device, flags.num_candidates, flags.timeout_seconds,
-       flags.num_partitions > 1 ? flags.num_partitions : 0});
-  if (!bench.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat(bench.status().message(), " (weir-calibrate doctor)"));
-  }
-  if ((*bench)->num_partitions() != flags.num_partitions ||
-      (flags.num_partitions > 1 && (*bench)->part_multiprocessors() < 1)) {
-    return absl::InternalError(
-        absl::StrCat("the bench measures one of ", (*bench)->num_partitions(),
-                     " partitions of ", (*bench)->part_multiprocessors(),
-                     " multiprocessors, expected ", flags.num_partitions));
-  }
-  return bench;
-}
 
 int RunCalibration(const RunFlags& flags, const Factories& factories) {
   if (!flags.list && flags.out.empty()) {
@@ -320,11 +261,6 @@ int RunCalibration(const RunFlags& flags, const Factories& factories) {
         "weir-calibrate run: --out is missing, expected it or --list"));
   }
   const absl::StatusOr<int> code = Calibrate(flags, factories);
-  return code.ok() ? *code : PrintError(code.status());
-}
-
-int CheckKernels(const RunFlags& flags, const Factories& factories) {
-  const absl::StatusOr<int> code = Check(flags, factories);
   return code.ok() ? *code : PrintError(code.status());
 }
 

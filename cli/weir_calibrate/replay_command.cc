@@ -18,6 +18,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir_calibrate/calibrate_commands.h"
+#include "cli/weir_calibrate/replay_gpu.h"
 #include "cli/weir_calibrate/replay_result.h"
 #include "cli/weir_calibrate/scenario_plan.h"
 #include "cli/weir_calibrate/training_check.h"
@@ -41,6 +42,10 @@ absl::Status CheckReplayFlags(const ReplayFlags& flags) {
         "--serial",
         "is off, but without --partitions ranks cannot run concurrently");
   }
+  if (flags.memory_bytes > 0 || flags.num_multiprocessors > 0) {
+    problems.Add(flags.memory_bytes > 0 ? "--memory" : "--multiprocessors",
+                 "requires --plan: a replay uses this machine's GPU");
+  }
   return problems.ToStatus();
 }
 
@@ -48,13 +53,21 @@ bool IsSerial(const ReplayFlags& flags) {
   return flags.cpu ? flags.serial.value_or(false) : flags.num_partitions == 0;
 }
 
-// A schedule alone suffices: there is a default scenario for CPU and for GPU.
-ScenarioFlags ScenarioOf(const ReplayFlags& flags) {
-  ScenarioFlags asked = flags.weir.scenario;
-  if (asked.scenario.empty() && asked.overrides.model().empty() &&
-      asked.costs.empty()) {
-    asked.scenario = flags.cpu ? kCpuScenario : kGpuScenario;
-  }
+// Returns the scenario, with the preset of this machine's GPU if nothing else
+// names a profile.
+absl::StatusOr<ScenarioFlags> PricedScenarioOf(const ReplayFlags& flags,
+                                               const Factories& factories) {
+  ScenarioFlags asked = ScenarioOf(flags);
+  if (flags.cpu) return asked;
+  ASSIGN_OR_RETURN(const bool needs_profile, NeedsProfile(asked));
+  if (!needs_profile) return asked;
+  ASSIGN_OR_RETURN(const Provenance gpu, GpuOf(flags, factories));
+  ASSIGN_OR_RETURN(const std::string preset, PresetOf(gpu));
+  asked.overrides.set_profile(preset);
+  PrintNote(absl::StrCat("no --profile: batches and memory of ranks are "
+                         "predicted with the preset ",
+                         preset),
+            flags.weir.output);
   return asked;
 }
 
@@ -81,8 +94,7 @@ absl::StatusOr<std::unique_ptr<calibrate::ExecutionDevice>> OpenDeviceOf(
   auto device = factories.open_replay(plan, {flags.device, num_partitions});
   if (absl::IsFailedPrecondition(device.status()) ||
       absl::IsUnavailable(device.status())) {
-    return absl::UnavailableError(
-        absl::StrCat(device.status().message(), " (weir-calibrate doctor)"));
+    return UnavailableGpu(device.status());
   }
   return device;
 }
@@ -188,8 +200,10 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
   RETURN_IF_ERROR(CheckReplayFlags(flags));
   const OutputFlags& output = flags.weir.output;
   RETURN_IF_ERROR(CheckOutputs(output, /*folders=*/true));
+  ASSIGN_OR_RETURN(const ScenarioFlags asked,
+                   PricedScenarioOf(flags, factories));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
-                   ResolveFlags(ScenarioOf(flags)));
+                   ResolveFlags(asked));
   ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
                    PlanOfScenario(scenario, SettingsOf(flags)));
   calibrate::ExecutionRecord record;
@@ -230,6 +244,7 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
 }  // namespace
 
 int RunReplayCommand(const ReplayFlags& flags, const Factories& factories) {
+  if (flags.plan) return RunReplayPlan(flags, factories);
   const absl::StatusOr<int> code = ReplayScenario(flags, factories);
   return code.ok() ? *code : PrintError(code.status(), flags.weir.output);
 }

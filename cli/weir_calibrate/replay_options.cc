@@ -20,6 +20,17 @@ void AddReplay(CLI::App* app, ReplayFlags* flags) {
   AddQuiet(app, &flags->weir.output.quiet);
   app->get_option("SCENARIO")
       ->default_str(absl::StrCat(kGpuScenario, ", --cpu: ", kCpuScenario));
+  app->option_defaults()->group("Plan");
+  AddSwitch(app, "--plan",
+            "print which schedules fit on a GPU, one rank at a time and on "
+            "partitions, with the options of each; executes nothing",
+            &flags->plan);
+  AddOption(app, "--memory", "BYTES",
+            "with --plan: memory of the GPU, as in 80GiB [this machine's]",
+            ParseBytes, &flags->memory_bytes);
+  AddCount(app, "--multiprocessors",
+           "with --plan: number of the GPU's multiprocessors [this machine's]",
+           &flags->num_multiprocessors);
   app->option_defaults()->group("Replay");
   AddSwitch(app, "--cpu", "run on the CPU, in double precision", &flags->cpu);
   AddSwitch(app, "--serial",

@@ -48,6 +48,8 @@ void FillReplay(const FinishedReplay& replay,
   Replay* entry = result->mutable_replay();
   entry->set_device(replay.record.device);
   entry->set_provenance(PrintTextProto(replay.provenance));
+  entry->set_gpu_name(replay.provenance.gpu_name());
+  entry->set_gpu_hash(replay.provenance.gpu_hash());
   entry->set_serial(replay.serial);
   entry->set_num_steps(static_cast<uint32_t>(replay.record.steps.size()));
   const size_t batch = replay.plan.schedule.num_microbatches;

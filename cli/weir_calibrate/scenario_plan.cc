@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "calibrate/execute/host_memory.h"
 #include "models/layer_work.h"
+#include "results/result_enums.h"
 #include "scenarios/stage_cut.h"
 #include "schedules/semantics.h"
 #include "schedules/source.h"
@@ -128,17 +129,36 @@ absl::Status CheckScenario(const scenarios::ResolvedScenario& resolved,
   return problems.ToStatus();
 }
 
-// Returns the schedule with as many batches as the simulator examines.
-absl::StatusOr<schedules::Schedule> ScheduleToReplay(
-    const scenarios::ResolvedScenario& resolved) {
+// What the simulator decides about a replay.
+struct Predicted {
+  int num_batches = 1;             // as many as it examines
+  std::vector<double> peak_bytes;  // [rank]
+};
+
+// Returns the peak of what a rank allocates itself, without context, libraries
+// and communicators.
+double AllocatedPeak(const RankResult& rank) {
+  double bytes = rank.peak_memory_bytes() - rank.communicator_bytes();
+  for (const MemoryClass& memory : rank.peak_memory_classes()) {
+    if (memory.name() == results::NameOf(MemoryClass::RESERVED)) {
+      bytes -= memory.bytes();
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<Predicted> Predict(const scenarios::ResolvedScenario& resolved,
+                                  const ReplaySettings& settings) {
   ASSIGN_OR_RETURN(const bool flush,
                    schedules::ScheduleFlushes(resolved.scenario.schedule()));
-  int num_batches = 1;
-  if (!flush) {
-    ASSIGN_OR_RETURN(const Result predicted, sim::Simulate(resolved));
-    num_batches = static_cast<int>(predicted.num_batches());
+  Predicted predicted;
+  if (flush && !settings.on_gpu) return predicted;
+  ASSIGN_OR_RETURN(const Result result, sim::Simulate(resolved));
+  if (!flush) predicted.num_batches = static_cast<int>(result.num_batches());
+  for (const RankResult& rank : result.ranks()) {
+    predicted.peak_bytes.push_back(AllocatedPeak(rank));
   }
-  return sim::ScheduleOfScenario(resolved, num_batches);
+  return predicted;
 }
 
 absl::Status CheckSchedule(const scenarios::ResolvedScenario& resolved,
@@ -199,7 +219,9 @@ absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
   RETURN_IF_ERROR(CheckScenario(resolved, settings));
   const Training& training = resolved.scenario.training();
   calibrate::ExecutionRequest request;
-  ASSIGN_OR_RETURN(request.schedule, ScheduleToReplay(resolved));
+  ASSIGN_OR_RETURN(const Predicted predicted, Predict(resolved, settings));
+  ASSIGN_OR_RETURN(request.schedule,
+                   sim::ScheduleOfScenario(resolved, predicted.num_batches));
   RETURN_IF_ERROR(CheckSchedule(resolved, request.schedule));
   request.model = resolved.model;
   request.spec.work = sim::MakeWorkSpec(resolved);
@@ -237,6 +259,7 @@ absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
     }
   }
   plan->returns_weights = settings.is_checked;
+  plan->predicted_peak_bytes = predicted.peak_bytes;
   SetLinks(resolved, &*plan);
   return plan;
 }

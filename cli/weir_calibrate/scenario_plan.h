@@ -31,7 +31,8 @@ inline constexpr float kDropout = 0.1F;
 
 // Returns the plan of a scenario, or InvalidArgument with every field that
 // replays do not support and the flag to use instead. Also returns errors of
-// Simulate(), which determines the number of batches without flush.
+// Simulate(), which determines the number of batches without flush, and for a
+// GPU the predicted peaks of the ranks' memory.
 absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
     const scenarios::ResolvedScenario& scenario,
     const ReplaySettings& settings);

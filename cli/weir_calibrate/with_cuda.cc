@@ -2,9 +2,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/status_macros.h"
 #include "calibrate/execute/gpu/execution_device.h"
 #include "calibrate/fabric/nccl/nccl_transport.h"
 #include "calibrate/gpu/cuda_bench.h"
+#include "calibrate/gpu/device.h"
 #include "calibrate/gpu/find_cuda.h"
 #include "calibrate/gpu/watchdog.h"
 #include "cli/weir_calibrate/machine.h"
@@ -30,6 +32,14 @@ Factories MachineFactories() {
     return calibrate::OpenCudaExecutionDevice(plan, options);
   };
   factories.find = calibrate::FindCuda;
+  factories.identify = [](int device) -> absl::StatusOr<Provenance> {
+    // A replay in this process may follow, and the driver reads its settings
+    // once.
+    calibrate::RequestReplaySettings();
+    ASSIGN_OR_RETURN(const calibrate::DeviceFacts facts,
+                     calibrate::FindDevice(device));
+    return calibrate::ProvenanceOf(facts, nullptr);
+  };
   return factories;
 }
 

@@ -34,6 +34,9 @@ Factories MachineFactories() {
     return {{"CUDA", "", std::string(Missing().message()), true},
             {"CPU", "replay --cpu", "", false}};
   };
+  factories.identify = [](int) -> absl::StatusOr<Provenance> {
+    return Missing();
+  };
   return factories;
 }
 

@@ -199,6 +199,35 @@ double BubbleOf(const std::vector<RankIdle>& idle, double makespan_seconds) {
   return BubbleRatio(seconds, makespan_seconds);
 }
 
+std::string GpuText(absl::string_view name, absl::string_view hash) {
+  return absl::StrCat(name, " (", hash, ")");
+}
+
+// A replay on a GPU is only predicted by a profile of the same GPU.
+void AddWarnings(ExecutionComparison* comparison) {
+  const Replay& replay = comparison->measured.replay();
+  const ResultProvenance& profile = comparison->predicted.provenance();
+  if (replay.gpu_hash().empty() || comparison->predicted.has_replay()) return;
+  const std::string executed =
+      absl::StrCat(comparison->measured_label, " was executed on ",
+                   GpuText(replay.gpu_name(), replay.gpu_hash()));
+  if (profile.gpu_hash().empty()) {
+    comparison->warnings.push_back(absl::StrCat(
+        executed, ", but the profile of ", comparison->predicted_label,
+        " was not measured on a GPU (weir-calibrate run --for replays)"));
+  } else if (profile.gpu_hash() != replay.gpu_hash()) {
+    comparison->warnings.push_back(absl::StrCat(
+        executed, ", but the profile of ", comparison->predicted_label,
+        " was measured on ", GpuText(profile.gpu_name(), profile.gpu_hash()),
+        ": times of different GPUs differ by some percent"));
+  } else if (!profile.of_replays()) {
+    comparison->warnings.push_back(absl::StrCat(
+        "the profile of ", comparison->predicted_label,
+        " predicts frameworks, whose attention is not that of replays "
+        "(weir-calibrate run --for replays)"));
+  }
+}
+
 void AddNotes(const PipelineEvents& measured_timeline,
               ExecutionComparison* comparison) {
   const auto add = [&](std::string note) {
@@ -290,6 +319,7 @@ absl::StatusOr<ExecutionComparison> CompareExecution(
   comparison.memory =
       CompareMemory(predicted, predicted_timeline, measured, measured_timeline);
   AddNotes(measured_timeline, &comparison);
+  AddWarnings(&comparison);
   return comparison;
 }
 

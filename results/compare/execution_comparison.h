@@ -68,6 +68,9 @@ struct ExecutionComparison {
   ClockErrors clocks;  // the measurement's
   std::vector<RankMemory> memory;
   std::vector<std::string> notes;  // what was not compared, and why
+  // Why the prediction may not be one of this execution: its profile was
+  // measured on another GPU, on none, or predicts frameworks.
+  std::vector<std::string> warnings;
 };
 
 // Compares replica 0, tensor rank 0 of both. Returns InvalidArgument if their

@@ -226,8 +226,9 @@ std::string DescribeCluster(const Cluster& cluster) {
         &text, "\n", group.count(), " x ",
         group.node().name().empty() ? "node" : EscapeLine(group.node().name()),
         ": ", Plural(group.node().num_gpus(), "GPU"), " (",
-        EscapeLine(group.node().device()), ")\n", NvLinkText(wiring),
-        PcieText(wiring), NicText(wiring));
+        group.node().device().empty() ? "of the scenario's profile"
+                                      : EscapeLine(group.node().device()),
+        ")\n", NvLinkText(wiring), PcieText(wiring), NicText(wiring));
   }
   if (num_nodes > 1) {
     absl::StrAppend(&text, "\n", FabricText(cluster.fabric()),

@@ -193,9 +193,10 @@ void CheckNics(Problems& problems, const std::string& path, const Node& node) {
   }
 }
 
-void CheckNode(Problems& problems, const std::string& path, const Node& node) {
+void CheckNode(Problems& problems, const std::string& path, const Node& node,
+               bool needs_device) {
   problems.CheckRange(path + ".num_gpus", node.num_gpus(), 1, kMaxGpusPerNode);
-  if (node.device().empty()) {
+  if (needs_device && node.device().empty()) {
     problems.Add(path + ".device", "is empty, expected a device profile");
   }
   // The checks below allocate tables of num_gpus entries.
@@ -308,7 +309,7 @@ absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster) {
     if (group.count() == 0) {
       problems.Add(path + ".count", "is 0, expected at least 1 node");
     }
-    CheckNode(problems, path + ".node", group.node());
+    CheckNode(problems, path + ".node", group.node(), !cluster.plain_links());
   }
   if (cluster.has_fabric()) CheckFabric(problems, cluster.fabric());
   CheckTotals(problems, cluster);

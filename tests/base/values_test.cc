@@ -31,6 +31,15 @@ TEST(ValuesTest, PositiveNumbersAreFinite) {
   }
 }
 
+TEST(ValuesTest, BytesHaveDecimalAndBinaryUnits) {
+  EXPECT_EQ(*ParseBytes("80GiB"), 80 * 1073741824.0);
+  EXPECT_EQ(*ParseBytes("80 gb"), 80e9);
+  EXPECT_EQ(*ParseBytes("1.5e9"), 1.5e9);
+  for (const char* text : {"", "0", "-1GB", "80 apples", "GiB"}) {
+    EXPECT_FALSE(ParseBytes(text).ok()) << text;
+  }
+}
+
 TEST(ValuesTest, TimeLimitsAreWhatClocksCount) {
   EXPECT_EQ(*ParseTimeLimit("1e9"), 1e9);
   EXPECT_EQ(*ParseTimeLimit("0.001"), 0.001);

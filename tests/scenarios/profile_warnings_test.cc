@@ -56,6 +56,25 @@ TEST(ProfileWarningsTest, AnotherGpuIsToldByNameMultiprocessorsAndMemory) {
               HasSubstr(": 144 multiprocessors, not 132"));
 }
 
+TEST(ProfileWarningsTest, ProfilesForReplaysAndFrameworksAreNotExchanged) {
+  const Cluster emulated = *LoadCluster("one-gpu", 1);
+  const Cluster real = *LoadCluster("dgx-h200", 1);
+  DeviceProfile profile = ToyProfile();
+  profile.clear_provenance();
+  // A preset predicts neither better.
+  EXPECT_EQ(PurposeWarning(profile, emulated, "weir"), "");
+  profile.mutable_provenance()->set_gpu_name("Toy");
+  EXPECT_EQ(PurposeWarning(profile, real, "megatron-lm"), "");
+  EXPECT_EQ(PurposeWarning(profile, real, "weir"), "");
+  EXPECT_THAT(PurposeWarning(profile, emulated, "weir"),
+              HasSubstr("Toy-1: predicts frameworks, whose attention is not"));
+  profile.set_purpose(DeviceProfile::REPLAYS);
+  EXPECT_EQ(PurposeWarning(profile, emulated, "weir"), "");
+  EXPECT_THAT(PurposeWarning(profile, real, "megatron-lm"),
+              HasSubstr("Toy-1: predicts replays, with weir's own attention, "
+                        "not that of megatron-lm"));
+}
+
 TEST(ProfileWarningsTest, PartsOfGpusThatAreNoWholeGpusWarn) {
   DeviceProfile part = ToyProfile();
   part.mutable_partition_slowdown()->set_num_partitions(4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/execute/gpu/execution_device.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,9 +29,14 @@ absl::Status CheckFormat(const ExecutionPlan& plan, ElementFormat half_format) {
 
 }  // namespace
 
+void RequestReplaySettings() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  RequestManyQueues();
+}
+
 absl::StatusOr<std::unique_ptr<ExecutionDevice>> OpenCudaExecutionDevice(
     const ExecutionPlan& plan, const CudaExecutionOptions& options) {
-  RequestManyQueues();
+  RequestReplaySettings();
   CudaBenchOptions bench_options;
   bench_options.device = options.device;
   bench_options.workspace_bytes = options.workspace_bytes;

@@ -47,9 +47,14 @@ struct CudaExecutionOptions {
   std::string nvml = "libnvidia-ml.so.1";  // clocks, in the provenance
 };
 
+// Sets CUDA_MODULE_LOADING=EAGER, as loading a module at its first use would be
+// part of a pass, and CUDA_DEVICE_MAX_CONNECTIONS, unless they are set. Must
+// precede all other uses of CUDA.
+void RequestReplaySettings();
+
 // Opens the GPU and chooses the GEMM algorithms. The plan outlives the device;
-// its timeout bounds every wait. Must precede all other uses of CUDA, as it
-// sets CUDA_MODULE_LOADING and CUDA_DEVICE_MAX_CONNECTIONS unless they are set.
+// its timeout bounds every wait. Must precede all other uses of CUDA except
+// RequestReplaySettings(), which it calls.
 //
 // Returns FailedPrecondition, in one line, if there is no driver or GPU (as
 // OpenCudaBench) or the GPU cannot be divided into so many partitions;

@@ -6,16 +6,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "calibrate/execute/gpu/partitioned_rank.h"
+#include "calibrate/execute/pool_sizes.h"
 #include "calibrate/gpu/errors.h"
+#include "calibrate/gpu/host/partition_size.h"
 
 namespace weir::calibrate {
 namespace {
 
 // Leaves room for the overhead of a pool and of the driver.
 constexpr double kPoolShare = 0.98;
-constexpr double kPartitionPrimedShare = 0.97;
+constexpr double kPrimedShare = 0.99;  // of a pool
 
 std::vector<int> SendsTo(const ExecutionPlan& plan, int rank) {
   std::vector<int> to;
@@ -23,6 +27,18 @@ std::vector<int> SendsTo(const ExecutionPlan& plan, int rank) {
     if (sender == rank) to.push_back(receiver);
   }
   return to;
+}
+
+// Returns ResourceExhausted if pools of the free memory are certainly too
+// small.
+absl::Status CheckPools(const ExecutionPlan& plan, double available_bytes) {
+  const double needed = NeededPoolBytes(plan.predicted_peak_bytes);
+  if (needed <= available_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the %d ranks need %.0f bytes (%s, predicted peaks and %.0f %%), but "
+      "%.0f bytes (%s) of this GPU are available to them",
+      plan.schedule.num_ranks, needed, FormatBytes(needed), 100 * kPoolMargin,
+      available_bytes, FormatBytes(available_bytes)));
 }
 
 }  // namespace
@@ -70,8 +86,10 @@ PartitionedExecution::Open(const ExecutionPlan& plan,
   replay->bench_ = std::move(bench);
   const DeviceFacts& facts = replay->bench_->facts;
   replay->provenance_ = ProvenanceOf(facts, replay->bench_->nvml.get());
-  ASSIGN_OR_RETURN(replay->parts_,
-                   GpuPartitions::Create(facts.device, options.num_partitions));
+  ASSIGN_OR_RETURN(
+      replay->parts_,
+      GpuPartitions::Create(facts.device, options.num_partitions,
+                            MinCopyMultiprocessors(options.num_partitions)));
   // Moments of a step: begin and end of actions and their messages.
   size_t num_actions = 0;
   for (const auto& actions : plan.schedule.rank_actions) {
@@ -119,14 +137,16 @@ absl::Status PartitionedExecution::OpenRanks(
                                                        std::move(tools)));
   }
   ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
-  const double each =
-      static_cast<double>(free_bytes) / static_cast<double>(ranks_.size());
-  const int64_t pool_bytes = options.pool_bytes > 0
-                                 ? options.pool_bytes
-                                 : static_cast<int64_t>(kPoolShare * each);
-  const int64_t primed_bytes =
-      std::min(pool_bytes, static_cast<int64_t>(kPartitionPrimedShare * each));
+  const double available = kPoolShare * static_cast<double>(free_bytes);
+  if (options.pool_bytes == 0) RETURN_IF_ERROR(CheckPools(plan, available));
+  const std::vector<int64_t> shares = DividePoolBytes(
+      plan.predicted_peak_bytes, plan.schedule.num_ranks, available);
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
+    const int64_t pool_bytes =
+        options.pool_bytes > 0 ? options.pool_bytes : shares[rank];
+    const auto primed_bytes = std::min(
+        pool_bytes,
+        static_cast<int64_t>(kPrimedShare * static_cast<double>(shares[rank])));
     RETURN_IF_ERROR(
         ranks_[rank]->Open(pool_bytes, primed_bytes, SendsTo(plan, rank)));
   }
@@ -135,16 +155,22 @@ absl::Status PartitionedExecution::OpenRanks(
 
 void PartitionedExecution::CheckCopies(const ExecutionPlan& plan) {
   int num_blocks = 0;
+  double bytes_per_second = 0;
   for (const auto& [from, to] : PairsThatSend(plan)) {
     const LinkSpec& link = plan.link(from, to);
     if (link.latency_seconds == 0 && link.bytes_per_second == 0) continue;
     num_blocks += NumPacedCopyBlocks(link.bytes_per_second);
+    bytes_per_second += link.bytes_per_second;
   }
-  const int room = MaxPacedCopyBlocks(parts_->copies().num_multiprocessors());
-  if (num_blocks > room) {
-    warning_ =
-        absl::StrCat("; all links at the same time would need ", num_blocks,
-                     " copy blocks, but there are only ", room);
+  const int num_copy_multiprocessors = parts_->copies().num_multiprocessors();
+  const int room = MaxPacedCopyBlocks(num_copy_multiprocessors);
+  const double fastest = num_copy_multiprocessors * kCopyBytesPerSecond;
+  if (num_blocks > room || bytes_per_second > fastest) {
+    warning_ = absl::StrFormat(
+        "; all links at the same time would need %d copy blocks and %.0f GB/s, "
+        "but the multiprocessors for messages run %d blocks and copy about "
+        "%.0f GB/s (--cluster gpu-partitions has slower links)",
+        num_blocks, 1e-9 * bytes_per_second, room, 1e-9 * fastest);
   }
 }
 

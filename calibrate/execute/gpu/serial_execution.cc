@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "calibrate/execute/optimizer_math.h"
+#include "calibrate/execute/pool_sizes.h"
 #include "calibrate/gpu/errors.h"
 
 namespace weir::calibrate {
@@ -236,12 +237,9 @@ absl::StatusOr<std::unique_ptr<SerialExecution>> SerialExecution::Open(
                              device.gemms.get(), device.lane(),
                              options.num_candidates > 1));
   ASSIGN_OR_RETURN(const int64_t free_bytes, FreeMemory());
-  int64_t primed_bytes = static_cast<int64_t>(kSerialPrimedShare *
-                                              static_cast<double>(free_bytes) /
-                                              plan.schedule.num_ranks);
-  if (options.pool_bytes > 0) {
-    primed_bytes = std::min(primed_bytes, options.pool_bytes);
-  }
+  const std::vector<int64_t> shares =
+      DividePoolBytes(plan.predicted_peak_bytes, plan.schedule.num_ranks,
+                      kSerialPrimedShare * static_cast<double>(free_bytes));
   for (int rank = 0; rank < plan.schedule.num_ranks; ++rank) {
     RankTools tools;
     tools.plan = &plan;
@@ -252,6 +250,9 @@ absl::StatusOr<std::unique_ptr<SerialExecution>> SerialExecution::Open(
     tools.executors = &replay->executors_;
     tools.events = replay->events_;
     auto made = std::make_unique<SerialRank>(replay.get(), std::move(tools));
+    const int64_t primed_bytes =
+        options.pool_bytes > 0 ? std::min(shares[rank], options.pool_bytes)
+                               : shares[rank];
     RETURN_IF_ERROR(made->Open(options.pool_bytes, primed_bytes));
     replay->ranks_.push_back(std::move(made));
   }

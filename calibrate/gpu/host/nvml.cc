@@ -24,6 +24,20 @@ struct NvmlPci {
   unsigned domain, bus, device, device_id, subsystem_id;
   char bus_id[32];
 };
+struct NvmlFieldValue {
+  unsigned field, scope;
+  long long timestamp, latency_microseconds;
+  unsigned type;  // of `value`
+  NvmlReturn code;
+  union {
+    unsigned number;
+    unsigned long long large_number;
+  } value;
+};
+// NVML_FI_DEV_POWER_INSTANT, in milliwatts. nvmlDeviceGetPowerUsage is the mean
+// of the last second on most GPUs, which is longer than a measurement.
+constexpr unsigned kInstantPower = 186;
+constexpr unsigned kUnsignedInt = 1;
 constexpr unsigned kMostLinks = 18, kRemoteSwitch = 2;
 constexpr unsigned kSmClock = 1;
 constexpr unsigned kGpuTemperature = 0;
@@ -45,6 +59,7 @@ struct Nvml::Library {
   NvmlReturn (*clock)(NvmlDevice, unsigned, unsigned*) = nullptr;
   NvmlReturn (*application_clock)(NvmlDevice, unsigned, unsigned*) = nullptr;
   NvmlReturn (*default_clock)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  NvmlReturn (*fields)(NvmlDevice, int, NvmlFieldValue*) = nullptr;
   NvmlReturn (*power)(NvmlDevice, unsigned*) = nullptr;
   NvmlReturn (*power_limit)(NvmlDevice, unsigned*) = nullptr;
   NvmlReturn (*temperature)(NvmlDevice, unsigned, unsigned*) = nullptr;
@@ -67,6 +82,7 @@ struct Nvml::Library {
     return *function != nullptr;
   }
   void FindAll();
+  double Watts() const;
 
   // Returns 0 if the function is missing or fails.
   template <typename Function, typename... Arguments>
@@ -86,6 +102,7 @@ void Nvml::Library::FindAll() {
   Find("nvmlDeviceGetClockInfo", &clock);
   Find("nvmlDeviceGetApplicationsClock", &application_clock);
   Find("nvmlDeviceGetDefaultApplicationsClock", &default_clock);
+  Find("nvmlDeviceGetFieldValues", &fields);
   Find("nvmlDeviceGetPowerUsage", &power);
   Find("nvmlDeviceGetEnforcedPowerLimit", &power_limit);
   Find("nvmlDeviceGetTemperature", &temperature);
@@ -97,6 +114,20 @@ void Nvml::Library::FindAll() {
   Find("nvmlDeviceGetNvLinkState", &link_state);
   Find("nvmlDeviceGetNvLinkRemoteDeviceType", &remote_type);
   Find("nvmlDeviceGetNvLinkRemotePciInfo_v2", &remote_pci);
+}
+
+// Returns the present power; the mean of the last second if the driver knows no
+// other; 0 if it knows none.
+double Nvml::Library::Watts() const {
+  NvmlFieldValue instant{};
+  instant.field = kInstantPower;
+  if (fields != nullptr && fields(device, 1, &instant) == 0 &&
+      instant.code == 0) {
+    return 1e-3 * (instant.type == kUnsignedInt
+                       ? instant.value.number
+                       : static_cast<double>(instant.value.large_number));
+  }
+  return 1e-3 * Query(power);
 }
 
 absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library,
@@ -138,7 +169,7 @@ DeviceState Nvml::Sample() const {
   const Library& nvml = *library_;
   DeviceState state;
   state.multiprocessor_hertz = 1e6 * nvml.Query(nvml.clock, kSmClock);
-  state.watts = 1e-3 * nvml.Query(nvml.power);
+  state.watts = nvml.Watts();
   state.celsius = nvml.Query(nvml.temperature, kGpuTemperature);
   unsigned long long reasons = 0;
   if (nvml.reasons != nullptr && nvml.reasons(nvml.device, &reasons) == 0) {

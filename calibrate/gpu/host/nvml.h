@@ -25,7 +25,8 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // Returns the current state; unavailable values are 0.
+  // Returns the current state, with the power of this moment rather than a mean
+  // if the driver reports it; unavailable values are 0. Thread-safe.
   DeviceState Sample() const;
   // Returns, for example, "580.65.06"; empty if unknown.
   std::string driver_version() const;

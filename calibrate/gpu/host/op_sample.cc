@@ -238,6 +238,22 @@ OpSample SampleOp(const StageOp& op, double limit) {
   return sample;
 }
 
+std::vector<StageOp> CopiedParts(const StageOp& op, int64_t max_elements) {
+  constexpr int64_t kNumParts = 3;
+  if (op.kind != OpKind::kAdam || op.columns <= max_elements) return {op};
+  const int64_t size = max_elements / kNumParts;
+  std::vector<StageOp> parts;
+  for (int64_t i = 0; i < kNumParts; ++i) {
+    const int64_t first = i * (op.columns - size) / (kNumParts - 1);
+    StageOp part = op;
+    part.columns = size;
+    for (TensorView& view : part.inputs) view.offset += first;
+    for (TensorView& view : part.outputs) view.offset += first;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 std::vector<int64_t> PickSome(int64_t n, int64_t count) {
   if (count >= n) return Range(0, n);
   std::vector<int64_t> picked;

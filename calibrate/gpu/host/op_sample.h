@@ -36,6 +36,12 @@ inline constexpr double kHostCostLimit = 1 << 27;
 // of other operations. Weight gradients of norms are then not compared.
 OpSample SampleOp(const StageOp& op, double limit = kHostCostLimit);
 
+// Returns the operations on parts of the tensors of `op` that are copied to the
+// host to verify it: of a large optimizer update, whose state takes gigabytes,
+// the first, the middle and the last elements; otherwise `op`.
+std::vector<StageOp> CopiedParts(const StageOp& op,
+                                 int64_t max_elements = 1 << 20);
+
 // Returns `count` values of [0, n), ascending: one from each of `count` equal
 // parts. The last value is n - 1.
 std::vector<int64_t> PickSome(int64_t n, int64_t count);

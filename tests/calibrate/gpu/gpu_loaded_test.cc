@@ -92,7 +92,9 @@ TEST_F(GpuLoadedTest, OtherPartsSlowAPass) {
       if (active == 1) alone = fastest;
       printf("%s, %d parts at work: %.3f ms, %.3f of alone\n", Name(pass),
              active, 1e3 * fastest, fastest / alone);
-      EXPECT_GT(fastest / alone, 0.97) << Name(pass) << " of " << active;
+      // Slightly below 1 is possible: the pass alone is measured first, and the
+      // clocks of a GPU that was idle rise for tenths of a second.
+      EXPECT_GT(fastest / alone, 0.9) << Name(pass) << " of " << active;
       EXPECT_LT(fastest / alone, 8) << Name(pass) << " of " << active;
     }
   }

@@ -17,9 +17,14 @@
 
 namespace weir::calibrate::gpu_replay_test {
 
-// The same tolerances as on the fake GPU, but sums are in fp32 and in another
+// The tolerances are those on the fake GPU, with sums in fp32 and in another
 // order.
 constexpr double kLosses = 2e-3, kChange = 2e-2;
+// Against double precision also activations, gradients and their products with
+// dropout are rounded, to 2^-9 each: about ten roundings in a row of two blocks
+// add up to 2e-2, and twice that is allowed. Wrong gradients or orders change
+// more than a tenth.
+constexpr double kChangeFromHost = 4e-2;
 constexpr LinkSpec kLink = {.latency_seconds = 2e-5, .bytes_per_second = 1e10};
 
 // Returns a model that the host trains in seconds.
@@ -106,7 +111,9 @@ TEST_F(GpuExecutionTest, ASynchronousScheduleTrainsAsTheHost) {
   const ExecutionRecord host = OnHost(plan);
   const ExecutionRecord serial = *OnGpu(plan, 0);
   EXPECT_LE(Differ(Losses(serial), Losses(host)), kLosses);
-  EXPECT_LE(ChangesDiffer(plan, serial, host), kChange);
+  printf("change differs from the host's by %.3g\n",
+         ChangesDiffer(plan, serial, host));
+  EXPECT_LE(ChangesDiffer(plan, serial, host), kChangeFromHost);
   ExpectMarks(serial);
 }
 
@@ -148,8 +155,10 @@ TEST_F(GpuExecutionTest, AScheduleWithoutFlushTrainsAsItsFormulaOnTheGpu) {
   }
 }
 
-// The memory marks of replays and of stages depend on this.
-TEST_F(GpuExecutionTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
+// CUDA does not document whether a pool's mark counts memory until its free is
+// queued or until it has been executed. Both are correct; the second makes the
+// marks of ranks that run ahead higher than the counted peak.
+TEST_F(GpuExecutionTest, APoolReusesWhatIsGivenBackInStreamOrder) {
   auto device = OpenBenchDevice({});
   ASSERT_TRUE(device.ok()) << device.status();
   cudaStream_t stream = (*device)->stream.get();
@@ -167,7 +176,13 @@ TEST_F(GpuExecutionTest, APoolCountsWhatIsGivenBackWhenThatIsQueued) {
   cudaGetLastError();
   const auto marks = (*pool)->Marks();
   ASSERT_TRUE(marks.ok()) << marks.status();
-  EXPECT_EQ(marks->used_bytes, kBytes);
+  printf("%lld bytes marked for one buffer of %lld at a time: frees count %s\n",
+         static_cast<long long>(marks->used_bytes),
+         static_cast<long long>(kBytes),
+         marks->used_bytes == kBytes ? "when they are queued"
+                                     : "when they are executed");
+  EXPECT_GE(marks->used_bytes, kBytes);
+  EXPECT_LE(marks->used_bytes, 4 * kBytes);
   ASSERT_TRUE((*device)->Wait("a test").ok());
 }
 

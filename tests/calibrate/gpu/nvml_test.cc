@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
+#include "calibrate/gpu/host/nvml_sampler.h"
+
 namespace weir::calibrate::nvml_test {
 
 constexpr char kBus[] = "0000:3B:00.0";
@@ -20,6 +24,15 @@ TEST(NvmlTest, SaysWhatTheLibrarySays) {
   EXPECT_EQ((*nvml)->clocks(), "default");
   EXPECT_DOUBLE_EQ((*nvml)->power_limit_watts(), 700);
   EXPECT_DOUBLE_EQ((*nvml)->memory_in_use_bytes(), 600);
+}
+
+TEST(NvmlTest, AThreadOfItsOwnSamplesUntilTheEnd) {
+  const auto nvml = Nvml::Open(FAKE_NVML, kBus);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  NvmlSampler sampler(nvml->get(), 1e-4);
+  EXPECT_DOUBLE_EQ(sampler.latest().watts, 698.5);  // at once
+  while (sampler.num_samples() < 5) std::this_thread::yield();
+  EXPECT_DOUBLE_EQ(sampler.latest().multiprocessor_hertz, 1755e6);
 }
 
 TEST(NvmlTest, OlderDriversCallTheReasonsOtherwise) {

@@ -306,4 +306,33 @@ TEST(PickSomeTest, TakesOneOfEachPartAndTheLast) {
   EXPECT_EQ(PickSome(3, 10), (std::vector<int64_t>{0, 1, 2}));
 }
 
+TEST(CopiedPartsTest, OfALargeUpdateSomeElementsAreCopied) {
+  StageOp adam;
+  adam.kind = OpKind::kAdam;
+  adam.rows = 1;
+  adam.columns = 1000000000;
+  adam.inputs = {{.buffer = 0},
+                 {.buffer = 1},
+                 {.buffer = 1, .offset = adam.columns},
+                 {.buffer = 1, .offset = 2 * adam.columns},
+                 {.buffer = 2}};
+  adam.outputs = adam.inputs;
+  const std::vector<StageOp> parts = CopiedParts(adam, 3000);
+  ASSERT_EQ(parts.size(), 3);
+  const int64_t first[] = {0, 499999500, 999999000};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(parts[i].columns, 1000);
+    EXPECT_EQ(parts[i].inputs[0].offset, first[i]);
+    EXPECT_EQ(parts[i].inputs[2].offset, adam.columns + first[i]);
+    EXPECT_EQ(parts[i].outputs[4].offset, first[i]);
+    EXPECT_EQ(SameInput(parts[i], 3), 3);  // still in place
+  }
+  adam.columns = 3000;
+  EXPECT_EQ(CopiedParts(adam, 3000).size(), 1);
+  StageOp norm;
+  norm.kind = OpKind::kNormForward;
+  norm.rows = norm.columns = 1 << 20;
+  EXPECT_EQ(CopiedParts(norm).size(), 1);
+}
+
 }  // namespace weir::calibrate::op_error_test

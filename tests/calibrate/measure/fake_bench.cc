@@ -21,6 +21,7 @@ namespace weir::calibrate {
 namespace {
 
 constexpr double kRampSeconds = 0.06;
+constexpr double kBoostSeconds = 0.5;
 constexpr double kRightError = 3e-3;
 constexpr double kPoolGranule = 2 << 20;
 
@@ -47,6 +48,7 @@ class FakeWorkload : public PreparedWorkload {
       : key_(workload.key),
         seconds_(bench->TrueSeconds(workload)),
         bench_(bench),
+        is_sustained_(absl::StartsWith(key_, "sustained ")),
         random_(HashOf(key_, bench->options_.seed)) {
     std::normal_distribution<double> normal;
     seconds_ *= std::exp(bench->options_.run_to_run * normal(random_));
@@ -76,6 +78,7 @@ class FakeWorkload : public PreparedWorkload {
     Disturb(&batch);
     batch.host_launch_seconds = 3e-6;
     run_seconds_ += batch.seconds * num_launches;
+    if (is_sustained_) return batch;  // episodes count other work only
     bench_->busy_seconds_ += batch.seconds * num_launches;
     return batch;
   }
@@ -87,6 +90,10 @@ class FakeWorkload : public PreparedWorkload {
     const FakeBenchOptions& options = bench_->options_;
     batch->seconds *=
         1 + options.clock_ramp * std::exp(-run_seconds_ / kRampSeconds);
+    // A cool GPU: all other work is at sustained clocks.
+    if (is_sustained_ && run_seconds_ < kBoostSeconds) {
+      batch->seconds *= options.truth.gemm().sustained_rate().value();
+    }
     for (const auto& episode : options.episodes) {
       if (bench_->busy_seconds_ < episode.from_seconds ||
           bench_->busy_seconds_ >= episode.to_seconds) {
@@ -108,6 +115,7 @@ class FakeWorkload : public PreparedWorkload {
   std::string key_;
   double seconds_;
   FakeBench* bench_;
+  bool is_sustained_;
   std::mt19937_64 random_;
   double run_seconds_ = 0;
 };
@@ -219,7 +227,8 @@ double FakeBench::TrueSeconds(const Workload& workload) const {
   }
   double seconds = 0;
   for (const StageOp& op : workload.program->ops(workload.pass)) {
-    seconds += seconds_of(op) + truth.kernel_gap_seconds().value();
+    seconds += seconds_of(op) + truth.kernel_gap_seconds().value() +
+               (workload.by_stream ? options_.launch_gap_seconds : 0);
   }
   if (workload.active_partitions > 1) {
     seconds *=

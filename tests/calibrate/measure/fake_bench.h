@@ -24,6 +24,9 @@ struct FakeBenchOptions {
   // Relative slowdown at the start of a workload, which decays as exp(-t / 60
   // ms).
   double clock_ramp = 0;
+  // Added to every operation of a pass whose operations are launched one by
+  // one.
+  double launch_gap_seconds = 6e-7;
   // While the total busy seconds are in this range, everything takes `factor`
   // times as long.
   struct Episode {

@@ -149,4 +149,35 @@ TEST(SamplingTest, TimeThatIsNoneIsAnError) {
       SampleWorkload(&broken, SamplingOptions(), {}, &result).status()));
 }
 
+TEST(SampleSustainedTest, TheFirstAndTheLastPartAreKeptApart) {
+  // Clocks fall from 0.3 s on and settle after 10 s.
+  Scripted cooling([](double now) {
+    LaunchBatch batch = Of(now < 0.3 ? 1.4e-3 : now < 10 ? 1.45e-3 : 1.5e-3);
+    batch.state.watts = now < 10 ? 500 : 690;
+    batch.state.multiprocessor_hertz = 1.6e9;
+    batch.state.celsius = 60;
+    return batch;
+  });
+  const auto result = SampleSustained(&cooling, 20, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_DOUBLE_EQ(result->first_seconds(), 1.4e-3);
+  EXPECT_DOUBLE_EQ(result->last_seconds(), 1.5e-3);
+  EXPECT_NEAR(result->watts(), 690, 1e-9);
+  EXPECT_NEAR(result->busy_seconds(), 20, 0.15);
+  EXPECT_NEAR(cooling.now, result->busy_seconds(), 1e-9);
+}
+
+TEST(SampleSustainedTest, ItStopsAndReportsFailures) {
+  int batches = 0;
+  Scripted steady([&](double) {
+    ++batches;
+    return Of(1e-3);
+  });
+  EXPECT_TRUE(absl::IsCancelled(
+      SampleSustained(&steady, 20, [&] { return batches == 7; }).status()));
+  EXPECT_EQ(batches, 7);
+  Scripted long_launch([](double) { return Of(30); });
+  EXPECT_FALSE(SampleSustained(&long_launch, 20, {}).ok());
+}
+
 }  // namespace weir::calibrate::sampling_test

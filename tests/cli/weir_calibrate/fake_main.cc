@@ -98,6 +98,15 @@ Factories FakeFactories() {
         {"GPU", missing.empty() ? "NVIDIA H200" : "", missing, true},
         {"NVML", "", "clocks and power stay unknown", false}};
   };
+  factories.identify = [](int) -> absl::StatusOr<Provenance> {
+    const Pretence pretence = ReadPretence();
+    if (!pretence.missing.empty()) {
+      return absl::FailedPreconditionError(pretence.missing);
+    }
+    Provenance gpu = calibrate::FakeBench(pretence.options).provenance();
+    if (!pretence.gpu.empty()) gpu.set_gpu_name(pretence.gpu);
+    return gpu;
+  };
   return factories;
 }
 

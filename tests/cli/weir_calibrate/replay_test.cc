@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -147,7 +148,123 @@ TEST(CalibrateReplayCommandTest, AScheduleAloneIsEnough) {
   EXPECT_THAT(file.out,
               AllOf(HasSubstr("replay-cpu: "), HasSubstr("weights differ by")));
   const ProgramRun gpu = RunWeir("replay --schedule 1f1b --partitions 2");
-  EXPECT_THAT(gpu.err, HasSubstr("replay-h200: parallelism.pipeline is 8"));
+  EXPECT_THAT(gpu.err, HasSubstr("replay-gpu: parallelism.pipeline is 8"));
+}
+
+// Returns the lines of the CSV of `weir-calibrate replay --plan`.
+std::vector<std::string> PlannedRows(const std::string& arguments) {
+  const ProgramRun run =
+      RunWeir(absl::StrCat("replay --plan --format csv ", arguments));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return absl::StrSplit(run.out, '\n', absl::SkipEmpty());
+}
+
+TEST(ReplayPlanTest, EveryGpuGetsAScenarioThatFits) {
+  const struct {
+    const char* gpu;
+    const char* scale;
+  } cases[] = {
+      {"--memory 141GB --multiprocessors 132",
+       "--model=replay-2.5b --seq=2048 "
+       "--gbs=16"},
+      {"--memory 96GB --multiprocessors 132",
+       "--model=replay-2.5b --seq=1024 "
+       "--gbs=16"},
+      {"--memory 80GB --multiprocessors 132",
+       "--model=replay-2.5b --seq=1024 "
+       "--gbs=8"},
+      {"--memory 40GB --multiprocessors 108",
+       "--model=replay-1b --seq=1024 "
+       "--gbs=8"},
+      {"", "--model=replay-2.5b --seq=2048 --gbs=16"},  // this machine's
+  };
+  for (const auto& [gpu, scale] : cases) {
+    const std::vector<std::string> rows = PlannedRows(gpu);
+    ASSERT_EQ(rows.size(), 29) << gpu;
+    for (size_t i = 1; i < rows.size(); ++i) {
+      EXPECT_THAT(rows[i],
+                  AllOf(HasSubstr(",yes,replay-gpu "), HasSubstr(scale)))
+          << gpu;
+    }
+    EXPECT_THAT(rows[1], AllOf(testing::StartsWith("1,1f1b,8,"),
+                               testing::EndsWith("--schedule=1f1b --pp=8")));
+    EXPECT_THAT(rows[28], AllOf(testing::StartsWith("8,gpipe,8,"),
+                                HasSubstr("--pp=8 --cluster=gpu-partitions")));
+  }
+}
+
+TEST(ReplayPlanTest, WhatUsersGiveStaysAndRowsThatDoNotFitAreSkipped) {
+  const ProgramRun run = RunWeir(
+      "replay --plan --memory 80GB --multiprocessors 132 --model replay-2.5b "
+      "--seq 2048 --gbs 16 --optimizer sgd");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(
+      run.out,
+      AllOf(HasSubstr("sequences of 2048 tokens, batches of 16"),
+            testing::ContainsRegex("skipped: gpipe, 4 partitions: needs "
+                                   "[0-9]+ bytes \\(.* GiB\\), but "
+                                   "[0-9]+ bytes \\(.* GiB\\) are available"),
+            Not(HasSubstr("28 of 28"))));
+  const std::vector<std::string> rows = PlannedRows(
+      "--memory 80GB --multiprocessors 132 --seq 512 --optimizer sgd "
+      "--schedule zb-v --partitions 4");
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_THAT(rows[1], HasSubstr("replay-gpu --seq=512 --optimizer=sgd"));
+  // The longest batch fits with such sequences.
+  EXPECT_THAT(rows[1], AllOf(HasSubstr("--gbs=16"), Not(HasSubstr("=1024"))));
+  const ProgramRun small =
+      RunWeir("replay --plan --memory 16GB --multiprocessors 40 --format json");
+  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_THAT(small.out,
+              AllOf(HasSubstr("\"num_fitting\": 0"),
+                    HasSubstr("the GPU has 40 multiprocessors, expected at "
+                              "least 67: 8 partitions of 8, and 3 for "
+                              "messages")));
+}
+
+// The options of a row are those of both programs.
+TEST(ReplayPlanTest, TheOptionsOfARowRun) {
+  const std::vector<std::string> rows = PlannedRows(
+      "--memory 80GB --multiprocessors 132 replay-cpu --schedule 1f1b");
+  ASSERT_EQ(rows.size(), 3);  // serial, and four partitions for four ranks
+  for (const std::string& row : {rows[1], rows[2]}) {
+    const std::string options = row.substr(row.rfind(',') + 1);
+    EXPECT_EQ(RunSimulator(absl::StrCat("simulate ", options)).exit_code, 0);
+    const ProgramRun run = RunWeir(absl::StrCat("replay --steps 1 ", options));
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+  }
+}
+
+TEST(ReplayPlanTest, AGpuIsDescribedCompletelyOrFound) {
+  const ProgramRun half = RunWeir("replay --plan --memory 80GiB");
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_THAT(half.err, HasSubstr("--multiprocessors is missing"));
+  const ProgramRun without = RunWeir("replay --memory 80GiB");
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_THAT(without.err, HasSubstr("--memory requires --plan"));
+  const ProgramRun none = RunWeirAfter(
+      "WEIR_FAKE='missing=no NVIDIA driver on this machine'", "replay --plan");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("no NVIDIA driver"));
+  EXPECT_EQ(RunWeir("replay --plan --cpu").exit_code, 2);
+}
+
+TEST(ReplayPlanTest, AReplayWithoutAProfileStartsFromThePresetOfItsGpu) {
+  ASSERT_TRUE(WriteInput("any.textproto", R"(
+      name: "any" model: "tiny-gpt" cluster: "one-gpu" schedule: "1f1b"
+      parallelism { pipeline: 2 } batch { global_batch_size: 4 }
+      training { precision: MIXED_BF16 fp32_gradients: true
+                 flash_attention: true }
+      runtime: "weir")") != "");
+  const ProgramRun run = RunWeir("replay ./any.textproto --steps 1");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("no --profile: batches and memory of ranks "
+                                 "are predicted with the preset h200-sxm"));
+  const ProgramRun simulated = RunSimulator("simulate ./any.textproto");
+  EXPECT_EQ(simulated.exit_code, 2);
+  EXPECT_THAT(simulated.err,
+              HasSubstr("profile is empty, expected a device profile, because "
+                        "the cluster one-gpu names no GPU (--profile"));
 }
 
 TEST(CalibrateReplayCommandTest, AFileWithoutFlushHasNoFormula) {

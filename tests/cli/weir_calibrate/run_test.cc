@@ -243,12 +243,18 @@ TEST_F(CalibrateRunTest, PassAloneBringsTheOperationsThatItConsistsOf) {
   }
 }
 
-TEST_F(CalibrateRunTest, UnknownGpuNeedsAStart) {
+TEST_F(CalibrateRunTest, UnknownGpuStartsFromTheMostSimilarOne) {
   const ProgramRun run =
       RunWeirAfter("WEIR_FAKE='gpu=NVIDIA GeForce 9800'", kSmall);
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, AllOf(HasSubstr("GeForce 9800"), HasSubstr("--start"),
-                             HasSubstr("a100-sxm-80gb")));
+  EXPECT_EQ(run.exit_code, 0);
+  constexpr char kRemark[] =
+      "no preset is known for NVIDIA GeForce 9800: parameters that are not "
+      "measured are those of h200-sxm, the most similar GPU (--start)";
+  EXPECT_THAT(run.err, HasSubstr(absl::StrCat("warning: ", kRemark)));
+  EXPECT_THAT(
+      calibrate::LoadDeviceProfile(File("p.txt"))->provenance().remarks(),
+      testing::Contains(kRemark));
+  std::filesystem::remove(File("p.txt"));
   const ProgramRun with =
       RunWeirAfter("WEIR_FAKE='gpu=NVIDIA GeForce 9800'",
                    absl::StrCat(kSmall, " --start h200-sxm"));
@@ -364,6 +370,62 @@ TEST_F(CalibrateRunTest, AHeadSizeThatFusedAttentionLacksIsAUsageError) {
   EXPECT_THAT(run.err, HasSubstr("--attention unfused"));
   EXPECT_EQ(
       RunWeir("run --model gpt-2.2b --attention unfused --list").exit_code, 0);
+}
+
+TEST_F(CalibrateRunTest, TheProfileSaysWhatItPredicts) {
+  EXPECT_EQ(RunWeir(kSmall).exit_code, 0);
+  const auto frameworks = calibrate::LoadDeviceProfile(File("p.txt"));
+  ASSERT_TRUE(frameworks.ok()) << frameworks.status();
+  EXPECT_EQ(frameworks->purpose(), DeviceProfile::FRAMEWORKS);
+  const ProgramRun run = RunWeir(absl::StrCat(kSmall, " --for replays"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto replays = calibrate::LoadDeviceProfile(File("p.txt"));
+  ASSERT_TRUE(replays.ok()) << replays.status();
+  EXPECT_EQ(replays->purpose(), DeviceProfile::REPLAYS);
+  EXPECT_GT(replays->kernels_size(), frameworks->kernels_size());
+  EXPECT_GT(replays->kernel_gap_seconds().value(),
+            frameworks->kernel_gap_seconds().value());
+  // Only replays use partitions.
+  const std::string parts = absl::StrCat(kSmall, " --partitions 4");
+  EXPECT_THAT(
+      RunWeir(absl::StrCat(parts, " --list")).out,
+      AllOf(HasSubstr(" launched one by one\n"), Not(HasSubstr("sustained"))));
+  EXPECT_THAT(RunWeir(absl::StrCat(kSmall, " --list")).out,
+              AllOf(Not(HasSubstr(" launched one by one\n")),
+                    HasSubstr("  20.0 s  sustained gemm m 8192")));
+  // Copies need no sustained clocks.
+  EXPECT_THAT(RunWeir(absl::StrCat(kSmall, " --only copy --list")).out,
+              Not(HasSubstr("sustained")));
+}
+
+TEST_F(CalibrateRunTest, ReportsAreJudged) {
+  const std::string small =
+      "--model gpt2 --microbatch-sizes 1 --sequence-lengths 128 ";
+  const std::string fake = "WEIR_FAKE='noise=0.002;efficient=1'";
+  RunWeirAfter(fake, absl::StrCat("check ", small, "--report c.csv"));
+  RunWeirAfter(fake, absl::StrCat("run ", small, "--out a.txt --report a.csv"));
+  RunWeirAfter("WEIR_FAKE='noise=0.002;efficient=1;seed=2'",
+               absl::StrCat("run ", small, "--out b.txt --report b.csv"));
+  const ProgramRun well = RunWeir(
+      "judge --check c.csv --run a.csv --repeated b.csv --best no.csv "
+      "--out checks.csv");
+  EXPECT_EQ(well.exit_code, 0) << well.out << well.err;
+  EXPECT_THAT(well.err, HasSubstr("note: no.csv: no such file"));
+  EXPECT_THAT(well.out, AllOf(HasSubstr("holds"), HasSubstr("reported"),
+                              HasSubstr("n/a"), Not(HasSubstr("FAILS"))));
+  EXPECT_EQ(Contents("checks.csv").find("check,limit,value,rows,verdict\n"), 0);
+  // Kernels that are much slower the second time fail by name.
+  RunWeirAfter("WEIR_FAKE='efficient=1;hot_from=0'",
+               absl::StrCat("run ", small, "--out d.txt --report d.csv"));
+  const ProgramRun slow = RunWeir("judge --run a.csv --repeated d.csv");
+  EXPECT_EQ(slow.exit_code, 1);
+  EXPECT_THAT(slow.out, AllOf(HasSubstr("FAILS"),
+                              HasSubstr("worst rows of: repeated calibration"),
+                              HasSubstr("  gemm ")));
+  EXPECT_EQ(RunWeir("judge").exit_code, 1);  // nothing was run
+  EXPECT_EQ(RunWeir("judge --run p.md").exit_code, 1);
+  WriteInput("bad.csv", "a,b\n1,2\n");
+  EXPECT_EQ(RunWeir("judge --run bad.csv").exit_code, 2);
 }
 
 }  // namespace weir::cli::run_test

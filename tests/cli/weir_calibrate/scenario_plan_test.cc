@@ -41,6 +41,25 @@ TEST(ScenarioPlanTest, LinksAreTheClusters) {
   EXPECT_EQ(plan.link(2, 2).bytes_per_second, 0);
 }
 
+TEST(ScenarioPlanTest, AGpuGetsThePredictedPeaksOfItsRanks) {
+  const scenarios::ResolvedScenario scenario = Resolved(Asked("gpipe"));
+  EXPECT_TRUE(PlanOf(scenario).predicted_peak_bytes.empty());
+  ReplaySettings settings;
+  settings.on_gpu = true;
+  const calibrate::ExecutionPlan plan = PlanOf(scenario, settings);
+  const auto predicted = sim::Simulate(scenario);
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  ASSERT_EQ(plan.predicted_peak_bytes.size(), 4);
+  for (int rank = 0; rank < 4; ++rank) {
+    double bytes = 0;
+    for (const MemoryClass& memory :
+         predicted->ranks(rank).peak_memory_classes()) {
+      if (memory.name() != "reserved") bytes += memory.bytes();
+    }
+    EXPECT_NEAR(plan.predicted_peak_bytes[rank] / bytes, 1, 1e-9);
+  }
+}
+
 TEST(ScenarioPlanTest, StagesAreCutAsTheSimulatorCutsThem) {
   ScenarioFlags flags = Asked("1f1b");
   for (int blocks : {1, 2, 2, 3}) {

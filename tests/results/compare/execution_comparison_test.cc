@@ -16,6 +16,7 @@ namespace weir::results::execution_comparison_test {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr double kMiB = 1024.0 * 1024;
 
@@ -81,6 +82,29 @@ TEST(ExecutionComparisonTest, OneStretchedPassMovesWhatFollowsIt) {
   EXPECT_EQ(c.predicted_transfers.awaited_pass_seconds, 3.5 + 1);
   EXPECT_EQ(c.measured_transfers.awaited_pass_seconds, 4.5 + 1);
   EXPECT_EQ(c.measured_transfers.wire_seconds, 1);
+}
+
+TEST(ExecutionComparisonTest, AProfileOfAnotherGpuIsAWarning) {
+  Result predicted = Predicted(), measured = Stretched();
+  EXPECT_THAT(Compare(predicted, measured).warnings, IsEmpty());
+  measured.mutable_replay()->set_gpu_name("NVIDIA X");
+  measured.mutable_replay()->set_gpu_hash("aa");
+  EXPECT_THAT(Compare(predicted, measured).warnings,
+              ElementsAre(HasSubstr(
+                  "replay.pb was executed on NVIDIA X (aa), but the profile of "
+                  "predicted.pb was not measured on a GPU")));
+  ResultProvenance* profile = predicted.mutable_provenance();
+  profile->set_gpu_name("NVIDIA X");
+  profile->set_gpu_hash("bb");
+  profile->set_of_replays(true);
+  EXPECT_THAT(Compare(predicted, measured).warnings,
+              ElementsAre(HasSubstr("was measured on NVIDIA X (bb): times of "
+                                    "different GPUs differ")));
+  profile->set_gpu_hash("aa");
+  EXPECT_THAT(Compare(predicted, measured).warnings, IsEmpty());
+  profile->set_of_replays(false);
+  EXPECT_THAT(Compare(predicted, measured).warnings,
+              ElementsAre(HasSubstr("predicts frameworks, whose attention")));
 }
 
 TEST(ExecutionComparisonTest, OtherActionsAreNamedWithWhatToSimulate) {

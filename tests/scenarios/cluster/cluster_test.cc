@@ -211,6 +211,12 @@ TEST(ClusterTest, SenselessNodesAreNamed) {
                   "profile"));
 }
 
+TEST(ClusterTest, OnlyEmulatedGpusNeedNoDevice) {
+  const std::string node = "groups { count: 1 node { num_gpus: 1 } }";
+  EXPECT_THAT(ProblemsOf(node), testing::SizeIs(1));
+  EXPECT_THAT(ProblemsOf(node + " plain_links: true"), IsEmpty());
+}
+
 TEST(ClusterTest, SenselessFabricsAreNamed) {
   Cluster cluster = Parse(kGood);
   cluster.mutable_fabric()->set_oversubscription(0.5);

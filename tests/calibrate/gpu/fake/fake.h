@@ -54,7 +54,8 @@ struct FakeState {
   bool hangs = false;             // no further work ends
   int64_t hangs_from = -1;        // hangs from this kernel on
   double kernels_are_off_by = 1;  // factor on all values that kernels write
-  // Partitions as on an H200: sizes are multiples of a step.
+  // Partitions as documented for compute capability 9.0: sizes are multiples
+  // of a step.
   unsigned num_multiprocessors = 132, multiprocessor_step = 8;
   unsigned least_part = 1;             // smallest context that can be created
   bool small_part_is_invalid = false;  // the driver's error for smaller ones

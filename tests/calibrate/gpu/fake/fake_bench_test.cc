@@ -191,6 +191,50 @@ TEST_F(FakeBenchTest, WhatRunsAsLoadRunsThroughout) {
   }
 }
 
+// Returns true if work is in flight.
+bool IsBusy() {
+  for (const cudaStream_t stream : Gpu().streams) {
+    if (stream->busy_until > Gpu().now) return true;
+  }
+  return false;
+}
+
+TEST_F(FakeBenchTest, ABatchIsQueuedBehindTheOneThatIsMeasured) {
+  const auto empty = Prepare(Of(Workload::Kind::kEmptyKernel, nullptr));
+  // 5 ms, longer than the host's polls.
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_NEAR(RunSeconds(empty.get(), 500), 1e-5, 1e-9);
+    EXPECT_TRUE(IsBusy());
+  }
+  // Another number of launches needs other graphs.
+  EXPECT_NEAR(RunSeconds(empty.get(), 700), 1e-5, 1e-9);
+  EXPECT_TRUE(IsBusy());
+  // The load of other streams lasts for one batch only.
+  const auto program = Program(SmallLlama(), true, 0);
+  const auto overlapped = Prepare(Of(Workload::Kind::kOpWithCopies, program));
+  EXPECT_NEAR(RunSeconds(overlapped.get(), 500), 1e-5, 1e-8);
+  while (IsBusy()) Gpu().now += 1e-3;
+}
+
+TEST_F(FakeBenchTest, APassLaunchedOneByOneTakesItsOperationsToo) {
+  const auto program = Program(SmallGpt(), true, 0);
+  Workload workload = Of(Workload::Kind::kPass, program);
+  workload.by_stream = true;
+  double expected = 0;
+  for (const StageOp& op : program->ops(workload.pass)) {
+    expected += op.kind == OpKind::kGemm ? 2e-5 : 1e-5;
+  }
+  const auto prepared = Prepare(workload);
+  ASSERT_NE(prepared, nullptr);
+  const int64_t before = Gpu().num_kernels;
+  EXPECT_NEAR(RunSeconds(prepared.get(), 3) / expected, 1, 1e-4);
+  // Nothing is queued behind the last launch, as in a serial replay.
+  EXPECT_FALSE(IsBusy());
+  const int64_t each = (Gpu().num_kernels - before) / 3;
+  EXPECT_NEAR(RunSeconds(prepared.get(), 1) / expected, 1, 1e-4);
+  EXPECT_EQ(Gpu().num_kernels - before, 4 * each);
+}
+
 TEST_F(FakeBenchTest, StateComesFromNvml) {
   const auto empty = Prepare(Of(Workload::Kind::kEmptyKernel, nullptr));
   const auto batch = empty->Run(10);

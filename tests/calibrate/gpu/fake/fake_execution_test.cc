@@ -207,6 +207,79 @@ TEST_F(FakeExecutionTest, APoolThatIsTooSmallNamesRankAndAction) {
   }
 }
 
+// Returns a plan whose first rank needs most of the memory, with the peaks of
+// its ranks.
+ExecutionPlan UnequalPlan() {
+  ExecutionRequest request =
+      TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 3}));
+  request.model = TinyGpt(6);
+  request.spec.format = ElementFormat::kBf16;
+  request.first_layer = {0, 6, 8};
+  ExecutionPlan plan = PlanOf(request);
+  plan.timeout_seconds = 20;
+  return plan;
+}
+
+TEST_F(FakeExecutionTest, PoolsHaveTheSizesThatRanksNeed) {
+  ExecutionPlan plan = UnequalPlan();
+  CudaExecutionOptions options;
+  options.num_partitions = 2;
+  options.num_candidates = 1;
+  options.workspace_bytes = 1 << 20;
+  int64_t used_bytes = 0;  // by everything but the pools
+  double sum = 0, most = 0;
+  {
+    auto device = OpenCudaExecutionDevice(plan, options);
+    ASSERT_TRUE(device.ok()) << device.status();
+    used_bytes = Gpu().used_bytes;
+    const auto record = ExecuteSchedule(plan, device->get());
+    ASSERT_TRUE(record.ok()) << record.status();
+    for (const RankRecord& rank : record->steps[0].ranks) {
+      plan.predicted_peak_bytes.push_back(rank.allocator_peak_bytes);
+      sum += rank.allocator_peak_bytes;
+      most = std::max(most, rank.allocator_peak_bytes);
+    }
+  }
+  ASSERT_GT(most / sum, 0.6);
+  printf("used %lld now %lld sum %f\n", (long long)used_bytes,
+         (long long)Gpu().used_bytes, sum);
+  Gpu().total_bytes = used_bytes + static_cast<int64_t>(1.15 * sum);
+  EXPECT_TRUE(Try(plan, options).ok());
+  // Equal shares do not hold the first rank.
+  std::vector<double> peaks;
+  std::swap(peaks, plan.predicted_peak_bytes);
+  EXPECT_EQ(Try(plan, options).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  std::swap(peaks, plan.predicted_peak_bytes);
+  // A replay that cannot fit does not begin.
+  Gpu().total_bytes = used_bytes + static_cast<int64_t>(1.02 * sum);
+  const int64_t num_kernels = Gpu().num_kernels;
+  EXPECT_THAT(std::string(Try(plan, options).status().message()),
+              testing::ContainsRegex(
+                  "the 2 ranks need [0-9]+ bytes \\(.*\\), but [0-9]+ bytes "
+                  "\\(.*\\) of this GPU are available to them"));
+  EXPECT_LT(Gpu().num_kernels - num_kernels, 10);  // warm-up only
+}
+
+TEST_F(FakeExecutionTest, LinksThatAreTooFastForTheCopiesAreReported) {
+  ExecutionPlan plan = HalfPlan("1f1b", {4, 4, 1});
+  const auto describe = [&](double bytes_per_second) {
+    for (LinkSpec& link : plan.links) link.bytes_per_second = bytes_per_second;
+    CudaExecutionOptions options;
+    options.num_partitions = 4;
+    options.num_candidates = 1;
+    std::string described;
+    EXPECT_TRUE(Try(plan, options, &described).ok());
+    return described;
+  };
+  EXPECT_THAT(describe(10e9), testing::Not(HasSubstr("all links")));
+  // TinyGpt's tied table adds a pair to the three of neighbors.
+  EXPECT_THAT(describe(50e9),
+              HasSubstr("would need 40 copy blocks and 400 GB/s, but the "
+                        "multiprocessors for messages run 32 blocks and copy "
+                        "about 250 GB/s (--cluster gpu-partitions"));
+}
+
 TEST_F(FakeExecutionTest, AGpuForOneRankAtATimeGivesTheSame) {
   const ExecutionPlan plan = HalfPlan("chimera", {4, 4, 1});
   const ExecutionRecord expected = Run(plan, 0);

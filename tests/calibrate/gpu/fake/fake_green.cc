@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's green contexts as documented for an H200.
+// The driver's green contexts as documented for compute capability 9.0.
 #include <cuda.h>
 
 #include <algorithm>

@@ -35,7 +35,7 @@ class PartitionTest : public testing::Test {
   }
 };
 
-TEST_F(PartitionTest, AnH200GivesEqualPartsAndItsRestToCopies) {
+TEST_F(PartitionTest, EqualPartsAndARestForCopies) {
   ExpectParts(1, 128, 4);
   ExpectParts(2, 64, 4);
   ExpectParts(3, 40, 12);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calibrate/measure/fit_figures.h"
+#include "calibrate/fit/fit_figures.h"
 
 #include <ceres/ceres.h>
 
@@ -17,18 +17,19 @@ namespace {
 constexpr double kOutlier = 0.05;  // in units of the logarithm
 // Weight of a change of a parameter by its own size, in units of the logarithm
 // of one sample. It only holds parameters that no sample determines.
-constexpr double kHold = 1e-4;
+constexpr double kHoldFigures = 1e-4;
 constexpr double kLaunch = 1e-6;  // unit of launch_seconds
 constexpr double kRamp = 100;     // unit of ramp_keys
 constexpr double kLeastEfficiency = 1e-3;
 
 template <int N>
-struct Hold {
+struct HoldFigures {
   double start[N];
 
   template <typename T>
   bool operator()(const T* now, T* residuals) const {
-    for (int i = 0; i < N; ++i) residuals[i] = kHold * (now[i] - start[i]);
+    for (int i = 0; i < N; ++i)
+      residuals[i] = kHoldFigures * (now[i] - start[i]);
     return true;
   }
 };
@@ -79,8 +80,8 @@ struct AttentionResidual {
 };
 
 template <typename Sample>
-absl::Status Check(absl::Span<const Sample> samples, double Sample::*size,
-                   const char* what) {
+absl::Status CheckSamples(absl::Span<const Sample> samples,
+                          double Sample::*size, const char* what) {
   if (samples.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("no ", what, " is measured"));
@@ -95,11 +96,13 @@ absl::Status Check(absl::Span<const Sample> samples, double Sample::*size,
 }
 
 template <int N>
-absl::Status Solve(const char* what, ceres::Problem* problem, double* figures) {
-  Hold<N>* hold = new Hold<N>;
+absl::Status SolveFigures(const char* what, ceres::Problem* problem,
+                          double* figures) {
+  HoldFigures<N>* hold = new HoldFigures<N>;
   std::copy(figures, figures + N, hold->start);
   problem->AddResidualBlock(
-      new ceres::AutoDiffCostFunction<Hold<N>, N, N>(hold), nullptr, figures);
+      new ceres::AutoDiffCostFunction<HoldFigures<N>, N, N>(hold), nullptr,
+      figures);
   ceres::Solver::Options options;
   options.linear_solver_type = ceres::DENSE_QR;
   options.max_num_iterations = 200;
@@ -129,7 +132,8 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
                                      const StreamFigures& start,
                                      absl::Span<const StreamSample> samples) {
   const double peak = peak_bytes_per_second;
-  RETURN_IF_ERROR(Check(samples, &StreamSample::bytes, "streaming kernel"));
+  RETURN_IF_ERROR(
+      CheckSamples(samples, &StreamSample::bytes, "streaming kernel"));
   double figures[kNumStream] = {start.launch_seconds / kLaunch};
   for (int i = 0; i < 3; ++i) {
     figures[1 + i] = std::clamp(start.efficiency[i], kLeastEfficiency, 1.0);
@@ -147,7 +151,8 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
     problem.SetParameterLowerBound(figures, i, kLeastEfficiency);
     problem.SetParameterUpperBound(figures, i, 1);
   }
-  RETURN_IF_ERROR(Solve<kNumStream>("streaming kernels", &problem, figures));
+  RETURN_IF_ERROR(
+      SolveFigures<kNumStream>("streaming kernels", &problem, figures));
   StreamFit fit;
   fit.figures = {figures[0] * kLaunch, {figures[1], figures[2], figures[3]}};
   std::vector<double> predicted, measured;
@@ -162,7 +167,8 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
 absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples) {
-  RETURN_IF_ERROR(Check(samples, &AttentionSample::flops, "fused attention"));
+  RETURN_IF_ERROR(
+      CheckSamples(samples, &AttentionSample::flops, "fused attention"));
   double figures[kNumAttention] = {
       std::clamp(start.forward_efficiency, kLeastEfficiency, 1.0),
       std::clamp(start.backward_efficiency, kLeastEfficiency, 1.0),
@@ -180,7 +186,8 @@ absl::StatusOr<AttentionFit> FitAttention(
   }
   problem.SetParameterLowerBound(figures, 2, 0);
   problem.SetParameterUpperBound(figures, 2, 1e3);
-  RETURN_IF_ERROR(Solve<kNumAttention>("fused attention", &problem, figures));
+  RETURN_IF_ERROR(
+      SolveFigures<kNumAttention>("fused attention", &problem, figures));
   AttentionFit fit;
   fit.figures = {figures[0], figures[1], figures[2] * kRamp};
   std::vector<double> predicted, measured;

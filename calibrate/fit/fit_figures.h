@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits model parameters of streaming kernels and fused attention to
 // measurements, by the formulas of calibrate/pricing/kernel_seconds.cc.
-#ifndef WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
-#define WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
+#ifndef WEIR_CALIBRATE_FIT_FIT_FIGURES_H_
+#define WEIR_CALIBRATE_FIT_FIT_FIGURES_H_
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -69,4 +69,4 @@ absl::StatusOr<AttentionFit> FitAttention(
 
 }  // namespace weir::calibrate
 
-#endif  // WEIR_CALIBRATE_MEASURE_FIT_FIGURES_H_
+#endif  // WEIR_CALIBRATE_FIT_FIT_FIGURES_H_

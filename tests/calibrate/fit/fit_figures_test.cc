@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "calibrate/measure/fit_figures.h"
+#include "calibrate/fit/fit_figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
