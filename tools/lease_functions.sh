@@ -89,7 +89,7 @@ clocks_between() {
 show_failure() {
   patterns='^\[  FAILED  \].*ms\)|^(wrong|refused|error|warning|skipped|n/a)|^=* (ERROR|Invalid)'
   lines=$(grep -hE "$patterns" "$1" | sort | uniq -c | sort -rn | head -n 8)
-  [ -n "$lines" ] || lines=$(tail -n 3 "$1")
+  [ -n "$lines" ] || lines=$(tail -n 6 "$1")
   echo "$lines" | cut -c 1-200 | sed 's/^/    /'
 }
 
