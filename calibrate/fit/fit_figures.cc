@@ -164,6 +164,40 @@ absl::StatusOr<StreamFit> FitStreams(double peak_bytes_per_second,
   return fit;
 }
 
+AttentionSample SampleOf(const models::Kernel& attention, double seconds) {
+  AttentionSample sample;
+  sample.num_gemms = attention.num_gemms;
+  sample.flops = attention.performed_flops > 0 ? attention.performed_flops
+                                               : attention.flops;
+  sample.flops_per_ramp_key =
+      2 * attention.num_gemms * attention.batch * attention.m * attention.k;
+  sample.launches = attention.launches;
+  sample.seconds = seconds;
+  return sample;
+}
+
+AttentionFigures AttentionFiguresOf(const DeviceProfile& profile) {
+  AttentionFigures figures;
+  figures.forward_efficiency = profile.has_attention_efficiency()
+                                   ? profile.attention_efficiency().value()
+                                   : 0.5;
+  figures.backward_efficiency =
+      profile.has_attention_backward_efficiency()
+          ? profile.attention_backward_efficiency().value()
+          : figures.forward_efficiency;
+  figures.ramp_keys = profile.attention_ramp_keys().value();
+  return figures;
+}
+
+double SecondsOf(double peak_flops, double launch_seconds,
+                 const AttentionFigures& figures,
+                 const AttentionSample& sample) {
+  const double scaled[kNumAttention] = {figures.forward_efficiency,
+                                        figures.backward_efficiency,
+                                        figures.ramp_keys / kRamp};
+  return AttentionSeconds<double>(peak_flops, launch_seconds, sample, scaled);
+}
+
 absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples) {
@@ -193,7 +227,7 @@ absl::StatusOr<AttentionFit> FitAttention(
   std::vector<double> predicted, measured;
   for (const AttentionSample& sample : samples) {
     predicted.push_back(
-        AttentionSeconds<double>(peak_flops, launch_seconds, sample, figures));
+        SecondsOf(peak_flops, launch_seconds, fit.figures, sample));
     measured.push_back(sample.seconds);
   }
   fit.errors = SummarizeErrors(predicted, measured);

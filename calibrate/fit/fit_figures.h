@@ -8,6 +8,8 @@
 #include "absl/types/span.h"
 #include "base/error_statistics.h"
 #include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "models/layer_work.h"
 
 namespace weir::calibrate {
 
@@ -49,6 +51,9 @@ struct AttentionSample {
   double seconds = 0;
 };
 
+// Requires: the kernel is fused attention.
+AttentionSample SampleOf(const models::Kernel& attention, double seconds);
+
 struct AttentionFigures {
   // Fractions of the peak.
   double forward_efficiency = 0, backward_efficiency = 0;
@@ -66,6 +71,14 @@ struct AttentionFit {
 absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples);
+
+// Returns the time that FitAttention() fits.
+double SecondsOf(double peak_flops, double launch_seconds,
+                 const AttentionFigures& figures,
+                 const AttentionSample& sample);
+
+// Returns the values of a profile, from which a fit starts.
+AttentionFigures AttentionFiguresOf(const DeviceProfile& profile);
 
 }  // namespace weir::calibrate
 

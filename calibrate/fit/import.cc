@@ -19,8 +19,8 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
        "seconds",
        LooksLikeGemms, ImportGemms},
       {"attention",
-       "a CSV with the columns attention_pass, batch, heads, sequence_length, "
-       "head_size, causal, seconds",
+       "a CSV with the columns pass, batch, heads, sequence_length, head_size, "
+       "causal and one of latency_ms, latency_us, seconds",
        LooksLikeAttention, ImportAttention},
       {"collectives",
        "the output of nccl-tests, or the file written by its option -J",

@@ -1,98 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/fit/import_attention.h"
 
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
+#include <algorithm>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/csv.h"
 #include "base/status_macros.h"
+#include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_figures.h"
+#include "calibrate/fit/import_columns.h"
+#include "calibrate/fit/import_gemms.h"
 #include "calibrate/profile/device_profile.h"
+#include "models/attention.h"
 
 namespace weir::calibrate {
 namespace {
 
-constexpr double kMaxAttentionSize = 1e9;
-constexpr double kMaxAttentionSeconds = 1e4;
+// Larger mean errors, or a longer ramp relative to the longest sequence, mean
+// another device or another unit of time.
+constexpr double kMaxError = 0.5;
+constexpr double kMaxRamp = 10;
 
-struct MeasuredAttention {
-  std::string format, kernel;  // empty: no such column
-  std::vector<AttentionSample> samples;
-  std::vector<int> lines;
-  std::set<double> lengths;
-  bool has_forward = false, has_backward = false;
+// Reads a column that has one of two values; true for the first.
+absl::StatusOr<std::vector<bool>> Choice(const CsvTable& table,
+                                         absl::string_view name,
+                                         absl::string_view yes,
+                                         absl::string_view no) {
+  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
+  std::vector<bool> chosen;
+  for (int row = 0; row < table.num_rows(); ++row) {
+    if (column.Text(row) != yes && column.Text(row) != no) {
+      return column.Error(row, absl::StrCat("expected ", yes, " or ", no));
+    }
+    chosen.push_back(column.Text(row) == yes);
+  }
+  return chosen;
+}
+
+struct AttentionShape {
+  double sequences, heads, sequence_length, head_size;
+  bool causal;
 };
 
-// Returns the value of all rows; empty without the column.
-absl::StatusOr<std::string> SameInAllRows(const CsvTable& table,
-                                          absl::string_view name) {
-  if (!table.HasColumn(name) || table.num_rows() == 0) return "";
-  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
-  for (int row = 1; row < table.num_rows(); ++row) {
-    if (column.Text(row) == column.Text(0)) continue;
-    return column.Error(row, absl::StrCat("expected \"", column.Text(0),
-                                          "\" as in the previous rows"));
-  }
-  return column.Text(0);
+models::Kernel KernelOf(const AttentionShape& shape, bool forward) {
+  Transformer transformer;
+  transformer.set_causal(shape.causal);
+  models::WorkSpec spec;
+  spec.flash_attention = true;
+  models::Shape sizes;
+  sizes.sequences = shape.sequences;
+  sizes.sequence_length = shape.sequence_length;
+  sizes.tokens = shape.sequences * shape.sequence_length;
+  sizes.heads = shape.heads;
+  sizes.head_size = shape.head_size;
+  sizes.query = sizes.key_value = shape.heads * shape.head_size;
+  const models::AttentionCore core =
+      models::AttentionCoreOf(transformer, spec, sizes);
+  return forward ? core.forward[0] : core.backward[0];
 }
 
-absl::StatusOr<bool> IsBackward(const CsvColumn& pass, int row) {
-  if (pass.Text(row) == "forward") return false;
-  if (pass.Text(row) == "backward") return true;
-  return pass.Error(row, "expected forward or backward");
+// Returns the times predicted for each sequence length by a fit to the others.
+absl::StatusOr<std::vector<double>> PredictUnseenLengths(
+    double peak, double launch, const AttentionFigures& start,
+    const std::vector<AttentionSample>& samples,
+    const std::vector<int>& lengths) {
+  return CrossValidate(
+      lengths,
+      [&](absl::Span<const int> fitted, absl::Span<const int> left_out)
+          -> absl::StatusOr<std::vector<double>> {
+        std::vector<AttentionSample> rest;
+        for (const int row : fitted) rest.push_back(samples[row]);
+        ASSIGN_OR_RETURN(const AttentionFit fit,
+                         FitAttention(peak, launch, start, rest));
+        std::vector<double> seconds;
+        for (const int row : left_out) {
+          seconds.push_back(SecondsOf(peak, launch, fit.figures, samples[row]));
+        }
+        return seconds;
+      });
 }
 
-absl::StatusOr<std::vector<double>> Column(const CsvTable& table,
-                                           absl::string_view name, double low,
-                                           double high) {
-  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
-  return column.Numbers(low, high);
-}
-
-absl::StatusOr<MeasuredAttention> ReadAttention(absl::string_view label,
-                                                absl::string_view text) {
-  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
-  ASSIGN_OR_RETURN(const CsvColumn pass, table.Column("attention_pass"));
-  const auto sizes = [&](absl::string_view name) {
-    return Column(table, name, 1, kMaxAttentionSize);
-  };
-  ASSIGN_OR_RETURN(const std::vector<double> batch, sizes("batch"));
-  ASSIGN_OR_RETURN(const std::vector<double> heads, sizes("heads"));
-  ASSIGN_OR_RETURN(const std::vector<double> length, sizes("sequence_length"));
-  ASSIGN_OR_RETURN(const std::vector<double> head_size, sizes("head_size"));
-  ASSIGN_OR_RETURN(const std::vector<double> causal,
-                   Column(table, "causal", 0, 1));
-  ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                   Column(table, "seconds", 1e-9, kMaxAttentionSeconds));
-  if (table.num_rows() == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, ":2: has no rows, expected measured attention"));
-  }
-  MeasuredAttention measured;
-  ASSIGN_OR_RETURN(measured.format, SameInAllRows(table, "dtype"));
-  ASSIGN_OR_RETURN(measured.kernel, SameInAllRows(table, "kernel"));
-  for (int row = 0; row < table.num_rows(); ++row) {
-    ASSIGN_OR_RETURN(const bool is_backward, IsBackward(pass, row));
-    // Two GEMMs forward, five backward; causal masks skip half of each, as in
-    // models/attention.cc.
-    AttentionSample sample;
-    sample.num_gemms = is_backward ? 5 : 2;
-    const double keys = length[row] * (causal[row] > 0.5 ? 0.5 : 1);
-    const double queries = batch[row] * heads[row] * length[row];
-    sample.flops_per_ramp_key = 2 * sample.num_gemms * queries * head_size[row];
-    sample.flops = sample.flops_per_ramp_key * keys;
-    sample.seconds = seconds[row];
-    measured.samples.push_back(sample);
-    measured.lines.push_back(table.rows()[row].line);
-    measured.lengths.insert(length[row]);
-    (is_backward ? measured.has_backward : measured.has_forward) = true;
-  }
-  return measured;
+std::string ErrorLine(const char* what, const ErrorStatistics& errors,
+                      const MeasuredAttention& attention) {
+  const models::Kernel& worst = attention.kernels[errors.worst_row];
+  return absl::StrFormat("%s: %s; worst: %s of %.0f tokens (line %d)\n", what,
+                         Describe(errors),
+                         worst.num_gemms > 2 ? "backward" : "forward", worst.m,
+                         attention.lines[errors.worst_row]);
 }
 
 void SetFitted(double value, const std::string& source, Figure* figure) {
@@ -102,60 +98,125 @@ void SetFitted(double value, const std::string& source, Figure* figure) {
   figure->set_source(source);
 }
 
-AttentionFigures AttentionOf(const DeviceProfile& profile) {
-  AttentionFigures figures;
-  figures.forward_efficiency = profile.has_attention_efficiency()
-                                   ? profile.attention_efficiency().value()
-                                   : 0.5;
-  figures.backward_efficiency =
-      profile.has_attention_backward_efficiency()
-          ? profile.attention_backward_efficiency().value()
-          : figures.forward_efficiency;
-  figures.ramp_keys = profile.attention_ramp_keys().value();
-  return figures;
+// Returns the number of kernels that were removed.
+int RemoveMeasuredAttention(DeviceProfile* profile) {
+  auto* kernels = profile->mutable_kernels();
+  const int before = kernels->size();
+  kernels->erase(std::remove_if(kernels->begin(), kernels->end(),
+                                [](const MeasuredKernel& kernel) {
+                                  return kernel.kind() ==
+                                         MeasuredKernel::ATTENTION;
+                                }),
+                 kernels->end());
+  return before - kernels->size();
 }
 
 }  // namespace
 
+absl::StatusOr<MeasuredAttention> ReadAttention(absl::string_view label,
+                                                absl::string_view text) {
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
+  ASSIGN_OR_RETURN(const std::vector<bool> forward,
+                   Choice(table, "pass", "forward", "backward"));
+  ASSIGN_OR_RETURN(const std::vector<bool> causal,
+                   Choice(table, "causal", "yes", "no"));
+  ASSIGN_OR_RETURN(const std::vector<double> batch, ReadSizes(table, "batch"));
+  ASSIGN_OR_RETURN(const std::vector<double> heads, ReadSizes(table, "heads"));
+  ASSIGN_OR_RETURN(const std::vector<double> length,
+                   ReadSizes(table, "sequence_length"));
+  ASSIGN_OR_RETURN(const std::vector<double> head_size,
+                   ReadSizes(table, "head_size"));
+  MeasuredAttention attention;
+  ASSIGN_OR_RETURN(attention.seconds, ReadSeconds(table));
+  ASSIGN_OR_RETURN(attention.format, ReadFormat(table));
+  ASSIGN_OR_RETURN(attention.backend, ReadCommonText(table, "backend"));
+  if (table.num_rows() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ":2: has no rows, expected measured attention"));
+  }
+  for (int row = 0; row < table.num_rows(); ++row) {
+    attention.kernels.push_back(KernelOf(
+        {batch[row], heads[row], length[row], head_size[row], causal[row]},
+        forward[row]));
+    attention.lines.push_back(table.rows()[row].line);
+  }
+  return attention;
+}
+
 bool LooksLikeAttention(absl::string_view text) {
   const auto header = ReadCsv("", text.substr(0, text.find('\n')));
-  return header.ok() && header->HasColumn("attention_pass");
+  return header.ok() && header->HasColumn("pass") &&
+         header->HasColumn("heads") && header->HasColumn("sequence_length");
 }
 
 absl::StatusOr<Import> ImportAttention(absl::string_view label,
                                        absl::string_view text,
                                        const DeviceProfile& start,
                                        absl::string_view source) {
-  ASSIGN_OR_RETURN(MeasuredAttention measured, ReadAttention(label, text));
-  if (measured.format.empty()) {
-    measured.format = PeakFlops(start, "bf16").ok() ? "bf16" : "fp16";
+  ASSIGN_OR_RETURN(const MeasuredAttention attention,
+                   ReadAttention(label, text));
+  ASSIGN_OR_RETURN(const GemmMachine machine,
+                   MachineOf(start, attention.format));
+  const double peak = machine.flops_per_second;
+  const double launch = start.kernel_seconds().value();
+  std::vector<AttentionSample> samples;
+  std::vector<double> lengths;
+  bool forward = false, backward = false;
+  for (size_t row = 0; row < attention.kernels.size(); ++row) {
+    const models::Kernel& kernel = attention.kernels[row];
+    samples.push_back(SampleOf(kernel, attention.seconds[row]));
+    lengths.push_back(kernel.m);
+    (kernel.num_gemms > 2 ? backward : forward) = true;
   }
-  ASSIGN_OR_RETURN(const double peak_flops, PeakFlops(start, measured.format));
+  const AttentionFigures before = AttentionFiguresOf(start);
   ASSIGN_OR_RETURN(const AttentionFit fit,
-                   FitAttention(peak_flops, start.kernel_seconds().value(),
-                                AttentionOf(start), measured.samples));
+                   FitAttention(peak, launch, before, samples));
   Import import;
   import.profile = start;
-  import.report =
-      absl::StrFormat("fit: %s; worst: line %d\n", Describe(fit.errors),
-                      measured.lines[fit.errors.worst_row]);
-  const std::string what = absl::StrFormat(
-      "%s: %d runs of attention%s, mean |error| %.1f %%", source,
-      fit.errors.num_rows,
-      measured.kernel.empty() ? "" : absl::StrCat(" (", measured.kernel, ")"),
-      100 * fit.errors.mean_absolute);
-  if (measured.has_forward) {
+  import.report = ErrorLine("fit", fit.errors, attention);
+  if (fit.errors.mean_absolute > kMaxError ||
+      fit.figures.ramp_keys >
+          kMaxRamp * *std::max_element(lengths.begin(), lengths.end())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": no efficiency explains these times: ", import.report, label,
+        ": was not measured on ", start.name(),
+        ", expected measurements of the profile's device"));
+  }
+  std::string what = absl::StrFormat(
+      "%s%s%s: %d runs of fused attention, mean |error| %.1f %%", source,
+      attention.backend.empty() ? "" : ", ", attention.backend,
+      fit.errors.num_rows, 100 * fit.errors.mean_absolute);
+  const std::vector<int> groups = GroupsOf(lengths);
+  const int num_lengths = *std::max_element(groups.begin(), groups.end()) + 1;
+  if (num_lengths > 2) {
+    ASSIGN_OR_RETURN(
+        const std::vector<double> unseen,
+        PredictUnseenLengths(peak, launch, before, samples, groups));
+    const ErrorStatistics errors = SummarizeErrors(unseen, attention.seconds);
+    absl::StrAppend(&import.report,
+                    ErrorLine("cross-validation (a sequence length left out)",
+                              errors, attention));
+    absl::StrAppendFormat(&what, ", %.1f %% with their length left out",
+                          100 * errors.mean_absolute);
+  }
+  DeviceProfile* profile = &import.profile;
+  if (forward) {
     SetFitted(fit.figures.forward_efficiency, what,
-              import.profile.mutable_attention_efficiency());
+              profile->mutable_attention_efficiency());
   }
-  if (measured.has_backward) {
+  if (backward) {
     SetFitted(fit.figures.backward_efficiency, what,
-              import.profile.mutable_attention_backward_efficiency());
+              profile->mutable_attention_backward_efficiency());
   }
-  // One length cannot separate the ramp from the efficiency.
-  if (measured.lengths.size() > 1) {
+  if (num_lengths > 1) {
     SetFitted(fit.figures.ramp_keys, what,
-              import.profile.mutable_attention_ramp_keys());
+              profile->mutable_attention_ramp_keys());
+  }
+  if (const int removed = RemoveMeasuredAttention(profile); removed > 0) {
+    absl::StrAppendFormat(&import.report,
+                          "removed %d measured kernels of fused attention, "
+                          "which would take precedence\n",
+                          removed);
   }
   return import;
 }

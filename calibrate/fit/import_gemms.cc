@@ -10,6 +10,7 @@
 #include "base/csv.h"
 #include "base/status_macros.h"
 #include "calibrate/fit/cross_validation.h"
+#include "calibrate/fit/import_columns.h"
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/figures.h"
@@ -18,50 +19,7 @@
 namespace weir::calibrate {
 namespace {
 
-struct TimeColumn {
-  const char* name;
-  double seconds;  // seconds per unit
-};
-constexpr TimeColumn kTimes[] = {
-    {"latency_ms", 1e-3}, {"latency_us", 1e-6}, {"seconds", 1}};
-constexpr double kMaxSize = 1e9;
-constexpr double kMaxSeconds = 1e4;
 constexpr int kNumGemmFolds = 10;
-
-absl::StatusOr<std::vector<double>> Seconds(const CsvTable& table) {
-  for (const TimeColumn& time : kTimes) {
-    if (!table.HasColumn(time.name)) continue;
-    ASSIGN_OR_RETURN(const CsvColumn column, table.Column(time.name));
-    ASSIGN_OR_RETURN(
-        std::vector<double> seconds,
-        column.Numbers(1e-9 / time.seconds, kMaxSeconds / time.seconds));
-    for (double& value : seconds) value *= time.seconds;
-    return seconds;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(table.label(),
-                   ":1: has no column with times, expected one of latency_ms, "
-                   "latency_us, seconds"));
-}
-
-absl::StatusOr<std::vector<double>> Sizes(const CsvTable& table,
-                                          absl::string_view name) {
-  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
-  return column.Numbers(1, kMaxSize);
-}
-
-// Returns the number format of all rows; empty without the column.
-absl::StatusOr<std::string> Format(const CsvTable& table) {
-  const char* name = table.HasColumn("type") ? "type" : "dtype";
-  if (!table.HasColumn(name) || table.num_rows() == 0) return "";
-  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
-  for (int row = 1; row < table.num_rows(); ++row) {
-    if (column.Text(row) == column.Text(0)) continue;
-    return column.Error(row, absl::StrCat("expected \"", column.Text(0),
-                                          "\" as in the previous rows"));
-  }
-  return column.Text(0);
-}
 
 std::string Percent(const char* what, const ErrorStatistics& errors,
                     const MeasuredGemms& gemms) {
@@ -95,16 +53,16 @@ void SetCoverage(const MeasuredGemms& gemms, Coverage* coverage) {
 absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
                                         absl::string_view text) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
-  ASSIGN_OR_RETURN(const std::vector<double> m, Sizes(table, "m"));
-  ASSIGN_OR_RETURN(const std::vector<double> n, Sizes(table, "n"));
-  ASSIGN_OR_RETURN(const std::vector<double> k, Sizes(table, "k"));
-  ASSIGN_OR_RETURN(const std::vector<double> seconds, Seconds(table));
+  ASSIGN_OR_RETURN(const std::vector<double> m, ReadSizes(table, "m"));
+  ASSIGN_OR_RETURN(const std::vector<double> n, ReadSizes(table, "n"));
+  ASSIGN_OR_RETURN(const std::vector<double> k, ReadSizes(table, "k"));
+  ASSIGN_OR_RETURN(const std::vector<double> seconds, ReadSeconds(table));
   std::vector<double> batch(m.size(), 1);
   if (table.HasColumn("batch")) {
-    ASSIGN_OR_RETURN(batch, Sizes(table, "batch"));
+    ASSIGN_OR_RETURN(batch, ReadSizes(table, "batch"));
   }
   MeasuredGemms gemms;
-  ASSIGN_OR_RETURN(gemms.format, Format(table));
+  ASSIGN_OR_RETURN(gemms.format, ReadFormat(table));
   if (table.num_rows() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(label, ":2: has no rows, expected measured GEMMs"));

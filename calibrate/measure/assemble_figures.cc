@@ -132,30 +132,13 @@ absl::Status Assembler::FitAttentionFigures() {
     const models::Kernel& kernel = timed.op->kernels[0];
     if (kernel.kind != models::Kernel::Kind::kAttention) continue;
     lengths.insert(kernel.n);
-    AttentionSample sample;
-    sample.num_gemms = kernel.num_gemms;
-    sample.flops =
-        kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
-    sample.flops_per_ramp_key =
-        2 * kernel.num_gemms * kernel.batch * kernel.m * kernel.k;
-    sample.launches = kernel.launches;
-    sample.seconds = timed.seconds();
     (kernel.num_gemms > 2 ? backward : forward) = true;
-    samples.push_back(sample);
+    samples.push_back(SampleOf(kernel, timed.seconds()));
   }
   if (samples.empty()) return absl::OkStatus();
-  AttentionFigures start;
-  start.forward_efficiency = profile_.has_attention_efficiency()
-                                 ? profile_.attention_efficiency().value()
-                                 : 0.5;
-  start.backward_efficiency =
-      profile_.has_attention_backward_efficiency()
-          ? profile_.attention_backward_efficiency().value()
-          : start.forward_efficiency;
-  start.ramp_keys = profile_.attention_ramp_keys().value();
   ASSIGN_OR_RETURN(const AttentionFit fit,
                    FitAttention(peak_flops_, profile_.kernel_seconds().value(),
-                                start, samples));
+                                AttentionFiguresOf(profile_), samples));
   const std::string source = FitSource("runs of fused attention", fit.errors);
   if (forward) {
     Set(fit.figures.forward_efficiency, Figure::FITTED, source,

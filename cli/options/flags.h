@@ -67,11 +67,12 @@ struct SynthesisFlags {
 // "validate": the runs of a table, or one execution.
 struct MeasuredFlags {
   std::string file;
-  std::string replay;    // a result, or a timeline as CSV
-  std::string against;   // its prediction
-  std::string columns;   // a MeasuredColumns as textproto; empty: none
-  std::string where;     // "tp=2,pp=4"
-  double tolerance = 0;  // 0: none
+  std::string replay;           // a result, or a timeline as CSV
+  std::string against;          // its prediction
+  std::string columns;          // a MeasuredColumns as textproto; empty: none
+  std::string where;            // "tp=2,pp=4"
+  double tolerance = 0;         // 0: none
+  double memory_tolerance = 0;  // with `replay`; 0: `tolerance`
   bool all = false;
 };
 

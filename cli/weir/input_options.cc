@@ -47,8 +47,8 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
       {"profile import gemm.csv --profile h100-sxm --out my.textproto"},
       RunProfileImport, line);
   AddName(import, "FILE",
-          "measurements: a CSV of GEMMs with the columns m, n, k and "
-          "latency_ms, or output of nccl-tests",
+          "measurements: a CSV of GEMMs (columns m, n, k, latency_ms) or of "
+          "attention (docs/measured-profiles.md), or output of nccl-tests",
           &flags->name);
   import->option_defaults()->group("Profile");
   AddText(import, "--profile", "P",

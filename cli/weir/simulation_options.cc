@@ -63,6 +63,11 @@ void AddValidateOptions(CLI::App* app, Flags* flags) {
       "--replay: if the error of the makespan or of the peak memory of a rank "
       "is larger, by the replay's own count or by its allocator's",
       &flags->measured.tolerance);
+  AddOption(app, "--memory-tolerance", "PART",
+            "with --replay: the same for peak memory only", ParsePositive,
+            &flags->measured.memory_tolerance)
+      ->group("Verdict")
+      ->default_str("--tolerance");
   AddScenario(app, /*several=*/false, &flags->scenario);
   AddFormat(app, /*csv=*/true, &flags->output);
   AddSwitch(app, "--all", "show all rows in the tables, not only the worst",

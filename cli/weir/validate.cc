@@ -122,6 +122,7 @@ absl::Status CheckAccuracyFlags(const Flags& flags) {
   refuse(!flags.measured.against.empty(), "--against");
   refuse(!flags.result.empty(), "--result");
   refuse(!flags.output.trace.empty(), "--trace");
+  refuse(flags.measured.memory_tolerance > 0, "--memory-tolerance");
   return problems.ToStatus();
 }
 

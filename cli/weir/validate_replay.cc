@@ -100,6 +100,15 @@ absl::Status Show(const Flags& flags, const Sides& sides,
   return WriteTwoRows(flags.output.trace, rows, flags.output);
 }
 
+// Returns "2 %", or "2 % (memory: 0.5 %)".
+std::string Describe(const results::ExecutionTolerance& tolerance) {
+  std::string memory = absl::StrFormat("%.6g %%", 100 * tolerance.memory);
+  if (tolerance.makespan == tolerance.memory) return memory;
+  if (tolerance.makespan == 0) return absl::StrCat("(memory) ", memory);
+  return absl::StrFormat("%.6g %% (memory: %s)", 100 * tolerance.makespan,
+                         memory);
+}
+
 }  // namespace
 
 int RunValidateReplay(const Flags& flags) {
@@ -114,12 +123,16 @@ int RunValidateReplay(const Flags& flags) {
   for (const std::string& warning : comparison->warnings) {
     PrintWarning(warning, flags.output);
   }
+  results::ExecutionTolerance tolerance;
+  tolerance.makespan = flags.measured.tolerance;
+  tolerance.memory = flags.measured.memory_tolerance > 0
+                         ? flags.measured.memory_tolerance
+                         : tolerance.makespan;
   const std::vector<std::string> above =
-      results::ErrorsAbove(*comparison, flags.measured.tolerance);
+      results::ErrorsAbove(*comparison, tolerance);
   if (above.empty()) return kExitOk;
-  PrintWarning(absl::StrFormat("above the tolerance of %.6g %%: %s",
-                               100 * flags.measured.tolerance,
-                               absl::StrJoin(above, ", ")),
+  PrintWarning(absl::StrCat("above the tolerance of ", Describe(tolerance),
+                            ": ", absl::StrJoin(above, ", ")),
                flags.output);
   return kExitNegative;
 }

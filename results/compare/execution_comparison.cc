@@ -327,20 +327,22 @@ std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison) {
   std::vector<JudgedError> judged = {{"makespan", comparison.makespan.error()}};
   for (const RankMemory& memory : comparison.memory) {
     const std::string what = absl::StrCat("peak memory of rank ", memory.rank);
-    judged.push_back({what, memory.error()});
+    judged.push_back({what, memory.error(), true});
     if (memory.allocator_bytes > 0) {
       judged.push_back({absl::StrCat(what, " by the allocator's count"),
-                        memory.allocator_error()});
+                        memory.allocator_error(), true});
     }
   }
   return judged;
 }
 
 std::vector<std::string> ErrorsAbove(const ExecutionComparison& comparison,
-                                     double tolerance) {
+                                     const ExecutionTolerance& tolerance) {
   std::vector<std::string> above;
   for (const JudgedError& judged : JudgedErrors(comparison)) {
-    if (tolerance == 0 || std::abs(judged.error) <= tolerance) continue;
+    const double limit =
+        judged.of_memory ? tolerance.memory : tolerance.makespan;
+    if (limit == 0 || std::abs(judged.error) <= limit) continue;
     above.push_back(absl::StrCat(
         judged.what, absl::StrFormat(" %+.2f %%", 100 * judged.error)));
   }

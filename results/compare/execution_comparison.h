@@ -85,13 +85,19 @@ absl::StatusOr<ExecutionComparison> CompareExecution(
 struct JudgedError {
   std::string what;  // "makespan", "peak memory of rank 2"
   double error = 0;
+  bool of_memory = false;
 };
 std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison);
 
-// Returns the errors above the tolerance, such as "makespan +3.10 %"; none if
-// the tolerance is 0.
+// Largest accepted errors; 0: any.
+struct ExecutionTolerance {
+  double makespan = 0;
+  double memory = 0;
+};
+
+// Returns the errors above the tolerance, such as "makespan +3.10 %".
 std::vector<std::string> ErrorsAbove(const ExecutionComparison& comparison,
-                                     double tolerance);
+                                     const ExecutionTolerance& tolerance);
 
 // Returns one screen with the worst ranks and classes, or everything.
 std::string ExecutionTable(const ExecutionComparison& comparison, bool all);

@@ -150,8 +150,8 @@ TEST_F(GpuBenchTest, PassesRunAndTakeAboutWhatTheirOperationsTake) {
   const auto error = pass->Verify();
   ASSERT_TRUE(error.ok()) << error.status();
   EXPECT_LE(*error, kTolerance);
-  // Kernels take microseconds, so gaps between them count. docs/gpu-queue.md
-  // has the check with large ones.
+  // Kernels take microseconds, so gaps between them count.
+  // weir-calibrate judge checks large ones.
   EXPECT_NEAR(Seconds(pass.get(), 20) / sum, 1, 0.5);
 }
 

@@ -56,6 +56,17 @@ TEST(ValidateReplayTest, TheToleranceSaysWhatIsAboveIt) {
               HasSubstr("above the tolerance of 14 %: makespan -14.29 %"));
   EXPECT_EQ(RunWeir(run + "--tolerance 0.15").exit_code, 0);
   EXPECT_EQ(RunWeir(run).exit_code, 0);
+  const ProgramRun two =
+      RunWeir(run + "--tolerance 0.14 --memory-tolerance 0.005");
+  EXPECT_EQ(two.exit_code, 1);
+  EXPECT_THAT(two.err, HasSubstr("above the tolerance of 14 % (memory: 0.5 %): "
+                                 "makespan -14.29 %"));
+  // The timeline has no memory.
+  EXPECT_EQ(RunWeir(run + "--memory-tolerance 0.005").exit_code, 0);
+  const ProgramRun table =
+      RunWeir("validate --measured gone.csv --memory-tolerance 0.005");
+  EXPECT_EQ(table.exit_code, 2);
+  EXPECT_THAT(table.err, HasSubstr("--memory-tolerance requires --replay"));
 }
 
 TEST(ValidateReplayTest, TheTableIsAGolden) {

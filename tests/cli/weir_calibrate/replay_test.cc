@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -327,28 +326,6 @@ TEST(CalibrateReplayCommandTest, HelpHasAllFlagsAndFitsATerminal) {
     if (line.find("  weir-calibrate ") == 0) continue;
     EXPECT_LE(line.size(), 80) << line;
   }
-}
-
-TEST(ReplayOnGpuTest, GoesOnWhereTimeWasUpAndEndsWithATable) {
-  const std::string before = absl::StrCat(
-      "cd '", TestFolder(), "' && rm -rf proof && WEIR='", WEIR_SIMULATOR,
-      "' WEIR_CALIBRATE='", WEIR_PROGRAM, "' WEIR_REPLAY='replay-cpu --cpu' ");
-  const std::string tool =
-      absl::StrCat("'", WEIR_SOURCE_DIR, "/tools/replay_on_gpu' proof");
-  const int late = std::system(
-      absl::StrCat(before, "WEIR_SECONDS=0 ", tool, " >.out 2>.err").c_str());
-  EXPECT_EQ(WEXITSTATUS(late), 75);
-  const int status =
-      std::system(absl::StrCat(before, tool, " >.out 2>.err").c_str());
-  // The CPU does not reproduce the times of an H200.
-  EXPECT_EQ(WEXITSTATUS(status), 1);
-  const std::string csv =
-      ReadFile(TestFolder() + "/proof/replays.csv").value_or("");
-  // Seven schedules, with one rank after another and with 2, 4 and 8 ranks.
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 29) << csv;
-  EXPECT_THAT(csv, HasSubstr("\n1,pipedream-2bw,0."));
-  const std::string out = ReadFile(TestFolder() + "/.out").value_or("");
-  EXPECT_THAT(out, AllOf(HasSubstr("zb-v"), Not(HasSubstr("awk"))));
 }
 
 }  // namespace weir::cli::replay_test

@@ -259,10 +259,14 @@ TEST(ExecutionComparisonTest, ErrorsAboveTheToleranceAreNamed) {
   AddMemories(&predicted, &measured);
   const ExecutionComparison comparison = Compare(predicted, measured);
   EXPECT_THAT(
-      ErrorsAbove(comparison, 0.1),
+      ErrorsAbove(comparison, {0.1, 0.1}),
       ElementsAre("makespan -12.50 %", "peak memory of rank 1 -12.50 %"));
-  EXPECT_THAT(ErrorsAbove(comparison, 0.2), testing::IsEmpty());
-  EXPECT_THAT(ErrorsAbove(comparison, 0), testing::IsEmpty());  // no tolerance
+  EXPECT_THAT(ErrorsAbove(comparison, {0.2, 0.2}), testing::IsEmpty());
+  EXPECT_THAT(ErrorsAbove(comparison, {0.2, 0.1}),
+              ElementsAre("peak memory of rank 1 -12.50 %"));
+  EXPECT_THAT(ErrorsAbove(comparison, {0.1, 0.2}),
+              ElementsAre("makespan -12.50 %"));
+  EXPECT_THAT(ErrorsAbove(comparison, {}), testing::IsEmpty());
 }
 
 // The allocator's peak is compared with the peak of what was taken from it.
