@@ -23,8 +23,8 @@ void PrintShare() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const bool registered = std::atexit(PrintShare) == 0;
   (void)registered;
-  weir::Choices choices(data, size);
+  weir::fuzz::Choices choices(data, size);
   ++num_inputs;
-  num_valid += weir::RunInput(&choices);
+  num_valid += weir::fuzz::RunInput(&choices);
   return 0;
 }
