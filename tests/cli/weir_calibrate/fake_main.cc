@@ -99,12 +99,12 @@ Factories FakeFactories() {
         {"NVML", "", "clocks and power stay unknown", false}};
   };
   factories.identify = [](int) -> absl::StatusOr<Provenance> {
-    const Pretence pretence = ReadPretence();
-    if (!pretence.missing.empty()) {
-      return absl::FailedPreconditionError(pretence.missing);
+    const FakeOptions fake = ReadFakeOptions();
+    if (!fake.missing.empty()) {
+      return absl::FailedPreconditionError(fake.missing);
     }
-    Provenance gpu = calibrate::FakeBench(pretence.options).provenance();
-    if (!pretence.gpu.empty()) gpu.set_gpu_name(pretence.gpu);
+    Provenance gpu = calibrate::FakeBench(fake.options).provenance();
+    if (!fake.gpu.empty()) gpu.set_gpu_name(fake.gpu);
     return gpu;
   };
   return factories;
