@@ -67,7 +67,7 @@ void AddValidateOptions(CLI::App* app, Flags* flags) {
             "with --replay: the same for peak memory only", ParsePositive,
             &flags->measured.memory_tolerance)
       ->group("Verdict")
-      ->default_str("--tolerance");
+      ->default_str("as --tolerance");
   AddScenario(app, /*several=*/false, &flags->scenario);
   AddFormat(app, /*csv=*/true, &flags->output);
   AddSwitch(app, "--all", "show all rows in the tables, not only the worst",

@@ -44,6 +44,13 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
       << PrintTextProto(resolved->scenario);
 }
 
+// Returns the preset, with a profile if it is for a GPU of any kind.
+Scenario PresetOfSomeGpu(const std::string& name) {
+  Scenario scenario = *LoadScenario(name);
+  if (name == "replay-gpu") scenario.set_profile("a100-sxm-40gb");
+  return scenario;
+}
+
 TEST(ScenarioTest, EveryPresetResolvesAndIsNamedAsItsFile) {
   const std::vector<std::string> names = ListAssets("scenarios/presets");
   ASSERT_GE(names.size(), 6u);
@@ -51,15 +58,22 @@ TEST(ScenarioTest, EveryPresetResolvesAndIsNamedAsItsFile) {
     const auto scenario = LoadScenario(name);
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     EXPECT_EQ(scenario->name(), name);
-    const auto resolved = ResolveScenario(name, *scenario);
+    const auto resolved = ResolveScenario(name, PresetOfSomeGpu(name));
     EXPECT_TRUE(resolved.ok()) << resolved.status();
   }
+}
+
+TEST(ScenarioTest, APresetOfAnyGpuNeedsAProfile) {
+  const auto resolved = ResolveScenario("s", *LoadScenario("replay-gpu"));
+  EXPECT_EQ(resolved.status().message(),
+            "s: profile is empty, expected a device profile, because the "
+            "cluster one-gpu names no GPU (--profile; weir profile list)");
 }
 
 TEST(ScenarioTest, WhatIsResolvedResolvesToItself) {
   std::vector<Scenario> scenarios = {Small(), GivenCostsScenario()};
   for (const std::string& name : ListAssets("scenarios/presets"))
-    scenarios.push_back(*LoadScenario(name));
+    scenarios.push_back(PresetOfSomeGpu(name));
   for (const Scenario& scenario : scenarios) {
     const auto once = ResolveScenario("s", scenario);
     ASSERT_TRUE(once.ok()) << once.status();

@@ -33,6 +33,7 @@ bool IsProse(const std::string& fallback) {
                                  "until steady",
                                  "depends on the size",
                                  "as in the scenario",
+                                 "as --tolerance",
                                  "with Megatron-LM and bf16",
                                  "none",
                                  "transfers are not counted",

@@ -66,7 +66,8 @@ TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
     const char* arguments;
     const char* message;
   } cases[] = {
-      {"", "no command given (run, check, replay, network, doctor, help)"},
+      {"",
+       "no command given (run, check, replay, network, judge, doctor, help)"},
       {"rum", "unknown command rum; did you mean run?"},
       {"run", "--model is missing"},
       {"run --model gpt2", "--out is missing"},

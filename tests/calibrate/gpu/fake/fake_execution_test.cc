@@ -226,12 +226,14 @@ TEST_F(FakeExecutionTest, PoolsHaveTheSizesThatRanksNeed) {
   options.num_partitions = 2;
   options.num_candidates = 1;
   options.workspace_bytes = 1 << 20;
-  int64_t used_bytes = 0;  // by everything but the pools
+  cudaFree(nullptr);      // the context, which stays
+  int64_t own_bytes = 0;  // of a device, without its pools
   double sum = 0, most = 0;
   {
+    const int64_t before = Gpu().used_bytes;
     auto device = OpenCudaExecutionDevice(plan, options);
     ASSERT_TRUE(device.ok()) << device.status();
-    used_bytes = Gpu().used_bytes;
+    own_bytes = Gpu().used_bytes - before;
     const auto record = ExecuteSchedule(plan, device->get());
     ASSERT_TRUE(record.ok()) << record.status();
     for (const RankRecord& rank : record->steps[0].ranks) {
@@ -241,18 +243,23 @@ TEST_F(FakeExecutionTest, PoolsHaveTheSizesThatRanksNeed) {
     }
   }
   ASSERT_GT(most / sum, 0.6);
-  printf("used %lld now %lld sum %f\n", (long long)used_bytes,
-         (long long)Gpu().used_bytes, sum);
-  Gpu().total_bytes = used_bytes + static_cast<int64_t>(1.15 * sum);
-  EXPECT_TRUE(Try(plan, options).ok());
+  // Leaves this multiple of the ranks' peaks to their pools.
+  const auto leave = [&](double factor) {
+    Gpu().total_bytes =
+        Gpu().used_bytes + own_bytes + static_cast<int64_t>(factor * sum);
+  };
+  leave(1.15);
+  const auto in_proportion = Try(plan, options);
+  EXPECT_TRUE(in_proportion.ok()) << in_proportion.status();
   // Equal shares do not hold the first rank.
   std::vector<double> peaks;
   std::swap(peaks, plan.predicted_peak_bytes);
+  leave(1.15);
   EXPECT_EQ(Try(plan, options).status().code(),
             absl::StatusCode::kResourceExhausted);
   std::swap(peaks, plan.predicted_peak_bytes);
   // A replay that cannot fit does not begin.
-  Gpu().total_bytes = used_bytes + static_cast<int64_t>(1.02 * sum);
+  leave(1.02);
   const int64_t num_kernels = Gpu().num_kernels;
   EXPECT_THAT(std::string(Try(plan, options).status().message()),
               testing::ContainsRegex(
