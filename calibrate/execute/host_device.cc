@@ -237,7 +237,7 @@ class HostRank : public RankDevice {
     return {at, at};
   }
   // First moments follow the master weights in the state.
-  Moments EventsOf(const StageIndices& at, const Buffers& buffers) const {
+  Moments MomentsOf(const StageIndices& at, const Buffers& buffers) const {
     const auto state = AsDoubles(buffers[at.state], 3 * at.num_elements);
     return {state.subspan(at.num_elements, at.num_elements),
             state.subspan(2 * at.num_elements, at.num_elements)};
@@ -298,8 +298,9 @@ absl::Status HostRank::Update(int stage, const StageOptimizer& optimizer,
   const int64_t n = at.num_elements;
   FakeWork(stage, ProgramPass::kOptimizer);
   const auto updated = AsDoubles(buffers[at.weights], n);
-  StepWeights(optimizer, step, AsDoubles(old_weights, n), EventsOf(at, buffers),
-              AsDoubles(buffers[at.gradients], n), updated);
+  StepWeights(optimizer, step, AsDoubles(old_weights, n),
+              MomentsOf(at, buffers), AsDoubles(buffers[at.gradients], n),
+              updated);
   std::copy(updated.begin(), updated.end(),
             static_cast<double*>(buffers[at.state]));
   return absl::OkStatus();
@@ -316,7 +317,7 @@ absl::Status HostRank::Estimate(int stage, const StageOptimizer& optimizer,
                       AsDoubles(estimate, n));
   } else {
     EstimateWeights(optimizer, step, distance, AsDoubles(weights, n),
-                    EventsOf(at, buffers), AsDoubles(estimate, n));
+                    MomentsOf(at, buffers), AsDoubles(estimate, n));
   }
   return absl::OkStatus();
 }

@@ -114,7 +114,7 @@ absl::StatusOr<LaunchBatch> RunOverlapped(
       timer->lead_seconds() + 2e-3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     RETURN_IF_ERROR(Start(loads, seconds));
-    const absl::StatusOr<LaunchBatch> batch = timer->RunAlone(num_launches);
+    absl::StatusOr<LaunchBatch> batch = timer->RunAlone(num_launches);
     // The GPU hangs: do not wait for the loads.
     if (absl::IsDeadlineExceeded(batch.status())) return batch;
     bool all_ran = true;

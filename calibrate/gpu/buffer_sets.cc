@@ -45,6 +45,7 @@ absl::StatusOr<BufferSets> BufferSets::Create(const BenchDevice& device,
     BufferTable table(program.buffers.size(), nullptr);
     for (const Piece& piece : pieces) {
       const int64_t bytes = element_bytes(piece);
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): outside the allocation
       table[piece.buffer] = reinterpret_cast<void*>(next - piece.first * bytes);
       next += Rounded(piece.num_elements * bytes);
     }
@@ -62,8 +63,10 @@ absl::Status BufferSets::Refill(const BenchDevice& device,
     const auto begin =
         reinterpret_cast<uintptr_t>(tables_[set][piece.buffer]) +
         piece.first * BytesOf(program.buffers[piece.buffer].format);
-    RETURN_IF_ERROR(FillPiece(device.launch(), program, fills_, piece,
-                              reinterpret_cast<void*>(begin), ++seed));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the table is outside it
+    auto* const elements = reinterpret_cast<void*>(begin);
+    RETURN_IF_ERROR(
+        FillPiece(device.launch(), program, fills_, piece, elements, ++seed));
   }
   return device.Wait("filling buffers with random data");
 }

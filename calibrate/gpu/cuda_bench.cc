@@ -14,16 +14,16 @@ namespace {
 
 class CudaBench : public Bench {
  public:
-  CudaBench(std::unique_ptr<BenchDevice> device, absl::Status nvml)
+  CudaBench(std::unique_ptr<BenchDevice> device, const absl::Status& nvml)
       : device_(std::move(device)),
         provenance_(ProvenanceOf(device_->facts, device_->nvml.get())) {
     if (!nvml.ok()) provenance_.add_remarks(std::string(nvml.message()));
-    const GpuPartitions* card = device_->partitions.get();
-    if (card == nullptr) return;
+    const GpuPartitions* partitions = device_->partitions.get();
+    if (partitions == nullptr) return;
     provenance_.add_remarks(absl::StrCat(
-        "one of ", card->size(), " partitions of a GPU with ",
-        card->num_multiprocessors(), " multiprocessors, ",
-        card->copies().num_multiprocessors(), " of them for copies"));
+        "one of ", partitions->size(), " partitions of a GPU with ",
+        partitions->num_multiprocessors(), " multiprocessors, ",
+        partitions->copies().num_multiprocessors(), " of them for copies"));
   }
 
   int num_partitions() const override {

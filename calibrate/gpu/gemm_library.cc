@@ -115,8 +115,8 @@ absl::Status GemmLibrary::Choose(Gemm* gemm,
   const std::string what = Words(gemm->spec_);
   ASSIGN_OR_RETURN(const MatmulPreference preference,
                    Preference(gemm->spec_, workspace.num_bytes));
-  std::vector<cublasLtMatmulHeuristicResult_t> offered(kAskedPerCandidate *
-                                                       num_candidates_);
+  std::vector<cublasLtMatmulHeuristicResult_t> offered(
+      static_cast<size_t>(kAskedPerCandidate) * num_candidates_);
   int num_offered = 0;
   // The heuristics infer the alignment of bias and aux from these pointers;
   // with a better alignment than the real one they would offer algorithms that

@@ -303,9 +303,9 @@ void Assembler::FitSlowdowns() {
     int n = 0;
     for (const PlannedOverlap& overlap : plan_.overlaps) {
       const WorkloadResult* alone = Find(overlap.alone_key);
-      const WorkloadResult* beside = Find(overlap.overlapped_key);
-      if (overlap.collectives != collectives || !alone || !beside) continue;
-      logarithms += std::log(Median(*beside) / Median(*alone));
+      const WorkloadResult* overlapped = Find(overlap.overlapped_key);
+      if (overlap.collectives != collectives || !alone || !overlapped) continue;
+      logarithms += std::log(Median(*overlapped) / Median(*alone));
       ++n;
     }
     if (n == 0) continue;

@@ -314,20 +314,20 @@ void Planner::AddOverlaps() {
   gemms.resize(std::min<size_t>(gemms.size(), 3));
   gemms.push_back(plan_.reference);
   for (const Workload& gemm : gemms) {
-    Workload beside = gemm;
-    beside.kind = Kind::kOpWithCopies;
-    beside.bytes = 256 * kMebibyte;
-    beside.key = absl::StrCat(gemm.key, " | copies of 256 MiB");
-    plan_.overlaps.push_back({gemm.key, beside.key, false});
-    Add(beside);
+    Workload overlapped = gemm;
+    overlapped.kind = Kind::kOpWithCopies;
+    overlapped.bytes = 256 * kMebibyte;
+    overlapped.key = absl::StrCat(gemm.key, " | copies of 256 MiB");
+    plan_.overlaps.push_back({gemm.key, overlapped.key, false});
+    Add(overlapped);
     for (int ctas : {4, 16}) {
-      beside.kind = Kind::kOpWithCollectives;
-      beside.bytes = 64 * kMebibyte;
-      beside.max_ctas = ctas;
-      beside.key = absl::StrCat(gemm.key, " | self-sends of 64 MiB with ", ctas,
-                                " CTAs");
-      plan_.overlaps.push_back({gemm.key, beside.key, true});
-      Add(beside);
+      overlapped.kind = Kind::kOpWithCollectives;
+      overlapped.bytes = 64 * kMebibyte;
+      overlapped.max_ctas = ctas;
+      overlapped.key = absl::StrCat(gemm.key, " | self-sends of 64 MiB with ",
+                                    ctas, " CTAs");
+      plan_.overlaps.push_back({gemm.key, overlapped.key, true});
+      Add(overlapped);
     }
   }
 }

@@ -20,6 +20,7 @@ class Symmetry;  // sim/graph/symmetry.h
 class Representatives {
  public:
   // Every GPU represents itself. Implicit: this is the usual case.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   Representatives(const scenarios::Placement& placement)
       : placement_(&placement), full_placement_(&placement) {}
   Representatives(scenarios::Placement&&) = delete;

@@ -90,7 +90,7 @@ PartitionedExecution::Open(const ExecutionPlan& plan,
       replay->parts_,
       GpuPartitions::Create(facts.device, options.num_partitions,
                             MinCopyMultiprocessors(options.num_partitions)));
-  // Moments of a step: begin and end of actions and their messages.
+  // Events of a step: begin and end of actions and their messages.
   size_t num_actions = 0;
   for (const auto& actions : plan.schedule.rank_actions) {
     num_actions += actions.size();

@@ -18,8 +18,8 @@ struct CudaRankEvent : RankEvent {
   std::unique_ptr<RecordedEvent> event;
 };
 
-cudaEvent_t EventOf(const RankEventPtr& moment) {
-  return static_cast<const CudaRankEvent&>(*moment).event->get();
+cudaEvent_t EventOf(const RankEventPtr& event) {
+  return static_cast<const CudaRankEvent&>(*event).event->get();
 }
 
 }  // namespace
@@ -81,15 +81,15 @@ absl::StatusOr<RankEventPtr> PartitionedRank::Now() {
 }
 
 absl::Status PartitionedRank::WaitOn(cudaStream_t stream,
-                                     const RankEventPtr& moment) const {
-  if (moment == nullptr) return absl::OkStatus();
-  return CudaStatus(cudaStreamWaitEvent(stream, EventOf(moment), 0),
+                                     const RankEventPtr& event) const {
+  if (event == nullptr) return absl::OkStatus();
+  return CudaStatus(cudaStreamWaitEvent(stream, EventOf(event), 0),
                     absl::StrCat(name(), ": waiting for an event"));
 }
 
-absl::Status PartitionedRank::WaitForEvent(const RankEventPtr& moment) {
+absl::Status PartitionedRank::WaitForEvent(const RankEventPtr& event) {
   RETURN_IF_ERROR(MakeCurrent());
-  return WaitOn(stream(), moment);
+  return WaitOn(stream(), event);
 }
 
 absl::StatusOr<PartitionedRank::Channel*> PartitionedRank::ChannelTo(int rank) {
@@ -155,11 +155,11 @@ absl::StatusOr<CopyEvents> PartitionedRank::Send(
   const int rank = static_cast<PartitionedRank*>(to)->tools().rank;
   ASSIGN_OR_RETURN(const Channel* channel, ChannelTo(rank));
   RETURN_IF_ERROR(WaitOn(channel->stream.get(), ready));
-  CopyEvents moments;
-  ASSIGN_OR_RETURN(moments.begin, Record(channel->stream.get()));
+  CopyEvents copy;
+  ASSIGN_OR_RETURN(copy.begin, Record(channel->stream.get()));
   RETURN_IF_ERROR(Copy(*channel, pieces, num_elements, format, link, bits));
-  ASSIGN_OR_RETURN(moments.end, Record(channel->stream.get()));
-  return moments;
+  ASSIGN_OR_RETURN(copy.end, Record(channel->stream.get()));
+  return copy;
 }
 
 absl::StatusOr<cudaStream_t> PartitionedRank::HostStream(Stream* stream) const {
@@ -172,13 +172,13 @@ absl::StatusOr<cudaStream_t> PartitionedRank::HostStream(Stream* stream) const {
 absl::StatusOr<CopyEvents> PartitionedRank::HostCopy(cudaStream_t stream,
                                                      void* to, const void* from,
                                                      int64_t num_bytes) const {
-  CopyEvents moments;
-  ASSIGN_OR_RETURN(moments.begin, Record(stream));
+  CopyEvents copy;
+  ASSIGN_OR_RETURN(copy.begin, Record(stream));
   RETURN_IF_ERROR(CudaStatus(
       cudaMemcpyAsync(to, from, num_bytes, cudaMemcpyDefault, stream),
       absl::StrCat(name(), ": a copy to or from the host")));
-  ASSIGN_OR_RETURN(moments.end, Record(stream));
-  return moments;
+  ASSIGN_OR_RETURN(copy.end, Record(stream));
+  return copy;
 }
 
 absl::StatusOr<CopyEvents> PartitionedRank::ToHost(int64_t slot,
@@ -200,10 +200,10 @@ absl::StatusOr<CopyEvents> PartitionedRank::ToHost(int64_t slot,
   }
   RETURN_IF_ERROR(WaitOn(stream, kept.read));
   RETURN_IF_ERROR(WaitOn(stream, ready));
-  ASSIGN_OR_RETURN(CopyEvents moments,
+  ASSIGN_OR_RETURN(CopyEvents copy,
                    HostCopy(stream, kept.block.memory.get(), from, num_bytes));
-  kept.kept = moments.end;
-  return moments;
+  kept.kept = copy.end;
+  return copy;
 }
 
 absl::StatusOr<CopyEvents> PartitionedRank::FromHost(
@@ -220,13 +220,13 @@ absl::StatusOr<CopyEvents> PartitionedRank::FromHost(
   Slot& kept = found->second;
   ASSIGN_OR_RETURN(cudaStream_t stream, HostStream(&from_host_));
   RETURN_IF_ERROR(WaitOn(stream, kept.kept));
-  for (const RankEventPtr& moment : ready) {
-    RETURN_IF_ERROR(WaitOn(stream, moment));
+  for (const RankEventPtr& event : ready) {
+    RETURN_IF_ERROR(WaitOn(stream, event));
   }
-  ASSIGN_OR_RETURN(CopyEvents moments,
+  ASSIGN_OR_RETURN(CopyEvents copy,
                    HostCopy(stream, into, kept.block.memory.get(), num_bytes));
-  kept.read = moments.end;
-  return moments;
+  kept.read = copy.end;
+  return copy;
 }
 
 absl::Status PartitionedRank::Finish() {
@@ -246,23 +246,23 @@ absl::Status PartitionedRank::Finish() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> PartitionedRank::SecondsOf(const RankEventPtr& moment) {
-  if (moment == nullptr) return 0.0;
+absl::StatusOr<double> PartitionedRank::SecondsOf(const RankEventPtr& event) {
+  if (event == nullptr) return 0.0;
   RETURN_IF_ERROR(MakeCurrent());
   const std::string what = absl::StrCat(name(), ": the time of an event");
-  RETURN_IF_ERROR(WaitFor(EventOf(moment), timeout_seconds(), what));
+  RETURN_IF_ERROR(WaitFor(EventOf(event), timeout_seconds(), what));
   if (execution_.started_ == nullptr) return 0.0;
   float milliseconds = 0;
   RETURN_IF_ERROR(
       CudaStatus(cudaEventElapsedTime(&milliseconds, execution_.started_->get(),
-                                      EventOf(moment)),
+                                      EventOf(event)),
                  what));
   return std::max(1e-3 * milliseconds, 0.0);
 }
 
-bool PartitionedRank::HasPassed(const RankEventPtr& moment) {
-  if (moment == nullptr || !MakeCurrent().ok()) return true;
-  return static_cast<const CudaRankEvent&>(*moment).event->HasPassed();
+bool PartitionedRank::HasPassed(const RankEventPtr& event) {
+  if (event == nullptr || !MakeCurrent().ok()) return true;
+  return static_cast<const CudaRankEvent&>(*event).event->HasPassed();
 }
 
 }  // namespace weir::calibrate

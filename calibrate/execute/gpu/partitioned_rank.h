@@ -31,7 +31,7 @@ class PartitionedRank : public CudaRank {
                                        absl::string_view what) override;
   absl::Status FreeMemory(void* memory) override;
   absl::StatusOr<RankEventPtr> Now() override;
-  absl::Status WaitForEvent(const RankEventPtr& moment) override;
+  absl::Status WaitForEvent(const RankEventPtr& event) override;
   absl::StatusOr<CopyEvents> Send(RankDevice* to,
                                   absl::Span<const CopyPiece> pieces,
                                   int64_t num_elements, ElementFormat format,
@@ -46,8 +46,8 @@ class PartitionedRank : public CudaRank {
                                       absl::Span<const RankEventPtr> ready,
                                       void* into) override;
   absl::Status Finish() override;
-  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override;
-  bool HasPassed(const RankEventPtr& moment) override;
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& event) override;
+  bool HasPassed(const RankEventPtr& event) override;
 
   // Returns the event at which all work queued so far on a stream has ended.
   absl::StatusOr<RankEventPtr> Record(cudaStream_t stream) const;
@@ -76,7 +76,7 @@ class PartitionedRank : public CudaRank {
     RankEventPtr kept, read;
   };
   absl::StatusOr<Channel*> ChannelTo(int rank);
-  absl::Status WaitOn(cudaStream_t stream, const RankEventPtr& moment) const;
+  absl::Status WaitOn(cudaStream_t stream, const RankEventPtr& event) const;
   absl::Status Copy(const Channel& channel, absl::Span<const CopyPiece> pieces,
                     int64_t num_elements, ElementFormat format,
                     const LinkSpec& link, int bits) const;

@@ -67,7 +67,7 @@ class SerialRank : public CudaRank {
     return EventAt(execution_.clock_.seconds());
   }
   // All work is in order on one stream.
-  absl::Status WaitForEvent(const RankEventPtr& /*moment*/) override {
+  absl::Status WaitForEvent(const RankEventPtr& /*event*/) override {
     return absl::OkStatus();
   }
 
@@ -97,10 +97,10 @@ class SerialRank : public CudaRank {
     ASSIGN_OR_RETURN(
         PinnedBlocks::Block block,
         execution_.host_.Allocate(num_bytes, "offloaded activations"));
-    ASSIGN_OR_RETURN(CopyEvents moments,
+    ASSIGN_OR_RETURN(CopyEvents copy,
                      TimedCopy(block.memory.get(), at, num_bytes));
     slots_[slot] = std::move(block);
-    return moments;
+    return copy;
   }
   absl::StatusOr<CopyEvents> FromHost(int64_t slot, int64_t num_elements,
                                       ElementFormat format,
@@ -114,25 +114,25 @@ class SerialRank : public CudaRank {
           name(), ": slot ", slot, " is reloaded, but was not offloaded"));
     }
     ASSIGN_OR_RETURN(void* at, Locate(into));
-    ASSIGN_OR_RETURN(CopyEvents moments,
+    ASSIGN_OR_RETURN(CopyEvents copy,
                      TimedCopy(at, kept->second.memory.get(), num_bytes));
     execution_.host_.Free(std::move(kept->second));
     slots_.erase(kept);
-    return moments;
+    return copy;
   }
 
   absl::Status Finish() override {
     RETURN_IF_ERROR(execution_.clock_.End());
     return Wait("the end of its passes");
   }
-  absl::StatusOr<double> SecondsOf(const RankEventPtr& moment) override {
-    if (moment == nullptr) return 0.0;
-    return std::max(static_cast<const SerialRankEvent&>(*moment).seconds -
+  absl::StatusOr<double> SecondsOf(const RankEventPtr& event) override {
+    if (event == nullptr) return 0.0;
+    return std::max(static_cast<const SerialRankEvent&>(*event).seconds -
                         execution_.started_,
                     0.0);
   }
   // An event is created when it has passed.
-  bool HasPassed(const RankEventPtr& /*moment*/) override { return true; }
+  bool HasPassed(const RankEventPtr& /*event*/) override { return true; }
 
  protected:
   absl::Status MakeCurrent() override {

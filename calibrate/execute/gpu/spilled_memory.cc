@@ -36,6 +36,7 @@ absl::StatusOr<void*> SpilledMemory::Allocate(int64_t num_bytes,
   next_ += (static_cast<uintptr_t>(num_bytes) / kStep + 2) * kStep;
   pieces_.emplace(name, std::move(piece));
   num_bytes_ += num_bytes;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
   return reinterpret_cast<void*>(name);
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -17,7 +18,7 @@ namespace {
 using NvmlReturn = int;  // 0: success
 using NvmlDevice = void*;
 struct NvmlMemory {
-  unsigned long long total, free, used;
+  uint64_t total, free, used;
 };
 struct NvmlPci {
   char legacy_bus_id[16];
@@ -26,12 +27,12 @@ struct NvmlPci {
 };
 struct NvmlFieldValue {
   unsigned field, scope;
-  long long timestamp, latency_microseconds;
+  int64_t timestamp, latency_microseconds;
   unsigned type;  // of `value`
   NvmlReturn code;
   union {
     unsigned number;
-    unsigned long long large_number;
+    uint64_t large_number;
   } value;
 };
 // NVML_FI_DEV_POWER_INSTANT, in milliwatts. nvmlDeviceGetPowerUsage is the mean
@@ -41,9 +42,8 @@ constexpr unsigned kUnsignedInt = 1;
 constexpr unsigned kMostLinks = 18, kRemoteSwitch = 2;
 constexpr unsigned kSmClock = 1;
 constexpr unsigned kGpuTemperature = 0;
-constexpr unsigned long long kSwPowerCap = 0x4, kHwSlowdown = 0x8,
-                             kSwThermal = 0x20, kHwThermal = 0x40,
-                             kHwPowerBrake = 0x80;
+constexpr uint64_t kSwPowerCap = 0x4, kHwSlowdown = 0x8, kSwThermal = 0x20,
+                   kHwThermal = 0x40, kHwPowerBrake = 0x80;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ struct Nvml::Library {
   NvmlReturn (*power)(NvmlDevice, unsigned*) = nullptr;
   NvmlReturn (*power_limit)(NvmlDevice, unsigned*) = nullptr;
   NvmlReturn (*temperature)(NvmlDevice, unsigned, unsigned*) = nullptr;
-  NvmlReturn (*reasons)(NvmlDevice, unsigned long long*) = nullptr;
+  NvmlReturn (*reasons)(NvmlDevice, uint64_t*) = nullptr;
   NvmlReturn (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
   NvmlReturn (*link_state)(NvmlDevice, unsigned, unsigned*) = nullptr;
   NvmlReturn (*remote_type)(NvmlDevice, unsigned, unsigned*) = nullptr;
@@ -171,7 +171,7 @@ DeviceState Nvml::Sample() const {
   state.multiprocessor_hertz = 1e6 * nvml.Query(nvml.clock, kSmClock);
   state.watts = nvml.Watts();
   state.celsius = nvml.Query(nvml.temperature, kGpuTemperature);
-  unsigned long long reasons = 0;
+  uint64_t reasons = 0;
   if (nvml.reasons != nullptr && nvml.reasons(nvml.device, &reasons) == 0) {
     state.power_capped = (reasons & (kSwPowerCap | kHwPowerBrake)) != 0;
     state.thermal_slowdown =

@@ -318,7 +318,7 @@ TEST_F(FakeExecutionTest, AGpuForOneRankAtATimeGivesTheSame) {
   EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(FakeExecutionTest, WhatNoMomentOrdersIsSeen) {
+TEST_F(FakeExecutionTest, WorkThatNoEventOrdersIsDetected) {
   const ExecutionPlan plan = HalfPlan("gpipe", {2, 2, 1});
   CudaExecutionOptions options;
   options.num_partitions = 2;
