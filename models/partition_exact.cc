@@ -19,7 +19,8 @@ class CutTable {
  public:
   explicit CutTable(const CutProblem& problem)
       : problem_(problem),
-        best_((problem.num_layers + 1) * (problem.num_devices + 1), kInfinity),
+        best_((size_t{1} + problem.num_layers) * (problem.num_devices + 1),
+              kInfinity),
         next_(best_.size()) {}
 
   // Returns the smallest possible maximum cost of the stages and transfers of a

@@ -292,7 +292,7 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
        .num_microbatches = NumMicrobatches(scenario),
        .num_chunks = static_cast<int>(Degree(parallelism.chunks())),
        .num_batches = static_cast<int>(std::max(scenario.num_batches(), 1u))});
-  const absl::Status status = spec.ok() ? (*kind)->check(*spec) : spec.status();
+  absl::Status status = spec.ok() ? (*kind)->check(*spec) : spec.status();
   if (status.ok()) return status;
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {

@@ -141,7 +141,7 @@ class Loader {
                failures_);
       if (placement.has_value()) resolved_.placement = *std::move(placement);
     }
-    const DeviceNames devices = NamesOfDevices(scenario_, resolved_.cluster);
+    DeviceNames devices = NamesOfDevices(scenario_, resolved_.cluster);
     if (std::count(devices.names.begin(), devices.names.end(), "") == 0) {
       return devices;
     }

@@ -198,7 +198,7 @@ absl::Status Measurer::MeasureOne(const Workload& workload,
     result->set_reason(hindrance);
     return absl::OkStatus();
   }
-  const absl::Status status = VerifyAndTime(workload, result);
+  absl::Status status = VerifyAndTime(workload, result);
   if (status.ok()) {
     broken_in_a_row_ = 0;
     return status;

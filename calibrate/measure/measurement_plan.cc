@@ -79,7 +79,7 @@ class Planner {
   absl::Status AddStages();
   void AddOps(const PlannedStage& stage);
   void AddPasses(int stage);
-  void AddLoads(Workload alone);
+  void AddLoads(const Workload& alone);
   void AddMemory(int stage);
   void AddAttention();
   void AddGemm(double m, double n, double k);
@@ -181,13 +181,13 @@ void Planner::AddPasses(int stage) {
     plan_.passes.push_back(std::move(pass));
     Add(workload);
     if (of_replays) Add(std::move(by_stream));
-    AddLoads(std::move(workload));
+    AddLoads(workload);
   }
 }
 
 // Added directly after the uncontended pass, so that the device hardly drifts
 // between them.
-void Planner::AddLoads(Workload alone) {
+void Planner::AddLoads(const Workload& alone) {
   const int num_parts = options_.num_partitions;
   std::set<int> active = {num_parts};
   for (int k = 2; k < num_parts; k *= 2) active.insert(k);
@@ -274,11 +274,11 @@ void Planner::AddTransfers() {
   empty.kind = Kind::kEmptyKernel;
   empty.key = "empty kernel";
   Add(std::move(empty));
-  for (double bytes = kMebibyte; bytes <= 1024 * kMebibyte; bytes *= 2) {
+  for (int mebibytes = 1; mebibytes <= 1024; mebibytes *= 2) {
     Workload copy;
     copy.kind = Kind::kCopy;
-    copy.key = absl::StrCat("copy of ", bytes / kMebibyte, " MiB");
-    copy.bytes = bytes;
+    copy.key = absl::StrCat("copy of ", mebibytes, " MiB");
+    copy.bytes = mebibytes * kMebibyte;
     Add(std::move(copy));
   }
   if (options_.num_partitions > 1) return;

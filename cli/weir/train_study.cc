@@ -101,7 +101,7 @@ absl::Status TrainCases(const Flags& flags, const plan::StudyRequest& request,
                   1.0 * num_done / num_trainings);
   };
   NoteInterrupt();
-  const absl::Status trained = plan::TrainStudyCases(request, options, study);
+  absl::Status trained = plan::TrainStudyCases(request, options, study);
   ExitOnInterrupt();
   return trained;
 }

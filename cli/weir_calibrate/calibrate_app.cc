@@ -234,7 +234,7 @@ std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
                         "show the version");
   const auto add = [&](const std::string& name, const std::string& summary,
                        const std::vector<std::string>& examples,
-                       std::function<int(const Factories&)> run) {
+                       const std::function<int(const Factories&)>& run) {
     CLI::App* command = AddCommand(app.get(), name, summary, examples);
     command->callback([line, run, command] {
       line->command = run;

@@ -168,7 +168,7 @@ absl::Status MeasurePlan(const RunFlags& flags,
     };
   }
   NoteInterrupt();
-  const absl::Status status =
+  absl::Status status =
       calibrate::Measure(plan, options, hooks, bench, journal);
   ExitOnInterrupt();
   return status;

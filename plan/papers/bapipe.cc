@@ -238,9 +238,10 @@ double BaPipeSeconds(BaPipeOrder order, int num_microbatches, int num_stages,
     case BaPipeOrder::kAsynchronous:
     case BaPipeOrder::kParallel:
       return compute;
-    case BaPipeOrder::kNoOverlap:
-      return compute +
-             (n + m - 2 - (m - 1 + n - 1) / n) * 2.0 * transfer_seconds;
+    case BaPipeOrder::kNoOverlap: {
+      const int num_transfers = n + m - 2 - (m - 1 + n - 1) / n;
+      return compute + num_transfers * 2.0 * transfer_seconds;
+    }
     case BaPipeOrder::kOverlap:
       return compute + (n - 1) * 2.0 * transfer_seconds;
   }

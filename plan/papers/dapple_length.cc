@@ -92,7 +92,8 @@ double DappleAllReduceSeconds(int num_devices, int num_servers, double bytes,
   if (num_servers > 1) {
     return sent / options.between_all_reduce_bytes_per_second;
   }
-  return sent / options.inside_bytes_per_second / (n / 2);
+  const int num_pairs = n / 2;
+  return sent / options.inside_bytes_per_second / num_pairs;
 }
 
 double DappleTransferSeconds(const PlannerWork& work,

@@ -96,8 +96,8 @@ absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
       plan = PlanDawnPiper(work, options);
     }
     if (!plan.ok()) continue;
-    const double seconds =
-        (work.num_microbatches / replicas + p - 1) * plan->objective_seconds;
+    const int num_steps = work.num_microbatches / replicas + p - 1;
+    const double seconds = num_steps * plan->objective_seconds;
     if (best.ok() && seconds >= best_seconds) continue;
     best_seconds = seconds;
     best = std::move(plan);

@@ -225,7 +225,7 @@ absl::StatusOr<LayerPrice> PriceLayers(
 
 std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
                                           int num_stages, Cut cut) {
-  const Blocks blocks = CutAs(layers, num_stages, cut);
+  Blocks blocks = CutAs(layers, num_stages, cut);
   if (!blocks.has_value()) return {};
   for (const Cut other : kAllCuts) {
     if (other == cut) break;

@@ -57,7 +57,7 @@ class Finder {
 
   absl::Status Find(PlanReport* report) {
     while (true) {
-      const absl::Status run = search_->Run();
+      absl::Status run = search_->Run();
       if (!run.ok() && !absl::IsCancelled(run)) return run;
       bool all_stand = false;
       do {

@@ -223,7 +223,7 @@ absl::Status ShardWriter::AppendLine(const std::string& line) {
     is_synced_ = false;
     return absl::OkStatus();
   }
-  const absl::Status status = CannotWrite(path_);
+  absl::Status status = CannotWrite(path_);
   // Removes the partial line that a full disk leaves. If that fails, readers
   // ignore it, as it has no line end.
   (void)!ftruncate(fd_, begin);

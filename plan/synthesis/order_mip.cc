@@ -16,14 +16,14 @@ constexpr double kHorizon = 100;
 
 OrderMip::Sum& OrderMip::Sum::Plus(const Sum& other, double factor) {
   constant += factor * other.constant;
-  for (const auto& [variable, one] : other.terms) {
-    const auto at =
-        std::find_if(terms.begin(), terms.end(),
-                     [&](const auto& term) { return term.first == variable; });
+  for (const auto& added : other.terms) {
+    const auto at = std::find_if(
+        terms.begin(), terms.end(),
+        [&](const auto& term) { return term.first == added.first; });
     if (at == terms.end()) {
-      terms.emplace_back(variable, factor * one);
+      terms.emplace_back(added.first, factor * added.second);
     } else {
-      at->second += factor * one;
+      at->second += factor * added.second;
     }
   }
   return *this;

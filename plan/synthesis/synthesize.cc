@@ -251,7 +251,7 @@ class Synthesizer {
     }
     for (StartingPoint& starting_point : starting_points_) {
       if (found_.value <= starting_point.bound.value * (1 + kEqual)) continue;
-      const absl::Status solved = SolveStartingPoint(&starting_point);
+      absl::Status solved = SolveStartingPoint(&starting_point);
       if (solved.ok()) continue;
       if (absl::IsCancelled(solved)) {
         Say("interrupted");

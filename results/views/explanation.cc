@@ -107,9 +107,10 @@ std::string ExplanationTable(const Explanation& explanation) {
       ShapeText(result), "\n", Ascii(RowName(result)), ": ",
       TimeIntervalCell(result), " per batch\n");
   const std::string evidence = EvidenceCell(result);
-  if (!evidence.empty())
+  if (!evidence.empty()) {
     absl::StrAppend(&text, "basis of the estimate: ", evidence,
                     " (docs/uncertainty.md)\n");
+  }
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
     absl::StrAppend(&text, "\ntime of a batch on the busiest GPU (rank ",

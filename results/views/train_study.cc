@@ -53,7 +53,7 @@ bool Diverges(double loss, const std::vector<double>& smoothed) {
 // room: one very long name may make gnuplot omit the whole key.
 std::string InPicture(absl::string_view name) {
   constexpr int kMaxLetters = 64;
-  const std::string safe = WithoutControls(name);
+  std::string safe = WithoutControls(name);
   size_t end = 0;
   for (int letters = 0; end < safe.size(); ++letters) {
     if (letters == kMaxLetters) return absl::StrCat(safe.substr(0, end), "...");

@@ -141,7 +141,7 @@ class Builder {
     return receive;
   }
 
-  void Batch(Transfers transfers) {
+  void Batch(const Transfers& transfers) {
     size_t begin = row_.size();
     for (Op op : {Op::kSendBackward, Op::kReceiveForward, Op::kSendForward,
                   Op::kReceiveBackward}) {

@@ -63,7 +63,7 @@ Schedule GenerateParallel(absl::string_view name, const ScheduleSpec& spec) {
 // The four kinds differ in their orders and summaries.
 template <const absl::string_view& kName,
           Schedule (*generate)(absl::string_view, const ScheduleSpec&)>
-ScheduleKind Kind(absl::string_view alias, absl::string_view summary) {
+ScheduleKind BaPipeKind(absl::string_view alias, absl::string_view summary) {
   return {.name = kName,
           .aliases = {alias},
           .paper =
@@ -81,13 +81,13 @@ ScheduleKind Kind(absl::string_view alias, absl::string_view summary) {
 }  // namespace
 
 ScheduleKind BaPipeAsKind() {
-  return Kind<kAs, GenerateOneFOneB>(
+  return BaPipeKind<kAs, GenerateOneFOneB>(
       "1f1b-as",
       "1F1B for hardware that hides transfers, flush; one weight version");
 }
 
 ScheduleKind BaPipeFbpAsKind() {
-  return Kind<kFbpAs, GenerateParallel>(
+  return BaPipeKind<kFbpAs, GenerateParallel>(
       "fbp-as",
       "every backward overlapped with a forward, flush; stage s of p keeps "
       "2(p-s) "
@@ -95,17 +95,18 @@ ScheduleKind BaPipeFbpAsKind() {
 }
 
 ScheduleKind BaPipeSnoKind() {
-  return Kind<kSno, GenerateOneFOneB>(
+  return BaPipeKind<kSno, GenerateOneFOneB>(
       "1f1b-sno",
       "1F1B without overlapped transfers (simulate with --transfers blocking), "
       "flush; one weight version");
 }
 
 ScheduleKind BaPipeSoKind() {
-  return Kind<kSo, GenerateEager>("1f1b-so",
-                                  "1F1B with twice the warm-up to hide "
-                                  "transfers, flush; stage s of p keeps "
-                                  "2(p-s)-1 microbatches; one weight version");
+  return BaPipeKind<kSo, GenerateEager>(
+      "1f1b-so",
+      "1F1B with twice the warm-up to hide "
+      "transfers, flush; stage s of p keeps "
+      "2(p-s)-1 microbatches; one weight version");
 }
 
 }  // namespace weir::schedules

@@ -64,7 +64,7 @@ class Search {
 
   // Searches until this many actions have been ordered. Replaces the best order
   // only by a faster one.
-  void Run(std::vector<OffloadPolicy> starts, int64_t max_actions);
+  void Run(const std::vector<OffloadPolicy>& starts, int64_t max_actions);
 
   OffloadOrder best() && { return std::move(*best_); }
 
@@ -145,7 +145,8 @@ void Search::Consider(Schedule schedule) {
   best_ = {.rank_actions = std::move(schedule.rank_actions), .speed = speed};
 }
 
-void Search::Run(std::vector<OffloadPolicy> starts, int64_t max_actions) {
+void Search::Run(const std::vector<OffloadPolicy>& starts,
+                 int64_t max_actions) {
   // Half of the budget is for starting points.
   left_ = max_actions / 2;
   std::vector<Found> found;

@@ -6,7 +6,7 @@
 namespace weir::schedules {
 
 std::vector<int> LoopedRoute(const ScheduleSpec& spec) {
-  std::vector<int> route(spec.num_ranks * spec.num_chunks);
+  std::vector<int> route(size_t{1} * spec.num_ranks * spec.num_chunks);
   for (size_t stage = 0; stage < route.size(); ++stage) {
     route[stage] = static_cast<int>(stage) % spec.num_ranks;
   }

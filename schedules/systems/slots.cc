@@ -40,14 +40,14 @@ class UnitOfRoute {
       std::vector<SlottedAction>& rank = (*to_)[route[stage]];
       for (int i = 0; i < num_microbatches_; i += span_) {
         const int span = std::min(span_, num_microbatches_ - i);
-        rank.push_back({first_slot_ + stage + 2 * (i / span_),
+        rank.push_back({first_slot_ + stage + 2 * int64_t{i / span_},
                         {Op::kForward, stage, microbatches_[i],
                          static_cast<uint16_t>(span)}});
       }
       const int64_t returned =
           first_slot_ + 2 * int64_t{num_stages} - 1 - stage;
       for (int i = 0; i < num_microbatches_; ++i) {
-        rank.push_back({returned + 2 * (i % num_forwards_) +
+        rank.push_back({returned + 2 * int64_t{i % num_forwards_} +
                             int64_t{num_stages} * (i / num_forwards_),
                         {Op::kBackward, stage, microbatches_[i]}});
       }

@@ -194,9 +194,10 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     const int first = partition.first[s], last = partition.first[s + 1];
     StageCosts stage;
     // A stage without layers passes its input on.
-    if (s > 0)
+    if (s > 0) {
       stage.communication.output_bytes =
           costs.stages.back().communication.output_bytes;
+    }
     if (!measured) {
       stage.seconds.backward_parts.emplace();
       stage.kernels.emplace();

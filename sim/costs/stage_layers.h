@@ -3,6 +3,7 @@
 #ifndef WEIR_SIM_COSTS_STAGE_LAYERS_H_
 #define WEIR_SIM_COSTS_STAGE_LAYERS_H_
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct LayerSeconds {
   double backward_weight = 0;
   double backward = 0;  // of a measured layer, which has no parts
   // [StageKernels::forward and so on]; empty for a measured layer.
-  std::vector<PricedKernel> kernels[3];
+  std::array<std::vector<PricedKernel>, 3> kernels;
 };
 
 // Prices each kind of layer once: blocks are copies of one another and are

@@ -83,7 +83,8 @@ class FastSimulator::Impl {
  private:
   absl::StatusOr<Run> RunBatches(
       const scenarios::ResolvedScenario& scenario,
-      std::shared_ptr<const scenarios::Network> network, int num_batches) {
+      const std::shared_ptr<const scenarios::Network>& network,
+      int num_batches) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const schedules::Schedule> schedule,
                      inputs_.ScheduleOf(scenario, *network, num_batches));
     absl::string_view why_whole = "no flush";
@@ -101,8 +102,8 @@ class FastSimulator::Impl {
 
   absl::StatusOr<Run> RunReducedOrWhole(
       const scenarios::ResolvedScenario& scenario,
-      std::shared_ptr<const scenarios::Network> network,
-      std::shared_ptr<const Program> program) {
+      const std::shared_ptr<const scenarios::Network>& network,
+      const std::shared_ptr<const Program>& program) {
     const int num_batches = program->schedule().num_batches;
     ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
     // How long Simulate looks for a steady state depends on its number of
@@ -117,8 +118,8 @@ class FastSimulator::Impl {
 
   absl::StatusOr<Run> RunWhole(
       const scenarios::ResolvedScenario& scenario,
-      std::shared_ptr<const scenarios::Network> network,
-      std::shared_ptr<const Program> program, bool folds) {
+      const std::shared_ptr<const scenarios::Network>& network,
+      const std::shared_ptr<const Program>& program, bool folds) {
     ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, folds));
     if (!run.recording.complete()) {
       return Deadlock(
@@ -134,7 +135,7 @@ class FastSimulator::Impl {
   // why_not.
   absl::StatusOr<std::optional<Run>> RunShortened(
       const scenarios::ResolvedScenario& scenario,
-      std::shared_ptr<const scenarios::Network> network,
+      const std::shared_ptr<const scenarios::Network>& network,
       const schedules::Schedule& full, absl::string_view* why_not) {
     *why_not = "the order is too short or not periodic";
     ShortenOptions options;
@@ -171,8 +172,8 @@ class FastSimulator::Impl {
 
   absl::StatusOr<Run> RunProgram(
       const scenarios::ResolvedScenario& scenario,
-      std::shared_ptr<const scenarios::Network> network,
-      std::shared_ptr<const Program> program, bool folds) {
+      const std::shared_ptr<const scenarios::Network>& network,
+      const std::shared_ptr<const Program>& program, bool folds) {
     Run run;
     run.network = std::move(network);
     run.program = std::move(program);

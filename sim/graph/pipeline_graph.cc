@@ -115,9 +115,10 @@ void GraphBuilder::AddEdgeToEnd(int32_t before, int gpu, int32_t position) {
 int32_t GraphBuilder::AddOverlapped(const std::vector<int>& gpus, int position,
                                     double seconds) {
   const int32_t timer = graph_.tasks.AddTimer(seconds);
-  if (first_overlapped_.empty())
+  if (first_overlapped_.empty()) {
     first_overlapped_.assign(graph_.ranges.end_of_actions,
                              PipelineGraph::kNone);
+  }
   for (int gpu : gpus) {
     int32_t* last = &first_overlapped_[graph_.ActionTask(gpu, position)];
     while (*last != PipelineGraph::kNone) last = &overlapped_[*last].next;

@@ -86,9 +86,8 @@ void SymmetrySearch::AddUse(int from, int to, const scenarios::Route& route,
   use.to = to;
   use.kind = kind;
   // A model of collectives determines the latencies of groups.
-  if (kind != kIntra && kind != kInter) {
-    use.latency_seconds = route.latency_seconds;
-  } else if (!traffic_.models_collectives) {
+  const bool of_group = kind == kIntra || kind == kInter;
+  if (!of_group || !traffic_.models_collectives) {
     use.latency_seconds = route.latency_seconds;
   }
   use.first_link = static_cast<int32_t>(use_links_.size());
