@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "calibrate/pricing/kernel_seconds.h"
+#include "calibrate/pricing/slowest_gpu.h"
 #include "models/layer_work.h"
 
 namespace weir::calibrate {
@@ -119,7 +120,8 @@ void KernelPrices::AddPoint(Along along, double size, Point point) {
 }
 
 KernelPrices::KernelPrices(const DeviceProfile& profile,
-                           absl::string_view format) {
+                           absl::string_view format, int num_gpus)
+    : expected_maximum_(ExpectedMaximum(num_gpus)) {
   for (const MeasuredKernel& measured : profile.kernels()) {
     const Point point = PointOf(measured);
     if (measured.kind() == MeasuredKernel::MEMORY) {
@@ -198,6 +200,17 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
 
 KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
                                 const models::Kernel& kernel) const {
+  KernelPrice price = MedianPrice(profile, peak_flops, kernel);
+  // The memory clock is the same on all GPUs.
+  if (kernel.kind != models::Kernel::Kind::kMemory) {
+    price.seconds *= 1 + profile.speed_spread().value() * expected_maximum_;
+  }
+  return price;
+}
+
+KernelPrice KernelPrices::MedianPrice(const DeviceProfile& profile,
+                                      double peak_flops,
+                                      const models::Kernel& kernel) const {
   KernelPrice figures;
   if (!memory_.empty() && kernel.kind == models::Kernel::Kind::kMemory) {
     const auto found = memory_.find({kernel.part, std::llround(kernel.bytes)});

@@ -48,9 +48,11 @@ struct KernelPrice {
 class KernelPrices {
  public:
   KernelPrices() = default;
-  // Indexes the GEMMs and attention of one number format ("bf16"). Requires:
+  // Indexes the GEMMs and attention of one number format ("bf16"). Their times
+  // are those of the slowest of `num_gpus` GPUs (slowest_gpu.h). Requires:
   // the profile is valid.
-  KernelPrices(const DeviceProfile& profile, absl::string_view format);
+  KernelPrices(const DeviceProfile& profile, absl::string_view format,
+               int num_gpus = 1);
 
   bool empty() const { return lines_.empty() && memory_.empty(); }
 
@@ -77,6 +79,9 @@ class KernelPrices {
   static Key KeyOf(Along along, const models::Kernel& kernel);
   static Point PointOf(const MeasuredKernel& measured);
 
+  // Returns the price on the median GPU.
+  KernelPrice MedianPrice(const DeviceProfile& profile, double peak_flops,
+                          const models::Kernel& kernel) const;
   void AddPoint(Along along, double size, Point point);
   const Line* Find(Along along, const models::Kernel& kernel) const;
   static std::optional<KernelPrice> PriceOn(const Line& line, double size,
@@ -84,6 +89,7 @@ class KernelPrices {
                                             double peak_flops,
                                             const models::Kernel& kernel);
 
+  double expected_maximum_ = 0;  // of num_gpus standard normal variables
   absl::flat_hash_map<Key, std::vector<Line>> lines_;
   // By part and rounded bytes.
   absl::flat_hash_map<std::pair<models::KernelPart, int64_t>, Point> memory_;

@@ -139,6 +139,9 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
                 &problems);
   }
+  if (profile.has_speed_spread()) {
+    CheckFigure("speed_spread", profile.speed_spread(), 0, 0.2, &problems);
+  }
   if (profile.has_host_bytes_per_second()) {
     CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
                 1e16, &problems);

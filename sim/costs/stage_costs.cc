@@ -15,6 +15,7 @@
 #include "models/parameter_sum.h"
 #include "models/partition.h"
 #include "scenarios/stage_cut.h"
+#include "sim/costs/optimizer_step.h"
 #include "sim/costs/stage_layers.h"
 #include "sim/costs/work_spec.h"
 
@@ -84,26 +85,6 @@ void SetLayers(const models::LayerList& layers, int first, int last,
   }
 }
 
-// The step reads gradients and states, and writes states and weights. Without
-// master weights among the states, it also reads the weights. A stage that
-// keeps more than one version first copies the one that it replaces. A replica
-// updates its own shard.
-PricedKernel OptimizerKernel(const DeviceProfile& device,
-                             const calibrate::KernelPrices& prices,
-                             const StageCosts& stage, bool has_master_weights,
-                             bool clears_gradients, int num_versions,
-                             double stepped_part) {
-  models::Kernel kernel;
-  kernel.part = models::KernelPart::kOptimizer;
-  kernel.bytes = stage.parameters.gradient_bytes +
-                 2 * stage.parameters.optimizer_state_bytes +
-                 (has_master_weights ? 1 : 2) * stage.parameters.weight_bytes;
-  if (clears_gradients) kernel.bytes += stage.parameters.gradient_bytes;
-  if (num_versions > 1) kernel.bytes += 2 * stage.parameters.stash_bytes;
-  kernel.bytes *= stepped_part;
-  return {kernel, 1, prices.Price(device, 1, kernel).seconds};
-}
-
 Costs GivenCostsOf(const Scenario& scenario, int num_stages) {
   Costs costs;
   const GivenCosts& all = scenario.costs();
@@ -143,6 +124,19 @@ std::optional<double> OffloadSeconds(const DeviceProfile& device,
   return bytes / device.host_bytes_per_second().value();
 }
 
+// Returns the size of the buckets in which gradients are reduced.
+double BucketBytes(const scenarios::ResolvedScenario& resolved) {
+  const Scenario& scenario = resolved.scenario;
+  const Runtime& runtime = resolved.runtime;
+  const double bytes = scenario.communication().bucket_bytes();
+  if (bytes > 0) return bytes;
+  const double elements = std::max(
+      runtime.bucket_elements(),
+      runtime.bucket_elements_per_replica() * resolved.placement.data);
+  return elements > 0 ? elements * BytesPerParameter(scenario.training()).gradient
+                      : kDefaultBucketBytes;
+}
+
 // Sets the gradient bytes of an embedding that the first and the last stage
 // share.
 void SetTiedGradient(const models::LayerList& layers,
@@ -176,11 +170,13 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
                                     const models::LayerList& layers,
                                     const models::Partition& partition,
                                     const std::vector<int>& num_versions,
-                                    const Costs& shared, bool plain_links) {
+                                    const Costs& shared, int num_gpus,
+                                    bool plain_links) {
   DeviceCosts costs;
   ASSIGN_OR_RETURN(costs.peak_flops,
                    calibrate::PeakFlops(device, MatrixFormat(scenario)));
-  costs.prices = calibrate::KernelPrices(device, MatrixFormat(scenario));
+  costs.prices =
+      calibrate::KernelPrices(device, MatrixFormat(scenario), num_gpus);
   costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
   costs.memory_bytes = device.memory_bytes().value();
   costs.reserved_bytes = calibrate::ReservedBytes(device);
@@ -214,10 +210,12 @@ absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
     }
     stage.seconds.offload =
         OffloadSeconds(device, stage.activations.saved_bytes);
-    stage.step.kernel = OptimizerKernel(
-        device, costs.prices, stage, scenario.training().precision() != FP32,
-        runtime.clears_gradients(), num_versions[s],
-        shared.stepped_part(stage));
+    models::Kernel step;
+    step.part = models::KernelPart::kOptimizer;
+    step.bytes = OptimizerStepBytes(stage.parameters, scenario.training(),
+                                    runtime, num_versions[s]) *
+                 shared.stepped_part(stage);
+    stage.step.kernel = {step, 1, costs.prices.Price(device, 1, step).seconds};
     stage.step.update_seconds = runtime.update_seconds().value();
     stage.step.seconds = stage.step.kernel->seconds + stage.step.update_seconds;
     costs.stages.push_back(stage);
@@ -246,12 +244,10 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
     costs.links = &resolved.device;
   }
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
-  costs.widens_gradients = resolved.runtime.widens_gradients() &&
-                           scenario.training().precision() != FP32 &&
-                           !scenario.training().fp32_gradients();
+  costs.widens_gradients =
+      WidensGradients(resolved.runtime, scenario.training());
   costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
-  const double bucket_bytes = scenario.communication().bucket_bytes();
-  costs.bucket_bytes = bucket_bytes > 0 ? bucket_bytes : kDefaultBucketBytes;
+  costs.bucket_bytes = BucketBytes(resolved);
   const int tensor = static_cast<int>(scenario.parallelism().tensor());
   if (layers.front().role != models::LayerRole::kMeasured) {
     costs.model_flops = models::ModelFlops(layers, tensor);
@@ -259,7 +255,8 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   }
   const auto on = [&](const DeviceProfile& device) {
     return CostsOn(device, resolved.runtime, scenario, layers, partition,
-                   num_versions, costs, plain_links);
+                   num_versions, costs, resolved.placement.num_gpus(),
+                   plain_links);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
   SetTiedGradient(layers, partition, scenario.training(), &costs);
