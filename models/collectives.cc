@@ -34,14 +34,15 @@ void AddFrontCollective(const LayerCollective& collective,
 void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (spec.tensor_parallel == 1) return;
   LayerCollective sum{.kind = CollectiveKind::kAllReduce, .bytes = bytes};
-  sum.overlaps_weight_gradient = spec.tensor_async;
+  sum.overlaps_weight_gradient = spec.tensor_async || spec.tensor_pieces;
   if (spec.sequence_parallel) sum.kind = CollectiveKind::kReduceScatter;
   AddFrontCollective(sum, &work->backward_collectives);
   if (!spec.sequence_parallel) return;
   LayerCollective gather{.kind = CollectiveKind::kAllGather, .bytes = bytes};
+  gather.overlaps_input_gradient = spec.tensor_pieces;
   AddCollective(gather, &work->forward_collectives);
   // For the weight gradient: only the GPU's own tokens were saved.
-  gather.overlaps_input_gradient = spec.tensor_async;
+  gather.overlaps_input_gradient = spec.tensor_async || spec.tensor_pieces;
   AddFrontCollective(gather, &work->backward_collectives);
 }
 
@@ -51,8 +52,16 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
                              .bytes = bytes};
   if (spec.sequence_parallel) {
     collective.kind = CollectiveKind::kAllGather;
+    collective.overlaps_input_gradient = spec.tensor_pieces;
     AddFrontCollective(collective, &work->backward_collectives);
     collective.kind = CollectiveKind::kReduceScatter;
+  }
+  if (spec.sequence_parallel && spec.tensor_pieces) {
+    collective.bytes /= kReduceScatterPieces;
+    collective.count = kReduceScatterPieces - 1;
+    AddCollective(collective, &work->forward_collectives);
+    collective.count = 1;
+    collective.overlaps_input_gradient = false;
   }
   AddCollective(collective, &work->forward_collectives);
 }

@@ -11,6 +11,10 @@
 
 namespace weir::models {
 
+// Transformer Engine's default number of splits of an overlapped
+// reduce-scatter.
+inline constexpr int kReduceScatterPieces = 4;
+
 // Appends a collective, or adds its count to the last one if they are otherwise
 // equal.
 void AddCollective(const LayerCollective& collective,

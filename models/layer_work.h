@@ -35,6 +35,11 @@ struct WorkSpec {
   // Overlaps the backward's collectives of input and input gradient with its
   // GEMMs (Megatron-LM since version 3; earlier versions wait for each).
   bool tensor_async = false;
+  // With sequence parallelism, collectives also overlap with the GEMM that
+  // needs or makes their tensor, piece by piece (Transformer Engine's
+  // userbuffers, --tp-comm-overlap): an all-gather begins with the GPU's own
+  // part, a reduce-scatter ends with the last of kReduceScatterPieces.
+  bool tensor_pieces = false;
   // Megatron-LM's scaled masked softmax: one 16-bit kernel. False: conversion
   // to fp32, scaling, mask, softmax, conversion back, a kernel each.
   bool fused_softmax = true;
@@ -130,8 +135,9 @@ struct LayerCollective {
   // one GPU sends in total, including its own share.
   double bytes = 0;
   int count = 1;
-  // The framework overlaps it with the GEMM of the weight gradient or of the
-  // input gradient. If neither, the GPU waits for it.
+  // The framework overlaps it with the GEMM of the weight gradient, or with
+  // that of the input gradient or the forward. If neither, the GPU waits for
+  // it.
   bool overlaps_weight_gradient = false;
   bool overlaps_input_gradient = false;
   bool of_recompute = false;  // repeated for recomputation

@@ -25,7 +25,8 @@ double ExpectedMaximum(int count) {
   for (int i = 0; i <= kSteps; ++i) {
     const double x = i * kStep;
     const double weight = i == 0 ? 0.5 : 1;
-    const double above = -std::expm1(count * std::log1p(-NormalDistribution(-x)));
+    const double above =
+        -std::expm1(count * std::log1p(-NormalDistribution(-x)));
     const double below = std::pow(NormalDistribution(-x), count);
     sum += weight * (above - below);
   }

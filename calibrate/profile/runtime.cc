@@ -46,6 +46,7 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
 void SetFusions(const Runtime& runtime, const Transformer& transformer,
                 models::WorkSpec* spec) {
   spec->tensor_async = runtime.overlaps_tensor_collectives();
+  spec->tensor_pieces = runtime.pipelines_tensor_collectives();
   spec->fused_softmax = FusesSoftmax(runtime, transformer, *spec);
   spec->fused_bias_gelu = !runtime.unfused_bias_gelu();
   spec->fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();

@@ -255,9 +255,12 @@ void LinkLoads::AddReductions() {
       if (in_.costs.optimizer_shards == 1) continue;
       for (Awaited& awaited : job.awaited) awaited.job = jobs_of_stage[s][t];
       job.before_seconds = step;
+      // Before the first forward passes, a gather awaits nothing.
+      if (GathersBeforeForward(in_)) job = Job();
       for (const int rank : ranks) {
-        job.after_seconds = AddCollectives(CopiesOf({rank})[t],
-                                           CollectivesOfStepGather(in_, stage));
+        const double latency = AddCollectives(
+            CopiesOf({rank})[t], CollectivesOfStepGather(in_, stage));
+        if (!GathersBeforeForward(in_)) job.after_seconds = latency;
         EndJob(job);
       }
     }
@@ -301,17 +304,11 @@ void LinkLoads::AddGathers() {
     for (const int32_t position : in_.semantics.update_positions[rank]) {
       const StageCosts& stage =
           in_.costs.stages[schedule_.rank_actions[rank][position].stage];
-      const int num_others = stage.parameters.num_layers - 1;
       for (const bool forward : {true, false}) {
-        const double first = stage.parameters.first_gathered_bytes(forward);
+        const auto [first, others] = CollectivesOfGather(in_, stage, forward);
         for (const Copies& copies : CopiesOf({rank})) {
-          AddGroup(copies.all, {models::CollectiveKind::kAllGather, first}, 1);
-          if (num_others == 0) continue;
-          AddGroup(copies.all,
-                   {models::CollectiveKind::kAllGather,
-                    (stage.parameters.weight_bytes - first) / num_others,
-                    static_cast<double>(num_others)},
-                   1);
+          AddGroup(copies.all, first, 1);
+          if (others.bytes > 0) AddGroup(copies.all, others, 1);
         }
       }
     }

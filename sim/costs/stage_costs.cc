@@ -22,6 +22,8 @@
 namespace weir::sim {
 namespace {
 
+// Queries, keys and values in one; output; feed-forward up and down.
+constexpr int kMatricesPerBlock = 4;
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
 
 // Bytes per parameter of each copy that training keeps.
@@ -50,6 +52,12 @@ void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
   launches.forward_seconds = launches.forward.Seconds(runtime);
   launches.backward_input_seconds = launches.backward_input.Seconds(runtime);
   launches.backward_weight_seconds = launches.backward_weight.Seconds(runtime);
+  if (!runtime.blocking_launches()) return;
+  stage->seconds.forward += launches.forward_seconds;
+  auto& parts = stage->seconds.backward_parts;
+  if (!parts.has_value()) return;  // measured: includes the host
+  parts->input += launches.backward_input_seconds;
+  parts->weight += launches.backward_weight_seconds;
 }
 
 void SetParameters(double parameters, const ParameterBytes& bytes,
@@ -130,11 +138,12 @@ double BucketBytes(const scenarios::ResolvedScenario& resolved) {
   const Runtime& runtime = resolved.runtime;
   const double bytes = scenario.communication().bucket_bytes();
   if (bytes > 0) return bytes;
-  const double elements = std::max(
-      runtime.bucket_elements(),
-      runtime.bucket_elements_per_replica() * resolved.placement.data);
-  return elements > 0 ? elements * BytesPerParameter(scenario.training()).gradient
-                      : kDefaultBucketBytes;
+  const double elements =
+      std::max(runtime.bucket_elements(),
+               runtime.bucket_elements_per_replica() * resolved.placement.data);
+  return elements > 0
+             ? elements * BytesPerParameter(scenario.training()).gradient
+             : kDefaultBucketBytes;
 }
 
 // Sets the gradient bytes of an embedding that the first and the last stage
@@ -164,14 +173,11 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
 }
 
 // Returns the costs of the stages on one kind of GPU.
-absl::StatusOr<DeviceCosts> CostsOn(const DeviceProfile& device,
-                                    const Runtime& runtime,
-                                    const Scenario& scenario,
-                                    const models::LayerList& layers,
-                                    const models::Partition& partition,
-                                    const std::vector<int>& num_versions,
-                                    const Costs& shared, int num_gpus,
-                                    bool plain_links) {
+absl::StatusOr<DeviceCosts> CostsOn(
+    const DeviceProfile& device, const Runtime& runtime,
+    const Scenario& scenario, const models::LayerList& layers,
+    const models::Partition& partition, const std::vector<int>& num_versions,
+    const Costs& shared, int num_gpus, bool plain_links) {
   DeviceCosts costs;
   ASSIGN_OR_RETURN(costs.peak_flops,
                    calibrate::PeakFlops(device, MatrixFormat(scenario)));
@@ -246,6 +252,13 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
   costs.widens_gradients =
       WidensGradients(resolved.runtime, scenario.training());
+  costs.blocking_gathers = resolved.runtime.blocking_gathers();
+  if (resolved.runtime.gathers_by_matrix()) {
+    costs.gathers_per_layer =
+        kMatricesPerBlock +
+        (resolved.model.transformer().gated_feed_forward() ? 1 : 0);
+  }
+  costs.overlaps_step_gather = resolved.runtime.overlaps_step_gather();
   costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
   costs.bucket_bytes = BucketBytes(resolved);
   const int tensor = static_cast<int>(scenario.parallelism().tensor());

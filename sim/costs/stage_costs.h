@@ -194,7 +194,14 @@ struct Costs : DeviceCosts {
   // The profile with measured sends between GPUs; null: none.
   const DeviceProfile* links = nullptr;
   double exchange_seconds = 0;  // added to every blocking exchange
-  double bucket_bytes = 0;      // for overlapped reductions
+  // Sharded weights are gathered when a pass reaches them, in this many
+  // collectives per layer; otherwise while earlier passes and layers run.
+  bool blocking_gathers = false;
+  int gathers_per_layer = 1;
+  // The gather of the weights that the previous step updated overlaps with the
+  // first forward passes, except for the first bucket.
+  bool overlaps_step_gather = false;
+  double bucket_bytes = 0;  // for overlapped reductions
   // The step makes fp32 copies of 16-bit gradients.
   bool widens_gradients = false;
   // Fraction of bytes of transfers between ranks that remains after

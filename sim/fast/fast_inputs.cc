@@ -53,17 +53,15 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
     if (scenario.other_devices.empty()) break;
     devices.push_back(scenario.gpu_device[gpu]);
   }
-  const bool by_replicas =
-      asked.training().fully_sharded() ||
-      asked.training().distributed_optimizer() ||
-      scenario.runtime.bucket_elements_per_replica() > 0;
+  const bool by_replicas = asked.training().fully_sharded() ||
+                           asked.training().distributed_optimizer() ||
+                           scenario.runtime.bucket_elements_per_replica() > 0;
   if (!by_replicas) parallelism->clear_data();
   std::string key = absl::StrCat(
       scenario.given_costs, "\n", scenario.placement.num_gpus(), "\n",
-      by_replicas ? scenario.placement.data : 0,
-      "\n", program.schedule().num_stages, "\n",
-      absl::StrJoin(program.versions, ","), "\n", absl::StrJoin(devices, ","),
-      "\n", asked.SerializeAsString());
+      by_replicas ? scenario.placement.data : 0, "\n",
+      program.schedule().num_stages, "\n", absl::StrJoin(program.versions, ","),
+      "\n", absl::StrJoin(devices, ","), "\n", asked.SerializeAsString());
   if (scenario.given_costs) return key;
   absl::StrAppend(&key, "\n", scenario.model.SerializeAsString(), "\n",
                   scenario.device.SerializeAsString(), "\n",

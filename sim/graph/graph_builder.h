@@ -108,6 +108,10 @@ class GraphBuilder {
   // Adds the gather of the new weights after the steps that updated their
   // shards.
   void GatherSteppedWeights(int rank, int step, int t);
+  // Adds the gather of the weights that the previous step updated. The first
+  // forward pass of the stage waits for the first bucket, the next action of
+  // the rank for all.
+  void GatherBeforeForward(int rank, int step, int t);
   // Adds the gradient sums of an embedding that is tied between the first and
   // the last stage.
   void AddTiedReductions();

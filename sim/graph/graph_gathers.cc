@@ -6,7 +6,22 @@
 #include "sim/graph/graph_builder.h"
 
 namespace weir::sim {
-namespace {}  // namespace
+ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
+                                 const StageCosts& stage, bool forward) {
+  const double num_others = stage.parameters.num_layers - 1;
+  const double per_layer = inputs.costs.gathers_per_layer;
+  const double first = stage.parameters.first_gathered_bytes(forward);
+  ShardGathers calls;
+  calls.first = {models::CollectiveKind::kAllGather, first / per_layer,
+                 per_layer};
+  if (num_others > 0) {
+    calls.others = {
+        models::CollectiveKind::kAllGather,
+        (stage.parameters.weight_bytes - first) / num_others / per_layer,
+        num_others * per_layer};
+  }
+  return calls;
+}
 
 void GraphBuilder::AddGathers() {
   if (in_.costs.shards == 1) return;
@@ -53,27 +68,29 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   const bool forward =
       schedule_.rank_actions[rank][pass].op == schedules::Op::kForward;
   const int num_others = stage.parameters.num_layers - 1;
-  const double first_bytes = stage.parameters.first_gathered_bytes(forward);
   std::vector<int> gpus;
   for (int r = 0; r < place_.data; ++r) {
     gpus.push_back(place_.index(r, rank, t));
   }
   CollectiveSpan layers;
-  if (num_others > 0) {
+  const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
+  if (num_others > 0 && !in_.costs.blocking_gathers) {
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
-    lowering_.AddCollectives(
-        group,
-        {models::CollectiveKind::kAllGather,
-         (stage.parameters.weight_bytes - first_bytes) / num_others,
-         static_cast<double>(num_others)},
-        layers.start, layers.end);
+    lowering_.AddCollectives(group, calls.others, layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
-  lowering_.AddCollectives(
-      group, {models::CollectiveKind::kAllGather, first_bytes}, start, end);
+  if (num_others > 0 && in_.costs.blocking_gathers) {
+    const int32_t first_end = graph_.tasks.AddTimer(0);
+    lowering_.AddCollectives(group, calls.first, start, first_end);
+    lowering_.AddCollectives(group, calls.others, first_end, end);
+  } else {
+    lowering_.AddCollectives(group, calls.first, start, end);
+  }
+  // Weights of one run are gathered ahead, except where gathers block.
+  const int32_t ahead = in_.costs.blocking_gathers ? 1 : 2;
   for (int gpu : gpus) {
-    if (i > 1) {
-      graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - 2].last), start);
+    if (i >= ahead) {
+      graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - ahead].last), start);
     }
     AddEdgeTo(end, gpu, pass);
   }

@@ -69,6 +69,11 @@ ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
            stage.parameters.weight_bytes * part}};
 }
 
+bool GathersBeforeForward(const PipelineInputs& inputs) {
+  return inputs.costs.overlaps_step_gather && inputs.schedule.flush &&
+         !inputs.schedule.forward_only;
+}
+
 void GraphBuilder::SelectReductions() {
   std::vector<Reduction> all = PlanReductions(graph_.steps.plan);
   const auto meets = [&](const Reduction& reduction) {
@@ -122,7 +127,11 @@ void GraphBuilder::AddReductions() {
     for (const Reduction& reduction : reductions.plan) {
       if (in_.costs.optimizer_shards == 1) break;
       for (const auto& [rank, step] : reduction.members) {
-        GatherSteppedWeights(rank, step, t);
+        if (GathersBeforeForward(in_)) {
+          GatherBeforeForward(rank, step, t);
+        } else {
+          GatherSteppedWeights(rank, step, t);
+        }
       }
     }
   }
@@ -244,6 +253,55 @@ void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
       in_.costs.stages[graph_.steps.plan[rank][step].stage];
   AddPiece(CopiesOf({rank}, t), CollectivesOfStepGather(in_, stage), start,
            end);
+}
+
+void GraphBuilder::GatherBeforeForward(int rank, int step, int t) {
+  const int stage_index = graph_.steps.plan[rank][step].stage;
+  const StageCosts& stage = in_.costs.stages[stage_index];
+  const auto& actions = schedule_.rank_actions[rank];
+  const auto first = static_cast<int>(
+      std::find_if(actions.begin(), actions.end(),
+                   [&](const schedules::Action& action) {
+                     return action.op == schedules::Op::kForward &&
+                            action.stage == stage_index;
+                   }) -
+      actions.begin());
+  if (first == std::ssize(actions)) return;
+  const ReductionCollectives all = CollectivesOfStepGather(in_, stage);
+  // Buckets hold equally many elements of gradients and of weights.
+  const double num_buckets =
+      in_.costs.bucket_bytes > 0
+          ? std::max(stage.parameters.gradient_bytes / in_.costs.bucket_bytes,
+                     1.0)
+          : 1;
+  const auto part_of = [&](double fraction) {
+    ReductionCollectives part = all;
+    part.dense.bytes *= fraction;
+    part.experts.bytes *= fraction;
+    return part;
+  };
+  const int32_t start = graph_.tasks.AddTimer(0);
+  const int32_t first_end = graph_.tasks.AddTimer(0);
+  const int32_t end = graph_.tasks.AddTimer(0);
+  const int32_t before = std::exchange(last_step_gather_[rank], end);
+  if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
+  const Copies& copies = CopiesOf({rank}, t);
+  AddPiece(copies, part_of(1 / num_buckets), start, first_end);
+  if (num_buckets > 1) {
+    AddPiece(copies, part_of(1 - 1 / num_buckets), first_end, end);
+  } else {
+    graph_.tasks.AddEdge(first_end, end);
+  }
+  for (int r = 0; r < place_.data; ++r) {
+    const int gpu = place_.index(r, rank, t);
+    graph_.steps.gathers[{gpu, step}] = {start, end};
+    AddEdgeTo(first_end, gpu, first);
+    graph_.steps.early_gathers[{gpu, first}] = {start, first_end};
+    if (num_buckets == 1 || first + 1 == std::ssize(actions)) continue;
+    AddEdgeToNext(end, gpu, first);
+    graph_.steps.early_gathers.try_emplace({gpu, first + 1},
+                                           CollectiveSpan{first_end, end});
+  }
 }
 
 int32_t GraphBuilder::StepOfStage(int rank, int stage) const {

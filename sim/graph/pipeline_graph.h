@@ -101,6 +101,9 @@ struct StepTasks {
   // By GPU and step.
   absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> tied_reductions;
   absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> gathers;
+  // By GPU and position of the pass that waits for it: gathers of the weights
+  // that the previous step updated.
+  absl::flat_hash_map<std::pair<int, int>, CollectiveSpan> early_gathers;
 };
 
 struct ReductionTasks {
@@ -233,9 +236,20 @@ struct ReductionCollectives {
 ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                                             const StageCosts& stage,
                                             size_t num_ranks);
+// Returns true if the weights that the previous step updated are gathered while
+// the first forward passes run, rather than after the step.
+bool GathersBeforeForward(const PipelineInputs& inputs);
 // The same for gathering the shards that each replica has updated.
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage);
+
+// The gathers of sharded weights before or during a pass: of the first layer
+// that it needs, and of the others (none with one layer).
+struct ShardGathers {
+  Collectives first, others;
+};
+ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
+                                 const StageCosts& stage, bool forward);
 
 // Returns how many tasks the graph will have, to a few percent.
 double EstimateTasks(const PipelineInputs& inputs);

@@ -124,9 +124,11 @@ class Counter {
     double tasks = static_cast<double>(positions.size()) * place_.data;
     if (in_.costs.optimizer_shards == 1) return tasks;
     const double flows = replica_flows_[rank];
+    const int num_pieces = GathersBeforeForward(in_) ? 2 : 1;
     for (int32_t position : positions) {
-      tasks += 2 + OfPiece(StageOf(schedule_.rank_actions[rank][position]),
-                           place_.data, flows);
+      tasks += 2 + num_pieces *
+                       OfPiece(StageOf(schedule_.rank_actions[rank][position]),
+                               place_.data, flows);
     }
     return tasks;
   }

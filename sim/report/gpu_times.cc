@@ -98,6 +98,12 @@ class Walk {
   // Returns the gathers that a pass or a pair waits for.
   std::vector<Interval> GathersBefore(size_t position) {
     std::vector<Interval> gathers;
+    if (!graph_.steps.early_gathers.empty()) {
+      const auto early =
+          graph_.steps.early_gathers.find({gpu_, static_cast<int>(position)});
+      if (early != graph_.steps.early_gathers.end())
+        gathers.push_back(Span(early->second));
+    }
     if (!graph_.gathers.has_value()) return gathers;
     const auto& actions = in_.schedule.rank_actions[graph_.rank_of(gpu_)];
     const auto& runs = graph_.gathers->runs[graph_.rank_of(gpu_)];

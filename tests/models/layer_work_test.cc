@@ -200,6 +200,32 @@ TEST(LayersOfTest, SequenceParallelBlocksGatherAndScatter) {
               ElementsAre(gather, input, gradient, gather, input, gradient));
 }
 
+// Of the collectives beside a GEMM, only the last quarter of a reduce-scatter
+// is exposed.
+TEST(LayersOfTest, PiecesOverlapWithTheirOwnGemm) {
+  const Model model = *LoadModel("gpt2");
+  WorkSpec spec = SmallSpec(model);
+  spec.tensor_parallel = 2;
+  spec.sequence_parallel = true;
+  spec.tensor_pieces = true;
+  const LayerWork block = LayersOf(model, spec)[1];
+  LayerCollective gather = Of(CollectiveKind::kAllGather);
+  gather.overlaps_input_gradient = true;
+  LayerCollective exposed = Of(CollectiveKind::kReduceScatter);
+  exposed.bytes /= 4;
+  LayerCollective hidden = exposed;
+  hidden.count = 3;
+  hidden.overlaps_input_gradient = true;
+  EXPECT_THAT(block.forward_collectives,
+              ElementsAre(gather, hidden, exposed, gather, hidden, exposed));
+  LayerCollective gradient = Of(CollectiveKind::kReduceScatter);
+  gradient.overlaps_weight_gradient = true;
+  LayerCollective two = gather;
+  two.count = 2;
+  EXPECT_THAT(block.backward_collectives,
+              ElementsAre(two, gradient, two, gradient));
+}
+
 TEST(LayersOfTest, EmbeddingKeepsTokenNumbersAndItsMask) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);

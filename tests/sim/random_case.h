@@ -113,6 +113,10 @@ class RandomCase {
     if (draw(0, 2) == 0) communication_.set_transfers(BLOCKING);
   }
 
+  static bool Half(std::mt19937* random) {
+    return std::uniform_int_distribution<>(0, 1)(*random) == 0;
+  }
+
   // Draws the data that is sharded across replicas: everything, optimizer
   // states only, or experts.
   void DrawSharing(std::mt19937* random) {
@@ -122,6 +126,9 @@ class RandomCase {
     if (!schedule_.flush || schedule_.forward_only) return;
     const int drawn = std::uniform_int_distribution<>(0, 3)(*random);
     if (drawn == 0) costs_.shards = placement_.data;
+    costs_.blocking_gathers = Half(random);
+    costs_.gathers_per_layer = Half(random) ? 3 : 1;
+    costs_.overlaps_step_gather = Half(random);
     if (drawn > 1) costs_.optimizer_shards = placement_.data;
     if (drawn < 3) return;
     costs_.expert_parallel = placement_.data;

@@ -132,6 +132,30 @@ TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
   }
 }
 
+// The gather of the previous step's weights, 8 s, overlaps with the batch: the
+// forward waits for the first of two buckets, the backward for both.
+TEST(ReductionsTest, AnEarlyGatherOverlapsWithTheForward) {
+  for (const double forward : {1.0, 3.0, 7.0}) {
+    for (const double num_buckets : {1.0, 2.0, 4.0}) {
+      ByCosts run = Reduced(800 / num_buckets, /*overlapped=*/false);
+      run.costs.optimizer_shards = 2;
+      run.costs.overlaps_step_gather = true;
+      run.costs.stages[0].seconds.forward = forward;
+      run.costs.stages[0].parameters.weight_bytes = 1600;
+      run.costs.stages[0].step.seconds = 0.5;
+      const CostsRun result(run);
+      const double first = 8 / num_buckets;
+      const double backward = std::max(first + forward, 8.0);
+      EXPECT_NEAR(result.Start(0, 0), first, 1e-9);
+      EXPECT_NEAR(result.Start(0, 1), backward, 1e-9);
+      EXPECT_NEAR(result.Makespan(), backward + 8 + 4 + 0.5, 1e-9);
+      const GpuTimes times = result.Times(0);
+      EXPECT_NEAR(times.exposed_gather_seconds, backward - forward, 1e-9);
+      EXPECT_NEAR(times.bubble_seconds, 0, 1e-9);
+    }
+  }
+}
+
 // Both ranks hold both stages: gradients are summed over four copies, and the
 // replicas of each rank share its optimizer step.
 TEST(ReductionsTest, CopiesOnOtherRanksGatherTheirOwnSteps) {

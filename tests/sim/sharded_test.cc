@@ -180,6 +180,33 @@ TEST(ShardedTest, LayersComeBesideThePass) {
   }
 }
 
+// Each pass waits for its own gathers, which begin when the pass before it has
+// ended.
+TEST(ShardedTest, BlockingGathersOverlapWithNothing) {
+  for (int num_layers : {1, 4}) {
+    ByCosts run = Layers(10, 20, num_layers);
+    run.costs.blocking_gathers = true;
+    run.costs.stages[0].parameters.gradient_bytes = 0;
+    const CostsRun result(run);
+    EXPECT_NEAR(result.Start(0, 0), 4, 1e-9);
+    EXPECT_NEAR(result.End(0, 0), 14, 1e-9);
+    EXPECT_NEAR(result.Start(0, 1), 18, 1e-9);
+    EXPECT_NEAR(result.End(0, 1), 38, 1e-9);
+    EXPECT_NEAR(result.Times(0).exposed_gather_seconds, 8, 1e-9);
+  }
+}
+
+// A collective has its latency; the bytes stay the same.
+TEST(ShardedTest, GathersByMatrixHaveTheirLatencies) {
+  for (const int per_layer : {1, 4}) {
+    ByCosts run = Layers(10, 20, 2);
+    run.cluster = OneSwitch(2, 100, 0.001);
+    run.costs.blocking_gathers = true;
+    run.costs.gathers_per_layer = per_layer;
+    EXPECT_NEAR(CostsRun(run).Start(0, 0), 4 + 2 * per_layer * 0.001, 1e-9);
+  }
+}
+
 // A pass that is longer than its all-gathers hides all but that of the first
 // layer.
 TEST(ShardedTest, LongPassesHideAllButTheFirstLayer) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "calibrate/pricing/kernel_seconds.h"
 #include "calibrate/profile/device_profile.h"
 #include "models/layer_work.h"
@@ -138,6 +140,51 @@ TEST(StageCostsTest, BlocksAddUpAndShareTheScratch) {
   EXPECT_NEAR(middle.seconds.backward_parts->input, input, 1e-9 * input);
   EXPECT_NEAR(middle.seconds.backward_parts->weight, weight, 1e-9 * weight);
   EXPECT_NEAR(middle.seconds.backward, input + weight, 1e-9 * (input + weight));
+}
+
+scenarios::ResolvedScenario Gpt2() {
+  Measured none;
+  none.num_ranks = 0;
+  scenarios::ResolvedScenario resolved = Resolve(none, OneSwitch(1, 1e9, 0));
+  resolved.scenario.mutable_batch()->set_sequence_length(512);
+  resolved.model = *models::LoadModel("gpt2");
+  return resolved;
+}
+
+// A host that waits for each kernel adds its launches to the pass.
+TEST(StageCostsTest, BlockingLaunchesAddUp) {
+  scenarios::ResolvedScenario resolved = Gpt2();
+  resolved.runtime.mutable_forward_launch_seconds()->set_value(1e-5);
+  resolved.runtime.mutable_backward_launch_seconds()->set_value(2e-5);
+  const StageCosts ahead = ComputeCosts(resolved, 1, {1})->stages[0];
+  resolved.runtime.set_blocking_launches(true);
+  const StageCosts blocking = ComputeCosts(resolved, 1, {1})->stages[0];
+  ASSERT_GT(ahead.launches.forward_seconds, 0);
+  EXPECT_NEAR(blocking.seconds.forward,
+              ahead.seconds.forward + ahead.launches.forward_seconds, 1e-12);
+  EXPECT_NEAR(blocking.seconds.backward,
+              ahead.seconds.backward + ahead.launches.backward_input_seconds +
+                  ahead.launches.backward_weight_seconds,
+              1e-12);
+}
+
+// The larger of both numbers of elements, unless the scenario sets bytes.
+TEST(StageCostsTest, BucketsGrowWithTheReplicas) {
+  scenarios::ResolvedScenario resolved = Gpt2();
+  resolved.scenario.mutable_training()->set_precision(MIXED_BF16);
+  resolved.device = *calibrate::LoadDeviceProfile("a100-sxm-80gb");
+  EXPECT_EQ(ComputeCosts(resolved, 1, {1})->bucket_bytes, 25 << 20);
+  resolved.runtime.set_bucket_elements(100);
+  resolved.runtime.set_bucket_elements_per_replica(30);
+  for (const auto& [data, elements] : {std::pair(2, 100), std::pair(8, 240)}) {
+    resolved.placement.data = data;
+    resolved.scenario.mutable_training()->set_fp32_gradients(false);
+    EXPECT_EQ(ComputeCosts(resolved, 1, {1})->bucket_bytes, 2 * elements);
+    resolved.scenario.mutable_training()->set_fp32_gradients(true);
+    EXPECT_EQ(ComputeCosts(resolved, 1, {1})->bucket_bytes, 4 * elements);
+  }
+  resolved.scenario.mutable_communication()->set_bucket_bytes(7);
+  EXPECT_EQ(ComputeCosts(resolved, 1, {1})->bucket_bytes, 7);
 }
 
 // Memory of a pass in addition to all saved activations of the stage: the
