@@ -83,7 +83,9 @@ std::string UncertaintyTable(const Uncertainty& uncertainty) {
       {"parameters", uncertainty.figures()},
       {"individual kernels", uncertainty.kernels()},
       {"individual collectives", uncertainty.collectives()},
-      {"whole step", uncertainty.step()}};
+      {"whole step", uncertainty.step()},
+      {"no measured step on record", uncertainty.unrecorded()},
+      {"whole step, slower only", uncertainty.slower_step()}};
   for (const auto& [name, error] : rows) {
     table.rows.push_back({name, absl::StrFormat("%.1f %%", 100 * error)});
   }

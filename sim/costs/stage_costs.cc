@@ -146,6 +146,32 @@ double BucketBytes(const scenarios::ResolvedScenario& resolved) {
              : kDefaultBucketBytes;
 }
 
+// Adds the copies of gathered weights out of the buffer of the gather, before a
+// forward and a backward pass, and of gradients into that of the reduction.
+void AddShardCopies(const DeviceProfile& device,
+                    const calibrate::KernelPrices& prices, StageCosts* stage) {
+  if (!stage->kernels.has_value()) return;  // measured with its copies
+  const auto add = [&](double bytes, std::vector<PricedKernel>* to) {
+    models::Kernel copy;
+    copy.part = models::KernelPart::kElementwise;
+    copy.launches = stage->parameters.num_layers;
+    copy.bytes = bytes;
+    const double seconds = prices.Price(device, 1, copy).seconds;
+    to->push_back({copy, 1, seconds});
+    return seconds;
+  };
+  const StageParameters& all = stage->parameters;
+  stage->seconds.forward += add(2 * all.weight_bytes, &stage->kernels->forward);
+  stage->seconds.backward_parts->input +=
+      add(2 * all.weight_bytes, &stage->kernels->backward_input);
+  stage->seconds.backward_parts->weight +=
+      add(all.weight_bytes + all.gradient_bytes,
+          &stage->kernels->backward_weight);
+  stage->launches.forward.forward_launches += all.num_layers;
+  stage->launches.backward_input.backward_launches += all.num_layers;
+  stage->launches.backward_weight.backward_launches += all.num_layers;
+}
+
 // Sets the gradient bytes of an embedding that the first and the last stage
 // share.
 void SetTiedGradient(const models::LayerList& layers,
@@ -206,9 +232,12 @@ absl::StatusOr<DeviceCosts> CostsOn(
       stage.launches.forward.passes = stage.launches.backward_input.passes = 1;
     }
     AddLayers(layers, first, last, &prices, &stage);
-    SetHostSeconds(runtime, &stage);
     SetParameters(models::StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
+    if (shared.shards > 1 && runtime.copies_gathered_weights()) {
+      AddShardCopies(device, costs.prices, &stage);
+    }
+    SetHostSeconds(runtime, &stage);
     stage.parameters.expert_gradient_bytes =
         models::StageExpertParameters(layers, first, last) * bytes.gradient;
     if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {

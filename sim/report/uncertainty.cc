@@ -25,6 +25,12 @@ constexpr double kDefaultGemmResidual = 0.1;
 constexpr double kDefaultCollectiveResidual = 0.1;
 constexpr double kDefaultMemoryResidual = 0.15;
 constexpr double kDefaultStepResidual = 0.06;
+// Additional errors of predictions that were never compared with a measured
+// step on the device, under the runtime or in the number format. ASSUMED: about
+// the spread between the mean errors of devices and of programs on record.
+constexpr double kUnrecordedDevice = 0.15;
+constexpr double kUnrecordedRuntime = 0.1;
+constexpr double kUnrecordedFormat = 0.1;
 // Error of layers that were measured whole.
 constexpr double kGivenError = 0.02;
 // A normal variable lies within this many standard deviations of its mean in
@@ -77,6 +83,7 @@ class Variations {
     result.set_collectives(std::sqrt(OfCollectives()));
     result.set_step(ValueOr(runtime_.has_step_residual(),
                             runtime_.step_residual(), kDefaultStepResidual));
+    result.set_slower_step(device_.slower_step_residual().value());
     return result;
   }
 
@@ -197,6 +204,33 @@ class Variations {
   WeakestKinds kinds_;
 };
 
+// What no measured step on record has.
+struct Unrecorded {
+  std::string names;  // "T4, pytorch and fp32"; empty: nothing
+  double error = 0;
+};
+
+Unrecorded UnrecordedOf(const scenarios::ResolvedScenario& scenario,
+                        const DeviceProfile& device) {
+  std::vector<std::string> names;
+  Unrecorded unrecorded;
+  const auto add = [&](const std::string& name, double error) {
+    names.push_back(name);
+    unrecorded.error = std::hypot(unrecorded.error, error);
+  };
+  if (device.num_step_sources() == 0) {
+    add(std::string(Ascii(device.name())), kUnrecordedDevice);
+  }
+  if (scenario.runtime.num_step_sources() == 0) {
+    add(absl::StrCat("runtime ", Ascii(scenario.runtime.name())),
+        kUnrecordedRuntime);
+  }
+  const std::string format = MatrixFormat(scenario.scenario);
+  if (format != "bf16" && format != "fp16") add(format, kUnrecordedFormat);
+  unrecorded.names = absl::StrJoin(names, ", ");
+  return unrecorded;
+}
+
 bool Holds(const Range& range, double value) {
   return range.low() <= value && value <= range.high();
 }
@@ -302,9 +336,14 @@ Uncertainty UncertaintyOf(const scenarios::ResolvedScenario& scenario,
   return Variations(scenario, work).Run();
 }
 
-double TotalLogError(const Uncertainty& uncertainty) {
-  return std::hypot(std::hypot(uncertainty.figures(), uncertainty.kernels()),
-                    std::hypot(uncertainty.collectives(), uncertainty.step()));
+LogErrors TotalLogErrors(const Uncertainty& uncertainty) {
+  LogErrors total;
+  total.faster =
+      std::hypot(std::hypot(uncertainty.figures(), uncertainty.kernels()),
+                 std::hypot(uncertainty.collectives(), uncertainty.step()),
+                 uncertainty.unrecorded());
+  total.slower = std::hypot(total.faster, uncertainty.slower_step());
+  return total;
 }
 
 void FillUncertainty(const scenarios::ResolvedScenario& scenario,
@@ -313,10 +352,19 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
   *result->mutable_uncertainty() = variations.Run();
   *result->mutable_seconds_by_evidence() =
       variations.Evidence(result->batch_seconds());
-  const double factor =
-      std::exp(kNineOfTen * TotalLogError(result->uncertainty()));
-  result->set_batch_seconds_low(result->batch_seconds() / factor);
-  result->set_batch_seconds_high(result->batch_seconds() * factor);
+  const Unrecorded unrecorded =
+      UnrecordedOf(scenario, DeviceOf(scenario, work.device));
+  result->mutable_uncertainty()->set_unrecorded(unrecorded.error);
+  const LogErrors errors = TotalLogErrors(result->uncertainty());
+  result->set_batch_seconds_low(result->batch_seconds() *
+                                std::exp(-kNineOfTen * errors.faster));
+  result->set_batch_seconds_high(result->batch_seconds() *
+                                 std::exp(kNineOfTen * errors.slower));
+  if (unrecorded.error > 0) {
+    result->add_warnings(absl::StrCat(
+        "no measured training step is on record for ", unrecorded.names,
+        "; the interval is wider"));
+  }
   const Outside outside = OutsideOf(scenario, work);
   const std::string& device = scenario.device.name();
   const auto warn_of = [&](double seconds, const std::string& what) {

@@ -17,10 +17,16 @@ namespace weir::sim {
 Uncertainty UncertaintyOf(const scenarios::ResolvedScenario& scenario,
                           const GpuWork& work);
 
-double TotalLogError(const Uncertainty& uncertainty);
+// Standard deviations of the logarithm of measured over predicted time, for
+// steps that are faster and slower than predicted.
+struct LogErrors {
+  double faster = 0, slower = 0;
+};
+LogErrors TotalLogErrors(const Uncertainty& uncertainty);
 
 // Sets the uncertainty of a result and the interval that contains nine of ten
-// times. Warns of each kind of cost of which at least 5 % of the time is
+// times. Warns of a device, runtime or number format without a measured step on
+// record, and of each kind of cost of which at least 5 % of the time is
 // outside the device's Coverage. Requires: batch_seconds and parts are set;
 // `work` is that of the busiest GPU.
 void FillUncertainty(const scenarios::ResolvedScenario& scenario,

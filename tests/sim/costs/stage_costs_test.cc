@@ -151,6 +151,35 @@ scenarios::ResolvedScenario Gpt2() {
   return resolved;
 }
 
+// Sharded weights are copied when they are gathered, gradients when they are
+// reduced: bytes at the memory's rate.
+TEST(StageCostsTest, GatheredWeightsAreCopied) {
+  scenarios::ResolvedScenario resolved = Gpt2();
+  resolved.placement.data = 2;
+  resolved.runtime.set_copies_gathered_weights(true);
+  const StageCosts whole = ComputeCosts(resolved, 1, {1})->stages[0];
+  resolved.scenario.mutable_training()->set_fully_sharded(true);
+  resolved.runtime.set_copies_gathered_weights(false);
+  const StageCosts none = ComputeCosts(resolved, 1, {1})->stages[0];
+  EXPECT_EQ(none.seconds.forward, whole.seconds.forward);
+  resolved.runtime.set_copies_gathered_weights(true);
+  const StageCosts copied = ComputeCosts(resolved, 1, {1})->stages[0];
+  const auto seconds_of = [&](double bytes) {
+    models::Kernel kernel;
+    kernel.launches = none.parameters.num_layers;
+    kernel.bytes = bytes;
+    return calibrate::KernelSeconds(resolved.device, 1, kernel);
+  };
+  const double weights = none.parameters.weight_bytes;
+  const double gradients = none.parameters.gradient_bytes;
+  EXPECT_NEAR(copied.seconds.forward,
+              none.seconds.forward + seconds_of(2 * weights), 1e-12);
+  EXPECT_NEAR(copied.seconds.backward,
+              none.seconds.backward + seconds_of(2 * weights) +
+                  seconds_of(weights + gradients),
+              1e-12);
+}
+
 // A host that waits for each kernel adds its launches to the pass.
 TEST(StageCostsTest, BlockingLaunchesAddUp) {
   scenarios::ResolvedScenario resolved = Gpt2();

@@ -117,14 +117,52 @@ TEST(UncertaintyTest, GemmsAndAttentionOfOneShapeAreIndependent) {
 TEST(UncertaintyTest, NineOfTenAreWithinTheInterval) {
   const auto result = Simulate(Preset("pipedream-flush-gpt-2.2b"));
   ASSERT_TRUE(result.ok()) << result.status();
-  const double error = TotalLogError(result->uncertainty());
+  const LogErrors errors = TotalLogErrors(result->uncertainty());
   EXPECT_NEAR(std::log(result->batch_seconds_high() / result->batch_seconds()),
-              1.6448536269514722 * error, 1e-9);
-  EXPECT_NEAR(result->batch_seconds_low() * result->batch_seconds_high(),
-              result->batch_seconds() * result->batch_seconds(), 1e-9);
+              1.6448536269514722 * errors.slower, 1e-9);
+  EXPECT_NEAR(std::log(result->batch_seconds_low() / result->batch_seconds()),
+              -1.6448536269514722 * errors.faster, 1e-9);
   EXPECT_GT(result->uncertainty().figures(), 0);
   EXPECT_GT(result->uncertainty().kernels(), 0);
   EXPECT_GT(result->uncertainty().collectives(), 0);
+}
+
+// A device, a runtime or a format without measured steps widens the interval,
+// and one line says so.
+TEST(UncertaintyTest, WhatIsNotOnRecordWidensTheInterval) {
+  scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
+  scenario.device.set_num_step_sources(2);
+  scenario.runtime.set_num_step_sources(1);
+  scenario.scenario.mutable_training()->set_precision(MIXED_BF16);
+  const auto error_of = [](const scenarios::ResolvedScenario& resolved,
+                           int num_warnings) {
+    const auto result = Simulate(resolved);
+    EXPECT_TRUE(result.ok()) << result.status();
+    int found = 0;
+    for (const std::string& warning : result->warnings()) {
+      if (absl::StrContains(warning, "no measured training step is on record"))
+        ++found;
+    }
+    EXPECT_EQ(found, num_warnings);
+    return result->uncertainty().unrecorded();
+  };
+  EXPECT_EQ(error_of(scenario, 0), 0);
+  scenarios::ResolvedScenario other = scenario;
+  other.device.clear_num_step_sources();
+  EXPECT_NEAR(error_of(other, 1), 0.15, 1e-12);
+  other.runtime.clear_num_step_sources();
+  EXPECT_NEAR(error_of(other, 1), std::hypot(0.15, 0.1), 1e-12);
+}
+
+// The residual of slow steps moves the upper limit only.
+TEST(UncertaintyTest, SlowStepsMoveTheUpperLimit) {
+  scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
+  scenario.device.clear_slower_step_residual();
+  const auto before = Simulate(scenario);
+  scenario.device.mutable_slower_step_residual()->set_value(0.3);
+  const auto after = Simulate(scenario);
+  EXPECT_EQ(after->batch_seconds_low(), before->batch_seconds_low());
+  EXPECT_GT(after->batch_seconds_high(), 1.1 * before->batch_seconds_high());
 }
 
 TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
@@ -142,7 +180,7 @@ TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
   scenario.runtime.mutable_step_residual()->set_value(0.07);
   const auto result = Simulate(scenario);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_NEAR(TotalLogError(result->uncertainty()), 0.07, 1e-12);
+  EXPECT_NEAR(TotalLogErrors(result->uncertainty()).faster, 0.07, 1e-12);
 }
 
 // Compares the first-order change of a GPU's time with the simulator.
@@ -205,7 +243,7 @@ TEST(UncertaintyTest, WorkThatTakesNoTimeIsCertain) {
   EXPECT_EQ(none.figures(), 0);
   EXPECT_EQ(none.kernels(), 0);
   EXPECT_EQ(none.collectives(), 0);
-  EXPECT_EQ(TotalLogError(none), 0);
+  EXPECT_EQ(TotalLogErrors(none).slower, 0);
 }
 
 TEST(UncertaintyTest, WhatNobodyMeasuredIsSaid) {
