@@ -82,7 +82,9 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
   const double rows = shape.sequences * shape.heads;
   const double scores = rows * s * s;
   const auto gemm = [&](double n, double k) {
-    return GemmKernel(rows, s, n, k, e, KernelPart::kAttentionGemm);
+    Kernel kernel = GemmKernel(rows, s, n, k, e, KernelPart::kAttentionGemm);
+    kernel.row_alignment = RowAlignment(n, k);
+    return kernel;
   };
   const SoftmaxPasses softmax = SoftmaxOf(spec, masked);
   AttentionCore core;

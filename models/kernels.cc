@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/kernels.h"
 
+#include <cmath>
+
 namespace weir::models {
 
 Kernel MemoryKernel(double bytes, KernelPart part, int launches) {
@@ -25,6 +27,16 @@ Kernel GemmKernel(double batch, double m, double n, double k,
   return kernel;
 }
 
+double RowAlignment(double length, double other_length) {
+  constexpr double kMost = 64;
+  double alignment = kMost;
+  for (const double elements : {length, other_length}) {
+    if (!(elements > 0) || elements != std::floor(elements)) return 0;
+    while (std::fmod(elements, alignment) != 0) alignment /= 2;
+  }
+  return alignment;
+}
+
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   const auto [part, batch, rows, in, out, bias, needed] = linear;
   const double e = spec.bytes_per_element;
@@ -35,6 +47,9 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   Kernel weight = GemmKernel(batch, out, in, rows, e, part);
   if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
+    // The rows of all three GEMMs are vectors of the input, the output or the
+    // weights.
+    kernel->row_alignment = RowAlignment(in, out);
     if (needed == 1) continue;
     kernel->performed_flops = kernel->flops;
     kernel->flops *= needed;

@@ -12,10 +12,14 @@ inline constexpr double kStatisticsBytes = 8;  // per row of a norm, in fp32
 Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise,
                     int launches = 1);
 
-// Returns a kernel of `batch` GEMMs of (m x k) by (k x n).
+// Returns a kernel of `batch` GEMMs of (m x k) by (k x n), of unknown alignment.
 Kernel GemmKernel(double batch, double m, double n, double k,
                   double element_bytes,
                   KernelPart part = KernelPart::kProjectionGemm);
+
+// Returns the largest power of two, at most 64, that divides both lengths; 0 if
+// one of them is not a positive integer.
+double RowAlignment(double length, double other_length);
 
 // A batch of equal linear layers, each of which maps its own `rows` vectors of
 // width `in` to width `out`.

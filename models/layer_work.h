@@ -120,6 +120,10 @@ struct Kernel {
   // GEMM that tensor parallelism repeats on every GPU counts 1/t in `flops`.
   double performed_flops = 0;
   double bytes = 0;  // device memory traffic, reads and writes
+  // Largest power of two that divides the rows of all matrices of a GEMM, in
+  // elements; 0: unknown. Vector loads need rows that are multiples of 16
+  // bytes.
+  double row_alignment = 0;
 
   bool operator==(const Kernel&) const = default;
 };

@@ -63,7 +63,8 @@ T AttentionSeconds(double peak, double launch, const AttentionSample& sample,
                    const T* figures) {
   const T flops = sample.flops + sample.flops_per_ramp_key * kRamp * figures[2];
   return sample.launches * launch +
-         flops / (peak * figures[sample.num_gemms > 2 ? 1 : 0]);
+         flops / (peak * sample.relative_efficiency *
+                  figures[sample.num_gemms > 2 ? 1 : 0]);
 }
 
 struct AttentionResidual {

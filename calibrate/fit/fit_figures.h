@@ -49,6 +49,8 @@ struct AttentionSample {
   double flops_per_ramp_key = 0;
   double launches = 1;
   double seconds = 0;
+  // Of heads of this size (HeadSizeEfficiency).
+  double relative_efficiency = 1;
 };
 
 // Requires: the kernel is fused attention.
@@ -65,7 +67,8 @@ struct AttentionFit {
   ErrorStatistics errors;
 };
 
-// Fits launches x launch_seconds + (flops + ramp) / (peak x efficiency).
+// Fits launches x launch_seconds + (flops + ramp) / (peak x efficiency), with the
+// efficiencies that heads of relative_efficiency 1 have.
 // Samples of one length cannot separate ramp and efficiency; the ramp then
 // stays near `start`. Returns the errors of FitStreams().
 absl::StatusOr<AttentionFit> FitAttention(

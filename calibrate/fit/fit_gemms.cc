@@ -35,17 +35,22 @@ struct Setting {
   GemmMachine machine;
   Clock clock = Clock::kBurst;
   double sustained_rate = 1;
+  std::array<double, 3> aligned_rates = {1, 1, 1};
   Parts units;
 };
 
 template <typename T>
 GemmTerms<T> TermsAt(const Setting& setting, const T* parts) {
   const auto at = [&](int i) { return setting.units[i] * parts[i]; };
-  const GemmTerms<T> terms = {at(0), at(1), at(2), at(3), at(4),
-                              at(5), at(6), at(7), at(8), at(9)};
+  const GemmTerms<T> terms = {at(0), at(1), at(2), at(3), at(4), at(5),
+                              at(6), at(7), at(8), at(9), setting.aligned_rates};
   return setting.clock == Clock::kBurst
              ? terms
              : Sustained(terms, setting.sustained_rate);
+}
+
+bool HasRate(const GemmModel& model, const GemmFigure& figure) {
+  return (model.*figure.get)().value() > 0;
 }
 
 bool ShowsAt(Clock clock, const GemmFigure& figure) {
@@ -159,7 +164,11 @@ absl::StatusOr<LocalMinimum> Descend(const GemmMachine& machine,
                                      const GemmModel& start,
                                      absl::Span<const GemmSample> samples,
                                      Clock clock) {
-  Setting setting = {machine, clock, start.sustained_rate().value(), {}};
+  Setting setting = {machine,
+                     clock,
+                     start.sustained_rate().value(),
+                     AlignedRatesOf(start),
+                     {}};
   Parts parts;
   Parts& units = setting.units;
   for (int i = 0; i < kNumFitted; ++i) {
@@ -191,6 +200,10 @@ absl::StatusOr<GemmFit> FitGemms(const GemmMachine& machine,
   for (const double quantization : {0.1, 0.9}) {
     GemmModel generic = GenericGemms(machine, quantization);
     *generic.mutable_sustained_rate() = start.sustained_rate();
+    for (const GemmFigure& figure : AlignmentFigures()) {
+      if (!HasRate(start, figure)) continue;
+      *(generic.*figure.mutate)() = (start.*figure.get)();
+    }
     for (const GemmFigure& figure : GemmFigures()) {
       if (ShowsAt(clock, figure)) continue;
       *(generic.*figure.mutate)() = (start.*figure.get)();

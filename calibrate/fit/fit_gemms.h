@@ -23,7 +23,8 @@ struct GemmFit {
   ErrorStatistics errors;  // on the fitted samples
 };
 
-// Fits the ten parameters of `start` other than sustained_rate to the samples
+// Fits the ten parameters of `start` other than sustained_rate and the rates of
+// unaligned GEMMs, which it uses as they are, to the samples
 // by least squares on the logarithms of predicted and measured seconds. Errors
 // beyond 5 % count linearly; a parameter that the samples do not determine
 // stays near its start. The parameters become FITTED with `source`. The same

@@ -2,6 +2,11 @@
 #include "calibrate/fit/import_attention.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -98,6 +103,40 @@ void SetFitted(double value, const std::string& source, Figure* figure) {
   figure->set_source(source);
 }
 
+// Returns the most frequent head size.
+double UsualHeadSize(const MeasuredAttention& attention) {
+  std::map<double, int> counts;
+  for (const models::Kernel& kernel : attention.kernels) ++counts[kernel.k];
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) {
+                            return a.second < b.second;
+                          })
+      ->first;
+}
+
+// Returns the efficiency of heads of each size relative to the usual one, to
+// whose samples `usual` was fitted: the mean ratio of predicted to measured
+// times.
+std::map<double, double> RelativeEfficiencies(
+    double peak, double launch, const AttentionFigures& usual,
+    const MeasuredAttention& attention,
+    const std::vector<AttentionSample>& samples) {
+  std::map<double, std::vector<double>> logarithms;
+  for (size_t row = 0; row < samples.size(); ++row) {
+    logarithms[attention.kernels[row].k].push_back(
+        std::log(SecondsOf(peak, launch, usual, samples[row]) /
+                 samples[row].seconds));
+  }
+  std::map<double, double> efficiencies;
+  for (const auto& [size, values] : logarithms) {
+    efficiencies[size] =
+        std::exp(std::accumulate(values.begin(), values.end(), 0.0) /
+                 static_cast<double>(values.size()));
+  }
+  efficiencies[UsualHeadSize(attention)] = 1;
+  return efficiencies;
+}
+
 // Returns the number of kernels that were removed.
 int RemoveMeasuredAttention(DeviceProfile* profile) {
   auto* kernels = profile->mutable_kernels();
@@ -169,8 +208,21 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
     (kernel.num_gemms > 2 ? backward : forward) = true;
   }
   const AttentionFigures before = AttentionFiguresOf(start);
-  ASSIGN_OR_RETURN(const AttentionFit fit,
-                   FitAttention(peak, launch, before, samples));
+  std::vector<AttentionSample> usual;
+  const double usual_size = UsualHeadSize(attention);
+  for (size_t row = 0; row < samples.size(); ++row) {
+    if (attention.kernels[row].k == usual_size) usual.push_back(samples[row]);
+  }
+  ASSIGN_OR_RETURN(AttentionFit fit,
+                   FitAttention(peak, launch, before, usual));
+  const std::map<double, double> relative =
+      RelativeEfficiencies(peak, launch, fit.figures, attention, samples);
+  if (relative.size() > 1) {
+    for (size_t row = 0; row < samples.size(); ++row) {
+      samples[row].relative_efficiency = relative.at(attention.kernels[row].k);
+    }
+    ASSIGN_OR_RETURN(fit, FitAttention(peak, launch, before, samples));
+  }
   Import import;
   import.profile = start;
   import.report = ErrorLine("fit", fit.errors, attention);
@@ -200,6 +252,14 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
                           100 * errors.mean_absolute);
   }
   DeviceProfile* profile = &import.profile;
+  profile->clear_attention_head_sizes();
+  if (relative.size() > 1) {
+    for (const auto& [size, efficiency] : relative) {
+      AttentionHeadSize* head = profile->add_attention_head_sizes();
+      head->set_head_size(static_cast<uint32_t>(size));
+      SetFitted(efficiency, what, head->mutable_relative_efficiency());
+    }
+  }
   if (forward) {
     SetFitted(fit.figures.forward_efficiency, what,
               profile->mutable_attention_efficiency());

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "calibrate/pricing/gemm_terms.h"
+#include "calibrate/profile/gemm_model.h"
+#include "models/kernels.h"
 
 namespace weir::calibrate {
 namespace {
@@ -23,7 +25,20 @@ double Square(double x) { return x * x; }
 }  // namespace
 
 GemmSize MakeGemmSize(double m, double n, double k, double element_bytes) {
-  return {1, m, n, k, element_bytes, element_bytes * (m * k + k * n + m * n)};
+  GemmSize size = {1, m, n, k, element_bytes,
+                   element_bytes * (m * k + k * n + m * n)};
+  const double alignment = models::RowAlignment(n, k);
+  if (alignment > 0) size.alignment_bytes = alignment * element_bytes;
+  return size;
+}
+
+std::array<double, 3> AlignedRatesOf(const GemmModel& model) {
+  std::array<double, 3> rates = {1, 1, 1};
+  for (size_t i = 0; i < rates.size(); ++i) {
+    const double value = (model.*AlignmentFigures()[i].get)().value();
+    if (value > 0) rates[i] = value;
+  }
+  return rates;
 }
 
 GemmTerms<double> TermsOf(const GemmModel& model, Clock clock) {
@@ -38,6 +53,7 @@ GemmTerms<double> TermsOf(const GemmModel& model, Clock clock) {
   terms.cache_bytes = model.cache_bytes().value();
   terms.wave_quantization = model.wave_quantization().value();
   terms.throttling = model.throttling().value();
+  terms.aligned_rates = AlignedRatesOf(model);
   return clock == Clock::kBurst
              ? terms
              : Sustained(terms, model.sustained_rate().value());

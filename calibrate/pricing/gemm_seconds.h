@@ -6,7 +6,7 @@
 // tile on every multiprocessor. With x = tiles / multiprocessors:
 //
 //   waves  = 1 where x <= 1, else x + wave_quantization (ceil(x) - x)
-//   step   = max(2 tm tn / arithmetic rate of a multiprocessor,
+//   step   = max(2 tm tn / (aligned arithmetic rate of a multiprocessor),
 //                (tm + tn) bytes / its share of the cache's bandwidth)
 //   tiles  = waves (wave_seconds + tm tn bytes / output rate + k/s step)
 //   memory = bytes / memory rate, or cache rate where the operands still fit
@@ -15,11 +15,15 @@
 //   t     *= 1 + throttling t / (t + 1 ms)
 //   seconds = launch_seconds + t
 //
-// k/s is rounded up to the 32 elements of a main loop step. The result never
-// decreases as a size grows. Tile and wave quantization follow NVIDIA's "Matrix
+// The aligned rate is matrix_rate where all rows are multiples of 16 bytes;
+// otherwise kernels load narrower vectors and it is a fraction of that. k/s is
+// rounded up to the 32 elements of a main loop step. At equal alignment, the
+// result never decreases as a size grows. Tile and wave quantization follow NVIDIA's "Matrix
 // Multiplication Background User's Guide".
 #ifndef WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_
 #define WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_
+
+#include <array>
 
 #include "calibrate/profile/device_profile.pb.h"
 
@@ -30,7 +34,10 @@ struct GemmSize {
   double batch = 1, m = 0, n = 0, k = 0;
   double element_bytes = 2;  // for operands and result
   double bytes = 0;          // read and written, each operand once
+  // Power of two that divides the bytes of all rows; 16 and more: aligned.
+  double alignment_bytes = 16;
 };
+// Returns one GEMM with rows of k elements in its operands and n in its result.
 GemmSize MakeGemmSize(double m, double n, double k, double element_bytes = 2);
 
 enum class Clock {
@@ -49,6 +56,8 @@ struct GemmTerms {
   T launch_seconds, wave_seconds, matrix_rate, cache_bytes_per_second,
       cache_shares, output_bytes_per_second, memory_rate, cache_bytes,
       wave_quantization, throttling;
+  // Fractions of matrix_rate at rows of multiples of 8, 4 and 2 bytes.
+  std::array<double, 3> aligned_rates = {1, 1, 1};
 };
 
 // Converts burst terms to sustained clocks.
@@ -68,6 +77,9 @@ struct GemmMachine {
 };
 
 GemmTerms<double> TermsOf(const GemmModel& model, Clock clock);
+
+// Returns GemmTerms::aligned_rates; 1 where the model has none.
+std::array<double, 3> AlignedRatesOf(const GemmModel& model);
 
 // The kernel that a library is predicted to choose.
 struct GemmChoice {

@@ -27,6 +27,14 @@ T SplitSeconds(const GemmTerms<T>& terms, const GemmSize& shape,
                                     terms.cache_bytes_per_second;
 }
 
+// Returns the fraction of matrix_rate that the alignment of the rows permits.
+template <typename T>
+double AlignedRate(const GemmTerms<T>& terms, const GemmSize& shape) {
+  if (shape.alignment_bytes >= 16) return 1;
+  if (shape.alignment_bytes >= 8) return terms.aligned_rates[0];
+  return terms.aligned_rates[shape.alignment_bytes >= 4 ? 1 : 2];
+}
+
 // Returns the time of moving every operand once.
 template <typename T>
 T GemmMemorySeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
@@ -55,7 +63,8 @@ T TileSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
   const T alone = 1.0 / terms.cache_shares;
   const T crowd = x >= 1 ? T(1.0) : (alone > x ? alone : T(x));
   const T arithmetic = 2 * tile_m * tile_n * processors /
-                       (terms.matrix_rate * machine.flops_per_second);
+                       (terms.matrix_rate * AlignedRate(terms, shape) *
+                        machine.flops_per_second);
   const T load = (tile_m + tile_n) * shape.element_bytes * processors * crowd /
                  terms.cache_bytes_per_second;
   const double steps = std::ceil(shape.k / splits / kGemmStep);

@@ -167,6 +167,11 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
   KernelPrice price;
   const bool same =
       std::abs(line.extra_bytes - ExtraBytes(kernel)) < kSameExtra;
+  // Measured kernels do not record the layout of their rows.
+  const auto predicted = [&](models::Kernel known) {
+    known.row_alignment = kernel.row_alignment;
+    return KernelSeconds(profile, peak_flops, known);
+  };
   if (above->size == size) {
     price.seconds = above->seconds;
     price.basis = KernelPrice::Basis::kMeasured;
@@ -175,7 +180,7 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
     if (same) return price;
     // Same shape with another epilogue: scale its prediction by the same error.
     price.seconds *= KernelSeconds(profile, peak_flops, kernel) /
-                     KernelSeconds(profile, peak_flops, above->kernel);
+                     predicted(above->kernel);
     price.basis = KernelPrice::Basis::kInterpolated;
     price.distance = 1;
     return price;
@@ -185,8 +190,7 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
   const double part =
       std::log(size / low.size) / std::log(above->size / low.size);
   const auto log_ratio = [&](const Point& point) {
-    return std::log(point.seconds /
-                    KernelSeconds(profile, peak_flops, point.kernel));
+    return std::log(point.seconds / predicted(point.kernel));
   };
   price.seconds =
       KernelSeconds(profile, peak_flops, kernel) *

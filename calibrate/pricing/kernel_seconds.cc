@@ -45,6 +45,7 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
   if (kernel.num_gemms > 2 && profile.has_attention_backward_efficiency()) {
     efficiency = profile.attention_backward_efficiency().value();
   }
+  efficiency *= HeadSizeEfficiency(profile, kernel.k);
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
   const double ramp_flops = 2 * kernel.num_gemms * kernel.batch * kernel.m *
@@ -53,6 +54,29 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
 }
 
 }  // namespace
+
+double HeadSizeEfficiency(const DeviceProfile& profile, double head_size) {
+  const auto& sizes = profile.attention_head_sizes();
+  if (sizes.empty()) return 1;
+  const auto above = std::lower_bound(
+      sizes.begin(), sizes.end(), head_size,
+      [](const AttentionHeadSize& known, double wanted) {
+        return known.head_size() < wanted;
+      });
+  if (above == sizes.end()) {
+    return sizes.rbegin()->relative_efficiency().value();
+  }
+  const double high = above->relative_efficiency().value();
+  if (above == sizes.begin()) return high;
+  // Interpolates the time of a score, which grows by the same for every element
+  // of a head.
+  const AttentionHeadSize& below = *(above - 1);
+  const double low = below.relative_efficiency().value();
+  const double part = (head_size - below.head_size()) /
+                      (above->head_size() - below.head_size());
+  return head_size / ((1 - part) * below.head_size() / low +
+                      part * above->head_size() / high);
+}
 
 StreamKind StreamKindOf(models::KernelPart part) {
   switch (part) {
@@ -77,8 +101,12 @@ StreamKind StreamKindOf(models::KernelPart part) {
 }
 
 GemmSize ShapeOf(const models::Kernel& kernel) {
-  return {kernel.batch,         kernel.m,    kernel.n, kernel.k,
-          ElementBytes(kernel), kernel.bytes};
+  GemmSize size = {kernel.batch,         kernel.m,    kernel.n, kernel.k,
+                   ElementBytes(kernel), kernel.bytes};
+  if (kernel.row_alignment > 0) {
+    size.alignment_bytes = kernel.row_alignment * size.element_bytes;
+  }
+  return size;
 }
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,

@@ -18,6 +18,10 @@ GemmSize ShapeOf(const models::Kernel& kernel);
 enum class StreamKind { kMemory, kNorm, kElementwise };
 StreamKind StreamKindOf(models::KernelPart part);
 
+// Returns the efficiency of fused attention with heads of this size, relative to
+// attention_efficiency.
+double HeadSizeEfficiency(const DeviceProfile& profile, double head_size);
+
 // Returns the time of one kernel in a training step as predicted from the model
 // parameters: GEMMs by gemm_seconds.h, attention by its FLOP and efficiency,
 // others as a fixed cost plus the larger of arithmetic and memory traffic.

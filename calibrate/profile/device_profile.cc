@@ -76,6 +76,22 @@ void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
                problems);
 }
 
+void CheckHeadSizes(const DeviceProfile& profile, Problems* problems) {
+  uint32_t last = 0;
+  for (int i = 0; i < profile.attention_head_sizes_size(); ++i) {
+    const AttentionHeadSize& size = profile.attention_head_sizes(i);
+    const std::string path = absl::StrCat("attention_head_sizes[", i, "]");
+    if (size.head_size() <= last) {
+      problems->Add(absl::StrCat(path, ".head_size"),
+                    absl::StrCat("is ", size.head_size(),
+                                 ", expected more than ", last));
+    }
+    last = size.head_size();
+    CheckFigure(absl::StrCat(path, ".relative_efficiency"),
+                size.relative_efficiency(), 1e-2, 1e2, problems);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
@@ -120,6 +136,13 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
                 (profile.gemm().*figure.get)(), figure.low, figure.high,
                 &problems);
   }
+  for (const GemmFigure& figure : AlignmentFigures()) {
+    const Figure& rate = (profile.gemm().*figure.get)();
+    if (rate.kind() == Figure::KIND_UNSPECIFIED && rate.value() == 0) continue;
+    CheckFigure(absl::StrCat("gemm.", figure.name), rate, figure.low,
+                figure.high, &problems);
+  }
+  CheckHeadSizes(profile, &problems);
   if (profile.has_attention_efficiency()) {
     CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
                 &problems);

@@ -27,4 +27,17 @@ const std::vector<GemmFigure>& GemmFigures() {
   return figures;
 }
 
+const std::vector<GemmFigure>& AlignmentFigures() {
+  using M = GemmModel;
+  static const auto& figures = *new std::vector<GemmFigure>{
+      {"rate_aligned_to_8_bytes", &M::rate_aligned_to_8_bytes,
+       &M::mutable_rate_aligned_to_8_bytes, 1e-2, 1, 0},
+      {"rate_aligned_to_4_bytes", &M::rate_aligned_to_4_bytes,
+       &M::mutable_rate_aligned_to_4_bytes, 1e-2, 1, 0},
+      {"rate_aligned_to_2_bytes", &M::rate_aligned_to_2_bytes,
+       &M::mutable_rate_aligned_to_2_bytes, 1e-2, 1, 0},
+  };
+  return figures;
+}
+
 }  // namespace weir::calibrate

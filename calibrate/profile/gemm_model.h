@@ -19,9 +19,13 @@ struct GemmFigure {
   double scale;
 };
 
-// Returns all parameters in the order of the message. The last is
+// Returns all required parameters in the order of the message. The last is
 // sustained_rate, which short measurements do not show.
 const std::vector<GemmFigure>& GemmFigures();
+
+// Returns the optional rates of unaligned GEMMs: rows that are multiples of 8,
+// 4 and 2 bytes.
+const std::vector<GemmFigure>& AlignmentFigures();
 
 }  // namespace weir::calibrate
 
