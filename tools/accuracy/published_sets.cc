@@ -18,7 +18,9 @@ constexpr std::pair<const char*, std::string PublishedSet::*> kFields[] = {
     {"quantity", &PublishedSet::quantity},
     {"target", &PublishedSet::target},
     {"worst_target", &PublishedSet::worst_target},
+    {"measured", &PublishedSet::measured},
     {"scenario", &PublishedSet::scenario},
+    {"columns", &PublishedSet::columns},
     {"fitted", &PublishedSet::fitted},
     {"source", &PublishedSet::source},
     {"device", &PublishedSet::device},
@@ -29,7 +31,7 @@ constexpr std::pair<const char*, std::string PublishedSet::*> kFields[] = {
 }  // namespace
 
 absl::StatusOr<std::vector<PublishedSet>> LoadPublishedSets(
-    const std::string& path, const std::string& folder) {
+    const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path, text));
   std::vector<PublishedSet> sets(table.num_rows());
@@ -39,6 +41,12 @@ absl::StatusOr<std::vector<PublishedSet>> LoadPublishedSets(
       sets[i].*field = column.Text(i);
     }
   }
+  return sets;
+}
+
+absl::StatusOr<std::vector<PublishedSet>> LoadPublishedSets(
+    const std::string& path, const std::string& folder) {
+  ASSIGN_OR_RETURN(std::vector<PublishedSet> sets, LoadPublishedSets(path));
   std::vector<PublishedSet> present;
   for (PublishedSet& set : sets) {
     const std::string rows = absl::StrCat(folder, "/", set.name, ".csv");

@@ -14,7 +14,12 @@ struct PublishedSet {
   std::string name, title;
   std::string quantity;              // of "weir validate"; empty: seconds
   std::string target, worst_target;  // errors, as numbers; may be empty
+  // Files of runs of whole steps, of their scenario and of their columns,
+  // relative to the folder of the sets. Only the first is complete; it starts
+  // with "DATA/" if it is in the folder $WEIR_DATA.
+  std::string measured;
   std::string scenario;  // empty: the costs of the stages are given
+  std::string columns;   // empty: weir's names
   std::string fitted;    // not empty: parameters of profiles were fitted to it
   // The paper, recipe collection or blog, the device and the program of a set
   // of whole steps or memory. Empty: the set is not one of these.
@@ -22,7 +27,10 @@ struct PublishedSet {
   std::string part_of;  // the set that contains these rows, or empty
 };
 
-// Loads the sets whose rows are in FOLDER/SET.csv, in the order of the file.
+absl::StatusOr<std::vector<PublishedSet>> LoadPublishedSets(
+    const std::string& path);
+
+// Loads only the sets whose rows are in FOLDER/SET.csv.
 absl::StatusOr<std::vector<PublishedSet>> LoadPublishedSets(
     const std::string& path, const std::string& folder);
 

@@ -37,7 +37,7 @@ void AddRows(const PublishedSet& set, const RowErrors& rows, Collected* to) {
   for (size_t i = 0; i < rows.lines.size(); ++i) {
     const double ratio = rows.predicted[i] / rows.measured[i];
     to->relative.push_back((rate ? 1 / ratio : ratio) - 1);
-    to->runs.push_back(absl::StrCat("`", set.name, "` line ", rows.lines[i],
+    to->runs.push_back(absl::StrCat(set.name, " line ", rows.lines[i],
                                     ": ", rows.names[i]));
     if (i >= rows.high.size() || !(rows.high[i] > 0)) continue;
     ++to->errors.num_intervals;

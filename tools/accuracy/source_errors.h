@@ -31,7 +31,7 @@ struct SourceErrors {
   // Relative errors of step time or bytes: below 0 is predicted too fast, or
   // too little memory. worst_row is meaningless.
   ErrorStatistics statistics;
-  std::string worst_run;  // "set: line 3, run"
+  std::string worst_run;  // "set line 3: run"
   int num_intervals = 0;  // rows that have an interval
   int num_inside = 0;     // of these: measured inside
   // Runs of sets that predict memory, including those that did not fit; the
