@@ -16,18 +16,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "base/csv.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "tools/accuracy/published_sets.h"
 #include "tools/accuracy/row_errors.h"
+#include "tools/accuracy/source_errors.h"
 
 namespace weir {
 namespace {
-
-struct Set {
-  std::string name, title, quantity, target, worst_target;
-  std::string fitted;  // not empty: parameters of profiles were fitted to it
-};
 
 std::string Percent(double part) {
   return absl::StrFormat("%.1f %%", 100 * part);
@@ -41,7 +37,7 @@ std::string Cell(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
 }
 
-std::string TargetOf(const Set& set) {
+std::string TargetOf(const PublishedSet& set) {
   double target = 0;
   if (set.target.empty() || !absl::SimpleAtod(set.target, &target)) return "-";
   std::string text = absl::StrFormat("%g %%", 100 * target);
@@ -51,7 +47,7 @@ std::string TargetOf(const Set& set) {
   return text;
 }
 
-bool Meets(const Set& set, const ErrorStatistics& statistics) {
+bool Meets(const PublishedSet& set, const ErrorStatistics& statistics) {
   double target = 0;
   if (absl::SimpleAtod(set.target, &target) &&
       statistics.mean_absolute > target)
@@ -60,7 +56,7 @@ bool Meets(const Set& set, const ErrorStatistics& statistics) {
          std::abs(statistics.worst) <= target;
 }
 
-absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
+absl::StatusOr<std::string> RowOf(const PublishedSet& set, const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", set.name);
   ASSIGN_OR_RETURN(const RowErrors rows,
                    LoadRowErrors(path + ".csv", set.quantity));
@@ -93,7 +89,7 @@ absl::StatusOr<std::string> RowOf(const Set& set, const std::string& folder) {
 }
 
 // Returns notes that do not fit in a row of the table.
-absl::StatusOr<std::string> NotesOf(const Set& set, const std::string& folder) {
+absl::StatusOr<std::string> NotesOf(const PublishedSet& set, const std::string& folder) {
   ASSIGN_OR_RETURN(
       const RowErrors rows,
       LoadRowErrors(absl::StrCat(folder, "/", set.name, ".csv"), set.quantity));
@@ -128,26 +124,6 @@ absl::StatusOr<std::string> NotesOf(const Set& set, const std::string& folder) {
   return notes;
 }
 
-absl::StatusOr<std::vector<Set>> LoadSets(const std::string& path,
-                                          const std::string& folder) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(path, text));
-  std::vector<CsvColumn> columns;
-  for (const char* name :
-       {"set", "title", "quantity", "target", "worst_target", "fitted"}) {
-    ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
-    columns.push_back(column);
-  }
-  std::vector<Set> sets;
-  for (int i = 0; i < table.num_rows(); ++i) {
-    Set set{columns[0].Text(i), columns[1].Text(i), columns[2].Text(i),
-            columns[3].Text(i), columns[4].Text(i), columns[5].Text(i)};
-    const std::string rows = absl::StrCat(folder, "/", set.name, ".csv");
-    if (std::filesystem::exists(rows)) sets.push_back(std::move(set));
-  }
-  return sets;
-}
-
 constexpr absl::string_view kHead =
     R"(# Accuracy of weir's predictions on published measurements
 
@@ -160,8 +136,27 @@ assumption with its reason. To add a set, add a line to `sets/sets.csv`. The GEM
 single node are too large for this repository: `tools/reproduce` needs them in the folder `$WEIR_DATA`, and otherwise
 leaves these four sets out.
 
-- Errors are relative to the measurement: predicted / measured - 1. Above 0, a time or memory is predicted too large, or
-  a throughput too high.
+## By source
+
+A source is a paper, a recipe collection or a blog. Users plan runs that nobody has measured, so the sources that no
+parameter was fitted to are the ones that matter: "fitted" says whether a parameter of a profile was fitted to whole
+steps of the source; no parameter of weir is fitted to whole steps of the others.
+
+- Errors are those of the step time (throughputs are inverted) or of memory: predicted / measured - 1. Below 0, a run is
+  predicted too fast or a GPU too empty.
+- "inside 90 %" is the percentage of rows whose measured value lies in the interval that should contain 90 % of them.
+- "fit verdicts" counts the runs, including those that ran out of memory, for which weir predicts correctly whether they
+  fit.
+- "stage times": the times of the stages were measured, and weir predicts only the schedule.
+
+)";
+
+constexpr absl::string_view kSetsHead =
+    R"(
+## By set
+
+- Errors are relative to the measured quantity: predicted / measured - 1. Above 0, a time or memory is predicted too
+  large, or a throughput too high.
 - "left out" is the mean absolute error on rows that were left out of the fit (cross-validation). "nothing fitted": no
   model parameter was fitted to rows of the set. "not done": parameters were fitted to the set (for whole steps the
   A100's `elementwise_efficiency`), without cross-validation. For vTrain's single node only the launch time of the host
@@ -175,16 +170,20 @@ leaves these four sets out.
 
 absl::StatusOr<std::string> Report(const std::string& sets_path,
                                    const std::string& folder) {
-  ASSIGN_OR_RETURN(const std::vector<Set> sets, LoadSets(sets_path, folder));
-  std::string out(kHead);
-  for (const Set& set : sets) {
+  ASSIGN_OR_RETURN(const std::vector<PublishedSet> sets,
+                   LoadPublishedSets(sets_path, folder));
+  ASSIGN_OR_RETURN(const std::vector<SourceErrors> sources,
+                   ErrorsBySource(sets, folder));
+  std::string out =
+      absl::StrCat(kHead, SourceErrorsTable(sources), kSetsHead);
+  for (const PublishedSet& set : sets) {
     ASSIGN_OR_RETURN(const std::string row, RowOf(set, folder));
     absl::StrAppend(&out, row);
   }
-  for (const Set& set : sets) {
+  for (const PublishedSet& set : sets) {
     ASSIGN_OR_RETURN(const std::string notes, NotesOf(set, folder));
     if (notes.empty()) continue;
-    absl::StrAppend(&out, "\n## ", set.title, "\n\n", notes);
+    absl::StrAppend(&out, "\n### ", set.title, "\n\n", notes);
   }
   return out;
 }

@@ -15,6 +15,7 @@
 namespace weir {
 namespace {
 
+// Returns the group of a row, or "" if it is in none.
 std::string GroupOf(const std::string& name) {
   const size_t colon = name.find(": ");
   return colon == std::string::npos ? "" : name.substr(0, colon);
@@ -127,7 +128,8 @@ Order CompareOrder(const RowErrors& rows) {
   Order order;
   for (size_t a = 0; a < rows.names.size(); ++a) {
     for (size_t b = a + 1; b < rows.names.size(); ++b) {
-      if (GroupOf(rows.names[a]) != GroupOf(rows.names[b]) ||
+      const std::string group = GroupOf(rows.names[a]);
+      if (group.empty() || group != GroupOf(rows.names[b]) ||
           rows.measured[a] == rows.measured[b]) {
         continue;
       }

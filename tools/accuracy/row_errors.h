@@ -46,6 +46,7 @@ double StepResidual(const RowErrors& rows, const RowErrors& of,
                     double residual);
 
 // The order of pairs of rows in a group, which is a name up to its first ": ".
+// Rows whose name contains none are in no group.
 struct Order {
   int num_pairs = 0;               // pairs with different measurements
   std::vector<std::string> wrong;  // "A before B"
