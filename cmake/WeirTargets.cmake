@@ -16,6 +16,12 @@ if(WEIR_UNITY)
   # ccache keeps objects of precompiled headers only with these.
   # Types in anonymous namespaces are not in the main file then.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  # GCC 14 sets this with -O2, and refuses precompiled headers in libraries that are compiled with -O1 without it.
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-munroll-only-small-loops WEIR_HAS_UNROLL_OPTION)
+  if(WEIR_HAS_UNROLL_OPTION)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-munroll-only-small-loops>)
+  endif()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
   add_library(weir_precompiled STATIC "${PROJECT_BINARY_DIR}/precompiled.cc")
   target_link_libraries(weir_precompiled PRIVATE absl::flat_hash_map absl::flat_hash_set absl::statusor absl::str_format absl::span protobuf::libprotobuf)

@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 
 namespace weir::calibrate {
-namespace {
+// Not in an anonymous namespace: GCC 14 crashes on a struct with pointers to
+// functions of such types, if it is not in the main file (unity builds).
+namespace nvml {
 
 // From NVIDIA's documentation of NVML; its ABI is stable.
 using NvmlReturn = int;  // 0: success
@@ -35,6 +37,13 @@ struct NvmlFieldValue {
     uint64_t large_number;
   } value;
 };
+
+}  // namespace nvml
+
+namespace {
+
+using namespace nvml;
+
 // NVML_FI_DEV_POWER_INSTANT, in milliwatts. nvmlDeviceGetPowerUsage is the mean
 // of the last second on most GPUs, which is longer than a measurement.
 constexpr unsigned kInstantPower = 186;

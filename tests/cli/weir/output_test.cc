@@ -227,8 +227,10 @@ std::string AsUser() {
   if (geteuid() != 0) return " ";
   const std::string user =
       "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs ";
+  // A program that starts another one has lost the rights of the first user,
+  // which may be needed to reach weir's folder.
   const std::string test =
-      absl::StrCat(user, "'", WEIR_PROGRAM, "' --version >/dev/null 2>&1");
+      absl::StrCat(user, "env '", WEIR_PROGRAM, "' --version >/dev/null 2>&1");
   return std::system(test.c_str()) == 0 ? user : "";
 }
 
