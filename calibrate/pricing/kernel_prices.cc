@@ -205,6 +205,11 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
 KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
                                 const models::Kernel& kernel) const {
   KernelPrice price = MedianPrice(profile, peak_flops, kernel);
+  // Replays run on the very GPU that was measured, the way it was measured.
+  if (profile.purpose() == DeviceProfile::REPLAYS) return price;
+  if (profile.has_training_slowdown()) {
+    price.seconds *= profile.training_slowdown().value();
+  }
   // The memory clock is the same on all GPUs.
   if (kernel.kind != models::Kernel::Kind::kMemory) {
     price.seconds *= 1 + profile.speed_spread().value() * expected_maximum_;

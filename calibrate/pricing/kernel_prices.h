@@ -49,8 +49,8 @@ class KernelPrices {
  public:
   KernelPrices() = default;
   // Indexes the GEMMs and attention of one number format ("bf16"). Their times
-  // are those of the slowest of `num_gpus` GPUs (slowest_gpu.h). Requires:
-  // the profile is valid.
+  // are those of the slowest of `num_gpus` GPUs (slowest_gpu.h) in a training
+  // step, except for profiles of replays. Requires: the profile is valid.
   KernelPrices(const DeviceProfile& profile, absl::string_view format,
                int num_gpus = 1);
 

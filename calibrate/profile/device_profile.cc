@@ -166,6 +166,10 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   if (profile.has_speed_spread()) {
     CheckFigure("speed_spread", profile.speed_spread(), 0, 0.2, &problems);
   }
+  if (profile.has_training_slowdown()) {
+    CheckFigure("training_slowdown", profile.training_slowdown(), 0.5, 5,
+                &problems);
+  }
   if (profile.has_host_bytes_per_second()) {
     CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
                 1e16, &problems);

@@ -57,4 +57,26 @@ TEST(SlowestGpuTest, SlowsGemmsAndAttentionButNotMemory) {
             one.Price(profile, peak, memory).seconds);
 }
 
+// Steps of frameworks are slower than kernels alone; replays are not.
+TEST(SlowestGpuTest, TrainingSlowsAllKernelsButNotReplays) {
+  DeviceProfile profile = *LoadDeviceProfile("a100-sxm-80gb");
+  profile.mutable_speed_spread()->set_value(0.1);
+  profile.clear_training_slowdown();
+  const double peak = *PeakFlops(profile, "bf16");
+  models::Kernel memory;
+  memory.bytes = 1e9;
+  const models::Kernel gemm = models::GemmKernel(
+      1, 2048, 4096, 1024, 2, models::KernelPart::kProjectionGemm);
+  const KernelPrices one(profile, "bf16"), many(profile, "bf16", 64);
+  for (const models::Kernel& kernel : {gemm, memory}) {
+    const double seconds = one.Price(profile, peak, kernel).seconds;
+    DeviceProfile slow = profile;
+    slow.mutable_training_slowdown()->set_value(1.25);
+    EXPECT_NEAR(one.Price(slow, peak, kernel).seconds, 1.25 * seconds,
+                1e-12 * seconds);
+    slow.set_purpose(DeviceProfile::REPLAYS);
+    EXPECT_EQ(many.Price(slow, peak, kernel).seconds, seconds);
+  }
+}
+
 }  // namespace weir::calibrate::slowest_gpu_test
