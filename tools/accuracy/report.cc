@@ -127,9 +127,9 @@ absl::StatusOr<std::string> NotesOf(const PublishedSet& set, const std::string& 
 constexpr absl::string_view kHead =
     R"(# Accuracy of weir's predictions on published measurements
 
-Written by `tools/reproduce`; do not edit. The command writes to `out/accuracy/`: this page as `README.md`, the
-prediction of every run as `SET.csv`, and plots as `SET.svg` and `errors.svg` (all sets). To update this page, copy it
-from there.
+Written by `tools/reproduce`; do not edit. The command writes to `out/accuracy/`: this page as `README.md`, its first
+table as `by_source.md`, the prediction of every run as `SET.csv`, and plots as `SET.svg` and `errors.svg` (all sets).
+To update this page, copy it from there.
 
 [results/published/](../published/README.md) has the measurements; `sets/` has, for each set, the scenario and every
 assumption with its reason. To add a set, add a line to `sets/sets.csv`. The GEMMs and the complete table of vTrain's

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that 90 % intervals contain 90 % of the rows.
+// Checks that 90 % intervals contain 90 % of the rows, and the order of
+// systems.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "tools/accuracy/row_errors.h"
 
@@ -42,6 +45,18 @@ TEST(CoverageTest, TheStepResidualBringsNineOfTenInside) {
   EXPECT_NEAR(residual, std::sqrt(all * all - costs * costs), 1e-9);
   const RowErrors after = Rows(std::hypot(costs, residual) * (1 + 1e-9));
   EXPECT_EQ(PartInside(after, after), 0.9);
+}
+
+// Names without a group, such as those of single runs, are not compared.
+TEST(CoverageTest, ComparesTheOrderInsideGroupsOnly) {
+  RowErrors rows;
+  rows.names = {"m=8: a", "m=8: b", "m=16: a", "m=16: b", "c", "d"};
+  rows.measured = {1, 2, 3, 4, 5, 6};
+  rows.predicted = {1, 2, 4, 3, 6, 5};
+  const Order order = CompareOrder(rows);
+  EXPECT_EQ(order.num_pairs, 2);
+  EXPECT_EQ(order.wrong,
+            std::vector<std::string>{"m=16: a is not below m=16: b"});
 }
 
 }  // namespace weir::coverage_test
