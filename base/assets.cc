@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -55,12 +56,12 @@ absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
   // Reached only if no preset matches: a folder may share a preset's name.
   if (std::filesystem::is_directory(name, error)) {
     return absl::NotFoundError(
-        absl::StrCat(name, ": is a folder, expected a file"));
+        absl::StrCat(EscapeLine(name), ": is a folder, expected a file"));
   }
   const std::vector<std::string> known = ListAssets(folder);
   return absl::NotFoundError(absl::StrCat(
-      name, ": no such file, and no preset of ", folder, "/ has this name",
-      DidYouMean(name, known), " (",
+      EscapeLine(name), ": no such file, and no preset of ", folder,
+      "/ has this name", DidYouMean(name, known), " (",
       known.empty() ? "there are none" : absl::StrJoin(known, ", "), ")"));
 }
 

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/temporary_file.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace weir {
@@ -75,12 +76,13 @@ absl::Status WriteDevice(const std::string& path, absl::string_view contents) {
 
 absl::Status CannotBeRead(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": cannot be read: ", why));
+      absl::StrCat(EscapeLine(path), ": cannot be read: ", why));
 }
 
 absl::Status CannotBeOpened(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG) {
-    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+    return absl::NotFoundError(
+        absl::StrCat(EscapeLine(path), ": no such file"));
   }
   return CannotBeRead(path, std::strerror(error));
 }
@@ -96,7 +98,7 @@ std::string KindOf(mode_t mode) {
 
 absl::Status IsTooLarge(const std::string& path, size_t max_bytes) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": is larger than ",
+      absl::StrCat(EscapeLine(path), ": is larger than ",
                    FormatBytes(static_cast<double>(max_bytes)), ", the limit"));
 }
 
@@ -141,7 +143,7 @@ absl::StatusOr<std::string> ReadToEnd(const std::string& path, int fd,
 
 absl::Status CannotBeWritten(absl::string_view path, absl::string_view why) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": cannot be written: ", why));
+      absl::StrCat(EscapeLine(path), ": cannot be written: ", why));
 }
 
 bool WriteAll(int fd, absl::string_view bytes) {
@@ -201,8 +203,9 @@ absl::StatusOr<int> OpenRegularFile(const std::string& path, int flags) {
   struct stat status = {};
   if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is ", KindOf(status.st_mode), ", expected a file"));
+    return absl::InvalidArgumentError(absl::StrCat(EscapeLine(path), ": is ",
+                                                   KindOf(status.st_mode),
+                                                   ", expected a file"));
   }
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   std::move(close_fd).Cancel();
@@ -230,8 +233,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   struct stat status = {};
   if (fstat(fd, &status) != 0) return CannotBeRead(path, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is ", KindOf(status.st_mode), ", expected a file"));
+    return absl::InvalidArgumentError(absl::StrCat(EscapeLine(path), ": is ",
+                                                   KindOf(status.st_mode),
+                                                   ", expected a file"));
   }
   if (S_ISREG(status.st_mode)) return ReadRegularFile(path, fd, max_bytes);
   const bool is_pipe = S_ISFIFO(status.st_mode);

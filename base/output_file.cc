@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 
 namespace weir {
 namespace {
@@ -60,7 +61,7 @@ absl::Status CheckReplaceable(const std::string& path,
                               const ReplaceOptions& options) {
   if (IsReplaceable(path, options)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path,
+      EscapeLine(path),
       ": was not written by weir; choose another file, or --force to "
       "overwrite it"));
 }

@@ -22,8 +22,8 @@ namespace weir {
 inline constexpr double kNoTimeLimit = std::numeric_limits<double>::infinity();
 
 // A pool of processes, each of which runs one job at a time. State that `work`
-// keeps in a process (such as a std::optional<Ranker> that it captured by
-// reference and fills in its first job) is available to later jobs of that
+// keeps in a process (such as a std::optional<FastSimulator> that it captured
+// by reference and fills in its first job) is available to later jobs of that
 // process.
 //
 // A job that kills its process (out of memory, SIGSEGV) does not affect other

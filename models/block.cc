@@ -122,9 +122,10 @@ void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
   work->weight_gradient_stash_bytes += 2 * Local(shape) - Whole(shape);
 }
 
-// Returns the peak bytes beyond the stash in a backward with eager execution:
-// the gradients of the feed-forward layer at the beginning, or the gradients of
-// the scores after the feed-forward layer's stash has been freed.
+// Returns the peak bytes besides saved activations in a backward with eager
+// execution: the gradients of the feed-forward layer at the beginning, or the
+// gradients of the scores after the activations saved by the feed-forward layer
+// have been freed.
 double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
                        double scores_bytes, double feed_forward_stash) {
   const double e = shape.element_bytes;
@@ -135,8 +136,8 @@ double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
          std::max(inner + weights, scores_bytes - feed_forward_stash);
 }
 
-// Peak of the bytes beyond the stash in a pass that frees tensors after their
-// last use.
+// Peak of the bytes besides saved activations in a pass that frees tensors
+// after their last use.
 class PeakBytes {
  public:
   void Allocate(double bytes) { most_ = std::max(most_, now_ += bytes); }
@@ -147,9 +148,9 @@ class PeakBytes {
   double now_ = 0, most_ = 0;
 };
 
-// Returns the peak bytes beyond the stash in a backward with early release. The
-// gradient that the block receives counts for the next layer, the gradient that
-// it passes on for this block.
+// Returns the peak bytes besides saved activations in a backward with early
+// release. The gradient that the block receives counts for the next layer, the
+// gradient that it passes on for this block.
 double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
                                    const AttentionCore& core) {
   const double stream = Local(shape);

@@ -186,16 +186,17 @@ struct LayerWork {
 
   double stash_bytes = 0;              // saved from forward to end of backward
   double recompute_scratch_bytes = 0;  // extra during the backward
-  // Peak bytes besides the stash during a pass in eager execution: gradients of
-  // activations, weight gradients not yet accumulated, unfused logits.
+  // Peak bytes besides saved activations during a pass in eager execution:
+  // gradients of activations, weight gradients not yet accumulated, unfused
+  // logits.
   double forward_scratch_bytes = 0;
   double backward_scratch_bytes = 0;
   // Bytes saved from backward-input to backward-weight if these are separate.
   double weight_gradient_stash_bytes = 0;
-  // Bytes that replace the stash while the backward of earlier layers runs: 0,
-  // or with early release, where backward-weight is a separate pass,
-  // weight_gradient_stash_bytes and for the head also the gradient that it
-  // passes on.
+  // Bytes that replace the saved activations while the backward of earlier
+  // layers runs: 0, or with early release, where backward-weight is a separate
+  // pass, weight_gradient_stash_bytes and for the head also the gradient that
+  // it passes on.
   double backward_kept_bytes = 0;
 };
 

@@ -194,7 +194,7 @@ void CheckSize(Problems& problems, const Scenario& scenario) {
     problems.Add("", absl::StrFormat(
                          "needs %.4g actions (2 x %.0f GPUs x %.0f chunks x "
                          "%.0f microbatches x %.0f batches), about %s and %.3g "
-                         "hours, expected at most %.4g",
+                         "hours, expected at most %.4g actions",
                          num_actions, num_gpus, Degree(parallelism.chunks()),
                          num_microbatches, num_batches,
                          FormatBytes(num_actions * kBytesPerAction),

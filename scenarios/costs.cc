@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "scenarios/scenario.h"
 
@@ -140,10 +141,11 @@ void ParseValue(absl::string_view part, Values* values, Problems* problems) {
       numbers.push_back(*number);
       continue;
     }
-    problems->Add(key, absl::StrCat("is \"", entry.second, "\", expected ",
-                                    is_bytes ? "bytes of 0 or more"
-                                             : "seconds of 0 or more, as in 1, "
-                                               "0.5s, 20ms or 30us"));
+    problems->Add(
+        key, absl::StrCat("is \"", EscapeLine(entry.second), "\", expected ",
+                          is_bytes ? "bytes from 0 to 1e15"
+                                   : "seconds from 0 to 1e9, as in 1, "
+                                     "0.5s, 20ms or 30us"));
     return;
   }
   if (key == "c" && numbers.size() > 1) {

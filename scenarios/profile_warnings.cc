@@ -91,14 +91,14 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
   for (const NodeGroup& group : cluster.groups()) {
     const int num_gpus = static_cast<int>(group.node().num_gpus());
     const int last = first + num_gpus * static_cast<int>(group.count());
-    std::map<int, std::set<int>> cards;  // GPUs in use, by node
+    std::map<int, std::set<int>> whole_gpus;  // GPUs in use, by node
     for (int gpu : used_gpus) {
       if (gpu < first || gpu >= last) continue;
       const int node = (gpu - first) / num_gpus;
-      cards[node].insert((gpu - first) % num_gpus / num_parts);
+      whole_gpus[node].insert((gpu - first) % num_gpus / num_parts);
     }
     first = last;
-    if (cards.empty()) continue;
+    if (whole_gpus.empty()) continue;
     if (num_gpus % num_parts != 0) {
       warnings.insert(absl::StrCat(
           parts, "but the ", num_gpus, " partitions of a node are ",
@@ -106,7 +106,8 @@ std::vector<std::string> PartitionWarnings(const DeviceProfile& profile,
           " partitions of another, whose rest is idle"));
     }
     size_t most = 0;
-    for (const auto& [node, used] : cards) most = std::max(most, used.size());
+    for (const auto& [node, used] : whole_gpus)
+      most = std::max(most, used.size());
     if (most > 1) {
       warnings.insert(absl::StrCat(
           parts, "but the partitions in use on a node belong to ", most,

@@ -177,7 +177,7 @@ std::string ScheduleExecutor::WhoHasNotEnded() {
   return absl::StrJoin(lines, "; ");
 }
 
-// Waits until few enough items are queued for `item` to follow.
+// Waits until the rank's queue has room for `item`.
 absl::Status ScheduleExecutor::Pace(int r, int item,
                                     const std::function<bool()>& stops) {
   RankRunner& rank = *ranks_[r];

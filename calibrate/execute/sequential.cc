@@ -46,8 +46,8 @@ ExecutionPlan OneStage(const ExecutionPlan& plan) {
 }
 
 // Trains a plan's stages microbatch by microbatch. If a formula reads version v
-// for microbatch k, the gradients of v are of microbatches before k, so v is
-// always available.
+// for microbatch k, all gradients that v contains are of microbatches before k.
+// Therefore v is available when k is trained.
 class Training {
  public:
   Training(const ExecutionPlan& plan, RankDevice* device, bool trains, int bits)

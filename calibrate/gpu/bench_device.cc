@@ -97,12 +97,13 @@ absl::Status WarmGemms(BenchDevice* device) {
 }
 
 absl::Status MakeStreams(BenchDevice* device) {
-  const GpuPartitions* card = device->partitions.get();
-  ASSIGN_OR_RETURN(device->stream,
-                   card != nullptr ? card->part(0).MakeStream() : MakeStream());
-  ASSIGN_OR_RETURN(device->background_stream, card != nullptr
-                                                  ? card->copies().MakeStream()
-                                                  : MakeStream());
+  const GpuPartitions* partitions = device->partitions.get();
+  ASSIGN_OR_RETURN(device->stream, partitions != nullptr
+                                       ? partitions->part(0).MakeStream()
+                                       : MakeStream());
+  ASSIGN_OR_RETURN(
+      device->background_stream,
+      partitions != nullptr ? partitions->copies().MakeStream() : MakeStream());
   return absl::OkStatus();
 }
 

@@ -136,10 +136,11 @@ GpuPartitions::~GpuPartitions() = default;
 
 absl::StatusOr<std::unique_ptr<GpuPartitions>> GpuPartitions::Create(
     int device, int num_parts, int min_copy_multiprocessors) {
-  std::unique_ptr<GpuPartitions> card(new GpuPartitions);
-  RETURN_IF_ERROR(FindAll(card->entries_.get()));
-  RETURN_IF_ERROR(card->Split(device, num_parts, min_copy_multiprocessors));
-  return card;
+  std::unique_ptr<GpuPartitions> partitions(new GpuPartitions);
+  RETURN_IF_ERROR(FindAll(partitions->entries_.get()));
+  RETURN_IF_ERROR(
+      partitions->Split(device, num_parts, min_copy_multiprocessors));
+  return partitions;
 }
 
 absl::StatusOr<GpuPartition> GpuPartitions::Make(
@@ -148,14 +149,13 @@ absl::StatusOr<GpuPartition> GpuPartitions::Make(
   RETURN_IF_ERROR(
       entries_->Status(entries_->generate_desc(&description, resource, 1),
                        "describing a GPU partition"));
-  CUdevice card = 0;
-  RETURN_IF_ERROR(entries_->Status(entries_->device_get(&card, device),
-                                   "querying the GPU"));
-  CUgreenCtx created = nullptr;
+  CUdevice gpu = 0;
   RETURN_IF_ERROR(
-      entries_->Status(entries_->create(&created, description, card,
-                                        CU_GREEN_CTX_DEFAULT_STREAM),
-                       "creating a context for a GPU partition"));
+      entries_->Status(entries_->device_get(&gpu, device), "querying the GPU"));
+  CUgreenCtx created = nullptr;
+  RETURN_IF_ERROR(entries_->Status(
+      entries_->create(&created, description, gpu, CU_GREEN_CTX_DEFAULT_STREAM),
+      "creating a context for a GPU partition"));
   GpuPartition::Context context(created, {entries_.get()});
   CUdevResource got{};
   RETURN_IF_ERROR(entries_->Status(
@@ -208,12 +208,12 @@ absl::Status GpuPartitions::CutParts(int device, int num_parts, int size,
 absl::Status GpuPartitions::Split(int device, int num_parts,
                                   int min_copy_multiprocessors) {
   const std::string name = NameOf(device);
-  CUdevice card = 0;
-  RETURN_IF_ERROR(entries_->Status(entries_->device_get(&card, device),
-                                   "querying the GPU"));
+  CUdevice gpu = 0;
+  RETURN_IF_ERROR(
+      entries_->Status(entries_->device_get(&gpu, device), "querying the GPU"));
   CUdevResource all{};
   RETURN_IF_ERROR(entries_->Status(
-      entries_->device_get_resource(card, &all, CU_DEV_RESOURCE_TYPE_SM),
+      entries_->device_get_resource(gpu, &all, CU_DEV_RESOURCE_TYPE_SM),
       absl::StrCat(name, " cannot be divided into partitions")));
   num_multiprocessors_ = CountOf(all);
   const int step = std::max<int>(all.sm.smCoscheduledAlignment, 1);

@@ -20,7 +20,7 @@ LinkTime LinkTimeOf(const LinkClass& link, double bytes) {
   for (const TransferPiece& next : link.pieces()) {
     if (next.from_bytes() <= bytes) piece = &next;
   }
-  // A negative latency term leaves all of the time on the links.
+  // A negative fitted latency counts as 0 latency: the links take all the time.
   const double latency = std::max(piece->latency_seconds(), 0.0);
   const double seconds =
       piece->latency_seconds() + bytes / piece->bytes_per_second();

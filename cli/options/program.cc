@@ -89,7 +89,7 @@ bool AddUnknownWords(const Words& words, const CLI::App& program,
     } else if (commands.empty()) {
       problems->Add("", absl::StrCat("unexpected argument ", EscapeLine(word)));
     } else if (absl::c_linear_search(commands, word)) {
-      // Of "weir list model", CLI11 takes the group and leaves its command.
+      // For "weir list model", CLI11 parses the group and leaves its command.
       problems->Add("", absl::StrCat("unknown command; did you mean ",
                                      FullName(command), " ", word, "?"));
       return true;

@@ -172,7 +172,7 @@ void ReadDenseBlocks(JsonFields* fields, Problems* problems, Transformer* out) {
   for (size_t i = 0; i < dense.size(); ++i) {
     if (dense[i] == i) continue;
     problems->Add("mlp_only_layers",
-                  "is not 0, 1, ..., expected the first layers only");
+                  "lists other layers than the first ones, expected 0, 1, ...");
     return;
   }
   out->set_num_dense_blocks(static_cast<uint32_t>(dense.size()));

@@ -25,8 +25,9 @@ double StateBytesOf(const sim::StageCosts& stage) {
          stage.parameters.optimizer_state_bytes;
 }
 
-// Splits the ends off stages of one block each. The costs of an end are the
-// excess of the first or last stage over the block next to it.
+// Separates the embedding and the head from the first and last of stages of
+// one block each. Their costs are what these stages cost more than the block
+// next to them.
 std::vector<double> WithEnds(const std::vector<double>& stages) {
   if (stages.size() < 2) return {0, stages.front(), 0};
   const size_t last = stages.size() - 1;

@@ -80,9 +80,9 @@ absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::RunJobs(
       jobs.size(), absl::UnknownError("no reply"));
   // Expensive jobs start first, so that no process idles at the end waiting for
   // one.
-  for (const bool dear : {true, false}) {
+  for (const bool expensive : {true, false}) {
     for (size_t i = 0; i < jobs.size(); ++i) {
-      if (IsExpensive(jobs[i]) != dear) continue;
+      if (IsExpensive(jobs[i]) != expensive) continue;
       workers_.Give(static_cast<int>(i), jobs[i].SerializeAsString());
     }
   }

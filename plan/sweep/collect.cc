@@ -91,11 +91,11 @@ bool IsComplete(const CollectedSweep& collected) {
 
 std::string CollectedText(const CollectedSweep& collected) {
   const SweepCounts counts = CountsOf(collected);
-  std::string text =
-      absl::StrCat(counts.num_points, " points in ", collected.num_shards,
-                   " shards: ", counts.num_done, " done, ", counts.num_refused,
-                   " refused, ", counts.num_failed, " failed, ",
-                   counts.num_points - counts.num_ended(), " missing\n");
+  std::string text = absl::StrCat(
+      counts.num_points, " points in ", collected.num_shards,
+      collected.num_shards == 1 ? " shard: " : " shards: ", counts.num_done,
+      " done, ", counts.num_refused, " refused, ", counts.num_failed,
+      " failed, ", counts.num_points - counts.num_ended(), " missing\n");
   if (counts.has_best) {
     absl::StrAppend(&text, "best: ", PointText(collected.sweep, counts.best),
                     "\n");

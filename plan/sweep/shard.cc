@@ -20,6 +20,7 @@
 #include "base/record_log.h"
 #include "base/status_macros.h"
 #include "base/temporary_file.h"
+#include "base/text.h"
 
 namespace weir::plan {
 namespace {
@@ -154,7 +155,7 @@ absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder) {
   std::sort(paths.begin(), paths.end());
   if (!paths.empty()) return paths;
   return absl::NotFoundError(
-      absl::StrCat(folder, ": contains no shards of a sweep",
+      absl::StrCat(EscapeLine(folder), ": contains no shards of a sweep",
                    error ? absl::StrCat(": ", error.message()) : ""));
 }
 

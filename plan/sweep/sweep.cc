@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "plan/sweep/fields.h"
 #include "plan/sweep/ranges.h"
@@ -167,9 +168,9 @@ absl::StatusOr<std::vector<SweepAxis>> ParseGrid(absl::string_view text) {
       axes.emplace_back().set_field(std::string(word.substr(0, equals)));
       word = word.substr(equals + 1);
     } else if (axes.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("is \"", text, "\", expected FIELD=VALUE,... as in ",
-                       "parallelism.pipeline=2,4,8"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "is \"", EscapeLine(text), "\", expected FIELD=VALUE,... as in ",
+          "parallelism.pipeline=2,4,8"));
     }
     axes.back().add_values(std::string(word));
   }

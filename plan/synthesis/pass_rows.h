@@ -56,8 +56,8 @@ class PassTable {
   int32_t before(int32_t number) const { return before_[number]; }
   int32_t after(int32_t number) const { return after_[number]; }
   double hop_before(int32_t number) const { return hop_before_[number]; }
-  // Returns the shortest time from its end to the end of all that must follow
-  // it.
+  // Returns the shortest time from the end of a pass to the end of all passes
+  // that must follow it.
   double tail(int32_t number) const { return tail_[number]; }
   // Returns by how much a pass changes what its rank holds (F: at its start,
   // others: at their end).

@@ -270,7 +270,7 @@ class Synthesizer {
   }
 
   absl::Status SolveStartingPoint(StartingPoint* starting_point) {
-    // The size of a program grows with the square of a rank's passes.
+    // The size of the MILP grows with the square of a rank's passes.
     const double passes = 3.0 * problem_.num_chunks * problem_.num_microbatches;
     if (passes * passes * problem_.num_ranks > 60.0 * kMaxBooleans) {
       Say("not used: the program is too large");

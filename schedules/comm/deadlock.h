@@ -42,8 +42,8 @@ struct RunOutcome {
   std::vector<Wait> cycle;
   // End time if run with a clock: F, I and W take 1, B takes 2, transfers 0.
   double end = 0;
-  // The send that the stream delays longest after its data is computed, the
-  // receive before it, and the delay.
+  // The send that waits longest in its stream after its data is computed, the
+  // receive that it waits for, and the time that it waits.
   Place held_send, held_by;
   double held = 0;
 };

@@ -175,8 +175,8 @@ struct Costs : DeviceCosts {
   std::vector<DeviceCosts> other_devices;
   std::vector<int> gpu_device;
 
-  // One microbatch through all stages, all GPUs, and part of it in forwards;
-  // absent: given costs, or a measured model.
+  // FLOP of one microbatch over all stages and GPUs: of all passes, and of the
+  // forwards alone. Absent for given costs and measured models.
   std::optional<double> model_flops, forward_flops;
   // Replicas across which weights, gradients and states are sharded.
   int shards = 1;

@@ -120,8 +120,8 @@ void AddLayer(const models::LayerWork& layer, StageCosts* stage) {
   }
   stage->activations.layer_bytes =
       std::max(stage->activations.layer_bytes, layer.stash_bytes);
-  // While an earlier layer runs, this layer's stash is not allocated: in the
-  // forward not yet, in the backward no longer.
+  // While an earlier layer runs, this layer's saved activations are not
+  // allocated: not yet in the forward, no longer in the backward.
   stage->activations.forward_scratch_bytes =
       std::max(stage->activations.forward_scratch_bytes - layer.stash_bytes,
                layer.forward_scratch_bytes);

@@ -182,12 +182,13 @@ class EventLoop final : private Platform::Listener {
   // of the others changes only after everything of this time has started, since
   // the number is the same before and after a switch between passes.
   void CountPart(int32_t gpu, int change) {
-    const auto card = slowdowns_.CountPart(gpu, change);
-    if (!card.empty()) changed_gpus_.push_back(card);
+    const auto partitions = slowdowns_.CountPart(gpu, change);
+    if (!partitions.empty()) changed_gpus_.push_back(partitions);
   }
 
   void RetimeSharedGpus() {
-    for (const std::span<const int32_t> card : changed_gpus_) Retime(card);
+    for (const std::span<const int32_t> partitions : changed_gpus_)
+      Retime(partitions);
     changed_gpus_.clear();
   }
 

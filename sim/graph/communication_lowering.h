@@ -104,16 +104,16 @@ class CommunicationLowering {
     AddCollectives(group, {&collectives, 1}, before, after);
   }
 
-  // The time of collectives from the end of one task to the end of another, as
-  // flows followed by latencies, if uncontended. Nothing if other flows may
-  // cross their links, as they always may if all GPUs are in the graph.
+  // The uncontended time of collectives between two tasks: flows followed by
+  // latencies. UncontendedSecondsOf returns nullopt if other flows may use the
+  // same links, which is always possible if the graph contains all GPUs.
   struct UncontendedSeconds {
     double hop_latency = 0;  // before the flows move bytes
     double flow = 0, latency = 0;
   };
   std::optional<UncontendedSeconds> UncontendedSecondsOf(
       const Group& group, std::span<const Collectives> collectives) const;
-  // Counts them as AddCollectives does.
+  // Counts the collectives for CountCommunicators without adding them.
   void CountCollectives(const Group& group,
                         std::span<const Collectives> collectives);
 
@@ -125,7 +125,8 @@ class CommunicationLowering {
   // Returns the GPUs that each pair's flows touch. Call after MergeHops.
   std::vector<Slowdowns::Touch> Touches() const { return pairs_->Touches(); }
 
-  // Counts the communicators of each GPU of the cluster in what was added.
+  // Returns the communicators of each GPU of the cluster that the collectives
+  // added so far need.
   std::vector<calibrate::CommunicatorCounts> CountCommunicators() const;
 
   // Returns the uncontended time of the collectives.

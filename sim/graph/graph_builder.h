@@ -48,8 +48,8 @@ class GraphBuilder {
   // Adds a flow over the cluster's PCIe if it has any, else a timer.
   void AddOffload(int gpu, const schedules::Action& action, double seconds);
 
-  // Adds the ends of passes: after their collectives, and not before the host
-  // has launched everything.
+  // Adds the ends of passes. A pass ends after its collectives, and not before
+  // the host has launched all of its kernels.
   void AddPassEnds();
   bool HasExpertCollectives() const;
   // The GPUs that run one pass together: one tensor group, or the tensor groups
@@ -137,10 +137,10 @@ class GraphBuilder {
   void AddChannels();
   void FindHostWaits();
 
-  // Adds gathers of sharded weights. The weights of the current run and of the
-  // next one are present: a gather starts when the run before the last has
-  // ended. The first layer is gathered before the run, the others during its
-  // first pass.
+  // Adds all-gathers of sharded weights. A rank holds the gathered weights of
+  // two runs, the current one and the next, so the all-gathers of a run start
+  // when the run two before it has ended. The first layer is gathered before
+  // the run, the others during its first pass.
   void AddGathers();
   // Returns true if the first passes of this run and the previous one are a
   // pair. The pair waits for both first layers, and no layer that is gathered

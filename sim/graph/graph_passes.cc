@@ -62,7 +62,7 @@ std::optional<double> GraphBuilder::MergedSeconds(
   WaitForHost(group, position, *collectives);
   const double kernels = graph_.tasks.amount(
       graph_.ActionTask(group.firsts[0], static_cast<int>(position)));
-  CommunicationLowering::UncontendedSeconds in_line, beside;
+  CommunicationLowering::UncontendedSeconds in_line, overlapped;
   if (!collectives->in_line.empty()) {
     const auto uncontended =
         lowering_.UncontendedSecondsOf(group.tensors[0], collectives->in_line);
@@ -73,13 +73,14 @@ std::optional<double> GraphBuilder::MergedSeconds(
     const auto uncontended = lowering_.UncontendedSecondsOf(
         group.tensors[0], collectives->overlapped);
     if (!uncontended.has_value()) return std::nullopt;
-    beside = *uncontended;
+    overlapped = *uncontended;
   }
   // Both use the same links.
-  if (in_line.flow > 0 && beside.flow > kernels + in_line.hop_latency) {
+  if (in_line.flow > 0 && overlapped.flow > kernels + in_line.hop_latency) {
     return std::nullopt;
   }
-  return std::max(kernels + in_line.flow, beside.flow + beside.latency) +
+  return std::max(kernels + in_line.flow,
+                  overlapped.flow + overlapped.latency) +
          in_line.latency;
 }
 

@@ -92,7 +92,7 @@ class Counter {
 
   double OfCollectives(const std::vector<schedules::Action>& actions,
                        size_t i) const {
-    bool in_line = false, beside = false, experts = false;
+    bool in_line = false, overlapped = false, experts = false;
     for (size_t k = i; k < i + (actions[i].overlaps_next ? 2 : 1); ++k) {
       const bool forward = actions[k].op == schedules::Op::kForward;
       if (!forward && !schedules::MakesInputGradient(actions[k].op)) continue;
@@ -104,12 +104,12 @@ class Counter {
                             actions[k].op == schedules::Op::kBackward);
         const bool expert =
             one.group == models::LayerCollective::Group::kExpert;
-        (expert ? experts : hides ? beside : in_line) = true;
+        (expert ? experts : hides ? overlapped : in_line) = true;
       }
     }
     double tasks = 0;
     if (in_line && place_.tensor > 1) tasks += 1 + tensor_flows_;
-    if (beside && place_.tensor > 1) tasks += 2 + tensor_flows_;
+    if (overlapped && place_.tensor > 1) tasks += 2 + tensor_flows_;
     const int parallel = in_.costs.expert_parallel;
     if (experts && parallel > 1) {
       tasks += (2 + place_.tensor * (1 + expert_flows_)) / parallel;

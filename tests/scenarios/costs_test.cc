@@ -160,7 +160,7 @@ TEST(CostsTest, MemoryIsInBytesAndKnownToGenerators) {
 
 TEST(CostsTest, MemoryMustBeANumberOfBytes) {
   EXPECT_EQ(Message(ParseCosts("f=1,b=1,a=3s")),
-            "--costs: a is \"3s\", expected bytes of 0 or more");
+            "--costs: a is \"3s\", expected bytes from 0 to 1e15");
   EXPECT_EQ(Message(ParseCosts("f=1,b=1,g=5")),
             "--costs: stages[0].activation_bytes is missing, expected it "
             "together with weight_gradient_bytes");

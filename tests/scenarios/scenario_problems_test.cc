@@ -248,7 +248,7 @@ TEST(ScenarioProblemsTest, TooManyActionsAreCounted) {
       ProblemsOf(scenario),
       ElementsAre("s: needs 2e+09 actions (2 x 1000 GPUs x 1 chunks x "
                   "1000000 microbatches x 1 batches), about 298 GiB and "
-                  "1.11 hours, expected at most 2e+08"));
+                  "1.11 hours, expected at most 2e+08 actions"));
   scenario.set_num_microbatches(100000);
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }

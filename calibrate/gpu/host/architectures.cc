@@ -35,11 +35,11 @@ Compiled Parse(absl::string_view entry) {
   return compiled;
 }
 
-bool RunsOn(const Compiled& compiled, int card) {
-  if (compiled.exact) return card == compiled.architecture;
-  if (card < compiled.architecture) return false;
-  return compiled.portable ||
-         (compiled.machine_code && card / 10 == compiled.architecture / 10);
+bool RunsOn(const Compiled& compiled, int architecture) {
+  if (compiled.exact) return architecture == compiled.architecture;
+  if (architecture < compiled.architecture) return false;
+  return compiled.portable || (compiled.machine_code &&
+                               architecture / 10 == compiled.architecture / 10);
 }
 
 std::string Words(const Compiled& compiled) {
@@ -51,18 +51,18 @@ std::string Words(const Compiled& compiled) {
 
 absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
                                absl::string_view compiled) {
-  const int card = 10 * major + minor;
+  const int architecture = 10 * major + minor;
   std::vector<std::string> names;
   bool runs = false;
   for (absl::string_view entry :
        absl::StrSplit(compiled, absl::ByAnyChar(";,"))) {
     const Compiled parsed = Parse(entry);
-    runs |= RunsOn(parsed, card);
+    runs |= RunsOn(parsed, architecture);
     names.push_back(Words(parsed));
   }
-  if (runs && card >= kOldest) return absl::OkStatus();
+  if (runs && architecture >= kOldest) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("this GPU (", gpu_name, ") is sm_", card,
+      absl::StrCat("this GPU (", gpu_name, ") is sm_", architecture,
                    "; weir-calibrate was built for ",
                    absl::StrJoin(names, ", "), " (CMAKE_CUDA_ARCHITECTURES)"));
 }

@@ -11,7 +11,7 @@ namespace weir::calibrate {
 // Checks compute capability major.minor against CMake's list of architectures
 // ("75-real;80-real;90", or with commas): machine code runs on later GPUs of
 // the same major version, entries without "-real" also on all later GPUs.
-// Returns FailedPrecondition in one line: "this card (Tesla P40) is sm_61;
+// Returns FailedPrecondition in one line: "this GPU (Tesla P40) is sm_61;
 // weir-calibrate was built for ...".
 absl::Status CheckArchitecture(absl::string_view gpu_name, int major, int minor,
                                absl::string_view compiled);

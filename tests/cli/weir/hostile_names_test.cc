@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -97,6 +98,18 @@ TEST(HostileNamesTest, ScenariosReachNoTerminalOrInterpreter) {
     const auto read = ReadCsv("out", csv.out);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->Column("name")->Text(1), WithoutControls(name.text));
+  }
+}
+
+TEST(HostileNamesTest, ErrorsAboutFilesAndValuesAreOneLine) {
+  for (const char* command :
+       {"model show ", "cluster show ", "simulate ", "schedule lint ",
+        "collect ", "simulate --costs ", "sweep --costs f=1,b=2 --grid "}) {
+    const ProgramRun run =
+        RunSafely(absl::StrCat(command, ShellWord("./f=a\nb.csv")), command);
+    EXPECT_EQ(run.exit_code, 2) << command;
+    EXPECT_THAT(run.err, HasSubstr("a\\u000ab.csv")) << command;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   }
 }
 

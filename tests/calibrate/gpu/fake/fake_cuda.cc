@@ -52,7 +52,7 @@ cudaError_t Take(void** memory, size_t bytes, cudaStream_t stream = nullptr) {
   return cudaSuccess;
 }
 
-void GiveBack(void* memory, cudaStream_t stream = nullptr) {
+void Free(void* memory, cudaStream_t stream = nullptr) {
   LOCK_FAKE;
   weir::fake::NoteGivenBack(memory, stream != nullptr ? stream->id : 0,
                             stream != nullptr ? &stream->order : nullptr);
@@ -113,7 +113,7 @@ const char* cudaGetErrorString(cudaError_t) { return "fake"; }
 cudaError_t cudaFree(void* memory) {
   if (!has_context) Gpu().used_bytes += kContextBytes;
   has_context = true;
-  if (memory != nullptr) GiveBack(memory);
+  if (memory != nullptr) Free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
@@ -216,7 +216,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   const auto [pool, bytes] = found->second;
   pool->used -= bytes;
   of_pools.erase(memory);
-  GiveBack(memory, stream);
+  Free(memory, stream);
   return cudaSuccess;
 }
 
