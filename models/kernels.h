@@ -12,7 +12,8 @@ inline constexpr double kStatisticsBytes = 8;  // per row of a norm, in fp32
 Kernel MemoryKernel(double bytes, KernelPart part = KernelPart::kElementwise,
                     int launches = 1);
 
-// Returns a kernel of `batch` GEMMs of (m x k) by (k x n), of unknown alignment.
+// Returns a kernel of `batch` GEMMs of (m x k) by (k x n), of unknown
+// alignment.
 Kernel GemmKernel(double batch, double m, double n, double k,
                   double element_bytes,
                   KernelPart part = KernelPart::kProjectionGemm);

@@ -245,6 +245,8 @@ absl::string_view UnitOf(absl::string_view path) {
       {"hertz", "Hz"},
       {"watts", "W"},
       {".figure", "B/s"}};
+  // The fraction gemm.rate_aligned_to_8_bytes is no size.
+  if (absl::StrContains(path, "rate_aligned_to_")) return "";
   for (const auto& [ending, unit] : units) {
     if (absl::EndsWith(path, ending)) return unit;
   }

@@ -67,10 +67,10 @@ struct AttentionFit {
   ErrorStatistics errors;
 };
 
-// Fits launches x launch_seconds + (flops + ramp) / (peak x efficiency), with the
-// efficiencies that heads of relative_efficiency 1 have.
-// Samples of one length cannot separate ramp and efficiency; the ramp then
-// stays near `start`. Returns the errors of FitStreams().
+// Fits launches x launch_seconds + (flops + ramp) / (peak x efficiency), with
+// the efficiencies that heads of relative_efficiency 1 have. Samples of one
+// length cannot separate ramp and efficiency; the ramp then stays near `start`.
+// Returns the errors of FitStreams().
 absl::StatusOr<AttentionFit> FitAttention(
     double peak_flops, double launch_seconds, const AttentionFigures& start,
     absl::Span<const AttentionSample> samples);

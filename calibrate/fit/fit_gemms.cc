@@ -42,8 +42,17 @@ struct Setting {
 template <typename T>
 GemmTerms<T> TermsAt(const Setting& setting, const T* parts) {
   const auto at = [&](int i) { return setting.units[i] * parts[i]; };
-  const GemmTerms<T> terms = {at(0), at(1), at(2), at(3), at(4), at(5),
-                              at(6), at(7), at(8), at(9), setting.aligned_rates};
+  const GemmTerms<T> terms = {at(0),
+                              at(1),
+                              at(2),
+                              at(3),
+                              at(4),
+                              at(5),
+                              at(6),
+                              at(7),
+                              at(8),
+                              at(9),
+                              setting.aligned_rates};
   return setting.clock == Clock::kBurst
              ? terms
              : Sustained(terms, setting.sustained_rate);

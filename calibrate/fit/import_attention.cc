@@ -107,10 +107,9 @@ void SetFitted(double value, const std::string& source, Figure* figure) {
 double UsualHeadSize(const MeasuredAttention& attention) {
   std::map<double, int> counts;
   for (const models::Kernel& kernel : attention.kernels) ++counts[kernel.k];
-  return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) {
-                            return a.second < b.second;
-                          })
+  return std::max_element(
+             counts.begin(), counts.end(),
+             [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
 }
 
@@ -123,9 +122,8 @@ std::map<double, double> RelativeEfficiencies(
     const std::vector<AttentionSample>& samples) {
   std::map<double, std::vector<double>> logarithms;
   for (size_t row = 0; row < samples.size(); ++row) {
-    logarithms[attention.kernels[row].k].push_back(
-        std::log(SecondsOf(peak, launch, usual, samples[row]) /
-                 samples[row].seconds));
+    logarithms[attention.kernels[row].k].push_back(std::log(
+        SecondsOf(peak, launch, usual, samples[row]) / samples[row].seconds));
   }
   std::map<double, double> efficiencies;
   for (const auto& [size, values] : logarithms) {
@@ -213,8 +211,7 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
   for (size_t row = 0; row < samples.size(); ++row) {
     if (attention.kernels[row].k == usual_size) usual.push_back(samples[row]);
   }
-  ASSIGN_OR_RETURN(AttentionFit fit,
-                   FitAttention(peak, launch, before, usual));
+  ASSIGN_OR_RETURN(AttentionFit fit, FitAttention(peak, launch, before, usual));
   const std::map<double, double> relative =
       RelativeEfficiencies(peak, launch, fit.figures, attention, samples);
   if (relative.size() > 1) {

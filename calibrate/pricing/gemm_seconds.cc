@@ -25,8 +25,8 @@ double Square(double x) { return x * x; }
 }  // namespace
 
 GemmSize MakeGemmSize(double m, double n, double k, double element_bytes) {
-  GemmSize size = {1, m, n, k, element_bytes,
-                   element_bytes * (m * k + k * n + m * n)};
+  GemmSize size = {
+      1, m, n, k, element_bytes, element_bytes * (m * k + k * n + m * n)};
   const double alignment = models::RowAlignment(n, k);
   if (alignment > 0) size.alignment_bytes = alignment * element_bytes;
   return size;

@@ -18,8 +18,8 @@
 // The aligned rate is matrix_rate where all rows are multiples of 16 bytes;
 // otherwise kernels load narrower vectors and it is a fraction of that. k/s is
 // rounded up to the 32 elements of a main loop step. At equal alignment, the
-// result never decreases as a size grows. Tile and wave quantization follow NVIDIA's "Matrix
-// Multiplication Background User's Guide".
+// result never decreases as a size grows. Tile and wave quantization follow
+// NVIDIA's "Matrix Multiplication Background User's Guide".
 #ifndef WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_
 #define WEIR_CALIBRATE_PRICING_GEMM_SECONDS_H_
 

@@ -179,8 +179,8 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
     price.throttled = above->throttled;
     if (same) return price;
     // Same shape with another epilogue: scale its prediction by the same error.
-    price.seconds *= KernelSeconds(profile, peak_flops, kernel) /
-                     predicted(above->kernel);
+    price.seconds *=
+        KernelSeconds(profile, peak_flops, kernel) / predicted(above->kernel);
     price.basis = KernelPrice::Basis::kInterpolated;
     price.distance = 1;
     return price;

@@ -58,11 +58,11 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
 double HeadSizeEfficiency(const DeviceProfile& profile, double head_size) {
   const auto& sizes = profile.attention_head_sizes();
   if (sizes.empty()) return 1;
-  const auto above = std::lower_bound(
-      sizes.begin(), sizes.end(), head_size,
-      [](const AttentionHeadSize& known, double wanted) {
-        return known.head_size() < wanted;
-      });
+  const auto above =
+      std::lower_bound(sizes.begin(), sizes.end(), head_size,
+                       [](const AttentionHeadSize& known, double wanted) {
+                         return known.head_size() < wanted;
+                       });
   if (above == sizes.end()) {
     return sizes.rbegin()->relative_efficiency().value();
   }

@@ -18,8 +18,8 @@ GemmSize ShapeOf(const models::Kernel& kernel);
 enum class StreamKind { kMemory, kNorm, kElementwise };
 StreamKind StreamKindOf(models::KernelPart part);
 
-// Returns the efficiency of fused attention with heads of this size, relative to
-// attention_efficiency.
+// Returns the efficiency of fused attention with heads of this size, relative
+// to attention_efficiency.
 double HeadSizeEfficiency(const DeviceProfile& profile, double head_size);
 
 // Returns the time of one kernel in a training step as predicted from the model

@@ -82,9 +82,9 @@ void CheckHeadSizes(const DeviceProfile& profile, Problems* problems) {
     const AttentionHeadSize& size = profile.attention_head_sizes(i);
     const std::string path = absl::StrCat("attention_head_sizes[", i, "]");
     if (size.head_size() <= last) {
-      problems->Add(absl::StrCat(path, ".head_size"),
-                    absl::StrCat("is ", size.head_size(),
-                                 ", expected more than ", last));
+      problems->Add(
+          absl::StrCat(path, ".head_size"),
+          absl::StrCat("is ", size.head_size(), ", expected more than ", last));
     }
     last = size.head_size();
     CheckFigure(absl::StrCat(path, ".relative_efficiency"),

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "models/attention.h"
+#include "models/kernels.h"
 #include "models/model.h"
 #include "tests/models/gpt.h"
 
@@ -46,6 +48,39 @@ TEST(LayersOfTest, TiedHeadCarriesTheTableAndSaysSo) {
   const LayerWork head = LayersOf(llama, SmallSpec(llama)).back();
   EXPECT_EQ(head.shared_parameters, 0);
   EXPECT_EQ(head.parameters, 32000.0 * 4096 + 4096);
+}
+
+// GPT-2's vocabulary is odd; heads of 150 elements are multiples of 2.
+TEST(LayersOfTest, GemmsKnowWhatDividesTheirRows) {
+  const Model gpt2 = *LoadModel("gpt2");
+  const std::vector<LayerWork> layers = LayersOf(gpt2, SmallSpec(gpt2));
+  const auto alignments = [](const std::vector<Kernel>& kernels) {
+    std::vector<double> found;
+    for (const Kernel& kernel : kernels) {
+      if (kernel.kind == Kernel::Kind::kGemm) {
+        found.push_back(kernel.row_alignment);
+      }
+    }
+    return found;
+  };
+  EXPECT_THAT(alignments(layers.back().forward), ElementsAre(1));
+  EXPECT_THAT(alignments(layers.back().backward_weight), ElementsAre(1));
+  EXPECT_THAT(alignments(layers[1].backward_weight),
+              ElementsAre(64, 64, 64, 64));
+  EXPECT_EQ(RowAlignment(2048, 150), 2);
+  EXPECT_EQ(RowAlignment(108, 2048), 4);
+  EXPECT_EQ(RowAlignment(128, 128), 64);
+  EXPECT_EQ(RowAlignment(0, 128), 0);
+  EXPECT_EQ(RowAlignment(12.5, 128), 0);
+  Shape shape;
+  shape.sequences = 1;
+  shape.sequence_length = shape.tokens = 2048;
+  shape.heads = 4;
+  shape.head_size = 150;
+  shape.element_bytes = 2;
+  const AttentionCore core = AttentionCoreOf(Transformer(), WorkSpec(), shape);
+  EXPECT_THAT(alignments(core.forward), ElementsAre(2, 2));
+  EXPECT_THAT(alignments(core.backward), ElementsAre(2, 2, 2, 2));
 }
 
 TEST(LayersOfTest, TensorParallelShardsMatricesButNotNorms) {

@@ -24,21 +24,22 @@ namespace {
 struct Device {
   const char* set;
   const char* preset;
-  const char* table;  // below DATA/aiconfigurator
+  const char* table;  // below DATA/aiconfigurator2
 };
 
 constexpr int kNumFolds = 10;
 
 constexpr Device kDevices[] = {
-    {"gemm_a100", "a100-sxm-80gb", "a100_sxm_gemm_bf16_subset.csv"},
-    {"gemm_h100", "h100-sxm", "h100_sxm_gemm_bf16_subset.csv"},
-    {"gemm_h200", "h200-sxm", "h200_sxm_gemm_bf16_subset.csv"},
+    {"gemm_a100", "a100-sxm-80gb", "gemm_a100_sxm_bf16.csv"},
+    {"gemm_h100", "h100-sxm", "gemm_h100_sxm_bf16.csv"},
+    {"gemm_h200", "h200-sxm", "gemm_h200_sxm_bf16.csv"},
+    {"gemm_b200", "b200-sxm", "gemm_b200_sxm_bf16.csv"},
 };
 
 absl::Status Write(const Device& device, const std::string& data,
                    const std::string& folder) {
   const std::string table =
-      absl::StrCat(data, "/aiconfigurator/", device.table);
+      absl::StrCat(data, "/aiconfigurator2/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(table));
   ASSIGN_OR_RETURN(const calibrate::MeasuredGemms gemms, calibrate::ReadGemms(table, text));
   ASSIGN_OR_RETURN(const DeviceProfile profile,

@@ -67,6 +67,23 @@ TEST(FitGemmsTest, PlantedFiguresComeBack) {
   }
 }
 
+TEST(FitGemmsTest, RatesOfUnalignedRowsAreUsedAndKept) {
+  const DeviceProfile profile = *LoadDeviceProfile("a100-sxm-80gb");
+  const GemmMachine machine = *MachineOf(profile, "bf16");
+  std::vector<GemmSample> samples = Samples(machine, profile.gemm());
+  samples.push_back({MakeGemmSize(8192, 51201, 8192), 0});
+  samples.back().seconds =
+      PredictGemms(machine, profile.gemm(), samples).back();
+  const auto fit = FitGemms(machine, profile.gemm(), samples, "planted");
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_LT(std::abs(fit->errors.worst), 1e-3);
+  EXPECT_EQ(fit->model.rate_aligned_to_2_bytes().SerializeAsString(),
+            profile.gemm().rate_aligned_to_2_bytes().SerializeAsString());
+  EXPECT_GT(samples.back().seconds,
+            3 * PredictGemms(machine, profile.gemm(),
+                             {{MakeGemmSize(8192, 51200, 8192), 1}})[0]);
+}
+
 TEST(FitGemmsTest, SteadyMeasurementsMoveOnlyWhatTheyShow) {
   const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
   const GemmMachine machine = *MachineOf(profile, "bf16");

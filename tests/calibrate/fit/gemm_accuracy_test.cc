@@ -4,13 +4,13 @@
 // complete tables are tested too.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/csv.h"
 #include "base/files.h"
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/import_gemms.h"
@@ -18,28 +18,6 @@
 #include "calibrate/profile/device_profile.h"
 
 namespace weir::calibrate::gemm_accuracy_test {
-
-// Returns a table with one row per weight shape and one column per m as one
-// with one row per GEMM.
-std::string RowPerGemm(const std::string& path) {
-  const auto text = ReadFile(path);
-  EXPECT_TRUE(text.ok()) << text.status();
-  if (!text.ok()) return "";
-  const auto table = ReadCsv(path, *text);
-  EXPECT_TRUE(table.ok()) << table.status();
-  if (!table.ok()) return "";
-  std::string rows = "m,n,k,latency_us\n";
-  for (int row = 0; row < table->num_rows(); ++row) {
-    const auto field = [&](int column) {
-      return CsvColumn(*table, column).Text(row);
-    };
-    for (int m = 2; m < std::ssize(table->header()); ++m) {
-      absl::StrAppend(&rows, table->header()[m], ",", field(0), ",", field(1),
-                      ",", field(m), "\n");
-    }
-  }
-  return rows;
-}
 
 struct Table {
   std::string device;
@@ -52,7 +30,7 @@ void PrintTo(const Table& table, std::ostream* out) { *out << table.device; }
 std::vector<Table> Tables() {
   std::vector<Table> tables;
   const char* data = std::getenv("WEIR_DATA");
-  for (const char* device : {"a100", "h100", "h200"}) {
+  for (const char* device : {"a100", "h100", "h200", "b200"}) {
     tables.push_back({device, ""});
     if (data != nullptr) tables.push_back({device, data});
   }
@@ -65,12 +43,11 @@ class GemmAccuracyTest : public testing::TestWithParam<Table> {
     const auto& [device, folder] = GetParam();
     std::string path = absl::StrCat(
         WEIR_SOURCE_DIR "/results/published/kernels/gemm_", device, ".csv");
-    absl::StatusOr<std::string> text = RowPerGemm(path);
     if (!folder.empty()) {
-      path = absl::StrCat(folder, "/aiconfigurator/", device,
-                          "_sxm_gemm_bf16_subset.csv");
-      text = ReadFile(path);
+      path = absl::StrCat(folder, "/aiconfigurator2/gemm_", device,
+                          "_sxm_bf16.csv");
     }
+    const absl::StatusOr<std::string> text = ReadFile(path);
     ASSERT_TRUE(text.ok()) << text.status();
     const auto gemms = ReadGemms(path, *text);
     ASSERT_TRUE(gemms.ok()) << gemms.status();
@@ -102,7 +79,8 @@ TEST_P(GemmAccuracyTest, ThePresetIsTheFit) {
   const ErrorStatistics errors = SummarizeErrors(
       PredictGemms(machine_, profile_.gemm(), samples_), seconds_);
   std::cout << GetParam().device << ": " << Describe(errors) << "\n";
-  EXPECT_LT(errors.mean_absolute, 0.06);
+  EXPECT_LT(errors.mean_absolute, 0.08);
+  EXPECT_LT(std::abs(errors.bias), 0.02);
 }
 
 TEST_P(GemmAccuracyTest, UnseenWeightShapesAreWithinEightPercent) {

@@ -35,21 +35,23 @@ struct Truth {
 
 // Returns rows of both passes, computed by hand: causal attention multiplies
 // half of the queries with the keys, and the ramp adds keys to each query.
-std::string Rows(const std::vector<int>& lengths, const Truth& truth = {}) {
+std::string Rows(const std::vector<int>& lengths, const Truth& truth = {},
+                 int head_size = 128) {
   const DeviceProfile start = Start();
   const double peak = *PeakFlops(start, "bf16");
   std::string text = kHeader;
   for (const int s : lengths) {
     for (const bool forward : {true, false}) {
-      const double batch = 2, heads = 32, d = 128;
+      const double batch = 2, heads = 32, d = head_size;
       const double gemm = 2 * batch * heads * s * d;
       const double flops =
           (forward ? 2 : 5) * gemm * (s / 2.0 + truth.ramp_keys);
       const double seconds =
           start.kernel_seconds().value() +
           flops / (peak * (forward ? truth.forward : truth.backward));
-      absl::StrAppendFormat(&text, "%s,2,32,%d,128,yes,%.9g\n",
-                            forward ? "forward" : "backward", s, seconds * 1e3);
+      absl::StrAppendFormat(&text, "%s,2,32,%d,%d,yes,%.9g\n",
+                            forward ? "forward" : "backward", s, head_size,
+                            seconds * 1e3);
     }
   }
   return text;
@@ -81,8 +83,28 @@ TEST(ImportAttentionTest, PlantedFiguresComeBack) {
     either->clear_attention_efficiency();
     either->clear_attention_backward_efficiency();
     either->clear_attention_ramp_keys();
+    either->clear_attention_head_sizes();  // one size was measured
   }
   EXPECT_EQ(rest.SerializeAsString(), start.SerializeAsString());
+}
+
+TEST(ImportAttentionTest, HeadSizesAreRelativeToTheUsualOne) {
+  const std::vector<int> lengths = {512, 1024, 4096, 8192};
+  const std::string small = Rows({1024, 4096}, {0.35, 0.25, 300}, 64);
+  const auto import = ImportMeasurements(
+      "x.csv", absl::StrCat(Rows(lengths), small.substr(small.find('\n') + 1)),
+      Start(), "s");
+  ASSERT_TRUE(import.ok()) << import.status();
+  const DeviceProfile& profile = import->profile;
+  EXPECT_NEAR(profile.attention_efficiency().value(), 0.7, 1e-3);
+  EXPECT_NEAR(profile.attention_ramp_keys().value(), 300, 1);
+  ASSERT_EQ(profile.attention_head_sizes_size(), 2);
+  EXPECT_EQ(profile.attention_head_sizes(0).head_size(), 64);
+  EXPECT_NEAR(profile.attention_head_sizes(0).relative_efficiency().value(),
+              0.5, 1e-3);
+  EXPECT_EQ(profile.attention_head_sizes(1).head_size(), 128);
+  EXPECT_EQ(profile.attention_head_sizes(1).relative_efficiency().value(), 1);
+  EXPECT_THAT(import->report, HasSubstr("fit: mean |error| 0.0 %"));
 }
 
 TEST(ImportAttentionTest, OneLengthKeepsTheRampOfTheStart) {

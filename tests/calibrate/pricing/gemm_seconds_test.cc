@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "calibrate/profile/device_profile.h"
@@ -41,6 +42,41 @@ void ExpectRatio(double seconds, double expected) {
 TEST(GemmSecondsTest, WholeWavesRunAtTheRate) {
   ExpectRatio(Seconds(Arithmetic(), 2560, 2560, 320),
               2.0 * 2560 * 2560 * 320 / 1e12);
+}
+
+TEST(GemmSecondsTest, UnalignedRowsReachAPartOfTheRate) {
+  GemmTerms<double> terms = Arithmetic();
+  terms.aligned_rates = {0.5, 0.25, 0.125};
+  GemmSize shape = MakeGemmSize(2560, 2560, 320);
+  EXPECT_EQ(shape.alignment_bytes, 128);
+  const double aligned = FastestGemm(kMachine, terms, shape).seconds;
+  ExpectRatio(aligned, 2.0 * 2560 * 2560 * 320 / 1e12);
+  shape.alignment_bytes = 16;
+  EXPECT_EQ(FastestGemm(kMachine, terms, shape).seconds, aligned);
+  shape.alignment_bytes = 8;
+  ExpectRatio(FastestGemm(kMachine, terms, shape).seconds, 2 * aligned);
+  shape.alignment_bytes = 4;
+  ExpectRatio(FastestGemm(kMachine, terms, shape).seconds, 4 * aligned);
+  shape.alignment_bytes = 2;
+  ExpectRatio(FastestGemm(kMachine, terms, shape).seconds, 8 * aligned);
+}
+
+TEST(GemmSecondsTest, RowsAreInnerDimensionsAndColumnsOfTheResult) {
+  EXPECT_EQ(MakeGemmSize(7, 128, 64).alignment_bytes, 128);
+  EXPECT_EQ(MakeGemmSize(7, 128, 108).alignment_bytes, 8);
+  EXPECT_EQ(MakeGemmSize(7, 150, 128).alignment_bytes, 4);
+  EXPECT_EQ(MakeGemmSize(7, 150, 128, 4).alignment_bytes, 8);
+  EXPECT_EQ(MakeGemmSize(8, 50257, 8).alignment_bytes, 2);
+  EXPECT_EQ(MakeGemmSize(8, 12.5, 8).alignment_bytes, 16);  // unknown
+}
+
+TEST(GemmSecondsTest, AbsentRatesOfUnalignedRowsAreOne) {
+  GemmModel model;
+  EXPECT_EQ(AlignedRatesOf(model), (std::array<double, 3>{1, 1, 1}));
+  model.mutable_rate_aligned_to_4_bytes()->set_value(0.5);
+  EXPECT_EQ(AlignedRatesOf(model), (std::array<double, 3>{1, 0.5, 1}));
+  EXPECT_EQ(TermsOf(model, Clock::kSustained).aligned_rates,
+            AlignedRatesOf(model));
 }
 
 // The inner dimension of one step of the main loop, too short to be split.

@@ -92,6 +92,27 @@ TEST(KernelPricesTest, BetweenTwoLengthsEfficiencyIsLogLinear) {
       1e-12 * third.seconds);
 }
 
+// Measured kernels do not say how their rows are aligned: the measured ratio
+// holds for the alignment of the kernel that is priced.
+TEST(KernelPricesTest, AlignmentCountsOnBothSidesOfTheRatio) {
+  DeviceProfile profile = Figures();
+  Figure* rate = profile.mutable_gemm()->mutable_rate_aligned_to_4_bytes();
+  rate->set_value(0.5);
+  for (const double m : {1024.0, 4096.0}) {
+    models::Kernel measured = MakeGemm(m);
+    measured.row_alignment = 2;
+    *profile.add_kernels() =
+        weir::Measure(measured, 1.2 * KernelSeconds(profile, Peak(), measured));
+  }
+  models::Kernel kernel = MakeGemm(2048);
+  kernel.row_alignment = 2;
+  const double formula = KernelSeconds(profile, Peak(), kernel);
+  EXPECT_GT(formula, 1.2 * Formula(MakeGemm(2048)));
+  EXPECT_NEAR(
+      KernelPrices(profile, "bf16").Price(profile, Peak(), kernel).seconds,
+      1.2 * formula, 1e-12);
+}
+
 TEST(KernelPricesTest, NeverBeyondWhatWasMeasured) {
   const std::vector<Row> rows = {{MakeGemm(1024), 1.3}, {MakeGemm(4096), 0.9}};
   for (double m : {1023.0, 4097.0, 8192.0}) {

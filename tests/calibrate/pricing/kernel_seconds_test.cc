@@ -111,6 +111,36 @@ TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
               1e-6 + (4e6 + 2 * 5 * 2 * 100 * 5 * 30) / 0.2e12, 1e-15);
 }
 
+TEST(KernelSecondsTest, AttentionDependsOnTheHeadSize) {
+  DeviceProfile profile = Toy();
+  EXPECT_EQ(HeadSizeEfficiency(profile, 64), 1);
+  for (const auto& [size, efficiency] :
+       {std::pair(64, 0.5), std::pair(128, 1.0)}) {
+    AttentionHeadSize* head = profile.add_attention_head_sizes();
+    head->set_head_size(size);
+    head->mutable_relative_efficiency()->set_value(efficiency);
+  }
+  EXPECT_EQ(HeadSizeEfficiency(profile, 32), 0.5);
+  EXPECT_EQ(HeadSizeEfficiency(profile, 64), 0.5);
+  EXPECT_EQ(HeadSizeEfficiency(profile, 128), 1);
+  EXPECT_EQ(HeadSizeEfficiency(profile, 256), 1);
+  // Both take 128 units of time for a score, and so does a size between.
+  EXPECT_NEAR(HeadSizeEfficiency(profile, 96), 96.0 / 128, 1e-12);
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
+  kernel.k = 64;
+  kernel.flops = 4e9;
+  profile.mutable_attention_efficiency()->set_value(0.5);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e-3, 1e-15);
+}
+
+TEST(KernelSecondsTest, GemmsKnowTheirAlignment) {
+  models::Kernel kernel = models::GemmKernel(1, 512, 640, 320, 2);
+  EXPECT_EQ(ShapeOf(kernel).alignment_bytes, 16);  // unknown: aligned
+  kernel.row_alignment = 2;
+  EXPECT_EQ(ShapeOf(kernel).alignment_bytes, 4);
+}
+
 TEST(KernelSecondsTest, NormsHaveTheirOwnRate) {
   DeviceProfile profile = Toy();
   const models::Kernel norm =

@@ -69,6 +69,26 @@ TEST(DeviceProfileTest, RefusesImpossibleFigures) {
                     HasSubstr("matrix_rates[2].format is \"fp16\" again")));
 }
 
+TEST(DeviceProfileTest, ChecksHeadSizesAndRatesOfUnalignedGemms) {
+  DeviceProfile profile = *LoadDeviceProfile("t4");
+  for (const int size : {128, 64}) {
+    AttentionHeadSize* head = profile.add_attention_head_sizes();
+    head->set_head_size(size);
+    *head->mutable_relative_efficiency() = profile.memory_efficiency();
+  }
+  profile.mutable_attention_head_sizes(0)
+      ->mutable_relative_efficiency()
+      ->set_value(0);
+  profile.mutable_gemm()->mutable_rate_aligned_to_4_bytes()->set_value(2);
+  EXPECT_THAT(
+      std::string(ValidateDeviceProfile("x", profile).message()),
+      AllOf(HasSubstr("attention_head_sizes[0].relative_efficiency.value is 0"),
+            HasSubstr("attention_head_sizes[1].head_size is 64, expected more "
+                      "than 128"),
+            HasSubstr("gemm.rate_aligned_to_4_bytes.value is 2"),
+            HasSubstr("gemm.rate_aligned_to_4_bytes.source is empty")));
+}
+
 TEST(DeviceProfileTest, UnknownNameListsThePresets) {
   EXPECT_THAT(std::string(LoadDeviceProfile("no-such-gpu").status().message()),
               HasSubstr("t4, v100-sxm2-16gb"));
