@@ -60,7 +60,8 @@ void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
       {"gemm_residual", &profile.gemm_residual()},
       {"collective_residual", &profile.collective_residual()},
       {"memory_residual", &profile.memory_residual()},
-      {"slower_step_residual", &profile.slower_step_residual()}};
+      {"slower_step_residual", &profile.slower_step_residual()},
+      {"faster_step_residual", &profile.faster_step_residual()}};
   for (const auto& [field, figure] : residuals) {
     if (figure->kind() != Figure::KIND_UNSPECIFIED || figure->value() != 0) {
       CheckFigure(field, *figure, 0, 3, problems);

@@ -85,7 +85,8 @@ std::string UncertaintyTable(const Uncertainty& uncertainty) {
       {"individual collectives", uncertainty.collectives()},
       {"whole step", uncertainty.step()},
       {"no measured step on record", uncertainty.unrecorded()},
-      {"whole step, slower only", uncertainty.slower_step()}};
+      {"whole step, slower only", uncertainty.slower_step()},
+      {"whole step, faster only", uncertainty.faster_step()}};
   for (const auto& [name, error] : rows) {
     table.rows.push_back({name, absl::StrFormat("%.1f %%", 100 * error)});
   }

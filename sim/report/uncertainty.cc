@@ -84,6 +84,7 @@ class Variations {
     result.set_step(ValueOr(runtime_.has_step_residual(),
                             runtime_.step_residual(), kDefaultStepResidual));
     result.set_slower_step(device_.slower_step_residual().value());
+    result.set_faster_step(device_.faster_step_residual().value());
     return result;
   }
 
@@ -337,13 +338,12 @@ Uncertainty UncertaintyOf(const scenarios::ResolvedScenario& scenario,
 }
 
 LogErrors TotalLogErrors(const Uncertainty& uncertainty) {
-  LogErrors total;
-  total.faster =
+  const double both =
       std::hypot(std::hypot(uncertainty.figures(), uncertainty.kernels()),
                  std::hypot(uncertainty.collectives(), uncertainty.step()),
                  uncertainty.unrecorded());
-  total.slower = std::hypot(total.faster, uncertainty.slower_step());
-  return total;
+  return {.faster = std::hypot(both, uncertainty.faster_step()),
+          .slower = std::hypot(both, uncertainty.slower_step())};
 }
 
 void FillUncertainty(const scenarios::ResolvedScenario& scenario,

@@ -154,15 +154,21 @@ TEST(UncertaintyTest, WhatIsNotOnRecordWidensTheInterval) {
   EXPECT_NEAR(error_of(other, 1), std::hypot(0.15, 0.1), 1e-12);
 }
 
-// The residual of slow steps moves the upper limit only.
-TEST(UncertaintyTest, SlowStepsMoveTheUpperLimit) {
+// The residuals of slow and of fast steps move one limit each.
+TEST(UncertaintyTest, SlowAndFastStepsMoveOneLimitEach) {
   scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
   scenario.device.clear_slower_step_residual();
+  scenario.device.clear_faster_step_residual();
   const auto before = Simulate(scenario);
   scenario.device.mutable_slower_step_residual()->set_value(0.3);
-  const auto after = Simulate(scenario);
-  EXPECT_EQ(after->batch_seconds_low(), before->batch_seconds_low());
-  EXPECT_GT(after->batch_seconds_high(), 1.1 * before->batch_seconds_high());
+  const auto slower = Simulate(scenario);
+  EXPECT_EQ(slower->batch_seconds_low(), before->batch_seconds_low());
+  EXPECT_GT(slower->batch_seconds_high(), 1.1 * before->batch_seconds_high());
+  scenario.device.clear_slower_step_residual();
+  scenario.device.mutable_faster_step_residual()->set_value(0.3);
+  const auto faster = Simulate(scenario);
+  EXPECT_LT(faster->batch_seconds_low(), 0.9 * before->batch_seconds_low());
+  EXPECT_EQ(faster->batch_seconds_high(), before->batch_seconds_high());
 }
 
 TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
