@@ -17,14 +17,6 @@
 namespace weir {
 namespace {
 
-// A throughput is inverted, so that all errors are those of seconds or bytes.
-bool IsRate(absl::string_view quantity) {
-  for (const char* prefix : {"tflops_", "samples_", "tokens_", "mfu"}) {
-    if (absl::StartsWith(quantity, prefix)) return true;
-  }
-  return false;
-}
-
 // A source while its sets are added.
 struct Collected {
   SourceErrors errors;
@@ -33,6 +25,7 @@ struct Collected {
 };
 
 void AddRows(const PublishedSet& set, const RowErrors& rows, Collected* to) {
+  // A throughput is inverted, so that all errors are those of seconds or bytes.
   const bool rate = IsRate(set.quantity);
   for (size_t i = 0; i < rows.lines.size(); ++i) {
     const double ratio = rows.predicted[i] / rows.measured[i];
@@ -99,6 +92,13 @@ constexpr absl::string_view kTableHead =
 )";
 
 }  // namespace
+
+bool IsRate(absl::string_view quantity) {
+  for (const char* prefix : {"tflops_", "samples_", "tokens_", "mfu"}) {
+    if (absl::StartsWith(quantity, prefix)) return true;
+  }
+  return false;
+}
 
 absl::StatusOr<MeasuredKind> KindOfQuantity(absl::string_view quantity) {
   if (absl::StartsWith(quantity, "step_") || IsRate(quantity)) {

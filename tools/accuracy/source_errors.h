@@ -24,6 +24,9 @@ enum class MeasuredKind {
 // Returns the kind of a quantity of "weir validate", or InvalidArgument.
 absl::StatusOr<MeasuredKind> KindOfQuantity(absl::string_view quantity);
 
+// Returns true for throughputs, which are larger for faster steps.
+bool IsRate(absl::string_view quantity);
+
 struct SourceErrors {
   std::string source, device;
   MeasuredKind kind = MeasuredKind::kStepTime;
