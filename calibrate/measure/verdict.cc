@@ -239,7 +239,7 @@ std::string ValueText(const CalibrationCheck& check, double value) {
   if (absl::StrContains(check.name, "double precision")) {
     return absl::StrFormat("%.2g", value);
   }
-  if (absl::StrContains(check.name, "ratio")) {
+  if (absl::EndsWith(check.name, " ratio")) {
     return absl::StrFormat("%.2f", value);
   }
   return Percent(value);

@@ -85,6 +85,11 @@ TEST(VerdictTest, WhatDidNotRunIsNeitherRightNorWrong) {
   EXPECT_FALSE(AnyFails(JudgeCalibration(reports)));
 }
 
+TEST(VerdictTest, LimitsOfRepeatedCalibrationsArePrintedInPercent) {
+  const std::string text = PrintChecks(JudgeCalibration(Good()), false);
+  EXPECT_THAT(text, AllOf(HasSubstr(" 0.50 %"), HasSubstr(" 2.00 %")));
+}
+
 TEST(VerdictTest, OneSlowRepetitionIsAnOutlierAndMoreAreNot) {
   CalibrationReports reports = Good();
   Find(&reports.repeated, "kernel", "gemm 3").measured *= 1.2;
