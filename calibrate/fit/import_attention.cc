@@ -115,15 +115,19 @@ double UsualHeadSize(const MeasuredAttention& attention) {
 
 // Returns the efficiency of heads of each size relative to the usual one, to
 // whose samples `usual` was fitted: the mean ratio of predicted to measured
-// times.
+// times without the launch.
 std::map<double, double> RelativeEfficiencies(
     double peak, double launch, const AttentionFigures& usual,
     const MeasuredAttention& attention,
     const std::vector<AttentionSample>& samples) {
   std::map<double, std::vector<double>> logarithms;
   for (size_t row = 0; row < samples.size(); ++row) {
-    logarithms[attention.kernels[row].k].push_back(std::log(
-        SecondsOf(peak, launch, usual, samples[row]) / samples[row].seconds));
+    const AttentionSample& sample = samples[row];
+    const double launches = sample.launches * launch;
+    // At least half of a kernel is work, however short it is.
+    logarithms[attention.kernels[row].k].push_back(
+        std::log((SecondsOf(peak, launch, usual, sample) - launches) /
+                 std::max(sample.seconds - launches, sample.seconds / 2)));
   }
   std::map<double, double> efficiencies;
   for (const auto& [size, values] : logarithms) {

@@ -42,6 +42,7 @@ TEST(FitGemmsTest, PlantedFiguresComeBack) {
   GemmModel planted = profile.gemm();
   planted.mutable_throttling()->set_value(0.1);
   planted.mutable_wave_quantization()->set_value(0.8);
+  planted.mutable_cache_bytes()->set_value(3e7);
   GemmModel start = planted;
   int sign = 1;
   for (const GemmFigure& figure : GemmFigures()) {
