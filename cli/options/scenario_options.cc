@@ -38,7 +38,7 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
           scenario->mutable_cluster());
   AddNodes(app, flags);
   AddText(app, "--runtime", "R",
-          "training framework: megatron-lm, megatron-lm-2021, "
+          "training framework: megatron-lm, megatron-lm-2021, zero-bubble, "
           "megatron-deepspeed, pytorch, weir, none, or textproto file",
           scenario->mutable_runtime())
       ->default_str("megatron-lm");
