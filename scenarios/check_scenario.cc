@@ -103,6 +103,13 @@ void CheckTraining(Problems& problems, const Training& training,
             RecomputeMode_IsValid(training.recompute()));
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
+  problems.CheckRange("training.rollback_fraction",
+                      training.rollback_fraction(), 0, 1);
+  if (training.post_validation() && training.fully_sharded()) {
+    problems.Add("training.post_validation",
+                 "cannot be combined with fully_sharded: gathers of weights "
+                 "after steps that may be rolled back are not simulated");
+  }
   if (training.fully_sharded() && parallelism.expert() > 1) {
     problems.Add("training.fully_sharded",
                  "cannot be combined with parallelism.expert: sharding "

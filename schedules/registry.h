@@ -28,6 +28,8 @@ struct ScheduleKind {
   absl::string_view constraints;  // "num_microbatches >= pipeline"
   absl::string_view summary;      // semantics in one line
   bool flush;                     // see Schedule::flush
+  // Backwards are split into input and weight gradients.
+  bool splits_backward = false;
   // The order depends on ScheduleSpec::costs.
   bool uses_costs = false;
   // The algorithm is defined for microbatches of one sample only.

@@ -80,9 +80,10 @@ struct Schedule {
   int num_ranks = 0;         // pipeline ranks p
   int num_stages = 0;        // interleaved schedules: num_ranks * chunks
   int num_microbatches = 0;  // m, per batch
-  int num_batches = 1;       // above 1 only without flush
-  // All microbatches finish before the update, so every batch starts with an
-  // empty pipeline.
+  int num_batches = 1;
+  // All microbatches finish before the update. One batch starts with an empty
+  // pipeline. Of several batches, each rank finishes one, updates, and starts
+  // the next without waiting for other ranks (post-validation).
   bool flush = true;
   bool forward_only = false;  // inference: no backward, no update
   // routes[route][stage] is the rank that runs the stage for a microbatch of
@@ -98,6 +99,8 @@ struct Schedule {
   int resident_activations = 0;
   bool compressed_transfers = false;  // between ranks, see Communication
 
+  // Returns true if batches with a flush follow each other without a barrier.
+  bool overlaps_batches() const { return flush && num_batches > 1; }
   int total_microbatches() const { return num_microbatches * num_batches; }
   int num_routes() const { return static_cast<int>(routes.size()); }
   int route_of(int microbatch) const {

@@ -124,4 +124,20 @@ absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path) {
   return kind->flush;
 }
 
+absl::StatusOr<bool> SplitsBackward(const std::string& name_or_path) {
+  if (!IsScheduleFile(name_or_path)) {
+    ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name_or_path));
+    return kind->splits_backward;
+  }
+  ASSIGN_OR_RETURN(const Schedule schedule, LoadScheduleFile(name_or_path));
+  return std::any_of(schedule.rank_actions.begin(), schedule.rank_actions.end(),
+                     [](const std::vector<Action>& actions) {
+                       return std::any_of(actions.begin(), actions.end(),
+                                          [](const Action& action) {
+                                            return action.op ==
+                                                   Op::kBackwardInput;
+                                          });
+                     });
+}
+
 }  // namespace weir::schedules

@@ -51,6 +51,10 @@ bool OrdersByCosts(const std::string& name_or_path);
 // Returns Schedule::flush.
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path);
 
+// Returns true if the schedule splits backwards into input and weight
+// gradients.
+absl::StatusOr<bool> SplitsBackward(const std::string& name_or_path);
+
 }  // namespace weir::schedules
 
 #endif  // WEIR_SCHEDULES_SOURCE_H_

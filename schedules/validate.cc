@@ -68,9 +68,26 @@ void CheckCounts(const Schedule& schedule, Problems* problems) {
                        kMaxActions);
   problems->CheckRange("weights.delay_updates", schedule.weights.delay_updates,
                        0, kMaxActions);
-  if (schedule.flush && schedule.num_batches > 1) {
-    problems->Add("num_batches", absl::StrCat("is ", schedule.num_batches,
-                                              ", expected 1 with a flush"));
+}
+
+// Checks that each rank ends a batch before it begins the next one.
+void CheckFlush(const Schedule& schedule, ActionProblems* problems) {
+  if (!schedule.overlaps_batches() || schedule.num_microbatches < 1) return;
+  for (int rank = 0; rank < std::ssize(schedule.rank_actions); ++rank) {
+    int last = 0;
+    for (const Action& action : schedule.rank_actions[rank]) {
+      const int batch = action.microbatch / schedule.num_microbatches;
+      if (batch < last ||
+          action.last_microbatch() / schedule.num_microbatches != batch) {
+        problems->Add("flush", {}, [&] {
+          return absl::StrCat("rank ", rank, ": ", ToString(action),
+                              " belongs to batch ", batch,
+                              ", expected no earlier batch than ", last,
+                              " and one batch only with a flush");
+        });
+      }
+      last = std::max(last, batch);
+    }
   }
 }
 
@@ -357,7 +374,10 @@ std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
     ActionProblems actions(limit, &problems);
     const SeenTable seen = CheckActions(schedule, &actions);
     CheckComplete(schedule, seen, &actions);
-    if (problems.empty()) CheckSpans(schedule, &actions);
+    if (problems.empty()) {
+      CheckSpans(schedule, &actions);
+      CheckFlush(schedule, &actions);
+    }
   }
   return problems;
 }

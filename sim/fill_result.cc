@@ -128,6 +128,11 @@ void FillBusiest(const scenarios::ResolvedScenario& resolved,
   const std::vector<PartSeconds> parts =
       BreakDown(inputs, run.graph, run.recording, gpu, run.window, times[gpu]);
   result->mutable_parts()->Assign(parts.begin(), parts.end());
+  if (run.window.rollback_seconds > 0) {
+    PartSeconds* rollbacks = result->add_parts();
+    rollbacks->set_name("rollbacks");
+    rollbacks->set_seconds(run.window.rollback_seconds);
+  }
   if (resolved.given_costs || !(run.window.batch_seconds() > 0)) return;
   FillUncertainty(resolved,
                   WorkOf(inputs, run.graph, run.recording, gpu, run.window),
@@ -155,7 +160,8 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
       results::ExposedCommunicationRatio(exposed, seconds));
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
   FillBusiest(resolved, inputs, run, times, result);
-  if (run.schedule.flush) FillSpan(inputs, run, result);
+  if (run.schedule.flush && run.schedule.num_batches == 1)
+    FillSpan(inputs, run, result);
   if (!window.steady) result->add_warnings(DescribeUnsteady(window, run));
   if (resolved.given_costs || !(window.batch_seconds() > 0)) return;
   const Batch& batch = resolved.scenario.batch();

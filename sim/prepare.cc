@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "schedules/registry.h"
+#include "schedules/repeat_batch.h"
 #include "schedules/source.h"
 #include "sim/costs/schedule_costs.h"
 #include "sim/costs/stage_costs.h"
@@ -47,12 +48,40 @@ scenarios::Network NetworkOf(const scenarios::ResolvedScenario& scenario) {
                               : scenarios::Network(scenario.cluster);
 }
 
-absl::StatusOr<schedules::Schedule> ScheduleOf(
+absl::StatusOr<bool> PostValidates(
+    const scenarios::ResolvedScenario& scenario) {
+  const std::string& name = scenario.scenario.schedule();
+  const Training& training = scenario.scenario.training();
+  if (scenario.scenario.parallelism().pipeline() < 2) return false;
+  if (!training.has_post_validation() &&
+      (!scenario.runtime.post_validates_steps() || training.fully_sharded())) {
+    return false;
+  }
+  if (training.has_post_validation() && !training.post_validation()) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(name));
+  if (!flush || training.has_post_validation()) return flush;
+  return schedules::SplitsBackward(name);
+}
+
+absl::StatusOr<schedules::Schedule> PlannedScheduleOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches) {
   ASSIGN_OR_RETURN(const schedules::ScheduleSpec spec,
                    SpecOf(scenario, network, num_batches));
   return schedules::GetSchedule(scenario.scenario.schedule(), spec);
+}
+
+absl::StatusOr<schedules::Schedule> ScheduleOf(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, int num_batches) {
+  ASSIGN_OR_RETURN(const bool repeats, PostValidates(scenario));
+  ASSIGN_OR_RETURN(
+      schedules::Schedule schedule,
+      PlannedScheduleOf(scenario, network, repeats ? 1 : num_batches));
+  if (!repeats || schedule.forward_only) return schedule;
+  return schedules::RepeatBatch(schedule, num_batches);
 }
 
 bool IsGeneratedFromShape(const scenarios::ResolvedScenario& scenario) {
@@ -68,6 +97,8 @@ std::vector<int> VersionsOfStages(const schedules::Semantics& semantics) {
 absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario) {
   const std::string& name = scenario.scenario.schedule();
   ASSIGN_OR_RETURN(const bool flush, schedules::ScheduleFlushes(name));
+  ASSIGN_OR_RETURN(const bool repeats, PostValidates(scenario));
+  if (repeats) return 0;
   const int given = static_cast<int>(scenario.scenario.num_batches());
   // The file determines its batches.
   if (flush || given > 0 || schedules::IsScheduleFile(name))
@@ -75,7 +106,9 @@ absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario) {
   return 0;
 }
 
-int FirstBatches(const scenarios::ResolvedScenario& scenario) {
+absl::StatusOr<int> FirstBatches(const scenarios::ResolvedScenario& scenario) {
+  ASSIGN_OR_RETURN(const bool repeats, PostValidates(scenario));
+  if (repeats) return kFirstOverlappingBatches;
   return InitialBatches(scenario.scenario.parallelism().pipeline(),
                         scenario.num_microbatches);
 }

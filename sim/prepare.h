@@ -21,8 +21,20 @@ namespace weir::sim {
 
 scenarios::Network NetworkOf(const scenarios::ResolvedScenario& scenario);
 
-// Returns the scenario's schedule, or the error of its generator or file.
+// Returns the scenario's schedule, or the error of its generator or file. If
+// the scenario post-validates steps, a schedule with a flush is repeated
+// `num_batches` times.
 absl::StatusOr<schedules::Schedule> ScheduleOf(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, int num_batches);
+
+// Returns true if the scenario's schedule is run without a barrier at its
+// optimizer steps: with a flush, on several ranks, and either as the scenario
+// says or with split backwards on a runtime that validates steps later.
+absl::StatusOr<bool> PostValidates(const scenarios::ResolvedScenario& scenario);
+
+// Returns ScheduleOf, but one batch of a schedule with a flush.
+absl::StatusOr<schedules::Schedule> PlannedScheduleOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches);
 
@@ -35,7 +47,7 @@ std::vector<int> VersionsOfStages(const schedules::Semantics& semantics);
 // Returns the number of batches that is given or follows from the schedule; 0:
 // as many as show the steady state, starting with FirstBatches.
 absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario);
-int FirstBatches(const scenarios::ResolvedScenario& scenario);
+absl::StatusOr<int> FirstBatches(const scenarios::ResolvedScenario& scenario);
 
 // Returns an error that names the actions that wait for each other. Requires:
 // `recording` is not complete.
@@ -49,14 +61,16 @@ double MakespanOf(const Recording& recording);
 bool ShowsEnough(const Window& window, int num_batches, double num_tasks);
 
 // Runs as many batches as it takes to see the steady state of a schedule
-// without flush. `run_batches` takes their number and returns an absl::StatusOr
-// of a run that has a window and num_tasks(), the number of tasks of all GPUs.
+// without flush, or of batches with a flush that overlap. `run_batches` takes
+// their number and returns an absl::StatusOr of a run that has a window and
+// num_tasks(), the number of tasks of all GPUs.
 template <typename RunBatches>
 auto RunToSteadyState(const scenarios::ResolvedScenario& scenario,
                       RunBatches run_batches) -> decltype(run_batches(1)) {
   ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
   if (given > 0) return run_batches(given);
-  for (int num_batches = FirstBatches(scenario);; num_batches *= 2) {
+  ASSIGN_OR_RETURN(int num_batches, FirstBatches(scenario));
+  for (;; num_batches *= 2) {
     auto run = run_batches(num_batches);
     if (!run.ok() || ShowsEnough(run->window, num_batches, run->num_tasks())) {
       return run;

@@ -51,7 +51,8 @@ absl::StatusOr<SimulatedRun> PrepareFirst(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network) {
   ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
-  const int num_batches = given > 0 ? given : FirstBatches(scenario);
+  ASSIGN_OR_RETURN(const int first, FirstBatches(scenario));
+  const int num_batches = given > 0 ? given : first;
   RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
   ASSIGN_OR_RETURN(schedules::Schedule schedule,
                    ScheduleOf(scenario, network, num_batches));
@@ -83,6 +84,9 @@ absl::StatusOr<SimulatedRun> RunOnce(
   run.makespan_seconds = MakespanOf(run.recording);
   run.window =
       FindWindow(run.schedule, run.graph, run.recording, run.makespan_seconds);
+  run.window.rollback_seconds =
+      RollbackSeconds(run.schedule, run.graph, run.window,
+                      scenario.scenario.training().rollback_fraction());
   return run;
 }
 
@@ -155,7 +159,7 @@ std::string MarginWarning(double part) {
 
 absl::StatusOr<schedules::Schedule> ScheduleOfScenario(
     const scenarios::ResolvedScenario& scenario, int num_batches) {
-  return ScheduleOf(scenario, NetworkOf(scenario), num_batches);
+  return PlannedScheduleOf(scenario, NetworkOf(scenario), num_batches);
 }
 
 UncontendedTransfer TransferAlone(const scenarios::ResolvedScenario& scenario,

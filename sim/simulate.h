@@ -50,7 +50,8 @@ absl::StatusOr<uint64_t> FingerprintOf(
     const scenarios::ResolvedScenario& scenario);
 
 // Returns the schedule that Simulate would run; for a schedule without flush,
-// with `num_batches` batches. Returns Simulate's errors.
+// with `num_batches` batches, and with a flush, one batch. Returns Simulate's
+// errors.
 absl::StatusOr<schedules::Schedule> ScheduleOfScenario(
     const scenarios::ResolvedScenario& scenario, int num_batches);
 

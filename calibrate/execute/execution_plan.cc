@@ -128,6 +128,12 @@ absl::Status CheckRequest(const ExecutionRequest& request) {
                                                "are in a schedule without "
                                                "flush"));
   }
+  if (schedule.overlaps_batches()) {
+    problems.Add("schedule",
+                 absl::StrCat("has ", schedule.num_batches,
+                              " batches with a flush, expected 1: replays do "
+                              "not post-validate steps"));
+  }
   if (request.spec.work.tensor_parallel != 1) {
     problems.Add("tensor_parallel",
                  absl::StrCat("is ", request.spec.work.tensor_parallel,

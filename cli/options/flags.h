@@ -26,6 +26,7 @@ struct ScenarioFlags {
   std::optional<bool> fp32_gradients;
   std::optional<bool> fully_sharded;
   std::optional<bool> distributed_optimizer;
+  std::optional<bool> post_validation;
   std::string costs;                   // "f=1,b=2", or the path of a table
   std::string megatron_args;           // file of Megatron-LM's arguments
   std::vector<std::string> schedules;  // "compare" takes several

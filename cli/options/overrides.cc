@@ -104,6 +104,9 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
     scenario.mutable_training()->set_distributed_optimizer(
         *flags.distributed_optimizer);
   }
+  if (flags.post_validation) {
+    scenario.mutable_training()->set_post_validation(*flags.post_validation);
+  }
   if (flags.fully_sharded) {
     scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
   }

@@ -38,7 +38,7 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
           scenario->mutable_cluster());
   AddNodes(app, flags);
   AddText(app, "--runtime", "R",
-          "training framework: megatron-lm, megatron-lm-2021, "
+          "training framework: megatron-lm, megatron-lm-2021, zero-bubble, "
           "megatron-deepspeed, pytorch, weir, none, or textproto file",
           scenario->mutable_runtime())
       ->default_str("megatron-lm");
@@ -229,6 +229,18 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
   AddSwitch(app, "--use-distributed-optimizer,--distributed-optimizer",
             "shard optimizer states across data-parallel ranks (ZeRO-1)",
             &flags->distributed_optimizer);
+  AddSwitch(app, "--post-validation,!--no-post-validation",
+            "optimizer steps without a barrier, validated later (schedules "
+            "with a flush)",
+            &flags->post_validation)
+      ->default_str("with split backwards on zero-bubble");
+  AddOption(app, "--rollback-fraction", "FRACTION",
+            "fraction of post-validated steps that are rolled back",
+            ParsePositive,
+            [=](double fraction) {
+              scenario->mutable_training()->set_rollback_fraction(fraction);
+            })
+      ->default_str("0");
   AddSwitch(app, "--fully-sharded",
             "shard weights, gradients and optimizer states across "
             "data-parallel ranks (FSDP, ZeRO-3)",

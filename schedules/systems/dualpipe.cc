@@ -199,6 +199,7 @@ ScheduleKind DualPipeKind() {
               "weights, forwards overlapped with backwards, gradients reduced "
               "between the copies, flush; one weight version",
           .flush = true,
+          .splits_backward = true,
           .check = CheckDualPipe,
           .generate = GenerateDualPipe};
 }
@@ -214,6 +215,7 @@ ScheduleKind DualPipeVKind() {
               "two stages per rank in a V, forwards overlapped with backwards, "
               "flush; one weight version",
           .flush = true,
+          .splits_backward = true,
           .check = CheckDualPipeV,
           .generate = GenerateDualPipeV};
 }

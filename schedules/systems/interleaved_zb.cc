@@ -91,6 +91,7 @@ ScheduleKind InterleavedZeroBubbleKind() {
               "interleaved 1F1B with weight gradients in the bubbles, flush; "
               "one weight version",
           .flush = true,
+          .splits_backward = true,
           .check = CheckInterleavedZb,
           .generate = GenerateInterleavedZb};
 }

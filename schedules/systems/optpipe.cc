@@ -61,6 +61,7 @@ ScheduleKind OptPipeKind() {
           "offloads activations to the host under a memory limit; "
           "one weight version",
       .flush = true,
+      .splits_backward = true,
       .uses_costs = true,
       .options =
           {{kMemoryLimit, "pipeline", kMemoryLimitSummary},

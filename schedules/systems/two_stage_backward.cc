@@ -165,6 +165,7 @@ ScheduleKind Kind(absl::string_view constraints, absl::string_view summary) {
       .constraints = constraints,
       .summary = summary,
       .flush = true,
+      .splits_backward = true,
       .options =
           {{"concatenate", "no",
             "yes: the weight gradients left at the end run as one action"}},

@@ -300,6 +300,7 @@ ScheduleKind VHalfKind() {
           "two stages per rank in a V, half the memory and half the bubble of "
           "1F1B, flush; one weight version",
       .flush = true,
+      .splits_backward = true,
       .check =
           [](const ScheduleSpec& spec) { return CheckVBlocks(kHalf, spec); },
       .generate =
@@ -318,6 +319,7 @@ ScheduleKind VMinKind() {
               "two stages per rank in a V, a third of the memory and two "
               "thirds of the bubble of 1F1B, flush; one weight version",
           .flush = true,
+          .splits_backward = true,
           .check =
               [](const ScheduleSpec& spec) { return CheckVBlocks(kMin, spec); },
           .generate =

@@ -97,6 +97,7 @@ ScheduleKind ZeroBubbleH1Kind() {
           "split backwards with the memory of 1F1B and a third of its bubble, "
           "flush; one weight version",
       .flush = true,
+      .splits_backward = true,
       .check =
           [](const ScheduleSpec& spec) { return CheckZeroBubble(kH1, spec); },
       .generate =
@@ -115,6 +116,7 @@ ScheduleKind ZeroBubbleH2Kind() {
           "split backwards with twice the memory of 1F1B and almost no bubble, "
           "flush; one weight version",
       .flush = true,
+      .splits_backward = true,
       .check =
           [](const ScheduleSpec& spec) { return CheckZeroBubble(kH2, spec); },
       .generate =

@@ -232,6 +232,7 @@ ScheduleKind ZeroBubble1pKind() {
               "order found from the costs within the memory of 1F1B, flush; "
               "one weight version",
           .flush = true,
+          .splits_backward = true,
           .uses_costs = true,
           .options = {{kMemoryLimit, "pipeline", kMemoryLimitSummary}},
           .check =
@@ -253,6 +254,7 @@ ScheduleKind ZeroBubble2pKind() {
               "order found from the costs within twice the memory of 1F1B, "
               "almost no bubble, flush; one weight version",
           .flush = true,
+          .splits_backward = true,
           .uses_costs = true,
           .options = {{kMemoryLimit, "2 * pipeline", kMemoryLimitSummary}},
           .check =

@@ -311,6 +311,7 @@ ScheduleKind ZeroBubbleVKind() {
           "two stages per rank in a V, order found from the costs, memory of "
           "1F1B on every rank, almost no bubble, flush; one weight version",
       .flush = true,
+      .splits_backward = true,
       .uses_costs = true,
       .options =
           {{kMemoryLimit, "pipeline",

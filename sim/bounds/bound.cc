@@ -105,13 +105,23 @@ std::optional<schedules::Schedule> ShortOf(
 
 PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
                      const PassOrder* order, bool finds_period,
-                     PassOrder::Buffers* buffers) {
+                     PassOrder::Buffers* buffers, bool overlaps_batches) {
   const schedules::Schedule& schedule = inputs.schedule;
   UncontendedCosts seconds(inputs, gpus);
   const std::vector<double> tails = TailsOf(schedule, seconds);
   PlanBound bound;
   const OrderFreeBound order_free(inputs, &seconds, tails);
   bound.any_order_seconds = order_free.seconds();
+  if (overlaps_batches) {
+    bound.any_order_seconds = 0;
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+      bound.any_order_seconds = std::max(bound.any_order_seconds,
+                                         order_free.WorkOf(rank) + tails[rank]);
+    }
+    bound.batch_seconds = bound.any_order_seconds;
+    bound.peak_bytes = LeastPeakBytes(inputs);
+    return bound;
+  }
   if (schedule.flush) {
     if (order != nullptr) {
       bound.batch_seconds = LongestPathOf(*order, tails, &seconds, buffers);
@@ -153,6 +163,8 @@ class Bounder::Impl {
     ASSIGN_OR_RETURN(const std::shared_ptr<const Shape> shape,
                      ShapeOf(scenario, network));
     ASSIGN_OR_RETURN(const Costs* costs, CostsOf(scenario, network, *shape));
+    ASSIGN_OR_RETURN(bool overlaps_batches, PostValidates(scenario));
+    if (shape->schedule.forward_only) overlaps_batches = false;
     const PipelineInputs inputs{
         shape->schedule, shape->semantics,   *costs,
         network,         scenario.placement, scenario.scenario.communication()};
@@ -167,7 +179,7 @@ class Bounder::Impl {
                           ? inputs.gpus
                           : symmetry->GpusOf(scenario.placement),
                       shape->order.has_value() ? &*shape->order : nullptr,
-                      FindsPeriod(scenario), &buffers_);
+                      FindsPeriod(scenario), &buffers_, overlaps_batches);
   }
 
  private:

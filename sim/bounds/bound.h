@@ -47,11 +47,14 @@ struct PlanBound {
 // reduction). `gpus`, of the same run, may be a part of them. `order` belongs
 // to its schedule; if null, a bound for every order is enough, and the
 // schedule's actions may be those of a shortened one. `finds_period`: without a
-// flush, whether the time of the run is a period of its steady state. Requires:
-// if `order` is not null, order->complete().
+// flush, whether the time of the run is a period of its steady state.
+// `overlaps_batches`: the schedule is one batch with a flush, and those of the
+// run overlap, so that only the passes and steps of the busiest rank count.
+// Requires: if `order` is not null, order->complete().
 PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
                      const PassOrder* order, bool finds_period,
-                     PassOrder::Buffers* buffers);
+                     PassOrder::Buffers* buffers,
+                     bool overlaps_batches = false);
 
 // Bounder does not compute the longest path through batches of more actions
 // whose order repeats: filling and draining are a small part of them, so the

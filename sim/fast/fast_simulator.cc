@@ -87,8 +87,9 @@ class FastSimulator::Impl {
       int num_batches) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const schedules::Schedule> schedule,
                      inputs_.ScheduleOf(scenario, *network, num_batches));
-    absl::string_view why_whole = "no flush";
-    if (schedule->flush) {
+    absl::string_view why_whole =
+        schedule->flush ? "batches overlap" : "no flush";
+    if (schedule->flush && schedule->num_batches == 1) {
       ASSIGN_OR_RETURN(std::optional<Run> run,
                        RunShortened(scenario, network, *schedule, &why_whole));
       if (run.has_value()) return *std::move(run);
@@ -128,6 +129,9 @@ class FastSimulator::Impl {
     }
     run.window = FindWindow(program->schedule(), run.graph, run.recording,
                             MakespanOf(run.recording));
+    run.window.rollback_seconds =
+        RollbackSeconds(program->schedule(), run.graph, run.window,
+                        scenario.scenario.training().rollback_fraction());
     return run;
   }
 

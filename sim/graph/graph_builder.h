@@ -115,7 +115,7 @@ class GraphBuilder {
   // Adds the gradient sums of an embedding that is tied between the first and
   // the last stage.
   void AddTiedReductions();
-  int32_t StepOfStage(int rank, int stage) const;
+  int32_t StepOfStage(int rank, int stage, int update) const;
   void AddTiedReduction(int replica, int t, const int (&ranks)[2],
                         const int32_t (&steps)[2]);
 

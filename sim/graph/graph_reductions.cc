@@ -71,7 +71,7 @@ ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
 
 bool GathersBeforeForward(const PipelineInputs& inputs) {
   return inputs.costs.overlaps_step_gather && inputs.schedule.flush &&
-         !inputs.schedule.forward_only;
+         inputs.schedule.num_batches == 1 && !inputs.schedule.forward_only;
 }
 
 void GraphBuilder::SelectReductions() {
@@ -84,7 +84,8 @@ void GraphBuilder::SelectReductions() {
         return meets(reduction) &&
                (in_.costs.stages[reduction.stage].parameters.gradient_bytes >
                     0 ||
-                (!schedule_.flush && reduction.members.size() > 1));
+                ((!schedule_.flush || schedule_.overlaps_batches()) &&
+                 reduction.members.size() > 1));
       });
   if (!reduces) return;
   ReductionTasks& selected = graph_.reductions.emplace();
@@ -245,6 +246,9 @@ void GraphBuilder::GatherSteppedWeights(int rank, int step, int t) {
   for (int r = 0; r < place_.data; ++r) {
     const int gpu = place_.index(r, rank, t);
     graph_.tasks.AddEdge(graph_.StepTask(gpu, step), start);
+    // The next batch reads the gathered weights.
+    const int32_t next = graph_.steps.plan[rank][step].before;
+    if (next < std::ssize(Actions(gpu))) AddEdgeTo(end, gpu, next);
     graph_.steps.gathers[{gpu, step}] = {start, end};
   }
   const int32_t before = std::exchange(last_step_gather_[rank], end);
@@ -304,11 +308,12 @@ void GraphBuilder::GatherBeforeForward(int rank, int step, int t) {
   }
 }
 
-int32_t GraphBuilder::StepOfStage(int rank, int stage) const {
+int32_t GraphBuilder::StepOfStage(int rank, int stage, int update) const {
   const auto& steps = graph_.steps.plan[rank];
   const auto at =
-      std::find_if(steps.begin(), steps.end(),
-                   [&](const Step& step) { return step.stage == stage; });
+      std::find_if(steps.begin(), steps.end(), [&](const Step& step) {
+        return step.stage == stage && step.update == update;
+      });
   return at == steps.end() ? PipelineGraph::kNone
                            : static_cast<int32_t>(at - steps.begin());
 }
@@ -324,14 +329,16 @@ void GraphBuilder::AddTiedReductions() {
   const std::vector<int> last = schedule_.RanksOf(last_stage);
   if (first.size() != 1 || last.size() != 1 || first == last) return;
   const int ranks[] = {first[0], last[0]};
-  const int32_t steps[] = {StepOfStage(ranks[0], 0),
-                           StepOfStage(ranks[1], last_stage)};
-  if (steps[0] == PipelineGraph::kNone || steps[1] == PipelineGraph::kNone)
-    return;
   if (!graph_.steps.first.has_value()) return;
-  for (int r = 0; r < place_.data; ++r) {
-    for (int t = 0; t < place_.tensor; ++t) {
-      AddTiedReduction(r, t, ranks, steps);
+  for (int update = 0; update < schedule_.num_batches; ++update) {
+    const int32_t steps[] = {StepOfStage(ranks[0], 0, update),
+                             StepOfStage(ranks[1], last_stage, update)};
+    if (steps[0] == PipelineGraph::kNone || steps[1] == PipelineGraph::kNone)
+      return;
+    for (int r = 0; r < place_.data; ++r) {
+      for (int t = 0; t < place_.tensor; ++t) {
+        AddTiedReduction(r, t, ranks, steps);
+      }
     }
   }
 }

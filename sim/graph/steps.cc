@@ -24,6 +24,20 @@ int32_t FirstReader(const schedules::Schedule& schedule,
   return static_cast<int32_t>(actions.size());
 }
 
+// Returns the end of the batch of the action at `position`, in the rank's
+// order.
+int32_t EndOfBatch(const schedules::Schedule& schedule,
+                   const std::vector<schedules::Action>& actions,
+                   int32_t position) {
+  const int batch = actions[position].microbatch / schedule.num_microbatches;
+  int32_t end = position + 1;
+  while (end < std::ssize(actions) &&
+         actions[end].microbatch / schedule.num_microbatches == batch) {
+    ++end;
+  }
+  return end;
+}
+
 // Nothing comes between the actions of an overlapped pair.
 int32_t AfterPair(const std::vector<schedules::Action>& actions,
                   int32_t position) {
@@ -44,13 +58,13 @@ std::vector<std::vector<Step>> PlanSteps(const schedules::Schedule& schedule,
   std::vector<std::vector<Step>> steps(schedule.num_ranks);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const auto& actions = schedule.rank_actions[rank];
-    const auto end = static_cast<int32_t>(actions.size());
     for (int32_t position : semantics.update_positions[rank]) {
       const schedules::Action& action = actions[position];
       Step step;
       step.stage = action.stage;
       step.update = semantics.uses[action.stage][action.microbatch].update;
       if (schedule.flush) {
+        const int32_t end = EndOfBatch(schedule, actions, position);
         step.reduce_after = overlapped ? position : end - 1;
         step.before = end;
       } else {

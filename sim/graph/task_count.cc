@@ -32,7 +32,7 @@ class Counter {
     const std::vector<int> last = schedule_.RanksOf(schedule_.num_stages - 1);
     if (in_.costs.tied_gradient_bytes > 0 && schedule_.flush &&
         first.size() == 1 && last.size() == 1 && first != last) {
-      tasks += 4.0 * place_.data * place_.tensor;
+      tasks += 4.0 * place_.data * place_.tensor * schedule_.num_batches;
     }
     return tasks;
   }

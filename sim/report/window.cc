@@ -70,6 +70,33 @@ int RouteCycle(const schedules::Schedule& schedule) {
                           std::gcd(round, int64_t{schedule.num_microbatches}));
 }
 
+// Returns the time from the start of the run until all ranks have updated after
+// the first batch.
+double FirstBatchSeconds(const schedules::Schedule& schedule,
+                         const PipelineGraph& graph,
+                         const Recording& recording) {
+  double end = 0;
+  const auto ends = recording.end_seconds();
+  for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
+    const int rank = graph.rank_of(gpu);
+    const auto& actions = schedule.rank_actions[rank];
+    for (int32_t i = 0; i < std::ssize(actions) &&
+                        actions[i].microbatch < schedule.num_microbatches;
+         ++i) {
+      end = std::max(end, ends[graph.ActionEnd(gpu, i)]);
+    }
+    const auto& steps = graph.steps.plan[rank];
+    for (int i = 0; i < std::ssize(steps) && steps[i].update == 0; ++i) {
+      const int32_t step = graph.StepTask(gpu, i);
+      if (step == PipelineGraph::kNone) continue;
+      end = std::max(end, ends[step]);
+      const CollectiveSpan gather = graph.StepGather(gpu, i);
+      if (gather.end >= 0) end = std::max(end, ends[gather.end]);
+    }
+  }
+  return end;
+}
+
 class Run {
  public:
   Run(const schedules::Schedule& schedule, const PipelineGraph& graph,
@@ -77,9 +104,10 @@ class Run {
       : schedule_(schedule),
         graph_(graph),
         end_(recording.end_seconds()),
-        depth_(Depth(schedule)),
+        // A rank has ended a batch before it begins the next one.
+        depth_(schedule.flush ? 0 : Depth(schedule)),
         last_(schedule.num_batches - 1 -
-              DrainBatches(depth_, schedule.num_microbatches)) {
+              std::max(DrainBatches(depth_, schedule.num_microbatches), 1)) {
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
       last_action_.push_back(LastActions(rank));
     }
@@ -188,6 +216,24 @@ void SetSpread(const Run& run, int half, Window* window) {
 
 }  // namespace
 
+double RollbackSeconds(const schedules::Schedule& schedule,
+                       const PipelineGraph& graph, const Window& window,
+                       double rollback_fraction) {
+  if (!schedule.overlaps_batches() || rollback_fraction == 0) return 0;
+  double longest = 0;
+  for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
+    double seconds = 0;
+    const auto& steps = graph.steps.plan[graph.rank_of(gpu)];
+    for (int i = 0; i < std::ssize(steps) && steps[i].update == 0; ++i) {
+      const int32_t step = graph.StepTask(gpu, i);
+      if (step != PipelineGraph::kNone) seconds += graph.tasks.amount(step);
+    }
+    longest = std::max(longest, seconds);
+  }
+  const double lost = window.first_batch_seconds - window.batch_seconds();
+  return rollback_fraction * (2 * longest + std::max(lost, 0.0));
+}
+
 int InitialBatches(int num_ranks, int num_microbatches) {
   // Warm-up and drain, a state and the one with which it is compared.
   return 2 * DrainBatches(num_ranks, num_microbatches) +
@@ -199,7 +245,10 @@ Window FindWindow(const schedules::Schedule& schedule,
                   double makespan_seconds) {
   Window window;
   window.end_seconds = makespan_seconds;
-  if (schedule.flush) return window;
+  if (schedule.flush && schedule.num_batches == 1) return window;
+  if (schedule.flush) {
+    window.first_batch_seconds = FirstBatchSeconds(schedule, graph, recording);
+  }
 
   const Run run(schedule, graph, recording);
   const int cycle = RouteCycle(schedule);

@@ -8,12 +8,13 @@
 
 namespace weir::sim {
 
-// With flush: the whole run, one batch. Without: one period of the steady
-// state. To find a period, the last batches before the drain, as many as
-// determine everything after them, are compared with the batches one period
-// earlier. If every action of every GPU ends one period later, to 1e-9 of the
-// period, the run repeats from there on. If microbatches take several routes, a
-// period is a multiple of the batches after which the routes recur.
+// With flush: the whole run, one batch. Without, and of batches with a flush
+// that overlap: one period of the steady state. To find a period, the last
+// batches before the drain, as many as determine everything after them, are
+// compared with the batches one period earlier. If every action of every GPU
+// ends one period later, to 1e-9 of the period, the run repeats from there on.
+// If microbatches take several routes, a period is a multiple of the batches
+// after which the routes recur.
 //
 // Only these batches are compared, not the whole period. If flows share links,
 // rounding errors can grow along a run and shrink again: times in the middle of
@@ -35,14 +36,37 @@ struct Window {
   // If not steady: the standard deviation of the time of these batches.
   double spread_seconds = 0;
 
+  // Of overlapping batches with a flush: the time of the first batch until the
+  // last rank has updated, as if the others had to wait for it.
+  double first_batch_seconds = 0;
+  // Expected time per batch for steps that are rolled back, see
+  // RollbackSeconds.
+  double rollback_seconds = 0;
+
   double batch_seconds() const {
-    return (end_seconds - begin_seconds) / num_batches;
+    return (end_seconds - begin_seconds) / num_batches + rollback_seconds;
   }
 };
 
 Window FindWindow(const schedules::Schedule& schedule,
                   const PipelineGraph& graph, const Recording& recording,
                   double makespan_seconds);
+
+// Returns the expected time per batch that rollbacks take if this fraction of
+// the optimizer steps is rolled back. A rank that learns of it undoes its step,
+// updates once more, and begins the next batch again, together with all others:
+// what it computed before is lost. Such a batch thus takes as long as one after
+// which all ranks wait for each other, and the steps of the slowest GPU twice
+// more. 0 unless batches with a flush overlap.
+double RollbackSeconds(const schedules::Schedule& schedule,
+                       const PipelineGraph& graph, const Window& window,
+                       double rollback_fraction);
+
+// Number of batches with which a run of overlapping batches with a flush starts
+// looking for its steady state: a rank begins a batch after it has ended the
+// one before, so a single batch determines everything after it. One fills the
+// pipeline, two are compared, and one drains it.
+inline constexpr int kFirstOverlappingBatches = 4;
 
 // Returns the number of batches with which a run without flush starts looking
 // for its steady state: warm-up and drain of the pipeline, and some periods

@@ -184,6 +184,10 @@ void RandomPlan::DrawTraining(Scenario* scenario) {
   } else if (OneIn(5) && scenario->parallelism().expert() < 2) {
     training->set_fully_sharded(true);
   }
+  if (OneIn(4) && !training->fully_sharded()) {
+    training->set_post_validation(true);
+    if (OneIn(2)) training->set_rollback_fraction(0.125);
+  }
 }
 
 void RandomPlan::Change(scenarios::ResolvedScenario* resolved) {
