@@ -13,6 +13,12 @@ namespace {
 void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddScenarioName(app, "preset or textproto file; flags override it",
                   &flags->scenario);
+  AddOption(app, "--measured", "SECONDS",
+            "measured time of one batch: shows which parts and parameters "
+            "could explain the difference to the prediction, and by how many "
+            "standard deviations each parameter would be off",
+            ParsePositive, &flags->measured.step_seconds)
+      ->group("Measurement");
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
   AddMegatronArguments(app, &flags->scenario);
   AddScenario(app, /*several=*/false, &flags->scenario);
@@ -144,7 +150,9 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
   AddExplainOptions(
       AddWeirCommand(app, "explain",
                      "Shows which parameters drive a prediction (sensitivity).",
-                     {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b"},
+                     {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b",
+                      "explain pipedream-2bw-gpt-2.2b --schedule 1f1b "
+                      "--measured 80"},
                      RunExplain, line),
       flags);
   AddValidateOptions(
