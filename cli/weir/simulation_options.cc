@@ -39,6 +39,15 @@ void AddMeasuredRuns(CLI::App* app, Flags* flags) {
           "use only rows with these values (a|b: either value)",
           &measured->where)
       ->join(',');
+  AddSwitch(app, "--calibrate",
+            "propose up to three parameters whose values would lower the error "
+            "of runs left out; simulates every run once per parameter",
+            &measured->calibrate);
+  AddText(app, "--overlay", "FILE",
+          "with --calibrate: write the proposed values as a device profile "
+          "FILE for --profile, and those of the runtime as "
+          "NAME.runtime.textproto for --runtime",
+          &measured->overlay);
   AddJobs(app, "Measured runs", "parallel simulations", &flags->num_jobs);
 }
 
@@ -161,6 +170,8 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
           "Compares predictions with measured runs, or one run pass by pass.",
           {"validate --measured runs.csv --scenario my.textproto --tolerance "
            "0.1",
+           "validate --measured runs.csv --scenario my.textproto --calibrate "
+           "--overlay calibrated.textproto",
            "validate --replay replay.pb --against result.pb --tolerance 0.02 "
            "--trace both.pftrace"},
           RunValidate, line),
