@@ -20,6 +20,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/fill_defaults.h"
 #include "scenarios/profile_warnings.h"
+#include "scenarios/set_figures.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
@@ -131,6 +132,8 @@ class Loader {
       return {{scenario_.profile()}, {}};
     }
     resolved_.cluster = *std::move(cluster);
+    KeepFailure(SetClusterFigures(resolved_.label, scenario_,
+                                  &resolved_.cluster, &figure_notes_));
     if (resolved_.cluster.groups_size() == 1)
       scenario_.set_num_nodes(resolved_.cluster.groups(0).count());
     if (fields_are_sound_) {
@@ -158,6 +161,8 @@ class Loader {
     auto profile =
         Keep(Where(field), calibrate::LoadDeviceProfile(device), failures_);
     if (!profile.has_value()) return;
+    KeepFailure(SetDeviceFigures(resolved_.label, scenario_, &*profile,
+                                 &figure_notes_));
     CheckAgainstDevice(problems_, scenario_, *profile);
     if (std::exchange(has_device_, true)) {
       resolved_.other_devices.push_back(*std::move(profile));
@@ -187,9 +192,16 @@ class Loader {
                      size));
   }
 
+  void KeepFailure(const absl::Status& status) {
+    if (!status.ok()) failures_.push_back(status);
+  }
+
   // Adds warnings, including those about a profile of a different GPU.
   void Warn() {
     WarnOfMicrobatches();
+    for (const std::string& note : figure_notes_) {
+      resolved_.warnings.push_back(note);
+    }
     Software software = resolved_.cluster.software();
     software.MergeFrom(scenario_.software());
     std::vector<const DeviceProfile*> profiles = {&resolved_.device};
@@ -230,6 +242,8 @@ class Loader {
                         calibrate::LoadRuntime(scenario_.runtime()), failures_);
     if (!runtime.has_value()) return;
     resolved_.runtime = *std::move(runtime);
+    KeepFailure(SetRuntimeFigures(resolved_.label, scenario_,
+                                  &resolved_.runtime, &figure_notes_));
     FillDefaultsOf(resolved_.runtime, scenario_);
   }
 
@@ -239,6 +253,7 @@ class Loader {
   const bool fields_are_sound_;
   bool has_device_ = false;
   std::vector<absl::Status> failures_;
+  std::vector<std::string> figure_notes_;  // one per applied setting
 };
 
 }  // namespace
@@ -278,6 +293,11 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
         Loader(problems, fields_are_sound, std::move(failures), resolved)
             .Load());
   } else {
+    for (const std::string& setting : scenario.set_figures()) {
+      problems.Add(absl::StrCat("--set ", setting),
+                   "has no effect on given costs, which use no parameters; "
+                   "expected a model and a cluster");
+    }
     RETURN_IF_ERROR(Merge(problems, failures));
     const Parallelism& parallelism = resolved.scenario.parallelism();
     ASSIGN_OR_RETURN(resolved.placement,

@@ -14,6 +14,7 @@
 #include "results/metrics.h"
 #include "results/result_enums.h"
 #include "schedules/semantics.h"
+#include "sim/count_flops.h"
 #include "sim/report/breakdown.h"
 #include "sim/report/gpu_times.h"
 #include "sim/report/gpu_work.h"
@@ -177,6 +178,8 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
         *run.costs.model_flops * run.schedule.num_microbatches *
             resolved.placement.data,
         window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
+    *result->mutable_flops_per_batch() =
+        CountFlops(resolved, run.schedule.forward_only);
   }
 }
 

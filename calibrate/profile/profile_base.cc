@@ -24,7 +24,8 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr char kPresets[] = "calibrate/profile/presets";
+constexpr char kProfilePresets[] = "calibrate/profile/presets";
+constexpr char kRuntimePresets[] = "calibrate/profile/runtimes";
 constexpr size_t kMaxProfiles = 8;  // in a chain
 
 // Returns true for messages that consist of figures only, such as GemmModel.
@@ -68,10 +69,11 @@ absl::Status BaseError(const Asset& asset, absl::string_view what) {
   return problems.ToStatus();
 }
 
-absl::StatusOr<Asset> LoadBase(const Asset& asset, const std::string& base) {
-  const std::vector<std::string> known = ListAssets(kPresets);
+absl::StatusOr<Asset> LoadBase(const char* folder, const Asset& asset,
+                               const std::string& base) {
+  const std::vector<std::string> known = ListAssets(folder);
   if (std::find(known.begin(), known.end(), base) != known.end()) {
-    return *FindPreset(kPresets, base);
+    return *FindPreset(folder, base);
   }
   const std::string presets =
       absl::StrCat("one of the presets ", absl::StrJoin(known, ", "));
@@ -101,27 +103,29 @@ std::string Normal(const std::string& label) {
   return std::filesystem::path(label).lexically_normal().string();
 }
 
-// `chain` contains the normalized labels of the profiles that lead to `asset`.
-absl::StatusOr<DeviceProfile> Resolve(const Asset& asset,
-                                      std::vector<std::string> chain) {
-  DeviceProfile profile;
-  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &profile));
-  if (profile.base().empty()) return profile;
+// `T` is DeviceProfile or Runtime, with presets in `folder`. `chain` contains
+// the normalized labels of the files that lead to `asset`.
+template <typename T>
+absl::StatusOr<T> Resolve(const char* folder, const Asset& asset,
+                          std::vector<std::string> chain) {
+  T variant;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &variant));
+  if (variant.base().empty()) return variant;
   chain.push_back(Normal(asset.label));
-  ASSIGN_OR_RETURN(const Asset base, LoadBase(asset, profile.base()));
+  ASSIGN_OR_RETURN(const Asset base, LoadBase(folder, asset, variant.base()));
   if (std::find(chain.begin(), chain.end(), Normal(base.label)) !=
       chain.end()) {
-    return BaseError(asset, absl::StrCat("is \"", profile.base(),
+    return BaseError(asset, absl::StrCat("is \"", variant.base(),
                                          "\", which inherits from this file"));
   }
   if (chain.size() == kMaxProfiles) {
     return BaseError(
-        asset, absl::StrCat("is \"", profile.base(), "\", expected at most ",
+        asset, absl::StrCat("is \"", variant.base(), "\", expected at most ",
                             kMaxProfiles, " profiles in a chain: ",
                             absl::StrJoin(chain, ", ")));
   }
-  ASSIGN_OR_RETURN(DeviceProfile inherited, Resolve(base, std::move(chain)));
-  return Inherit(std::move(inherited), profile);
+  ASSIGN_OR_RETURN(T inherited, Resolve<T>(folder, base, std::move(chain)));
+  return Inherit(std::move(inherited), variant);
 }
 
 }  // namespace
@@ -141,8 +145,20 @@ DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
   return base;
 }
 
+Runtime Inherit(Runtime base, const Runtime& variant) {
+  base.clear_name();
+  ClearReplaced(variant, &base);
+  base.MergeFrom(variant);
+  base.clear_base();
+  return base;
+}
+
 absl::StatusOr<DeviceProfile> ResolveBase(const Asset& asset) {
-  return Resolve(asset, {});
+  return Resolve<DeviceProfile>(kProfilePresets, asset, {});
+}
+
+absl::StatusOr<Runtime> ResolveRuntimeBase(const Asset& asset) {
+  return Resolve<Runtime>(kRuntimePresets, asset, {});
 }
 
 }  // namespace weir::calibrate

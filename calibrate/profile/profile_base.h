@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inheritance between device profiles, see `base` in device_profile.proto.
+// Inheritance between device profiles and between runtimes, see `base` in
+// device_profile.proto and runtime.proto.
 #ifndef WEIR_CALIBRATE_PROFILE_PROFILE_BASE_H_
 #define WEIR_CALIBRATE_PROFILE_PROFILE_BASE_H_
 
 #include "absl/status/statusor.h"
 #include "base/assets.h"
 #include "calibrate/profile/device_profile.pb.h"
+#include "calibrate/profile/runtime.pb.h"
 
 namespace weir::calibrate {
 
@@ -14,8 +16,13 @@ namespace weir::calibrate {
 // itself or is too deep. The result has no `base` and is not validated.
 absl::StatusOr<DeviceProfile> ResolveBase(const Asset& asset);
 
+// Does the same for a runtime. A switch that the base turns on cannot be turned
+// off by a variant, because proto3 does not store false.
+absl::StatusOr<Runtime> ResolveRuntimeBase(const Asset& asset);
+
 // Returns `base` with the fields that `variant` sets.
 DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant);
+Runtime Inherit(Runtime base, const Runtime& variant);
 
 }  // namespace weir::calibrate
 

@@ -6,8 +6,8 @@
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "base/textproto.h"
 #include "calibrate/profile/figures.h"
+#include "calibrate/profile/profile_base.h"
 
 namespace weir::calibrate {
 namespace {
@@ -26,9 +26,13 @@ bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
 absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
   ASSIGN_OR_RETURN(const Asset asset,
                    LoadAsset("calibrate/profile/runtimes", name_or_path));
-  Runtime runtime;
-  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &runtime));
-  Problems problems(asset.label);
+  ASSIGN_OR_RETURN(Runtime runtime, ResolveRuntimeBase(asset));
+  RETURN_IF_ERROR(ValidateRuntime(asset.label, runtime));
+  return runtime;
+}
+
+absl::Status ValidateRuntime(absl::string_view label, const Runtime& runtime) {
+  Problems problems(label);
   if (runtime.name().empty()) {
     problems.Add("name", "is empty, expected the name of the framework");
   }
@@ -36,11 +40,11 @@ absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path) {
     problems.Add("schedules_source",
                  "is empty, expected the source of the list of schedules");
   }
-  for (const NamedFigure& named : FiguresOf(&runtime)) {
+  Runtime copy = runtime;
+  for (const NamedFigure& named : FiguresOf(&copy)) {
     CheckFigure(named.path, *named.figure, 0, 10, &problems);
   }
-  RETURN_IF_ERROR(problems.ToStatus());
-  return runtime;
+  return problems.ToStatus();
 }
 
 void SetFusions(const Runtime& runtime, const Transformer& transformer,

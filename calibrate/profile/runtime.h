@@ -5,15 +5,21 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "calibrate/profile/runtime.pb.h"
 #include "models/layer_work.h"
 
 namespace weir::calibrate {
 
-// Loads and validates a preset ("megatron-lm") or a textproto file. "none" adds
-// no overhead and fuses all kernels.
+// Loads and validates a preset ("megatron-lm") or a textproto file, with the
+// fields that it inherits from its base. "none" adds no overhead and fuses all
+// kernels.
 absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path);
+
+// Reports all problems of a runtime at once.
+absl::Status ValidateRuntime(absl::string_view label, const Runtime& runtime);
 
 // Sets the framework's fusions in `spec`. Some depend on the sizes already in
 // it.

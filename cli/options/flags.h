@@ -65,7 +65,7 @@ struct SynthesisFlags {
   std::string out;
 };
 
-// "validate": the runs of a table, or one execution.
+// "validate": the runs of a table, or one execution. "explain": one time.
 struct MeasuredFlags {
   std::string file;
   std::string replay;           // a result, or a timeline as CSV
@@ -75,6 +75,9 @@ struct MeasuredFlags {
   double tolerance = 0;         // 0: none
   double memory_tolerance = 0;  // with `replay`; 0: `tolerance`
   bool all = false;
+  double step_seconds = 0;  // "explain": of one batch; 0: not measured
+  bool calibrate = false;
+  std::string overlay;  // file for the calibrated profile
 };
 
 // "profile import" and "profile diff".
@@ -129,6 +132,7 @@ struct Flags {
   std::string name;       // positional argument: a result, schedule, ...
   std::string result;     // which of several results
   bool fast = false;      // --method of "simulate" and "sweep"
+  std::string flops;      // formula of TFLOP/s and MFU; empty: the default
   uint32_t num_jobs = 0;  // simulations at the same time; 0: one per core
   ScenarioFlags scenario;
   ScheduleFlags schedule;

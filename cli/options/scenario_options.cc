@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
+#include "scenarios/set_figures.h"
 
 namespace weir::cli {
 namespace {
@@ -20,6 +21,17 @@ absl::StatusOr<std::vector<std::string>> ParseSchedules(
       absl::StrSplit(text, ',', absl::SkipWhitespace());
   if (schedules.empty()) return absl::InvalidArgumentError("is empty");
   return schedules;
+}
+
+absl::StatusOr<std::vector<std::string>> ParseFigureSettings(
+    const std::string& text) {
+  std::vector<std::string> settings =
+      absl::StrSplit(text, ',', absl::SkipWhitespace());
+  if (settings.empty()) return absl::InvalidArgumentError("is empty");
+  for (const std::string& setting : settings) {
+    RETURN_IF_ERROR(scenarios::CheckFigureSetting(setting));
+  }
+  return settings;
 }
 
 void AddModel(CLI::App* app, ScenarioFlags* flags) {
@@ -46,6 +58,14 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
           "device profile: preset (weir profile list) or file",
           scenario->mutable_profile())
       ->default_str("the cluster's");
+  AddOption(app, "--set", "FIGURE=VALUE,...",
+            "replace a parameter of the device profile, of the runtime "
+            "(runtime.NAME, or a switch of it with true or false) or of the "
+            "cluster (cluster.NAME); weir explain and weir profile show list "
+            "them. VALUE+-PERCENT% also gives its uncertainty, otherwise "
+            "none. May be repeated",
+            ParseFigureSettings, scenario->mutable_set_figures())
+      ->join(',');
 }
 
 void AddPlacement(CLI::App* app, ScenarioFlags* flags) {

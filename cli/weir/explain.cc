@@ -37,6 +37,7 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
   if (flags.num_jobs > 0) {
     options.num_processes = static_cast<int>(flags.num_jobs);
   }
+  options.measured_seconds = flags.measured.step_seconds;
   options.progress = [&](int num_done, int num_figures) {
     progress.Show(absl::StrCat("[", num_done, "/", num_figures, "] parameters"),
                   1.0 * num_done / std::max(num_figures, 1));

@@ -13,6 +13,12 @@ namespace {
 void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddScenarioName(app, "preset or textproto file; flags override it",
                   &flags->scenario);
+  AddOption(app, "--measured", "SECONDS",
+            "measured time of one batch: shows which parts and parameters "
+            "could explain the difference to the prediction, and by how many "
+            "standard deviations each parameter would be off",
+            ParsePositive, &flags->measured.step_seconds)
+      ->group("Measurement");
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
   AddMegatronArguments(app, &flags->scenario);
   AddScenario(app, /*several=*/false, &flags->scenario);
@@ -33,6 +39,15 @@ void AddMeasuredRuns(CLI::App* app, Flags* flags) {
           "use only rows with these values (a|b: either value)",
           &measured->where)
       ->join(',');
+  AddSwitch(app, "--calibrate",
+            "propose up to three parameters whose values would lower the error "
+            "of runs left out; simulates every run once per parameter",
+            &measured->calibrate);
+  AddText(app, "--overlay", "FILE",
+          "with --calibrate: write the proposed values as a device profile "
+          "FILE for --profile, and those of the runtime as "
+          "NAME.runtime.textproto for --runtime",
+          &measured->overlay);
   AddJobs(app, "Measured runs", "parallel simulations", &flags->num_jobs);
 }
 
@@ -144,7 +159,9 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
   AddExplainOptions(
       AddWeirCommand(app, "explain",
                      "Shows which parameters drive a prediction (sensitivity).",
-                     {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b"},
+                     {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b",
+                      "explain pipedream-2bw-gpt-2.2b --schedule 1f1b "
+                      "--measured 80"},
                      RunExplain, line),
       flags);
   AddValidateOptions(
@@ -153,6 +170,8 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
           "Compares predictions with measured runs, or one run pass by pass.",
           {"validate --measured runs.csv --scenario my.textproto --tolerance "
            "0.1",
+           "validate --measured runs.csv --scenario my.textproto --calibrate "
+           "--overlay calibrated.textproto",
            "validate --replay replay.pb --against result.pb --tolerance 0.02 "
            "--trace both.pftrace"},
           RunValidate, line),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,12 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/output_file.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "cli/options/messages.h"
+#include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/options/scenario_options.h"
 #include "cli/weir/commands.h"
@@ -90,6 +94,12 @@ absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
     progress.Show(absl::StrCat("[", num_done, "/", num_runs, "] runs"),
                   1.0 * num_done / std::max(num_runs, 1));
   };
+  options.calibrate = flags.measured.calibrate;
+  options.calibration_progress = [&](int num_done, int num_simulations) {
+    progress.Show(
+        absl::StrCat("calibrating [", num_done, "/", num_simulations, "]"),
+        1.0 * num_done / std::max(num_simulations, 1));
+  };
   NoteInterrupt();
   absl::StatusOr<results::Accuracy> accuracy = plan::ValidateRuns(
       table, [&] { return NewRow(flags.scenario); }, options);
@@ -109,6 +119,50 @@ std::string View(const Flags& flags, const results::Accuracy& accuracy) {
   return results::AccuracyTable(accuracy, flags.measured.all);
 }
 
+// Returns FILE for the first device profile, FILE.2 for the second, and
+// NAME.runtime.textproto for the runtime, where FILE is NAME.textproto.
+std::string OverlayPath(const std::string& file, const std::string& option,
+                        int number) {
+  const std::string suffix =
+      absl::StrCat(option == "--runtime" ? ".runtime" : "",
+                   number > 1 ? absl::StrCat(".", number) : "");
+  if (suffix.empty()) return file;
+  return absl::StrCat(absl::StripSuffix(file, ".textproto"), suffix,
+                      ".textproto");
+}
+
+// Checks, before hours of work, that the files can be written.
+absl::Status CheckOverlays(const Flags& flags) {
+  if (flags.measured.overlay.empty()) return absl::OkStatus();
+  for (const char* option : {"--profile", "--runtime"}) {
+    RETURN_IF_ERROR(CheckOutput(OverlayPath(flags.measured.overlay, option, 1),
+                                ReplaceOf(flags.output)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteOverlays(const Flags& flags,
+                           const results::Calibration& calibration) {
+  if (flags.measured.overlay.empty()) return absl::OkStatus();
+  std::map<std::string, int> counts;  // by option
+  for (const results::ProfileOverlay& overlay : calibration.overlays) {
+    const std::string path = OverlayPath(flags.measured.overlay, overlay.option,
+                                         ++counts[overlay.option]);
+    RETURN_IF_ERROR(CheckOutput(path, ReplaceOf(flags.output)));
+    RETURN_IF_ERROR(WriteFile(path, MarkText(overlay.text)));
+    PrintNote(absl::StrCat("wrote ", path, " for ", overlay.option, " (",
+                           overlay.owner, ")"),
+              flags.output);
+  }
+  if (calibration.overlays.empty()) {
+    PrintNote(absl::StrCat("did not write ", flags.measured.overlay,
+                           ": no parameter of a profile or runtime is "
+                           "proposed"),
+              flags.output);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckAccuracyFlags(const Flags& flags) {
   Problems problems("command line");
   const bool replay = !flags.measured.replay.empty();
@@ -123,6 +177,12 @@ absl::Status CheckAccuracyFlags(const Flags& flags) {
   refuse(!flags.result.empty(), "--result");
   refuse(!flags.output.trace.empty(), "--trace");
   refuse(flags.measured.memory_tolerance > 0, "--memory-tolerance");
+  if (flags.measured.calibrate && replay) {
+    problems.Add("--calibrate", "requires --measured");
+  }
+  if (!flags.measured.overlay.empty() && !flags.measured.calibrate) {
+    problems.Add("--overlay", "requires --calibrate");
+  }
   return problems.ToStatus();
 }
 
@@ -132,11 +192,17 @@ int RunValidate(const Flags& flags) {
   const absl::Status checked = CheckAccuracyFlags(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   if (!flags.measured.replay.empty()) return RunValidateReplay(flags);
+  const absl::Status writable = CheckOverlays(flags);
+  if (!writable.ok()) return PrintError(writable, flags.output);
   const absl::StatusOr<results::Accuracy> accuracy = Validate(flags);
   if (!accuracy.ok()) return PrintError(accuracy.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *accuracy));
   if (!printed.ok()) return PrintError(printed, flags.output);
   if (Interrupted()) return InterruptExitCode();
+  if (accuracy->calibration.has_value()) {
+    const absl::Status written = WriteOverlays(flags, *accuracy->calibration);
+    if (!written.ok()) return PrintError(written, flags.output);
+  }
   if (accuracy->numbers.empty() && accuracy->out_of_memory.empty()) {
     return PrintError(absl::InvalidArgumentError(absl::StrCat(
                           flags.measured.file, ": no run could be compared")),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/sensitivity/sensitivity.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,8 +12,11 @@
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "calibrate/profile/figures.h"
+#include "plan/sensitivity/parameters.h"
 #include "plan/sensitivity/sensitivity.pb.h"
+#include "plan/sensitivity/solve_factor.h"
 #include "sim/costs/scenario_figures.h"
+#include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 
 namespace weir::plan {
@@ -36,6 +41,72 @@ absl::StatusOr<std::string> ElasticityOf(
   return elasticity.SerializeAsString();
 }
 
+// Runs jobs in worker processes until they are done or one fails, and reports
+// progress. `read` gets the output of each job.
+absl::Status RunParameterJobs(
+    int num_jobs, const SensitivityOptions& options,
+    const std::function<absl::StatusOr<std::string>(int job)>& run,
+    const std::function<bool(int job, const std::string& output)>& read) {
+  absl::Status failed;
+  int num_done = 0;
+  Jobs jobs;
+  jobs.num_jobs = num_jobs;
+  jobs.num_processes = options.num_processes;
+  const auto report = [&] {
+    if (options.progress) options.progress(num_done, jobs.num_jobs);
+  };
+  jobs.run = run;
+  jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
+    ++num_done;
+    report();
+    if (!output.ok()) {
+      failed.Update(output.status());
+    } else if (!read(job, *output)) {
+      failed.Update(absl::InternalError("a message cannot be read"));
+    }
+  };
+  jobs.stop = [&] {
+    report();
+    return Interrupted() || !failed.ok();
+  };
+  const absl::Status ran = RunJobs(jobs);
+  if (Interrupted()) return absl::CancelledError("interrupted");
+  RETURN_IF_ERROR(failed);
+  return ran;
+}
+
+// Runs in a worker process; returns an ExplainingFactor.
+std::string ExplainingFactorOf(const scenarios::ResolvedScenario& scenario,
+                               int figure, double elasticity,
+                               double batch_seconds, double measured_seconds,
+                               sim::FastSimulator* simulator) {
+  constexpr double kMostFactor = 100;
+  FactorProblem problem;
+  problem.seconds = [&](double factor) -> std::optional<double> {
+    const auto estimate =
+        simulator->Estimate(sim::WithFigure(scenario, figure, factor));
+    if (!estimate.ok()) return {};
+    return estimate->batch_seconds;
+  };
+  problem.target_seconds = measured_seconds;
+  problem.start_seconds = batch_seconds;
+  problem.elasticity = elasticity;
+  problem.low = ValidFactor(scenario, figure, 1 / kMostFactor);
+  problem.high = ValidFactor(scenario, figure, kMostFactor);
+  ExplainingFactor message;
+  if (const auto factor = SolveFactor(problem)) message.set_factor(*factor);
+  return message.SerializeAsString();
+}
+
+bool ExplainsBetter(const results::FigureCause& a,
+                    const results::FigureCause& b) {
+  if (a.deviations.has_value() != b.deviations.has_value()) {
+    return a.deviations.has_value();
+  }
+  if (a.deviations.has_value()) return *a.deviations < *b.deviations;
+  return std::abs(std::log(a.factor())) < std::abs(std::log(b.factor()));
+}
+
 }  // namespace
 
 absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario) {
@@ -51,38 +122,65 @@ absl::StatusOr<std::vector<double>> ElasticitiesOf(
     const SensitivityOptions& options) {
   ASSIGN_OR_RETURN(const uint64_t fingerprint, sim::FingerprintOf(scenario));
   std::vector<double> elasticities(sim::FiguresOf(scenario).size(), 0);
-  absl::Status failed;
-  int num_done = 0;
-  Jobs jobs;
-  jobs.num_jobs = static_cast<int>(elasticities.size());
-  jobs.num_processes = options.num_processes;
-  const auto report = [&] {
-    if (options.progress) options.progress(num_done, jobs.num_jobs);
-  };
-  jobs.run = [&](int job) {
-    return ElasticityOf(scenario, job, fingerprint, batch_seconds);
-  };
-  jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
-    ++num_done;
-    report();
-    FigureElasticity elasticity;
-    if (!output.ok()) {
-      failed.Update(output.status());
-    } else if (elasticity.ParseFromString(*output)) {
-      elasticities[job] = elasticity.elasticity();
-    } else {
-      failed.Update(absl::InternalError("an elasticity cannot be read"));
-    }
-  };
-  jobs.stop = [&] {
-    report();
-    return Interrupted() || !failed.ok();
-  };
-  const absl::Status ran = RunJobs(jobs);
-  if (Interrupted()) return absl::CancelledError("interrupted");
-  RETURN_IF_ERROR(failed);
-  RETURN_IF_ERROR(ran);
+  RETURN_IF_ERROR(RunParameterJobs(
+      static_cast<int>(elasticities.size()), options,
+      [&](int job) {
+        return ElasticityOf(scenario, job, fingerprint, batch_seconds);
+      },
+      [&](int job, const std::string& output) {
+        FigureElasticity elasticity;
+        if (!elasticity.ParseFromString(output)) return false;
+        elasticities[job] = elasticity.elasticity();
+        return true;
+      }));
   return elasticities;
+}
+
+absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
+    const scenarios::ResolvedScenario& scenario,
+    const std::vector<double>& elasticities, double batch_seconds,
+    double measured_seconds, const SensitivityOptions& options) {
+  std::vector<int> influential;
+  for (size_t i = 0; i < elasticities.size(); ++i) {
+    if (elasticities[i] != 0) influential.push_back(static_cast<int>(i));
+  }
+  const std::vector<Parameter> parameters = ParametersOf(scenario);
+  std::vector<ExplainingFactor> factors(influential.size());
+  std::optional<sim::FastSimulator> simulator;  // of a worker process
+  RETURN_IF_ERROR(RunParameterJobs(
+      static_cast<int>(influential.size()), options,
+      [&](int job) {
+        if (!simulator.has_value()) simulator.emplace();
+        return ExplainingFactorOf(scenario, influential[job],
+                                  elasticities[influential[job]], batch_seconds,
+                                  measured_seconds, &*simulator);
+      },
+      [&](int job, const std::string& output) {
+        return factors[job].ParseFromString(output);
+      }));
+  results::MeasuredExplanation explanation;
+  explanation.measured_seconds = measured_seconds;
+  for (size_t i = 0; i < influential.size(); ++i) {
+    const Parameter& parameter = parameters[influential[i]];
+    if (!factors[i].has_factor()) {
+      explanation.insufficient.push_back(parameter.setting());
+      continue;
+    }
+    const double factor = factors[i].factor();
+    results::FigureCause& cause = explanation.causes.emplace_back();
+    cause.owner = parameter.owner;
+    cause.path = parameter.setting();
+    cause.kind = std::string(calibrate::NameOf(parameter.kind));
+    cause.value = parameter.value;
+    cause.explaining_value = factor * parameter.value;
+    cause.relative_error = parameter.relative_error;
+    if (parameter.relative_error > 0) {
+      cause.deviations = std::abs(std::log(factor)) / parameter.relative_error;
+    }
+  }
+  std::stable_sort(explanation.causes.begin(), explanation.causes.end(),
+                   ExplainsBetter);
+  return explanation;
 }
 
 absl::StatusOr<results::Explanation> ExplainResult(
@@ -92,6 +190,12 @@ absl::StatusOr<results::Explanation> ExplainResult(
   ASSIGN_OR_RETURN(const std::vector<double> elasticities,
                    ElasticitiesOf(scenario, result.batch_seconds(), options));
   results::Explanation explanation;
+  if (options.measured_seconds > 0) {
+    ASSIGN_OR_RETURN(
+        explanation.measured,
+        ExplainMeasured(scenario, elasticities, result.batch_seconds(),
+                        options.measured_seconds, options));
+  }
   explanation.result = std::move(result);
   for (size_t i = 0; i < figures.size(); ++i) {
     if (elasticities[i] == 0) {

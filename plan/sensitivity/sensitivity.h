@@ -20,6 +20,8 @@ struct SensitivityOptions {
   int num_processes = DefaultProcesses();
   // Called about ten times a second, and whenever a parameter is done.
   std::function<void(int num_done, int num_figures)> progress = {};
+  // A measured batch time to explain; 0: none.
+  double measured_seconds = 0;
 };
 
 // Returns InvalidArgument if the scenario has given costs, which depend
@@ -35,7 +37,18 @@ absl::StatusOr<std::vector<double>> ElasticitiesOf(
     const scenarios::ResolvedScenario& scenario, double batch_seconds,
     const SensitivityOptions& options = {});
 
-// Returns the result together with the parameters that change its time.
+// Returns, for each parameter with an elasticity, the value with which the
+// scenario takes `measured_seconds`, if a valid one within a factor of 100
+// exists. Searches one parameter per job, in worker processes. Returns Cancelled
+// if interrupted. Requires: `elasticities` are those of ElasticitiesOf(scenario,
+// batch_seconds); measured_seconds > 0.
+absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
+    const scenarios::ResolvedScenario& scenario,
+    const std::vector<double>& elasticities, double batch_seconds,
+    double measured_seconds, const SensitivityOptions& options = {});
+
+// Returns the result together with the parameters that change its time, and
+// with options.measured_seconds those that could explain it.
 // Requires: `result` is that of sim::Simulate(scenario).
 absl::StatusOr<results::Explanation> ExplainResult(
     const scenarios::ResolvedScenario& scenario, Result result,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/validation/validate_runs.h"
 
+#include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
+#include "plan/validation/calibrate_runs.h"
 #include "results/result.pb.h"
 #include "sim/simulate.h"
 
@@ -72,6 +75,33 @@ results::FlopsBasis BasisOf(const results::MeasuredRun& run,
           1.0 * transformer.hidden_size(), 1.0 * transformer.vocabulary_size()};
 }
 
+// Returns one standard deviation of the logarithm of a time that is not due to
+// the parameters.
+double NoiseOf(const Result& result) {
+  const Uncertainty& uncertainty = result.uncertainty();
+  return std::hypot(std::hypot(uncertainty.kernels(), uncertainty.step()),
+                    uncertainty.collectives());
+}
+
+absl::StatusOr<results::Calibration> Calibrate(
+    const std::vector<ValidatedRun>& runs, const std::string& label,
+    const ValidationOptions& options) {
+  std::vector<CalibrationRun> measured;
+  for (const ValidatedRun& run : runs) {
+    if (!run.scenario.ok() || !run.result.ok()) continue;
+    const auto seconds = results::MeasuredBatchSeconds(
+        run.measured, *run.result, BasisOf(run.measured, *run.scenario));
+    if (!seconds.has_value() || !run.result->has_uncertainty()) continue;
+    measured.push_back({&*run.scenario, run.result->batch_seconds(), *seconds,
+                        NoiseOf(*run.result)});
+  }
+  CalibrationOptions calibration;
+  calibration.source = absl::StrCat("weir validate --calibrate ", label);
+  calibration.num_processes = options.num_processes;
+  calibration.progress = options.calibration_progress;
+  return CalibrateRuns(measured, calibration);
+}
+
 }  // namespace
 
 absl::StatusOr<results::Accuracy> ValidateRuns(
@@ -92,6 +122,15 @@ absl::StatusOr<results::Accuracy> ValidateRuns(
                           BasisOf(run.measured, *run.scenario), &accuracy);
     } else {
       results::CompareRun(run.measured, run.scenario.status(), {}, &accuracy);
+    }
+  }
+  if (options.calibrate && accuracy.num_not_reached == 0) {
+    absl::StatusOr<results::Calibration> calibration =
+        Calibrate(runs, table.label, options);
+    if (calibration.ok()) {
+      accuracy.calibration = *std::move(calibration);
+    } else if (!absl::IsCancelled(calibration.status())) {
+      return calibration.status();
     }
   }
   return accuracy;

@@ -38,6 +38,10 @@ struct ValidationOptions {
   int num_processes = DefaultProcesses();
   // Called about ten times a second, and whenever a run is done.
   std::function<void(int num_done, int num_runs)> progress = {};
+  // Proposes parameters, see CalibrateRuns: Accuracy.calibration.
+  bool calibrate = false;
+  std::function<void(int num_done, int num_simulations)>
+      calibration_progress = {};
 };
 
 // Returns the comparison of every row, in the order of the table. Rows that

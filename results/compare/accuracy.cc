@@ -185,6 +185,9 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all) {
   }
   AppendSkipped(accuracy, &out);
   AppendOutOfMemoryRuns(accuracy, &out);
+  if (accuracy.calibration.has_value()) {
+    absl::StrAppend(&out, "\n", CalibrationTable(*accuracy.calibration));
+  }
   return out;
 }
 

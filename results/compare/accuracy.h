@@ -3,11 +3,13 @@
 #ifndef WEIR_RESULTS_COMPARE_ACCURACY_H_
 #define WEIR_RESULTS_COMPARE_ACCURACY_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "base/error_statistics.h"
+#include "results/compare/calibration.h"
 
 namespace weir::results {
 
@@ -49,6 +51,7 @@ struct Accuracy {
   std::vector<ComparedNumber> numbers;  // in the order of the file
   std::vector<SkippedRun> skipped;
   std::vector<OutOfMemoryRun> out_of_memory;
+  std::optional<Calibration> calibration = {};  // absent: not asked for
 };
 
 // The errors of one quantity; ErrorsByQuantity returns quantities in order of
@@ -66,8 +69,8 @@ std::vector<QuantityErrors> ErrorsByQuantity(const Accuracy& accuracy);
 double LargestMeanError(const Accuracy& accuracy);
 
 // Returns a table of the worst five rows of each quantity, or of all rows,
-// worst first, followed by statistics and by runs that were not compared, with
-// reasons.
+// worst first, followed by statistics, by runs that were not compared, with
+// reasons, and by proposed parameters.
 std::string AccuracyTable(const Accuracy& accuracy, bool all);
 
 // Returns everything as a JSON object, in the order of the file.

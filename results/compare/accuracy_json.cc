@@ -67,6 +67,10 @@ std::string AccuracyJson(const Accuracy& accuracy) {
                                  {"run", run.row},
                                  {"predicted_to_fit", run.predicted_to_fit}});
   }
+  if (accuracy.calibration.has_value()) {
+    result["calibration"] =
+        Json::parse(CalibrationJson(*accuracy.calibration));
+  }
   return DumpJson(result);
 }
 

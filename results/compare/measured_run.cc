@@ -4,6 +4,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <tuple>
 #include <utility>
@@ -214,6 +215,23 @@ void CompareRun(const MeasuredRun& run, const absl::StatusOr<Result>& result,
     SetInterval(*result, basis, *number.quantity, &compared);
     accuracy->numbers.push_back(std::move(compared));
   }
+}
+
+std::optional<double> MeasuredBatchSeconds(const MeasuredRun& run,
+                                           const Result& result,
+                                           const FlopsBasis& basis) {
+  constexpr double kEqual = 1e-9;
+  const double seconds = result.batch_seconds();
+  for (const MeasuredNumber& number : run.numbers) {
+    const auto at = number.quantity->predict(result, basis);
+    const auto doubled = number.quantity->predict(
+        AtBatchSeconds(result, 2 * seconds), basis);
+    if (!at.ok() || !doubled.ok() || !(*at > 0)) continue;
+    const double ratio = number.value * number.quantity->unit / *at;
+    if (std::abs(*doubled / *at - 2) < kEqual) return seconds * ratio;
+    if (std::abs(*doubled / *at - 0.5) < kEqual) return seconds / ratio;
+  }
+  return {};
 }
 
 }  // namespace weir::results

@@ -7,6 +7,7 @@
 #include <google/protobuf/message.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,13 @@ absl::Status ReadRun(const MeasuredTable& table, const MeasuredRow& row,
 // formula.
 void CompareRun(const MeasuredRun& run, const absl::StatusOr<Result>& result,
                 const FlopsBasis& basis, Accuracy* accuracy);
+
+// Returns the measured time of a batch: from the first measured value that is a
+// time, or one that is inversely proportional to it, such as a throughput.
+// Absent if there is none.
+std::optional<double> MeasuredBatchSeconds(const MeasuredRun& run,
+                                           const Result& result,
+                                           const FlopsBasis& basis);
 
 }  // namespace weir::results
 

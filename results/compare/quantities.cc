@@ -48,19 +48,30 @@ Predicted TokensPerGpu(const Result& result, const FlopsBasis&) {
   return result.tokens_per_second() / NumGpus(result);
 }
 
-Predicted FlopsPerGpu(const Result& result, const FlopsBasis& basis) {
+Predicted FlopsOfGpu(const Result& result, const FlopsBasis& basis) {
   if (basis.formula == FlopsFormula::kNone) {
     return absl::InvalidArgumentError(
-        "tflops_per_gpu needs a column flops_formula: megatron96 or model72");
+        "tflops_per_gpu needs a column flops_formula, such as model or "
+        "megatron");
   }
-  if (basis.num_layers == 0) return Lacks("FLOP");
-  return FlopsOfStep(basis, result) /
-         (result.batch_seconds() * NumGpus(result));
+  const std::optional<double> flops = FlopsOfStep(basis, result);
+  if (!flops.has_value()) return Lacks("FLOP");
+  return *flops / (result.batch_seconds() * NumGpus(result));
 }
 
-Predicted Utilization(const Result& result, const FlopsBasis&) {
+// Without a formula: that of the formula model.
+Predicted Utilization(const Result& result, const FlopsBasis& basis) {
   if (!result.has_model_flops_utilization()) return Lacks("FLOP");
-  return result.model_flops_utilization();
+  const double of_model = result.model_flops_utilization();
+  if (basis.formula == FlopsFormula::kNone ||
+      basis.formula == FlopsFormula::kModel) {
+    return of_model;
+  }
+  const std::optional<double> flops = FlopsOfStep(basis, result);
+  const std::optional<double> model =
+      results::FlopsOfBatch(result, FlopsFormula::kModel);
+  if (!flops.has_value() || !(model.value_or(0) > 0)) return Lacks("FLOP");
+  return of_model * *flops / *model;
 }
 
 Predicted PeakMemory(const Result& result, const FlopsBasis&) {
@@ -109,12 +120,13 @@ Predicted BlockActivations(const Result& result, const FlopsBasis&) {
 constexpr Quantity kQuantities[] = {
     {"step_seconds", "time of one step", 1, StepSeconds},
     {"step_ms", "time of one step", 1e-3, StepSeconds},
-    {"tflops_per_gpu", "TFLOP/s by flops_formula", 1e12, FlopsPerGpu},
+    {"tflops_per_gpu", "TFLOP/s by flops_formula", 1e12, FlopsOfGpu},
     {"samples_per_second", "sequences, all GPUs", 1, Samples},
     {"samples_per_second_per_gpu", "sequences, per GPU", 1, SamplesPerGpu},
     {"tokens_per_second", "tokens, all GPUs", 1, Tokens},
     {"tokens_per_second_per_gpu", "tokens, per GPU", 1, TokensPerGpu},
-    {"mfu", "model FLOP utilization, from 0 to 1", 1, Utilization},
+    {"mfu", "FLOP utilization by flops_formula (model), from 0 to 1", 1,
+     Utilization},
     {"peak_memory_gib", "highest peak memory of a GPU", kGib, PeakMemory},
     {"peak_memory_gb", "highest peak memory of a GPU", 1e9, PeakMemory},
     {"peak_allocated_gib",
@@ -136,13 +148,6 @@ constexpr Quantity kQuantities[] = {
 
 }  // namespace
 
-absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text) {
-  if (text == "megatron96") return FlopsFormula::kMegatron96;
-  if (text == "model72") return FlopsFormula::kModel72;
-  return absl::InvalidArgumentError(
-      absl::StrCat("is \"", text, "\", expected megatron96 or model72"));
-}
-
 Result AtBatchSeconds(const Result& result, double batch_seconds) {
   Result other = result;
   const double factor = result.batch_seconds() / batch_seconds;
@@ -159,14 +164,16 @@ Result AtBatchSeconds(const Result& result, double batch_seconds) {
   return other;
 }
 
-double FlopsOfStep(const FlopsBasis& basis, const Result& result) {
-  const double h = basis.hidden_size;
-  const double l = basis.num_layers;
-  const double s = result.sequence_length();
+std::optional<double> FlopsOfStep(const FlopsBasis& basis,
+                                  const Result& result) {
   const bool recomputed = basis.formula == FlopsFormula::kMegatron96;
-  const double passes = recomputed ? 4 : 3;  // forward counts 1, backward 2
-  return 24 * passes * result.global_batch_size() * s * l * h * h *
-         (1 + s / (6 * h) + basis.vocabulary_size / (4 * passes * l * h));
+  if (!recomputed && basis.formula != FlopsFormula::kModel72) {
+    return FlopsOfBatch(result, basis.formula);
+  }
+  if (basis.num_layers == 0) return {};
+  return MegatronFlops(result.global_batch_size(), result.sequence_length(),
+                       basis.num_layers, basis.hidden_size,
+                       basis.vocabulary_size, recomputed ? 4 : 3);
 }
 
 std::span<const Quantity> AllQuantities() { return kQuantities; }

@@ -4,26 +4,18 @@
 #ifndef WEIR_RESULTS_COMPARE_QUANTITIES_H_
 #define WEIR_RESULTS_COMPARE_QUANTITIES_H_
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "results/flops.h"
 #include "results/result.pb.h"
 
 namespace weir::results {
 
-// Formulas for the FLOP of a step of B sequences of s tokens through l layers
-// of h units with V words, behind published TFLOP/s (Narayanan et al., SC 2021,
-// section 5.1):
-//   kMegatron96  96 B s l h^2 (1 + s / (6 h) + V / (16 l h)), with full
-//                recomputation
-//   kModel72     72 B s l h^2 (1 + s / (6 h) + V / (12 l h)), without
-enum class FlopsFormula { kNone, kMegatron96, kModel72 };
-
-// Parses "megatron96" or "model72"; else InvalidArgument "is x, expected ...".
-absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text);
-
+// The formula of a measured TFLOP/s or MFU, and the sizes of the model.
 struct FlopsBasis {
   FlopsFormula formula = FlopsFormula::kNone;
   double num_layers = 0;
@@ -31,7 +23,10 @@ struct FlopsBasis {
   double vocabulary_size = 0;
 };
 
-double FlopsOfStep(const FlopsBasis& basis, const Result& result);
+// Returns the FLOP of a step; absent if the result or the basis lacks what the
+// formula needs.
+std::optional<double> FlopsOfStep(const FlopsBasis& basis,
+                                  const Result& result);
 
 struct Quantity {
   absl::string_view name;  // column name

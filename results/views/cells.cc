@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "results/flops.h"
 #include "results/summary.h"
 
 namespace weir::results {
@@ -105,9 +106,21 @@ std::string TokensCell(const Result& result) {
 }
 
 std::string UtilizationCell(const Result& result) {
-  return result.has_model_flops_utilization()
-             ? FormatPercent(result.model_flops_utilization())
-             : "-";
+  const auto utilization = UtilizationOf(result, FormulaOf(result));
+  return utilization.has_value() ? FormatPercent(*utilization) : "-";
+}
+
+std::string TeraflopsCell(const Result& result) {
+  const auto flops = FlopsPerGpu(result, FormulaOf(result));
+  return flops.has_value() ? FormatCount(*flops / 1e12) : "-";
+}
+
+std::string UtilizationHeader(const Result& result) {
+  return absl::StrCat("MFU (", NameOf(FormulaOf(result)), ")");
+}
+
+std::string TeraflopsHeader(const Result& result) {
+  return absl::StrCat("TFLOP/s/GPU (", NameOf(FormulaOf(result)), ")");
 }
 
 std::string BubbleCell(const Result& result) {

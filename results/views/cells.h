@@ -26,7 +26,12 @@ std::string TimeIntervalCell(const Result& result);
 std::string EvidenceCell(const Result& result);
 std::string SamplesCell(const Result& result);
 std::string TokensCell(const Result& result);
+// Return the model FLOPs utilization, and the TFLOP/s of a GPU, by the result's
+// formula, and headers that name the formula: "MFU (palm)".
 std::string UtilizationCell(const Result& result);
+std::string TeraflopsCell(const Result& result);
+std::string UtilizationHeader(const Result& result);
+std::string TeraflopsHeader(const Result& result);
 std::string BubbleCell(const Result& result);
 std::string ExposedCell(const Result& result);
 

@@ -62,6 +62,10 @@ std::string StalenessCell(const Result& result) {
 }
 
 TextTable Rows(std::span<const Result> results, const Common& common) {
+  // All results of a comparison have the same formula.
+  const Result first = results.empty() ? Result() : results.front();
+  const std::string teraflops = TeraflopsHeader(first);
+  const std::string utilization = UtilizationHeader(first);
   const Column columns[] = {
       {true, true, "schedule", ScheduleCell},
       {!common.name, true, "name", NameCell},
@@ -69,7 +73,8 @@ TextTable Rows(std::span<const Result> results, const Common& common) {
       {true, false, "time per batch", TimeIntervalCell},
       {true, false, "samples/s", SamplesCell},
       {true, false, "tokens/s", TokensCell},
-      {true, false, "MFU", UtilizationCell},
+      {true, false, teraflops.c_str(), TeraflopsCell},
+      {true, false, utilization.c_str(), UtilizationCell},
       {true, false, "bubble", BubbleCell},
       {true, false, "exposed comm", ExposedCell},
       {true, false, "versions", VersionsCell},

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -21,6 +23,8 @@ namespace {
 
 constexpr double kLeastShown = 0.0005;
 constexpr size_t kMaxSource = 60;
+// A part that would have to be longer by a larger factor is no explanation.
+constexpr double kMostOfPart = 100;
 
 std::string Seconds(double seconds) {
   return seconds == 0 ? "-" : FormatSeconds(seconds);
@@ -93,6 +97,122 @@ std::string UncertaintyTable(const Uncertainty& uncertainty) {
   return PrintTable(table);
 }
 
+// Returns "measured 12.3 s, predicted 11 s: -10.6 %, inside the 90 % interval".
+std::string SummaryLine(const Result& result, double measured) {
+  std::string text = absl::StrFormat(
+      "measured %s, predicted %s: %+.1f %%", FormatSeconds(measured),
+      FormatSeconds(result.batch_seconds()),
+      100 * (result.batch_seconds() / measured - 1));
+  if (!result.has_batch_seconds_low()) return text + "\n";
+  const bool inside = result.batch_seconds_low() <= measured &&
+                      measured <= result.batch_seconds_high();
+  absl::StrAppendFormat(&text, ", %s the 90 %% interval (%s to %s)\n",
+                        inside ? "inside" : "outside",
+                        FormatSeconds(result.batch_seconds_low()),
+                        FormatSeconds(result.batch_seconds_high()));
+  return text;
+}
+
+// Returns the factor by which a part would have to change, all others being
+// exact; absent if it would have to be negative or does not exist.
+std::optional<double> FactorOfPart(const Result& result,
+                                   const PartSeconds& part, double measured) {
+  const double factor =
+      1 + (measured - result.batch_seconds()) / part.seconds();
+  if (!(part.seconds() > 0) || factor < 0) return {};
+  return factor;
+}
+
+std::string PartCausesTable(const Result& result, double measured) {
+  TextTable table;
+  table.header = {"part", "seconds", "would be", "factor"};
+  std::vector<std::string> insufficient;
+  for (const PartSeconds& part : result.parts()) {
+    const auto factor = FactorOfPart(result, part, measured);
+    if (!factor.has_value() || *factor > kMostOfPart) {
+      insufficient.push_back(part.name());
+      continue;
+    }
+    table.rows.push_back({part.name(), FormatSeconds(part.seconds()),
+                          FormatSeconds(*factor * part.seconds()),
+                          absl::StrFormat("%.3g", *factor)});
+  }
+  std::string text = PrintTable(table);
+  if (!insufficient.empty()) {
+    absl::StrAppend(&text, "cannot explain it alone: ",
+                    absl::StrJoin(insufficient, ", "), "\n");
+  }
+  return text;
+}
+
+std::string FigureCausesTable(const MeasuredExplanation& measured) {
+  TextTable table;
+  table.header = {"deviations", "factor", "parameter", "value",
+                  "would be",   "kind",   "of"};
+  table.left = {false, false, true, false, false, true, true};
+  for (const FigureCause& cause : measured.causes) {
+    table.rows.push_back(
+        {cause.deviations.has_value()
+             ? absl::StrFormat("%.1f", *cause.deviations)
+             : "-",
+         absl::StrFormat("%.3g", cause.factor()), Ascii(cause.path),
+         absl::StrFormat("%.4g", cause.value),
+         absl::StrFormat("%.4g", cause.explaining_value), cause.kind,
+         Ascii(cause.owner)});
+  }
+  std::string text = PrintTable(table);
+  if (!measured.insufficient.empty()) {
+    absl::StrAppend(&text, "cannot explain it alone: ",
+                    Ascii(absl::StrJoin(measured.insufficient, ", ")), "\n");
+  }
+  return text;
+}
+
+std::string MeasuredTables(const Result& result,
+                           const MeasuredExplanation& measured) {
+  return absl::StrCat(
+      SummaryLine(result, measured.measured_seconds),
+      "\nparts of the busiest GPU that could explain the difference alone\n",
+      PartCausesTable(result, measured.measured_seconds),
+      "\nparameters that could explain the difference alone, by standard "
+      "deviations of\ntheir own uncertainty (-: none)\n",
+      FigureCausesTable(measured));
+}
+
+nlohmann::ordered_json MeasuredJson(const Result& result,
+                                    const MeasuredExplanation& measured) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"seconds", measured.measured_seconds},
+               {"error", result.batch_seconds() / measured.measured_seconds - 1}};
+  if (result.has_batch_seconds_low()) {
+    json["inside_interval"] =
+        result.batch_seconds_low() <= measured.measured_seconds &&
+        measured.measured_seconds <= result.batch_seconds_high();
+  }
+  json["parts"] = Json::array();
+  for (const PartSeconds& part : result.parts()) {
+    const auto factor = FactorOfPart(result, part, measured.measured_seconds);
+    Json one = {{"name", part.name()}, {"seconds", part.seconds()}};
+    one["factor"] = factor.has_value() ? Json(*factor) : Json();
+    json["parts"].push_back(std::move(one));
+  }
+  json["parameters"] = Json::array();
+  for (const FigureCause& cause : measured.causes) {
+    Json one = {{"owner", cause.owner},
+                {"path", cause.path},
+                {"kind", cause.kind},
+                {"value", cause.value},
+                {"explaining_value", cause.explaining_value},
+                {"factor", cause.factor()},
+                {"relative_error", cause.relative_error}};
+    one["deviations"] =
+        cause.deviations.has_value() ? Json(*cause.deviations) : Json();
+    json["parameters"].push_back(std::move(one));
+  }
+  json["insufficient_parameters"] = measured.insufficient;
+  return json;
+}
+
 std::map<std::string, double> ByKind(const Explanation& explanation) {
   std::map<std::string, double> kinds;
   for (const FigureInfluence& figure : explanation.figures) {
@@ -134,6 +254,9 @@ std::string ExplanationTable(const Explanation& explanation) {
   if (result.has_uncertainty()) {
     absl::StrAppend(&text, "\n", UncertaintyTable(result.uncertainty()));
   }
+  if (explanation.measured.has_value()) {
+    absl::StrAppend(&text, "\n", MeasuredTables(result, *explanation.measured));
+  }
   return text;
 }
 
@@ -156,6 +279,10 @@ std::string ExplanationJson(absl::string_view command,
   Json kinds = Json::object();
   for (const auto& [kind, part] : ByKind(explanation)) kinds[kind] = part;
   json["result"]["parts_by_kind"] = std::move(kinds);
+  if (explanation.measured.has_value()) {
+    json["result"]["measured"] =
+        MeasuredJson(explanation.result, *explanation.measured);
+  }
   return DumpJson(json, 2) + "\n";
 }
 

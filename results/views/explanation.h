@@ -3,6 +3,7 @@
 #ifndef WEIR_RESULTS_VIEWS_EXPLANATION_H_
 #define WEIR_RESULTS_VIEWS_EXPLANATION_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,43 @@ struct FigureInfluence {
   double elasticity = 0;
 };
 
+// A value of one parameter with which the prediction equals the measurement.
+struct FigureCause {
+  std::string owner;
+  std::string path;  // as in --set: "runtime.exchange_seconds"
+  std::string kind;
+  double value = 0;            // of the profile, runtime or cluster
+  double explaining_value = 0;
+  double relative_error = 0;   // one standard deviation of its logarithm
+  // ln(explaining_value / value) / relative_error, without sign; absent if the
+  // parameter has no uncertainty.
+  std::optional<double> deviations;
+
+  double factor() const { return explaining_value / value; }
+};
+
+// How a measured batch time could be explained.
+struct MeasuredExplanation {
+  double measured_seconds = 0;
+  // Fewest standard deviations first; those without uncertainty last, by their
+  // factors.
+  std::vector<FigureCause> causes;
+  // Parameters that change the time but cannot explain the measurement alone.
+  std::vector<std::string> insufficient;
+};
+
 struct Explanation {
   Result result;
   std::vector<FigureInfluence> figures;  // that change the time
   int num_without_influence = 0;
+  std::optional<MeasuredExplanation> measured = {};
 };
 
 // Returns the time of the busiest GPU part by part; the parameters by their
 // fraction of the time, largest first, with those below 0.05 % in one line; and
-// the sums by kind.
+// the sums by kind. With a measurement also a line that compares it with the
+// interval, the factors by which single parts would have to change, and the
+// parameters that could explain it.
 std::string ExplanationTable(const Explanation& explanation);
 
 // Returns the JSON envelope of all commands, with every parameter that has an

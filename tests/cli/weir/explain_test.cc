@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::explain_test {
@@ -52,6 +53,39 @@ TEST(ExplainCommandTest, TheTableNamesFiguresKindsAndParts) {
   EXPECT_THAT(run.out, HasSubstr("gemm.matrix_rate"));
   EXPECT_THAT(run.out, HasSubstr("others have no influence"));
   EXPECT_THAT(run.out, HasSubstr("datasheet"));
+}
+
+TEST(ExplainCommandTest, AMeasurementIsComparedAndExplained) {
+  const ProgramRun predicted = RunWeir(std::string(kRun) + "--format json");
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  const double seconds = Json::parse(predicted.out)["result"]["batch_seconds"];
+  const std::string measured = absl::StrCat(1.1 * seconds);
+  const ProgramRun run =
+      RunWeir(absl::StrCat(kRun, "--format json --measured ", measured));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const Json causes = Json::parse(run.out)["result"]["measured"];
+  EXPECT_NEAR(causes["error"].get<double>(), 1 / 1.1 - 1, 1e-4);
+  EXPECT_TRUE(causes["inside_interval"].get<bool>());
+  ASSERT_GT(causes["parameters"].size(), 2);
+  EXPECT_GT(causes["insufficient_parameters"].size(), 0);
+
+  // The first cause, set by --set, reproduces the measurement.
+  const Json& first = causes["parameters"][0];
+  const ProgramRun set = RunWeir(absl::StrCat(
+      "simulate", std::string(kRun).substr(7), "--format json --set ",
+      first["path"].get<std::string>(), "=",
+      first["explaining_value"].get<double>()));
+  ASSERT_EQ(set.exit_code, 0) << set.err;
+  EXPECT_NEAR(Json::parse(set.out)["result"]["batch_seconds"].get<double>(),
+              1.1 * seconds, 0.006 * seconds);
+
+  const ProgramRun table =
+      RunWeir(absl::StrCat(kRun, "--measured ", measured));
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out,
+              HasSubstr(": -9.1 %, inside the 90 % interval"));
+  EXPECT_THAT(table.out, HasSubstr("cannot explain it alone: "));
+  EXPECT_EQ(RunWeir(absl::StrCat(kRun, "--measured 0")).exit_code, 2);
 }
 
 TEST(ExplainCommandTest, CostsByHandRestOnNothing) {

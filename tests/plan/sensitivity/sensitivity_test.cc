@@ -10,6 +10,8 @@
 
 #include "base/interrupt.h"
 #include "base/textproto.h"
+#include "calibrate/profile/figures.h"
+#include "plan/sensitivity/parameters.h"
 #include "sim/costs/scenario_figures.h"
 #include "sim/simulate.h"
 
@@ -76,6 +78,83 @@ TEST(SensitivityTest, AnExplanationListsTheFiguresThatChangeTheTime) {
     EXPECT_THAT(figure.path, testing::Not(HasSubstr("nics"))) << figure.owner;
     EXPECT_FALSE(figure.kind.empty()) << figure.path;
   }
+}
+
+TEST(SensitivityTest, ParametersNameTheirSettingsAndUncertainties) {
+  scenarios::ResolvedScenario scenario = TwoStages();
+  const auto parameters = ParametersOf(scenario);
+  const auto figures = sim::FiguresOf(scenario);
+  ASSERT_EQ(parameters.size(), figures.size());
+  int num_runtime = 0, num_cluster = 0;
+  for (size_t i = 0; i < figures.size(); ++i) {
+    EXPECT_EQ(parameters[i].path, figures[i].path);
+    EXPECT_EQ(parameters[i].value, figures[i].value);
+    if (parameters[i].setting() == "runtime.exchange_seconds") {
+      ++num_runtime;
+      EXPECT_EQ(parameters[i].relative_error, 0.2);  // assumed
+    }
+    if (parameters[i].setting() == "gemm.sustained_rate") {
+      EXPECT_EQ(parameters[i].relative_error,
+                calibrate::RelativeError(
+                    scenario.device.gemm().sustained_rate()));
+    }
+    num_cluster += parameters[i].setting().starts_with("cluster.groups[0]");
+  }
+  EXPECT_EQ(num_runtime, 1);
+  EXPECT_GT(num_cluster, 2);
+}
+
+TEST(SensitivityTest, EveryCauseReproducesTheMeasurement) {
+  const scenarios::ResolvedScenario scenario = TwoStages();
+  const auto result = sim::Simulate(scenario);
+  ASSERT_TRUE(result.ok()) << result.status();
+  SensitivityOptions options;
+  options.measured_seconds = 1.1 * result->batch_seconds();
+  const auto explanation = ExplainResult(scenario, *result, options);
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  ASSERT_TRUE(explanation->measured.has_value());
+  const results::MeasuredExplanation& measured = *explanation->measured;
+  EXPECT_GT(measured.causes.size(), 3);
+  EXPECT_EQ(measured.causes.size() + measured.insufficient.size(),
+            explanation->figures.size());
+  const auto parameters = ParametersOf(scenario);
+  double last = 0;
+  for (const results::FigureCause& cause : measured.causes) {
+    int index = 0;
+    while (parameters[index].setting() != cause.path) ++index;
+    EXPECT_NEAR(
+        BatchSeconds(sim::WithFigure(scenario, index, cause.factor())),
+        options.measured_seconds, 0.006 * options.measured_seconds)
+        << cause.path;
+    if (cause.deviations.has_value()) {
+      EXPECT_NEAR(*cause.deviations,
+                  std::abs(std::log(cause.factor())) / cause.relative_error,
+                  1e-9);
+      EXPECT_GE(*cause.deviations, last) << cause.path;
+    }
+    last = cause.deviations.value_or(HUGE_VAL);
+    EXPECT_TRUE(HasValidParameters(
+        sim::WithFigure(scenario, index, cause.factor())))
+        << cause.path;
+  }
+}
+
+TEST(SensitivityTest, AnEfficiencyCannotExceedOne) {
+  const scenarios::ResolvedScenario scenario = TwoStages();
+  const auto parameters = ParametersOf(scenario);
+  int index = 0;
+  while (parameters[index].path != "memory_efficiency") ++index;
+  EXPECT_NEAR(ValidFactor(scenario, index, 100), 1 / parameters[index].value,
+              0.002);
+  // Ten times as fast would need efficiencies above one.
+  SensitivityOptions options;
+  const auto result = sim::Simulate(scenario);
+  ASSERT_TRUE(result.ok());
+  options.measured_seconds = result->batch_seconds() / 10;
+  const auto explanation = ExplainResult(scenario, *result, options);
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_THAT(explanation->measured->insufficient,
+              testing::Contains("memory_efficiency"));
 }
 
 TEST(SensitivityTest, ProcessesAndProgressChangeNothing) {

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/validation/calibrate_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/interrupt.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+#include "calibrate/profile/device_profile.h"
+#include "calibrate/profile/figures.h"
+#include "plan/sensitivity/parameters.h"
+#include "plan/validation/calibration.pb.h"
+#include "plan/validation/profile_overlay.h"
+#include "plan/validation/select_figures.h"
+#include "sim/costs/scenario_figures.h"
+#include "sim/fast/fast_simulator.h"
+
+namespace weir::plan {
+namespace {
+
+constexpr double kStep = 1.01;
+// Elasticities below this are rounding errors of the simulation.
+constexpr double kLeastElasticity = 1e-5;
+constexpr double kMostFactor = 100;
+
+// One parameter of several runs.
+struct Candidate {
+  Parameter parameter;
+  std::vector<int> index;  // [run], in ParametersOf; -1: the run has none
+};
+
+// Measured links have a figure for messages, but their rates would not follow
+// from it in an overlay.
+bool CanBeProposed(const Parameter& parameter) {
+  return parameter.relative_error > 0 && parameter.value > 0 &&
+         !absl::StartsWith(parameter.path, "links[");
+}
+
+std::vector<Candidate> CandidatesOf(const std::vector<CalibrationRun>& runs) {
+  using Key = std::tuple<Parameter::Of, std::string, std::string, double>;
+  std::map<Key, size_t> known;
+  std::vector<Candidate> candidates;
+  for (size_t run = 0; run < runs.size(); ++run) {
+    const std::vector<Parameter> parameters =
+        ParametersOf(*runs[run].scenario);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const Parameter& parameter = parameters[i];
+      if (!CanBeProposed(parameter)) continue;
+      const auto [at, is_new] = known.try_emplace(
+          Key(parameter.of, parameter.owner, parameter.path, parameter.value),
+          candidates.size());
+      if (is_new) {
+        candidates.push_back({parameter, std::vector<int>(runs.size(), -1)});
+      }
+      candidates[at->second].index[run] = static_cast<int>(i);
+    }
+  }
+  return candidates;
+}
+
+// A simulation of a run with changed parameters.
+struct ChangedRun {
+  const scenarios::ResolvedScenario* scenario;
+  std::vector<std::pair<int, double>> factors;  // parameter, factor
+};
+
+// Returns [job]: the seconds of a batch.
+absl::StatusOr<std::vector<double>> SimulateChanged(
+    const std::vector<ChangedRun>& changed, const CalibrationOptions& options,
+    const std::function<void(int num_done)>& progress) {
+  std::vector<double> seconds(changed.size(), 0);
+  std::optional<sim::FastSimulator> simulator;  // of a worker process
+  absl::Status failed;
+  int num_done = 0;
+  Jobs jobs;
+  jobs.num_jobs = static_cast<int>(changed.size());
+  jobs.num_processes = options.num_processes;
+  jobs.run = [&](int job) -> absl::StatusOr<std::string> {
+    if (!simulator.has_value()) simulator.emplace();
+    scenarios::ResolvedScenario scenario = *changed[job].scenario;
+    for (const auto& [index, factor] : changed[job].factors) {
+      scenario = sim::WithFigure(scenario, index, factor);
+    }
+    ASSIGN_OR_RETURN(const sim::FastEstimate estimate,
+                     simulator->Estimate(scenario));
+    SimulatedSeconds message;
+    message.set_seconds(estimate.batch_seconds);
+    return message.SerializeAsString();
+  };
+  jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
+    progress(++num_done);
+    SimulatedSeconds message;
+    if (!output.ok()) {
+      failed.Update(output.status());
+    } else if (message.ParseFromString(*output)) {
+      seconds[job] = message.seconds();
+    } else {
+      failed.Update(absl::InternalError("a message cannot be read"));
+    }
+  };
+  jobs.stop = [&] {
+    progress(num_done);
+    return Interrupted() || !failed.ok();
+  };
+  const absl::Status ran = RunJobs(jobs);
+  if (Interrupted()) return absl::CancelledError("interrupted");
+  RETURN_IF_ERROR(failed);
+  RETURN_IF_ERROR(ran);
+  return seconds;
+}
+
+class Calibrator {
+ public:
+  Calibrator(const std::vector<CalibrationRun>& runs,
+             const CalibrationOptions& options)
+      : runs_(runs), options_(options), candidates_(CandidatesOf(runs)) {}
+
+  absl::StatusOr<results::Calibration> Run() {
+    ASSIGN_OR_RETURN(const SelectionProblem problem, MakeProblem());
+    const FigureSelection selection = SelectFigures(problem, kMostProposals);
+    calibration_.num_runs = static_cast<int>(runs_.size());
+    calibration_.num_parameters = static_cast<int>(problem.prior.size());
+    calibration_.error_before = selection.error_before;
+    calibration_.error_after = selection.error_after;
+    calibration_.gain_standard_error = selection.gain_standard_error;
+    if (selection.fit.parameters.empty()) {
+      calibration_.why_none = absl::StrCat(
+          "no change of up to ", kMostProposals,
+          " parameters within their uncertainty lowers the error of runs left "
+          "out by more than its standard error");
+      return std::move(calibration_);
+    }
+    for (size_t i = 0; i < selection.fit.parameters.size(); ++i) {
+      Propose(influential_[selection.fit.parameters[i]],
+              selection.fit.shifts[i], selection.fit.deviations[i]);
+    }
+    RETURN_IF_ERROR(Apply());
+    MakeOverlays();
+    return std::move(calibration_);
+  }
+
+ private:
+  // A proposed parameter and its factor.
+  struct Change {
+    const Candidate* candidate;
+    double factor;
+  };
+
+  void Report(int num_done) const {
+    if (options_.progress) options_.progress(num_done, num_simulations_);
+  }
+
+  // Simulates the derivatives; parameters that change no run are left out.
+  absl::StatusOr<SelectionProblem> MakeProblem() {
+    std::vector<ChangedRun> changed;
+    std::vector<std::pair<size_t, size_t>> of_job;  // candidate, run
+    for (size_t run = 0; run < runs_.size(); ++run) {
+      for (size_t j = 0; j < candidates_.size(); ++j) {
+        const int index = candidates_[j].index[run];
+        if (index < 0) continue;
+        changed.push_back({runs_[run].scenario, {{index, kStep}}});
+        of_job.emplace_back(j, run);
+      }
+    }
+    num_simulations_ = static_cast<int>(changed.size() + runs_.size());
+    ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                     SimulateChanged(changed, options_,
+                                     [&](int done) { Report(done); }));
+    num_done_ = static_cast<int>(changed.size());
+    std::vector<std::vector<double>> all(
+        candidates_.size(), std::vector<double>(runs_.size(), 0));
+    for (size_t job = 0; job < seconds.size(); ++job) {
+      const auto& [candidate, run] = of_job[job];
+      const double elasticity =
+          std::log(seconds[job] / runs_[run].predicted_seconds) /
+          std::log(kStep);
+      if (std::abs(elasticity) > kLeastElasticity) {
+        all[candidate][run] = elasticity;
+      }
+    }
+    SelectionProblem problem;
+    for (size_t j = 0; j < candidates_.size(); ++j) {
+      if (std::all_of(all[j].begin(), all[j].end(),
+                      [](double e) { return e == 0; })) {
+        continue;
+      }
+      influential_.push_back(&candidates_[j]);
+      problem.sensitivities.push_back(std::move(all[j]));
+      problem.prior.push_back(candidates_[j].parameter.relative_error);
+    }
+    for (const CalibrationRun& run : runs_) {
+      problem.residuals.push_back(
+          std::log(run.measured_seconds / run.predicted_seconds));
+      problem.noise.push_back(run.noise);
+    }
+    return problem;
+  }
+
+  void Propose(const Candidate* candidate, double shift, double deviation) {
+    size_t run = 0;
+    while (candidate->index[run] < 0) ++run;
+    const double limit = ValidFactor(*runs_[run].scenario,
+                                     candidate->index[run],
+                                     shift > 0 ? kMostFactor : 1 / kMostFactor);
+    const double factor = shift > 0 ? std::min(std::exp(shift), limit)
+                                    : std::max(std::exp(shift), limit);
+    changes_.push_back({candidate, factor});
+    const Parameter& parameter = candidate->parameter;
+    calibration_.figures.push_back(
+        {parameter.owner, parameter.setting(),
+         std::string(calibrate::NameOf(parameter.kind)), parameter.value,
+         factor * parameter.value, parameter.relative_error, deviation});
+  }
+
+  absl::Status Apply() {
+    std::vector<ChangedRun> changed;
+    for (size_t run = 0; run < runs_.size(); ++run) {
+      ChangedRun& with = changed.emplace_back();
+      with.scenario = runs_[run].scenario;
+      for (const Change& change : changes_) {
+        const int index = change.candidate->index[run];
+        if (index >= 0) with.factors.emplace_back(index, change.factor);
+      }
+      // A changed link may become equal to a later one, which changes only the
+      // indices after it.
+      std::sort(with.factors.begin(), with.factors.end(),
+                [](const auto& a, const auto& b) { return a.first > b.first; });
+    }
+    ASSIGN_OR_RETURN(
+        const std::vector<double> seconds,
+        SimulateChanged(changed, options_,
+                        [&](int done) { Report(num_done_ + done); }));
+    for (size_t run = 0; run < runs_.size(); ++run) {
+      calibration_.error_applied +=
+          std::abs(seconds[run] / runs_[run].measured_seconds - 1) /
+          static_cast<double>(runs_.size());
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<ReplacedFigure> ReplacedOf(Parameter::Of of,
+                                         const std::string& owner) const {
+    std::vector<ReplacedFigure> replaced;
+    for (size_t i = 0; i < changes_.size(); ++i) {
+      const Parameter& parameter = changes_[i].candidate->parameter;
+      if (parameter.of != of || parameter.owner != owner) continue;
+      Figure figure;
+      figure.set_value(calibration_.figures[i].proposed);
+      figure.set_kind(Figure::FITTED);
+      figure.set_source(absl::StrCat(options_.source, ", ", runs_.size(),
+                                     " runs; before: ",
+                                     calibration_.figures[i].value));
+      figure.set_relative_error(
+          calibration_.figures[i].proposed_relative_error);
+      replaced.push_back({parameter.path, figure});
+    }
+    return replaced;
+  }
+
+  // Adds an overlay for each changed profile and runtime. Those of clusters do
+  // not exist.
+  void MakeOverlays() {
+    std::vector<std::pair<Parameter::Of, std::string>> seen;
+    for (const Change& change : changes_) {
+      const Parameter& parameter = change.candidate->parameter;
+      const std::pair key(parameter.of, parameter.owner);
+      if (parameter.of == Parameter::Of::kCluster ||
+          std::find(seen.begin(), seen.end(), key) != seen.end()) {
+        continue;
+      }
+      seen.push_back(key);
+      size_t run = 0;
+      while (change.candidate->index[run] < 0) ++run;
+      const auto replaced = ReplacedOf(parameter.of, parameter.owner);
+      const scenarios::ResolvedScenario& scenario = *runs_[run].scenario;
+      calibration_.overlays.push_back(
+          parameter.of == Parameter::Of::kRuntime
+              ? results::ProfileOverlay{
+                    "--runtime", parameter.owner,
+                    PrintTextProto(OverlayOf(scenario.runtime,
+                                             scenario.scenario.runtime(),
+                                             replaced))}
+              : results::ProfileOverlay{
+                    "--profile", parameter.owner,
+                    DeviceOverlayText(scenario, parameter.owner, replaced)});
+    }
+  }
+
+  static std::string DeviceOverlayText(
+      const scenarios::ResolvedScenario& scenario, const std::string& owner,
+      const std::vector<ReplacedFigure>& replaced) {
+    const DeviceProfile* device = &scenario.device;
+    for (const DeviceProfile& other : scenario.other_devices) {
+      if (other.name() == owner) device = &other;
+    }
+    std::string base = scenario.scenario.profile();
+    // With several kinds of GPUs, each group of nodes names its own profile.
+    if (base.empty()) {
+      for (const NodeGroup& group : scenario.cluster.groups()) {
+        const auto loaded =
+            calibrate::LoadDeviceProfile(group.node().device());
+        if (loaded.ok() && loaded->name() == owner) {
+          base = group.node().device();
+        }
+      }
+    }
+    return PrintTextProto(OverlayOf(*device, base, replaced));
+  }
+
+  const std::vector<CalibrationRun>& runs_;
+  const CalibrationOptions& options_;
+  const std::vector<Candidate> candidates_;
+  std::vector<const Candidate*> influential_;  // [parameter of the problem]
+  std::vector<Change> changes_;
+  results::Calibration calibration_;
+  int num_simulations_ = 0, num_done_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<results::Calibration> CalibrateRuns(
+    const std::vector<CalibrationRun>& runs,
+    const CalibrationOptions& options) {
+  if (static_cast<int>(runs.size()) < kLeastCalibrationRuns) {
+    results::Calibration calibration;
+    calibration.num_runs = static_cast<int>(runs.size());
+    calibration.why_none = absl::StrCat(
+        runs.size(), runs.size() == 1 ? " run has" : " runs have",
+        " a measured time that depends on parameters, expected at least ",
+        kLeastCalibrationRuns,
+        ": fewer do not show whether a change helps a run left out");
+    return calibration;
+  }
+  return Calibrator(runs, options).Run();
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/count_flops.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "models/layer_list.h"
+#include "models/layer_work.h"
+#include "results/flops.h"
+#include "sim/costs/work_spec.h"
+
+namespace weir::sim {
+namespace {
+
+bool IsAttention(const models::Kernel& kernel) {
+  return kernel.flops > 0 &&
+         (kernel.part == models::KernelPart::kAttentionCore ||
+          kernel.part == models::KernelPart::kAttentionGemm);
+}
+
+// FLOP of a microbatch on one GPU.
+struct KernelFlops {
+  double model = 0, attention = 0, executed = 0;
+
+  void Add(const std::vector<models::Kernel>& kernels, bool needed) {
+    for (const models::Kernel& kernel : kernels) {
+      executed += kernel.performed_flops > 0 ? kernel.performed_flops
+                                             : kernel.flops;
+      if (!needed) continue;
+      model += kernel.flops;
+      if (IsAttention(kernel)) attention += kernel.flops;
+    }
+  }
+};
+
+KernelFlops FlopsOfLayers(const models::LayerList& layers, bool forward_only) {
+  KernelFlops flops;
+  for (const models::LayerWork& layer : layers) {
+    flops.Add(layer.forward, /*needed=*/true);
+    if (forward_only) continue;
+    flops.Add(layer.backward_input, /*needed=*/true);
+    flops.Add(layer.backward_weight, /*needed=*/true);
+    flops.Add(layer.recompute, /*needed=*/false);
+  }
+  return flops;
+}
+
+// Returns the parameters outside the input embedding (whose copy in the output
+// layer counts), with only as many experts as a token uses.
+double UsedParameters(const scenarios::ResolvedScenario& scenario,
+                      models::WorkSpec spec) {
+  spec.tensor_parallel = 1;
+  spec.expert_parallel = 1;
+  const Transformer& transformer = scenario.model.transformer();
+  const double unused =
+      transformer.num_experts() > 0
+          ? 1 - 1.0 * transformer.experts_per_token() /
+                    transformer.num_experts()
+          : 0;
+  double parameters = 0;
+  for (const models::LayerWork& layer :
+       models::ListLayers(scenario.model, spec)) {
+    if (layer.role == models::LayerRole::kEmbedding) continue;
+    parameters += layer.parameters - unused * layer.expert_parameters;
+  }
+  return parameters;
+}
+
+}  // namespace
+
+FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
+                      bool forward_only) {
+  FlopCounts counts;
+  if (scenario.given_costs || !scenario.model.has_transformer()) return counts;
+  const Transformer& transformer = scenario.model.transformer();
+  const models::WorkSpec spec = MakeWorkSpec(scenario);
+  const Batch& batch = scenario.scenario.batch();
+  const double s = batch.sequence_length();
+  const double window = transformer.sliding_window();
+  const double reach = window > 0 ? std::min(s, window) : s;
+  // The part of the scores that a causal mask keeps.
+  const double kept = transformer.causal() ? 1 - reach / (2 * s) : 1;
+
+  const KernelFlops of_gpu =
+      FlopsOfLayers(models::ListLayers(scenario.model, spec), forward_only);
+  const double gpus = 1.0 * scenario.num_microbatches *
+                      scenario.placement.data * spec.tensor_parallel;
+  counts.set_model(gpus * of_gpu.model);
+  counts.set_model_causal(gpus *
+                          (of_gpu.model - (1 - kept) * of_gpu.attention));
+  counts.set_hardware(gpus * of_gpu.executed);
+
+  const double sequences = batch.global_batch_size();
+  const bool recomputed =
+      scenario.scenario.training().recompute() == RECOMPUTE_FULL;
+  counts.set_megatron(results::MegatronFlops(
+      sequences, s, transformer.num_layers(), transformer.hidden_size(),
+      transformer.vocabulary_size(),
+      forward_only ? 1
+      : recomputed ? 4
+                   : 3));
+
+  const double passes = forward_only ? 1 : 3;
+  const double dense = 2 * passes * UsedParameters(scenario, spec);
+  const double attention = 4 * passes * transformer.num_layers() *
+                           transformer.num_heads() * transformer.head_size() *
+                           reach;
+  counts.set_palm(sequences * s * (dense + attention));
+  counts.set_palm_causal(sequences * s * (dense + kept * attention));
+  return counts;
+}
+
+}  // namespace weir::sim
