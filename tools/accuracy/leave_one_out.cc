@@ -18,9 +18,6 @@
 namespace weir {
 namespace {
 
-// A normal variable lies within this many standard deviations of its mean in
-// nine cases of ten.
-constexpr double kNineOfTen = 1.6448536269514722;
 constexpr double kGrid = 0.005;
 constexpr double kLeastSlowdown = -0.3, kMostSlowdown = 0.7, kMostResidual = 2;
 constexpr double kOneOf20 = 0.05;
@@ -168,7 +165,7 @@ absl::StatusOr<std::vector<DeviceFit>> FitDevices(
                      StepsOf(set, folder, slowed, factor));
     const std::string name = FirstWord(set.device);
     std::vector<MeasuredStep>& of_device = all[name];
-    if (of_device.empty()) devices.push_back({.device = name});
+    if (of_device.empty()) devices.emplace_back().device = name;
     DeviceFit& device = *std::find_if(
         devices.begin(), devices.end(),
         [&](const DeviceFit& one) { return one.device == name; });
@@ -176,8 +173,9 @@ absl::StatusOr<std::vector<DeviceFit>> FitDevices(
         device.left_out.begin(), device.left_out.end(),
         [&](const LeftOutSource& one) { return one.source == set.source; });
     if (source == device.left_out.end()) {
-      source = device.left_out.insert(
-          source, {.device = set.device, .source = set.source});
+      source = device.left_out.emplace(source);
+      source->device = set.device;
+      source->source = set.source;
     }
     if (!absl::StrContains(source->programs, set.program)) {
       absl::StrAppend(&source->programs, source->programs.empty() ? "" : ", ",

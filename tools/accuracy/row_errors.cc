@@ -22,7 +22,6 @@ std::string GroupOf(const std::string& name) {
 }
 
 // Standard deviations that include a normal variable in nine of ten cases.
-constexpr double kNineOfTen = 1.6448536269514722;
 
 struct Scored {
   double log_error = 0;  // log(measured / predicted)

@@ -11,6 +11,10 @@
 
 namespace weir {
 
+// A normal variable lies within this many standard deviations of its mean in
+// nine cases of ten.
+inline constexpr double kNineOfTen = 1.6448536269514722;
+
 struct RowErrors {
   std::vector<int> lines;
   std::vector<std::string> names;

@@ -18,10 +18,7 @@ using testing::HasSubstr;
 
 MeasuredStep Step(const std::string& source, double log_error,
                   double deviation = 0.01, double elasticity = 1) {
-  return {.source = source,
-          .log_error = log_error,
-          .elasticity = elasticity,
-          .deviation = deviation};
+  return {source, "program", log_error, elasticity, deviation};
 }
 
 TEST(LeaveOneOutTest, OneSourceFitsNothing) {
