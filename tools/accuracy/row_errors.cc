@@ -21,8 +21,6 @@ std::string GroupOf(const std::string& name) {
   return colon == std::string::npos ? "" : name.substr(0, colon);
 }
 
-// Standard deviations that include a normal variable in nine of ten cases.
-
 struct Scored {
   double log_error = 0;  // log(measured / predicted)
   double deviation = 0;  // by the interval
