@@ -3,6 +3,7 @@
 // include only tensors with one row per token or per weight, not vectors
 // (gains, biases, row statistics, token numbers).
 #include "calibrate/execute/stage/stage_builder.h"
+#include "models/kernels.h"
 
 namespace weir::calibrate {
 namespace {
@@ -38,6 +39,7 @@ models::Kernel GemmOf(const StageOp& op, double e, models::KernelPart part,
                    op.epilogue == Epilogue::kGeluGradient;
   models::Kernel kernel = MakeGemm(
       1, m, n, k, e * (m * k + k * n) + (d + (aux ? e : 0)) * m * n, part);
+  kernel.row_alignment = models::RowAlignment(n, op.transpose_a ? m : k);
   if (needed != 1) {
     kernel.performed_flops = kernel.flops;
     kernel.flops *= needed;
@@ -74,8 +76,10 @@ std::vector<models::Kernel> UnfusedAttention(const StageOp& op, double e) {
   const double scores = rows * s * s;
   const double bytes = e * (2 * rows * s * d + scores);
   const models::KernelPart part = models::KernelPart::kAttentionGemm;
-  const models::Kernel to_scores = MakeGemm(rows, s, s, d, bytes, part);
-  const models::Kernel from_scores = MakeGemm(rows, s, d, s, bytes, part);
+  models::Kernel to_scores = MakeGemm(rows, s, s, d, bytes, part);
+  models::Kernel from_scores = MakeGemm(rows, s, d, s, bytes, part);
+  to_scores.row_alignment = from_scores.row_alignment =
+      models::RowAlignment(s, d);
   if (op.kind == OpKind::kAttentionForward) {
     return {to_scores, Memory(2 * e * scores, models::KernelPart::kSoftmax),
             from_scores};

@@ -41,10 +41,12 @@ DeviceProfile Planted() {
   Set(0.58, truth.mutable_attention_efficiency());
   Set(0.44, truth.mutable_attention_backward_efficiency());
   Set(260, truth.mutable_attention_ramp_keys());
+  truth.clear_attention_head_sizes();  // the model has one size
   Set(0.8, truth.mutable_gemm()->mutable_matrix_rate());
   Set(3.3e-6, truth.mutable_gemm()->mutable_launch_seconds());
   Set(0.3, truth.mutable_gemm()->mutable_wave_quantization());
   Set(0.93, truth.mutable_gemm()->mutable_memory_rate());
+  Set(0.93, truth.mutable_gemm()->mutable_sustained_rate());
   Set(6e-7, truth.mutable_kernel_gap_seconds());
   Set(1.13, truth.mutable_copy_slowdown());
   Set(1.07, truth.mutable_collective_slowdown());
@@ -106,6 +108,7 @@ void ExpectFigures(const DeviceProfile& found, double tolerance) {
   near("attention", found.attention_efficiency(), truth.attention_efficiency());
   near("attention backward", found.attention_backward_efficiency(),
        truth.attention_backward_efficiency());
+  EXPECT_TRUE(found.attention_head_sizes().empty());
   near("ramp", found.attention_ramp_keys(), truth.attention_ramp_keys(), 3);
   near("copies", found.copy_slowdown(), truth.copy_slowdown());
   near("collectives", found.collective_slowdown(), truth.collective_slowdown());

@@ -20,7 +20,8 @@ namespace weir::models {
 void PrintTo(const Kernel& k, std::ostream* os) {
   *os << Name(k.part) << " " << k.batch << " x " << k.m << " x " << k.n << " x "
       << k.k << ", " << k.flops << " FLOP, " << k.performed_flops << ", "
-      << k.bytes << " B, " << k.launches << " launches";
+      << k.bytes << " B, " << k.launches << " launches, rows of multiples of "
+      << k.row_alignment;
 }
 
 }  // namespace weir::models
