@@ -93,6 +93,11 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
   }
 }
 
+void CheckRollbacks(Problems& problems, const Training& training) {
+  problems.CheckRange("training.rollback_fraction",
+                      training.rollback_fraction(), 0, 1);
+}
+
 void CheckTraining(Problems& problems, const Training& training,
                    const Parallelism& parallelism) {
   CheckEnum(problems, "training.precision", training.precision(),
@@ -103,8 +108,7 @@ void CheckTraining(Problems& problems, const Training& training,
             RecomputeMode_IsValid(training.recompute()));
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
-  problems.CheckRange("training.rollback_fraction",
-                      training.rollback_fraction(), 0, 1);
+  CheckRollbacks(problems, training);
   if (training.post_validation() && training.fully_sharded()) {
     problems.Add("training.post_validation",
                  "cannot be combined with fully_sharded: gathers of weights "
@@ -152,7 +156,14 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(!scenario.runtime().empty(), "runtime");
   refuse(scenario.has_software(), "software");
   refuse(scenario.has_batch(), "batch");
-  refuse(scenario.has_training(), "training");
+  // Post-validation changes the order of batches, not a cost.
+  Training training = scenario.training();
+  training.clear_post_validation();
+  training.clear_rollback_fraction();
+  refuse(scenario.has_training() && (training.ByteSizeLong() > 0 ||
+                                     scenario.training().ByteSizeLong() == 0),
+         "training");
+  CheckRollbacks(problems, scenario.training());
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
   refuse(parallelism.expert() > 1, "parallelism.expert");
   refuse(parallelism.data() > 1, "parallelism.data");

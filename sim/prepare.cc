@@ -68,8 +68,9 @@ absl::StatusOr<bool> PostValidates(
 absl::StatusOr<schedules::Schedule> PlannedScheduleOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches) {
+  ASSIGN_OR_RETURN(const bool repeats, PostValidates(scenario));
   ASSIGN_OR_RETURN(const schedules::ScheduleSpec spec,
-                   SpecOf(scenario, network, num_batches));
+                   SpecOf(scenario, network, repeats ? 1 : num_batches));
   return schedules::GetSchedule(scenario.scenario.schedule(), spec);
 }
 
@@ -77,9 +78,8 @@ absl::StatusOr<schedules::Schedule> ScheduleOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches) {
   ASSIGN_OR_RETURN(const bool repeats, PostValidates(scenario));
-  ASSIGN_OR_RETURN(
-      schedules::Schedule schedule,
-      PlannedScheduleOf(scenario, network, repeats ? 1 : num_batches));
+  ASSIGN_OR_RETURN(schedules::Schedule schedule,
+                   PlannedScheduleOf(scenario, network, num_batches));
   if (!repeats || schedule.forward_only) return schedule;
   return schedules::RepeatBatch(schedule, num_batches);
 }

@@ -33,7 +33,7 @@ absl::StatusOr<schedules::Schedule> ScheduleOf(
 // says or with split backwards on a runtime that validates steps later.
 absl::StatusOr<bool> PostValidates(const scenarios::ResolvedScenario& scenario);
 
-// Returns ScheduleOf, but one batch of a schedule with a flush.
+// Returns the same without repetitions: one batch of a schedule with a flush.
 absl::StatusOr<schedules::Schedule> PlannedScheduleOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches);

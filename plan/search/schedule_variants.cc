@@ -33,10 +33,17 @@ std::optional<schedules::Schedule> Sample(const schedules::ScheduleKind& kind,
   return {};
 }
 
+// Runtimes may run kinds that split backwards without a barrier at the
+// optimizer step. A bound with it does not hold for them.
+std::string KeyOfKind(const schedules::ScheduleKind& kind,
+                      const schedules::Schedule& sample) {
+  return absl::StrCat(BoundKey(sample), kind.splits_backward ? "/split" : "");
+}
+
 std::string SampledBoundKey(const schedules::ScheduleKind& kind,
                             absl::string_view name) {
   const std::optional<schedules::Schedule> sample = Sample(kind, name);
-  return sample.has_value() ? BoundKey(*sample) : "";
+  return sample.has_value() ? KeyOfKind(kind, *sample) : "";
 }
 
 std::vector<std::string> MemoryLimits(const schedules::ScheduleKind& kind,
@@ -181,7 +188,7 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
       if (sample.has_value()) {
         properties.plain.forward_only = sample->forward_only;
         properties.lossy = sample->compressed_transfers;
-        properties.plain.bound_key = BoundKey(*sample);
+        properties.plain.bound_key = KeyOfKind(kind, *sample);
       }
       all.push_back(properties);
     }

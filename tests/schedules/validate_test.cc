@@ -176,10 +176,10 @@ TEST(ValidateTest, AbsurdCountsAreRefusedBeforeMemoryIsTaken) {
   }
 }
 
-TEST(ValidateTest, FlushAllowsOneBatch) {
+TEST(ValidateTest, FlushSeparatesBatches) {
   Schedule schedule = Generated("pipedream", {2, 2, 1, 2});
   schedule.flush = true;
-  EXPECT_THAT(ErrorOf(schedule), HasSubstr("num_batches is 2, expected 1"));
+  EXPECT_THAT(ErrorOf(schedule), HasSubstr("expected no earlier batch than 1"));
 }
 
 TEST(ValidateTest, WeightPolicyIsInRange) {

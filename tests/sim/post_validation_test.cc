@@ -9,14 +9,23 @@
 #include "absl/strings/str_cat.h"
 #include "base/textproto.h"
 #include "sim/bounds/bound.h"
+#include "sim/engine/graph_runner.h"
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 #include "tests/sim/given_scenario.h"
 
 namespace weir::sim::post_validation_test {
 
+// There may be only one runner in a process.
+GraphRunner& Runner() {
+  static auto& runner = *new GraphRunner();
+  return runner;
+}
+
 Result RunScenario(const scenarios::ResolvedScenario& scenario) {
-  const auto result = Simulate(scenario);
+  SimulateOptions options;
+  options.runner = &Runner();
+  const auto result = Simulate(scenario, options);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : Result();
 }
@@ -165,7 +174,7 @@ absl::StatusOr<scenarios::ResolvedScenario> Modelled(
 }
 
 TEST(PostValidationTest, MethodsAgreeOnModelledScenarios) {
-  FastSimulator fast;
+  FastSimulator fast(&Runner());
   for (const char* schedule : {"zb-h1", "zb-h2", "zb-1p", "zb-v", "1f1b"}) {
     for (const char* training :
          {"", "distributed_optimizer: true", "rollback_fraction: 0.1"}) {
@@ -191,6 +200,8 @@ TEST(PostValidationTest, MethodsAgreeOnModelledScenarios) {
         EXPECT_NEAR(estimate->peak_bytes[rank.rank()], peak, 1e-9 * peak);
         EXPECT_LE(bound->peak_bytes[rank.rank()], peak * (1 + 1e-9));
       }
+      // Redoing a step may cost more than the barrier.
+      if (scenario->scenario.training().rollback_fraction() > 0) continue;
       scenarios::ResolvedScenario with_barrier = *scenario;
       with_barrier.scenario.mutable_training()->set_post_validation(false);
       const Result barrier = RunScenario(with_barrier);
