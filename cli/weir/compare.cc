@@ -193,7 +193,7 @@ Outcome SimulateAll(const std::vector<Job>& jobs, const std::string& flops,
     if (!result.ok() || i + 1 == jobs.size()) progress.Clear();
     if (result.ok()) {
       outcome.results.push_back(*std::move(result));
-      outcome.results.back().set_flops_formula(flops);
+      if (!flops.empty()) outcome.results.back().set_flops_formula(flops);
     } else if (absl::IsCancelled(result.status()) || Interrupted()) {
       missing.push_back(schedule);
     } else {

@@ -29,7 +29,7 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
     progress.Show(scenario.scenario.schedule(), done);
   };
   ASSIGN_OR_RETURN(Result result, sim::Simulate(scenario, options));
-  result.set_flops_formula(flags.flops);
+  if (!flags.flops.empty()) result.set_flops_formula(flags.flops);
   return result;
 }
 
