@@ -2,6 +2,8 @@
 #include "results/flops.h"
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,21 +21,33 @@ constexpr std::array<std::pair<absl::string_view, FlopsFormula>, 8>
                        {"megatron96", FlopsFormula::kMegatron96},
                        {"model72", FlopsFormula::kModel72}}};
 
+constexpr size_t kNumReported = 6;
+
 double FlopGpus(const Result& result) {
   return 1.0 * result.tensor_parallel() * result.pipeline_parallel() *
          result.data_parallel();
 }
 
-}  // namespace
-
-absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text) {
+absl::StatusOr<FlopsFormula> ParseFormula(
+    absl::string_view text,
+    std::span<const std::pair<absl::string_view, FlopsFormula>> formulas) {
   std::string names;
-  for (const auto& [name, formula] : kFlopsFormulas) {
+  for (const auto& [name, formula] : formulas) {
     if (name == text) return formula;
     absl::StrAppend(&names, names.empty() ? "" : ", ", name);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("is \"", text, "\", expected one of: ", names));
+}
+
+}  // namespace
+
+absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text) {
+  return ParseFormula(text, kFlopsFormulas);
+}
+
+absl::StatusOr<FlopsFormula> ParseReportedFormula(absl::string_view text) {
+  return ParseFormula(text, std::span(kFlopsFormulas).first(kNumReported));
 }
 
 absl::string_view NameOf(FlopsFormula formula) {

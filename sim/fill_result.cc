@@ -11,6 +11,7 @@
 #include "base/textproto.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "results/flops.h"
 #include "results/metrics.h"
 #include "results/result_enums.h"
 #include "schedules/semantics.h"
@@ -180,6 +181,8 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
         window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
     *result->mutable_flops_per_batch() =
         CountFlops(resolved, run.schedule.forward_only);
+    result->set_flops_formula(
+        std::string(results::NameOf(results::FlopsFormula::kModel)));
   }
 }
 

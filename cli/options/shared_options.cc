@@ -3,6 +3,7 @@
 
 #include "cli/options/add_option.h"
 #include "cli/options/scenario_options.h"
+#include "results/flops.h"
 
 namespace weir::cli {
 
@@ -35,6 +36,20 @@ void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
                   fast)
       ->group(group)
       ->default_str("full");
+}
+
+void AddFlops(CLI::App* app, std::string* formula) {
+  const auto parse =
+      [](const std::string& text) -> absl::StatusOr<std::string> {
+    RETURN_IF_ERROR(results::ParseReportedFormula(text).status());
+    return text;
+  };
+  AddOption(app, "--flops", "FORMULA",
+            "FLOP behind TFLOP/s and MFU: model, model-causal, megatron, palm, "
+            "palm-causal or hardware (docs/flops.md)",
+            parse, formula)
+      ->group("Output")
+      ->default_str("model");
 }
 
 void AddFormat(CLI::App* app, bool csv, OutputFlags* output) {
@@ -71,6 +86,7 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
                   &flags->scenario);
   AddMegatronArguments(app, &flags->scenario);
   AddScenario(app, several, &flags->scenario);
+  AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/true, &flags->output);
   app->option_defaults()->group("Output");
   AddText(app, "--out", "FILE.pb",

@@ -29,6 +29,8 @@ void AddTolerance(CLI::App* app, const std::string& group,
 void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
                bool* fast);
 
+// Adds --flops.
+void AddFlops(CLI::App* app, std::string* formula);
 void AddFormat(CLI::App* app, bool csv, OutputFlags* output);
 // Adds --force, for commands that write files.
 void AddForce(CLI::App* app, bool* force);

@@ -168,7 +168,8 @@ std::string DescribeInterrupt(const std::vector<std::string>& missing) {
 
 // Simulates one job after the other. Reports failures at once and continues.
 // Ctrl-C keeps the results so far.
-Outcome SimulateAll(const std::vector<Job>& jobs, const OutputFlags& output) {
+Outcome SimulateAll(const std::vector<Job>& jobs, const std::string& flops,
+                    const OutputFlags& output) {
   Outcome outcome;
   std::vector<std::string> missing;
   ProgressLine progress(output);
@@ -192,6 +193,7 @@ Outcome SimulateAll(const std::vector<Job>& jobs, const OutputFlags& output) {
     if (!result.ok() || i + 1 == jobs.size()) progress.Clear();
     if (result.ok()) {
       outcome.results.push_back(*std::move(result));
+      if (!flops.empty()) outcome.results.back().set_flops_formula(flops);
     } else if (absl::IsCancelled(result.status()) || Interrupted()) {
       missing.push_back(schedule);
     } else {
@@ -226,7 +228,7 @@ int RunCompare(const Flags& flags) {
   // Before the first simulation, since some take minutes.
   const int refused =
       work->refused.ok() ? kExitOk : PrintError(work->refused, flags.output);
-  Outcome outcome = SimulateAll(work->jobs, flags.output);
+  Outcome outcome = SimulateAll(work->jobs, flags.flops, flags.output);
   outcome.exit_code = std::max<int>(outcome.exit_code, refused);
   for (const std::string& warning : outcome.warnings) {
     PrintWarning(warning, flags.output);

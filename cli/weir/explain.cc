@@ -32,6 +32,7 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
                    ResolveFlags(flags.scenario));
   RETURN_IF_ERROR(plan::CheckHasFigures(scenario));
   ASSIGN_OR_RETURN(Result result, SimulateWithProgress(scenario, flags.output));
+  if (!flags.flops.empty()) result.set_flops_formula(flags.flops);
   ProgressLine progress(flags.output);
   plan::SensitivityOptions options;
   if (flags.num_jobs > 0) {

@@ -41,6 +41,7 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
   RETURN_IF_ERROR(CheckPlanFiles(flags.output, flags.plan.request.num_plans()));
   PlanRequest request = flags.plan.request;
   *request.mutable_scenario() = std::move(base.scenario);
+  request.set_flops_formula(flags.flops);
   if (flags.plan.synchronous) {
     RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
     request.mutable_space()->set_asynchronous(false);
@@ -86,6 +87,13 @@ std::string View(const Flags& flags, const PlanReport& report) {
 int RunPlan(const Flags& flags) {
   if (!flags.plan.algorithm.empty() || !flags.plan.graph.empty() ||
       !flags.plan.pipedream.num_machines.empty()) {
+    if (!flags.flops.empty()) {
+      return PrintError(
+          absl::InvalidArgumentError(
+              "command line: --flops cannot be combined with --algorithm, "
+              "whose planners report no FLOP"),
+          flags.output);
+    }
     return RunPaperPlanners(flags);
   }
   const absl::StatusOr<PlanReport> report = SearchLayouts(flags);

@@ -248,6 +248,8 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
   AddKinds(plan, &flags->plan);
   AddPaperPlanners(plan, &flags->plan);
   AddGivenScenario(plan, &flags->scenario);
+  AddFlops(plan, &flags->flops);
+  plan->get_option("--flops")->default_str("not shown");
   AddFormat(plan, /*csv=*/true, &flags->output);
   plan->option_defaults()->group("Output");
   AddSwitch(plan, "--explain",

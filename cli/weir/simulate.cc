@@ -28,7 +28,9 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   options.progress = [&](double done) {
     progress.Show(scenario.scenario.schedule(), done);
   };
-  return sim::Simulate(scenario, options);
+  ASSIGN_OR_RETURN(Result result, sim::Simulate(scenario, options));
+  if (!flags.flops.empty()) result.set_flops_formula(flags.flops);
+  return result;
 }
 
 std::string View(const Flags& flags, const Result& result) {
@@ -44,10 +46,12 @@ std::string View(const Flags& flags, const Result& result) {
 }
 
 // Refuses options that only the full simulation supports.
-absl::Status CheckFast(const OutputFlags& output) {
+absl::Status CheckFast(const Flags& flags) {
+  const OutputFlags& output = flags.output;
   std::string asked;
   if (!output.trace.empty()) asked = "--trace";
   if (!output.out.empty()) asked = "--out";
+  if (!flags.flops.empty()) asked = "--flops";
   if (output.format == OutputFlags::Format::kCsv) asked = "--format csv";
   if (asked.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -70,7 +74,7 @@ double MostUsedPart(const scenarios::ResolvedScenario& scenario,
 }
 
 int RunFast(const Flags& flags) {
-  const absl::Status possible = CheckFast(flags.output);
+  const absl::Status possible = CheckFast(flags);
   if (!possible.ok()) return PrintError(possible, flags.output);
   const absl::StatusOr<scenarios::ResolvedScenario> scenario =
       ResolveFlags(flags.scenario);

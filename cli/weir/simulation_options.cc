@@ -22,6 +22,7 @@ void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
   AddMegatronArguments(app, &flags->scenario);
   AddScenario(app, /*several=*/false, &flags->scenario);
+  AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/false, &flags->output);
 }
 

@@ -128,6 +128,13 @@ void Fill(const RankedPlan& found, double limit_bytes, double price,
   FillPlan(found, result.batch_seconds(), result.peak_memory_bytes(), price,
            &confirmed->plan);
   confirmed->plan.set_semantics(result.semantics());
+  if (result.has_flops_per_batch()) {
+    *confirmed->plan.mutable_flops_per_batch() = result.flops_per_batch();
+  }
+  if (result.has_model_flops_utilization()) {
+    confirmed->plan.set_model_flops_utilization(
+        result.model_flops_utilization());
+  }
   confirmed->simulated = true;
   if (confirmed->refused.empty() &&
       (!result.fits_memory() || result.peak_memory_bytes() > limit_bytes)) {

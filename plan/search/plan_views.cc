@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "base/textproto.h"
 #include "base/units.h"
+#include "results/flops.h"
+#include "results/views/cells.h"
 
 namespace weir::plan {
 namespace {
@@ -71,6 +73,25 @@ bool HasExperts(const PlanReport& report) {
                      });
 }
 
+bool HasFlops(const PlanReport& report) {
+  return !report.request().flops_formula().empty();
+}
+
+// Returns what results/flops.h needs of a plan.
+Result FlopsOfPlan(const PlanReport& report, const Plan& plan) {
+  Result result;
+  result.set_flops_formula(report.request().flops_formula());
+  result.set_batch_seconds(plan.batch_seconds());
+  result.set_tensor_parallel(plan.num_gpus());
+  result.set_pipeline_parallel(1);
+  result.set_data_parallel(1);
+  *result.mutable_flops_per_batch() = plan.flops_per_batch();
+  if (plan.has_model_flops_utilization()) {
+    result.set_model_flops_utilization(plan.model_flops_utilization());
+  }
+  return result;
+}
+
 std::string RuntimeOf(const PlanReport& report) {
   return report.plans_size() > 0 ? report.plans(0).scenario().runtime() : "";
 }
@@ -117,6 +138,11 @@ std::vector<std::string> Row(const PlanReport& report, int index) {
   if (HasPrices(report)) {
     row.push_back(absl::StrFormat("%.4g", 1000 * plan.price_per_sample()));
   }
+  if (HasFlops(report)) {
+    const Result flops = FlopsOfPlan(report, plan);
+    row.push_back(results::TeraflopsCell(flops));
+    row.push_back(results::UtilizationCell(flops));
+  }
   if (plan.source() != "joint") row.push_back(plan.source());
   return row;
 }
@@ -155,6 +181,17 @@ Json PlanObject(const Plan& plan) {
       {"scenario", PrintTextProto(scenario)}};
 }
 
+void AddFlopsOf(const PlanReport& report, const Plan& plan, Json* json) {
+  const Result result = FlopsOfPlan(report, plan);
+  const results::FlopsFormula formula = results::FormulaOf(result);
+  const auto flops = results::FlopsPerGpu(result, formula);
+  const auto utilization = results::UtilizationOf(result, formula);
+  (*json)["flops_formula"] = std::string(results::NameOf(formula));
+  (*json)["flops_per_second_per_gpu"] = flops.has_value() ? Json(*flops) : Json();
+  (*json)["flops_utilization"] =
+      utilization.has_value() ? Json(*utilization) : Json();
+}
+
 std::string Dump(const Json& json) { return DumpJson(json); }
 
 }  // namespace
@@ -188,6 +225,11 @@ std::string PlanTable(const PlanReport& report, bool explain) {
                       {"schedule", "recompute", "layers", "order", "step",
                        "samples/s", "peak", "gap"});
   if (HasPrices(report)) table.header.push_back("price/1000 samples");
+  if (HasFlops(report)) {
+    const Result flops = FlopsOfPlan(report, Plan());
+    table.header.push_back(results::TeraflopsHeader(flops));
+    table.header.push_back(results::UtilizationHeader(flops));
+  }
   table.left.insert(table.left.end(), 4, true);
   table.left.resize(table.header.size(), false);
   bool changes_training = false, not_executed = false, seeds = false;
@@ -225,7 +267,10 @@ std::string PlanTable(const PlanReport& report, bool explain) {
 
 std::string PlanJson(const PlanReport& report) {
   Json plans = Json::array();
-  for (const Plan& plan : report.plans()) plans.push_back(PlanObject(plan));
+  for (const Plan& plan : report.plans()) {
+    plans.push_back(PlanObject(plan));
+    if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
+  }
   return Dump(
       {{"plans", plans},
        {"counts",

@@ -65,6 +65,50 @@ std::vector<Candidate> CandidatesOf(const std::vector<CalibrationRun>& runs) {
   return candidates;
 }
 
+// Parameters that change all runs in the same proportions, such as a rate and
+// the efficiency that multiplies it. Runs cannot tell them apart, so the one
+// with the largest influence represents all of them.
+struct CandidateGroup {
+  const Candidate* representative = nullptr;
+  std::vector<double> sensitivities;  // [run], of the representative
+  double variance = 0;  // prior, of the logarithm of the group's factor
+  std::vector<std::string> others;
+};
+
+// Returns the factor c with which b = c a, or 0 if there is none.
+double ProportionOf(const std::vector<double>& a,
+                    const std::vector<double>& b) {
+  constexpr double kLeastCosine = 0.999;
+  double aa = 0, bb = 0, ab = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+    ab += a[i] * b[i];
+  }
+  return std::abs(ab) >= kLeastCosine * std::sqrt(aa * bb) ? ab / aa : 0;
+}
+
+void AddToGroups(const Candidate* candidate, std::vector<double> sensitivities,
+                 std::vector<CandidateGroup>* groups) {
+  const double error = candidate->parameter.relative_error;
+  for (CandidateGroup& group : *groups) {
+    const double proportion = ProportionOf(group.sensitivities, sensitivities);
+    if (proportion == 0) continue;
+    const Parameter& first = group.representative->parameter;
+    group.variance += std::pow(proportion * error, 2);
+    if (std::abs(proportion) * error <= first.relative_error) {
+      group.others.push_back(candidate->parameter.setting());
+      return;
+    }
+    group.others.push_back(first.setting());
+    group.representative = candidate;
+    group.sensitivities = std::move(sensitivities);
+    group.variance /= proportion * proportion;
+    return;
+  }
+  groups->push_back({candidate, std::move(sensitivities), error * error, {}});
+}
+
 // A simulation of a run with changed parameters.
 struct ChangedRun {
   const scenarios::ResolvedScenario* scenario;
@@ -126,7 +170,6 @@ class Calibrator {
     ASSIGN_OR_RETURN(const SelectionProblem problem, MakeProblem());
     const FigureSelection selection = SelectFigures(problem, kMostProposals);
     calibration_.num_runs = static_cast<int>(runs_.size());
-    calibration_.num_parameters = static_cast<int>(problem.prior.size());
     calibration_.error_before = selection.error_before;
     calibration_.error_after = selection.error_after;
     calibration_.gain_standard_error = selection.gain_standard_error;
@@ -138,8 +181,8 @@ class Calibrator {
       return std::move(calibration_);
     }
     for (size_t i = 0; i < selection.fit.parameters.size(); ++i) {
-      Propose(influential_[selection.fit.parameters[i]],
-              selection.fit.shifts[i], selection.fit.deviations[i]);
+      Propose(groups_[selection.fit.parameters[i]], selection.fit.shifts[i],
+              selection.fit.deviations[i]);
     }
     RETURN_IF_ERROR(Apply());
     MakeOverlays();
@@ -191,9 +234,12 @@ class Calibrator {
                       [](double e) { return e == 0; })) {
         continue;
       }
-      influential_.push_back(&candidates_[j]);
-      problem.sensitivities.push_back(std::move(all[j]));
-      problem.prior.push_back(candidates_[j].parameter.relative_error);
+      ++calibration_.num_parameters;
+      AddToGroups(&candidates_[j], std::move(all[j]), &groups_);
+    }
+    for (const CandidateGroup& group : groups_) {
+      problem.sensitivities.push_back(group.sensitivities);
+      problem.prior.push_back(std::sqrt(group.variance));
     }
     for (const CalibrationRun& run : runs_) {
       problem.residuals.push_back(
@@ -203,7 +249,8 @@ class Calibrator {
     return problem;
   }
 
-  void Propose(const Candidate* candidate, double shift, double deviation) {
+  void Propose(const CandidateGroup& group, double shift, double deviation) {
+    const Candidate* candidate = group.representative;
     size_t run = 0;
     while (candidate->index[run] < 0) ++run;
     const double limit = ValidFactor(*runs_[run].scenario,
@@ -216,7 +263,8 @@ class Calibrator {
     calibration_.figures.push_back(
         {parameter.owner, parameter.setting(),
          std::string(calibrate::NameOf(parameter.kind)), parameter.value,
-         factor * parameter.value, parameter.relative_error, deviation});
+         factor * parameter.value, parameter.relative_error, deviation,
+         group.others});
   }
 
   absl::Status Apply() {
@@ -317,7 +365,7 @@ class Calibrator {
   const std::vector<CalibrationRun>& runs_;
   const CalibrationOptions& options_;
   const std::vector<Candidate> candidates_;
-  std::vector<const Candidate*> influential_;  // [parameter of the problem]
+  std::vector<CandidateGroup> groups_;  // [parameter of the problem]
   std::vector<Change> changes_;
   results::Calibration calibration_;
   int num_simulations_ = 0, num_done_ = 0;

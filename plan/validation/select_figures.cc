@@ -9,6 +9,9 @@
 namespace weir::plan {
 namespace {
 
+// A parameter is worth changing if the error falls by this part of it.
+constexpr double kLeastGain = 0.1;
+
 using SmallMatrix = std::vector<std::vector<double>>;
 
 // Returns |predicted / measured - 1| if ln(measured / predicted) is `residual`.
@@ -150,7 +153,9 @@ class RunSubset {
         best = j;
         best_losses = std::move(trial_losses);
       }
-      if (best < 0 || !GainOf(losses, best_losses).significant()) break;
+      if (best < 0) break;
+      const Gain gain = GainOf(losses, best_losses);
+      if (!gain.significant() || gain.mean < kLeastGain * MeanOf(losses)) break;
       chosen.push_back(best);
       losses = std::move(best_losses);
     }

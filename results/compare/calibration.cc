@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
 
@@ -40,9 +41,17 @@ std::string CalibrationTable(const Calibration& calibration) {
     absl::StrAppendFormat(&settings, " --set %s=%.6g", Ascii(figure.path),
                           figure.proposed);
   }
+  std::string notes;
+  for (const ProposedFigure& figure : calibration.figures) {
+    if (figure.indistinguishable.empty()) continue;
+    absl::StrAppend(&notes, Ascii(figure.path),
+                    " changes these runs in the same proportions as ",
+                    Ascii(absl::StrJoin(figure.indistinguishable, ", ")),
+                    "; they do not show which is wrong\n");
+  }
   return absl::StrCat(
       "proposed parameters, from ", calibration.num_runs, " runs and ",
-      calibration.num_parameters, " candidates\n", PrintTable(table),
+      calibration.num_parameters, " candidates\n", PrintTable(table), notes,
       "mean |error| of runs left out: ", ErrorPercent(calibration.error_before),
       " before, ", ErrorPercent(calibration.error_after), " after (gain ",
       ErrorPercent(calibration.error_before - calibration.error_after), " +- ",
@@ -64,7 +73,8 @@ std::string CalibrationJson(const Calibration& calibration) {
          {"value", figure.value},
          {"proposed", figure.proposed},
          {"relative_error", figure.relative_error},
-         {"proposed_relative_error", figure.proposed_relative_error}});
+         {"proposed_relative_error", figure.proposed_relative_error},
+         {"indistinguishable", figure.indistinguishable}});
   }
   if (calibration.figures.empty()) {
     json["reason"] = calibration.why_none;

@@ -14,9 +14,13 @@ struct ProposedFigure {
   std::string kind;
   double value = 0;     // of the profile, runtime or cluster
   double proposed = 0;
-  // One standard deviation of the logarithm, before and given the runs.
+  // One standard deviation of the logarithm: of this parameter before, and of
+  // the proposed value given the runs.
   double relative_error = 0;
   double proposed_relative_error = 0;
+  // Other parameters that change all runs in the same proportions, so that the
+  // runs do not show which of them is wrong.
+  std::vector<std::string> indistinguishable = {};
 };
 
 // A profile or runtime that inherits from the one in use and contains the

@@ -229,6 +229,11 @@ std::string ExplanationTable(const Explanation& explanation) {
       result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
       ShapeText(result), "\n", Ascii(RowName(result)), ": ",
       TimeIntervalCell(result), " per batch\n");
+  if (result.has_model_flops_utilization()) {
+    absl::StrAppend(&text, TeraflopsHeader(result), " ", TeraflopsCell(result),
+                    ", ", UtilizationHeader(result), " ",
+                    UtilizationCell(result), "\n");
+  }
   const std::string evidence = EvidenceCell(result);
   if (!evidence.empty()) {
     absl::StrAppend(&text, "basis of the estimate: ", evidence,

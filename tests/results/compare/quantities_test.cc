@@ -58,13 +58,28 @@ TEST(QuantitiesTest, FlopFormulasAreThoseOfThePapers) {
   // = 16, s = 128, l = 4, h = 64, V = 768.
   const double tokens = 16 * 128, lh2 = 4 * 64 * 64;
   FlopsBasis basis{FlopsFormula::kMegatron96, 4, 64, 768};
-  EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()),
+  EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()).value(),
                    96 * tokens * lh2 * (1 + 1.0 / 3 + 768.0 / 4096));
   EXPECT_DOUBLE_EQ(Predict("tflops_per_gpu", basis),
-                   FlopsOfStep(basis, Step()) / (2 * 8 * 1e12));
+                   FlopsOfStep(basis, Step()).value() / (2 * 8 * 1e12));
   basis.formula = FlopsFormula::kModel72;
-  EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()),
+  EXPECT_DOUBLE_EQ(FlopsOfStep(basis, Step()).value(),
                    72 * tokens * lh2 * (1 + 1.0 / 3 + 768.0 / 3072));
+}
+
+TEST(QuantitiesTest, FormulasOfTheResultApplyToFlopsAndUtilization) {
+  Result result = Step();
+  result.set_model_flops_utilization(0.4);
+  result.mutable_flops_per_batch()->set_model(1e15);
+  result.mutable_flops_per_batch()->set_palm(1.1e15);
+  const FlopsBasis palm{FlopsFormula::kPalm, 4, 64, 768};
+  const auto tflops = FindQuantity("tflops_per_gpu")->predict(result, palm);
+  ASSERT_TRUE(tflops.ok()) << tflops.status();
+  EXPECT_DOUBLE_EQ(*tflops, 1.1e15 / (2 * 8));
+  EXPECT_DOUBLE_EQ(FindQuantity("mfu")->predict(result, palm).value(), 0.44);
+  EXPECT_DOUBLE_EQ(FindQuantity("mfu")->predict(result, {}).value(), 0.4);
+  const FlopsBasis hardware{FlopsFormula::kHardware, 4, 64, 768};
+  EXPECT_FALSE(FindQuantity("mfu")->predict(result, hardware).ok());
 }
 
 TEST(QuantitiesTest, WhatAResultDoesNotHaveIsAnError) {
