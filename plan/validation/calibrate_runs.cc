@@ -48,8 +48,7 @@ std::vector<Candidate> CandidatesOf(const std::vector<CalibrationRun>& runs) {
   std::map<Key, size_t> known;
   std::vector<Candidate> candidates;
   for (size_t run = 0; run < runs.size(); ++run) {
-    const std::vector<Parameter> parameters =
-        ParametersOf(*runs[run].scenario);
+    const std::vector<Parameter> parameters = ParametersOf(*runs[run].scenario);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Parameter& parameter = parameters[i];
       if (!CanBeProposed(parameter)) continue;
@@ -213,12 +212,12 @@ class Calibrator {
       }
     }
     num_simulations_ = static_cast<int>(changed.size() + runs_.size());
-    ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                     SimulateChanged(changed, options_,
-                                     [&](int done) { Report(done); }));
+    ASSIGN_OR_RETURN(
+        const std::vector<double> seconds,
+        SimulateChanged(changed, options_, [&](int done) { Report(done); }));
     num_done_ = static_cast<int>(changed.size());
-    std::vector<std::vector<double>> all(
-        candidates_.size(), std::vector<double>(runs_.size(), 0));
+    std::vector<std::vector<double>> all(candidates_.size(),
+                                         std::vector<double>(runs_.size(), 0));
     for (size_t job = 0; job < seconds.size(); ++job) {
       const auto& [candidate, run] = of_job[job];
       const double elasticity =
@@ -253,9 +252,9 @@ class Calibrator {
     const Candidate* candidate = group.representative;
     size_t run = 0;
     while (candidate->index[run] < 0) ++run;
-    const double limit = ValidFactor(*runs_[run].scenario,
-                                     candidate->index[run],
-                                     shift > 0 ? kMostFactor : 1 / kMostFactor);
+    const double limit =
+        ValidFactor(*runs_[run].scenario, candidate->index[run],
+                    shift > 0 ? kMostFactor : 1 / kMostFactor);
     const double factor = shift > 0 ? std::min(std::exp(shift), limit)
                                     : std::max(std::exp(shift), limit);
     changes_.push_back({candidate, factor});
@@ -281,10 +280,10 @@ class Calibrator {
       std::sort(with.factors.begin(), with.factors.end(),
                 [](const auto& a, const auto& b) { return a.first > b.first; });
     }
-    ASSIGN_OR_RETURN(
-        const std::vector<double> seconds,
-        SimulateChanged(changed, options_,
-                        [&](int done) { Report(num_done_ + done); }));
+    ASSIGN_OR_RETURN(const std::vector<double> seconds,
+                     SimulateChanged(changed, options_, [&](int done) {
+                       Report(num_done_ + done);
+                     }));
     for (size_t run = 0; run < runs_.size(); ++run) {
       calibration_.error_applied +=
           std::abs(seconds[run] / runs_[run].measured_seconds - 1) /
@@ -302,9 +301,9 @@ class Calibrator {
       Figure figure;
       figure.set_value(calibration_.figures[i].proposed);
       figure.set_kind(Figure::FITTED);
-      figure.set_source(absl::StrCat(options_.source, ", ", runs_.size(),
-                                     " runs; before: ",
-                                     calibration_.figures[i].value));
+      figure.set_source(
+          absl::StrCat(options_.source, ", ", runs_.size(),
+                       " runs; before: ", calibration_.figures[i].value));
       figure.set_relative_error(
           calibration_.figures[i].proposed_relative_error);
       replaced.push_back({parameter.path, figure});
@@ -330,11 +329,11 @@ class Calibrator {
       const scenarios::ResolvedScenario& scenario = *runs_[run].scenario;
       calibration_.overlays.push_back(
           parameter.of == Parameter::Of::kRuntime
-              ? results::ProfileOverlay{
-                    "--runtime", parameter.owner,
-                    PrintTextProto(OverlayOf(scenario.runtime,
-                                             scenario.scenario.runtime(),
-                                             replaced))}
+              ? results::ProfileOverlay{"--runtime", parameter.owner,
+                                        PrintTextProto(OverlayOf(
+                                            scenario.runtime,
+                                            scenario.scenario.runtime(),
+                                            replaced))}
               : results::ProfileOverlay{
                     "--profile", parameter.owner,
                     DeviceOverlayText(scenario, parameter.owner, replaced)});
@@ -352,8 +351,7 @@ class Calibrator {
     // With several kinds of GPUs, each group of nodes names its own profile.
     if (base.empty()) {
       for (const NodeGroup& group : scenario.cluster.groups()) {
-        const auto loaded =
-            calibrate::LoadDeviceProfile(group.node().device());
+        const auto loaded = calibrate::LoadDeviceProfile(group.node().device());
         if (loaded.ok() && loaded->name() == owner) {
           base = group.node().device();
         }

@@ -164,9 +164,8 @@ void AddShardCopies(const DeviceProfile& device,
   stage->seconds.forward += add(2 * all.weight_bytes, &stage->kernels->forward);
   stage->seconds.backward_parts->input +=
       add(2 * all.weight_bytes, &stage->kernels->backward_input);
-  stage->seconds.backward_parts->weight +=
-      add(all.weight_bytes + all.gradient_bytes,
-          &stage->kernels->backward_weight);
+  stage->seconds.backward_parts->weight += add(
+      all.weight_bytes + all.gradient_bytes, &stage->kernels->backward_weight);
   stage->launches.forward.forward_launches += all.num_layers;
   stage->launches.backward_input.backward_launches += all.num_layers;
   stage->launches.backward_weight.backward_launches += all.num_layers;

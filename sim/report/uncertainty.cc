@@ -361,9 +361,9 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
   result->set_batch_seconds_high(result->batch_seconds() *
                                  std::exp(kNineOfTen * errors.slower));
   if (unrecorded.error > 0) {
-    result->add_warnings(absl::StrCat(
-        "no measured training step is on record for ", unrecorded.names,
-        "; the interval is wider"));
+    result->add_warnings(
+        absl::StrCat("no measured training step is on record for ",
+                     unrecorded.names, "; the interval is wider"));
   }
   const Outside outside = OutsideOf(scenario, work);
   const std::string& device = scenario.device.name();

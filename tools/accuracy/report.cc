@@ -128,19 +128,27 @@ constexpr absl::string_view kHead =
     R"(# Accuracy of weir's predictions on published measurements
 
 Written by `tools/reproduce`; do not edit. The command writes to `out/accuracy/`: this page as `README.md`, its first
-table as `by_source.md`, the prediction of every run as `SET.csv`, and plots as `SET.svg` and `errors.svg` (all sets).
-To update this page, copy it from there.
+tables as `left_out.md` and `by_source.md`, the prediction of every run as `SET.csv`, and plots as `SET.svg` and
+`errors.svg` (all sets). To update this page, copy it from there.
 
 [results/published/](../published/README.md) has the measurements; `sets/` has, for each set, the scenario and every
 assumption with its reason. To add a set, add a line to `sets/sets.csv`. The GEMMs and the complete table of vTrain's
 single node are too large for this repository: `tools/reproduce` needs them in the folder `$WEIR_DATA`, and otherwise
 leaves these four sets out.
 
-## By source
+A source is a paper, a recipe collection or a blog. Users plan runs that nobody has measured, so the accuracy on sources
+that were left out of every fit is the one that matters, and comes first. Fitted to whole steps are one slowdown of
+kernels for each device, and the residuals of intervals; before the comparison, the launch times of the host in
+Megatron-DeepSpeed (to vTrain's single node). Kernels and collectives are fitted to microbenchmarks.
 
-A source is a paper, a recipe collection or a blog. Users plan runs that nobody has measured, so the sources that no
-parameter was fitted to are the ones that matter: "fitted" says whether a parameter of a profile was fitted to whole
-steps of the source; no parameter of weir is fitted to whole steps of the others.
+)";
+
+constexpr absl::string_view kBySourceHead =
+    R"(
+## With the profiles' figures
+
+The same sources, and sources of memory, predicted with the figures of the profiles. "fitted" says whether a parameter
+other than the slowdown was fitted to whole steps of the source.
 
 - Errors are those of the step time (throughputs are inverted) or of memory: predicted / measured - 1. Below 0, a run is
   predicted too fast or a GPU too empty.
@@ -174,8 +182,12 @@ absl::StatusOr<std::string> Report(const std::string& sets_path,
                    LoadPublishedSets(sets_path, folder));
   ASSIGN_OR_RETURN(const std::vector<SourceErrors> sources,
                    ErrorsBySource(sets, folder));
+  // Written only if all sets were predicted.
+  const absl::StatusOr<std::string> left_out =
+      ReadFile(folder + "/left_out.md");
   std::string out =
-      absl::StrCat(kHead, SourceErrorsTable(sources), kSetsHead);
+      absl::StrCat(kHead, left_out.value_or(""), kBySourceHead,
+                   SourceErrorsTable(sources), kSetsHead);
   for (const PublishedSet& set : sets) {
     ASSIGN_OR_RETURN(const std::string row, RowOf(set, folder));
     absl::StrAppend(&out, row);

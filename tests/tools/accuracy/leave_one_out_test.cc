@@ -36,10 +36,10 @@ TEST(LeaveOneOutTest, SourcesHaveTheSameWeight) {
 
 // Half of the time is proportional to the slowdown.
 TEST(LeaveOneOutTest, TheSlowdownActsThroughTheElasticity) {
-  EXPECT_NEAR(
-      FitSteps(std::vector{Step("a", 0.1, 0.01, 0.5), Step("b", 0.1, 0.01, 0.5)})
-          .log_slowdown,
-      0.2, 1e-9);
+  EXPECT_NEAR(FitSteps(std::vector{Step("a", 0.1, 0.01, 0.5),
+                                   Step("b", 0.1, 0.01, 0.5)})
+                  .log_slowdown,
+              0.2, 1e-9);
 }
 
 TEST(LeaveOneOutTest, ResidualsCoverEachSide) {
