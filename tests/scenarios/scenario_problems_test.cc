@@ -12,6 +12,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+TEST(ScenarioProblemsTest, GivenCostsAcceptPostValidationOnly) {
+  Scenario scenario = GivenCostsScenario();
+  scenario.mutable_training()->set_post_validation(true);
+  scenario.mutable_training()->set_rollback_fraction(0.5);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  scenario.mutable_training()->set_rollback_fraction(1.5);
+  EXPECT_THAT(MessageOf(scenario),
+              HasSubstr("training.rollback_fraction is 1.5"));
+  scenario.mutable_training()->set_rollback_fraction(0);
+  scenario.mutable_training()->set_dropout(true);
+  EXPECT_THAT(MessageOf(scenario),
+              HasSubstr("training cannot be combined with costs"));
+}
+
 TEST(ScenarioProblemsTest, GivenCostsRefuseWhatTheyReplace) {
   Scenario scenario = GivenCostsScenario();
   scenario.MergeFrom(Small());

@@ -43,6 +43,8 @@ inline PlanRequest RandomRequest(uint32_t seed, bool tiny = false) {
   PlanRequest request = SmallRequest(OneOf<int>({2, 3, 4, 6}, random),
                                      OneOf<int>({2, 3, 4}, random),
                                      tiny ? 4 : OneOf<int>({4, 6, 8}, random));
+  // Validates steps of split backwards after they were taken.
+  if (seed % 3 == 1) request.mutable_scenario()->set_runtime("zero-bubble");
   PlanSpace& space = *request.mutable_space();
   const std::vector<std::string> schedules = {
       "1f1b",      "gpipe",         "interleaved-1f1b", "zb-h1",
