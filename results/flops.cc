@@ -69,8 +69,7 @@ double MegatronFlops(double sequences, double sequence_length,
          2 * logit_passes * tokens * h * vocabulary_size;
 }
 
-std::optional<double> FlopsOfBatch(const Result& result,
-                                   FlopsFormula formula) {
+std::optional<double> FlopsOfBatch(const Result& result, FlopsFormula formula) {
   const FlopCounts& counts = result.flops_per_batch();
   const auto some = [](bool has, double flops) {
     return has ? std::optional(flops) : std::nullopt;

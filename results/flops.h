@@ -62,8 +62,7 @@ std::optional<double> FlopsPerGpu(const Result& result, FlopsFormula formula);
 
 // Returns FLOP over the peak FLOP of the GPUs. Results without counts have only
 // that of the formula model.
-std::optional<double> UtilizationOf(const Result& result,
-                                    FlopsFormula formula);
+std::optional<double> UtilizationOf(const Result& result, FlopsFormula formula);
 
 // Returns the formula that views of the result use.
 FlopsFormula FormulaOf(const Result& result);

@@ -49,8 +49,7 @@ std::vector<std::string> KnownSettings(const FigureTarget& target) {
   const auto add = [&](absl::string_view prefix,
                        const google::protobuf::Message& message,
                        ScalarFields scalars) {
-    for (const std::string& path :
-         calibrate::SettablePaths(message, scalars)) {
+    for (const std::string& path : calibrate::SettablePaths(message, scalars)) {
       known.push_back(absl::StrCat(prefix, path));
     }
   };
@@ -75,20 +74,20 @@ absl::Status ApplySettings(absl::string_view label, const Scenario& scenario,
     if (PrefixOf(setting) != target.prefix) continue;
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(setting, absl::MaxSplits('=', 1));
-    const absl::string_view path = absl::StripPrefix(parts.first, target.prefix);
+    const absl::string_view path =
+        absl::StripPrefix(parts.first, target.prefix);
     const auto old = calibrate::SetFigure(path, parts.second, target.scalars,
                                           target.message);
     if (old.ok()) {
       changed = true;
       notes->push_back(absl::StrCat(flag, " replaces ", *old));
     } else {
-      problems.Add(
-          absl::StrCat(flag, ": ", parts.first),
-          absl::StrCat(old.status().message(),
-                       absl::IsNotFound(old.status())
-                           ? calibrate::DidYouMeanPath(parts.first,
-                                                       KnownSettings(target))
-                           : ""));
+      problems.Add(absl::StrCat(flag, ": ", parts.first),
+                   absl::StrCat(old.status().message(),
+                                absl::IsNotFound(old.status())
+                                    ? calibrate::DidYouMeanPath(
+                                          parts.first, KnownSettings(target))
+                                    : ""));
     }
   }
   RETURN_IF_ERROR(problems.ToStatus());

@@ -24,8 +24,8 @@ struct KernelFlops {
 
   void Add(const std::vector<models::Kernel>& kernels, bool needed) {
     for (const models::Kernel& kernel : kernels) {
-      executed += kernel.performed_flops > 0 ? kernel.performed_flops
-                                             : kernel.flops;
+      executed +=
+          kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
       if (!needed) continue;
       model += kernel.flops;
       if (IsAttention(kernel)) attention += kernel.flops;
@@ -52,11 +52,10 @@ double UsedParameters(const scenarios::ResolvedScenario& scenario,
   spec.tensor_parallel = 1;
   spec.expert_parallel = 1;
   const Transformer& transformer = scenario.model.transformer();
-  const double unused =
-      transformer.num_experts() > 0
-          ? 1 - 1.0 * transformer.experts_per_token() /
-                    transformer.num_experts()
-          : 0;
+  const double unused = transformer.num_experts() > 0
+                            ? 1 - 1.0 * transformer.experts_per_token() /
+                                      transformer.num_experts()
+                            : 0;
   double parameters = 0;
   for (const models::LayerWork& layer :
        models::ListLayers(scenario.model, spec)) {

@@ -180,7 +180,8 @@ absl::StatusOr<std::string> SetFigureField(absl::string_view value,
   if (reflection.HasField(*at.message, at.field)) {
     Figure before;
     before.CopyFrom(reflection.GetMessage(*at.message, at.field));
-    old = absl::StrCat(Number(before.value()), " (", NameOf(before.kind()), ")");
+    old =
+        absl::StrCat(Number(before.value()), " (", NameOf(before.kind()), ")");
   }
   reflection.MutableMessage(at.message, at.field)->CopyFrom(figure);
   return old;

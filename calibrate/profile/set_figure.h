@@ -29,9 +29,10 @@ std::vector<std::string> SettablePaths(const google::protobuf::Message& message,
 // Sets the field at `path`, where "[]" stands for every element of a repeated
 // message. `value` is "0.85" or "0.85+-5%" for a Figure, which becomes ASSUMED
 // with the source "--set" and the given relative error, otherwise 0; a number
-// or "true" or "false" for a scalar. Returns the previous value as text, "unset"
-// if there was none. Returns InvalidArgument "is x, expected y" for a value that
-// does not fit, and NotFound for a path that is not one of SettablePaths.
+// or "true" or "false" for a scalar. Returns the previous value as text,
+// "unset" if there was none. Returns InvalidArgument "is x, expected y" for a
+// value that does not fit, and NotFound for a path that is not one of
+// SettablePaths.
 absl::StatusOr<std::string> SetFigure(absl::string_view path,
                                       absl::string_view value,
                                       ScalarFields scalars,

@@ -187,7 +187,8 @@ void AddFlopsOf(const PlanReport& report, const Plan& plan, Json* json) {
   const auto flops = results::FlopsPerGpu(result, formula);
   const auto utilization = results::UtilizationOf(result, formula);
   (*json)["flops_formula"] = std::string(results::NameOf(formula));
-  (*json)["flops_per_second_per_gpu"] = flops.has_value() ? Json(*flops) : Json();
+  (*json)["flops_per_second_per_gpu"] =
+      flops.has_value() ? Json(*flops) : Json();
   (*json)["flops_utilization"] =
       utilization.has_value() ? Json(*utilization) : Json();
 }

@@ -33,8 +33,9 @@ std::vector<Parameter> ParametersOf(
 // which those of a scenario with changed parameters may not be.
 bool HasValidParameters(const scenarios::ResolvedScenario& scenario);
 
-// Returns the factor between 1 and `limit` closest to `limit` by which parameter
-// `index` of ParametersOf can be multiplied so that it is still valid.
+// Returns the factor between 1 and `limit` closest to `limit` by which
+// parameter `index` of ParametersOf can be multiplied so that it is still
+// valid.
 double ValidFactor(const scenarios::ResolvedScenario& scenario, int index,
                    double limit);
 

@@ -39,9 +39,9 @@ absl::StatusOr<std::vector<double>> ElasticitiesOf(
 
 // Returns, for each parameter with an elasticity, the value with which the
 // scenario takes `measured_seconds`, if a valid one within a factor of 100
-// exists. Searches one parameter per job, in worker processes. Returns Cancelled
-// if interrupted. Requires: `elasticities` are those of ElasticitiesOf(scenario,
-// batch_seconds); measured_seconds > 0.
+// exists. Searches one parameter per job, in worker processes. Returns
+// Cancelled if interrupted. Requires: `elasticities` are those of
+// ElasticitiesOf(scenario, batch_seconds); measured_seconds > 0.
 absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
     const scenarios::ResolvedScenario& scenario,
     const std::vector<double>& elasticities, double batch_seconds,

@@ -49,8 +49,7 @@ std::vector<Candidate> CandidatesOf(const std::vector<CalibrationRun>& runs) {
   std::map<Key, size_t> known;
   std::vector<Candidate> candidates;
   for (size_t run = 0; run < runs.size(); ++run) {
-    const std::vector<Parameter> parameters =
-        ParametersOf(*runs[run].scenario);
+    const std::vector<Parameter> parameters = ParametersOf(*runs[run].scenario);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Parameter& parameter = parameters[i];
       if (!CanBeProposed(parameter)) continue;
@@ -212,8 +211,7 @@ class Calibrator {
   ChangedRun Shifted(size_t run, const FigureFit& fit, int more) const {
     ChangedRun changed{runs_[run].scenario, {}};
     for (size_t i = 0; i < fit.parameters.size(); ++i) {
-      const int index =
-          groups_[fit.parameters[i]].representative->index[run];
+      const int index = groups_[fit.parameters[i]].representative->index[run];
       if (index < 0) continue;
       changed.factors.emplace_back(
           index,
@@ -235,8 +233,7 @@ class Calibrator {
           changed.push_back(Shifted(run, fit, more));
         }
       }
-      ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                       SimulateAll(changed));
+      ASSIGN_OR_RETURN(const std::vector<double> seconds, SimulateAll(changed));
       SelectionProblem local;
       local.sensitivities.resize(num_parameters);
       for (const int parameter : fit.parameters) {
@@ -276,8 +273,8 @@ class Calibrator {
       }
     }
     ASSIGN_OR_RETURN(const std::vector<double> seconds, SimulateAll(changed));
-    std::vector<std::vector<double>> all(
-        candidates_.size(), std::vector<double>(runs_.size(), 0));
+    std::vector<std::vector<double>> all(candidates_.size(),
+                                         std::vector<double>(runs_.size(), 0));
     for (size_t job = 0; job < seconds.size(); ++job) {
       const auto& [candidate, run] = of_job[job];
       const double elasticity =
@@ -312,9 +309,9 @@ class Calibrator {
     const Candidate* candidate = group.representative;
     size_t run = 0;
     while (candidate->index[run] < 0) ++run;
-    const double limit = ValidFactor(*runs_[run].scenario,
-                                     candidate->index[run],
-                                     shift > 0 ? kMostFactor : 1 / kMostFactor);
+    const double limit =
+        ValidFactor(*runs_[run].scenario, candidate->index[run],
+                    shift > 0 ? kMostFactor : 1 / kMostFactor);
     const double factor = shift > 0 ? std::min(std::exp(shift), limit)
                                     : std::max(std::exp(shift), limit);
     changes_.push_back({candidate, factor});
@@ -358,9 +355,9 @@ class Calibrator {
       Figure figure;
       figure.set_value(calibration_.figures[i].proposed);
       figure.set_kind(Figure::FITTED);
-      figure.set_source(absl::StrCat(options_.source, ", ", runs_.size(),
-                                     " runs; before: ",
-                                     calibration_.figures[i].value));
+      figure.set_source(
+          absl::StrCat(options_.source, ", ", runs_.size(),
+                       " runs; before: ", calibration_.figures[i].value));
       figure.set_relative_error(
           calibration_.figures[i].proposed_relative_error);
       replaced.push_back({parameter.path, figure});
@@ -386,11 +383,11 @@ class Calibrator {
       const scenarios::ResolvedScenario& scenario = *runs_[run].scenario;
       calibration_.overlays.push_back(
           parameter.of == Parameter::Of::kRuntime
-              ? results::ProfileOverlay{
-                    "--runtime", parameter.owner,
-                    PrintTextProto(OverlayOf(scenario.runtime,
-                                             scenario.scenario.runtime(),
-                                             replaced))}
+              ? results::ProfileOverlay{"--runtime", parameter.owner,
+                                        PrintTextProto(OverlayOf(
+                                            scenario.runtime,
+                                            scenario.scenario.runtime(),
+                                            replaced))}
               : results::ProfileOverlay{
                     "--profile", parameter.owner,
                     DeviceOverlayText(scenario, parameter.owner, replaced)});
@@ -408,8 +405,7 @@ class Calibrator {
     // With several kinds of GPUs, each group of nodes names its own profile.
     if (base.empty()) {
       for (const NodeGroup& group : scenario.cluster.groups()) {
-        const auto loaded =
-            calibrate::LoadDeviceProfile(group.node().device());
+        const auto loaded = calibrate::LoadDeviceProfile(group.node().device());
         if (loaded.ok() && loaded->name() == owner) {
           base = group.node().device();
         }

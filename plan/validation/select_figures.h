@@ -40,9 +40,9 @@ struct FigureSelection {
 
 // Adds up to `max_parameters` parameters one at a time: each time the one with
 // the smallest leave-one-out error, as long as it lowers the error by more than
-// one standard error of the difference, and by at least a tenth. Repeats this choice without each run in
-// turn to obtain error_after. Proposes nothing unless the error is lower by
-// more than one standard error.
+// one standard error of the difference, and by at least a tenth. Repeats this
+// choice without each run in turn to obtain error_after. Proposes nothing
+// unless the error is lower by more than one standard error.
 FigureSelection SelectFigures(const SelectionProblem& problem,
                               int max_parameters);
 

@@ -40,8 +40,8 @@ struct ValidationOptions {
   std::function<void(int num_done, int num_runs)> progress = {};
   // Proposes parameters, see CalibrateRuns: Accuracy.calibration.
   bool calibrate = false;
-  std::function<void(int num_done, int num_simulations)>
-      calibration_progress = {};
+  std::function<void(int num_done, int num_simulations)> calibration_progress =
+      {};
 };
 
 // Returns the comparison of every row, in the order of the table. Rows that

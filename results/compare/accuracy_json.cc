@@ -68,8 +68,7 @@ std::string AccuracyJson(const Accuracy& accuracy) {
                                  {"predicted_to_fit", run.predicted_to_fit}});
   }
   if (accuracy.calibration.has_value()) {
-    result["calibration"] =
-        Json::parse(CalibrationJson(*accuracy.calibration));
+    result["calibration"] = Json::parse(CalibrationJson(*accuracy.calibration));
   }
   return DumpJson(result);
 }

@@ -12,7 +12,7 @@ struct ProposedFigure {
   std::string owner;  // "H100-SXM5-80GB"
   std::string path;   // as in --set: "runtime.exchange_seconds"
   std::string kind;
-  double value = 0;     // of the profile, runtime or cluster
+  double value = 0;  // of the profile, runtime or cluster
   double proposed = 0;
   // One standard deviation of the logarithm: of this parameter before, and of
   // the proposed value given the runs.
@@ -32,7 +32,7 @@ struct ProfileOverlay {
 };
 
 struct Calibration {
-  int num_runs = 0;  // with a measured time
+  int num_runs = 0;        // with a measured time
   int num_parameters = 0;  // that could have been proposed
   std::vector<ProposedFigure> figures;
   std::string why_none;  // the reason if `figures` is empty

@@ -224,8 +224,8 @@ std::optional<double> MeasuredBatchSeconds(const MeasuredRun& run,
   const double seconds = result.batch_seconds();
   for (const MeasuredNumber& number : run.numbers) {
     const auto at = number.quantity->predict(result, basis);
-    const auto doubled = number.quantity->predict(
-        AtBatchSeconds(result, 2 * seconds), basis);
+    const auto doubled =
+        number.quantity->predict(AtBatchSeconds(result, 2 * seconds), basis);
     if (!at.ok() || !doubled.ok() || !(*at > 0)) continue;
     const double ratio = number.value * number.quantity->unit / *at;
     if (std::abs(*doubled / *at - 2) < kEqual) return seconds * ratio;

@@ -148,14 +148,14 @@ std::string FigureCausesTable(const MeasuredExplanation& measured) {
                   "would be",   "kind",   "of"};
   table.left = {false, false, true, false, false, true, true};
   for (const FigureCause& cause : measured.causes) {
-    table.rows.push_back(
-        {cause.deviations.has_value()
-             ? absl::StrFormat("%.1f", *cause.deviations)
-             : "-",
-         absl::StrFormat("%.3g", cause.factor()), Ascii(cause.path),
-         absl::StrFormat("%.4g", cause.value),
-         absl::StrFormat("%.4g", cause.explaining_value), cause.kind,
-         Ascii(cause.owner)});
+    table.rows.push_back({cause.deviations.has_value()
+                              ? absl::StrFormat("%.1f", *cause.deviations)
+                              : "-",
+                          absl::StrFormat("%.3g", cause.factor()),
+                          Ascii(cause.path),
+                          absl::StrFormat("%.4g", cause.value),
+                          absl::StrFormat("%.4g", cause.explaining_value),
+                          cause.kind, Ascii(cause.owner)});
   }
   std::string text = PrintTable(table);
   if (!measured.insufficient.empty()) {
@@ -179,8 +179,9 @@ std::string MeasuredTables(const Result& result,
 nlohmann::ordered_json MeasuredJson(const Result& result,
                                     const MeasuredExplanation& measured) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"seconds", measured.measured_seconds},
-               {"error", result.batch_seconds() / measured.measured_seconds - 1}};
+  Json json = {
+      {"seconds", measured.measured_seconds},
+      {"error", result.batch_seconds() / measured.measured_seconds - 1}};
   if (result.has_batch_seconds_low()) {
     json["inside_interval"] =
         result.batch_seconds_low() <= measured.measured_seconds &&

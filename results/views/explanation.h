@@ -26,9 +26,9 @@ struct FigureCause {
   std::string owner;
   std::string path;  // as in --set: "runtime.exchange_seconds"
   std::string kind;
-  double value = 0;            // of the profile, runtime or cluster
+  double value = 0;  // of the profile, runtime or cluster
   double explaining_value = 0;
-  double relative_error = 0;   // one standard deviation of its logarithm
+  double relative_error = 0;  // one standard deviation of its logarithm
   // ln(explaining_value / value) / relative_error, without sign; absent if the
   // parameter has no uncertainty.
   std::optional<double> deviations;

@@ -76,12 +76,11 @@ TEST(SetFiguresTest, ReportsAllProblemsWithFlagFigureAndValue) {
 }
 
 TEST(SetFiguresTest, ChecksTheRangeOfAValue) {
-  EXPECT_THAT(
-      ProblemsOf(SmallWith({"memory_efficiency=3",
-                            "runtime.exchange_seconds=-1"})),
-      testing::UnorderedElementsAre(
-          "s: --set: memory_efficiency.value is 3, expected 0.001 to 1",
-          "s: --set: exchange_seconds.value is -1, expected 0 to 10"));
+  EXPECT_THAT(ProblemsOf(SmallWith(
+                  {"memory_efficiency=3", "runtime.exchange_seconds=-1"})),
+              testing::UnorderedElementsAre(
+                  "s: --set: memory_efficiency.value is 3, expected 0.001 to 1",
+                  "s: --set: exchange_seconds.value is -1, expected 0 to 10"));
 }
 
 TEST(SetFiguresTest, GivenCostsUseNoFigures) {

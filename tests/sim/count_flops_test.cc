@@ -73,8 +73,9 @@ TEST(CountFlopsTest, FormulasAgreeWhereTheyShould) {
 
 TEST(CountFlopsTest, RecomputationCountsInMegatronAndHardwareOnly) {
   const FlopCounts without = CountFlops(SmallGpt(""), false);
-  const FlopCounts full =
-      CountFlops(SmallGpt("training { flash_attention: true recompute: RECOMPUTE_FULL }"), false);
+  const FlopCounts full = CountFlops(
+      SmallGpt("training { flash_attention: true recompute: RECOMPUTE_FULL }"),
+      false);
   EXPECT_EQ(full.model(), without.model());
   EXPECT_EQ(full.palm(), without.palm());
   const double logits = 6 * kSequences * kLength * kHidden * kVocabulary;
@@ -107,8 +108,8 @@ TEST(CountFlopsTest, OnlyTheExpertsOfATokenCount) {
       batch { global_batch_size: 4 sequence_length: 4096 })");
   const FlopCounts counts = CountFlops(mixture, false);
   EXPECT_NEAR(counts.palm() / counts.model(), 1, 0.01);
-  EXPECT_LT(counts.palm(), 6 * models::CountParameters(mixture.model) * 4 *
-                               4096 / 2);
+  EXPECT_LT(counts.palm(),
+            6 * models::CountParameters(mixture.model) * 4 * 4096 / 2);
 }
 
 TEST(CountFlopsTest, ResultsContainThem) {
@@ -118,9 +119,9 @@ TEST(CountFlopsTest, ResultsContainThem) {
   EXPECT_EQ(result->flops_per_batch().model(),
             CountFlops(scenario, false).model());
   EXPECT_EQ(result->flops_formula(), "model");
-  EXPECT_NEAR(result->flops_per_batch().model() /
-                  (result->batch_seconds() * 312e12),
-              result->model_flops_utilization(), 1e-9);
+  EXPECT_NEAR(
+      result->flops_per_batch().model() / (result->batch_seconds() * 312e12),
+      result->model_flops_utilization(), 1e-9);
 }
 
 TEST(CountFlopsTest, GivenCostsHaveNone) {

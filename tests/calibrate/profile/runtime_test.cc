@@ -31,9 +31,10 @@ constexpr char kExchange[] =
 TEST(RuntimeTest, InheritsEverythingThatItDoesNotSet) {
   const auto base = LoadRuntime("megatron-lm");
   ASSERT_TRUE(base.ok()) << base.status();
-  const std::string path = Write(
-      "variant.textproto", absl::StrCat(R"(name: "mine" base: "megatron-lm" )",
-                                        R"(unfused_softmax: true )", kExchange));
+  const std::string path =
+      Write("variant.textproto",
+            absl::StrCat(R"(name: "mine" base: "megatron-lm" )",
+                         R"(unfused_softmax: true )", kExchange));
   const auto variant = LoadRuntime(path);
   ASSERT_TRUE(variant.ok()) << variant.status();
   EXPECT_EQ(variant->exchange_seconds().value(), 0.5);
@@ -50,9 +51,9 @@ TEST(RuntimeTest, InheritsFromAFileRelativeToItsOwn) {
         absl::StrCat(R"(name: "parent" base: "none" schedules: "gpipe"
                         schedules_source: "test" )",
                      kExchange));
-  const auto child = LoadRuntime(Write(
-      "child.textproto",
-      R"(name: "child" base: "parent.textproto" schedules: "1f1b")"));
+  const auto child = LoadRuntime(
+      Write("child.textproto",
+            R"(name: "child" base: "parent.textproto" schedules: "1f1b")"));
   ASSERT_TRUE(child.ok()) << child.status();
   EXPECT_EQ(child->exchange_seconds().value(), 0.5);
   EXPECT_EQ(child->schedules_size(), 1);
@@ -61,8 +62,8 @@ TEST(RuntimeTest, InheritsFromAFileRelativeToItsOwn) {
 }
 
 TEST(RuntimeTest, RefusesBasesThatAreMissingOrCircular) {
-  const auto missing = LoadRuntime(Write(
-      "orphan.textproto", R"(name: "x" base: "megatron-ln")"));
+  const auto missing = LoadRuntime(
+      Write("orphan.textproto", R"(name: "x" base: "megatron-ln")"));
   EXPECT_THAT(std::string(missing.status().message()),
               AllOf(HasSubstr("orphan.textproto: base is \"megatron-ln\""),
                     HasSubstr("did you mean megatron-lm?")));

@@ -24,9 +24,9 @@ DeviceProfile A100() {
 
 TEST(SetFigureTest, ReplacesTheFigureAndItsUncertainty) {
   DeviceProfile profile = A100();
-  ASSERT_TRUE(SetFigure("gemm.sustained_rate", "0.5", ScalarFields::kNone,
-                        &profile)
-                  .ok());
+  ASSERT_TRUE(
+      SetFigure("gemm.sustained_rate", "0.5", ScalarFields::kNone, &profile)
+          .ok());
   const Figure& exact = profile.gemm().sustained_rate();
   EXPECT_EQ(exact.value(), 0.5);
   EXPECT_EQ(exact.kind(), Figure::ASSUMED);
@@ -56,9 +56,9 @@ TEST(SetFigureTest, SetsFiguresThatAreAbsentAndThoseOfElements) {
                   .ok());
   EXPECT_EQ(profile.matrix_rates(0).peak_flops().value(), 7);
   EXPECT_EQ(profile.matrix_rates(1).peak_flops().value(), second);
-  ASSERT_TRUE(SetFigure("matrix_rates[].peak_flops", "8", ScalarFields::kNone,
-                        &profile)
-                  .ok());
+  ASSERT_TRUE(
+      SetFigure("matrix_rates[].peak_flops", "8", ScalarFields::kNone, &profile)
+          .ok());
   for (const MatrixRate& rate : profile.matrix_rates()) {
     EXPECT_EQ(rate.peak_flops().value(), 8);
   }
@@ -82,18 +82,18 @@ TEST(SetFigureTest, SwitchesAndSizesBelongToRuntimesOnly) {
 }
 
 TEST(SetFigureTest, RefusesUnknownPathsAndValues) {
-  for (const char* path : {"", "gemm", "gemm.", "gemm.rate", "matrix_rates",
-                           "matrix_rates[9].peak_flops", "name",
-                           "matrix_rates.peak_flops", "gemm[0].matrix_rate",
-                           "matrix_rates[x].peak_flops", "kernels[0].m"}) {
+  for (const char* path :
+       {"", "gemm", "gemm.", "gemm.rate", "matrix_rates",
+        "matrix_rates[9].peak_flops", "name", "matrix_rates.peak_flops",
+        "gemm[0].matrix_rate", "matrix_rates[x].peak_flops", "kernels[0].m"}) {
     DeviceProfile profile = A100();
     EXPECT_TRUE(absl::IsNotFound(
         SetFigure(path, "1", ScalarFields::kNone, &profile).status()))
         << path;
     EXPECT_EQ(profile.SerializeAsString(), A100().SerializeAsString()) << path;
   }
-  for (const char* value : {"", "x", "nan", "inf", "1+-5", "1+-%", "1+--5%",
-                            "1+-x%", "+-5%"}) {
+  for (const char* value :
+       {"", "x", "nan", "inf", "1+-5", "1+-%", "1+--5%", "1+-x%", "+-5%"}) {
     DeviceProfile profile = A100();
     const auto status =
         SetFigure("kernel_seconds", value, ScalarFields::kNone, &profile)

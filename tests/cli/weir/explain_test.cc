@@ -71,19 +71,17 @@ TEST(ExplainCommandTest, AMeasurementIsComparedAndExplained) {
 
   // The first cause, set by --set, reproduces the measurement.
   const Json& first = causes["parameters"][0];
-  const ProgramRun set = RunWeir(absl::StrCat(
-      "simulate", std::string(kRun).substr(7), "--format json --set ",
-      first["path"].get<std::string>(), "=",
-      first["explaining_value"].get<double>()));
+  const ProgramRun set = RunWeir(
+      absl::StrCat("simulate", std::string(kRun).substr(7),
+                   "--format json --set ", first["path"].get<std::string>(),
+                   "=", first["explaining_value"].get<double>()));
   ASSERT_EQ(set.exit_code, 0) << set.err;
   EXPECT_NEAR(Json::parse(set.out)["result"]["batch_seconds"].get<double>(),
               1.1 * seconds, 0.006 * seconds);
 
-  const ProgramRun table =
-      RunWeir(absl::StrCat(kRun, "--measured ", measured));
+  const ProgramRun table = RunWeir(absl::StrCat(kRun, "--measured ", measured));
   ASSERT_EQ(table.exit_code, 0) << table.err;
-  EXPECT_THAT(table.out,
-              HasSubstr(": -9.1 %, inside the 90 % interval"));
+  EXPECT_THAT(table.out, HasSubstr(": -9.1 %, inside the 90 % interval"));
   EXPECT_THAT(table.out, HasSubstr("cannot explain it alone: "));
   EXPECT_EQ(RunWeir(absl::StrCat(kRun, "--measured 0")).exit_code, 2);
 }

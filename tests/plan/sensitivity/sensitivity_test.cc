@@ -94,9 +94,9 @@ TEST(SensitivityTest, ParametersNameTheirSettingsAndUncertainties) {
       EXPECT_EQ(parameters[i].relative_error, 0.2);  // assumed
     }
     if (parameters[i].setting() == "gemm.sustained_rate") {
-      EXPECT_EQ(parameters[i].relative_error,
-                calibrate::RelativeError(
-                    scenario.device.gemm().sustained_rate()));
+      EXPECT_EQ(
+          parameters[i].relative_error,
+          calibrate::RelativeError(scenario.device.gemm().sustained_rate()));
     }
     num_cluster += parameters[i].setting().starts_with("cluster.groups[0]");
   }
@@ -122,9 +122,8 @@ TEST(SensitivityTest, EveryCauseReproducesTheMeasurement) {
   for (const results::FigureCause& cause : measured.causes) {
     int index = 0;
     while (parameters[index].setting() != cause.path) ++index;
-    EXPECT_NEAR(
-        BatchSeconds(sim::WithFigure(scenario, index, cause.factor())),
-        options.measured_seconds, 0.006 * options.measured_seconds)
+    EXPECT_NEAR(BatchSeconds(sim::WithFigure(scenario, index, cause.factor())),
+                options.measured_seconds, 0.006 * options.measured_seconds)
         << cause.path;
     if (cause.deviations.has_value()) {
       EXPECT_NEAR(*cause.deviations,
@@ -133,8 +132,8 @@ TEST(SensitivityTest, EveryCauseReproducesTheMeasurement) {
       EXPECT_GE(*cause.deviations, last) << cause.path;
     }
     last = cause.deviations.value_or(HUGE_VAL);
-    EXPECT_TRUE(HasValidParameters(
-        sim::WithFigure(scenario, index, cause.factor())))
+    EXPECT_TRUE(
+        HasValidParameters(sim::WithFigure(scenario, index, cause.factor())))
         << cause.path;
   }
 }

@@ -14,8 +14,7 @@ FactorProblem Problem(const std::function<double(double)>& seconds,
   problem.seconds = [=](double factor) { return seconds(factor); };
   problem.target_seconds = target;
   problem.start_seconds = seconds(1);
-  problem.elasticity =
-      std::log(seconds(1.01) / seconds(1)) / std::log(1.01);
+  problem.elasticity = std::log(seconds(1.01) / seconds(1)) / std::log(1.01);
   return problem;
 }
 
