@@ -249,7 +249,7 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
   AddPaperPlanners(plan, &flags->plan);
   AddGivenScenario(plan, &flags->scenario);
   AddFlops(plan, &flags->flops);
-  plan->get_option("--flops")->default_str("not shown");
+  plan->get_option("--flops")->default_str("none");
   AddFormat(plan, /*csv=*/true, &flags->output);
   plan->option_defaults()->group("Output");
   AddSwitch(plan, "--explain",

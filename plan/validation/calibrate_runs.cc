@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -179,9 +180,9 @@ class Calibrator {
           "out by more than its standard error");
       return std::move(calibration_);
     }
-    for (size_t i = 0; i < selection.fit.parameters.size(); ++i) {
-      Propose(groups_[selection.fit.parameters[i]], selection.fit.shifts[i],
-              selection.fit.deviations[i]);
+    ASSIGN_OR_RETURN(const FigureFit fit, Refine(problem, selection.fit));
+    for (size_t i = 0; i < fit.parameters.size(); ++i) {
+      Propose(groups_[fit.parameters[i]], fit.shifts[i], fit.deviations[i]);
     }
     RETURN_IF_ERROR(Apply());
     MakeOverlays();
@@ -195,8 +196,68 @@ class Calibrator {
     double factor;
   };
 
-  void Report(int num_done) const {
-    if (options_.progress) options_.progress(num_done, num_simulations_);
+  // Returns [job]: the seconds of a batch. Reports progress.
+  absl::StatusOr<std::vector<double>> SimulateAll(
+      const std::vector<ChangedRun>& changed) {
+    const int num_before = num_done_;
+    num_done_ += static_cast<int>(changed.size());
+    return SimulateChanged(changed, options_, [&](int done) {
+      if (options_.progress) options_.progress(num_before + done, num_done_);
+    });
+  }
+
+  // Returns the run with the parameters of a fit shifted, one of them (unless
+  // -1) by 1 % more.
+  ChangedRun Shifted(size_t run, const FigureFit& fit, int more) const {
+    ChangedRun changed{runs_[run].scenario, {}};
+    for (size_t i = 0; i < fit.parameters.size(); ++i) {
+      const int index = groups_[fit.parameters[i]].representative->index[run];
+      if (index < 0) continue;
+      changed.factors.emplace_back(
+          index,
+          std::exp(fit.shifts[i]) * (more == static_cast<int>(i) ? kStep : 1));
+    }
+    return changed;
+  }
+
+  // Fits the chosen parameters again with the derivatives at their proposed
+  // values, since a large change is not linear.
+  absl::StatusOr<FigureFit> Refine(const SelectionProblem& problem,
+                                   FigureFit fit) {
+    constexpr int kRounds = 3;
+    const int num_parameters = static_cast<int>(fit.parameters.size());
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<ChangedRun> changed;
+      for (size_t run = 0; run < runs_.size(); ++run) {
+        for (int more = -1; more < num_parameters; ++more) {
+          changed.push_back(Shifted(run, fit, more));
+        }
+      }
+      ASSIGN_OR_RETURN(const std::vector<double> seconds, SimulateAll(changed));
+      SelectionProblem local;
+      local.sensitivities.resize(num_parameters);
+      for (const int parameter : fit.parameters) {
+        local.prior.push_back(problem.prior[parameter]);
+      }
+      local.noise = problem.noise;
+      for (size_t run = 0; run < runs_.size(); ++run) {
+        const double* at = &seconds[run * (num_parameters + 1)];
+        local.residuals.push_back(
+            std::log(runs_[run].measured_seconds / at[0]));
+        for (int i = 0; i < num_parameters; ++i) {
+          const double elasticity =
+              std::log(at[i + 1] / at[0]) / std::log(kStep);
+          local.sensitivities[i].push_back(elasticity);
+          local.residuals.back() += elasticity * fit.shifts[i];
+        }
+      }
+      std::vector<int> all(num_parameters);
+      std::iota(all.begin(), all.end(), 0);
+      const FigureFit refined = FitFigures(local, all);
+      fit.shifts = refined.shifts;
+      fit.deviations = refined.deviations;
+    }
+    return fit;
   }
 
   // Simulates the derivatives; parameters that change no run are left out.
@@ -211,11 +272,7 @@ class Calibrator {
         of_job.emplace_back(j, run);
       }
     }
-    num_simulations_ = static_cast<int>(changed.size() + runs_.size());
-    ASSIGN_OR_RETURN(
-        const std::vector<double> seconds,
-        SimulateChanged(changed, options_, [&](int done) { Report(done); }));
-    num_done_ = static_cast<int>(changed.size());
+    ASSIGN_OR_RETURN(const std::vector<double> seconds, SimulateAll(changed));
     std::vector<std::vector<double>> all(candidates_.size(),
                                          std::vector<double>(runs_.size(), 0));
     for (size_t job = 0; job < seconds.size(); ++job) {
@@ -280,10 +337,7 @@ class Calibrator {
       std::sort(with.factors.begin(), with.factors.end(),
                 [](const auto& a, const auto& b) { return a.first > b.first; });
     }
-    ASSIGN_OR_RETURN(const std::vector<double> seconds,
-                     SimulateChanged(changed, options_, [&](int done) {
-                       Report(num_done_ + done);
-                     }));
+    ASSIGN_OR_RETURN(const std::vector<double> seconds, SimulateAll(changed));
     for (size_t run = 0; run < runs_.size(); ++run) {
       calibration_.error_applied +=
           std::abs(seconds[run] / runs_[run].measured_seconds - 1) /
@@ -366,7 +420,7 @@ class Calibrator {
   std::vector<CandidateGroup> groups_;  // [parameter of the problem]
   std::vector<Change> changes_;
   results::Calibration calibration_;
-  int num_simulations_ = 0, num_done_ = 0;
+  int num_done_ = 0;  // simulations that were started
 };
 
 }  // namespace

@@ -34,7 +34,8 @@ struct CalibrationOptions {
 
 // Simulates every run with each uncertain parameter raised by 1 %, one at a
 // time, and chooses parameters by SelectFigures, with their relative errors as
-// priors. Values outside the valid range are moved to its end. Simulates all
+// priors. Fits the chosen ones again with derivatives at the proposed values.
+// Values outside the valid range are moved to its end. Simulates all
 // runs with the proposed values for Calibration.error_applied. Worker processes
 // run the simulations. Returns Cancelled if interrupted. Requires: the runs
 // have models, not given costs.

@@ -73,7 +73,7 @@ TextTable Rows(std::span<const Result> results, const Common& common) {
       {true, false, "time per batch", TimeIntervalCell},
       {true, false, "samples/s", SamplesCell},
       {true, false, "tokens/s", TokensCell},
-      {true, false, teraflops.c_str(), TeraflopsCell},
+      {first.has_flops_per_batch(), false, teraflops.c_str(), TeraflopsCell},
       {true, false, utilization.c_str(), UtilizationCell},
       {true, false, "bubble", BubbleCell},
       {true, false, "exposed comm", ExposedCell},

@@ -70,7 +70,6 @@ std::string SummaryBlock(const Result& result) {
       {"time per batch", TimeIntervalCell(result)},
       {"samples/s", SamplesCell(result)},
       {"tokens/s", TokensCell(result)},
-      {TeraflopsHeader(result), TeraflopsCell(result)},
       {UtilizationHeader(result), UtilizationCell(result)},
       {"bubble", BubbleCell(result)},
       {"exposed comm", ExposedCell(result)},
@@ -78,6 +77,10 @@ std::string SummaryBlock(const Result& result) {
       {"staleness", absl::StrCat(result.staleness_updates(), " updates")},
       {"peak memory", MemoryCell(result)},
   };
+  if (result.has_flops_per_batch()) {
+    table.rows.insert(table.rows.begin() + 3,
+                      {TeraflopsHeader(result), TeraflopsCell(result)});
+  }
   const std::string evidence = EvidenceCell(result);
   if (!evidence.empty()) {
     table.rows.insert(

@@ -60,6 +60,10 @@ std::vector<Writer> Writers() {
       {"ValidateTrace",
        "validate --replay ../result.pb --against ../result.pb --trace FILE",
        "t.json"},
+      {"ValidateOverlay",
+       "validate --measured ../slow.csv --model gpt2 --cluster dgx-a100 "
+       "--nodes 1 --gbs 16 --schedule 1f1b --calibrate --overlay FILE",
+       "p.textproto"},
       {"TrainStudyOut",
        "train-study --schedule gpipe --updates 2 --seeds 1 --out FILE", "l"},
       {"SynthesizeCsv",
@@ -93,6 +97,9 @@ class OutputTest : public testing::TestWithParam<Writer> {
     WriteInput("gemm.csv",
                "m,n,k,latency_us\n1024,1024,1024,30\n2048,2048,2048,80\n"
                "4096,4096,4096,520\n");
+    // A third longer than predicted.
+    WriteInput("slow.csv",
+               "pp,step_ms\n1,240\n2,160\n3,120\n4,95\n6,80\n1,250\n2,150\n");
     const std::string& arguments = GetParam().arguments;
     if (absl::StrContains(arguments, "result.pb")) {
       EXPECT_EQ(RunWeir("simulate --schedule gpipe --costs f=1,b=2 --pp 2 "

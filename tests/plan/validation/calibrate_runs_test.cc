@@ -36,6 +36,17 @@ Scenario RunScenario(int run) {
   return scenario;
 }
 
+scenarios::ResolvedScenario Resolved(int run,
+                                     const std::vector<std::string>& settings) {
+  Scenario scenario = RunScenario(run);
+  for (const std::string& setting : settings) {
+    scenario.add_set_figures(setting);
+  }
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *resolved;
+}
+
 double SecondsOf(const scenarios::ResolvedScenario& scenario) {
   const auto result = sim::Simulate(scenario);
   EXPECT_TRUE(result.ok()) << result.status();
@@ -47,29 +58,25 @@ struct MeasuredRuns {
   std::vector<CalibrationRun> runs;
 };
 
-// `settings` are those of the machine that measures.
-MeasuredRuns Measure(int num_runs, const std::vector<std::string>& settings) {
+// `assumed` are settings of the predictions, `real` those of the machine that
+// measures.
+MeasuredRuns Measure(int num_runs, const std::vector<std::string>& assumed,
+                     const std::vector<std::string>& real) {
   MeasuredRuns measured;
   measured.scenarios.reserve(num_runs);
   for (int run = 0; run < num_runs; ++run) {
-    Scenario scenario = RunScenario(run);
-    const auto resolved = scenarios::ResolveScenario("test", scenario);
-    EXPECT_TRUE(resolved.ok()) << resolved.status();
-    for (const std::string& setting : settings) {
-      scenario.add_set_figures(setting);
-    }
-    const auto real = scenarios::ResolveScenario("test", scenario);
-    EXPECT_TRUE(real.ok()) << real.status();
-    measured.scenarios.push_back(*resolved);
-    measured.runs.push_back({&measured.scenarios.back(), SecondsOf(*resolved),
-                             SecondsOf(*real), 0.02});
+    measured.scenarios.push_back(Resolved(run, assumed));
+    measured.runs.push_back({&measured.scenarios.back(),
+                             SecondsOf(measured.scenarios.back()),
+                             SecondsOf(Resolved(run, real)), 0.02});
   }
   return measured;
 }
 
 TEST(CalibrateRunsTest, FindsTheParameterThatIsOff) {
   const MeasuredRuns measured =
-      Measure(12, {"runtime.forward_launch_seconds=3e-5"});
+      Measure(12, {"runtime.update_seconds=1e-2+-100%"},
+              {"runtime.update_seconds=2e-2"});
   CalibrationOptions options;
   options.source = "test";
   options.num_processes = 2;
@@ -82,8 +89,8 @@ TEST(CalibrateRunsTest, FindsTheParameterThatIsOff) {
   const auto calibration = CalibrateRuns(measured.runs, options);
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   ASSERT_FALSE(calibration->figures.empty()) << calibration->why_none;
-  EXPECT_EQ(calibration->figures[0].path, "runtime.forward_launch_seconds");
-  EXPECT_GT(calibration->figures[0].proposed, calibration->figures[0].value);
+  EXPECT_EQ(calibration->figures[0].path, "runtime.update_seconds");
+  EXPECT_NEAR(calibration->figures[0].proposed, 2e-2, 2e-3);
   EXPECT_LT(calibration->error_after + calibration->gain_standard_error,
             calibration->error_before);
   EXPECT_LT(calibration->error_applied, calibration->error_before);
@@ -95,7 +102,7 @@ TEST(CalibrateRunsTest, FindsTheParameterThatIsOff) {
 }
 
 TEST(CalibrateRunsTest, ExactPredictionsNeedNothing) {
-  const MeasuredRuns measured = Measure(8, {});
+  const MeasuredRuns measured = Measure(8, {}, {});
   const auto calibration = CalibrateRuns(measured.runs, {});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   EXPECT_TRUE(calibration->figures.empty());
@@ -105,7 +112,7 @@ TEST(CalibrateRunsTest, ExactPredictionsNeedNothing) {
 
 TEST(CalibrateRunsTest, ProposalsStayInTheValidRange) {
   // Twice as fast as any efficiency allows.
-  MeasuredRuns measured = Measure(9, {});
+  MeasuredRuns measured = Measure(9, {}, {});
   for (CalibrationRun& run : measured.runs) run.measured_seconds /= 3;
   const auto calibration = CalibrateRuns(measured.runs, {});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
@@ -118,7 +125,7 @@ TEST(CalibrateRunsTest, ProposalsStayInTheValidRange) {
 }
 
 TEST(CalibrateRunsTest, FewRunsGetAReason) {
-  const MeasuredRuns measured = Measure(5, {"kernel_seconds=1e-3"});
+  const MeasuredRuns measured = Measure(5, {}, {"kernel_seconds=1e-3"});
   const auto calibration = CalibrateRuns(measured.runs, {});
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   EXPECT_TRUE(calibration->figures.empty());
@@ -128,7 +135,7 @@ TEST(CalibrateRunsTest, FewRunsGetAReason) {
 }
 
 TEST(CalibrateRunsTest, AnInterruptCancels) {
-  const MeasuredRuns measured = Measure(6, {});
+  const MeasuredRuns measured = Measure(6, {}, {});
   CalibrationOptions options;
   options.progress = [](int, int) {
     if (!Interrupted()) raise(SIGINT);
