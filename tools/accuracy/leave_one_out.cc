@@ -27,6 +27,7 @@ double MeanOverSources(absl::Span<const MeasuredStep> steps,
                        const std::function<double(const MeasuredStep&)>& value) {
   std::map<std::string, std::pair<double, int>> sums;
   for (const MeasuredStep& step : steps) {
+    if (!step.fitted) continue;
     auto& [sum, count] = sums[step.source];
     sum += value(step);
     ++count;
@@ -38,7 +39,9 @@ double MeanOverSources(absl::Span<const MeasuredStep> steps,
 
 int NumSources(absl::Span<const MeasuredStep> steps) {
   std::map<std::string, int> counts;
-  for (const MeasuredStep& step : steps) ++counts[step.source];
+  for (const MeasuredStep& step : steps) {
+    if (step.fitted) ++counts[step.source];
+  }
   return static_cast<int>(counts.size());
 }
 
@@ -91,6 +94,7 @@ absl::StatusOr<std::vector<MeasuredStep>> StepsOf(const PublishedSet& set,
     MeasuredStep& step = steps.emplace_back();
     step.source = set.source;
     step.program = set.program;
+    step.fitted = set.not_fitted.empty();
     step.log_error = sign * std::log(rows.measured[i] / rows.predicted[i]);
     step.elasticity = sign * std::log(slow.predicted[i] / rows.predicted[i]) /
                       std::log(factor);
@@ -187,7 +191,6 @@ absl::StatusOr<std::vector<DeviceFit>> FitDevices(
   for (DeviceFit& device : devices) {
     const std::vector<MeasuredStep>& steps = all[device.device];
     device.num_sources = NumSources(steps);
-    device.num_steps = static_cast<int>(steps.size());
     device.fit = FitSteps(steps);
     for (LeftOutSource& source : device.left_out) {
       std::vector<MeasuredStep> others;
@@ -226,15 +229,18 @@ measured - 1: below 0, a step is predicted too fast. "not slowed" are the errors
     }
   }
   absl::StrAppend(&text, R"(
-By device; every source has the same weight. The figures fitted to all sources are those of the profiles. A device with
-one source has none: its source cannot be left out.
+By device; every source has the same weight. A device with one source has no fit: its source cannot be left out. Sets
+marked in the last column of `sets.csv` are predicted, but nothing is fitted to them, and they do not count here.
 
 | device | sources | steps | left out: mean abs. error | bias | inside 90 % | slowdown | slower residual | faster residual |
 |---|---|---|---|---|---|---|---|---|
 )");
   for (const DeviceFit& device : devices) {
     double mean = 0, bias = 0, inside = 0;
+    size_t num_steps = 0;
     for (const LeftOutSource& source : device.left_out) {
+      if (source.steps.empty() || !source.steps[0].fitted) continue;
+      num_steps += source.steps.size();
       const Errors out = ErrorsOf(source.steps, source.fit.log_slowdown);
       mean += out.mean / device.num_sources;
       bias += out.bias / device.num_sources;
@@ -248,7 +254,7 @@ one source has none: its source cannot be left out.
         &text,
         "| %s | %d | %d | %.1f %% | %+.1f %% | %.0f %% | %.3f | %.3f | %.3f "
         "|\n",
-        device.device, device.num_sources, device.num_steps, 100 * mean,
+        device.device, device.num_sources, num_steps, 100 * mean,
         100 * bias, 100 * inside, std::exp(device.fit.log_slowdown),
         device.fit.slower_residual, device.fit.faster_residual);
   }

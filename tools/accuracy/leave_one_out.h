@@ -29,6 +29,7 @@ struct MeasuredStep {
   // Standard deviation of the logarithm that the prediction states, without the
   // residuals of the device. Negative: none.
   double deviation = -1;
+  bool fitted = true;  // false: only predicted (PublishedSet.not_fitted)
 
   double ErrorAt(double log_slowdown) const {
     return log_error - log_slowdown * elasticity;
@@ -59,7 +60,7 @@ struct LeftOutSource {
 
 struct DeviceFit {
   std::string device;  // "H100", also for its variants
-  int num_sources = 0, num_steps = 0;
+  int num_sources = 0;  // that are fitted
   StepFit fit;  // to all sources
   std::vector<LeftOutSource> left_out;
 };

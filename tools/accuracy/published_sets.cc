@@ -26,6 +26,7 @@ constexpr std::pair<const char*, std::string PublishedSet::*> kFields[] = {
     {"device", &PublishedSet::device},
     {"program", &PublishedSet::program},
     {"part_of", &PublishedSet::part_of},
+    {"not_fitted", &PublishedSet::not_fitted},
 };
 
 }  // namespace

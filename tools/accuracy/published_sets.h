@@ -25,6 +25,9 @@ struct PublishedSet {
   // of whole steps or memory. Empty: the set is not one of these.
   std::string source, device, program;
   std::string part_of;  // the set that contains these rows, or empty
+  // Not empty: nothing is fitted to it, because its steps are bound by causes
+  // that weir is known not to model (the comment of its scenario).
+  std::string not_fitted;
 };
 
 absl::StatusOr<std::vector<PublishedSet>> LoadPublishedSets(

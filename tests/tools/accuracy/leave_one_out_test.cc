@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 MeasuredStep Step(const std::string& source, double log_error,
                   double deviation = 0.01, double elasticity = 1) {
-  return {source, "program", log_error, elasticity, deviation};
+  return {source, "program", log_error, elasticity, deviation, true};
 }
 
 TEST(LeaveOneOutTest, OneSourceFitsNothing) {
@@ -32,6 +32,15 @@ TEST(LeaveOneOutTest, SourcesHaveTheSameWeight) {
   std::vector<MeasuredStep> steps = {Step("a", 0.1), Step("b", 0.2)};
   for (int i = 0; i < 100; ++i) steps.push_back(Step("c", 0.4));
   EXPECT_NEAR(FitSteps(steps).log_slowdown, 0.2, 1e-9);
+}
+
+TEST(LeaveOneOutTest, StepsThatAreNotFittedChangeNothing) {
+  std::vector<MeasuredStep> steps = {Step("a", 0.1), Step("b", 0.2),
+                                     Step("c", 0.3), Step("d", 5)};
+  steps[3].fitted = false;
+  const StepFit fit = FitSteps(steps);
+  EXPECT_NEAR(fit.log_slowdown, 0.2, 1e-9);
+  EXPECT_LT(fit.slower_residual, 0.1);
 }
 
 // Half of the time is proportional to the slowdown.

@@ -19,15 +19,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr char kSets[] =
-    R"(set,title,quantity,target,worst_target,measured,scenario,columns,fitted,source,device,program,part_of
-steps,"Steps, one",step_seconds,,,s.csv,s,,yes,Paper,A100,Old program,
-rates,Rates,tokens_per_second,,,r.csv,r,,,Paper,A100,New program,
-more,More,mfu,,,m.csv,m,,,Paper,A100,New program,
-memory,Memory,peak_memory_gib,,,s.csv,s,,,Paper,A100,Old program,
-times,Times,step_ms,,,t.csv,,,,Paper,stage times,Old program,
-sample,Sample,step_seconds,,,x.csv,s,,,Paper,A100,Old program,steps
-computed,Computed,step_seconds,,,c.csv,s,,,,,,
-absent,Absent,step_seconds,,,a.csv,s,,,Other,H100,Program,
+    R"(set,title,quantity,target,worst_target,measured,scenario,columns,fitted,source,device,program,part_of,not_fitted
+steps,"Steps, one",step_seconds,,,s.csv,s,,yes,Paper,A100,Old program,,
+rates,Rates,tokens_per_second,,,r.csv,r,,,Paper,A100,New program,,
+more,More,mfu,,,m.csv,m,,,Paper,A100,New program,,
+memory,Memory,peak_memory_gib,,,s.csv,s,,,Paper,A100,Old program,,
+times,Times,step_ms,,,t.csv,,,,Paper,stage times,Old program,,
+sample,Sample,step_seconds,,,x.csv,s,,,Paper,A100,Old program,steps,
+computed,Computed,step_seconds,,,c.csv,s,,,,,,,
+absent,Absent,step_seconds,,,a.csv,s,,,Other,H100,Program,,
 )";
 
 constexpr char kHead[] =
