@@ -72,7 +72,8 @@ class Planner {
     ReplayRows best;
     for (const Scale& scale : Scales()) {
       ASSIGN_OR_RETURN(ReplayRows rows, RowsOf(scale));
-      if (best.rows.empty() || rows.num_fitting() > best.num_fitting()) {
+      // Scales become smaller. Where nothing fits, the smallest is closest.
+      if (best.num_fitting() == 0 || rows.num_fitting() > best.num_fitting()) {
         best = std::move(rows);
       }
       const bool all = best.num_fitting() == std::ssize(best.rows);

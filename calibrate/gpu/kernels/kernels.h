@@ -20,7 +20,8 @@ namespace weir::calibrate {
 struct Launch {
   cudaStream_t stream = nullptr;
   ElementFormat format = ElementFormat::kBf16;
-  int num_multiprocessors = 132;  // available to the stream
+  // Available to the stream. Too few are slow, but results are the same.
+  int num_multiprocessors = 1;
   // At least WorkspaceBytes() of the launched operation, 16-byte aligned.
   // Launches on one stream may share it, also with GEMMs.
   void* workspace = nullptr;
