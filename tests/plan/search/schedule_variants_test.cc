@@ -182,11 +182,13 @@ TEST(ScheduleVariantsTest, OptionsThatChangeTheOrderAloneKeepTheirBoundKey) {
   for (const PlannedSchedule& schedule : AllAndNamed(8)) {
     places[schedule.name] = schedule.bound_key;
   }
+  EXPECT_EQ(places.at("gpipe:backward-order=forward"), places.at("1f1b"));
   for (const char* name :
-       {"zb-h1", "gpipe:backward-order=forward", "optpipe:memory-limit=4",
-        "optpipe:memory-limit=1"}) {
-    EXPECT_EQ(places.at(name), places.at("1f1b")) << name;
+       {"optpipe:memory-limit=4", "optpipe:memory-limit=1"}) {
+    EXPECT_EQ(places.at(name), places.at("zb-h1")) << name;
   }
+  // Steps of split backwards may be validated later.
+  EXPECT_NE(places.at("zb-h1"), places.at("1f1b"));
   const std::vector<std::string> unlike = {
       "1f1b",
       "chimera",
