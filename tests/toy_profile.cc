@@ -181,6 +181,7 @@ DeviceProfile ToyProfile() {
   Set(profile.mutable_library_bytes(), 1e8);
   Set(profile.mutable_workspace_bytes(), 64 << 20);
   profile.clear_reserved_bytes();
+  profile.clear_training_slowdown();  // kernels take their ratios exactly
   AddKernels(1, kToyRatioOf1, &profile);
   AddKernels(4, kToyRatioOf4, &profile);
   Set(profile.mutable_kernel_gap_seconds(), 1e-6);

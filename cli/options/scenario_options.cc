@@ -11,6 +11,11 @@
 namespace weir::cli {
 namespace {
 
+absl::StatusOr<double> ParseZeroOrPositive(absl::string_view text) {
+  if (text == "0") return 0;
+  return ParsePositive(text);
+}
+
 absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text) {
   return ParseCounts(text, 0);
 }
@@ -256,7 +261,7 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
       ->default_str("with split backwards on zero-bubble");
   AddOption(app, "--rollback-fraction", "FRACTION",
             "fraction of post-validated steps that are rolled back",
-            ParsePositive,
+            ParseZeroOrPositive,
             [=](double fraction) {
               scenario->mutable_training()->set_rollback_fraction(fraction);
             })

@@ -221,6 +221,8 @@ class Arguments {
     Switch(true, "overlap-grad-reduce");
     const Training& training = scenario_.training();
     const double given = scenario_.communication().bucket_bytes();
+    // Then the buckets are those that Megatron-LM itself chooses.
+    if (given == 0 && runtime_.bucket_elements() > 0) return;
     const bool wide = training.precision() == FP32 || training.fp32_gradients();
     Add("ddp-bucket-size",
         std::llround((given > 0 ? given : kDefaultBucketBytes) /

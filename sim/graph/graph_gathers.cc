@@ -86,8 +86,10 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   } else {
     lowering_.AddCollectives(group, calls.first, start, end);
   }
-  // Weights of one run are gathered ahead, except where gathers block.
-  const int32_t ahead = in_.costs.blocking_gathers ? 1 : 2;
+  // Weights of one run are gathered ahead, except where gathers block. A pair
+  // waits for the gathers of both of its passes.
+  const int32_t ahead =
+      in_.costs.blocking_gathers && !StartsWithTheOneBefore(rank, i) ? 1 : 2;
   for (int gpu : gpus) {
     if (i >= ahead) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - ahead].last), start);

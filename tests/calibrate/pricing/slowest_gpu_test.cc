@@ -37,6 +37,7 @@ TEST(SlowestGpuTest, ExpectedMaximumGrowsWithTheNumberOfGpus) {
 // Only the clock of the multiprocessors differs between GPUs.
 TEST(SlowestGpuTest, SlowsGemmsAndAttentionButNotMemory) {
   DeviceProfile profile = *LoadDeviceProfile("a100-sxm-80gb");
+  profile.clear_training_slowdown();
   profile.mutable_speed_spread()->set_value(0.1);
   const double peak = *PeakFlops(profile, "bf16");
   const models::Kernel gemm = models::GemmKernel(

@@ -35,6 +35,7 @@ bool IsProse(const std::string& fallback) {
                                  "as in the scenario",
                                  "as --tolerance",
                                  "with Megatron-LM and bf16",
+                                 "with split backwards on zero-bubble",
                                  "none",
                                  "transfers are not counted",
                                  "all",

@@ -43,12 +43,12 @@ TEST(MeasuredRunsTest, SetReplacesParametersOfEveryCommand) {
 
   const Json compared = ResultOf(
       absl::StrCat("compare", kGpt2, "--pp 2 --schedule gpipe,1f1b ", set));
-  EXPECT_EQ(compared["results"][1]["batch_seconds"],
-            after["result"]["batch_seconds"]);
+  EXPECT_DOUBLE_EQ(compared["results"][1]["batch_seconds"].get<double>(),
+                   after["result"]["batch_seconds"].get<double>());
   const Json explained =
       ResultOf(absl::StrCat("explain", kGpt2, "--pp 2 ", set));
-  EXPECT_EQ(explained["result"]["batch_seconds"],
-            after["result"]["batch_seconds"]);
+  EXPECT_DOUBLE_EQ(explained["result"]["batch_seconds"].get<double>(),
+                   after["result"]["batch_seconds"].get<double>());
   const Json planned = ResultOf(absl::StrCat(
       "plan", kGpt2, "--gpus 2 --pp 2 --mbs 1 --recompute none ", set));
   const Json& plan = planned["result"]["plans"][0];

@@ -133,7 +133,7 @@ TEST(UncertaintyTest, WhatIsNotOnRecordWidensTheInterval) {
   scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
   scenario.device.set_num_step_sources(2);
   scenario.runtime.set_num_step_sources(1);
-  scenario.scenario.mutable_training()->set_precision(MIXED_BF16);
+  scenario.scenario.mutable_training()->set_precision(MIXED_FP16);
   const auto error_of = [](const scenarios::ResolvedScenario& resolved,
                            int num_warnings) {
     const auto result = Simulate(resolved);
