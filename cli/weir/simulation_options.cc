@@ -13,11 +13,11 @@ namespace {
 void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddScenarioName(app, "preset or textproto file; flags override it",
                   &flags->scenario);
-  AddOption(app, "--measured", "SECONDS",
-            "measured time of one batch: shows which parts and parameters "
-            "could explain the difference to the prediction, and by how many "
-            "standard deviations each parameter would be off",
-            ParsePositive, &flags->measured.step_seconds)
+  AddSeconds(app, "--measured",
+             "measured time of one batch: shows which parts and parameters "
+             "could explain the difference to the prediction, and by how many "
+             "standard deviations each parameter would be off",
+             &flags->measured.step_seconds)
       ->group("Measurement");
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
   AddMegatronArguments(app, &flags->scenario);
