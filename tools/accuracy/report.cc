@@ -166,9 +166,9 @@ constexpr absl::string_view kSetsHead =
 - Errors are relative to the measured quantity: predicted / measured - 1. Above 0, a time or memory is predicted too
   large, or a throughput too high.
 - "left out" is the mean absolute error on rows that were left out of the fit (cross-validation). "nothing fitted": no
-  model parameter was fitted to rows of the set. "not done": parameters were fitted to the set (for whole steps the
-  A100's `elementwise_efficiency`), without cross-validation. For vTrain's single node only the launch time of the host
-  is fitted again without the rows; the other parameters that were fitted to this set have seen all rows.
+  model parameter but the slowdown was fitted to rows of the set. "not done": parameters were fitted to the set without
+  cross-validation; the table of left-out sources is the better guide. For vTrain's single node only the launch time of
+  the host is fitted again without the rows; the other launch times have seen all rows.
 - "inside 90 %" is the fraction of rows (left-out rows if there are any) whose measured value lies in the interval that
   should contain 90 % of them.
 
