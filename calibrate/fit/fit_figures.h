@@ -49,7 +49,7 @@ struct AttentionSample {
   double flops_per_ramp_key = 0;
   double launches = 1;
   double seconds = 0;
-  // Of heads of this size (HeadSizeEfficiency).
+  // Relative efficiency of heads of this size (HeadSizeEfficiency).
   double relative_efficiency = 1;
 };
 

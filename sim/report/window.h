@@ -36,7 +36,7 @@ struct Window {
   // If not steady: the standard deviation of the time of these batches.
   double spread_seconds = 0;
 
-  // Of overlapping batches with a flush: the time of the first batch until the
+  // For overlapping batches with a flush: the time of the first batch until the
   // last rank has updated, as if the others had to wait for it.
   double first_batch_seconds = 0;
   // Expected time per batch for steps that are rolled back, see

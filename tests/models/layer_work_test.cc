@@ -235,8 +235,8 @@ TEST(LayersOfTest, SequenceParallelBlocksGatherAndScatter) {
               ElementsAre(gather, input, gradient, gather, input, gradient));
 }
 
-// Of the collectives beside a GEMM, only the last quarter of a reduce-scatter
-// is exposed.
+// Collectives overlap with the adjacent GEMM; only a quarter of a
+// reduce-scatter is exposed.
 TEST(LayersOfTest, PiecesOverlapWithTheirOwnGemm) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);

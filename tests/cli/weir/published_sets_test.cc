@@ -156,7 +156,8 @@ TEST(PublishedSetsTest, SetsOfMeasuredRunsNameSourceDeviceAndProgram) {
   }
 }
 
-// Every sixth run of the published data set with the most rows.
+// Every sixth run of the published data set with the most rows. Of a source
+// that is left out, 80 to 97 % of the rows should be inside.
 TEST(PublishedSetsTest, NineOfTenStepsAreInsideTheirIntervals) {
   PublishedSet set;
   set.measured = "vtrain_sample.csv";
