@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "plan/search/megatron_reader.h"
+#include "plan/frameworks/megatron_reader.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
 

@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
-#include "plan/search/emit.h"
+#include "plan/frameworks/plan_files.h"
 
 namespace weir::cli {
 

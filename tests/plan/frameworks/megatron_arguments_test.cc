@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/megatron_arguments.h"
+#include "plan/frameworks/megatron_arguments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/textproto.h"
-#include "plan/search/megatron_reader.h"
+#include "plan/frameworks/megatron_reader.h"
 #include "sim/simulate.h"
-#include "tests/plan/search/megatron_rules.h"
+#include "tests/plan/frameworks/megatron_rules.h"
 
 namespace weir::plan::megatron_arguments_test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names and meanings are those of megatron/training/arguments.py
 // (NVIDIA/Megatron-LM, November 2025).
-#include "plan/search/megatron_arguments.h"
+#include "plan/frameworks/megatron_arguments.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output files of a plan for other programs.
-#ifndef WEIR_PLAN_SEARCH_EMIT_H_
-#define WEIR_PLAN_SEARCH_EMIT_H_
+#ifndef WEIR_PLAN_FRAMEWORKS_PLAN_FILES_H_
+#define WEIR_PLAN_FRAMEWORKS_PLAN_FILES_H_
 
 #include <string>
 #include <vector>
@@ -31,4 +31,4 @@ absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank);
 
 }  // namespace weir::plan
 
-#endif  // WEIR_PLAN_SEARCH_EMIT_H_
+#endif  // WEIR_PLAN_FRAMEWORKS_PLAN_FILES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/megatron_settings.h"
+#include "plan/frameworks/megatron_settings.h"
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of a command line of Megatron-LM, as they are read.
-#ifndef WEIR_PLAN_SEARCH_MEGATRON_SETTINGS_H_
-#define WEIR_PLAN_SEARCH_MEGATRON_SETTINGS_H_
+#ifndef WEIR_PLAN_FRAMEWORKS_MEGATRON_SETTINGS_H_
+#define WEIR_PLAN_FRAMEWORKS_MEGATRON_SETTINGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -40,4 +40,4 @@ void CombineSettings(MegatronSettings* settings, Problems* problems);
 
 }  // namespace weir::plan
 
-#endif  // WEIR_PLAN_SEARCH_MEGATRON_SETTINGS_H_
+#endif  // WEIR_PLAN_FRAMEWORKS_MEGATRON_SETTINGS_H_

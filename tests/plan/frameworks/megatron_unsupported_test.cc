@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/megatron_unsupported.h"
+#include "plan/frameworks/megatron_unsupported.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/emit.h"
+#include "plan/frameworks/plan_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "plan/search/megatron_arguments.h"
+#include "plan/frameworks/megatron_arguments.h"
 #include "scenarios/scenario.h"
 #include "schedules/interop/schedule_text.h"
 #include "sim/simulate.h"

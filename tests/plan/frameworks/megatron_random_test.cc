@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "plan/search/megatron_arguments.h"
+#include "plan/frameworks/megatron_arguments.h"
 #include "scenarios/scenario.h"
-#include "tests/plan/search/megatron_rules.h"
+#include "tests/plan/frameworks/megatron_rules.h"
 
 namespace weir::plan::megatron_random_test {
 

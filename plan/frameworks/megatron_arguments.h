@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion of a scenario to arguments of Megatron-LM's pretrain_gpt.py.
-#ifndef WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_
-#define WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_
+#ifndef WEIR_PLAN_FRAMEWORKS_MEGATRON_ARGUMENTS_H_
+#define WEIR_PLAN_FRAMEWORKS_MEGATRON_ARGUMENTS_H_
 
 #include <string>
 #include <vector>
@@ -23,4 +23,4 @@ std::string MegatronArguments(const scenarios::ResolvedScenario& scenario);
 
 }  // namespace weir::plan
 
-#endif  // WEIR_PLAN_SEARCH_MEGATRON_ARGUMENTS_H_
+#endif  // WEIR_PLAN_FRAMEWORKS_MEGATRON_ARGUMENTS_H_

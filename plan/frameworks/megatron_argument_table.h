@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of Megatron-LM that weir reads.
-#ifndef WEIR_PLAN_SEARCH_MEGATRON_ARGUMENT_TABLE_H_
-#define WEIR_PLAN_SEARCH_MEGATRON_ARGUMENT_TABLE_H_
+#ifndef WEIR_PLAN_FRAMEWORKS_MEGATRON_ARGUMENT_TABLE_H_
+#define WEIR_PLAN_FRAMEWORKS_MEGATRON_ARGUMENT_TABLE_H_
 
 #include <functional>
 #include <map>
 #include <string>
 
-#include "plan/search/megatron_settings.h"
+#include "plan/frameworks/megatron_settings.h"
 
 namespace weir::plan {
 
@@ -26,4 +26,4 @@ const std::map<std::string, MegatronArgument>& MegatronArgumentTable();
 
 }  // namespace weir::plan
 
-#endif  // WEIR_PLAN_SEARCH_MEGATRON_ARGUMENT_TABLE_H_
+#endif  // WEIR_PLAN_FRAMEWORKS_MEGATRON_ARGUMENT_TABLE_H_

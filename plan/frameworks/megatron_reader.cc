@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/megatron_reader.h"
+#include "plan/frameworks/megatron_reader.h"
 
 #include <set>
 #include <utility>
@@ -10,9 +10,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/problems.h"
-#include "plan/search/megatron_argument_table.h"
-#include "plan/search/megatron_settings.h"
-#include "plan/search/megatron_unsupported.h"
+#include "plan/frameworks/megatron_argument_table.h"
+#include "plan/frameworks/megatron_settings.h"
+#include "plan/frameworks/megatron_unsupported.h"
 
 namespace weir::plan {
 namespace {

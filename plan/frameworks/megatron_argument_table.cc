@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/megatron_argument_table.h"
+#include "plan/frameworks/megatron_argument_table.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads arguments of Megatron-LM's pretrain_gpt.py that determine what is
 // trained and how: those that MegatronArguments writes.
-#ifndef WEIR_PLAN_SEARCH_MEGATRON_READER_H_
-#define WEIR_PLAN_SEARCH_MEGATRON_READER_H_
+#ifndef WEIR_PLAN_FRAMEWORKS_MEGATRON_READER_H_
+#define WEIR_PLAN_FRAMEWORKS_MEGATRON_READER_H_
 
 #include <string>
 #include <vector>
@@ -30,4 +30,4 @@ absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
 
 }  // namespace weir::plan
 
-#endif  // WEIR_PLAN_SEARCH_MEGATRON_READER_H_
+#endif  // WEIR_PLAN_FRAMEWORKS_MEGATRON_READER_H_

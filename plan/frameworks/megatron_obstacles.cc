@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "calibrate/profile/runtime.h"
+#include "plan/frameworks/megatron_arguments.h"
 #include "plan/search/interleaving.h"
-#include "plan/search/megatron_arguments.h"
 #include "plan/search/same_order.h"
 
 namespace weir::plan {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/plan/search/megatron_rules.h"
+#include "tests/plan/frameworks/megatron_rules.h"
 
 #include <gtest/gtest.h>
 

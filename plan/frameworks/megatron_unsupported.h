@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Megatron-LM's arguments that change a step in ways that are not simulated.
-#ifndef WEIR_PLAN_SEARCH_MEGATRON_UNSUPPORTED_H_
-#define WEIR_PLAN_SEARCH_MEGATRON_UNSUPPORTED_H_
+#ifndef WEIR_PLAN_FRAMEWORKS_MEGATRON_UNSUPPORTED_H_
+#define WEIR_PLAN_FRAMEWORKS_MEGATRON_UNSUPPORTED_H_
 
 #include "absl/strings/string_view.h"
 
@@ -14,4 +14,4 @@ bool IsUnsupportedMegatronArgument(absl::string_view name);
 
 }  // namespace weir::plan
 
-#endif  // WEIR_PLAN_SEARCH_MEGATRON_UNSUPPORTED_H_
+#endif  // WEIR_PLAN_FRAMEWORKS_MEGATRON_UNSUPPORTED_H_

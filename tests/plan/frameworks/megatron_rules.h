@@ -4,8 +4,8 @@
 // commit 000c4ac24f61159c138b0975def722c65245983c (November 2025):
 // megatron/training/arguments.py, megatron/core/transformer/moe and
 // megatron/core/optimizer.
-#ifndef WEIR_TESTS_PLAN_SEARCH_MEGATRON_RULES_H_
-#define WEIR_TESTS_PLAN_SEARCH_MEGATRON_RULES_H_
+#ifndef WEIR_TESTS_PLAN_FRAMEWORKS_MEGATRON_RULES_H_
+#define WEIR_TESTS_PLAN_FRAMEWORKS_MEGATRON_RULES_H_
 
 #include <map>
 #include <string>
@@ -26,4 +26,4 @@ std::vector<std::string> MegatronRefusals(const MegatronArgs& args,
 
 }  // namespace weir::plan
 
-#endif  // WEIR_TESTS_PLAN_SEARCH_MEGATRON_RULES_H_
+#endif  // WEIR_TESTS_PLAN_FRAMEWORKS_MEGATRON_RULES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names as in megatron/training/arguments.py (NVIDIA/Megatron-LM, November
 // 2025), and their names in older versions.
-#include "plan/search/megatron_unsupported.h"
+#include "plan/frameworks/megatron_unsupported.h"
 
 #include <algorithm>
 #include <iterator>

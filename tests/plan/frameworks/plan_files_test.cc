@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/search/emit.h"
+#include "plan/frameworks/plan_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,20 +7,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/csv.h"
 #include "base/textproto.h"
 #include "plan/search/joint_search.h"
-#include "plan/search/plan_views.h"
 #include "schedules/interop/schedule_text.h"
 #include "sim/simulate.h"
 #include "tests/plan/search/small_requests.h"
 
-namespace weir::plan::emit_test {
+namespace weir::plan::plan_files_test {
 
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 PlanReport Report(const std::string& schedule) {
   PlanRequest request = SmallRequest(6, 4, 8);
@@ -32,7 +29,7 @@ PlanReport Report(const std::string& schedule) {
   return *std::move(report);
 }
 
-TEST(EmitTest, TheScenarioSimulatesToTheSameSeconds) {
+TEST(PlanFilesTest, TheScenarioSimulatesToTheSameSeconds) {
   const PlanReport report = Report("1f1b");
   for (int i = 0; i < report.plans_size(); ++i) {
     const auto files = FilesOfPlan(report.plans(i), i + 1);
@@ -54,7 +51,7 @@ const PlanFile* Find(const PlanFiles& files, const std::string& name) {
   return nullptr;
 }
 
-TEST(EmitTest, UnevenCutsAreALayoutForMegatron) {
+TEST(PlanFilesTest, UnevenCutsAreALayoutForMegatron) {
   const PlanReport report = Report("1f1b");
   bool uneven = false;
   for (const Plan& plan : report.plans()) {
@@ -73,7 +70,7 @@ TEST(EmitTest, UnevenCutsAreALayoutForMegatron) {
 }
 
 // Arguments that start a different run would be worse than none.
-TEST(EmitTest, APlanThatMegatronCannotRunHasNoArguments) {
+TEST(PlanFilesTest, APlanThatMegatronCannotRunHasNoArguments) {
   const auto files = FilesOfPlan(Report("zb-h1").plans(0), 1);
   ASSERT_TRUE(files.ok());
   EXPECT_EQ(Find(*files, "plan-1.args"), nullptr);
@@ -84,7 +81,7 @@ TEST(EmitTest, APlanThatMegatronCannotRunHasNoArguments) {
                          "this plan: it does not have the schedule zb-h1")));
 }
 
-TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
+TEST(PlanFilesTest, TheCsvHoldsTheOrderThatWasSimulated) {
   const PlanReport report = Report("zb-1p");
   const Plan& plan = report.plans(0);
   const auto files = FilesOfPlan(plan, 1);
@@ -99,7 +96,7 @@ TEST(EmitTest, TheCsvHoldsTheOrderThatWasSimulated) {
 }
 
 // A plan names files relative to the folder in which it was made.
-TEST(EmitTest, ThePlanOfAModelFileRunsFromAnyFolder) {
+TEST(PlanFilesTest, ThePlanOfAModelFileRunsFromAnyFolder) {
   const std::filesystem::path home = std::filesystem::current_path();
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "emit_anywhere";
@@ -135,59 +132,4 @@ TEST(EmitTest, ThePlanOfAModelFileRunsFromAnyFolder) {
             sim::Simulate(*there)->batch_seconds());
 }
 
-TEST(ViewsTest, ExpertParallelismHasAColumnWhereThereIsSome) {
-  PlanReport report;
-  for (const uint32_t expert : {1, 1}) {
-    Plan& plan = *report.add_plans();
-    plan.set_source("joint");
-    plan.mutable_scenario()->mutable_parallelism()->set_expert(expert);
-  }
-  EXPECT_THAT(PlanTable(report, false), Not(HasSubstr(" ep ")));
-  report.mutable_plans(1)
-      ->mutable_scenario()
-      ->mutable_parallelism()
-      ->set_expert(8);
-  EXPECT_THAT(PlanTable(report, false), HasSubstr(" ep "));
-  EXPECT_THAT(PlanJson(report), HasSubstr("\"expert\":8"));
-}
-
-TEST(ViewsTest, SaysWhatWasSearchedWithin) {
-  const PlanReport report = Report("zb-h1");
-  const std::string table = PlanTable(report, false);
-  EXPECT_THAT(table, HasSubstr("schedules considered: zb-h1\n"));
-  EXPECT_THAT(table, HasSubstr("zb-h1 (!)"));
-  EXPECT_THAT(table, HasSubstr("(!) the runtime megatron-lm does not execute "
-                               "this schedule\n"));
-  EXPECT_THAT(table, HasSubstr("memory limit: "));
-  EXPECT_THAT(PlanJson(report), HasSubstr("\"runtime_executes\":false"));
-}
-
-TEST(ViewsTest, EveryPlanIsARowInEveryView) {
-  const PlanReport report = Report("1f1b");
-  const std::string table = PlanTable(report, /*explain=*/true);
-  const std::string csv = PlanCsv(report);
-  for (int i = 1; i < report.plans_size(); ++i) {
-    EXPECT_THAT(table, HasSubstr(report.plans(i).why_not_best()));
-  }
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + report.plans_size());
-  EXPECT_THAT(table, HasSubstr(CountsText(report)));
-  EXPECT_THAT(PlanJson(report), HasSubstr("\"lower_bound_seconds\":"));
-}
-
-// Options of a schedule are separated by commas, and its file may have any
-// name.
-TEST(ViewsTest, CommasAndQuotesStayInTheirFields) {
-  PlanReport report;
-  Scenario& scenario = *report.add_plans()->mutable_scenario();
-  scenario.set_schedule("./a \"b\".csv:x=1,y=2");
-  for (int blocks : {1, 2, 2}) {
-    scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
-  }
-  const auto table = ReadCsv("plans", PlanCsv(report));
-  ASSERT_TRUE(table.ok()) << table.status();
-  const std::vector<std::string>& row = table->rows()[0].fields;
-  EXPECT_THAT(row, Contains("./a \"b\".csv:x=1,y=2"));
-  EXPECT_THAT(row, Contains("1,2*2"));
-}
-
-}  // namespace weir::plan::emit_test
+}  // namespace weir::plan::plan_files_test
