@@ -164,7 +164,6 @@ RestOfGraph RestAfter(const TaskGraph& graph, const Recording& recording,
                       double seconds) {
   RestOfGraph rest;
   rest.graph.pairs = graph.pairs;
-  const auto start = recording.start_seconds();
   const auto end = recording.end_seconds();
   std::vector<int32_t> number(graph.num_tasks(), -1);
   for (int32_t task = 0; task < graph.num_tasks(); ++task) {

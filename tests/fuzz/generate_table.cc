@@ -94,7 +94,10 @@ MeasuredRuns GenerateMeasuredRuns(Choices* choices) {
 std::string GenerateTimelineCsv(Choices* choices) {
   static constexpr std::pair<const char*, double> kUnits[] = {
       {"seconds", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-  const auto& [suffix, unit] = kUnits[choices->Int(0, 3)];
+  const std::pair<const char*, double>& chosen = kUnits[choices->Int(0, 3)];
+  const char* suffix = chosen.first;
+  // Clang 14 cannot capture structured bindings.
+  const double unit = chosen.second;
   const bool with_bytes = choices->OneIn(2);
   std::string text = absl::StrCat("rank,action,start_", suffix, ",end_", suffix,
                                   with_bytes ? ",bytes\n" : "\n");
