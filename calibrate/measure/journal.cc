@@ -135,6 +135,21 @@ absl::Status CheckSameMachine(absl::string_view path,
   return problems.ToStatus();
 }
 
+Calibration CompletedPart(const Calibration& journal) {
+  Calibration completed = journal;
+  completed.clear_workloads();
+  completed.clear_stage_memory();
+  for (const StageMemoryResult& result : journal.stage_memory()) {
+    if (result.has_memory()) *completed.add_stage_memory() = result;
+  }
+  for (const WorkloadResult& result : journal.workloads()) {
+    if (result.state() == WorkloadResult::TIMED) {
+      *completed.add_workloads() = result;
+    }
+  }
+  return completed;
+}
+
 const WorkloadResult* FindResult(const Calibration& journal,
                                  absl::string_view key) {
   for (const WorkloadResult& result : journal.workloads()) {

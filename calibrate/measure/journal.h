@@ -47,6 +47,10 @@ absl::Status CheckSameMachine(absl::string_view path,
                               const Calibration& journal,
                               const Calibration& this_run);
 
+// Returns the journal with only the results that later runs need not measure
+// again: timed workloads and measured memory.
+Calibration CompletedPart(const Calibration& journal);
+
 // Returns null if the key is not in the journal.
 const WorkloadResult* FindResult(const Calibration& journal,
                                  absl::string_view key);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "calibrate/measure/bench.h"
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/model.pb.h"
@@ -93,6 +94,12 @@ struct MeasuringPlan {
 // measured.
 absl::StatusOr<MeasuringPlan> MakePlan(const Model& model,
                                        const PlanOptions& options);
+
+// Keeps the workloads whose key contains `text`, and those with which their
+// times are compared: the operations of a pass, and the pass alone of a pass
+// under load. The sustained GEMM is kept only if other GEMMs are. Every key
+// contains the empty text.
+void SelectWorkloads(absl::string_view text, MeasuringPlan* plan);
 
 // Returns a key of everything that determines the time of an operation:
 // "gemm m 2048 n 6144 k 2048 ... bf16". It is the same in every run and stage.

@@ -130,18 +130,7 @@ absl::StatusOr<Calibration> OpenJournal(const RunFlags& flags,
                        "\nthe times are not comparable: give another --out, or "
                        "--fresh to start again"));
     }
-    Calibration done = journal;
-    done.clear_workloads();
-    done.clear_stage_memory();
-    for (const StageMemoryResult& result : journal.stage_memory()) {
-      if (result.has_memory()) *done.add_stage_memory() = result;
-    }
-    for (const WorkloadResult& result : journal.workloads()) {
-      if (result.state() == WorkloadResult::TIMED) {
-        *done.add_workloads() = result;
-      }
-    }
-    journal = std::move(done);
+    journal = calibrate::CompletedPart(journal);
     Note(flags,
          absl::StrCat("continues from ", path, ": ", journal.workloads_size(),
                       " workloads already measured"));

@@ -3,12 +3,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/interrupt.h"
@@ -83,33 +80,7 @@ absl::StatusOr<calibrate::MeasuringPlan> PlanOf(
   RETURN_IF_ERROR(CheckHeadSize(options, model));
   ASSIGN_OR_RETURN(calibrate::MeasuringPlan plan,
                    calibrate::MakePlan(model, options));
-  absl::flat_hash_set<std::string> needed;
-  for (const calibrate::PlannedPass& pass : plan.passes) {
-    if (!absl::StrContains(pass.key, flags.only) &&
-        !absl::StrContains(pass.stream_key, flags.only)) {
-      continue;
-    }
-    needed.insert(pass.op_keys.begin(), pass.op_keys.end());
-  }
-  for (const calibrate::PlannedLoad& load : plan.loads) {
-    if (!absl::StrContains(load.key, flags.only)) continue;
-    const calibrate::PlannedPass& pass = plan.passes[load.pass];
-    needed.insert(pass.key);
-    needed.insert(pass.op_keys.begin(), pass.op_keys.end());
-  }
-  const auto left_out = [&](const auto& planned) {
-    return !absl::StrContains(planned.key, flags.only) &&
-           !needed.contains(planned.key);
-  };
-  std::erase_if(plan.workloads, left_out);
-  std::erase_if(plan.memory, left_out);
-  // Only GEMMs need it.
-  const bool has_gemms =
-      std::any_of(plan.workloads.begin(), plan.workloads.end(),
-                  [](const calibrate::Workload& workload) {
-                    return absl::StartsWith(workload.key, "gemm ");
-                  });
-  if (!has_gemms) plan.sustained.key.clear();
+  calibrate::SelectWorkloads(flags.only, &plan);
   if (plan.workloads.empty() && plan.memory.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--only ", flags.only,

@@ -19,9 +19,9 @@
 #include "cli/options/overrides.h"
 #include "cli/weir_calibrate/calibrate_commands.h"
 #include "cli/weir_calibrate/replay_gpu.h"
-#include "cli/weir_calibrate/replay_result.h"
-#include "cli/weir_calibrate/scenario_plan.h"
-#include "cli/weir_calibrate/training_check.h"
+#include "plan/replay/replay_result.h"
+#include "plan/replay/scenario_plan.h"
+#include "plan/replay/training_check.h"
 #include "results/views/views.h"
 
 namespace weir::cli {
@@ -71,8 +71,8 @@ absl::StatusOr<ScenarioFlags> PricedScenarioOf(const ReplayFlags& flags,
   return asked;
 }
 
-ReplaySettings SettingsOf(const ReplayFlags& flags) {
-  ReplaySettings settings;
+plan::ReplaySettings SettingsOf(const ReplayFlags& flags) {
+  plan::ReplaySettings settings;
   settings.on_gpu = !flags.cpu;
   settings.num_partitions = flags.num_partitions;
   settings.num_steps = flags.num_steps;
@@ -132,20 +132,21 @@ absl::Status Run(const ReplayFlags& flags, const calibrate::ExecutionPlan& plan,
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainingCheck> Check(const ReplayFlags& flags,
-                                    const Factories& factories,
-                                    const calibrate::ExecutionPlan& plan,
-                                    const calibrate::ExecutionRecord& record) {
-  TrainingCheck check;
+absl::StatusOr<plan::TrainingCheck> Check(
+    const ReplayFlags& flags, const Factories& factories,
+    const calibrate::ExecutionPlan& plan,
+    const calibrate::ExecutionRecord& record) {
+  plan::TrainingCheck check;
   if (!flags.check) {
     check.why_not = "--no-check";
     return check;
   }
   const ElapsedLine line(flags.weir.output, "checking the training result");
-  const TrainingTolerance tolerance =
-      flags.cpu ? kHostTolerance
-                : GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
-  absl::StatusOr<TrainingCheck> done = CheckTraining(
+  const plan::TrainingTolerance tolerance =
+      flags.cpu
+          ? plan::kHostTolerance
+          : plan::GpuTolerance(plan.spec.format, plan.optimizers.front().kind);
+  absl::StatusOr<plan::TrainingCheck> done = plan::CheckTraining(
       plan, record,
       [&](const calibrate::ExecutionPlan& one) {
         return OpenDeviceOf(flags, factories, one, 0);
@@ -182,7 +183,7 @@ absl::StatusOr<int> Show(const ReplayFlags& flags, const Result& result) {
 
 absl::Status Judge(const calibrate::ExecutionPlan& plan,
                    const calibrate::ExecutionRecord& record,
-                   const TrainingCheck& check) {
+                   const plan::TrainingCheck& check) {
   RETURN_IF_ERROR(calibrate::CheckVersions(plan, record));
   if (check.holds()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
@@ -205,7 +206,7 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(asked));
   ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
-                   PlanOfScenario(scenario, SettingsOf(flags)));
+                   plan::PlanOfScenario(scenario, SettingsOf(flags)));
   calibrate::ExecutionRecord record;
   Provenance provenance;
   absl::Status ran;
@@ -225,14 +226,14 @@ absl::StatusOr<int> ReplayScenario(const ReplayFlags& flags,
     if (code == kExitUsage) code = kExitNegative;
     if (record.steps.empty()) return code;
   }
-  TrainingCheck check;
+  plan::TrainingCheck check;
   check.why_not = "the replay did not finish";
   if (ran.ok()) {
     ASSIGN_OR_RETURN(check, Check(flags, factories, plan, record));
   }
   ASSIGN_OR_RETURN(const Result result,
-                   ResultOfReplay({scenario, plan, record, provenance,
-                                   IsSerial(flags), check}));
+                   plan::ResultOfReplay({scenario, plan, record, provenance,
+                                         IsSerial(flags), check}));
   ASSIGN_OR_RETURN(const int shown, Show(flags, result));
   if (code != kExitOk) return code;
   const absl::Status verdict = Judge(plan, record, check);

@@ -20,7 +20,7 @@
 #include "calibrate/gpu/host/partition_size.h"
 #include "cli/options/overrides.h"
 #include "cli/weir_calibrate/calibrate_flags.h"
-#include "cli/weir_calibrate/scenario_plan.h"
+#include "plan/replay/scenario_plan.h"
 
 namespace weir::cli {
 namespace {
@@ -169,11 +169,11 @@ absl::StatusOr<ReplayRow> Planner::RowOf(const Scale& scale, int num_partitions,
   rows->model = resolved.model.name();
   rows->sequence_length = resolved.scenario.batch().sequence_length();
   rows->global_batch_size = resolved.scenario.batch().global_batch_size();
-  ReplaySettings settings;
+  plan::ReplaySettings settings;
   settings.on_gpu = true;
   settings.num_partitions = num_partitions > 1 ? num_partitions : 0;
   ASSIGN_OR_RETURN(const calibrate::ExecutionPlan plan,
-                   PlanOfScenario(resolved, settings));
+                   plan::PlanOfScenario(resolved, settings));
   ReplayRow planned;
   planned.num_partitions = num_partitions;
   planned.schedule = schedule;

@@ -47,6 +47,21 @@ TEST(JournalTest, WhatIsSavedIsLoaded) {
   EXPECT_TRUE(LoadJournal(testing::TempDir() + "/journal_test.partial").ok());
 }
 
+TEST(JournalTest, OnlyTimedAndMeasuredResultsAreComplete) {
+  Calibration journal = Sample();
+  journal.mutable_workloads(0)->set_state(WorkloadResult::REFUSED);
+  StageMemoryResult* measured = journal.add_stage_memory();
+  measured->set_key("measured");
+  measured->mutable_memory();
+  const Calibration completed = CompletedPart(journal);
+  ASSERT_EQ(completed.workloads_size(), 1);
+  EXPECT_EQ(completed.workloads(0).key(), "gemm");
+  ASSERT_EQ(completed.stage_memory_size(), 1);
+  EXPECT_EQ(completed.stage_memory(0).key(), "measured");
+  EXPECT_EQ(completed.provenance().gpu_name(), "GPU");
+  EXPECT_EQ(completed.format(), "bf16");
+}
+
 TEST(JournalTest, ADamagedResultIsNamedAndLeftOut) {
   std::string text = SavedText();
   const size_t at = text.find("0.25");

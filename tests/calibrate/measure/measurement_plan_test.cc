@@ -163,6 +163,44 @@ TEST(PlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
   }
 }
 
+TEST(PlanTest, ASelectionKeepsWhatItIsComparedWith) {
+  const MeasuringPlan all = PlanOf("gpt2");
+  const PlannedPass& pass = all.passes.front();
+  MeasuringPlan plan = all;
+  SelectWorkloads(pass.key, &plan);
+  std::set<std::string> expected(pass.op_keys.begin(), pass.op_keys.end());
+  for (const std::string& key : KeysOf(all)) {
+    if (key.find(pass.key) != std::string::npos) expected.insert(key);
+  }
+  EXPECT_EQ(KeysOf(plan), expected);
+  EXPECT_LT(plan.workloads.size(), all.workloads.size());
+  EXPECT_EQ(plan.sustained.key, all.sustained.key);
+
+  plan = all;
+  SelectWorkloads("copy", &plan);
+  EXPECT_FALSE(plan.workloads.empty());
+  EXPECT_TRUE(plan.sustained.key.empty());
+
+  plan = all;
+  SelectWorkloads("", &plan);
+  EXPECT_EQ(KeysOf(plan), KeysOf(all));
+  SelectWorkloads("no such key", &plan);
+  EXPECT_TRUE(plan.workloads.empty());
+  EXPECT_TRUE(plan.memory.empty());
+}
+
+TEST(PlanTest, ALoadedPassIsKeptWithThePassAlone) {
+  PlanOptions options;
+  options.num_partitions = 4;
+  MeasuringPlan plan = PlanOf("gpt2", options);
+  const PlannedLoad load = plan.loads.front();
+  const PlannedPass pass = plan.passes[load.pass];
+  SelectWorkloads(load.key, &plan);
+  std::set<std::string> expected(pass.op_keys.begin(), pass.op_keys.end());
+  expected.insert({load.key, pass.key});
+  EXPECT_EQ(KeysOf(plan), expected);
+}
+
 TEST(PlanTest, EstimateGrowsWithTheWork) {
   const DeviceProfile profile = *LoadDeviceProfile("h200-sxm");
   double total = 0;

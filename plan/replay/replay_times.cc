@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/weir_calibrate/replay_times.h"
+#include "plan/replay/replay_times.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::cli {
+namespace weir::plan {
 namespace {
 
 using Interval = std::pair<double, double>;
@@ -239,4 +239,4 @@ VersionsHeld VersionsOf(const schedules::Schedule& schedule,
   return held;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/weir_calibrate/scenario_plan.h"
+#include "plan/replay/scenario_plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@
 #include "sim/costs/work_spec.h"
 #include "sim/simulate.h"
 
-namespace weir::cli {
+namespace weir::plan {
 namespace {
 
 constexpr int kDefaultCompressedBits = 8;
@@ -264,4 +264,4 @@ absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
   return plan;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/weir_calibrate/replay_result.h"
+#include "plan/replay/replay_result.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,12 +8,12 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "base/version.h"
-#include "cli/weir_calibrate/replay_times.h"
+#include "plan/replay/replay_times.h"
 #include "results/metrics.h"
 #include "results/result_enums.h"
 #include "schedules/semantics.h"
 
-namespace weir::cli {
+namespace weir::plan {
 namespace {
 
 double MeanOf(const std::vector<double>& values, size_t first, size_t count) {
@@ -234,4 +234,4 @@ absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay) {
   return result;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::plan

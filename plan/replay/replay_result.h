@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts the record of a replay to a Result, which every view of weir shows
 // and `weir validate` compares.
-#ifndef WEIR_CLI_WEIR_CALIBRATE_REPLAY_RESULT_H_
-#define WEIR_CLI_WEIR_CALIBRATE_REPLAY_RESULT_H_
+#ifndef WEIR_PLAN_REPLAY_REPLAY_RESULT_H_
+#define WEIR_PLAN_REPLAY_REPLAY_RESULT_H_
 
 #include <string>
 #include <vector>
@@ -11,11 +11,11 @@
 #include "calibrate/execute/execution_plan.h"
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/profile/provenance.pb.h"
-#include "cli/weir_calibrate/training_check.h"
+#include "plan/replay/training_check.h"
 #include "results/result.pb.h"
 #include "scenarios/scenario.h"
 
-namespace weir::cli {
+namespace weir::plan {
 
 struct FinishedReplay {
   const scenarios::ResolvedScenario& scenario;
@@ -33,6 +33,6 @@ absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay);
 // Returns the index of that step.
 int MedianStep(const std::vector<calibrate::StepRecord>& steps);
 
-}  // namespace weir::cli
+}  // namespace weir::plan
 
-#endif  // WEIR_CLI_WEIR_CALIBRATE_REPLAY_RESULT_H_
+#endif  // WEIR_PLAN_REPLAY_REPLAY_RESULT_H_

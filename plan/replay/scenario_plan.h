@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The replay plan of a scenario: schedule, partition into stages and
 // uncontended transfer times are the simulator's.
-#ifndef WEIR_CLI_WEIR_CALIBRATE_SCENARIO_PLAN_H_
-#define WEIR_CLI_WEIR_CALIBRATE_SCENARIO_PLAN_H_
+#ifndef WEIR_PLAN_REPLAY_SCENARIO_PLAN_H_
+#define WEIR_PLAN_REPLAY_SCENARIO_PLAN_H_
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 #include "calibrate/execute/execution_plan.h"
 #include "scenarios/scenario.h"
 
-namespace weir::cli {
+namespace weir::plan {
 
 struct ReplaySettings {
   bool on_gpu = false;     // 16-bit kernels
@@ -37,6 +37,6 @@ absl::StatusOr<calibrate::ExecutionPlan> PlanOfScenario(
     const scenarios::ResolvedScenario& scenario,
     const ReplaySettings& settings);
 
-}  // namespace weir::cli
+}  // namespace weir::plan
 
-#endif  // WEIR_CLI_WEIR_CALIBRATE_SCENARIO_PLAN_H_
+#endif  // WEIR_PLAN_REPLAY_SCENARIO_PLAN_H_

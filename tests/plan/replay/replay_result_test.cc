@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares results of replays with known times with the closed forms of the
 // schedules.
-#include "cli/weir_calibrate/replay_result.h"
+#include "plan/replay/replay_result.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "calibrate/execute/execute_schedule.h"
 #include "calibrate/execute/host_device.h"
-#include "cli/options/overrides.h"
-#include "cli/weir_calibrate/scenario_plan.h"
-#include "cli/weir_calibrate/training_check.h"
+#include "plan/replay/scenario_plan.h"
+#include "plan/replay/training_check.h"
 #include "results/validate.h"
 #include "tests/calibrate/execute/wrapped_device.h"
 
-namespace weir::cli::replay_result_test {
+namespace weir::plan::replay_result_test {
 
 constexpr int kRanks = 4, kMicrobatches = 8;
 constexpr double kForward = 1, kBackward = 2;  // seconds per pass
@@ -34,11 +33,10 @@ struct Replayed {
 
 // Replays with 1 s each for F, I and W, and no time for updates and messages.
 Replayed ReplayOf(const std::string& schedule, int num_steps) {
-  ScenarioFlags flags;
-  flags.scenario = "replay-cpu";
-  flags.schedules = {schedule};
+  Scenario scenario = *scenarios::LoadScenario("replay-cpu");
+  scenario.set_schedule(schedule);
   Replayed replayed;
-  replayed.scenario = *ResolveFlags(flags);
+  replayed.scenario = *scenarios::ResolveScenario("test", scenario);
   ReplaySettings settings;
   settings.num_steps = num_steps;
   replayed.plan = *PlanOfScenario(replayed.scenario, settings);
@@ -196,4 +194,4 @@ TEST(TrainingCheckTest, APlantedFaultIsCaughtOnTheHost) {
   EXPECT_FALSE(check->holds());
 }
 
-}  // namespace weir::cli::replay_result_test
+}  // namespace weir::plan::replay_result_test

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/weir_calibrate/training_check.h"
+#include "plan/replay/training_check.h"
 
 #include <cmath>
 
 #include "base/status_macros.h"
 
-namespace weir::cli {
+namespace weir::plan {
 namespace {
 
 // Relative error of rounding a number near 1 to the format.
@@ -49,4 +49,4 @@ absl::StatusOr<TrainingCheck> CheckTraining(
   return check;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::plan

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/weir_calibrate/scenario_plan.h"
+#include "plan/replay/scenario_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/options/overrides.h"
+#include <string>
+#include <utility>
+
 #include "sim/simulate.h"
 
-namespace weir::cli::scenario_plan_test {
+namespace weir::plan::scenario_plan_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-ScenarioFlags Asked(const std::string& schedule) {
-  ScenarioFlags flags;
-  flags.scenario = "replay-cpu";
-  flags.schedules = {schedule};
-  return flags;
+Scenario Asked(const std::string& schedule) {
+  absl::StatusOr<Scenario> scenario = scenarios::LoadScenario("replay-cpu");
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  scenario->set_schedule(schedule);
+  return *std::move(scenario);
 }
 
-scenarios::ResolvedScenario Resolved(const ScenarioFlags& flags) {
-  auto resolved = ResolveFlags(flags);
+scenarios::ResolvedScenario Resolved(const Scenario& scenario) {
+  auto resolved = scenarios::ResolveScenario("test", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
   return *std::move(resolved);
 }
@@ -61,11 +63,12 @@ TEST(ScenarioPlanTest, AGpuGetsThePredictedPeaksOfItsRanks) {
 }
 
 TEST(ScenarioPlanTest, StagesAreCutAsTheSimulatorCutsThem) {
-  ScenarioFlags flags = Asked("1f1b");
+  Scenario scenario = Asked("1f1b");
   for (int blocks : {1, 2, 2, 3}) {
-    flags.overrides.mutable_parallelism()->add_blocks_per_stage(blocks);
+    scenario.mutable_parallelism()->add_blocks_per_stage(blocks);
   }
-  EXPECT_THAT(PlanOf(Resolved(flags)).first_layer, ElementsAre(0, 2, 4, 6, 10));
+  EXPECT_THAT(PlanOf(Resolved(scenario)).first_layer,
+              ElementsAre(0, 2, 4, 6, 10));
 }
 
 TEST(ScenarioPlanTest, WithoutFlushItHasTheBatchesOfTheSimulator) {
@@ -74,8 +77,8 @@ TEST(ScenarioPlanTest, WithoutFlushItHasTheBatchesOfTheSimulator) {
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(PlanOf(scenario).schedule.num_batches,
             static_cast<int>(predicted->num_batches()));
-  ScenarioFlags three = Asked("pipedream-2bw");
-  three.overrides.set_num_batches(3);
+  Scenario three = Asked("pipedream-2bw");
+  three.set_num_batches(3);
   EXPECT_EQ(PlanOf(Resolved(three)).schedule.num_batches, 3);
 }
 
@@ -87,16 +90,15 @@ TEST(ScenarioPlanTest, AnOrderedScheduleIsTheSimulatorsOwn) {
 }
 
 TEST(ScenarioPlanTest, EverythingThatReplaysDoNotDoIsNamedAtOnce) {
-  ScenarioFlags flags = Asked("1f1b");
-  Scenario& asked = flags.overrides;
-  asked.mutable_parallelism()->set_tensor(2);
-  asked.mutable_parallelism()->set_data(2);
-  asked.mutable_parallelism()->set_pipeline(2);
-  asked.mutable_training()->set_recompute(RECOMPUTE_FULL);
-  asked.mutable_communication()->set_transfers(BLOCKING);
-  asked.set_runtime("megatron-lm");
-  flags.fp32_gradients = false;
-  const auto plan = PlanOfScenario(Resolved(flags), {});
+  Scenario scenario = Asked("1f1b");
+  scenario.mutable_parallelism()->set_tensor(2);
+  scenario.mutable_parallelism()->set_data(2);
+  scenario.mutable_parallelism()->set_pipeline(2);
+  scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+  scenario.mutable_communication()->set_transfers(BLOCKING);
+  scenario.set_runtime("megatron-lm");
+  scenario.mutable_training()->set_fp32_gradients(false);
+  const auto plan = PlanOfScenario(Resolved(scenario), {});
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(
       std::string(plan.status().message()),
@@ -108,38 +110,41 @@ TEST(ScenarioPlanTest, EverythingThatReplaysDoNotDoIsNamedAtOnce) {
 }
 
 TEST(ScenarioPlanTest, KeptVersionsHaveTheWeightsFormat) {
-  ScenarioFlags flags = Asked("pipedream");
-  flags.overrides.mutable_training()->set_stash_bytes_per_parameter(4);
-  const auto plan = PlanOfScenario(Resolved(flags), {});
+  Scenario scenario = Asked("pipedream");
+  scenario.mutable_training()->set_stash_bytes_per_parameter(4);
+  const auto plan = PlanOfScenario(Resolved(scenario), {});
   EXPECT_THAT(std::string(plan.status().message()),
               HasSubstr("--stash-bytes-per-parameter 2"));
   // Without stashed versions the format does not matter.
-  flags.schedules = {"1f1b"};
-  EXPECT_TRUE(PlanOfScenario(Resolved(flags), {}).ok());
+  scenario.set_schedule("1f1b");
+  EXPECT_TRUE(PlanOfScenario(Resolved(scenario), {}).ok());
 }
 
 TEST(ScenarioPlanTest, GpusComputeInSixteenBitsAndHaveOneRankAPart) {
-  ScenarioFlags flags = Asked("1f1b");
-  flags.overrides.mutable_training()->set_precision(FP32);
+  Scenario scenario = Asked("1f1b");
+  scenario.mutable_training()->set_precision(FP32);
   ReplaySettings settings;
-  EXPECT_TRUE(PlanOfScenario(Resolved(flags), settings).ok());
+  EXPECT_TRUE(PlanOfScenario(Resolved(scenario), settings).ok());
   settings.on_gpu = true;
   settings.num_partitions = 2;
   EXPECT_THAT(
-      std::string(PlanOfScenario(Resolved(flags), settings).status().message()),
+      std::string(
+          PlanOfScenario(Resolved(scenario), settings).status().message()),
       AllOf(HasSubstr("training.precision is fp32"),
             HasSubstr("parallelism.pipeline is 4, but --partitions is 2")));
 }
 
 TEST(ScenarioPlanTest, GivenCostsTrainNothing) {
-  ScenarioFlags flags;
-  flags.costs = "f=1,b=2";
-  flags.schedules = {"1f1b"};
-  flags.overrides.mutable_parallelism()->set_pipeline(2);
-  flags.overrides.set_num_microbatches(4);
+  Scenario scenario;
+  GivenCosts::Stage* stage = scenario.mutable_costs()->add_stages();
+  stage->set_forward_seconds(1);
+  stage->set_backward_seconds(2);
+  scenario.set_schedule("1f1b");
+  scenario.mutable_parallelism()->set_pipeline(2);
+  scenario.set_num_microbatches(4);
   EXPECT_THAT(
-      std::string(PlanOfScenario(Resolved(flags), {}).status().message()),
+      std::string(PlanOfScenario(Resolved(scenario), {}).status().message()),
       HasSubstr("costs are given (--costs)"));
 }
 
-}  // namespace weir::cli::scenario_plan_test
+}  // namespace weir::plan::scenario_plan_test

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of a rank computed from the recorded actions of a step.
-#ifndef WEIR_CLI_WEIR_CALIBRATE_REPLAY_TIMES_H_
-#define WEIR_CLI_WEIR_CALIBRATE_REPLAY_TIMES_H_
+#ifndef WEIR_PLAN_REPLAY_REPLAY_TIMES_H_
+#define WEIR_PLAN_REPLAY_REPLAY_TIMES_H_
 
 #include "calibrate/execute/execution_record.h"
 #include "schedules/schedule.h"
 
-namespace weir::cli {
+namespace weir::plan {
 
 // An interval of a step.
 struct ReplayWindow {
@@ -54,6 +54,6 @@ struct VersionsHeld {
 VersionsHeld VersionsOf(const schedules::Schedule& schedule,
                         const calibrate::StepRecord& step, int rank);
 
-}  // namespace weir::cli
+}  // namespace weir::plan
 
-#endif  // WEIR_CLI_WEIR_CALIBRATE_REPLAY_TIMES_H_
+#endif  // WEIR_PLAN_REPLAY_REPLAY_TIMES_H_

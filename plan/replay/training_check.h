@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the results of a replay's training.
-#ifndef WEIR_CLI_WEIR_CALIBRATE_TRAINING_CHECK_H_
-#define WEIR_CLI_WEIR_CALIBRATE_TRAINING_CHECK_H_
+#ifndef WEIR_PLAN_REPLAY_TRAINING_CHECK_H_
+#define WEIR_PLAN_REPLAY_TRAINING_CHECK_H_
 
 #include <string>
 
@@ -10,7 +10,7 @@
 #include "calibrate/execute/execution_record.h"
 #include "calibrate/execute/sequential.h"
 
-namespace weir::cli {
+namespace weir::plan {
 
 // Limits of the fields of TrainingDifference.
 struct TrainingTolerance {
@@ -51,6 +51,6 @@ absl::StatusOr<TrainingCheck> CheckTraining(
     const calibrate::ExecutionRecord& record, const calibrate::OpenDevice& open,
     const TrainingTolerance& tolerance);
 
-}  // namespace weir::cli
+}  // namespace weir::plan
 
-#endif  // WEIR_CLI_WEIR_CALIBRATE_TRAINING_CHECK_H_
+#endif  // WEIR_PLAN_REPLAY_TRAINING_CHECK_H_
