@@ -15,20 +15,6 @@
 namespace weir {
 namespace {
 
-void AppendRow(const std::vector<std::string>& cells,
-               const std::vector<size_t>& widths, const std::vector<bool>& left,
-               std::string* out) {
-  std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const std::string padding(widths[i] - cells[i].size(), ' ');
-    const bool to_left = i == 0 || (i < left.size() && left[i]);
-    absl::StrAppend(&line, i == 0 ? "" : "  ", to_left ? "" : padding, cells[i],
-                    to_left ? padding : "");
-  }
-  absl::StripTrailingAsciiWhitespace(&line);
-  absl::StrAppend(out, line, "\n");
-}
-
 // Returns the code point of the first character of the text.
 uint32_t CodePoint(absl::string_view character) {
   const auto byte = [&](size_t i) -> uint32_t {
@@ -93,32 +79,7 @@ std::string Escape(uint32_t code, bool is_byte) {
                  : absl::StrFormat("\\u%04x", code);
 }
 
-std::vector<std::string> AsciiCells(const std::vector<std::string>& cells) {
-  std::vector<std::string> shown;
-  for (const std::string& cell : cells) shown.push_back(Ascii(cell));
-  return shown;
-}
-
 }  // namespace
-
-std::string PrintTable(const TextTable& given) {
-  TextTable table = {AsciiCells(given.header), given.left, {}};
-  for (const auto& row : given.rows) table.rows.push_back(AsciiCells(row));
-  std::vector<size_t> widths;
-  const auto widen = [&](const std::vector<std::string>& cells) {
-    widths.resize(std::max(widths.size(), cells.size()));
-    for (size_t i = 0; i < cells.size(); ++i) {
-      widths[i] = std::max(widths[i], cells[i].size());
-    }
-  };
-  widen(table.header);
-  for (const auto& row : table.rows) widen(row);
-
-  std::string out;
-  AppendRow(table.header, widths, table.left, &out);
-  for (const auto& row : table.rows) AppendRow(row, widths, table.left, &out);
-  return out;
-}
 
 std::string Ascii(absl::string_view text) {
   std::string out;

@@ -4,23 +4,10 @@
 #define WEIR_BASE_TEXT_H_
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
 
 namespace weir {
-
-// A table with one header row. Trailing cells of a row may be missing.
-struct TextTable {
-  std::vector<std::string> header;
-  std::vector<bool> left;  // by column: left-aligned text, not a number
-  std::vector<std::vector<std::string>> rows;
-};
-
-// Prints aligned columns, two spaces apart. The first column and those marked
-// `left` are left-aligned, the others right-aligned. Lines have no trailing
-// spaces. Cells are printed as Ascii() returns them.
-std::string PrintTable(const TextTable& table);
 
 // Replaces every character that is not printable ASCII by '?', because text
 // from a file must not move a terminal's cursor.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "models/model.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/metrics.h"
 
-#include <limits>
-
 namespace weir::results {
 namespace {
 
@@ -18,14 +16,8 @@ double MeanPart(std::span<const double> gpu_seconds, double window_seconds) {
 
 }  // namespace
 
-double BubbleRatio(std::span<const double> idle_seconds,
-                   double window_seconds) {
+double IdleRatio(std::span<const double> idle_seconds, double window_seconds) {
   return MeanPart(idle_seconds, window_seconds);
-}
-
-double BubbleOverhead(double bubble_ratio) {
-  return bubble_ratio < 1 ? bubble_ratio / (1 - bubble_ratio)
-                          : std::numeric_limits<double>::infinity();
 }
 
 double ExposedCommunicationRatio(std::span<const double> exposed_seconds,

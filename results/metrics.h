@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metrics of a result, each defined only here. All functions take plain
-// numbers; a window is the time of one batch (see Result.bubble_ratio). Ratios
+// numbers; a window is the time of one batch (see Result.idle_ratio). Ratios
 // are 0 for an empty window or without GPUs.
 #ifndef WEIR_RESULTS_METRICS_H_
 #define WEIR_RESULTS_METRICS_H_
@@ -11,12 +11,9 @@ namespace weir::results {
 
 // Returns the idle fraction of all GPUs over the window:
 //   sum over GPUs of idle / (number of GPUs x window), in [0, 1].
-// Some papers divide by the ideal time instead; see BubbleOverhead.
-double BubbleRatio(std::span<const double> idle_seconds, double window_seconds);
-
-// Returns the idle time over the time without bubbles:
-//   bubble_ratio / (1 - bubble_ratio), infinite if no GPU is ever busy.
-double BubbleOverhead(double bubble_ratio);
+// Without transfers and collectives this is the bubble ratio of the papers;
+// some of them divide by the ideal time instead.
+double IdleRatio(std::span<const double> idle_seconds, double window_seconds);
 
 // Returns the mean over GPUs of the time in which they compute nothing because
 // a transfer or a collective that they wait for is in flight, as a fraction of

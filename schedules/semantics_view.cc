@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "schedules/stage_semantics.h"
 
 namespace weir::schedules {
@@ -28,11 +29,11 @@ std::string Heading(const Schedule& schedule, const Semantics& semantics) {
       schedule.flush ? ", flush"
                      : absl::StrCat(" per batch, ", schedule.num_batches,
                                     " batches, no flush"));
-  return absl::StrCat(
+  return WrapText(absl::StrCat(
       EscapeLine(schedule.name), ": ", shape, "\n",
       Verdict(schedule, semantics),
       "\nupdate: ", UpdateRule(schedule, semantics), "\n",
-      schedule.forward_only ? "" : absl::StrCat("(", kUpdateSymbols, ")\n"));
+      schedule.forward_only ? "" : absl::StrCat("(", kUpdateSymbols, ")\n")));
 }
 
 std::string StageRows(const Schedule& schedule,

@@ -118,7 +118,7 @@ void FillSpan(const PipelineInputs& inputs, const SimulatedRun& run,
                    times.optimizer_seconds);
   }
   result->set_span_seconds(longest);
-  result->set_span_bubble_ratio(results::BubbleRatio(idle, longest));
+  result->set_span_idle_ratio(results::IdleRatio(idle, longest));
 }
 
 // Sets the breakdown of the busiest GPU's seconds, and their uncertainty.
@@ -141,6 +141,40 @@ void FillBusiest(const scenarios::ResolvedScenario& resolved,
                   result);
 }
 
+// `times`: of every GPU in the window.
+void FillBreakdown(const Window& window, const std::vector<GpuTimes>& times,
+                   StepBreakdown* breakdown) {
+  GpuTimes sum;
+  for (const GpuTimes& gpu : times) {
+    sum.busy_seconds += gpu.busy_seconds;
+    sum.tensor_collective_seconds += gpu.tensor_collective_seconds;
+    sum.expert_exchange_seconds += gpu.expert_exchange_seconds;
+    sum.exposed_transfer_seconds += gpu.exposed_transfer_seconds;
+    sum.exposed_reduction_seconds += gpu.exposed_reduction_seconds;
+    sum.exposed_gather_seconds += gpu.exposed_gather_seconds;
+    sum.optimizer_seconds += gpu.optimizer_seconds;
+    sum.bubble_seconds += gpu.bubble_seconds;
+  }
+  const double count = static_cast<double>(times.size()) * window.num_batches;
+  // Collectives and steps may be all that a GPU does, except for rounding.
+  const double compute =
+      std::max(sum.busy_seconds - sum.tensor_collective_seconds -
+                   sum.expert_exchange_seconds - sum.optimizer_seconds,
+               0.0);
+  breakdown->set_compute_seconds(compute / count);
+  breakdown->set_tensor_communication_seconds(sum.tensor_collective_seconds /
+                                              count);
+  breakdown->set_expert_communication_seconds(sum.expert_exchange_seconds /
+                                              count);
+  breakdown->set_pipeline_transfer_seconds(sum.exposed_transfer_seconds /
+                                           count);
+  breakdown->set_data_communication_seconds(
+      (sum.exposed_reduction_seconds + sum.exposed_gather_seconds) / count);
+  breakdown->set_optimizer_seconds(sum.optimizer_seconds / count);
+  breakdown->set_bubble_seconds(sum.bubble_seconds / count);
+  breakdown->set_rollback_seconds(window.rollback_seconds);
+}
+
 void FillBatch(const scenarios::ResolvedScenario& resolved,
                const PipelineInputs& inputs, const SimulatedRun& run,
                Result* result) {
@@ -157,9 +191,10 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
     idle.push_back(times.back().idle_seconds());
     exposed.push_back(times.back().exposed_seconds());
   }
-  result->set_bubble_ratio(results::BubbleRatio(idle, seconds));
+  result->set_idle_ratio(results::IdleRatio(idle, seconds));
   result->set_exposed_communication_ratio(
       results::ExposedCommunicationRatio(exposed, seconds));
+  FillBreakdown(window, times, result->mutable_breakdown());
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
   FillBusiest(resolved, inputs, run, times, result);
   if (run.schedule.flush && run.schedule.num_batches == 1)

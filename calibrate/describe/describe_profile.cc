@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "calibrate/pricing/kernel_prices.h"
 #include "calibrate/pricing/kernel_seconds.h"
@@ -215,7 +216,7 @@ std::string CoverageText(const Coverage& coverage) {
         coverage.between_nodes() ? ", also between nodes" : ", within a node",
         "\n");
   }
-  return text;
+  return WrapText(text, 13);
 }
 
 Json MessageJson(const google::protobuf::Message& message) {

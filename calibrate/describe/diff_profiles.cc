@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "calibrate/describe/describe_profile.h"
 #include "calibrate/profile/figures.h"

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "calibrate/measure/statistics.h"
 
 namespace weir::calibrate {

@@ -39,8 +39,10 @@ struct OutputFlags {
   Color color = Color::kAuto;
   bool quiet = false;
   bool force = false;  // output files replace any file
-  std::string out;     // results, protobuf
-  std::string trace;   // timeline, .pftrace or .json
+  bool wide = false;   // tables with all columns, without wrapped lines
+  std::vector<std::string> columns;  // of tables, see base/text_table.h
+  std::string out;                   // results, protobuf
+  std::string trace;                 // timeline, .pftrace or .json
 };
 
 // "schedule lint" and "schedule convert".

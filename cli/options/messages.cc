@@ -25,11 +25,11 @@ bool IsSet(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-size_t TerminalColumns() {
-  constexpr size_t kUsual = 80;
+// Returns the width of a terminal, or the usual one for anything else.
+int WidthOf(int descriptor) {
   winsize size = {};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-  return known && size.ws_col > 0 ? size.ws_col : kUsual;
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? size.ws_col : TextLayout::kUsualWidth;
 }
 
 bool UseColor(const OutputFlags& output) {
@@ -53,6 +53,12 @@ void PrintTagged(absl::string_view tag, absl::string_view color,
 }
 
 }  // namespace
+
+TextLayout LayoutOf(const OutputFlags& output) {
+  constexpr int kNarrowest = 40;
+  return {std::max(WidthOf(STDOUT_FILENO), kNarrowest), output.wide,
+          output.columns};
+}
 
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
   const ExitCode code = ExitCodeOf(status);
@@ -124,7 +130,8 @@ void ProgressLine::Print(absl::string_view what, int percent) {
                   : absl::StrCat(percent < 0 ? " " : ", ",
                                  absl::FormatDuration(absl::Seconds(seconds))));
   // A line that wraps cannot be overwritten.
-  const size_t columns = std::max<size_t>(TerminalColumns(), end.size() + 1);
+  const size_t columns =
+      std::max<size_t>(WidthOf(STDERR_FILENO), end.size() + 1);
   const std::string line = EscapeLine(what);
   std::fputs(absl::StrCat("\r", line.substr(0, columns - end.size() - 1), end,
                           "\033[K")

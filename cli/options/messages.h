@@ -14,9 +14,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "base/exit_code.h"
+#include "base/text_table.h"
 #include "cli/options/flags.h"
 
 namespace weir::cli {
+
+// Returns the layout of tables on standard output: the width of its terminal,
+// or 80 characters if it is none.
+TextLayout LayoutOf(const OutputFlags& output);
 
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);

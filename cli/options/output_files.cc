@@ -28,9 +28,10 @@ struct TraceFormat {
   absl::string_view viewers;
 };
 constexpr TraceFormat kTraceFormats[] = {
-    {".pftrace", results::PerfettoTrace, nullptr, "https://ui.perfetto.dev"},
+    {".pftrace", results::PerfettoTrace, nullptr, "at https://ui.perfetto.dev"},
     {".json", results::ChromeTrace, MarkJson,
-     "https://ui.perfetto.dev or speedscope"}};
+     "at https://ui.perfetto.dev or speedscope"},
+    {".svg", results::SvgTrace, MarkSvg, "in a browser"}};
 // Written into folders.
 constexpr const TraceFormat& kDefaultTraceFormat = kTraceFormats[0];
 
@@ -63,7 +64,7 @@ absl::Status WriteTimeline(const std::string& file, const Result& result,
   ASSIGN_OR_RETURN(std::string trace, format.write(result, names));
   if (format.mark != nullptr) trace = format.mark(trace);
   RETURN_IF_ERROR(WriteOutput(file, trace, ReplaceOf(output)));
-  PrintNote(absl::StrCat("wrote ", file, " (", what, "; open it at ",
+  PrintNote(absl::StrCat("wrote ", file, " (", what, "; open it ",
                          format.viewers, ")"),
             output);
   return absl::OkStatus();
@@ -108,7 +109,7 @@ absl::Status CheckTracePath(absl::string_view option, const std::string& path,
   Problems problems("command line");
   problems.Add(option,
                absl::StrCat("is ", path, ", expected a name ending in ",
-                            absl::StrJoin(extensions, " or "),
+                            absl::StrJoin(extensions, ", "),
                             folders ? ", or a folder ending in /" : ""));
   return problems.ToStatus();
 }

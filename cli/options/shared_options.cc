@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/shared_options.h"
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "base/text_table.h"
 #include "cli/options/add_option.h"
 #include "cli/options/scenario_options.h"
 #include "results/flops.h"
+#include "results/views/views.h"
 
 namespace weir::cli {
 
@@ -60,6 +64,29 @@ void AddFormat(CLI::App* app, bool csv, OutputFlags* output) {
   AddChoice(app, "--format", "output format", formats, &output->format)
       ->group("Output")
       ->default_str("table");
+  AddSwitch(app, "--wide",
+            "print tables with all columns, however long their lines are",
+            &output->wide)
+      ->group("Output");
+}
+
+void AddColumns(CLI::App* app, const std::vector<std::string>& columns,
+                OutputFlags* output) {
+  const auto parse =
+      [columns](
+          const std::string& text) -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> names;
+    for (absl::string_view name :
+         absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+      names.push_back(ColumnKey(absl::StripAsciiWhitespace(name)));
+    }
+    if (!columns.empty()) RETURN_IF_ERROR(CheckColumns(names, columns));
+    return names;
+  };
+  AddOption(app, "--columns", "NAMES",
+            "columns of the table, separated by commas", parse,
+            &output->columns)
+      ->group("Output");
 }
 
 void AddForce(CLI::App* app, bool* force) {
@@ -88,14 +115,17 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
   AddScenario(app, several, &flags->scenario);
   AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/true, &flags->output);
+  AddColumns(app, several ? results::CompareColumns() : results::RankColumns(),
+             &flags->output);
   app->option_defaults()->group("Output");
   AddText(app, "--out", "FILE.pb",
           "write results with timelines, for weir show and weir trace",
           &flags->output.out);
   AddText(app, "--trace", "FILE",
           several ? "write the timeline of the fastest schedule that fits "
-                    "(.pftrace or .json), or all timelines into FOLDER/"
-                  : "write the timeline: .pftrace (ui.perfetto.dev) or .json",
+                    "(.pftrace, .json, .svg), or all timelines into FOLDER/"
+                  : "write the timeline: .pftrace (ui.perfetto.dev), .json, or "
+                    ".svg (a picture of one pipeline)",
           &flags->output.trace);
   AddForce(app, &flags->output.force);
 }

@@ -31,7 +31,11 @@ void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
 
 // Adds --flops.
 void AddFlops(CLI::App* app, std::string* formula);
+// Adds --format and --wide.
 void AddFormat(CLI::App* app, bool csv, OutputFlags* output);
+// Adds --columns, with the names of PrintTable's columns; empty: any name.
+void AddColumns(CLI::App* app, const std::vector<std::string>& columns,
+                OutputFlags* output);
 // Adds --force, for commands that write files.
 void AddForce(CLI::App* app, bool* force);
 void AddQuiet(CLI::App* app, bool* quiet);

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "base/interrupt.h"
 #include "base/temporary_file.h"
+#include "base/text_table.h"
 #include "base/textproto.h"
 #include "cli/options/messages.h"
 #include "cli/weir/weir_app.h"
@@ -21,6 +22,7 @@ int Main(int argc, const char* const* argv) {
   const absl::StatusOr<std::string> text =
       ParseWeirArguments(argc, argv, &line);
   if (!text.ok()) return PrintError(text.status(), line.flags.output);
+  SetTextLayout(LayoutOf(line.flags.output));
   if (text->empty()) return line.command(line.flags);
   const absl::Status printed = PrintResult(*text);
   return printed.ok() ? kExitOk : PrintError(printed, line.flags.output);

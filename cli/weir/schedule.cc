@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/status_macros.h"
+#include "base/text_table.h"
 #include "cli/options/messages.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
@@ -134,7 +135,7 @@ std::string KindsText() {
                       "\n");
     }
   }
-  return text;
+  return WrapText(text);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ void AddExecutedSchedule(CLI::App* app, Flags* flags) {
           &flags->result);
   AddText(app, "--trace", "FILE",
           "write predicted and measured timelines side by side for each rank: "
-          ".pftrace or .json",
+          ".pftrace, .json or .svg",
           &flags->output.trace);
 }
 
@@ -207,8 +207,8 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
   AddText(trace, "--result", "NAME", "schedule or name of the result",
           &flags->result)
       ->default_str("the fastest schedule that fits");
-  AddText(trace, "-o,--output", "FILE", ".pftrace (ui.perfetto.dev) or .json",
-          &flags->output.trace)
+  AddText(trace, "-o,--output", "FILE",
+          ".pftrace (ui.perfetto.dev), .json or .svg", &flags->output.trace)
       ->required();
   AddForce(trace, &flags->output.force);
 }

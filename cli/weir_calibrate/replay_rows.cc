@@ -13,7 +13,7 @@
 #include "base/csv.h"
 #include "base/json_text.h"
 #include "base/status_macros.h"
-#include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "base/version.h"
 #include "calibrate/execute/pool_sizes.h"

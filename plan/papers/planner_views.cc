@@ -9,6 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "base/csv.h"
 #include "base/json_text.h"
+#include "base/text_table.h"
+#include "base/units.h"
 
 namespace weir::plan {
 namespace {
@@ -126,34 +128,41 @@ std::string PipeDreamJson(const AntichainDag& dag, const PipeDreamPlan& plan) {
 }
 
 std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
-  std::string text =
-      "algorithm    planned s    batch s   samples/s  peak GB  fits  schedule, "
-      "layers of stages\n";
+  TextTable table;
+  table.header = {"algorithm", "planned", "step time",       "samples/s",
+                  "peak",      "fits",    "schedule, stages"};
+  table.left = {true, false, false, false, false, true, true};
+  std::string notes;
   for (const PlannerResult& answer : answers) {
-    absl::StrAppendFormat(&text, "%-11s  ", answer.algorithm);
     if (!answer.planned.ok()) {
-      absl::StrAppend(&text, "no plan: ", Message(answer.planned), "\n");
+      table.rows.push_back(
+          {answer.algorithm, "-", "-", "-", "-", "-",
+           absl::StrCat("no plan: ", Message(answer.planned))});
       continue;
     }
-    absl::StrAppendFormat(&text, "%-11.6g  ", answer.plan.objective_seconds);
-    const std::string stages =
+    std::string stages =
         absl::StrCat(answer.plan.schedule, ", ", StagesText(answer.plan));
+    std::vector<std::string> row = {
+        answer.algorithm, FormatSeconds(answer.plan.objective_seconds)};
     if (answer.simulated.ok()) {
-      absl::StrAppendFormat(
-          &text, "%-8.5g  %-9.5g  %-7.4g  %-4s  %s\n", answer.batch_seconds,
-          answer.samples_per_second, answer.peak_memory_bytes / 1e9,
-          answer.num_lint_errors > 0 ? "lint"
-                                     : (answer.fits_memory ? "yes" : "no"),
-          stages);
+      row.insert(row.end(), {FormatSeconds(answer.batch_seconds),
+                             FormatCount(answer.samples_per_second),
+                             FormatBytes(answer.peak_memory_bytes),
+                             answer.num_lint_errors > 0
+                                 ? "lint"
+                                 : (answer.fits_memory ? "yes" : "no")});
     } else {
-      absl::StrAppend(&text, "not simulated: ", Message(answer.simulated), "\n",
-                      "             ", stages, "\n");
+      row.insert(row.end(), 4, "-");
+      absl::StrAppend(&stages, "; not simulated: ", Message(answer.simulated));
     }
+    row.push_back(std::move(stages));
+    table.rows.push_back(std::move(row));
     for (const std::string& note : answer.plan.notes) {
-      absl::StrAppend(&text, "             ", note, "\n");
+      absl::StrAppend(&notes, answer.algorithm, ": ", note, "\n");
     }
   }
-  return text;
+  return absl::StrCat(PrintTable(table), notes.empty() ? "" : "\n",
+                      WrapText(notes));
 }
 
 std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers) {

@@ -120,7 +120,7 @@ void FillSpan(const schedules::Schedule& schedule,
     idle.push_back(longest - span.seconds + span.idle_seconds);
   }
   result->set_span_seconds(longest);
-  result->set_span_bubble_ratio(results::BubbleRatio(idle, longest));
+  result->set_span_idle_ratio(results::IdleRatio(idle, longest));
 }
 
 void FillBatch(const schedules::Schedule& schedule,
@@ -137,7 +137,7 @@ void FillBatch(const schedules::Schedule& schedule,
     idle.push_back(times.idle_seconds);
     exposed.push_back(times.exposed_seconds);
   }
-  result->set_bubble_ratio(results::BubbleRatio(idle, window.seconds()));
+  result->set_idle_ratio(results::IdleRatio(idle, window.seconds()));
   result->set_exposed_communication_ratio(
       results::ExposedCommunicationRatio(exposed, window.seconds()));
   result->set_busiest_gpu(static_cast<uint32_t>(

@@ -11,6 +11,7 @@
 #include "base/csv.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/textproto.h"
 #include "base/units.h"
 #include "results/flops.h"

@@ -51,7 +51,7 @@ absl::StatusOr<results::StudySchedule> SimulateCase(
   schedule.weight_versions = static_cast<int>(result.weight_versions());
   schedule.staleness_updates = static_cast<int>(result.staleness_updates());
   schedule.batch_seconds = result.batch_seconds();
-  schedule.bubble_ratio = result.bubble_ratio();
+  schedule.idle_ratio = result.idle_ratio();
   schedule.fits_memory = results::FitsMemory(result);
   return schedule;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/textproto.h"
 #include "base/units.h"
 #include "base/version.h"
@@ -70,7 +71,7 @@ std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
       "schedule",
       Ascii(schedules::OwnScheduleName(scenario.scenario.schedule()))};
   table.rows = {
-      {"time per batch", FormatSeconds(outcome.batch_seconds())},
+      {"step time", FormatSeconds(outcome.batch_seconds())},
       {"samples/s", outcome.has_samples_per_second()
                         ? FormatCount(outcome.samples_per_second())
                         : "-"},

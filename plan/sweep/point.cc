@@ -37,7 +37,11 @@ void Fill(const Result& result, SweepOutcome* outcome) {
   if (result.has_model_flops_utilization()) {
     outcome->set_model_flops_utilization(result.model_flops_utilization());
   }
-  outcome->set_bubble_ratio(result.bubble_ratio());
+  outcome->set_idle_ratio(result.idle_ratio());
+  if (result.has_breakdown() && result.batch_seconds() > 0) {
+    outcome->set_bubble_ratio(result.breakdown().bubble_seconds() /
+                              result.batch_seconds());
+  }
   outcome->set_exposed_communication_ratio(
       result.exposed_communication_ratio());
   outcome->set_peak_memory_bytes(result.peak_memory_bytes());

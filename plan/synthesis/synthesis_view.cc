@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
 #include "base/json_text.h"
-#include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "schedules/lint/lint.h"
 #include "schedules/validate.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "base/text_table.h"
 
 namespace weir::results {
 namespace {
@@ -61,6 +62,7 @@ std::string SummaryTable(const std::vector<QuantityErrors>& quantities) {
   table.header = {"quantity", "count",           "mean |error|", "bias",
                   "median",   "90th percentile", "worst",        "of"};
   table.left = {true, false, false, false, false, false, false, true};
+  table.optional = {0, 0, 0, 0, 1, 2, 0, 0};
   const bool intervals = std::any_of(
       quantities.begin(), quantities.end(),
       [](const QuantityErrors& errors) { return errors.num_intervals > 0; });
@@ -91,8 +93,10 @@ void AppendSkipped(const Accuracy& accuracy, std::string* out) {
   absl::StrAppend(out, "\n", accuracy.skipped.size(), " of ", accuracy.num_runs,
                   " runs could not be simulated:\n");
   for (const SkippedRun& run : accuracy.skipped) {
-    absl::StrAppend(out, "  line ", run.line, ": ", Ascii(run.row),
-                    run.row.empty() ? "" : ": ", Ascii(run.reason), "\n");
+    absl::StrAppend(
+        out, WrapText(absl::StrCat("  line ", run.line, ": ", Ascii(run.row),
+                                   run.row.empty() ? "" : ": ",
+                                   Ascii(run.reason), "\n")));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 
 namespace weir::results {
 namespace {

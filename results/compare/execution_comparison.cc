@@ -196,7 +196,7 @@ double SpanOf(const PipelineEvents& timeline) {
 double BubbleOf(const std::vector<RankIdle>& idle, double makespan_seconds) {
   std::vector<double> seconds;
   for (const RankIdle& rank : idle) seconds.push_back(rank.idle_seconds());
-  return BubbleRatio(seconds, makespan_seconds);
+  return IdleRatio(seconds, makespan_seconds);
 }
 
 std::string GpuText(absl::string_view name, absl::string_view hash) {
@@ -308,7 +308,7 @@ absl::StatusOr<ExecutionComparison> CompareExecution(
   comparison.errors = ErrorsByOp(comparison);
   comparison.predicted_idle = FindIdleCauses(predicted_timeline);
   comparison.measured_idle = FindIdleCauses(measured_timeline);
-  comparison.bubble_ratio = {
+  comparison.idle_ratio = {
       BubbleOf(comparison.predicted_idle, comparison.makespan.predicted),
       BubbleOf(comparison.measured_idle, comparison.makespan.measured)};
   comparison.predicted_transfers =

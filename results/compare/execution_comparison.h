@@ -60,7 +60,7 @@ struct ExecutionComparison {
   // The longest time of a rank from its first pass to the end of its last.
   ComparedSeconds span;
   // Idle fraction of all ranks over the makespan (results/metrics.h).
-  ComparedSeconds bubble_ratio;
+  ComparedSeconds idle_ratio;
   std::vector<ComparedAction> actions;  // rank by rank, in measured order
   std::vector<ActionErrors> errors;     // "all" is the last
   std::vector<RankIdle> predicted_idle, measured_idle;  // [rank]

@@ -135,7 +135,7 @@ std::string ExecutionJson(const ExecutionComparison& comparison) {
     json["batch_seconds"] = Of(comparison.batch);
   }
   json["span_seconds"] = Of(comparison.span);
-  json["bubble_ratio"] = Of(comparison.bubble_ratio);
+  json["idle_ratio"] = Of(comparison.idle_ratio);
   json["errors"] = All(comparison.errors);
   json["idle"] = {{"predicted", All(comparison.predicted_idle)},
                   {"measured", All(comparison.measured_idle)}};

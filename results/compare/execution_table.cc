@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "results/compare/execution_comparison.h"
 #include "results/summary.h"
@@ -48,10 +49,10 @@ std::string SummaryBlock(const ExecutionComparison& c) {
   }
   add("span of passes", c.span);
   table.rows.push_back(
-      {"bubble", FormatPercent(c.bubble_ratio.predicted),
-       FormatPercent(c.bubble_ratio.measured),
-       absl::StrFormat("%+.2f points", 100 * (c.bubble_ratio.predicted -
-                                              c.bubble_ratio.measured))});
+      {"idle", FormatPercent(c.idle_ratio.predicted),
+       FormatPercent(c.idle_ratio.measured),
+       absl::StrFormat("%+.2f points", 100 * (c.idle_ratio.predicted -
+                                              c.idle_ratio.measured))});
   return PrintTable(table);
 }
 
@@ -61,6 +62,7 @@ std::string ErrorsBlock(const ExecutionComparison& c) {
                   "worst", "of",    "starts",    "worst", "of",     "ends"};
   table.left = {true,  false, false, false, false, false,
                 false, true,  false, false, true,  false};
+  table.optional = {0, 0, 0, 0, 5, 4, 0, 1, 2, 3, 3, 2};
   for (const ActionErrors& errors : c.errors) {
     const ErrorStatistics& d = errors.durations;
     const bool timed = d.num_rows > 0;
@@ -79,8 +81,8 @@ std::string ErrorsBlock(const ExecutionComparison& c) {
          FinePercent(errors.ends.mean_absolute)});
   }
   return absl::StrCat(
-      "\nmean |error|: durations relative to the measured ones, starts and "
-      "ends relative to the makespan\n",
+      WrapText("\nmean |error|: durations relative to the measured ones, "
+               "starts and ends relative to the makespan\n"),
       PrintTable(table));
 }
 
@@ -174,6 +176,7 @@ std::string TransfersBlock(const ExecutionComparison& c) {
                   "idle: not computed",
                   "idle: queued",
                   "idle: in flight"};
+  table.optional = {0, 0, 1, 0, 0, 0, 0, 0};
   const auto add = [&](const char* side, const TransferTimes& t) {
     const double count = std::max(t.num_transfers, 1);
     table.rows.push_back({side, absl::StrCat(t.num_transfers),
@@ -297,20 +300,20 @@ std::string TrainingBlock(const Replay& replay) {
 
 std::string ExecutionTable(const ExecutionComparison& comparison, bool all) {
   const Result& predicted = comparison.predicted;
-  std::string text =
-      absl::StrCat(Ascii(RowName(predicted)), ": ", ShapeText(predicted), "\n",
-                   Ascii(comparison.predicted_label), " compared with ",
+  std::string title =
+      absl::StrCat(Ascii(comparison.predicted_label), " compared with ",
                    Ascii(comparison.measured_label));
   if (!comparison.measured.replay().device().empty()) {
-    absl::StrAppend(&text, ", ", ExecutedCell(comparison.measured));
+    absl::StrAppend(&title, ", ", ExecutedCell(comparison.measured));
   }
-  absl::StrAppend(&text, "\n\n", SummaryBlock(comparison),
+  std::string text = ShapeTitle(RowName(predicted), predicted);
+  absl::StrAppend(&text, WrapText(title), "\n\n", SummaryBlock(comparison),
                   ErrorsBlock(comparison), IdleBlock(comparison, all),
                   TransfersBlock(comparison), MemoryBlock(comparison, all),
                   TrainingBlock(comparison.measured.replay()));
   if (!comparison.notes.empty()) text += "\n";
   for (const std::string& note : comparison.notes) {
-    absl::StrAppend(&text, "note: ", Ascii(note), "\n");
+    absl::StrAppend(&text, WrapText(absl::StrCat("note: ", Ascii(note), "\n")));
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/views/cells.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "results/flops.h"
 #include "results/summary.h"
@@ -38,6 +40,18 @@ std::string ShapeText(const Result& result) {
   return text;
 }
 
+std::string ShapeTitle(const std::string& name, const Result& result) {
+  std::string text = absl::StrCat(
+      name.empty() ? "" : absl::StrCat(Ascii(name), ": "), ShapeText(result));
+  const TextLayout& layout = CurrentTextLayout();
+  const size_t end = text.find(" GPUs, ");
+  if (!layout.wide && std::ssize(text) > layout.width &&
+      end != std::string::npos) {
+    text.replace(end, 7, " GPUs\n");
+  }
+  return WrapText(absl::StrCat(text, "\n"));
+}
+
 std::string ShapeCell(const Result& result) {
   std::string text =
       absl::StrCat("tp ", result.tensor_parallel(), ", pp ",
@@ -61,17 +75,22 @@ std::string TimeCell(const Result& result) {
 }
 
 std::string TimeIntervalCell(const Result& result) {
+  const std::string interval = IntervalCell(result);
+  return interval == "-" ? TimeCell(result)
+                         : absl::StrCat(TimeCell(result), " (", interval, ")");
+}
+
+std::string IntervalCell(const Result& result) {
   if (!result.has_batch_seconds_low() || !result.has_batch_seconds_high()) {
-    return TimeCell(result);
+    return "-";
   }
   const std::string low = FormatSeconds(result.batch_seconds_low());
   const std::string high = FormatSeconds(result.batch_seconds_high());
   const std::pair<absl::string_view, absl::string_view> sides =
       absl::StrSplit(low, absl::MaxSplits(' ', 1));
   const bool one_unit = absl::EndsWith(high, absl::StrCat(" ", sides.second));
-  return absl::StrCat(TimeCell(result), " (",
-                      one_unit ? sides.first : absl::string_view(low), " to ",
-                      high, ")");
+  return absl::StrCat(one_unit ? sides.first : absl::string_view(low), " to ",
+                      high);
 }
 
 std::string EvidenceCell(const Result& result) {
@@ -105,6 +124,21 @@ std::string TokensCell(const Result& result) {
              : "-";
 }
 
+std::optional<double> TokensPerGpu(const Result& result) {
+  const double num_gpus = result.ranks_size() > 0
+                              ? result.ranks_size()
+                              : double{1} * result.tensor_parallel() *
+                                    result.pipeline_parallel() *
+                                    result.data_parallel();
+  if (!result.has_tokens_per_second() || !(num_gpus > 0)) return std::nullopt;
+  return result.tokens_per_second() / num_gpus;
+}
+
+std::string TokensPerGpuCell(const Result& result) {
+  const auto tokens = TokensPerGpu(result);
+  return tokens.has_value() ? FormatCount(*tokens) : "-";
+}
+
 std::string UtilizationCell(const Result& result) {
   const auto utilization = UtilizationOf(result, FormulaOf(result));
   return utilization.has_value() ? FormatPercent(*utilization) : "-";
@@ -123,20 +157,42 @@ std::string TeraflopsHeader(const Result& result) {
   return absl::StrCat("TFLOP/s/GPU (", NameOf(FormulaOf(result)), ")");
 }
 
-std::string BubbleCell(const Result& result) {
-  return FormatPercent(result.bubble_ratio());
+std::string IdleCell(const Result& result) {
+  return FormatPercent(result.idle_ratio());
 }
 
-std::string ExposedCell(const Result& result) {
-  return FormatPercent(result.exposed_communication_ratio());
+std::span<const StepPart> StepParts() {
+  using B = StepBreakdown;
+  static constexpr StepPart kParts[] = {
+      {"compute", "compute_seconds", &B::compute_seconds, true},
+      {"tp comm", "tensor_communication_seconds",
+       &B::tensor_communication_seconds, true},
+      {"ep comm", "expert_communication_seconds",
+       &B::expert_communication_seconds, false},
+      {"p2p", "pipeline_transfer_seconds", &B::pipeline_transfer_seconds, true},
+      {"dp comm", "data_communication_seconds", &B::data_communication_seconds,
+       true},
+      {"optimizer", "optimizer_seconds", &B::optimizer_seconds, true},
+      {"bubble", "bubble_seconds", &B::bubble_seconds, true},
+      {"rollbacks", "rollback_seconds", &B::rollback_seconds, false},
+  };
+  return kParts;
+}
+
+std::string StepPartCell(const Result& result, const StepPart& part) {
+  if (!result.has_breakdown() || !(result.batch_seconds() > 0)) return "-";
+  return FormatPercent((result.breakdown().*part.seconds)() /
+                       result.batch_seconds());
+}
+
+std::string PeakCell(const Result& result) {
+  return result.peak_memory_bytes() > 0
+             ? FormatBytes(result.peak_memory_bytes())
+             : "-";
 }
 
 std::string MemoryCell(const Result& result) {
-  if (!result.has_memory_capacity_bytes()) {
-    return result.peak_memory_bytes() > 0
-               ? FormatBytes(result.peak_memory_bytes())
-               : "-";
-  }
+  if (!result.has_memory_capacity_bytes()) return PeakCell(result);
   const std::string use =
       absl::StrCat(FormatBytes(result.peak_memory_bytes()), " of ",
                    FormatBytes(result.memory_capacity_bytes()));

@@ -4,6 +4,8 @@
 #ifndef WEIR_RESULTS_VIEWS_CELLS_H_
 #define WEIR_RESULTS_VIEWS_CELLS_H_
 
+#include <optional>
+#include <span>
 #include <string>
 
 #include "results/result.pb.h"
@@ -14,6 +16,10 @@ namespace weir::results {
 // microbatches of 1, sequence 2048", without the parts that the result does not
 // contain.
 std::string ShapeText(const Result& result);
+
+// Returns "name: " and ShapeText as a title with a line end: the batch is on a
+// second line if the layout is too narrow for one.
+std::string ShapeTitle(const std::string& name, const Result& result);
 
 // Returns the same for a column: "tp 8, pp 8, dp 4, batch 512".
 std::string ShapeCell(const Result& result);
@@ -26,15 +32,32 @@ std::string TimeIntervalCell(const Result& result);
 std::string EvidenceCell(const Result& result);
 std::string SamplesCell(const Result& result);
 std::string TokensCell(const Result& result);
+std::string TokensPerGpuCell(const Result& result);
+// Returns "3.94 to 5.76 s", the interval of the time.
+std::string IntervalCell(const Result& result);
 // Return the model FLOPs utilization, and the TFLOP/s of a GPU, by the result's
 // formula, and headers that name the formula: "MFU (palm)".
 std::string UtilizationCell(const Result& result);
 std::string TeraflopsCell(const Result& result);
 std::string UtilizationHeader(const Result& result);
 std::string TeraflopsHeader(const Result& result);
-std::string BubbleCell(const Result& result);
-std::string ExposedCell(const Result& result);
+std::optional<double> TokensPerGpu(const Result& result);
+std::string IdleCell(const Result& result);
 
+// A part of StepBreakdown.
+struct StepPart {
+  const char* name;  // "compute", "tp comm"
+  const char* json_name;
+  double (StepBreakdown::*seconds)() const;
+  bool always_shown;  // in tables also if it takes no time
+};
+// Returns all parts; they add up to batch_seconds.
+std::span<const StepPart> StepParts();
+// Returns the part's fraction of the time.
+std::string StepPartCell(const Result& result, const StepPart& part);
+
+// Returns the peak, "15.2 GiB".
+std::string PeakCell(const Result& result);
 // Returns "15.2 GiB of 15.8 GiB" or "17.2 GiB of 15.8 GiB, 1.40 GiB over the
 // limit".
 std::string MemoryCell(const Result& result);

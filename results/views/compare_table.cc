@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //   gpt on a100x8: tensor 1 x pipeline 4 x data 2 = 8 GPUs, batch 16 = 2 x ...
 //
-//   schedule  time per batch  samples/s  ...  peak memory of the worst rank
-//   gpipe             1.20 s       13.3  ...  17.2 GiB of 15.8 GiB, 1.40 ...
-//   1f1b              1.25 s       12.8  ...  9.20 GiB of 15.8 GiB
+//   schedule  step time  tokens/s/GPU  ...  bubble  peak memory  fits
+//   gpipe        1.20 s           853  ...  27.3 %     17.2 GiB    no
+//   1f1b         1.25 s           819  ...  27.3 %     9.20 GiB   yes
+//   not shown: 90-%-interval, ... (--wide, --columns)
 //
-//   fastest that fits: 1f1b, 1.25 s per batch; limit: compute of rank 3
-//   the fastest does not fit: gpipe, 1.20 s per batch, 1.40 GiB over the ...
+//   memory per GPU: 15.8 GiB; gpipe needs 1.40 GiB more
+//   fastest that fits: 1f1b, 1.25 s per step (1.00 to 1.50 s)
+//   limit: compute of rank 3
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text.h"
+#include "base/text_table.h"
+#include "base/units.h"
+#include "results/flops.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
 #include "results/views/views.h"
@@ -36,18 +42,17 @@ struct Common {
 };
 
 std::string Title(const Result& first, const Common& common) {
-  std::string title = common.name ? Ascii(first.name()) : "";
-  if (common.shape) {
-    absl::StrAppend(&title, title.empty() ? "" : ": ", ShapeText(first));
-  }
-  return title.empty() ? "" : absl::StrCat(title, "\n\n");
+  const std::string name = common.name ? first.name() : "";
+  if (common.shape) return absl::StrCat(ShapeTitle(name, first), "\n");
+  return name.empty() ? "" : absl::StrCat(Ascii(name), "\n\n");
 }
 
 struct Column {
-  bool shown;
-  bool left;
-  const char* header;
-  std::string (*cell)(const Result&);
+  std::string header;
+  std::function<std::string(const Result&)> cell;
+  bool left = false;
+  int optional = 0;         // see TextTable
+  bool on_request = false;  // see TextTable
 };
 
 std::string NameCell(const Result& result) { return Ascii(result.name()); }
@@ -60,33 +65,77 @@ std::string VersionsCell(const Result& result) {
 std::string StalenessCell(const Result& result) {
   return absl::StrCat(result.staleness_updates());
 }
+std::string FitsCell(const Result& result) {
+  if (!result.has_memory_capacity_bytes()) return "-";
+  return FitsMemory(result) ? "yes" : "no";
+}
+
+bool HasPart(std::span<const Result> results, const StepPart& part) {
+  return part.always_shown ||
+         std::any_of(results.begin(), results.end(), [&](const Result& r) {
+           return (r.breakdown().*part.seconds)() > 0;
+         });
+}
+
+// Columns that say nothing about these results are printed on request.
+std::vector<Column> Columns(std::span<const Result> results,
+                            const Common& common) {
+  const auto any = [&](auto condition) {
+    return std::any_of(results.begin(), results.end(), condition);
+  };
+  const bool flops =
+      any([](const Result& r) { return r.has_flops_per_batch(); });
+  const bool utilization = any([](const Result& r) {
+    return r.has_flops_per_batch() || r.has_model_flops_utilization();
+  });
+  const bool samples =
+      any([](const Result& r) { return r.has_samples_per_second(); });
+  const bool tokens =
+      any([](const Result& r) { return r.has_tokens_per_second(); });
+  const bool interval =
+      any([](const Result& r) { return r.has_batch_seconds_low(); });
+  const bool breakdown = any([](const Result& r) { return r.has_breakdown(); });
+  const bool versions =
+      any([](const Result& r) { return r.weight_versions() > 1; });
+  const bool staleness =
+      any([](const Result& r) { return r.staleness_updates() > 0; });
+  const bool misfit = any([](const Result& r) { return !FitsMemory(r); });
+  std::vector<Column> columns = {
+      {"schedule", ScheduleCell, true},
+      {"name", NameCell, true, 0, common.name},
+      {"shape", ShapeCell, true, 0, common.shape},
+      {"step time", TimeCell},
+      {"90 % interval", IntervalCell, false, 7, !interval},
+      {"samples/s", SamplesCell, false, 20, !samples},
+      {"tokens/s", TokensCell, false, 19, !tokens},
+      {"tokens/s/GPU", TokensPerGpuCell, false, 5, !tokens},
+      {"TFLOP/s/GPU", TeraflopsCell, false, 3, !flops},
+      {"MFU", UtilizationCell, false, 6, !utilization},
+      {"idle", IdleCell, false, 1, breakdown},
+  };
+  int order = 10;
+  for (const StepPart& part : StepParts()) {
+    const bool bubble = absl::string_view(part.name) == "bubble";
+    columns.push_back(
+        {part.name,
+         [&part](const Result& result) { return StepPartCell(result, part); },
+         false, bubble ? 1 : order++, !breakdown || !HasPart(results, part)});
+  }
+  columns.push_back({"versions", VersionsCell, false, 4, !versions});
+  columns.push_back({"staleness", StalenessCell, false, 8, !staleness});
+  columns.push_back({"peak memory", PeakCell});
+  columns.push_back({"fits", FitsCell, false, 2, !misfit});
+  return columns;
+}
 
 TextTable Rows(std::span<const Result> results, const Common& common) {
-  // All results of a comparison have the same formula.
-  const Result first = results.empty() ? Result() : results.front();
-  const std::string teraflops = TeraflopsHeader(first);
-  const std::string utilization = UtilizationHeader(first);
-  const Column columns[] = {
-      {true, true, "schedule", ScheduleCell},
-      {!common.name, true, "name", NameCell},
-      {!common.shape, true, "shape", ShapeCell},
-      {true, false, "time per batch", TimeIntervalCell},
-      {true, false, "samples/s", SamplesCell},
-      {true, false, "tokens/s", TokensCell},
-      {first.has_flops_per_batch(), false, teraflops.c_str(), TeraflopsCell},
-      {true, false, utilization.c_str(), UtilizationCell},
-      {true, false, "bubble", BubbleCell},
-      {true, false, "exposed comm", ExposedCell},
-      {true, false, "versions", VersionsCell},
-      {true, false, "staleness", StalenessCell},
-      {true, true, "highest peak memory", MemoryCell},
-  };
   TextTable table;
   table.rows.resize(results.size());
-  for (const Column& column : columns) {
-    if (!column.shown) continue;
+  for (const Column& column : Columns(results, common)) {
     table.header.push_back(column.header);
     table.left.push_back(column.left);
+    table.optional.push_back(column.optional);
+    table.on_request.push_back(column.on_request);
     for (size_t i = 0; i < results.size(); ++i) {
       table.rows[i].push_back(column.cell(results[i]));
     }
@@ -103,11 +152,38 @@ std::string RowText(const Result& result, const Common& common) {
 }
 
 std::string SpeedText(const Result& result, const Common& common) {
-  // Times per batch are not comparable if batch sizes differ.
+  // Step times are not comparable if batch sizes differ.
   if (!common.shape && result.has_samples_per_second()) {
     return absl::StrCat(SamplesCell(result), " samples/s");
   }
-  return absl::StrCat(TimeCell(result), " per batch");
+  return absl::StrCat(TimeIntervalCell(result), " per step");
+}
+
+// Returns a line with the memory of the GPUs and the results that exceed it.
+std::string MemoryLine(std::span<const Result> results, const Common& common) {
+  std::vector<std::string> parts;
+  const auto capacity = [](const Result& r) {
+    return r.memory_capacity_bytes();
+  };
+  if (AllEqual(results, capacity) &&
+      results.front().has_memory_capacity_bytes()) {
+    parts.push_back(absl::StrCat("memory per GPU: ",
+                                 FormatBytes(capacity(results.front()))));
+  }
+  for (const Result& result : results) {
+    if (FitsMemory(result)) continue;
+    parts.push_back(
+        absl::StrCat(RowText(result, common), ": ", MemoryExcessText(result)));
+  }
+  return parts.empty() ? "" : absl::StrCat(absl::StrJoin(parts, "; "), "\n");
+}
+
+// Returns a line that names the formula behind TFLOP/s and MFU.
+std::string FormulaLine(std::span<const Result> results) {
+  const Result& first = results.front();
+  if (!first.has_flops_per_batch()) return "";
+  return absl::StrCat("TFLOP/s/GPU and MFU: formula ", NameOf(FormulaOf(first)),
+                      " (docs/flops.md)\n");
 }
 
 // Returns a line that names inference results if there are training results.
@@ -140,11 +216,10 @@ std::string Conclusion(std::span<const Result> results, const Common& common) {
       [](const Result& r) { return r.has_memory_capacity_bytes(); });
   std::string text = absl::StrCat(
       limited ? "fastest that fits: " : "fastest: ", RowText(best, common),
-      ", ", SpeedText(best, common));
+      ", ", SpeedText(best, common), "\n");
   if (!best.limit().empty()) {
-    absl::StrAppend(&text, "; limit: ", Ascii(best.limit()));
+    absl::StrAppend(&text, "limit: ", Ascii(best.limit()), "\n");
   }
-  absl::StrAppend(&text, "\n");
   const std::string evidence = EvidenceCell(best);
   if (!evidence.empty()) {
     absl::StrAppend(&text, "basis of the estimate: ", evidence,
@@ -165,15 +240,25 @@ std::string CompareTable(std::span<const Result> results) {
   const Common common = {
       AllEqual(results, [](const Result& r) { return r.name(); }),
       AllEqual(results, ShapeText)};
-  std::string text = absl::StrCat(
-      Title(results.front(), common), PrintTable(Rows(results, common)), "\n",
-      Conclusion(results, common), NotCompared(results, common));
+  std::string notes =
+      absl::StrCat(MemoryLine(results, common), Conclusion(results, common),
+                   NotCompared(results, common), FormulaLine(results));
   if (std::any_of(results.begin(), results.end(), IsApproximate)) {
-    absl::StrAppend(&text,
+    absl::StrAppend(&notes,
                     "~: approximate, as no steady state was reached in the "
                     "simulated batches\n");
   }
-  return text;
+  return absl::StrCat(Title(results.front(), common),
+                      PrintTable(Rows(results, common)), "\n", WrapText(notes));
+}
+
+std::vector<std::string> CompareColumns() {
+  const Result none;
+  std::vector<std::string> names;
+  for (const Column& column : Columns({&none, 1}, Common{true, true})) {
+    names.push_back(ColumnKey(column.header));
+  }
+  return names;
 }
 
 }  // namespace weir::results

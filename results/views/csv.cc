@@ -9,7 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text.h"
+#include "results/flops.h"
 #include "results/summary.h"
+#include "results/views/cells.h"
 #include "results/views/views.h"
 
 namespace weir::results {
@@ -116,12 +118,20 @@ Line ResultLine(const Result& result) {
            result.samples_per_second());
   line.Add("tokens_per_second", result.has_tokens_per_second(),
            result.tokens_per_second());
+  const auto tokens = TokensPerGpu(result);
+  line.Add("tokens_per_second_per_gpu", tokens.has_value(), tokens.value_or(0));
+  const auto flops = FlopsPerGpu(result, FormulaOf(result));
+  line.Add("flops_per_second_per_gpu", flops.has_value(), flops.value_or(0));
   line.Add("model_flops_utilization", result.has_model_flops_utilization(),
            result.model_flops_utilization());
-  line.Add("bubble_ratio", result.bubble_ratio());
+  for (const StepPart& part : StepParts()) {
+    line.Add(part.json_name, result.has_breakdown(),
+             (result.breakdown().*part.seconds)());
+  }
+  line.Add("idle_ratio", result.idle_ratio());
   line.Add("span_seconds", result.has_span_seconds(), result.span_seconds());
-  line.Add("span_bubble_ratio", result.has_span_bubble_ratio(),
-           result.span_bubble_ratio());
+  line.Add("span_idle_ratio", result.has_span_idle_ratio(),
+           result.span_idle_ratio());
   line.Add("exposed_communication_ratio", result.exposed_communication_ratio());
   line.Add("steady_state",
            absl::string_view(result.steady_state() ? "true" : "false"));

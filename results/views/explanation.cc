@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
@@ -32,7 +33,7 @@ std::string Seconds(double seconds) {
 
 std::string PartsTable(const Result& result) {
   TextTable table;
-  table.header = {"part", "seconds", "of batch", "forward", "backward"};
+  table.header = {"part", "seconds", "of the step", "forward", "backward"};
   for (const PartSeconds& part : result.parts()) {
     table.rows.push_back(
         {part.name(), FormatSeconds(part.seconds()),
@@ -110,7 +111,7 @@ std::string SummaryLine(const Result& result, double measured) {
                         inside ? "inside" : "outside",
                         FormatSeconds(result.batch_seconds_low()),
                         FormatSeconds(result.batch_seconds_high()));
-  return text;
+  return WrapText(text);
 }
 
 // Returns the factor by which a part would have to change, all others being
@@ -139,8 +140,9 @@ std::string PartCausesTable(const Result& result, double measured) {
   }
   std::string text = PrintTable(table);
   if (!insufficient.empty()) {
-    absl::StrAppend(&text, "cannot explain it alone: ",
-                    absl::StrJoin(insufficient, ", "), "\n");
+    absl::StrAppend(
+        &text, WrapText(absl::StrCat("cannot explain it alone: ",
+                                     absl::StrJoin(insufficient, ", "), "\n")));
   }
   return text;
 }
@@ -162,8 +164,10 @@ std::string FigureCausesTable(const MeasuredExplanation& measured) {
   }
   std::string text = PrintTable(table);
   if (!measured.insufficient.empty()) {
-    absl::StrAppend(&text, "cannot explain it alone: ",
-                    Ascii(absl::StrJoin(measured.insufficient, ", ")), "\n");
+    absl::StrAppend(
+        &text, WrapText(absl::StrCat(
+                   "cannot explain it alone: ",
+                   Ascii(absl::StrJoin(measured.insufficient, ", ")), "\n")));
   }
   return text;
 }
@@ -226,10 +230,9 @@ std::map<std::string, double> ByKind(const Explanation& explanation) {
 
 std::string ExplanationTable(const Explanation& explanation) {
   const Result& result = explanation.result;
-  std::string text = absl::StrCat(
-      result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
-      ShapeText(result), "\n", Ascii(RowName(result)), ": ",
-      TimeIntervalCell(result), " per batch\n");
+  std::string text =
+      absl::StrCat(ShapeTitle(result.name(), result), Ascii(RowName(result)),
+                   ": ", TimeIntervalCell(result), " per step\n");
   if (result.has_model_flops_utilization()) {
     absl::StrAppend(&text, TeraflopsHeader(result), " ", TeraflopsCell(result),
                     ", ", UtilizationHeader(result), " ",
@@ -242,7 +245,7 @@ std::string ExplanationTable(const Explanation& explanation) {
   }
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());
-    absl::StrAppend(&text, "\ntime of a batch on the busiest GPU (rank ",
+    absl::StrAppend(&text, "\ntime of a step on the busiest GPU (rank ",
                     rank.rank(), ", gpu ", rank.gpu(), ")\n");
   }
   absl::StrAppend(&text, PartsTable(result),

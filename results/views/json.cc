@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "results/flops.h"
 #include "results/summary.h"
 #include "results/validate.h"
+#include "results/views/cells.h"
 #include "results/views/views.h"
 
 namespace weir::results {
@@ -31,6 +33,13 @@ Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   if (!json.is_object()) {
     warnings->push_back("a result cannot be written as JSON");
     return Json();
+  }
+  if (const auto tokens = TokensPerGpu(copy); tokens.has_value()) {
+    json["tokens_per_second_per_gpu"] = *tokens;
+  }
+  if (const auto flops = FlopsPerGpu(copy, FormulaOf(copy));
+      flops.has_value()) {
+    json["flops_per_second_per_gpu"] = *flops;
   }
   for (const std::string& pointer : NonFinitePointers(copy)) {
     json[Json::json_pointer(pointer)] = nullptr;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //   gpt on a100x8: tensor 1 x pipeline 4 x data 2 = 8 GPUs, batch 16 = 2 x ...
 //
-//   schedule        1f1b: equal to minibatch SGD
-//   time per batch  1.25 s
+//   schedule     1f1b: equal to minibatch SGD
+//   step time    1.25 s
 //   ...
-//   rank    busy    idle  exposed comm  peak memory  in flight  versions ...
-//   0     1.00 s  250 ms       10.0 ms     9.20 GiB          4         1
+//   part      mean over GPUs  of the step
+//   compute           1.00 s       80.0 %
+//   ...
+//   rank    busy    idle  peak memory  in flight  versions ...
+//   0     1.00 s  250 ms     9.20 GiB          4         1
 //   ...
 //   memory of rank 0 (replica 0, gpu 0) at its peak, 320 ms into the run
 //   weights      2.60 GiB
@@ -19,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
@@ -67,18 +71,18 @@ std::string SummaryBlock(const Result& result) {
       result.semantics().empty() ? "" : absl::StrCat(": ", result.semantics());
   table.header = {"schedule", Ascii(absl::StrCat(RowName(result), semantics))};
   table.rows = {
-      {"time per batch", TimeIntervalCell(result)},
+      {"step time", TimeIntervalCell(result)},
       {"samples/s", SamplesCell(result)},
       {"tokens/s", TokensCell(result)},
+      {"tokens/s/GPU", TokensPerGpuCell(result)},
       {UtilizationHeader(result), UtilizationCell(result)},
-      {"bubble", BubbleCell(result)},
-      {"exposed comm", ExposedCell(result)},
+      {"GPUs idle", IdleCell(result)},
       {"versions", absl::StrCat(result.weight_versions())},
       {"staleness", absl::StrCat(result.staleness_updates(), " updates")},
       {"peak memory", MemoryCell(result)},
   };
   if (result.has_flops_per_batch()) {
-    table.rows.insert(table.rows.begin() + 3,
+    table.rows.insert(table.rows.begin() + 4,
                       {TeraflopsHeader(result), TeraflopsCell(result)});
   }
   const std::string evidence = EvidenceCell(result);
@@ -99,6 +103,19 @@ std::string SummaryBlock(const Result& result) {
   return PrintTable(table);
 }
 
+std::string BreakdownBlock(const Result& result) {
+  if (!result.has_breakdown() || !(result.batch_seconds() > 0)) return "";
+  TextTable table;
+  table.header = {"part", "mean over GPUs", "of the step"};
+  for (const StepPart& part : StepParts()) {
+    const double seconds = (result.breakdown().*part.seconds)();
+    if (seconds == 0 && !part.always_shown) continue;
+    table.rows.push_back(
+        {part.name, FormatSeconds(seconds), StepPartCell(result, part)});
+  }
+  return absl::StrCat("\n", PrintTable(table));
+}
+
 // Returns the worst value of each quantity over the GPUs of a pipeline rank.
 std::map<uint32_t, RankResult> WorstByRank(const Result& result) {
   std::map<uint32_t, RankResult> worst;
@@ -106,9 +123,6 @@ std::map<uint32_t, RankResult> WorstByRank(const Result& result) {
     RankResult& w = worst[gpu.rank()];
     w.set_busy_seconds(std::max(w.busy_seconds(), gpu.busy_seconds()));
     w.set_idle_seconds(std::max(w.idle_seconds(), gpu.idle_seconds()));
-    w.set_exposed_communication_seconds(
-        std::max(w.exposed_communication_seconds(),
-                 gpu.exposed_communication_seconds()));
     w.set_peak_memory_bytes(
         std::max(w.peak_memory_bytes(), gpu.peak_memory_bytes()));
     w.set_peak_activation_microbatches(std::max(
@@ -124,14 +138,13 @@ std::string RankBlock(const Result& result) {
   const std::map<uint32_t, RankResult> ranks = WorstByRank(result);
   if (ranks.empty()) return "";
   TextTable table;
-  table.header = {"rank",        "busy",      "idle",     "exposed comm",
-                  "peak memory", "in flight", "versions", "staleness"};
+  table.header = RankColumns();
+  table.optional = {0, 0, 0, 0, 1, 2, 3};
   for (const auto& [rank, worst] : ranks) {
     if (table.rows.size() == kMaxRankRows) break;
     table.rows.push_back(
         {absl::StrCat(rank), FormatSeconds(worst.busy_seconds()),
          FormatSeconds(worst.idle_seconds()),
-         FormatSeconds(worst.exposed_communication_seconds()),
          worst.peak_memory_bytes() > 0 ? FormatBytes(worst.peak_memory_bytes())
                                        : "-",
          FormatCount(worst.peak_activation_microbatches()),
@@ -175,21 +188,28 @@ std::string MemoryBlock(const Result& result) {
 
 }  // namespace
 
+std::vector<std::string> RankColumns() {
+  return {"rank",      "busy",     "idle",     "peak memory",
+          "in flight", "versions", "staleness"};
+}
+
 std::string ResultTable(const Result& result) {
-  std::string text = absl::StrCat(
-      result.name().empty() ? "" : absl::StrCat(Ascii(result.name()), ": "),
-      ShapeText(result), "\n\n", SummaryBlock(result), RankBlock(result),
-      MemoryBlock(result));
+  std::string text = absl::StrCat(ShapeTitle(result.name(), result), "\n",
+                                  SummaryBlock(result), BreakdownBlock(result),
+                                  RankBlock(result), MemoryBlock(result));
   if (IsApproximate(result) || !result.limit().empty()) {
     absl::StrAppend(&text, "\n");
   }
   if (IsApproximate(result)) {
     absl::StrAppend(
-        &text, "~: approximate, as no steady state was reached in the ",
-        result.has_replay() ? "replayed" : "simulated", " batches\n");
+        &text,
+        WrapText(absl::StrCat(
+            "~: approximate, as no steady state was reached in the ",
+            result.has_replay() ? "replayed" : "simulated", " batches\n")));
   }
   if (!result.limit().empty()) {
-    absl::StrAppend(&text, "limit: ", Ascii(result.limit()), "\n");
+    absl::StrAppend(
+        &text, WrapText(absl::StrCat("limit: ", Ascii(result.limit()), "\n")));
   }
   return text;
 }

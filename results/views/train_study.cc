@@ -12,6 +12,7 @@
 #include "base/csv.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "base/xml.h"
@@ -146,11 +147,12 @@ std::string TrainStudyTable(const TrainStudy& study) {
                       ? "samples to target"
                       : absl::StrFormat("samples to %.3f", target),
                   "seconds to target",
-                  "time per batch",
-                  "bubble",
+                  "step time",
+                  "idle",
                   "updates per batch",
                   "staleness",
                   "versions"};
+  table.optional = {0, 0, 0, 0, 0, 2, 4, 0, 3};
   for (const StudySchedule& schedule : study.schedules) {
     const StudySummary summary = SummaryOf(study, schedule, target);
     const bool reached = summary.batches_to_target.has_value();
@@ -166,16 +168,18 @@ std::string TrainStudyTable(const TrainStudy& study) {
          reached ? absl::StrCat(batches * study.samples_per_batch) : "never",
          reached ? FormatSeconds(batches * schedule.batch_seconds) : "never",
          FormatSeconds(schedule.batch_seconds),
-         FormatPercent(schedule.bubble_ratio),
+         FormatPercent(schedule.idle_ratio),
          absl::StrCat(schedule.updates_per_batch),
          absl::StrCat(schedule.staleness_updates),
          absl::StrCat(schedule.weight_versions)});
   }
   std::string text = absl::StrCat(
-      "model: ", Ascii(study.train_model), ", ", study.num_batches,
-      " batches of ", study.samples_per_batch,
-      " samples; times are those of a batch of ", Ascii(study.scenario), " (",
-      Ascii(study.model), ")\n\n", PrintTable(table));
+      WrapText(absl::StrCat(
+          "model: ", Ascii(study.train_model), ", ", study.num_batches,
+          " batches of ", study.samples_per_batch,
+          " samples; times are those of a batch of ", Ascii(study.scenario),
+          " (", Ascii(study.model), ")\n\n")),
+      PrintTable(table));
   for (const StudySchedule& schedule : study.schedules) {
     if (schedule.fits_memory) continue;
     absl::StrAppend(&text, Ascii(schedule.schedule),
@@ -200,7 +204,7 @@ std::string TrainStudyJson(const TrainStudy& study) {
                   {"final_loss", NumberOrNull(summary.final_loss)},
                   {"final_spread", NumberOrNull(summary.final_spread)},
                   {"batch_seconds", schedule.batch_seconds},
-                  {"bubble_ratio", schedule.bubble_ratio},
+                  {"idle_ratio", schedule.idle_ratio},
                   {"updates_per_batch", schedule.updates_per_batch},
                   {"staleness_updates", schedule.staleness_updates},
                   {"weight_versions", schedule.weight_versions},

@@ -27,7 +27,7 @@ struct StudySchedule {
   int updates_per_batch = 1;
   int weight_versions = 1, staleness_updates = 0;
   // Simulated for the scenario.
-  double batch_seconds = 0, bubble_ratio = 0;
+  double batch_seconds = 0, idle_ratio = 0;
   bool fits_memory = true;
   std::vector<StudyCurve> curves;
 };

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -15,9 +16,13 @@ namespace weir::results {
 // Returns the table of one result: shape, times, worst rank, limit.
 std::string ResultTable(const Result& result);
 
-// Returns one row per result, with the excess of those that do not fit, and a
-// line that names the limit of the fastest one that fits.
+// Returns one row per result, the excess of those that do not fit, and a line
+// that names the limit of the fastest one that fits.
 std::string CompareTable(std::span<const Result> results);
+// Returns the names of its columns, for --columns.
+std::vector<std::string> CompareColumns();
+// Returns those of the table of ranks of ResultTable.
+std::vector<std::string> RankColumns();
 
 // Return the envelope {"tool", "version", "command", "config",
 // "result"|"results", "warnings"} without timelines. Quantities are numbers,

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check_utf8.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/node_wiring.h"
@@ -89,6 +90,7 @@ std::string PcieText(const NodeWiring& wiring) {
   }
   absl::StrAppend(&text, ", ", Latency(pcie.latency_seconds()),
                   " per switch\n");
+  text = WrapText(text, 8);
   for (int socket = 0; socket < wiring.num_sockets; ++socket) {
     std::vector<std::string> below;
     for (int i = 0; i < pcie.switches_size(); ++i) {
@@ -149,7 +151,7 @@ std::string FabricText(const Fabric& fabric) {
   } else {
     absl::StrAppend(&text, ", non-blocking");
   }
-  return text + "\n";
+  return WrapText(absl::StrCat(text, "\n"));
 }
 
 nlohmann::ordered_json NodeJson(const Node& node) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
+#include "base/text_table.h"
 #include "tests/hostile_names.h"
 
 namespace weir::text_test {

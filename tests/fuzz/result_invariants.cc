@@ -105,6 +105,15 @@ void CheckSums(const Result& result) {
   double parts = 0;
   for (const PartSeconds& part : result.parts()) parts += part.seconds();
   REQUIRE_THAT(Near(parts, result.batch_seconds()), Describe(result));
+  const StepBreakdown& mean = result.breakdown();
+  REQUIRE_THAT(
+      Near(mean.compute_seconds() + mean.tensor_communication_seconds() +
+               mean.expert_communication_seconds() +
+               mean.pipeline_transfer_seconds() +
+               mean.data_communication_seconds() + mean.optimizer_seconds() +
+               mean.bubble_seconds() + mean.rollback_seconds(),
+           result.batch_seconds()),
+      Describe(result));
   if (result.has_seconds_by_evidence()) {
     const SecondsByEvidence& by = result.seconds_by_evidence();
     REQUIRE_THAT(Near(by.measured() + by.interpolated() + by.fitted() +
@@ -187,8 +196,8 @@ void CheckQuantities(const Result& result) {
   REQUIRE_THAT(bad.empty(), bad + "\n" + Describe(result));
   REQUIRE_OK(results::ValidateResult("fuzz", result));
   REQUIRE_THAT(
-      result.bubble_ratio() <= 1 + kInvariantRounding &&
-          result.span_bubble_ratio() <= 1 + kInvariantRounding &&
+      result.idle_ratio() <= 1 + kInvariantRounding &&
+          result.span_idle_ratio() <= 1 + kInvariantRounding &&
           result.exposed_communication_ratio() <= 1 + kInvariantRounding,
       Describe(result));
   double peak = 0;

@@ -8,28 +8,27 @@
 
 namespace weir::results::metrics_test {
 
-TEST(MetricsTest, BubbleRatioOfAPipelineIsItsClosedForm) {
+TEST(MetricsTest, IdleRatioOfAPipelineIsItsClosedForm) {
   // GPipe and 1F1B: every rank is busy for m (F + B) of (m + p - 1) (F + B).
   for (int p : {1, 2, 4, 64}) {
     for (int m : {1, 8, 1000}) {
       const std::vector<double> idle(p, (p - 1) * 3.0);
       const double expected = double(p - 1) / (m + p - 1);
-      EXPECT_NEAR(BubbleRatio(idle, (m + p - 1) * 3.0), expected,
-                  1e-9 * expected)
+      EXPECT_NEAR(IdleRatio(idle, (m + p - 1) * 3.0), expected, 1e-9 * expected)
           << p << " ranks, " << m << " microbatches";
     }
   }
 }
 
-TEST(MetricsTest, BubbleRatioIsOverAllRanks) {
+TEST(MetricsTest, IdleRatioIsOverAllRanks) {
   const std::vector<double> idle = {0, 3, 3};
-  EXPECT_DOUBLE_EQ(BubbleRatio(idle, 4), 6.0 / 12);
+  EXPECT_DOUBLE_EQ(IdleRatio(idle, 4), 6.0 / 12);
 }
 
 TEST(MetricsTest, EmptyWindowsGiveZero) {
   const std::vector<double> idle = {0, 0};
-  EXPECT_EQ(BubbleRatio(idle, 0), 0);
-  EXPECT_EQ(BubbleRatio({}, 1), 0);
+  EXPECT_EQ(IdleRatio(idle, 0), 0);
+  EXPECT_EQ(IdleRatio({}, 1), 0);
   EXPECT_EQ(ExposedCommunicationRatio({}, 1), 0);
   EXPECT_EQ(SamplesPerSecond(1, 0), 0);
   EXPECT_EQ(TokensPerSecond(1, 1, 0), 0);

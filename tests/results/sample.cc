@@ -72,7 +72,7 @@ Result SampleRow(absl::string_view schedule, double batch_seconds,
   result.set_samples_per_second(32 / batch_seconds);
   result.set_tokens_per_second(32 * 1024 / batch_seconds);
   result.set_model_flops_utilization(0.5 / batch_seconds);
-  result.set_bubble_ratio(0.125);
+  result.set_idle_ratio(0.125);
   result.set_exposed_communication_ratio(0.01875);
   result.set_weight_versions(1);
   result.set_semantics("equal to minibatch SGD");
@@ -128,7 +128,7 @@ Result GivenCostsResult() {
   result.set_num_batches(1);
   result.set_makespan_seconds(141);
   result.set_batch_seconds(141);
-  result.set_bubble_ratio(39.0 / 47);
+  result.set_idle_ratio(39.0 / 47);
   result.set_weight_versions(1);
   result.set_fits_memory(true);
   for (int rank = 0; rank < 40; ++rank) {

@@ -130,13 +130,13 @@ TEST(StoreTest, AllProblemsOfAResultComeTogether) {
   Results results = Sample();
   Result* result = results.mutable_results(0);
   result->clear_schedule();
-  result->set_bubble_ratio(std::nan(""));
+  result->set_idle_ratio(std::nan(""));
   for (RankResult& rank : *result->mutable_ranks()) {
     rank.set_busy_seconds(INFINITY);
   }
   const std::string message = MessageOf(results);
   EXPECT_THAT(message, HasSubstr("x.pb: results[0]: schedule is empty"));
-  EXPECT_THAT(message, HasSubstr("results[0]: bubble_ratio is not a finite"));
+  EXPECT_THAT(message, HasSubstr("results[0]: idle_ratio is not a finite"));
   EXPECT_THAT(message, HasSubstr("results[0]: ranks.8.busy_seconds is not"));
   EXPECT_THAT(message, HasSubstr("results[0]: 7 more numbers are not finite"));
 }

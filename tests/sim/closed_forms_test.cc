@@ -36,7 +36,7 @@ TEST(SimulatorClosedFormTest, GPipe) {
           (m + p - 1) * (kForward + kBackward) + 2 * (p - 1) * 0.3;
       ExpectEqual(result.makespan_seconds(), time);
       ExpectEqual(result.batch_seconds(), time);
-      ExpectEqual(result.bubble_ratio(), 1 - m * (kForward + kBackward) / time);
+      ExpectEqual(result.idle_ratio(), 1 - m * (kForward + kBackward) / time);
       EXPECT_EQ(result.ranks(0).peak_activation_microbatches(), m);
       EXPECT_EQ(result.weight_versions(), 1u);
       EXPECT_EQ(result.staleness_updates(), 0u);
@@ -96,7 +96,7 @@ TEST(SimulatorClosedFormTest, PipeDream2BwHasNoBubbleAndTwoVersions) {
           {.schedule = "pipedream-2bw", .num_ranks = p, .num_microbatches = m});
       EXPECT_TRUE(result.steady_state());
       ExpectEqual(result.batch_seconds(), m * (kForward + kBackward));
-      EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
+      EXPECT_NEAR(result.idle_ratio(), 0, 1e-9);
       for (int s = 0; s < p; ++s) {
         EXPECT_EQ(result.ranks(s).weight_versions(), 2u);
         EXPECT_EQ(result.ranks(s).staleness_updates(), 1u);
@@ -122,7 +122,7 @@ TEST(SimulatorClosedFormTest, LongHopsLimitSchedulesWithoutFlush) {
               p * (kForward + kBackward) + 2 * (p - 1) * c;
           EXPECT_TRUE(result.steady_state());
           ExpectEqual(result.batch_seconds(), m * round_trip / p);
-          ExpectEqual(result.bubble_ratio(),
+          ExpectEqual(result.idle_ratio(),
                       1 - p * (kForward + kBackward) / round_trip);
         }
       }

@@ -56,7 +56,7 @@ TEST(PostValidationTest, ZbH2HasNoBubble) {
       const double expected = m * 3.75;
       EXPECT_NEAR(result.batch_seconds(), expected, 1e-9 * expected)
           << p << " " << m;
-      EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
+      EXPECT_NEAR(result.idle_ratio(), 0, 1e-9);
       EXPECT_TRUE(result.steady_state());
       EXPECT_EQ(result.weight_versions(), 1u);
       EXPECT_EQ(result.staleness_updates(), 0u);

@@ -148,7 +148,7 @@ TEST(TensorTest, CollectivesTakeWhatTheRingTakes) {
                       1e-9 * expected);
           EXPECT_NEAR(rank.idle_seconds(), 0, 1e-9 * expected);
         }
-        EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
+        EXPECT_NEAR(result.idle_ratio(), 0, 1e-9);
         EXPECT_NEAR(result.exposed_communication_ratio(), 1, 1e-9);
       }
     }

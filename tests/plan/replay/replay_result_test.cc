@@ -60,7 +60,7 @@ TEST(ReplayResultTest, GPipeHasTheBubbleOfItsPaper) {
   const double batch = (kMicrobatches + kRanks - 1) * (kForward + kBackward);
   EXPECT_NEAR(result.makespan_seconds(), batch, 1e-9 * batch);
   EXPECT_NEAR(result.batch_seconds(), batch, 1e-9 * batch);
-  EXPECT_NEAR(result.bubble_ratio(),
+  EXPECT_NEAR(result.idle_ratio(),
               (kRanks - 1.0) / (kMicrobatches + kRanks - 1), 1e-9);
   EXPECT_EQ(result.method(), "replay");
   EXPECT_EQ(result.weight_versions(), 1u);
@@ -82,7 +82,7 @@ TEST(ReplayResultTest, PipeDreamHoldsItsVersions) {
   // The pipeline is full in the steady state.
   EXPECT_NEAR(result.batch_seconds(), kMicrobatches * (kForward + kBackward),
               1e-9);
-  EXPECT_NEAR(result.bubble_ratio(), 0, 1e-9);
+  EXPECT_NEAR(result.idle_ratio(), 0, 1e-9);
   EXPECT_EQ(result.replay().losses_size(),
             static_cast<int>(result.num_batches()));
 }

@@ -98,7 +98,7 @@ TEST_F(RunSweepTest, FiguresAreThoseOfTheSimulation) {
     ASSERT_TRUE(result.ok());
     const SweepOutcome& outcome = collected->outcomes.at(point);
     EXPECT_EQ(outcome.batch_seconds(), result->batch_seconds());
-    EXPECT_EQ(outcome.bubble_ratio(), result->bubble_ratio());
+    EXPECT_EQ(outcome.idle_ratio(), result->idle_ratio());
     EXPECT_EQ(outcome.method(), "full");
     EXPECT_FALSE(outcome.has_samples_per_second());
   }

@@ -55,8 +55,8 @@ TEST(ExecutionComparisonTest, OneStretchedPassMovesWhatFollowsIt) {
   EXPECT_EQ(c.span.predicted, 7);
   EXPECT_EQ(c.span.measured, 8);
   // Busy 3 and 3 of 7, 3 and 4 of 8.
-  EXPECT_DOUBLE_EQ(c.bubble_ratio.predicted, 8.0 / 14);
-  EXPECT_DOUBLE_EQ(c.bubble_ratio.measured, 9.0 / 16);
+  EXPECT_DOUBLE_EQ(c.idle_ratio.predicted, 8.0 / 14);
+  EXPECT_DOUBLE_EQ(c.idle_ratio.measured, 9.0 / 16);
 
   ASSERT_EQ(c.errors.size(), 3);  // F, B, all
   const ActionErrors& forward = c.errors[0];

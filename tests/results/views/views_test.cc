@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "results/summary.h"
 #include "results/views/explanation.h"
 #include "tests/golden.h"
@@ -252,14 +253,14 @@ TEST(JsonTest, AbsentQuantitiesAreAbsent) {
 
 TEST(JsonTest, NoNanAndNoInfinityGetsThrough) {
   Result result = SampleResult();
-  result.set_bubble_ratio(std::nan(""));
+  result.set_idle_ratio(std::nan(""));
   result.set_samples_per_second(std::numeric_limits<double>::infinity());
   result.mutable_ranks(3)->set_idle_seconds(
       -std::numeric_limits<double>::infinity());
   result.set_limit("NaN");  // text may contain it
   const std::string text = CompareJson("compare", {&result, 1});
   const auto json = nlohmann::json::parse(text);
-  EXPECT_TRUE(json["results"][0]["bubble_ratio"].is_null());
+  EXPECT_TRUE(json["results"][0]["idle_ratio"].is_null());
   EXPECT_TRUE(json["results"][0]["samples_per_second"].is_null());
   EXPECT_TRUE(json["results"][0]["ranks"][3]["idle_seconds"].is_null());
   EXPECT_EQ(json["results"][0]["limit"], "NaN");
@@ -293,7 +294,7 @@ TEST(CsvTest, NamesHaveNoControlCharacters) {
 
 TEST(CsvTest, NotFiniteNumbersAreEmptyFields) {
   Result result = SampleRow("1f1b", 1, 1);
-  result.set_bubble_ratio(std::nan(""));
+  result.set_idle_ratio(std::nan(""));
   const std::string csv = CompareCsv({&result, 1});
   EXPECT_THAT(csv, Not(HasSubstr("nan")));
   EXPECT_THAT(csv, EndsWith("\n"));

@@ -268,7 +268,7 @@ TEST(ScheduleCostsTest, GeneratorsKnowTheScenariosCosts) {
 // Qi et al., 2024, Zero Bubble, Table 5 (1.5B model, ZB-2p) from the times of
 // its Table 9. The order depends on the memory that a microbatch holds: 34h +
 // 5as and 32h per token and layer, with h 2304, a 24 and s 1024.
-TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
+TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedIdleRatios) {
   struct Row {
     int num_microbatches;
     double forward, input, weight, hop, published;
@@ -292,7 +292,7 @@ TEST(ScheduleCostsTest, MemoryByHandGivesThePublishedBubbleRatios) {
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     const auto result = Simulate(*resolved, {});
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_NEAR(result->span_bubble_ratio(), row.published, 5e-5);
+    EXPECT_NEAR(result->span_idle_ratio(), row.published, 5e-5);
     for (const RankResult& rank : result->ranks()) {
       EXPECT_LE(rank.peak_memory_bytes(),
                 2 * 8 * stage.activation_bytes() * (1 + 1e-12));

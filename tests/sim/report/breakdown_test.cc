@@ -4,12 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "schedules/registry.h"
 #include "sim/simulate.h"
 #include "tests/sim/by_costs.h"
+#include "tests/sim/given_scenario.h"
 #include "tests/sim/hand_schedules.h"
 #include "tests/sim/measured.h"
 
@@ -32,6 +36,90 @@ void ExpectSum(const Result& result) {
     sum += part.seconds();
   }
   EXPECT_NEAR(sum, result.batch_seconds(), 1e-9 * result.batch_seconds());
+}
+
+// The parts of the mean GPU, which are disjoint, add up to the step too.
+void ExpectMeanSum(const Result& result) {
+  const StepBreakdown& mean = result.breakdown();
+  const double seconds[] = {mean.compute_seconds(),
+                            mean.tensor_communication_seconds(),
+                            mean.expert_communication_seconds(),
+                            mean.pipeline_transfer_seconds(),
+                            mean.data_communication_seconds(),
+                            mean.optimizer_seconds(),
+                            mean.bubble_seconds(),
+                            mean.rollback_seconds()};
+  double sum = 0;
+  for (const double part : seconds) {
+    EXPECT_GE(part, 0);
+    sum += part;
+  }
+  EXPECT_NEAR(sum, result.batch_seconds(), 1e-9 * result.batch_seconds());
+  EXPECT_NEAR(
+      mean.pipeline_transfer_seconds() + mean.data_communication_seconds() +
+          mean.bubble_seconds(),
+      result.idle_ratio() * (result.batch_seconds() - mean.rollback_seconds()),
+      1e-9 * result.batch_seconds());
+}
+
+// Rank 0 computes 6 of 11 s, waits 1 s for a transfer and 4 s for rank 1. Rank
+// 1 computes 6 s and waits for the activation at 2..3: until 2 s for rank 0 to
+// compute it, then for its transfer.
+TEST(StepBreakdownTest, IsTheMeanOverGpus) {
+  Measured measured;
+  measured.num_ranks = measured.num_microbatches = 2;
+  measured.forward_seconds = {1, 1};
+  measured.backward_seconds = {2, 2};
+  measured.activation_bytes = {10, 0};
+  const auto result = Simulate(Resolve(measured, ChainOfLinks(2, 10, 0)));
+  ASSERT_TRUE(result.ok()) << result.status();
+  ExpectMeanSum(*result);
+  const StepBreakdown& mean = result->breakdown();
+  EXPECT_NEAR(mean.compute_seconds(), 6, 1e-9);
+  EXPECT_NEAR(mean.pipeline_transfer_seconds() + mean.bubble_seconds(), 5,
+              1e-9);
+  EXPECT_GE(mean.pipeline_transfer_seconds(), 1 - 1e-9);
+  EXPECT_EQ(mean.tensor_communication_seconds(), 0);
+  EXPECT_EQ(mean.optimizer_seconds(), 0);
+}
+
+// Without transfers, the bubble of GPipe is (p - 1) / (m + p - 1).
+TEST(StepBreakdownTest, BubbleHasTheClosedForm) {
+  GivenScenario given;
+  given.schedule = "gpipe";
+  given.num_ranks = 4;
+  given.num_microbatches = 8;
+  given.hop_seconds = 0;
+  const auto result = Simulate(Resolve(given));
+  ASSERT_TRUE(result.ok()) << result.status();
+  ExpectMeanSum(*result);
+  EXPECT_NEAR(result->breakdown().bubble_seconds() / result->batch_seconds(),
+              3.0 / 11, 1e-9);
+}
+
+TEST(StepBreakdownTest, AddsUpForEverySchedule) {
+  int num_run = 0;
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
+    for (const bool blocking : {false, true}) {
+      for (const int chunks : {1, 2}) {
+        GivenScenario given;
+        given.schedule = std::string(kind.name);
+        given.weight_gradient_seconds = {1};
+        given.hop_seconds = 0.25;
+        given.blocking = blocking;
+        given.num_chunks = chunks;
+        given.num_ranks = 4;
+        given.num_microbatches = 8;
+        const auto result = Simulate(Resolve(given));
+        if (!result.ok()) continue;  // illegal chunks, or a deadlock
+        SCOPED_TRACE(absl::StrCat(kind.name, blocking ? ", blocking" : "",
+                                  ", chunks ", chunks));
+        ExpectMeanSum(*result);
+        ++num_run;
+      }
+    }
+  }
+  EXPECT_GE(num_run, std::ssize(schedules::AllScheduleKinds()));
 }
 
 // Rank 0 runs F 0..2, B 7..9 and B 9..11; the first gradient is sent at 6..7
@@ -89,6 +177,7 @@ TEST(BreakdownTest, AddsUpWithTensorGroupsReplicasAndSharding) {
     const auto result = Simulate(Preset(name, ""));
     ASSERT_TRUE(result.ok()) << result.status();
     ExpectSum(*result);
+    ExpectMeanSum(*result);
     EXPECT_GT(SecondsOf(*result, "feed_forward_gemm"), 0);
     EXPECT_EQ(SecondsOf(*result, "given"), 0);
   }

@@ -40,7 +40,7 @@ TEST(GpuTimesTest, OnlyTheTransferThatIsWaitedForIsExposed) {
   EXPECT_NEAR(result->makespan_seconds(), 11, 1e-9);
   ExpectRank(*result, 0, 6, 1);
   ExpectRank(*result, 1, 6, 1);
-  EXPECT_NEAR(result->bubble_ratio(), 1 - 6.0 / 11, 1e-9);
+  EXPECT_NEAR(result->idle_ratio(), 1 - 6.0 / 11, 1e-9);
   EXPECT_NEAR(result->exposed_communication_ratio(), 1.0 / 11, 1e-9);
 }
 
