@@ -39,6 +39,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Published{"bert-base-uncased", 109514298},
                     Published{"llama-2-7b", 6738415616},
                     Published{"llama-2-70b", 68976648192},
+                    Published{"llama-3-70b", 70553706496},
+                    Published{"llama-3.1-405b", 405853388800},
+                    Published{"llama-3.1-8b", 8030261248},
                     Published{"mistral-7b-v0.1", 7241732096},
                     Published{"mixtral-8x7b", 46702792704}));
 
