@@ -29,7 +29,7 @@ size_t Width() { return static_cast<size_t>(std::max(Layout().width, 1)); }
 
 // Returns the first `width` characters or less: up to the last punctuation.
 size_t PieceOfWord(absl::string_view word, size_t width) {
-  const size_t at = word.substr(0, width).find_last_of("/,;:|_-=.*");
+  const size_t at = word.substr(0, width).find_last_of("/,;:|_-");
   return at == absl::string_view::npos || at == 0 ? width : at + 1;
 }
 
@@ -70,9 +70,8 @@ class Printer {
     Take(table.header);
     for (const auto& row : table.rows) Take(row);
     for (size_t i = 0; i < columns.size(); ++i) {
-      left_.push_back(
-          columns[i] == 0 || i == 0 ||
-          (columns[i] < table.left.size() && table.left[columns[i]]));
+      left_.push_back(columns[i] == 0 || (columns[i] < table.left.size() &&
+                                          table.left[columns[i]]));
       size_t width = 0;
       for (const auto& row : rows_) {
         if (i < row.size()) width = std::max(width, row[i].size());
@@ -88,6 +87,7 @@ class Printer {
 
   // Makes left-aligned columns narrower until the table has this width.
   void Shrink(size_t limit) {
+    if (widths_.empty()) return;
     std::vector<size_t> least(widths_.size(), 0);
     for (size_t i = 0; i < widths_.size(); ++i) {
       for (const auto& row : rows_) {
@@ -95,7 +95,12 @@ class Printer {
       }
     }
     ShrinkTo(limit, least);
-    ShrinkTo(limit, std::vector<size_t>(widths_.size(), kNarrowest));
+    // Words of the first column, which names the rows, are broken last.
+    std::vector<size_t> narrow(widths_.size(), kNarrowest);
+    narrow[0] = least[0];
+    ShrinkTo(limit, narrow);
+    narrow[0] = kNarrowest;
+    ShrinkTo(limit, narrow);
   }
 
   std::string Print() const {

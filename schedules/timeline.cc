@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/text_table.h"
 #include "schedules/walk.h"
 
 namespace weir::schedules {
@@ -130,7 +131,7 @@ std::string Cells(const Picture& picture, const TimelineRow& row,
 }
 
 std::string Legend(const Picture& picture) {
-  return absl::StrCat(
+  return WrapText(absl::StrCat(
       "digit: forward of that microbatch",
       picture.schedule.total_microbatches() > kCycle ? " modulo 10" : "",
       picture.schedule.forward_only ? "" : ", letter: its backward",
@@ -138,7 +139,7 @@ std::string Legend(const Picture& picture) {
       ", '.': idle",
       picture.has_many_stages ? ", ' ': the rank runs another stage" : "",
       picture.has_offloads ? ", out and in: copies to and from the host" : "",
-      "\n");
+      "\n"));
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ std::string FiguresTable(const DeviceProfile& profile) {
   TextTable table;
   table.header = {"parameter", "value", "unit", "kind", "source"};
   table.left = {true, false, true, true, true};
+  table.optional = {0, 0, 0, 0, 1};
   DeviceProfile copy = profile;
   for (const NamedFigure& named : FiguresOf(&copy)) {
     table.rows.push_back({named.path, Number(named.figure->value()),
@@ -81,6 +82,7 @@ std::string KernelsTable(const DeviceProfile& profile) {
   table.header = {"kernels",     "format", "shapes", "m",
                   "over fitted", "least",  "most",   "throttled"};
   table.left = {true, true};
+  table.optional = {0, 0, 2, 0, 0, 0, 0, 1};
   for (const KernelSummary& summary : SummarizeKernels(profile)) {
     table.rows.push_back(
         {summary.part, Ascii(summary.format), absl::StrCat(summary.count),
@@ -107,6 +109,7 @@ std::string StagesTable(const DeviceProfile& profile) {
   table.header = {"stage", "pass",    "blocks",   "mbs",        "seq",
                   "tp",    "kernels", "measured", "kernel sum", "beyond"};
   table.left = {true, true};
+  table.optional = {0, 0, 0, 1, 2, 3, 4, 0, 0, 0};
   for (const MeasuredStage& stage : profile.stages()) {
     const double seconds = stage.seconds().p50();
     const double sum = stage.sum_of_kernels_seconds();
@@ -125,6 +128,7 @@ std::string MemoryTable(const DeviceProfile& profile) {
   TextTable table;
   table.header = {"memory", "blocks",    "mbs",  "seq",      "tp",
                   "alive",  "predicted", "used", "reserved", "beyond"};
+  table.optional = {0, 0, 1, 2, 4, 0, 0, 0, 3, 0};
   for (const MeasuredMemory& memory : profile.memory()) {
     const double predicted = memory.predicted_bytes();
     table.rows.push_back(

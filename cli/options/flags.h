@@ -38,8 +38,9 @@ struct OutputFlags {
   Format format = Format::kTable;
   Color color = Color::kAuto;
   bool quiet = false;
-  bool force = false;  // output files replace any file
-  bool wide = false;   // tables with all columns, without wrapped lines
+  bool textproto = false;  // --format textproto: a file to edit
+  bool force = false;      // output files replace any file
+  bool wide = false;       // tables with all columns, without wrapped lines
   std::vector<std::string> columns;  // of tables, see base/text_table.h
   std::string out;                   // results, protobuf
   std::string trace;                 // timeline, .pftrace or .json
@@ -89,6 +90,12 @@ struct ProfileFlags {
   std::string out;
   std::string other;     // the second profile
   double tolerance = 0;  // 0: none
+};
+
+// "init": answers as text; empty: asked for, or the default.
+struct InitFlags {
+  std::string model, cluster, num_gpus, sequence_length, batch_size;
+  std::string folder = "weir-run";
 };
 
 // "train-study".
@@ -141,6 +148,7 @@ struct Flags {
   SynthesisFlags synthesis;
   MeasuredFlags measured;
   ProfileFlags profile;
+  InitFlags init;
   TrainStudyFlags study;
   PlanFlags plan;
   SweepFlags sweep;

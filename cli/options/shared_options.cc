@@ -56,6 +56,35 @@ void AddFlops(CLI::App* app, std::string* formula) {
       ->default_str("model");
 }
 
+namespace {
+
+void AddWide(CLI::App* app, OutputFlags* output) {
+  AddSwitch(app, "--wide",
+            "print tables with all columns, however long their lines are",
+            &output->wide)
+      ->group("Output");
+}
+
+}  // namespace
+
+void AddInputFormat(CLI::App* app, OutputFlags* output) {
+  enum class Choice { kTable, kJson, kTextProto };
+  const auto set = [output](Choice choice) {
+    output->format = choice == Choice::kJson ? OutputFlags::Format::kJson
+                                             : OutputFlags::Format::kTable;
+    output->textproto = choice == Choice::kTextProto;
+  };
+  AddChoice<Choice>(app, "--format",
+                    "output format; textproto: a file to edit, with comments",
+                    {{"table", Choice::kTable},
+                     {"json", Choice::kJson},
+                     {"textproto", Choice::kTextProto}},
+                    set)
+      ->group("Output")
+      ->default_str("table");
+  AddWide(app, output);
+}
+
 void AddFormat(CLI::App* app, bool csv, OutputFlags* output) {
   using Format = OutputFlags::Format;
   std::vector<std::pair<absl::string_view, Format>> formats = {
@@ -64,10 +93,7 @@ void AddFormat(CLI::App* app, bool csv, OutputFlags* output) {
   AddChoice(app, "--format", "output format", formats, &output->format)
       ->group("Output")
       ->default_str("table");
-  AddSwitch(app, "--wide",
-            "print tables with all columns, however long their lines are",
-            &output->wide)
-      ->group("Output");
+  AddWide(app, output);
 }
 
 void AddColumns(CLI::App* app, const std::vector<std::string>& columns,

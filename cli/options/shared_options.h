@@ -33,6 +33,8 @@ void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
 void AddFlops(CLI::App* app, std::string* formula);
 // Adds --format and --wide.
 void AddFormat(CLI::App* app, bool csv, OutputFlags* output);
+// Adds --format with textproto, for commands that show an input file.
+void AddInputFormat(CLI::App* app, OutputFlags* output);
 // Adds --columns, with the names of PrintTable's columns; empty: any name.
 void AddColumns(CLI::App* app, const std::vector<std::string>& columns,
                 OutputFlags* output);

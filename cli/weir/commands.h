@@ -37,6 +37,7 @@ Command RunProfileDiff;
 Command RunProfileImport;
 Command RunSweepCommand;
 Command RunCollect;
+Command RunInit;
 Command RunDoctor;
 
 }  // namespace weir::cli

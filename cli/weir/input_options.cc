@@ -27,7 +27,7 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
       {"profile show h100-sxm", "profile show my.textproto --format json"},
       RunProfileShow, line);
   AddName(show, "PROFILE", "preset or file", &flags->name);
-  AddFormat(show, /*csv=*/false, &flags->output);
+  AddInputFormat(show, &flags->output);
 
   CLI::App* diff =
       AddWeirCommand(group, "diff", "Compares two device profiles.",
@@ -64,6 +64,36 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
   AddForce(import, &flags->output.force);
 }
 
+void AddInit(CLI::App* app, CommandLine* line) {
+  InitFlags* init = &line->flags.init;
+  CLI::App* command = AddWeirCommand(
+      app, "init",
+      "Asks five questions and writes model, cluster and scenario files.",
+      {"init",
+       "init --model gpt2-xl --cluster dgx-a100 --gpus 8 --seq 1024 "
+       "--gbs 64 --out my-run"},
+      RunInit, line);
+  command->option_defaults()->group("Answers (else asked on a terminal)");
+  AddText(command, "--model", "M", "preset, or path of a config.json",
+          &init->model)
+      ->default_str("llama-3-70b");
+  AddText(command, "--cluster", "C", "preset or file", &init->cluster)
+      ->default_str("dgx-h100");
+  AddText(command, "--gpus", "N", "number of GPUs", &init->num_gpus)
+      ->default_str("64");
+  AddText(command, "--seq", "N", "sequence length, in tokens",
+          &init->sequence_length)
+      ->default_str("the model's");
+  AddText(command, "--gbs", "N", "global batch size, in sequences",
+          &init->batch_size)
+      ->default_str("about 1 Mi tokens");
+  AddText(command, "--out", "FOLDER", "write the files to this folder",
+          &init->folder)
+      ->group("Output")
+      ->default_str(init->folder);
+  AddForce(command, &line->flags.output.force);
+}
+
 }  // namespace
 
 void AddInputCommands(CLI::App* app, CommandLine* line) {
@@ -79,17 +109,18 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
           "profile graph",
           &flags->name);
   AddLayerWork(show, &flags->scenario);
-  AddFormat(show, /*csv=*/false, &flags->output);
+  AddInputFormat(show, &flags->output);
 
   CLI::App* cluster = AddCommand(app, "cluster", "Lists and shows clusters.");
   AddList(cluster, "Lists the cluster presets.", RunClusterList, line);
-  show = AddWeirCommand(
-      cluster, "show", "Shows a cluster: nodes, GPUs and every kind of link.",
-      {"cluster show p3-16xlarge", "cluster show dgx-h100 --nodes 4"},
-      RunClusterShow, line);
+  show = AddWeirCommand(cluster, "show",
+                        "Shows a cluster: nodes, GPUs and every kind of link.",
+                        {"cluster show p3-16xlarge",
+                         "cluster show dgx-h100 --nodes 4 --format textproto"},
+                        RunClusterShow, line);
   AddName(show, "CLUSTER", "preset or file", &flags->name);
   AddNodes(show, &flags->scenario);
-  AddFormat(show, /*csv=*/false, &flags->output);
+  AddInputFormat(show, &flags->output);
 
   CLI::App* scenario =
       AddCommand(app, "scenario", "Lists and shows scenarios.");
@@ -102,6 +133,7 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
   AddName(show, "SCENARIO", "preset or file", &flags->name);
 
   AddProfileCommands(app, line);
+  AddInit(app, line);
   AddWeirCommand(app, "doctor",
                  "Shows versions and optional programs found on this machine.",
                  {"doctor"}, RunDoctor, line);

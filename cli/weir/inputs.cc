@@ -8,9 +8,9 @@
 #include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "base/textproto.h"
 #include "cli/options/messages.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/commented_textproto.h"
 #include "models/describe.h"
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
@@ -72,6 +72,7 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
 
 absl::StatusOr<std::string> ViewModel(const Flags& flags) {
   ASSIGN_OR_RETURN(const Model model, models::LoadModel(flags.name));
+  if (flags.output.textproto) return CommentedTextProto(model);
   ASSIGN_OR_RETURN(const models::WorkSpec spec, WorkOf(flags, model));
   return flags.output.format == OutputFlags::Format::kJson
              ? models::ModelJson(model, spec)
@@ -83,6 +84,7 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       const Cluster cluster,
       scenarios::LoadCluster(
           flags.name, static_cast<int>(flags.scenario.overrides.num_nodes())));
+  if (flags.output.textproto) return CommentedTextProto(cluster);
   return flags.output.format == OutputFlags::Format::kJson
              ? DumpJson(scenarios::ClusterJson(cluster), 2)
              : scenarios::DescribeCluster(cluster);
@@ -93,9 +95,7 @@ absl::StatusOr<std::string> ViewScenario(const Flags& flags) {
                    scenarios::LoadScenario(flags.name));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
                    scenarios::ResolveScenario(flags.name, scenario));
-  return absl::StrCat(
-      "# proto-file: scenarios/scenario.proto\n# proto-message: Scenario\n",
-      PrintTextProto(resolved.scenario));
+  return CommentedTextProto(resolved.scenario);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/commented_textproto.h"
 #include "cli/weir/envelope.h"
 
 namespace weir::cli {
@@ -42,6 +43,7 @@ int PrintProfile(const absl::StatusOr<std::string>& text,
 absl::StatusOr<std::string> Shown(const Flags& flags) {
   ASSIGN_OR_RETURN(const DeviceProfile profile,
                    calibrate::LoadDeviceProfile(flags.name));
+  if (flags.output.textproto) return CommentedTextProto(profile);
   return WantsJson(flags) ? Framed(flags, {{"profile", flags.name}},
                                    calibrate::ProfileJson(profile))
                           : calibrate::DescribeProfile(profile);

@@ -132,6 +132,7 @@ std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
   table.header = {"algorithm", "planned", "step time",       "samples/s",
                   "peak",      "fits",    "schedule, stages"};
   table.left = {true, false, false, false, false, true, true};
+  table.optional = {0, 2, 0, 1, 0, 0, 0};
   std::string notes;
   for (const PlannerResult& answer : answers) {
     if (!answer.planned.ok()) {
@@ -153,7 +154,8 @@ std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
                                  : (answer.fits_memory ? "yes" : "no")});
     } else {
       row.insert(row.end(), 4, "-");
-      absl::StrAppend(&stages, "; not simulated: ", Message(answer.simulated));
+      absl::StrAppend(&notes, answer.algorithm,
+                      ": not simulated: ", Message(answer.simulated), "\n");
     }
     row.push_back(std::move(stages));
     table.rows.push_back(std::move(row));

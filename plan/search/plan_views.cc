@@ -2,7 +2,9 @@
 #include "plan/search/plan_views.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -216,6 +218,11 @@ std::string CountsText(const PlanReport& report) {
 }
 
 std::string PlanTable(const PlanReport& report, bool explain) {
+  // See TextTable::optional.
+  static const auto& kOptionalColumns = *new std::map<std::string, int>{
+      {"gap", 1},       {"tflop/s/gpu", 2}, {"samples/s", 3},
+      {"recompute", 4}, {"mfu", 5},         {"layers", 6},
+      {"order", 7},     {"found-by", 8},    {"price/1000-samples", 9}};
   TextTable table;
   table.header = {"rank", "GPUs", "t/p/d/v/mb"};
   table.left = {true, false, true};
@@ -244,6 +251,10 @@ std::string PlanTable(const PlanReport& report, bool explain) {
   if (seeds) {
     table.header.push_back("found by");
     table.left.push_back(true);
+  }
+  for (const std::string& header : table.header) {
+    const auto at = kOptionalColumns.find(ColumnKey(header));
+    table.optional.push_back(at == kOptionalColumns.end() ? 0 : at->second);
   }
   std::string text = PrintTable(table);
   if (changes_training) {

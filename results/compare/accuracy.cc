@@ -77,8 +77,7 @@ std::string SummaryTable(const std::vector<QuantityErrors>& quantities) {
         {errors.quantity, absl::StrCat(statistics.num_rows),
          Percent(statistics.mean_absolute), Signed(statistics.bias),
          Percent(statistics.median_absolute), Percent(statistics.percentile_90),
-         Signed(statistics.worst),
-         absl::StrCat("line ", worst.line, ": ", Ascii(worst.row))});
+         Signed(statistics.worst), absl::StrCat("line ", worst.line)});
     if (!intervals) continue;
     table.rows.back().push_back(
         errors.num_intervals == 0

@@ -29,6 +29,7 @@ std::string CalibrationTable(const Calibration& calibration) {
   table.header = {"parameter", "value",      "proposed", "factor",
                   "kind",      "deviations", "of"};
   table.left = {true, false, false, false, true, false, true};
+  table.optional = {0, 0, 0, 0, 1, 0, 2};
   std::string settings;
   for (const ProposedFigure& figure : calibration.figures) {
     const double factor = figure.proposed / figure.value;

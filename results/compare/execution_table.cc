@@ -176,7 +176,7 @@ std::string TransfersBlock(const ExecutionComparison& c) {
                   "idle: not computed",
                   "idle: queued",
                   "idle: in flight"};
-  table.optional = {0, 0, 1, 0, 0, 0, 0, 0};
+  table.optional = {0, 2, 4, 3, 0, 0, 1, 0};
   const auto add = [&](const char* side, const TransferTimes& t) {
     const double count = std::max(t.num_transfers, 1);
     table.rows.push_back({side, absl::StrCat(t.num_transfers),
@@ -237,6 +237,8 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
                       {"time of predicted peak", "time of measured peak"});
   table.left.assign(table.header.size(), false);
   std::fill(table.left.end() - 2, table.left.end(), true);
+  table.optional.assign(table.header.size(), 0);
+  std::fill(table.optional.end() - 2, table.optional.end(), 1);
   for (const int i : worst) {
     const RankMemory& m = c.memory[i];
     std::vector<std::string> row = {
@@ -266,10 +268,12 @@ std::string MemoryBlock(const ExecutionComparison& c, bool all) {
   for (const auto& [side, peak] : {std::pair("prediction", shown.predicted),
                                    std::pair("measurement", shown.measured)}) {
     if (peak.left_out_bytes == 0) continue;
-    absl::StrAppend(&text, "not counted in the ", side, ": ",
-                    FormatBytes(peak.left_out_bytes),
-                    " for the CUDA context, libraries and communicators, which "
-                    "the other side does not count\n");
+    absl::StrAppend(
+        &text,
+        WrapText(absl::StrCat(
+            "not counted in the ", side, ": ", FormatBytes(peak.left_out_bytes),
+            " for the CUDA context, libraries and communicators, which "
+            "the other side does not count\n")));
   }
   return text;
 }
@@ -293,7 +297,7 @@ std::string TrainingBlock(const Replay& replay) {
                         replay.losses_difference()),
         "(", schedules::kUpdateSymbols, ")\n");
   }
-  return text;
+  return WrapText(text);
 }
 
 }  // namespace

@@ -179,7 +179,8 @@ class Drawing {
 
   void Axis() {
     const double step = TickSeconds(events_.makespan_seconds);
-    for (int i = 0; i * step <= events_.makespan_seconds * (1 + 1e-9); ++i) {
+    for (int i = 0;
+         i <= 10 && i * step <= events_.makespan_seconds * (1 + 1e-9); ++i) {
       const double x = X(i * step);
       Rectangle(x, bottom_, 1, 5, "#444444");
       Text(x, bottom_ + 18, "middle", FormatSeconds(i * step));

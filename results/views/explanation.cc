@@ -56,6 +56,7 @@ std::string FiguresTable(const Explanation& explanation) {
   TextTable table;
   table.header = {"fraction", "of", "parameter", "value", "kind", "source"};
   table.left = {false, true, true, false, true, true};
+  table.optional = {0, 0, 0, 0, 1, 2};
   int num_small = 0;
   double small = 0;
   for (const FigureInfluence& figure : Sorted(explanation)) {
@@ -152,6 +153,7 @@ std::string FigureCausesTable(const MeasuredExplanation& measured) {
   table.header = {"deviations", "factor", "parameter", "value",
                   "would be",   "kind",   "of"};
   table.left = {false, false, true, false, false, true, true};
+  table.optional = {0, 0, 0, 0, 0, 1, 2};
   for (const FigureCause& cause : measured.causes) {
     table.rows.push_back({cause.deviations.has_value()
                               ? absl::StrFormat("%.1f", *cause.deviations)
@@ -240,8 +242,9 @@ std::string ExplanationTable(const Explanation& explanation) {
   }
   const std::string evidence = EvidenceCell(result);
   if (!evidence.empty()) {
-    absl::StrAppend(&text, "basis of the estimate: ", evidence,
-                    " (docs/uncertainty.md)\n");
+    absl::StrAppend(&text,
+                    WrapText(absl::StrCat("basis of the estimate: ", evidence,
+                                          " (docs/uncertainty.md)\n")));
   }
   if (result.busiest_gpu() < static_cast<uint32_t>(result.ranks_size())) {
     const RankResult& rank = result.ranks(result.busiest_gpu());

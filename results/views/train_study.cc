@@ -152,7 +152,7 @@ std::string TrainStudyTable(const TrainStudy& study) {
                   "updates per batch",
                   "staleness",
                   "versions"};
-  table.optional = {0, 0, 0, 0, 0, 2, 4, 0, 3};
+  table.optional = {0, 0, 1, 0, 0, 3, 5, 2, 4};
   for (const StudySchedule& schedule : study.schedules) {
     const StudySummary summary = SummaryOf(study, schedule, target);
     const bool reached = summary.batches_to_target.has_value();

@@ -38,6 +38,7 @@ bool CheckBoth(const Result& result) {
   const auto perfetto = results::PerfettoTrace(result);
   const auto chrome = results::ChromeTrace(result);
   REQUIRE(perfetto.ok() == chrome.ok());
+  results::SvgTrace(result).IgnoreError();  // must not crash
   if (!perfetto.ok()) return false;
   const results::ReadTrace one = results::ReadPerfetto(*perfetto),
                            other = results::ReadChrome(*chrome);

@@ -29,6 +29,9 @@ void PrintTo(const Case& report, std::ostream* out) { *out << report.name; }
 const Case kCases[] = {
     // The main example and its parts.
     {"main",
+     "compare llama-3-70b-64-h100 --schedule "
+     "gpipe,1f1b,interleaved-1f1b,zb-h1,zb-v"},
+    {"compare_2bw",
      "compare pipedream-2bw-gpt-2.2b --schedule "
      "gpipe,pipedream,pipedream-2bw,1f1b,interleaved-1f1b"},
     {"pipedream_2bw", "simulate pipedream-2bw-gpt-2.2b"},

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <vector>
 
 namespace weir::results::metrics_test {
@@ -33,12 +32,6 @@ TEST(MetricsTest, EmptyWindowsGiveZero) {
   EXPECT_EQ(SamplesPerSecond(1, 0), 0);
   EXPECT_EQ(TokensPerSecond(1, 1, 0), 0);
   EXPECT_EQ(ModelFlopsUtilization(1, 0, 1, 1), 0);
-}
-
-TEST(MetricsTest, BubbleOverheadIsIdleOverIdealTime) {
-  // (p - 1) / m for p = 4, m = 8.
-  EXPECT_DOUBLE_EQ(BubbleOverhead(3.0 / 11), 3.0 / 8);
-  EXPECT_TRUE(std::isinf(BubbleOverhead(1)));
 }
 
 TEST(MetricsTest, ExposedCommunicationIsTheMeanOverGpus) {

@@ -73,7 +73,14 @@ Result SampleRow(absl::string_view schedule, double batch_seconds,
   result.set_tokens_per_second(32 * 1024 / batch_seconds);
   result.set_model_flops_utilization(0.5 / batch_seconds);
   result.set_idle_ratio(0.125);
-  result.set_exposed_communication_ratio(0.01875);
+  StepBreakdown* breakdown = result.mutable_breakdown();
+  breakdown->set_compute_seconds(0.75 * batch_seconds);
+  breakdown->set_tensor_communication_seconds(0.0625 * batch_seconds);
+  breakdown->set_pipeline_transfer_seconds(0.015625 * batch_seconds);
+  breakdown->set_data_communication_seconds(0.015625 * batch_seconds);
+  breakdown->set_optimizer_seconds(0.0625 * batch_seconds);
+  breakdown->set_bubble_seconds(0.09375 * batch_seconds);
+  result.set_exposed_communication_ratio(0.09375);
   result.set_weight_versions(1);
   result.set_semantics("equal to minibatch SGD");
   result.set_peak_memory_bytes(peak_memory_bytes);

@@ -35,7 +35,7 @@ TEST(TimelineTest, EveryStageOfAnInterleavedRankHasARow) {
             "rank 1 stage 1 |.01      aabb..|\n"
             "rank 1 stage 3 |.  01aabb    ..|\n"
             "digit: forward of that microbatch, letter: its backward, '.': "
-            "idle, ' ': the rank runs another stage\n");
+            "idle, ' ': the\n  rank runs another stage\n");
 }
 
 TEST(TimelineTest, AsynchronousBatchesFollowWithoutAGap) {
@@ -52,7 +52,7 @@ TEST(TimelineTest, WeightGradientsAreUpperCase) {
             "rank 0 |01.aAbB|\n"
             "rank 1 |.0a1bAB|\n"
             "digit: forward of that microbatch, letter: its backward (upper "
-            "case: weight gradient), '.': idle\n");
+            "case: weight\n  gradient), '.': idle\n");
 }
 
 TEST(TimelineTest, MicrobatchesPastTenCycle) {

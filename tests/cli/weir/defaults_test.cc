@@ -42,6 +42,8 @@ bool IsProse(const std::string& fallback) {
                                  "both",
                                  "all reasonable values",
                                  "all GPUs of the cluster",
+                                 "the model's",
+                                 "about 1 Mi tokens",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }
@@ -88,6 +90,11 @@ const Arguments* QuestionOf(absl::string_view command) {
         {"--seeds", "1"}}},
       {"schedule synthesize",
        {{"--costs", "f=1,b=2"}, {"--pp", "2"}, {"--microbatches", "2"}}},
+      {"init",
+       {{"--model", "gpt2"},
+        {"--cluster", "dgx-a100"},
+        {"--gpus", "2"},
+        {"--gbs", "8"}}},
       {"schedule show", schedule},
       {"schedule semantics", schedule},
       {"schedule lint", schedule},

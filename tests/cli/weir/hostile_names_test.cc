@@ -84,7 +84,7 @@ TEST(HostileNamesTest, ScenariosReachNoTerminalOrInterpreter) {
                                            " schedule: \"gpipe\"\n", kCosts));
     const ProgramRun table = RunSafely("simulate s.textproto", name.kind);
     EXPECT_EQ(table.exit_code, 0) << name.kind << table.err;
-    EXPECT_THAT(table.out, HasSubstr("time per batch")) << name.kind;
+    EXPECT_THAT(table.out, HasSubstr("step time")) << name.kind;
     const ProgramRun json = RunSafely(
         "simulate s.textproto --out r.pb --trace t.json --format json",
         name.kind);

@@ -127,8 +127,8 @@ TEST(ScheduleFileTest, IsSimulatedLikeItsKind) {
             0);
   const ProgramRun file = RunWeir("simulate --schedule i.csv --costs f=1,b=2");
   EXPECT_EQ(file.exit_code, 0) << file.err;
-  EXPECT_THAT(file.out, AllOf(HasSubstr("i.csv v=2"),
-                              HasSubstr("time per batch  13.5 s")));
+  EXPECT_THAT(file.out,
+              AllOf(HasSubstr("i.csv v=2"), HasSubstr("step time     13.5 s")));
   const ProgramRun both = RunWeir(
       "compare --schedule i.csv,interleaved-1f1b --pp 2 --microbatches 4 "
       "--costs f=1,b=2 --out r.pb --trace t/");

@@ -126,7 +126,7 @@ TEST(ValidateCommandTest, AColumnThatMeansNothingIsAnErrorWithANearName) {
 TEST(ValidateCommandTest, TwoNamesOfOneOptionAreAnError) {
   WriteInput("runs.csv",
              "pp,pipeline_model_parallel_size,step_seconds\n2,4,1\n");
-  const ProgramRun run = RunWeir("validate --measured runs.csv");
+  const ProgramRun run = RunWeir("validate --measured runs.csv --wide");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.out,
               HasSubstr("runs.csv:2: pipeline_model_parallel_size has the same "

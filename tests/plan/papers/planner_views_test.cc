@@ -138,15 +138,18 @@ TEST(AnswersViewTest, CsvHasARowOfAsManyFieldsForEach) {
 
 TEST(AnswersViewTest, TheTableSaysWhyThereIsNothing) {
   std::vector<PlannerResult> answers = ThreeAnswers();
-  EXPECT_EQ(
-      PlannerResultsTable(answers),
-      R"(algorithm    planned s    batch s   samples/s  peak GB  fits  schedule, layers of stages
-dapple       0.5          0.75      16         3        yes   dapple-pa:replicas=2,1, 0-2 x2 | 3-8 recompute swap
-             a note
-spp          0.5          not simulated: not; said
-             dapple-pa:replicas=2,1, 0-2 x2 | 3-8 recompute swap
-             a note
-bapipe       no plan: no; room
+  EXPECT_EQ(PlannerResultsTable(answers),
+            R"(algorithm  step time      peak  fits  schedule, stages
+dapple        750 ms  2.79 GiB  yes   dapple-pa:replicas=2,1, 0-2 x2 | 3-8
+                                      recompute swap
+spp                -         -  -     dapple-pa:replicas=2,1, 0-2 x2 | 3-8
+                                      recompute swap
+bapipe             -         -  -     no plan: no; room
+not shown: planned, samples/s (--wide)
+
+dapple: a note
+spp: not simulated: not; said
+spp: a note
 )");
   answers.resize(1);
   answers[0].fits_memory = false;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "results/compare/accuracy.h"
 #include "results/summary.h"
 #include "results/views/explanation.h"
@@ -38,7 +39,14 @@ Result Named(const std::string& name) {
   return result;
 }
 
-TEST(HostileResultsTest, NoViewShowsControlCharacters) {
+// Long names are not wrapped, so that every added line comes from a name.
+class HostileResultsTest : public testing::Test {
+ protected:
+  HostileResultsTest() { SetTextLayout({.wide = true}); }
+  ~HostileResultsTest() override { SetTextLayout({}); }
+};
+
+TEST_F(HostileResultsTest, NoViewShowsControlCharacters) {
   for (const HostileName& name : HostileNames()) {
     const std::vector<Result> results = {Named(name.text), Named("plain")};
     // There are as many rows and lines as with a plain name.
@@ -63,7 +71,7 @@ TEST(HostileResultsTest, NoViewShowsControlCharacters) {
   }
 }
 
-TEST(HostileResultsTest, StudiesAndAccuraciesTakeAnyBytes) {
+TEST_F(HostileResultsTest, StudiesAndAccuraciesTakeAnyBytes) {
   for (const HostileName& name : HostileNames()) {
     TrainStudy study;
     study.scenario = study.model = study.train_model = name.text;

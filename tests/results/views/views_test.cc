@@ -82,7 +82,9 @@ TEST(ViewsTest, AReplayIsNotCalledASimulation) {
   replay->set_formula("minibatch SGD");
   replay->set_weights_difference(2e-16);
   replay->set_change_difference(3e-15);
+  SetTextLayout({.wide = true});
   const std::string table = ResultTable(result);
+  SetTextLayout({});
   EXPECT_THAT(table, ::testing::Not(::testing::HasSubstr("simulation")));
   for (const char* part :
        {"replay, replayed on 4 partitions of a GPU, each pass by itself",
@@ -128,9 +130,10 @@ TEST(ViewsGoldenTest, CompareCsv) {
 TEST(CompareTableTest, TheFastestThatFitsIsNotTheFastestOfAll) {
   const std::string table = CompareTable(SampleRows());
   EXPECT_THAT(table, HasSubstr("\nfastest that fits: interleaved-1f1b v=2, "
-                               "1.21 s per batch; limit: transfers between"));
-  EXPECT_THAT(table, HasSubstr("\nthe fastest does not fit: gpipe, 1.20 s "
-                               "per batch, 1.40 GiB over the limit\n"));
+                               "1.21 s (908 ms to 1.51 s) per step\n"
+                               "limit: transfers between"));
+  EXPECT_THAT(table, HasSubstr("\nthe fastest does not fit: gpipe, 1.20 s "));
+  EXPECT_THAT(table, HasSubstr("gpipe: 1.40 GiB over the limit\n"));
 }
 
 TEST(CompareTableTest, SaysThatNothingFitsAndWhatIsNearest) {
@@ -146,7 +149,7 @@ TEST(CompareTableTest, WithoutADeviceEverythingFits) {
   result.set_fits_memory(false);  // meaningless without a capacity
   EXPECT_TRUE(FitsMemory(result));
   EXPECT_THAT(CompareTable({&result, 1}),
-              HasSubstr("\nfastest: 1f1b, 141 s per batch\n"));
+              HasSubstr("\nfastest: 1f1b, 141 s per step\n"));
 }
 
 TEST(CompareTableTest, AnEmptyComparisonSaysSo) {
@@ -282,6 +285,44 @@ TEST(CsvTest, OneLineForEachRankAndAHeader) {
   EXPECT_THAT(csv, StartsWith("rank,replica,tensor_rank,gpu,busy_seconds,"));
   EXPECT_THAT(csv, HasSubstr(",weights_bytes,activations_bytes,reserved_"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 17);
+}
+
+TEST(CompareTableTest, ColumnsCanBeChosen) {
+  SetTextLayout({.width = 80, .columns = {"bubble", "tp-comm", "schedule"}});
+  const std::string table = CompareTable(SampleRows());
+  SetTextLayout({});
+  EXPECT_THAT(table, HasSubstr("\nbubble  tp comm  schedule\n"
+                               " 9.4 %    6.2 %  gpipe\n"));
+}
+
+TEST(CompareTableTest, WideHasEveryPartOfTheStep) {
+  SetTextLayout({.width = 80, .wide = true});
+  const std::string table = CompareTable(SampleRows());
+  SetTextLayout({});
+  for (const char* header : {"compute", "tp comm", "p2p", "dp comm",
+                             "optimizer", "bubble", "tokens/s/GPU"}) {
+    EXPECT_THAT(table, HasSubstr(header));
+  }
+  EXPECT_THAT(table, Not(HasSubstr("not shown")));
+}
+
+TEST(CompareTableTest, FitsEightyColumns) {
+  for (absl::string_view line :
+       absl::StrSplit(CompareTable(SampleRows()), '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST(JsonTest, PartsOfTheStepAddUp) {
+  const auto json =
+      nlohmann::json::parse(ResultJson("simulate", SampleResult()));
+  double sum = 0;
+  for (const auto& [name, seconds] : json["result"]["breakdown"].items()) {
+    sum += seconds.get<double>();
+  }
+  EXPECT_DOUBLE_EQ(sum, json["result"]["batch_seconds"].get<double>());
+  EXPECT_EQ(json["result"]["tokens_per_second_per_gpu"].get<double>(),
+            json["result"]["tokens_per_second"].get<double>() / 16);
 }
 
 TEST(CsvTest, NamesHaveNoControlCharacters) {

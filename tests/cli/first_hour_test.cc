@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people try in their first hour, with what they must see: exit codes, key
+// phrases and files. Lines never exceed 80 columns.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir::cli::first_hour_test {
+
+using testing::HasSubstr;
+
+constexpr char kConfig[] = R"({
+  "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+  "num_attention_heads": 32, "num_key_value_heads": 8,
+  "intermediate_size": 14336, "vocab_size": 128256,
+  "max_position_embeddings": 8192, "tie_word_embeddings": false,
+  "hidden_act": "silu", "torch_dtype": "bfloat16"
+})";
+constexpr char kRuns[] =
+    "name,schedule,step_seconds\n"
+    "monday,1f1b,9.7\n"
+    "tuesday,zb-h1,9.6\n";
+constexpr char kSchedule[] = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+
+struct Task {
+  const char* name;
+  const char* arguments;
+  int exit_code;
+  std::vector<const char*> out;  // phrases on standard output
+  std::vector<const char*> err = {};
+  std::vector<const char*> files = {};
+  bool wide = false;  // lines may be long: --wide, findings
+};
+
+void PrintTo(const Task& task, std::ostream* out) { *out << task.name; }
+
+std::vector<Task> Tasks() {
+  return {
+      {"FirstExample",
+       "compare llama-3-70b-64-h100 --schedule "
+       "gpipe,1f1b,interleaved-1f1b,zb-h1,zb-v",
+       0,
+       {"64 GPUs", "step time", "TFLOP/s/GPU", "bubble", "peak memory",
+        "memory per GPU: 79.1 GiB", "gpipe: 352 GiB over the limit",
+        "fastest that fits: zb-h1", "formula model"}},
+      {"OneScheduleInDetail",
+       "simulate llama-3-70b-64-h100 --schedule zb-h1",
+       0,
+       {"tokens/s/GPU", "MFU (model)", "mean over GPUs", "tp comm", "dp comm",
+        "optimizer_state"}},
+      {"AllColumns",
+       "compare llama-3-70b-64-h100 --schedule 1f1b --wide",
+       0,
+       {"tokens/s/GPU", "MFU", "90 % interval", "compute", "tp comm", "p2p",
+        "dp comm"},
+       {},
+       {},
+       true},
+      {"ChosenColumns",
+       "compare llama-3-70b-64-h100 --schedule 1f1b,zb-h1 --columns "
+       "schedule,tokens/s/gpu,mfu",
+       0,
+       {"schedule  tokens/s/GPU     MFU\n"}},
+      {"UnknownColumn",
+       "compare llama-3-70b-64-h100 --columns mfux",
+       2,
+       {},
+       {"--columns is mfux, expected columns of schedule",
+        "did you mean mfu?"}},
+      {"OwnModel",
+       "simulate --model config.json --cluster dgx-h100 --nodes 1 --tp 2 "
+       "--dp 4 --gbs 64 --flash-attention --precision bf16 "
+       "--use-distributed-optimizer --schedule 1f1b",
+       0,
+       {"step time", "tokens/s/GPU"}},
+      {"Parameters", "model show config.json", 0, {"8,030,261,248 parameters"}},
+      {"Start",
+       "init --model config.json --cluster dgx-a100 --gpus 16 --seq 4096 "
+       "--gbs 128 --out start",
+       0,
+       {"a layout that fits: ", "weir simulate start/scenario.textproto"},
+       {"wrote start/model.textproto"},
+       {"start/model.textproto", "start/cluster.textproto",
+        "start/scenario.textproto"}},
+      {"StartIsLoaded",
+       "init --model config.json --cluster dgx-a100 --gpus 16 --seq 4096 "
+       "--gbs 128 --out start > log && $WEIR simulate start/scenario.textproto",
+       0,
+       {"16 GPUs", "step time"}},
+      {"ClusterToEdit",
+       "cluster show dgx-h100 --format textproto > mine.textproto && "
+       "grep -q 'bytes per second' mine.textproto && echo commented",
+       0,
+       {"commented"},
+       {},
+       {"mine.textproto"}},
+      {"OwnCluster",
+       "cluster show dgx-h100 --format textproto > mine.textproto && $WEIR "
+       "cluster show mine.textproto",
+       0,
+       {"8 GPUs (h100-sxm)"}},
+      {"ProfileToEdit",
+       "profile show h100-sxm --format textproto",
+       0,
+       {"proto-message: weir.DeviceProfile", "matrix_rates"},
+       {},
+       {},
+       true},
+      {"Picture",
+       "simulate --schedule 1f1b --costs f=1,b=2 --pp 4 --microbatches 8 "
+       "--trace t.svg",
+       0,
+       {"step time"},
+       {"t.svg"},
+       {"t.svg"}},
+      {"DrawSchedule",
+       "schedule show zb-h1 --pp 4 --microbatches 8",
+       0,
+       {"rank 3 |"}},
+      {"OwnSchedule", "schedule lint own.csv", 0, {}, {}, {}, true},
+      {"OwnRuns",
+       "validate --measured runs.csv --scenario llama-2-70b-dgx-h100 --chunks "
+       "1",
+       0,
+       {"2 measured runs", "step_seconds"}},
+      {"Why",
+       "explain llama-3-70b-64-h100 --schedule 1f1b",
+       0,
+       {"time of a step on the busiest GPU", "feed_forward_gemm",
+        "parameters, by"}},
+      {"Sweep",
+       "sweep llama --scenario llama-3-70b-64-h100 2>/dev/null; weir_rc=$?; "
+       "test $weir_rc = 2 && echo refused",
+       0,
+       {"refused"}},
+      {"Plan",
+       "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16",
+       0,
+       {"1f1b"},
+       {},
+       {},
+       true},
+      {"SyntheticCosts",
+       "compare --schedule gpipe,1f1b,zb-h1 --costs f=1,i=1,w=1 --pp 4 "
+       "--microbatches 8",
+       0,
+       {"fastest: zb-h1"}},
+      {"StaleWeights",
+       "compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw",
+       0,
+       {"fastest that fits: pipedream-2bw"}},
+      {"JsonForScripts",
+       "simulate llama-3-70b-64-h100 --schedule 1f1b --format json",
+       0,
+       {"\"breakdown\"", "\"bubble_seconds\"", "\"tokens_per_second_per_gpu\"",
+        "\"flops_per_second_per_gpu\""},
+       {},
+       {},
+       true},
+      {"CsvForSpreadsheets",
+       "compare llama-3-70b-64-h100 --schedule 1f1b --format csv",
+       0,
+       {"tensor_communication_seconds", "bubble_seconds"},
+       {},
+       {},
+       true},
+      {"TooLittleMemory",
+       "simulate llama-3-70b-64-h100 --schedule gpipe",
+       1,
+       {"over the limit"}},
+      {"UnknownSchedule",
+       "simulate llama-3-70b-64-h100 --schedule 1f1bb",
+       2,
+       {},
+       {"did you mean"}},
+      {"WhatIsMissingHere", "doctor", 0, {"SimGrid", "README.md work"}},
+  };
+}
+
+class FirstHourTest : public testing::TestWithParam<Task> {
+ protected:
+  static void SetUpTestSuite() {
+    WriteInput("config.json", kConfig);
+    WriteInput("runs.csv", kRuns);
+    WriteInput("own.csv", kSchedule);
+  }
+};
+
+TEST_P(FirstHourTest, Works) {
+  const Task& task = GetParam();
+  const ProgramRun run =
+      RunWeir(absl::StrReplaceAll(task.arguments, {{"$WEIR", WEIR_PROGRAM}}));
+  EXPECT_EQ(run.exit_code, task.exit_code) << run.out << run.err;
+  for (const char* phrase : task.out) {
+    EXPECT_THAT(run.out, HasSubstr(phrase)) << run.err;
+  }
+  for (const char* phrase : task.err) EXPECT_THAT(run.err, HasSubstr(phrase));
+  for (const char* file : task.files) {
+    const auto text = ReadFile(absl::StrCat(TestFolder(), "/", file));
+    ASSERT_TRUE(text.ok()) << text.status();
+    EXPECT_FALSE(text->empty()) << file;
+  }
+  if (task.wide) return;
+  for (absl::string_view line : absl::StrSplit(run.out, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, FirstHourTest, testing::ValuesIn(Tasks()),
+                         [](const auto& info) {
+                           return std::string(info.param.name);
+                         });
+
+// The README shows current output and a current picture.
+TEST(ReadmeTest, ShowsTheFirstExample) {
+  const ProgramRun run = RunWeir(
+      "compare llama-3-70b-64-h100 --schedule "
+      "gpipe,1f1b,interleaved-1f1b,zb-h1,zb-v");
+  const auto readme = ReadFile(WEIR_SOURCE_DIR "/README.md");
+  ASSERT_TRUE(readme.ok()) << readme.status();
+  EXPECT_THAT(*readme, HasSubstr(run.out));
+}
+
+TEST(ReadmeTest, ShowsTheCurrentPicture) {
+  const std::string command =
+      "simulate --schedule interleaved-1f1b --chunks 2 --pp 4 "
+      "--microbatches 8 --costs f=1,b=2,c=0.1 --trace timeline.svg";
+  ASSERT_EQ(RunWeir(command).exit_code, 0);
+  const auto drawn = ReadFile(absl::StrCat(TestFolder(), "/timeline.svg"));
+  const auto shown = ReadFile(WEIR_SOURCE_DIR "/docs/timeline.svg");
+  ASSERT_TRUE(drawn.ok() && shown.ok());
+  EXPECT_EQ(*drawn, *shown) << "in docs/: weir " << command << " --force";
+}
+
+}  // namespace weir::cli::first_hour_test
