@@ -256,24 +256,25 @@ std::string WrapText(absl::string_view text, int indent) {
   std::string out;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!out.empty() || line.data() != text.data()) out += "\n";
-    if (line.size() <= width) {
-      absl::StrAppend(&out, line);
-      continue;
-    }
-    const size_t blanks = std::min(line.find_first_not_of(' '), width / 2);
-    std::string current(line.substr(0, blanks));
-    bool empty = true;
-    for (absl::string_view word :
-         absl::StrSplit(line, ' ', absl::SkipEmpty())) {
-      if (!empty && current.size() + 1 + word.size() > width) {
-        absl::StrAppend(&out, current, "\n");
-        current = std::string(line.substr(0, blanks)) + margin;
-        empty = true;
+    const size_t blanks =
+        std::min(std::min(line.find_first_not_of(' '), line.size()), width / 2);
+    std::string prefix;
+    while (prefix.size() + line.size() > width) {
+      const size_t most = width - prefix.size();
+      const size_t first = std::min(line.find_first_not_of(' '), line.size());
+      size_t end = line.rfind(' ', most);
+      // A word that is too long stays whole.
+      if (end == absl::string_view::npos || end < first) {
+        end = line.find(' ', std::max(most, first));
       }
-      absl::StrAppend(&current, empty ? "" : " ", word);
-      empty = false;
+      if (end == absl::string_view::npos) break;
+      absl::StrAppend(&out, prefix,
+                      absl::StripTrailingAsciiWhitespace(line.substr(0, end)),
+                      "\n");
+      line = absl::StripLeadingAsciiWhitespace(line.substr(end));
+      prefix = std::string(blanks, ' ') + margin;
     }
-    absl::StrAppend(&out, current);
+    absl::StrAppend(&out, prefix, line);
   }
   return out;
 }

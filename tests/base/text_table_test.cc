@@ -120,6 +120,7 @@ TEST_F(TextTableTest, LinesAreWrappedWithAnIndent) {
             "  item: the busiest\n      rank\n");
   EXPECT_EQ(WrapText("0123456789012345678901234 word"),
             "0123456789012345678901234\n  word");
+  EXPECT_EQ(WrapText("  PCIe    GPU 48 GB/s"), "  PCIe    GPU 48\n    GB/s");
   EXPECT_EQ(WrapText(""), "");
   SetTextLayout({.width = 20, .wide = true});
   EXPECT_EQ(WrapText("limit: the busiest rank waits"),

@@ -149,7 +149,7 @@ TEST(ModelTest, MeasuredModelCountsFourByteParameters) {
 
 TEST(ModelTest, UnknownNameListsThePresets) {
   EXPECT_THAT(std::string(LoadModel("gpt7").status().message()),
-              HasSubstr("llama-2-7b, mistral-7b-v0.1"));
+              HasSubstr("llama-2-7b, llama-3-70b"));
 }
 
 }  // namespace weir::models::model_test

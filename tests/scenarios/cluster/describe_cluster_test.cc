@@ -49,14 +49,16 @@ TEST(DescribeTest, DgxH100ShowsItsRails) {
 
 64 x DGX H100: 8 GPUs (h100-sxm)
   NVLink  switch, 450 GB/s per GPU each way, 3.4 us
-  PCIe    GPU 48 GB/s, uplink 48 GB/s, between sockets 22 GB/s, 1.9 us per switch
+  PCIe    GPU 48 GB/s, uplink 48 GB/s, between sockets 22 GB/s, 1.9 us per
+          switch
        socket0 -+- pcie0 --- gpu0 gpu1 nic0 nic1
                 +- pcie1 --- gpu2 gpu3 nic2 nic3
        socket1 -+- pcie2 --- gpu4 gpu5 nic4 nic5
                 +- pcie3 --- gpu6 gpu7 nic6 nic7
   NICs    8 x 50 GB/s (400 Gb/s), of 1 GPU
 
-fabric: leaf switches of 32 nodes, 10 us, over the spine 10.3 us, rail-optimized, non-blocking
+fabric: leaf switches of 32 nodes, 10 us, over the spine 10.3 us,
+  rail-optimized, non-blocking
 bisection: 12.8 TB/s in each direction between 32 and 32 nodes
 )");
 }
