@@ -214,6 +214,26 @@ nlohmann::ordered_json LayerJson(const Group& group) {
 
 }  // namespace
 
+namespace {
+
+// Returns the parameters that process a token: of experts, those that the
+// router chooses.
+double ActiveParameters(const Model& model) {
+  const Transformer& transformer = model.transformer();
+  double active = CountParameters(model);
+  if (transformer.num_experts() == 0) return active;
+  WorkSpec spec;
+  spec.sequence_length = 1;
+  const double unused =
+      1 - 1.0 * transformer.experts_per_token() / transformer.num_experts();
+  for (const LayerWork& layer : LayersOf(model, spec)) {
+    active -= unused * layer.expert_parameters;
+  }
+  return active;
+}
+
+}  // namespace
+
 std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   const std::vector<LayerWork> layers = LayersOf(model, spec);
   const std::vector<Group> groups = GroupsOf(layers);
@@ -232,7 +252,12 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   rows.push_back(TotalRow(TotalsOf(layers), measured));
   std::string text = absl::StrCat(
       EscapeLine(model.name()), ": ", WithCommas(CountParameters(model)),
-      " parameters\n", SpecLine(model, spec), "\n\n", Table(rows));
+      " parameters",
+      model.transformer().num_experts() > 0
+          ? absl::StrCat(", ", FormatCount(ActiveParameters(model)),
+                         " of them active per token")
+          : "",
+      "\n", SpecLine(model, spec), "\n\n", Table(rows));
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
                     FormatFlops(ModelFlops(layers, spec.tensor_parallel)),
@@ -247,6 +272,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
   nlohmann::ordered_json json = {
       {"name", model.name()},
       {"parameters", Number(CountParameters(model))},
+      {"active_parameters", Number(ActiveParameters(model))},
       {"microbatch_size", spec.microbatch_size},
       {"sequence_length", spec.sequence_length},
       {"tensor_parallel", spec.tensor_parallel},

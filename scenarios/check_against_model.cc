@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/slow_parts.h"
 
 namespace weir::scenarios {
 namespace {
@@ -163,11 +165,34 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
   }
 }
 
+namespace {
+
+// Gives each slow GPU a device of its speed.
+void AddSlowGpus(const Cluster& cluster, DeviceNames* devices) {
+  devices->speeds.assign(devices->names.size(), 1);
+  for (const auto& [gpu, speed] : SlowGpus(cluster)) {
+    devices->gpu_device.resize(NumGpus(cluster), 0);
+    const std::string name = devices->names[devices->gpu_device[gpu]];
+    size_t index = 0;
+    while (index < devices->names.size() &&
+           (devices->names[index] != name || devices->speeds[index] != speed)) {
+      ++index;
+    }
+    if (index == devices->names.size()) {
+      devices->names.push_back(name);
+      devices->speeds.push_back(speed);
+    }
+    devices->gpu_device[gpu] = static_cast<int>(index);
+  }
+}
+
+}  // namespace
+
 DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
-  if (!scenario.profile().empty()) return {{scenario.profile()}, {}};
   DeviceNames devices;
   for (const NodeGroup& group : cluster.groups()) {
-    const std::string& name = group.node().device();
+    const std::string& name =
+        scenario.profile().empty() ? group.node().device() : scenario.profile();
     const auto at = std::find(devices.names.begin(), devices.names.end(), name);
     const auto index = static_cast<int>(at - devices.names.begin());
     if (at == devices.names.end()) devices.names.push_back(name);
@@ -176,6 +201,7 @@ DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
                               index);
   }
   if (devices.names.size() == 1) devices.gpu_device.clear();
+  AddSlowGpus(cluster, &devices);
   return devices;
 }
 

@@ -56,12 +56,15 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model);
 
-// The devices of the cluster's GPUs, each name once, in order; or only the
-// scenario's profile if that is given.
+// The devices of the cluster's GPUs, each name and speed once, in order; with
+// only the scenario's profile if that is given.
 struct DeviceNames {
   std::vector<std::string> names;
   // [GPU] index into names; empty for a single name.
   std::vector<int> gpu_device;
+  // [name] relative to other GPUs of the kind; a slow GPU is a device of its
+  // own.
+  std::vector<double> speeds;
 };
 DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster);
 

@@ -18,6 +18,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/slow_parts.h"
 #include "scenarios/fill_defaults.h"
 #include "scenarios/profile_warnings.h"
 #include "scenarios/set_figures.h"
@@ -83,10 +84,15 @@ class Loader {
   absl::Status Load() {
     if (scenario_.has_transformer() != !scenario_.model().empty()) TakeModel();
     DeviceNames devices;
-    if (!scenario_.profile().empty()) devices.names = {scenario_.profile()};
+    if (!scenario_.profile().empty()) {
+      devices.names = {scenario_.profile()};
+      devices.speeds = {1};
+    }
     if (!scenario_.cluster().empty() && scenario_.num_nodes() <= kMaxGpus)
       devices = TakeCluster();
-    for (const std::string& device : devices.names) TakeDevice(device);
+    for (size_t i = 0; i < devices.names.size(); ++i) {
+      TakeDevice(devices.names[i], devices.speeds[i]);
+    }
     TakeRuntime();
     resolved_.gpu_device = std::move(devices.gpu_device);
     Warn();
@@ -129,11 +135,18 @@ class Loader {
                         failures_);
     if (!cluster.has_value()) {
       if (scenario_.profile().empty()) return {};
-      return {{scenario_.profile()}, {}};
+      return {{scenario_.profile()}, {}, {1}};
     }
     resolved_.cluster = *std::move(cluster);
     KeepFailure(SetClusterFigures(resolved_.label, scenario_,
                                   &resolved_.cluster, &figure_notes_));
+    if (!scenario_.slow().empty()) {
+      resolved_.cluster.mutable_slow()->MergeFrom(scenario_.slow());
+      const absl::Status slow =
+          CheckSlowParts(resolved_.label, resolved_.cluster);
+      KeepFailure(slow);
+      if (!slow.ok()) resolved_.cluster.clear_slow();
+    }
     if (resolved_.cluster.groups_size() == 1)
       scenario_.set_num_nodes(resolved_.cluster.groups(0).count());
     if (fields_are_sound_) {
@@ -156,7 +169,7 @@ class Loader {
     return {};
   }
 
-  void TakeDevice(const std::string& device) {
+  void TakeDevice(const std::string& device, double speed) {
     const char* field = scenario_.profile().empty() ? "device" : "profile";
     auto profile =
         Keep(Where(field), calibrate::LoadDeviceProfile(device), failures_);
@@ -164,6 +177,7 @@ class Loader {
     KeepFailure(SetDeviceFigures(resolved_.label, scenario_, &*profile,
                                  &figure_notes_));
     CheckAgainstDevice(problems_, scenario_, *profile);
+    if (speed != 1) profile->set_relative_speed(speed);
     if (std::exchange(has_device_, true)) {
       resolved_.other_devices.push_back(*std::move(profile));
     } else {

@@ -205,6 +205,7 @@ std::optional<KernelPrice> KernelPrices::PriceOn(const Line& line, double size,
 KernelPrice KernelPrices::Price(const DeviceProfile& profile, double peak_flops,
                                 const models::Kernel& kernel) const {
   KernelPrice price = MedianPrice(profile, peak_flops, kernel);
+  if (profile.has_relative_speed()) price.seconds /= profile.relative_speed();
   // Replays run on the very GPU that was measured, the way it was measured.
   if (profile.purpose() == DeviceProfile::REPLAYS) return price;
   if (profile.has_training_slowdown()) {

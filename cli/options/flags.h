@@ -11,6 +11,7 @@
 
 #include "plan/papers/pipedream.h"
 #include "plan/search/plan.pb.h"
+#include "results/trace/select_gpus.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::cli {
@@ -43,7 +44,8 @@ struct OutputFlags {
   bool wide = false;       // tables with all columns, without wrapped lines
   std::vector<std::string> columns;  // of tables, see base/text_table.h
   std::string out;                   // results, protobuf
-  std::string trace;                 // timeline, .pftrace or .json
+  std::string trace;                 // timeline, .pftrace, .json or .svg
+  results::GpuSelection traced;      // GPUs in it
 };
 
 // "schedule lint" and "schedule convert".
@@ -133,6 +135,9 @@ struct SweepFlags {
   std::string slurm_args;
   bool wait = false;
   std::string sqlite, csv;  // "collect"
+  std::string pivot;        // "tp,pp"
+  std::string metric = "step_seconds";
+  uint32_t top = 20;  // points of the table; 0: all
   bool complete = false;
 };
 

@@ -122,8 +122,10 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
                          kDefaultTraceFormat.extension)
           : path;
   const double from_seconds = result.timeline().from_seconds();
+  ASSIGN_OR_RETURN(const Result traced,
+                   results::SelectGpus(result, output.traced));
   return WriteTimeline(
-      file, result, /*names=*/{},
+      file, traced, /*names=*/{},
       absl::StrCat(
           "timeline of ", results::RowName(result),
           from_seconds > 0

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
+#include "scenarios/cluster/slow_parts.h"
 #include "scenarios/set_figures.h"
 
 namespace weir::cli {
@@ -70,6 +71,11 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
             "them. VALUE+-PERCENT% also gives its uncertainty, otherwise "
             "none. May be repeated",
             ParseFigureSettings, scenario->mutable_set_figures())
+      ->join(',');
+  AddOption(app, "--slow", "PART=SPEED,...",
+            "slow parts of the cluster: gpu17=0.8, link:node3.nic2=0.5, "
+            "leaf:2=0.5 (its links to the spine). May be repeated",
+            scenarios::ParseSlowParts, scenario->mutable_slow())
       ->join(',');
 }
 

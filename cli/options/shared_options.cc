@@ -2,7 +2,10 @@
 #include "cli/options/shared_options.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/text.h"
 #include "base/text_table.h"
 #include "cli/options/add_option.h"
 #include "cli/options/scenario_options.h"
@@ -115,6 +118,35 @@ void AddColumns(CLI::App* app, const std::vector<std::string>& columns,
       ->group("Output");
 }
 
+void AddTraceSelection(CLI::App* app, results::GpuSelection* selection) {
+  const auto parse_number =
+      [](const std::string& text) -> absl::StatusOr<uint32_t> {
+    uint32_t number = 0;
+    if (absl::SimpleAtoi(text, &number)) return number;
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", EscapeLine(text), ", expected a number from 0"));
+  };
+  const auto parse_list =
+      [parse_number](
+          const std::string& text) -> absl::StatusOr<std::vector<uint32_t>> {
+    std::vector<uint32_t> numbers;
+    for (absl::string_view one : absl::StrSplit(text, ',')) {
+      ASSIGN_OR_RETURN(const uint32_t number, parse_number(std::string(one)));
+      numbers.push_back(number);
+    }
+    return numbers;
+  };
+  AddOption(app, "--replica", "N",
+            "trace only this data-parallel rank, and of it tensor rank 0: the "
+            "others usually do the same",
+            parse_number,
+            [selection](uint32_t number) { selection->replica = number; })
+      ->group("Output");
+  AddOption(app, "--ranks", "N,...", "trace only these pipeline ranks",
+            parse_list, &selection->ranks)
+      ->group("Output");
+}
+
 void AddForce(CLI::App* app, bool* force) {
   AddSwitch(app, "--force", "overwrite files that weir did not write", force)
       ->group("Output");
@@ -153,6 +185,7 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
                   : "write the timeline: .pftrace (ui.perfetto.dev), .json, or "
                     ".svg (a picture of one pipeline)",
           &flags->output.trace);
+  AddTraceSelection(app, &flags->output.traced);
   AddForce(app, &flags->output.force);
 }
 

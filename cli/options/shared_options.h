@@ -38,6 +38,8 @@ void AddInputFormat(CLI::App* app, OutputFlags* output);
 // Adds --columns, with the names of PrintTable's columns; empty: any name.
 void AddColumns(CLI::App* app, const std::vector<std::string>& columns,
                 OutputFlags* output);
+// Adds --replica and --ranks.
+void AddTraceSelection(CLI::App* app, results::GpuSelection* selection);
 // Adds --force, for commands that write files.
 void AddForce(CLI::App* app, bool* force);
 void AddQuiet(CLI::App* app, bool* quiet);

@@ -9,10 +9,12 @@
 #include "base/json_text.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
+#include "base/text_table.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
+#include "plan/sweep/sweep_views.h"
 
 namespace weir::cli {
 namespace {
@@ -73,7 +75,8 @@ std::string View(const Flags& flags, const plan::CollectedSweep& collected) {
     case OutputFlags::Format::kTable:
       break;
   }
-  return plan::CollectedText(collected);
+  return absl::StrCat(WrapText(plan::CollectedText(collected)), "\n",
+                      plan::PointsTable(collected, flags.sweep.top));
 }
 
 void Warn(const Flags& flags, const plan::CollectedSweep& collected) {
@@ -113,7 +116,16 @@ int RunCollect(const Flags& flags) {
   if (!collected.ok()) return PrintError(collected.status(), flags.output);
   const absl::Status written = Write(flags, *collected);
   if (!written.ok()) return PrintError(written, flags.output);
-  const absl::Status printed = PrintResult(View(flags, *collected));
+  absl::StatusOr<std::string> view = View(flags, *collected);
+  if (!flags.sweep.pivot.empty()) {
+    view = plan::PivotTable(*collected, flags.sweep.pivot, flags.sweep.metric);
+    if (!view.ok()) {
+      return PrintError(absl::InvalidArgumentError(absl::StrCat(
+                            "weir collect: ", view.status().message())),
+                        flags.output);
+    }
+  }
+  const absl::Status printed = PrintResult(*view);
   if (!printed.ok()) return PrintError(printed, flags.output);
   Warn(flags, *collected);
   if (!flags.sweep.complete) return kExitOk;

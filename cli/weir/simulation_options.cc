@@ -210,6 +210,7 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
   AddText(trace, "-o,--output", "FILE",
           ".pftrace (ui.perfetto.dev), .json or .svg", &flags->output.trace)
       ->required();
+  AddTraceSelection(trace, &flags->output.traced);
   AddForce(trace, &flags->output.force);
 }
 

@@ -24,6 +24,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "plan/sweep/fields.h"
 #include "plan/sweep/run_sweep.h"
 #include "plan/sweep/slurm.h"
 #include "scenarios/scenario.h"
@@ -50,7 +51,7 @@ absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
     }
     SweepAxis* target = nullptr;
     for (SweepAxis& known : *sweep->mutable_axes()) {
-      if (known.field() == axis.field()) target = &known;
+      if (plan::LongField(known.field()) == axis.field()) target = &known;
     }
     if (target == nullptr) target = sweep->add_axes();
     *target = std::move(axis);
@@ -79,8 +80,21 @@ absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
   return absl::OkStatus();
 }
 
+// Returns true if --resume and the folder are all that is given.
+bool OnlyResumes(const Flags& flags) {
+  const ScenarioFlags& scenario = flags.scenario;
+  return flags.sweep.resume && flags.name.empty() && flags.sweep.grid.empty() &&
+         flags.sweep.points.empty() && scenario.scenario.empty() &&
+         scenario.costs.empty() && scenario.schedules.empty() &&
+         scenario.overrides.ByteSizeLong() == 0;
+}
+
 absl::StatusOr<plan::ResolvedSweep> ReadSweep(const Flags& flags) {
   Sweep sweep;
+  if (OnlyResumes(flags)) {
+    ASSIGN_OR_RETURN(sweep, plan::SweepOfFolder(flags.sweep.folder));
+    return plan::ResolveSweep("weir sweep", sweep);
+  }
   if (!flags.name.empty()) {
     ASSIGN_OR_RETURN(sweep, plan::LoadSweep(flags.name));
   }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // "sweep" and "collect".
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/options/add_option.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/weir/weir_app.h"
+#include "plan/sweep/sweep_views.h"
 
 namespace weir::cli {
 namespace {
@@ -17,10 +19,12 @@ void AddSweep(CLI::App* app, Flags* flags) {
   AddText(app, "--scenario", "SCENARIO",
           "base scenario of all points: preset or file",
           &flags->scenario.scenario);
-  AddText(app, "--grid", "FIELD=VALUES",
-          "axis of the sweep: comma-separated values, or ranges such as 1..8, "
-          "1..9+2, 2..64*2",
-          &sweep->grid)
+  AddText(
+      app, "--grid", "FIELD=VALUES",
+      "axis of the sweep: a flag (tp, pp, mbs, schedule, recompute ...) or a "
+      "field of the scenario, with comma-separated values, or ranges such as "
+      "1..8, 1..9+2, 2..64*2",
+      &sweep->grid)
       ->join(',');
   AddText(app, "--points", "FILE.csv",
           "points of the sweep: one column per field, one row per point",
@@ -38,7 +42,9 @@ void AddSweep(CLI::App* app, Flags* flags) {
              "time limit per point; a point that exceeds it fails",
              &sweep->time_limit_seconds)
       ->default_str("none");
-  AddSwitch(app, "--resume", "continue the sweep in --out", &sweep->resume);
+  AddSwitch(app, "--resume",
+            "continue the sweep in --out; nothing else needs to be given",
+            &sweep->resume);
   AddJobs(app, "Sweep", "points to simulate in parallel", &flags->num_jobs);
 }
 
@@ -62,7 +68,7 @@ void AddSweepCommands(CLI::App* app, CommandLine* line) {
   CLI::App* run = AddWeirCommand(
       app, "sweep", "Simulates all combinations of values of scenario fields.",
       {"sweep --costs f=1,b=2 --microbatches 8 --grid "
-       "parallelism.pipeline=2,4,8 --grid schedule=gpipe,1f1b --out out/grid",
+       "pp=2,4,8 --grid schedule=gpipe,1f1b --out out/grid",
        "sweep my.textproto --shard 0/4 --out out/sweep --resume",
        "sweep my.textproto --slurm --slurm-nodes 8 --wait"},
       RunSweepCommand, line);
@@ -73,8 +79,9 @@ void AddSweepCommands(CLI::App* app, CommandLine* line) {
 
   CLI::App* collect = AddWeirCommand(
       app, "collect",
-      "Merges the shards of a sweep into one table (SQLite or CSV).",
-      {"collect out/grid --csv out/grid.csv --sqlite out/grid.sqlite"},
+      "Shows the points of a sweep as a table, a pivot, SQLite or CSV.",
+      {"collect out/grid --pivot pp,schedule --metric peak_memory",
+       "collect out/grid --csv out/grid.csv --sqlite out/grid.sqlite"},
       RunCollect, line);
   AddName(collect, "FOLDER", "folder written by weir sweep --out",
           &flags->name);
@@ -83,11 +90,23 @@ void AddSweepCommands(CLI::App* app, CommandLine* line) {
           &flags->sweep.sqlite);
   AddText(collect, "--csv", "FILE", "write all points to a CSV file",
           &flags->sweep.csv);
+  AddText(collect, "--pivot", "ROWS,COLUMNS",
+          "show the best points for the values of two swept fields",
+          &flags->sweep.pivot);
+  AddOption(collect, "--metric", "NAME",
+            absl::StrCat("value in the cells of --pivot: ",
+                         absl::StrJoin(plan::PivotMetrics(), ", ")),
+            plan::ParsePivotMetric, &flags->sweep.metric)
+      ->default_str("step_seconds");
+  AddCount(collect, "--top", "points to show, best first; 0: all",
+           &flags->sweep.top)
+      ->default_str(absl::StrCat(flags->sweep.top));
   AddSwitch(collect, "--complete",
             "exit with 1 if points are missing or failed, or if none can run",
             &flags->sweep.complete)
       ->group("Verdict");
   AddFormat(collect, /*csv=*/true, &flags->output);
+  AddColumns(collect, {}, &flags->output);
   AddForce(collect, &flags->output.force);
 }
 

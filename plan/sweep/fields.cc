@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -25,6 +26,31 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int kAll = -1;
+
+// The first name of a path is the one that is shown.
+constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
+    {"tp", "parallelism.tensor"},
+    {"pp", "parallelism.pipeline"},
+    {"dp", "parallelism.data"},
+    {"ep", "parallelism.expert"},
+    {"chunks", "parallelism.chunks"},
+    {"vpp", "parallelism.chunks"},
+    {"order", "parallelism.order"},
+    {"sequence_parallel", "parallelism.sequence_parallel"},
+    {"nodes", "num_nodes"},
+    {"mbs", "batch.microbatch_size"},
+    {"gbs", "batch.global_batch_size"},
+    {"seq", "batch.sequence_length"},
+    {"precision", "training.precision"},
+    {"optimizer", "training.optimizer"},
+    {"recompute", "training.recompute"},
+    {"flash_attention", "training.flash_attention"},
+    {"fp32_gradients", "training.fp32_gradients"},
+    {"distributed_optimizer", "training.distributed_optimizer"},
+    {"fully_sharded", "training.fully_sharded"},
+    {"transfers", "communication.transfers"},
+    {"gradient_reduction", "communication.gradient_reduction"},
+};
 
 struct Step {
   std::string name;
@@ -88,6 +114,11 @@ absl::Status NoField(const Descriptor& type, absl::string_view path) {
                      absl::StrJoin(within, ", ")));
   }
   std::string hint = DidYouMean(path, paths);
+  for (const auto& [known, long_path] : kShortNames) {
+    if (hint.empty() && EditDistance(path, known) == 1) {
+      hint = absl::StrCat("; did you mean ", known, "?");
+    }
+  }
   if (!same.empty()) {
     hint = absl::StrCat("; did you mean ", absl::StrJoin(same, " or "), "?");
   } else if (hint.empty()) {
@@ -251,6 +282,20 @@ absl::Status SetStep(Message* message, const std::vector<Step>& steps,
 }
 
 }  // namespace
+
+std::string LongField(absl::string_view name) {
+  for (const auto& [known, path] : kShortNames) {
+    if (known == name) return std::string(path);
+  }
+  return std::string(name);
+}
+
+std::string ShortField(absl::string_view path) {
+  for (const auto& [known, long_path] : kShortNames) {
+    if (long_path == path) return std::string(known);
+  }
+  return std::string(path);
+}
 
 std::vector<std::string> FieldPaths(const Descriptor& type) {
   std::vector<std::string> paths;

@@ -19,6 +19,12 @@ namespace weir::plan {
 // Returns every settable field, without indices, in the order of the file.
 std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& type);
 
+// Returns the path of a short name, which is the name of the field's flag:
+// "parallelism.tensor" for "tp". Returns other text unchanged.
+std::string LongField(absl::string_view name);
+// Returns "tp" for "parallelism.tensor"; other text unchanged.
+std::string ShortField(absl::string_view path);
+
 // Returns the field at a path, or InvalidArgument "is not a field ...; did you
 // mean X?".
 absl::StatusOr<const google::protobuf::FieldDescriptor*> FindField(

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "base/version.h"
+#include "plan/sweep/shard.h"
 #include "plan/sweep/sweep.h"
 
 namespace weir::plan {
@@ -74,6 +75,19 @@ std::map<std::string, std::string> FilesOf(const SweepHead& head) {
 }
 
 }  // namespace
+
+absl::StatusOr<Sweep> SweepOfFolder(const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, ShardPaths(folder));
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const ShardContents contents, ReadShardFile(path));
+    if (!contents.has_head) continue;
+    Sweep sweep;
+    RETURN_IF_ERROR(ParseTextProto(path, contents.head.sweep(), &sweep));
+    return sweep;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(folder, ": no shard says which sweep it belongs to"));
+}
 
 SweepHead HeadOf(const ResolvedSweep& sweep) {
   SweepHead head;

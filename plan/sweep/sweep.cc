@@ -165,12 +165,12 @@ absl::StatusOr<std::vector<SweepAxis>> ParseGrid(absl::string_view text) {
   for (absl::string_view word : absl::StrSplit(text, ',')) {
     const size_t equals = word.find('=');
     if (equals != absl::string_view::npos && IsPath(word.substr(0, equals))) {
-      axes.emplace_back().set_field(std::string(word.substr(0, equals)));
+      axes.emplace_back().set_field(LongField(word.substr(0, equals)));
       word = word.substr(equals + 1);
     } else if (axes.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "is \"", EscapeLine(text), "\", expected FIELD=VALUE,... as in ",
-          "parallelism.pipeline=2,4,8"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("is \"", EscapeLine(text),
+                       "\", expected FIELD=VALUE,... as in ", "pp=2,4,8"));
     }
     axes.back().add_values(std::string(word));
   }
@@ -196,6 +196,15 @@ absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
   if (whole.method() == SWEEP_METHOD_UNSPECIFIED) whole.set_method(SWEEP_FULL);
   const std::string points = whole.points_csv();
   RETURN_IF_ERROR(ReadPoints(&whole));
+  for (SweepAxis& axis : *whole.mutable_axes()) {
+    axis.set_field(LongField(axis.field()));
+  }
+  for (SweepPoint& point : *whole.mutable_points()) {
+    for (std::string& setting : *point.mutable_set()) {
+      const size_t end = std::min(setting.find('='), setting.size());
+      setting = LongField(setting.substr(0, end)) + setting.substr(end);
+    }
+  }
   Checker checker(points.empty() || whole.axes_size() > 0
                       ? label
                       : absl::string_view(points),

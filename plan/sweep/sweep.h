@@ -31,8 +31,8 @@ struct ResolvedSweep {
 
 absl::StatusOr<Sweep> LoadSweep(const std::string& path);
 
-// Parses "parallelism.pipeline=2,4,8,schedule=gpipe,1f1b". A word before '='
-// that can be a path starts an axis.
+// Parses "pp=2,4,8,schedule=gpipe,1f1b". A word before '=' that can be a path
+// or a short name starts an axis.
 absl::StatusOr<std::vector<SweepAxis>> ParseGrid(absl::string_view text);
 
 // Loads and checks a sweep. Reports all problems at once, each with its field.
@@ -50,6 +50,10 @@ std::vector<std::pair<std::string, std::string>> ShownSettingsOf(
     const ResolvedSweep& sweep, uint32_t point);
 
 Scenario ScenarioOfPoint(const ResolvedSweep& sweep, uint32_t point);
+
+// Returns the sweep that a folder's shards belong to, for --resume. Returns
+// NotFound without shards, and InvalidArgument if no shard has a head.
+absl::StatusOr<Sweep> SweepOfFolder(const std::string& folder);
 
 // Returns what results depend on: the sweep, this build and the files that its
 // scenarios name, as they are now.

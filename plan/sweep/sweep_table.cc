@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "plan/sweep/collect.h"
@@ -85,6 +86,9 @@ SweepCell CellOf(const SweepOutcome& outcome, const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_STRING: {
       std::string text = reflection.GetString(outcome, &field);
       if (text.empty()) return std::monostate();
+      // The same reason is the same text for every point.
+      text = absl::StrReplaceAll(
+          text, {{absl::StrCat("point ", outcome.point(), ": "), ""}});
       return text;
     }
     default:
@@ -125,7 +129,7 @@ std::string CsvCell(const SweepCell& cell) {
 SweepTable TableOf(const ResolvedSweep& sweep) {
   SweepTable table{{"point"}, {Kind::kInteger}};
   for (const std::string& path : sweep.fields) {
-    table.names.push_back(path);
+    table.names.push_back(ShortField(path));
     table.kinds.push_back(KindOf(**FindField(*Scenario::descriptor(), path)));
   }
   for (const FieldDescriptor* figure : Figures()) {

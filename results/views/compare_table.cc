@@ -23,6 +23,7 @@
 #include "results/summary.h"
 #include "results/views/cells.h"
 #include "results/views/views.h"
+#include "schedules/registry.h"
 
 namespace weir::results {
 namespace {
@@ -197,6 +198,39 @@ std::string NotCompared(std::span<const Result> results, const Common& common) {
       "not compared, inference only: ", absl::StrJoin(rows, "; "), "\n");
 }
 
+// Says why a schedule that separates weight gradients from input gradients has
+// more exposed tensor-parallel communication than one that does not.
+std::string SplitNote(std::span<const Result> results, const Common& common) {
+  const Result* whole = nullptr;
+  const auto splits = [](const Result& result) {
+    const auto kind = schedules::FindScheduleKind(result.schedule());
+    return kind.ok() && (*kind)->splits_backward;
+  };
+  const auto exposed = [](const Result& result) {
+    return result.breakdown().tensor_communication_seconds();
+  };
+  for (const Result& result : results) {
+    if (!result.has_breakdown() || splits(result)) continue;
+    if (whole == nullptr || exposed(result) < exposed(*whole)) whole = &result;
+  }
+  if (whole == nullptr || !common.shape) return "";
+  std::vector<std::string> names;
+  for (const Result& result : results) {
+    const double more = exposed(result) - exposed(*whole);
+    if (result.has_breakdown() && splits(result) &&
+        more > 0.01 * result.batch_seconds()) {
+      names.push_back(absl::StrCat(RowText(result, common), " (",
+                                   FormatSeconds(more), " more than ",
+                                   RowText(*whole, common), ")"));
+    }
+  }
+  if (names.empty()) return "";
+  return absl::StrCat(
+      "more tp comm: ", absl::StrJoin(names, ", "),
+      ": where I and W are separate passes, tensor-parallel collectives do not "
+      "overlap weight gradients (docs/runtimes.md)\n");
+}
+
 std::string Conclusion(std::span<const Result> results, const Common& common) {
   const Fastest fastest = FindFastest(results);
   const Result& first = results[*fastest.of_all];
@@ -242,7 +276,8 @@ std::string CompareTable(std::span<const Result> results) {
       AllEqual(results, ShapeText)};
   std::string notes =
       absl::StrCat(MemoryLine(results, common), Conclusion(results, common),
-                   NotCompared(results, common), FormulaLine(results));
+                   NotCompared(results, common), SplitNote(results, common),
+                   FormulaLine(results));
   if (std::any_of(results.begin(), results.end(), IsApproximate)) {
     absl::StrAppend(&notes,
                     "~: approximate, as no steady state was reached in the "

@@ -13,6 +13,7 @@
 #include "base/check_utf8.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "base/units.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/node_wiring.h"
@@ -238,6 +239,14 @@ std::string DescribeCluster(const Cluster& cluster) {
                     " in each direction between ", num_nodes / 2, " and ",
                     num_nodes - num_nodes / 2, " nodes\n");
   }
+  for (const SlowPart& part : cluster.slow()) {
+    absl::StrAppend(&text, "slow: ",
+                    part.has_gpu() ? absl::StrCat("gpu", part.gpu())
+                    : part.has_leaf()
+                        ? absl::StrCat("uplinks of leaf ", part.leaf())
+                        : EscapeLine(part.link()),
+                    " at ", FormatPercent(part.speed()), " of its speed\n");
+  }
   if (cluster.plain_links()) {
     absl::StrAppend(
         &text,
@@ -268,6 +277,14 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
     fabric["rail_optimized"] = cluster.fabric().rail_optimized();
   }
   if (cluster.plain_links()) json["plain_links"] = true;
+  for (const SlowPart& part : cluster.slow()) {
+    nlohmann::ordered_json slow;
+    if (part.has_gpu()) slow["gpu"] = part.gpu();
+    if (part.has_link()) slow["link"] = Utf8(part.link());
+    if (part.has_leaf()) slow["leaf"] = part.leaf();
+    slow["speed"] = part.speed();
+    json["slow"].push_back(std::move(slow));
+  }
   for (const auto& [name, version] :
        calibrate::VersionsOf(cluster.software())) {
     if (!version.empty())

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scenarios/cluster/node_wiring.h"
+#include "scenarios/cluster/slow_parts.h"
 
 namespace weir::scenarios {
 
@@ -27,6 +28,7 @@ Network::Network(const Cluster& cluster) : fabric_(cluster.fabric()) {
     }
   }
   AddLeafSwitches(cluster);
+  SlowLinks(cluster, &links_);
 }
 
 Network Network::OfGivenCosts(int num_gpus, double hop_seconds) {
@@ -36,14 +38,15 @@ Network Network::OfGivenCosts(int num_gpus, double hop_seconds) {
   return network;
 }
 
-// Adds links only for oversubscribed leaf switches: others never saturate, and
-// links shared by many flows are expensive for the solver.
+// Adds links only for oversubscribed or slow leaf switches: others never
+// saturate, and links shared by many flows are expensive for the solver.
 void Network::AddLeafSwitches(const Cluster& cluster) {
   const int num_nodes = static_cast<int>(nodes_.size());
   const int nodes_per_leaf =
       static_cast<int>(std::min<uint32_t>(fabric_.nodes_per_leaf(), num_nodes));
   first_leaf_link_ = static_cast<int32_t>(links_.size());
-  if (fabric_.oversubscription() <= 1 || nodes_per_leaf == 0) return;
+  const bool saturates = fabric_.oversubscription() > 1 || HasSlowLeaf(cluster);
+  if (!saturates || nodes_per_leaf == 0) return;
   std::set<uint32_t> rails = {0};
   if (fabric_.rail_optimized()) {
     for (const Nic& nic : cluster.groups(0).node().nics())
@@ -61,7 +64,8 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
             bytes_per_second += nic.bytes_per_second();
         }
       }
-      bytes_per_second /= fabric_.oversubscription();
+      bytes_per_second *= SpeedOfLeaf(cluster, first / nodes_per_leaf) /
+                          std::max(fabric_.oversubscription(), 1.0);
       std::string name = absl::StrCat("leaf", first / nodes_per_leaf);
       if (fabric_.rail_optimized())
         name = absl::StrCat("rail", rail, ".", name);

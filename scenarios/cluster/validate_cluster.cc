@@ -10,8 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
+#include "base/status_macros.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/slow_parts.h"
 
 namespace weir::scenarios {
 namespace {
@@ -314,7 +316,8 @@ absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster) {
   if (cluster.has_fabric()) CheckFabric(problems, cluster.fabric());
   CheckTotals(problems, cluster);
   calibrate::CheckSoftware("software", cluster.software(), &problems);
-  return problems.ToStatus();
+  RETURN_IF_ERROR(problems.ToStatus());
+  return CheckSlowParts(label, cluster);
 }
 
 }  // namespace weir::scenarios

@@ -138,6 +138,11 @@ const LayerSeconds& LayerPrices::Of(const models::LayerWork& layer) {
                  .recompute = layer.recompute_seconds.value_or(0),
                  .backward = *layer.backward_seconds,
                  .kernels = {}};
+    if (device_.has_relative_speed()) {
+      measured_.forward /= device_.relative_speed();
+      measured_.recompute /= device_.relative_speed();
+      measured_.backward /= device_.relative_speed();
+    }
     return measured_;
   }
   const auto [at, is_new] = known_.try_emplace(layer.name);

@@ -83,6 +83,10 @@ std::vector<Task> Tasks() {
        0,
        {"step time", "tokens/s/GPU"}},
       {"Parameters", "model show config.json", 0, {"8,030,261,248 parameters"}},
+      {"ActiveParametersOfExperts",
+       "model show mixtral-8x7b",
+       0,
+       {"46,702,792,704 parameters, 12.9 B of them active per token"}},
       {"Start",
        "init --model config.json --cluster dgx-a100 --gpus 16 --seq 4096 "
        "--gbs 128 --out start",
@@ -138,10 +142,23 @@ std::vector<Task> Tasks() {
        {"time of a step on the busiest GPU", "feed_forward_gemm",
         "parameters, by"}},
       {"Sweep",
-       "sweep llama --scenario llama-3-70b-64-h100 2>/dev/null; weir_rc=$?; "
-       "test $weir_rc = 2 && echo refused",
+       "sweep --scenario llama-3-70b-64-h100 --schedule 1f1b --chunks 1 "
+       "--method fast --grid tp=4,8 --grid pp=4,8 --grid dp=2 --out grid "
+       "> log && $WEIR collect grid --pivot tp,pp --metric peak_memory",
        0,
-       {"refused"}},
+       {"best peak memory of the points that fit", "tp \\ pp"}},
+      {"SlowGpu",
+       "simulate llama-3-70b-64-h100 --schedule 1f1b --slow gpu17=0.5 --ranks "
+       "0,1 --replica 0 --trace t.pftrace",
+       0,
+       {"step time"},
+       {},
+       {"t.pftrace"}},
+      {"SlowLinkMisspelled",
+       "simulate llama-3-70b-64-h100 --slow link:node3.nick2=0.5",
+       2,
+       {},
+       {"did you mean node3.nic2?"}},
       {"Plan",
        "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16",
        0,

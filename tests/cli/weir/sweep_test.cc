@@ -34,6 +34,45 @@ TEST(SweepCommandTest, AGridIsSweptAndCollected) {
               HasSubstr("\"batch_seconds\": 15.0"));
 }
 
+TEST(SweepCommandTest, FlagsNameFieldsAndResumeNeedsOnlyTheFolder) {
+  const std::string grid =
+      "sweep --costs f=1,b=2 --microbatches 8 --schedule gpipe --grid "
+      "pp=2,4 --grid chunks=1,2 --out r --shard 0/2";
+  EXPECT_EQ(RunWeir(grid).exit_code, 0);
+  const ProgramRun rest = RunWeir("sweep --resume --out r");
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.out, HasSubstr("4 points: 2 already done"));
+  EXPECT_THAT(RunWeir("collect r --format csv").out,
+              testing::StartsWith("point,pp,chunks,outcome,error,"));
+  EXPECT_EQ(RunWeir("sweep --resume --out nowhere").exit_code, 2);
+}
+
+TEST(SweepCommandTest, CollectPrintsPointsAndPivots) {
+  ASSERT_EQ(RunWeir("sweep --costs f=1,b=2 --microbatches 8 --grid pp=2,4,8 "
+                    "--grid schedule=gpipe,1f1b,nosuch --out p")
+                .exit_code,
+            0);
+  const ProgramRun table = RunWeir("collect p --top 2");
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("point  pp  schedule  step time"),
+                               HasSubstr("0      2   gpipe          27 s"),
+                               HasSubstr("... 4 more (--top 0)"),
+                               HasSubstr("3 points: schedule 'nosuch'")));
+  const ProgramRun pivot = RunWeir("collect p --pivot pp,schedule");
+  EXPECT_EQ(pivot.exit_code, 0) << pivot.err;
+  EXPECT_EQ(pivot.out,
+            "best step time of the points that fit\n"
+            "pp \\ schedule  gpipe  1f1b  nosuch\n"
+            "2               27 s  27 s       -\n"
+            "4               33 s  33 s       -\n"
+            "8               45 s  45 s       -\n");
+  EXPECT_THAT(RunWeir("collect p --pivot pp,tp").err,
+              HasSubstr("--pivot has tp, expected fields of the sweep: pp, "
+                        "schedule"));
+  EXPECT_THAT(RunWeir("collect p --pivot pp,schedule --metric mfux").err,
+              HasSubstr("did you mean mfu?"));
+}
+
 TEST(SweepCommandTest, AFileAndFlagsOverIt) {
   WriteInput("s.textproto", R"(
     base: "given-costs-1f1b"

@@ -376,8 +376,7 @@ TEST_F(RunSweepTest, TablesHaveAColumnForEachFieldAndFigure) {
   const std::vector<std::string> lines =
       absl::StrSplit(SweepCsv(*collected), '\n');
   EXPECT_TRUE(absl::StartsWith(
-      lines[0],
-      "point,parallelism.pipeline,costs.hop_seconds,name,outcome,error,"));
+      lines[0], "point,pp,costs.hop_seconds,name,outcome,error,"));
   EXPECT_TRUE(absl::StartsWith(lines[1], "0,2,,,done,,full,2,1,4,15,15,"))
       << lines[1];
   EXPECT_TRUE(absl::StartsWith(lines[2], "1,,0.5,\"a, \"\"b\"\"\",done,"))

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/textproto.h"
+#include "plan/sweep/fields.h"
 
 namespace weir::plan::sweep_test {
 
@@ -151,6 +152,52 @@ TEST(SweepTest, AGridOfTheCommandLine) {
   EXPECT_THAT((*axes)[0].values(), ElementsAre("2", "4"));
   EXPECT_THAT((*axes)[1].values(), ElementsAre("1f1b", "pipedream:replicas=2"));
   EXPECT_FALSE(ParseGrid("2,4").ok());
+}
+
+TEST(SweepTest, NamesOfFlagsAreFields) {
+  const auto axes = ParseGrid("tp=2,4,mbs=1");
+  ASSERT_TRUE(axes.ok());
+  ASSERT_EQ(axes->size(), 2);
+  EXPECT_EQ((*axes)[0].field(), "parallelism.tensor");
+  EXPECT_EQ((*axes)[1].field(), "batch.microbatch_size");
+  EXPECT_EQ(ShortField("parallelism.tensor"), "tp");
+  EXPECT_EQ(ShortField("parallelism.chunks"), "chunks");
+  EXPECT_EQ(LongField("vpp"), "parallelism.chunks");
+  EXPECT_EQ(LongField("name"), "name");
+  const ResolvedSweep sweep = Resolve(R"(
+    base: "given-costs-1f1b" points { set: "pp=2" set: "num_batches=1" }
+    axes { field: "chunks" values: "1" })");
+  EXPECT_THAT(sweep.fields, ElementsAre("parallelism.pipeline", "num_batches",
+                                        "parallelism.chunks"));
+}
+
+// Every short name leads to a field of a scenario.
+TEST(SweepTest, ShortNamesLeadToFields) {
+  for (const char* name : {"tp",
+                           "pp",
+                           "dp",
+                           "ep",
+                           "chunks",
+                           "vpp",
+                           "order",
+                           "sequence_parallel",
+                           "nodes",
+                           "mbs",
+                           "gbs",
+                           "seq",
+                           "precision",
+                           "optimizer",
+                           "recompute",
+                           "flash_attention",
+                           "fp32_gradients",
+                           "distributed_optimizer",
+                           "fully_sharded",
+                           "transfers",
+                           "gradient_reduction"}) {
+    const std::string path = LongField(name);
+    EXPECT_NE(path, name);
+    EXPECT_TRUE(FindField(*Scenario::descriptor(), path).ok()) << name;
+  }
 }
 
 TEST(SweepTest, TheResolvedSweepAloneSaysWhatIsSwept) {

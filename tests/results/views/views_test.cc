@@ -306,6 +306,19 @@ TEST(CompareTableTest, WideHasEveryPartOfTheStep) {
   EXPECT_THAT(table, Not(HasSubstr("not shown")));
 }
 
+TEST(CompareTableTest, SaysWhySplitBackwardsExposeCollectives) {
+  std::vector<Result> rows = {SampleRow("1f1b", 1, kGiB),
+                              SampleRow("zb-h1", 1, kGiB)};
+  EXPECT_THAT(CompareTable(rows), Not(HasSubstr("more tp comm")));
+  rows[1].mutable_breakdown()->set_tensor_communication_seconds(0.125);
+  EXPECT_THAT(CompareTable(rows),
+              HasSubstr("\nmore tp comm: zb-h1 (62.5 ms more than 1f1b): "));
+  std::swap(rows[0], rows[1]);
+  rows[0].set_schedule("1f1b");
+  rows[1].set_schedule("zb-h1");
+  EXPECT_THAT(CompareTable(rows), Not(HasSubstr("more tp comm")));
+}
+
 TEST(CompareTableTest, FitsEightyColumns) {
   for (absl::string_view line :
        absl::StrSplit(CompareTable(SampleRows()), '\n')) {
