@@ -81,6 +81,22 @@ function(weir_label name)
   endforeach()
 endfunction()
 
+# weir_check_target(<target> <filter>) makes "check_<target>" run the tests of the target in one process, without those
+# that the filter selects, and "check_<folder>" (check_sim_graph, check_sim) run those of a folder below tests/.
+function(weir_check_target name slow)
+  add_custom_target(check_${name} COMMAND ${name} --gtest_brief=1 "--gtest_filter=-${slow}"
+                    WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}" VERBATIM)
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
+  while(folder)
+    string(REPLACE "/" "_" target "check_${folder}")
+    if(NOT TARGET ${target})
+      add_custom_target(${target})
+    endif()
+    add_dependencies(${target} check_${name})
+    get_filename_component(folder "${folder}" DIRECTORY)
+  endwhile()
+endfunction()
+
 set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hung")
 
 # weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [PREFIX <text>]
@@ -102,6 +118,7 @@ function(weir_test name)
   weir_fast_build(${name} weir_precompiled_tests ${WEIR_UNITY_BATCH})
   target_compile_options(${name} PRIVATE ${WEIR_TEST_OPTIONS})
   weir_label(${name} ${ARG_LABELS})
+  weir_check_target(${name} "${ARG_SLOW}")
   set(options TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -94,12 +95,8 @@ std::string Memory(const Confirmed& best, const Confirmed& plan) {
 
 std::string WhyNotBest(Objective objective, const Confirmed& best,
                        const Confirmed& plan) {
-  std::vector<std::string> reasons;
-  if (objective == OBJECTIVE_MEMORY) {
-    reasons = {Memory(best, plan), Time(best, plan)};
-  } else {
-    reasons = {Time(best, plan), Memory(best, plan)};
-  }
+  std::vector<std::string> reasons = {Time(best, plan), Memory(best, plan)};
+  if (objective == OBJECTIVE_MEMORY) std::swap(reasons[0], reasons[1]);
   if (plan.plan.num_gpus() != best.plan.num_gpus()) {
     reasons.push_back(absl::StrCat(plan.plan.num_gpus(), " GPUs, best ",
                                    best.plan.num_gpus()));

@@ -69,7 +69,7 @@ absl::Status RunParameterJobs(
     report();
     return Interrupted() || !failed.ok();
   };
-  const absl::Status ran = RunJobs(jobs);
+  absl::Status ran = RunJobs(jobs);
   if (Interrupted()) return absl::CancelledError("interrupted");
   RETURN_IF_ERROR(failed);
   return ran;

@@ -96,7 +96,7 @@ class Builder {
       if (i + 1 == warmup && !all_warmup) {
         batch.push_back(ReceiveFor(phases.backwards[0]));
       }
-      Batch(std::move(batch));
+      Batch(batch);
     }
     if (all_warmup) Batch({ReceiveFor(phases.backwards[0])});
     for (size_t i = warmup; i < total; ++i) {
@@ -109,13 +109,13 @@ class Builder {
       if (back + 1 < total) {
         batch.push_back(ReceiveFor(phases.backwards[back + 1]));
       }
-      Batch(std::move(batch));
+      Batch(batch);
     }
     for (size_t i = total - warmup; i < total; ++i) {
       Pass(phases.backwards[i]);
       Transfers batch = {SendOf(phases.backwards[i])};
       if (i + 1 < total) batch.push_back(ReceiveFor(phases.backwards[i + 1]));
-      Batch(std::move(batch));
+      Batch(batch);
     }
     return std::move(row_);
   }

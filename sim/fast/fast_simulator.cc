@@ -179,8 +179,8 @@ class FastSimulator::Impl {
       const std::shared_ptr<const scenarios::Network>& network,
       const std::shared_ptr<const Program>& program, bool folds) {
     Run run;
-    run.network = std::move(network);
-    run.program = std::move(program);
+    run.network = network;
+    run.program = program;
     ASSIGN_OR_RETURN(run.prices, inputs_.PricesOf(scenario, *run.program));
     run.costs = run.prices->costs;
     RETURN_IF_ERROR(ApplySchedule(scenario, *run.network,

@@ -49,7 +49,8 @@ int NumSources(absl::Span<const MeasuredStep> steps) {
 // interval on this side: 1 for slower than predicted, -1 for faster.
 double ResidualOf(absl::Span<const MeasuredStep> steps, double log_slowdown,
                   int side) {
-  for (double residual = 0; residual < kMostResidual; residual += kGrid) {
+  for (int i = 0; i * kGrid < kMostResidual; ++i) {
+    const double residual = i * kGrid;
     const double outside = MeanOverSources(steps, [&](const MeasuredStep& step) {
       return step.deviation >= 0 &&
                      side * step.ErrorAt(log_slowdown) >
@@ -138,7 +139,8 @@ StepFit FitSteps(absl::Span<const MeasuredStep> steps) {
   StepFit fit;
   if (NumSources(steps) < 2) return fit;
   double least = -1;
-  for (double at = kLeastSlowdown; at < kMostSlowdown; at += kGrid) {
+  for (int i = 0; kLeastSlowdown + i * kGrid < kMostSlowdown; ++i) {
+    const double at = kLeastSlowdown + i * kGrid;
     const double error = MeanOverSources(steps, [&](const MeasuredStep& step) {
       return std::abs(step.ErrorAt(at));
     });

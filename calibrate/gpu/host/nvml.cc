@@ -42,7 +42,11 @@ struct NvmlFieldValue {
 
 namespace {
 
-using namespace nvml;
+using nvml::NvmlDevice;
+using nvml::NvmlFieldValue;
+using nvml::NvmlMemory;
+using nvml::NvmlPci;
+using nvml::NvmlReturn;
 
 // NVML_FI_DEV_POWER_INSTANT, in milliwatts. nvmlDeviceGetPowerUsage is the mean
 // of the last second on most GPUs, which is longer than a measurement.
