@@ -13,6 +13,7 @@
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 #include "schedules/action.h"
+#include "sim/costs/shard_calls.h"
 
 namespace weir::sim {
 
@@ -194,10 +195,8 @@ struct Costs : DeviceCosts {
   // The profile with measured sends between GPUs; null: none.
   const DeviceProfile* links = nullptr;
   double exchange_seconds = 0;  // added to every blocking exchange
-  // Sharded weights are gathered when a pass reaches them, in this many
-  // collectives per layer; otherwise while earlier passes and layers run.
-  bool blocking_gathers = false;
-  int gathers_per_layer = 1;
+  // Collectives of each layer if weights are sharded.
+  ShardCalls shard_calls;
   // The gather of the weights that the previous step updated overlaps with the
   // first forward passes, except for the first bucket.
   bool overlaps_step_gather = false;

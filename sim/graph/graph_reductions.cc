@@ -3,6 +3,7 @@
 // updated weights; and the sum of a tied embedding.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "sim/graph/graph_builder.h"
@@ -21,6 +22,15 @@ double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
          stage.parameters.gradient_bytes;
 }
 
+// Returns the time in which the host launches the copies of a piece whose
+// collectives are called with lists of tensors.
+double ListSeconds(const PipelineInputs& inputs,
+                   const ReductionCollectives& calls) {
+  if (inputs.costs.shards == 1) return 0;
+  return (calls.dense.count + calls.small.count) *
+         inputs.costs.shard_calls.list_seconds;
+}
+
 }  // namespace
 
 ReductionParts PartsOfReduction(const PipelineInputs& inputs,
@@ -28,7 +38,9 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
   const Costs& costs = inputs.costs;
   ReductionParts parts;
   if (costs.shards > 1) {
-    parts.num_calls = stage.parameters.num_layers;
+    parts.num_calls =
+        stage.parameters.num_layers * costs.shard_calls.reductions;
+    if (costs.shard_calls.blocking_reductions) return parts;
   } else if (inputs.communication.gradient_reduction() ==
                  REDUCTION_OVERLAPPED &&
              costs.bucket_bytes > 0) {
@@ -47,7 +59,10 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
   // Sharded gradients are only reduced to their owners.
   const bool scatters =
       inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
-  const double bytes = stage.parameters.gradient_bytes / num_calls;
+  const ShardCalls& shard = inputs.costs.shard_calls;
+  const double small = inputs.costs.shards > 1 ? shard.small_part : 0;
+  const double bytes =
+      stage.parameters.gradient_bytes * (1 - small) / num_calls;
   const double part = ExpertPart(inputs, stage);
   ReductionCollectives calls;
   calls.num_pieces = num_pieces;
@@ -56,6 +71,12 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                  bytes * (1 - part), num_calls / num_pieces};
   calls.experts = calls.dense;
   calls.experts.bytes = bytes * part;
+  if (small > 0) {
+    const double count = stage.parameters.num_layers * shard.small_reductions;
+    calls.small = {calls.dense.kind,
+                   stage.parameters.gradient_bytes * small / count,
+                   count / num_pieces};
+  }
   return calls;
 }
 
@@ -167,9 +188,11 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
 void GraphBuilder::AddPiece(const Copies& copies,
                             const ReductionCollectives& calls, int32_t start,
                             int32_t end) {
-  const auto& [num_pieces, dense, experts] = calls;
+  const auto& [num_pieces, dense, experts, small] = calls;
   if (experts.bytes == 0) {
-    lowering_.AddCollectives(copies.all, dense, start, end);
+    const Collectives both[] = {dense, small};
+    lowering_.AddCollectives(
+        copies.all, std::span(both).first(small.count > 0 ? 2 : 1), start, end);
     return;
   }
   const int32_t next = graph_.tasks.AddTimer(0);
@@ -210,7 +233,12 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
         in_, in_.costs.stages[reduction.stage], ranks.size());
     before = AddEarlyPieces(reduction, t, index, copies, calls, before);
     if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
-    AddPiece(copies, calls, start, end);
+    int32_t launched = start;
+    if (const double seconds = ListSeconds(in_, calls); seconds > 0) {
+      launched = graph_.tasks.AddTimer(seconds);
+      graph_.tasks.AddEdge(start, launched);
+    }
+    AddPiece(copies, calls, launched, end);
   }
   graph_.reductions->pieces[t][index].push_back({start, end});
 }
