@@ -205,9 +205,9 @@ double LinkLoads::AddGroup(const Group& group,
 double LinkLoads::AddCollectives(const Copies& copies,
                                  const ReductionCollectives& calls) {
   const Collectives all[] = {calls.dense, calls.small};
-  const double latency = AddGroup(
-      copies.all, std::span(all).first(calls.small.count > 0 ? 2 : 1),
-      calls.num_pieces);
+  const double latency =
+      AddGroup(copies.all, std::span(all).first(calls.small.count > 0 ? 2 : 1),
+               calls.num_pieces);
   if (calls.experts.bytes == 0) return latency;
   for (const Group& group : copies.experts) {
     if (group.links.num_ranks == 1) continue;
@@ -310,8 +310,8 @@ void LinkLoads::AddGathers() {
         const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
         for (const Copies& copies : CopiesOf({rank})) {
           const bool exposed = calls.before[1].count > 0;
-          AddGroup(copies.all,
-                   std::span(calls.before).first(exposed ? 2 : 1), 1);
+          AddGroup(copies.all, std::span(calls.before).first(exposed ? 2 : 1),
+                   1);
           if (calls.beside.count > 0)
             AddGroup(copies.all, {&calls.beside, 1}, 1);
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/costs/shard_calls.h"
 
-#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -69,14 +68,17 @@ void SetReductions(const Transformer& transformer, double block, int tensor,
 
 }  // namespace
 
+int MatricesPerBlock(const Transformer& transformer) {
+  return static_cast<int>(MatricesOf(transformer, 1).size());
+}
+
 ShardCalls ShardCallsOf(const Transformer& transformer, const Runtime& runtime,
                         bool recomputes, int tensor, int shards) {
   ShardCalls calls;
   calls.blocking_reductions = runtime.blocking_reductions();
   calls.list_seconds = shards * runtime.list_rank_seconds().value();
   const std::vector<double> matrices = MatricesOf(transformer, tensor);
-  const double block =
-      std::accumulate(matrices.begin(), matrices.end(), 0.0);
+  const double block = std::accumulate(matrices.begin(), matrices.end(), 0.0);
   if (runtime.reduces_by_tensor())
     SetReductions(transformer, block, tensor, matrices.size(), &calls);
   std::vector<double> forward = matrices;

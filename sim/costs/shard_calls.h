@@ -28,6 +28,9 @@ struct ShardCalls {
   double list_seconds = 0;
 };
 
+// Returns the number of matrices in a block without experts.
+int MatricesPerBlock(const Transformer& transformer);
+
 // Returns the calls for a block of this transformer. `recomputes`: the backward
 // pass repeats the forward pass; `tensor`: tensor-parallel size; `shards`:
 // ranks over which the weights are sharded.

@@ -303,6 +303,11 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
         static_cast<int>(scenario.parallelism().tensor()), costs.shards);
   }
   costs.overlaps_step_gather = resolved.runtime.overlaps_step_gather();
+  if (resolved.runtime.broadcasts_updated_weights() &&
+      resolved.model.has_transformer()) {
+    costs.owned_matrices_per_layer =
+        MatricesPerBlock(resolved.model.transformer());
+  }
   costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
   costs.bucket_bytes = BucketBytes(resolved);
   const int tensor = static_cast<int>(scenario.parallelism().tensor());

@@ -201,6 +201,10 @@ struct Costs : DeviceCosts {
   // first forward passes, except for the first bucket.
   bool overlaps_step_gather = false;
   double bucket_bytes = 0;  // for overlapped reductions
+  // Ranks own whole matrices of sharded states, this many per layer: gradients
+  // are reduced to all ranks, and each owner broadcasts its weights. 0: states
+  // are split evenly.
+  int owned_matrices_per_layer = 0;
   // The step makes fp32 copies of 16-bit gradients.
   bool widens_gradients = false;
   // Fraction of bytes of transfers between ranks that remains after

@@ -19,12 +19,13 @@ ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
                        count > 0 ? bytes / count : 0, count};
   };
   ShardGathers calls;
-  calls.before = {calls_of(first, pass.calls),
-                  calls_of(others * pass.exposed_bytes,
-                           num_others * pass.exposed_calls)};
+  calls.before = {
+      calls_of(first, pass.calls),
+      calls_of(others * pass.exposed_bytes, num_others * pass.exposed_calls)};
   calls.beside = calls_of(others * (pass.bytes - pass.exposed_bytes),
                           num_others * (pass.calls - pass.exposed_calls));
   calls.host_seconds = calls.before[1].count * shard.list_seconds;
+  calls.exposed = pass.exposed_calls > 0;
   return calls;
 }
 
@@ -83,9 +84,9 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
     lowering_.AddCollectives(group, calls.beside, layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
-  const bool exposed = calls.before[1].count > 0;
-  lowering_.AddCollectives(
-      group, std::span(calls.before).first(exposed ? 2 : 1), start, end);
+  const size_t num_before = calls.before[1].count > 0 ? 2 : 1;
+  lowering_.AddCollectives(group, std::span(calls.before).first(num_before),
+                           start, end);
   if (calls.host_seconds > 0) {
     const int32_t host = graph_.tasks.AddTimer(calls.host_seconds);
     graph_.tasks.AddEdge(start, host);
@@ -93,7 +94,8 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   }
   // Weights of one run are gathered ahead, except where gathers are exposed. A
   // pair waits for the gathers of both of its passes.
-  const int32_t ahead = exposed && !StartsWithTheOneBefore(rank, i) ? 1 : 2;
+  const int32_t ahead =
+      calls.exposed && !StartsWithTheOneBefore(rank, i) ? 1 : 2;
   for (int gpu : gpus) {
     if (i >= ahead) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - ahead].last), start);

@@ -57,8 +57,10 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                                             size_t num_ranks) {
   const auto [num_calls, num_pieces] = PartsOfReduction(inputs, stage);
   // Sharded gradients are only reduced to their owners.
-  const bool scatters =
-      inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
+  const bool scatters = (inputs.costs.shards > 1 ||
+                         (inputs.costs.optimizer_shards > 1 &&
+                          inputs.costs.owned_matrices_per_layer == 0)) &&
+                        num_ranks == 1;
   const ShardCalls& shard = inputs.costs.shard_calls;
   const double small = inputs.costs.shards > 1 ? shard.small_part : 0;
   const double bytes =
@@ -83,11 +85,18 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
-  return {1,
-          {models::CollectiveKind::kAllGather,
-           stage.parameters.weight_bytes * (1 - part)},
-          {models::CollectiveKind::kAllGather,
-           stage.parameters.weight_bytes * part}};
+  // NCCL prices a broadcast like an all-gather of its bytes, but for one step
+  // of the ring (v2.28.9, src/graph/tuning.cc).
+  const double num_matrices =
+      stage.parameters.num_layers * inputs.costs.owned_matrices_per_layer;
+  const double calls = std::clamp(
+      num_matrices, 1.0, std::max(1.0 * inputs.costs.optimizer_shards, 1.0));
+  ReductionCollectives gather;
+  gather.dense = {models::CollectiveKind::kAllGather,
+                  stage.parameters.weight_bytes * (1 - part) / calls, calls};
+  gather.experts = gather.dense;
+  gather.experts.bytes = stage.parameters.weight_bytes * part / calls;
+  return gather;
 }
 
 bool GathersBeforeForward(const PipelineInputs& inputs) {
@@ -308,8 +317,10 @@ void GraphBuilder::GatherBeforeForward(int rank, int step, int t) {
           : 1;
   const auto part_of = [&](double fraction) {
     ReductionCollectives part = all;
-    part.dense.bytes *= fraction;
-    part.experts.bytes *= fraction;
+    for (Collectives* calls : {&part.dense, &part.experts}) {
+      // Whole calls as far as there are several.
+      (calls->count > 1 ? calls->count : calls->bytes) *= fraction;
+    }
     return part;
   };
   const int32_t start = graph_.tasks.AddTimer(0);

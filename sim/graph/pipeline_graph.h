@@ -255,6 +255,8 @@ struct ShardGathers {
   Collectives beside = {.count = 0};
   // The host launches copies for at least this long before the pass.
   double host_seconds = 0;
+  // They start when the pass before has ended.
+  bool exposed = false;
 };
 ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
                                  const StageCosts& stage, bool forward);

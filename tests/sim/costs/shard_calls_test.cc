@@ -77,7 +77,7 @@ TEST(ShardCallsTest, LargeMatricesAreNotGatheredAhead) {
   // Halves of 1.5, 0.5, 2 and 2: only those of the feed-forward layer are too
   // large, so that its second and the next block's first are exposed.
   ExpectGathers(ShardCallsOf(Gpt(1024), runtime, true, 2, 8).forward,
-                {4, 1, 1, 4 / 12.0});
+                {4, 1, 2, 7 / 12.0});
 }
 
 // 4 matrices, 4 biases of 3, 1, 4 and 1 hidden elements, 2 norms with weight
@@ -95,6 +95,13 @@ TEST(ShardCallsTest, TensorsAreReducedOneByOne) {
   EXPECT_TRUE(calls.blocking_reductions);
 }
 
+TEST(ShardCallsTest, MatricesOfABlock) {
+  Transformer gated = Gpt(1024);
+  EXPECT_EQ(MatricesPerBlock(gated), 4);
+  gated.set_gated_feed_forward(true);
+  EXPECT_EQ(MatricesPerBlock(gated), 5);
+}
+
 // DeepSpeed's preset on GPT-3 175B, whose matrices are smaller than 1e9
 // elements, and on 530B, most of whose are not.
 TEST(ShardCallsTest, DeepSpeedOf2021) {
@@ -103,8 +110,8 @@ TEST(ShardCallsTest, DeepSpeedOf2021) {
   ExpectGathers(small.forward, {4, 1, 0, 0});
   ExpectGathers(small.backward, {7, 20 / 12.0, 0, 0});
   EXPECT_EQ(small.reductions + small.small_reductions, 12);
-  EXPECT_NEAR(small.list_seconds,
-              1536 * runtime.list_rank_seconds().value(), 1e-12);
+  EXPECT_NEAR(small.list_seconds, 1536 * runtime.list_rank_seconds().value(),
+              1e-12);
   const ShardCalls large = ShardCallsOf(Gpt(20480), runtime, true, 1, 2240);
   ExpectGathers(large.forward, {4, 1, 3, 8 / 12.0});
   ExpectGathers(large.backward, {7, 20 / 12.0, 5, 13 / 12.0});
