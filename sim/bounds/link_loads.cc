@@ -190,10 +190,10 @@ const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
   return at->second;
 }
 
-double LinkLoads::AddGroup(const Group& group, const Collectives& calls,
-                           int num_pieces) {
+double LinkLoads::AddGroup(const Group& group,
+                           std::span<const Collectives> calls, int num_pieces) {
   const CommunicationLowering::Load load =
-      uncontended_.lowering().LoadOf(group, {&calls, 1});
+      uncontended_.lowering().LoadOf(group, calls);
   const double intra = std::round(load.intra_bytes);
   const double inter = std::round(load.inter_bytes);
   if (intra == 0 && inter == 0) return 0;
@@ -204,11 +204,14 @@ double LinkLoads::AddGroup(const Group& group, const Collectives& calls,
 
 double LinkLoads::AddCollectives(const Copies& copies,
                                  const ReductionCollectives& calls) {
-  const double latency = AddGroup(copies.all, calls.dense, calls.num_pieces);
+  const Collectives all[] = {calls.dense, calls.small};
+  const double latency =
+      AddGroup(copies.all, std::span(all).first(calls.small.count > 0 ? 2 : 1),
+               calls.num_pieces);
   if (calls.experts.bytes == 0) return latency;
   for (const Group& group : copies.experts) {
     if (group.links.num_ranks == 1) continue;
-    AddGroup(group, calls.experts, calls.num_pieces);
+    AddGroup(group, {&calls.experts, 1}, calls.num_pieces);
   }
   return 0;
 }
@@ -282,10 +285,9 @@ void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
           {Gpu(r, first[0], t), Gpu(r, last[0], t)},
           {InstanceRole::Kind::kTied, first[0], last[0], r, t});
       Job job;
-      job.after_seconds = AddGroup(
-          group,
-          {models::CollectiveKind::kAllReduce, in_.costs.tied_gradient_bytes},
-          1);
+      const Collectives sum = {models::CollectiveKind::kAllReduce,
+                               in_.costs.tied_gradient_bytes};
+      job.after_seconds = AddGroup(group, {&sum, 1}, 1);
       if (IsLikeFirst(r, t)) {
         job.awaited = {{first[0], 0, jobs_of_stage[0][t]},
                        {last[0], last_stage, jobs_of_stage[last_stage][t]}};
@@ -305,10 +307,13 @@ void LinkLoads::AddGathers() {
       const StageCosts& stage =
           in_.costs.stages[schedule_.rank_actions[rank][position].stage];
       for (const bool forward : {true, false}) {
-        const auto [first, others] = CollectivesOfGather(in_, stage, forward);
+        const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
         for (const Copies& copies : CopiesOf({rank})) {
-          AddGroup(copies.all, first, 1);
-          if (others.bytes > 0) AddGroup(copies.all, others, 1);
+          const bool exposed = calls.before[1].count > 0;
+          AddGroup(copies.all, std::span(calls.before).first(exposed ? 2 : 1),
+                   1);
+          if (calls.beside.count > 0)
+            AddGroup(copies.all, {&calls.beside, 1}, 1);
         }
       }
     }

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -95,7 +96,8 @@ class LinkLoads {
   // Returns the latencies that follow the flows.
   double AddCollectives(const Copies& copies,
                         const ReductionCollectives& calls);
-  double AddGroup(const Group& group, const Collectives& calls, int num_pieces);
+  double AddGroup(const Group& group, std::span<const Collectives> calls,
+                  int num_pieces);
   void AddFlows(const std::vector<int32_t>& pairs, double bytes);
   // Turns everything added since the last job into this one; returns its index.
   int EndJob(Job job);

@@ -22,8 +22,6 @@
 namespace weir::sim {
 namespace {
 
-// Queries, keys and values in one; output; feed-forward up and down.
-constexpr int kMatricesPerBlock = 4;
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
 
 // Bytes per parameter of each copy that training keeps.
@@ -149,7 +147,8 @@ double BucketBytes(const scenarios::ResolvedScenario& resolved) {
 // Adds the copies of gathered weights out of the buffer of the gather, before a
 // forward and a backward pass, and of gradients into that of the reduction.
 void AddShardCopies(const DeviceProfile& device,
-                    const calibrate::KernelPrices& prices, StageCosts* stage) {
+                    const calibrate::KernelPrices& prices,
+                    const ShardCalls& calls, StageCosts* stage) {
   if (!stage->kernels.has_value()) return;  // measured with its copies
   const auto add = [&](double bytes, std::vector<PricedKernel>* to) {
     models::Kernel copy;
@@ -163,12 +162,28 @@ void AddShardCopies(const DeviceProfile& device,
   const StageParameters& all = stage->parameters;
   stage->seconds.forward += add(2 * all.weight_bytes, &stage->kernels->forward);
   stage->seconds.backward_parts->input +=
-      add(2 * all.weight_bytes, &stage->kernels->backward_input);
+      add(2 * all.weight_bytes * calls.backward.bytes,
+          &stage->kernels->backward_input);
   stage->seconds.backward_parts->weight += add(
       all.weight_bytes + all.gradient_bytes, &stage->kernels->backward_weight);
   stage->launches.forward.forward_launches += all.num_layers;
   stage->launches.backward_input.backward_launches += all.num_layers;
   stage->launches.backward_weight.backward_launches += all.num_layers;
+}
+
+// Adds the time in which the host launches the copies of gathers while the GPU
+// waits, except for exposed gathers, which run meanwhile.
+void AddListSeconds(const ShardCalls& calls, StageCosts* stage) {
+  const auto seconds = [&](const PassGathers& pass) {
+    return stage->parameters.num_layers * (pass.calls - pass.exposed_calls) *
+           calls.list_seconds;
+  };
+  stage->seconds.forward += seconds(calls.forward);
+  if (stage->seconds.backward_parts.has_value()) {
+    stage->seconds.backward_parts->input += seconds(calls.backward);
+  } else {
+    stage->seconds.backward += seconds(calls.backward);
+  }
 }
 
 // Sets the gradient bytes of an embedding that the first and the last stage
@@ -234,9 +249,10 @@ absl::StatusOr<DeviceCosts> CostsOn(
     SetParameters(models::StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
     if (shared.shards > 1 && runtime.copies_gathered_weights()) {
-      AddShardCopies(device, costs.prices, &stage);
+      AddShardCopies(device, costs.prices, shared.shard_calls, &stage);
     }
     SetHostSeconds(runtime, &stage);
+    if (shared.shards > 1) AddListSeconds(shared.shard_calls, &stage);
     stage.parameters.expert_gradient_bytes =
         models::StageExpertParameters(layers, first, last) * bytes.gradient;
     if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {
@@ -280,13 +296,18 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
   costs.widens_gradients =
       WidensGradients(resolved.runtime, scenario.training());
-  costs.blocking_gathers = resolved.runtime.blocking_gathers();
-  if (resolved.runtime.gathers_by_matrix()) {
-    costs.gathers_per_layer =
-        kMatricesPerBlock +
-        (resolved.model.transformer().gated_feed_forward() ? 1 : 0);
+  if (costs.shards > 1 && resolved.model.has_transformer()) {
+    costs.shard_calls = ShardCallsOf(
+        resolved.model.transformer(), resolved.runtime,
+        scenario.training().recompute() == RECOMPUTE_FULL,
+        static_cast<int>(scenario.parallelism().tensor()), costs.shards);
   }
   costs.overlaps_step_gather = resolved.runtime.overlaps_step_gather();
+  if (resolved.runtime.broadcasts_updated_weights() &&
+      resolved.model.has_transformer()) {
+    costs.owned_matrices_per_layer =
+        MatricesPerBlock(resolved.model.transformer());
+  }
   costs.exchange_seconds = resolved.runtime.exchange_seconds().value();
   costs.bucket_bytes = BucketBytes(resolved);
   const int tensor = static_cast<int>(scenario.parallelism().tensor());

@@ -13,6 +13,7 @@
 #include "models/layer_work.h"
 #include "scenarios/scenario.h"
 #include "schedules/action.h"
+#include "sim/costs/shard_calls.h"
 
 namespace weir::sim {
 
@@ -194,14 +195,16 @@ struct Costs : DeviceCosts {
   // The profile with measured sends between GPUs; null: none.
   const DeviceProfile* links = nullptr;
   double exchange_seconds = 0;  // added to every blocking exchange
-  // Sharded weights are gathered when a pass reaches them, in this many
-  // collectives per layer; otherwise while earlier passes and layers run.
-  bool blocking_gathers = false;
-  int gathers_per_layer = 1;
+  // Collectives of each layer if weights are sharded.
+  ShardCalls shard_calls;
   // The gather of the weights that the previous step updated overlaps with the
   // first forward passes, except for the first bucket.
   bool overlaps_step_gather = false;
   double bucket_bytes = 0;  // for overlapped reductions
+  // Ranks own whole matrices of sharded states, this many per layer: gradients
+  // are reduced to all ranks, and each owner broadcasts its weights. 0: states
+  // are split evenly.
+  int owned_matrices_per_layer = 0;
   // The step makes fp32 copies of 16-bit gradients.
   bool widens_gradients = false;
   // Fraction of bytes of transfers between ranks that remains after

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gathers of sharded weights.
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/graph/graph_builder.h"
@@ -8,18 +9,23 @@
 namespace weir::sim {
 ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
                                  const StageCosts& stage, bool forward) {
-  const double num_others = stage.parameters.num_layers - 1;
-  const double per_layer = inputs.costs.gathers_per_layer;
+  const ShardCalls& shard = inputs.costs.shard_calls;
+  const PassGathers& pass = forward ? shard.forward : shard.backward;
   const double first = stage.parameters.first_gathered_bytes(forward);
+  const double others = stage.parameters.weight_bytes - first;
+  const double num_others = stage.parameters.num_layers - 1;
+  const auto calls_of = [](double bytes, double count) {
+    return Collectives{models::CollectiveKind::kAllGather,
+                       count > 0 ? bytes / count : 0, count};
+  };
   ShardGathers calls;
-  calls.first = {models::CollectiveKind::kAllGather, first / per_layer,
-                 per_layer};
-  if (num_others > 0) {
-    calls.others = {
-        models::CollectiveKind::kAllGather,
-        (stage.parameters.weight_bytes - first) / num_others / per_layer,
-        num_others * per_layer};
-  }
+  calls.before = {
+      calls_of(first, pass.calls),
+      calls_of(others * pass.exposed_bytes, num_others * pass.exposed_calls)};
+  calls.beside = calls_of(others * (pass.bytes - pass.exposed_bytes),
+                          num_others * (pass.calls - pass.exposed_calls));
+  calls.host_seconds = calls.before[1].count * shard.list_seconds;
+  calls.exposed = pass.exposed_calls > 0;
   return calls;
 }
 
@@ -67,29 +73,29 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   const int32_t pass = runs[i].first;
   const bool forward =
       schedule_.rank_actions[rank][pass].op == schedules::Op::kForward;
-  const int num_others = stage.parameters.num_layers - 1;
   std::vector<int> gpus;
   for (int r = 0; r < place_.data; ++r) {
     gpus.push_back(place_.index(r, rank, t));
   }
   CollectiveSpan layers;
   const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
-  if (num_others > 0 && !in_.costs.blocking_gathers) {
+  if (calls.beside.count > 0) {
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
-    lowering_.AddCollectives(group, calls.others, layers.start, layers.end);
+    lowering_.AddCollectives(group, calls.beside, layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
-  if (num_others > 0 && in_.costs.blocking_gathers) {
-    const int32_t first_end = graph_.tasks.AddTimer(0);
-    lowering_.AddCollectives(group, calls.first, start, first_end);
-    lowering_.AddCollectives(group, calls.others, first_end, end);
-  } else {
-    lowering_.AddCollectives(group, calls.first, start, end);
+  const size_t num_before = calls.before[1].count > 0 ? 2 : 1;
+  lowering_.AddCollectives(group, std::span(calls.before).first(num_before),
+                           start, end);
+  if (calls.host_seconds > 0) {
+    const int32_t host = graph_.tasks.AddTimer(calls.host_seconds);
+    graph_.tasks.AddEdge(start, host);
+    graph_.tasks.AddEdge(host, end);
   }
-  // Weights of one run are gathered ahead, except where gathers block. A pair
-  // waits for the gathers of both of its passes.
+  // Weights of one run are gathered ahead, except where gathers are exposed. A
+  // pair waits for the gathers of both of its passes.
   const int32_t ahead =
-      in_.costs.blocking_gathers && !StartsWithTheOneBefore(rank, i) ? 1 : 2;
+      calls.exposed && !StartsWithTheOneBefore(rank, i) ? 1 : 2;
   for (int gpu : gpus) {
     if (i >= ahead) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - ahead].last), start);

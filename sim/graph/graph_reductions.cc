@@ -3,6 +3,7 @@
 // updated weights; and the sum of a tied embedding.
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "sim/graph/graph_builder.h"
@@ -21,6 +22,15 @@ double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
          stage.parameters.gradient_bytes;
 }
 
+// Returns the time in which the host launches the copies of a piece whose
+// collectives are called with lists of tensors.
+double ListSeconds(const PipelineInputs& inputs,
+                   const ReductionCollectives& calls) {
+  if (inputs.costs.shards == 1) return 0;
+  return (calls.dense.count + calls.small.count) *
+         inputs.costs.shard_calls.list_seconds;
+}
+
 }  // namespace
 
 ReductionParts PartsOfReduction(const PipelineInputs& inputs,
@@ -28,7 +38,9 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
   const Costs& costs = inputs.costs;
   ReductionParts parts;
   if (costs.shards > 1) {
-    parts.num_calls = stage.parameters.num_layers;
+    parts.num_calls =
+        stage.parameters.num_layers * costs.shard_calls.reductions;
+    if (costs.shard_calls.blocking_reductions) return parts;
   } else if (inputs.communication.gradient_reduction() ==
                  REDUCTION_OVERLAPPED &&
              costs.bucket_bytes > 0) {
@@ -45,9 +57,14 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                                             size_t num_ranks) {
   const auto [num_calls, num_pieces] = PartsOfReduction(inputs, stage);
   // Sharded gradients are only reduced to their owners.
-  const bool scatters =
-      inputs.costs.shards * inputs.costs.optimizer_shards > 1 && num_ranks == 1;
-  const double bytes = stage.parameters.gradient_bytes / num_calls;
+  const bool scatters = (inputs.costs.shards > 1 ||
+                         (inputs.costs.optimizer_shards > 1 &&
+                          inputs.costs.owned_matrices_per_layer == 0)) &&
+                        num_ranks == 1;
+  const ShardCalls& shard = inputs.costs.shard_calls;
+  const double small = inputs.costs.shards > 1 ? shard.small_part : 0;
+  const double bytes =
+      stage.parameters.gradient_bytes * (1 - small) / num_calls;
   const double part = ExpertPart(inputs, stage);
   ReductionCollectives calls;
   calls.num_pieces = num_pieces;
@@ -56,17 +73,30 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                  bytes * (1 - part), num_calls / num_pieces};
   calls.experts = calls.dense;
   calls.experts.bytes = bytes * part;
+  if (small > 0) {
+    const double count = stage.parameters.num_layers * shard.small_reductions;
+    calls.small = {calls.dense.kind,
+                   stage.parameters.gradient_bytes * small / count,
+                   count / num_pieces};
+  }
   return calls;
 }
 
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage) {
   const double part = ExpertPart(inputs, stage);
-  return {1,
-          {models::CollectiveKind::kAllGather,
-           stage.parameters.weight_bytes * (1 - part)},
-          {models::CollectiveKind::kAllGather,
-           stage.parameters.weight_bytes * part}};
+  // NCCL prices a broadcast like an all-gather of its bytes, but for one step
+  // of the ring (v2.28.9, src/graph/tuning.cc).
+  const double num_matrices =
+      stage.parameters.num_layers * inputs.costs.owned_matrices_per_layer;
+  const double calls = std::clamp(
+      num_matrices, 1.0, std::max(1.0 * inputs.costs.optimizer_shards, 1.0));
+  ReductionCollectives gather;
+  gather.dense = {models::CollectiveKind::kAllGather,
+                  stage.parameters.weight_bytes * (1 - part) / calls, calls};
+  gather.experts = gather.dense;
+  gather.experts.bytes = stage.parameters.weight_bytes * part / calls;
+  return gather;
 }
 
 bool GathersBeforeForward(const PipelineInputs& inputs) {
@@ -167,9 +197,11 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
 void GraphBuilder::AddPiece(const Copies& copies,
                             const ReductionCollectives& calls, int32_t start,
                             int32_t end) {
-  const auto& [num_pieces, dense, experts] = calls;
+  const auto& [num_pieces, dense, experts, small] = calls;
   if (experts.bytes == 0) {
-    lowering_.AddCollectives(copies.all, dense, start, end);
+    const Collectives both[] = {dense, small};
+    lowering_.AddCollectives(
+        copies.all, std::span(both).first(small.count > 0 ? 2 : 1), start, end);
     return;
   }
   const int32_t next = graph_.tasks.AddTimer(0);
@@ -210,7 +242,12 @@ void GraphBuilder::AddReduction(const Reduction& reduction, int t,
         in_, in_.costs.stages[reduction.stage], ranks.size());
     before = AddEarlyPieces(reduction, t, index, copies, calls, before);
     if (before != PipelineGraph::kNone) graph_.tasks.AddEdge(before, start);
-    AddPiece(copies, calls, start, end);
+    int32_t launched = start;
+    if (const double seconds = ListSeconds(in_, calls); seconds > 0) {
+      launched = graph_.tasks.AddTimer(seconds);
+      graph_.tasks.AddEdge(start, launched);
+    }
+    AddPiece(copies, calls, launched, end);
   }
   graph_.reductions->pieces[t][index].push_back({start, end});
 }
@@ -280,8 +317,10 @@ void GraphBuilder::GatherBeforeForward(int rank, int step, int t) {
           : 1;
   const auto part_of = [&](double fraction) {
     ReductionCollectives part = all;
-    part.dense.bytes *= fraction;
-    part.experts.bytes *= fraction;
+    for (Collectives* calls : {&part.dense, &part.experts}) {
+      // Whole calls as far as there are several.
+      (calls->count > 1 ? calls->count : calls->bytes) *= fraction;
+    }
     return part;
   };
   const int32_t start = graph_.tasks.AddTimer(0);

@@ -6,6 +6,7 @@
 #ifndef WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_
 #define WEIR_SIM_GRAPH_PIPELINE_GRAPH_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -232,6 +233,8 @@ ReductionParts PartsOfReduction(const PipelineInputs& inputs,
 struct ReductionCollectives {
   int num_pieces = 1;
   Collectives dense, experts;
+  // Biases and norms that are reduced one by one; count 0: none.
+  Collectives small = {.count = 0};
 };
 ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                                             const StageCosts& stage,
@@ -243,10 +246,17 @@ bool GathersBeforeForward(const PipelineInputs& inputs);
 ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
                                              const StageCosts& stage);
 
-// The gathers of sharded weights before or during a pass: of the first layer
-// that it needs, and of the others (none with one layer).
+// The gathers of sharded weights for a pass.
 struct ShardGathers {
-  Collectives first, others;
+  // Before it: of the first layer that it needs, and exposed gathers of others
+  // (count 0: none).
+  std::array<Collectives, 2> before;
+  // During it; count 0: none.
+  Collectives beside = {.count = 0};
+  // The host launches copies for at least this long before the pass.
+  double host_seconds = 0;
+  // They start when the pass before has ended.
+  bool exposed = false;
 };
 ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
                                  const StageCosts& stage, bool forward);

@@ -147,7 +147,9 @@ class Counter {
       // Copies on several ranks are counted as one ring.
       const double flows =
           members.size() > 1 ? copies : replica_flows_[members[0].rank];
-      tasks += 2 + pieces * OfPiece(stage, copies, flows) +
+      const bool lists =
+          in_.costs.shards > 1 && in_.costs.shard_calls.list_seconds > 0;
+      tasks += (lists ? 3 : 2) + pieces * OfPiece(stage, copies, flows) +
                (pieces - 1) * (2 + copies);
     }
     return tasks;
@@ -167,8 +169,12 @@ class Counter {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       const double flows = replica_flows_[rank];
       for (const WeightRun& run : ranks[rank]) {
-        const int layers = in_.costs.stages[run.stage].parameters.num_layers;
-        tasks += (2 + flows) * (layers > 1 ? 2 : 1);
+        const bool forward = schedule_.rank_actions[rank][run.first].op ==
+                             schedules::Op::kForward;
+        const ShardGathers calls =
+            CollectivesOfGather(in_, in_.costs.stages[run.stage], forward);
+        tasks += (2 + flows) * (calls.beside.count > 0 ? 2 : 1) +
+                 (calls.host_seconds > 0 ? 1 : 0);
       }
     }
     return tasks;

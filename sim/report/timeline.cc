@@ -166,12 +166,13 @@ class Filler {
       const bool forward =
           in_.schedule.rank_actions[graph_.rank_of(gpu)][runs[i].first].op ==
           schedules::Op::kForward;
-      const double first_bytes = stage.parameters.first_gathered_bytes(forward);
+      const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
+      const auto& [first, exposed] = calls.before;
       AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
-                first_bytes,
+                first.bytes * first.count + exposed.bytes * exposed.count,
                 {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
       AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
-                stage.parameters.weight_bytes - first_bytes,
+                calls.beside.bytes * calls.beside.count,
                 graph_.LayersGather(gpu, index));
     }
   }

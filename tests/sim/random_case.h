@@ -117,6 +117,23 @@ class RandomCase {
     return std::uniform_int_distribution<>(0, 1)(*random) == 0;
   }
 
+  void DrawShardCalls(std::mt19937* random) {
+    ShardCalls& calls = costs_.shard_calls;
+    for (PassGathers* pass : {&calls.forward, &calls.backward}) {
+      pass->calls = Half(random) ? 4 : 1;
+      pass->exposed_calls = Half(random) ? pass->calls : 0;
+      if (pass->calls > 1 && Half(random)) pass->exposed_calls = 1;
+      pass->exposed_bytes = pass->exposed_calls / pass->calls;
+    }
+    if (Half(random)) {
+      calls.reductions = 4;
+      calls.small_reductions = 8;
+      calls.small_part = 0.1;
+    }
+    calls.blocking_reductions = Half(random);
+    calls.list_seconds = Half(random) ? 0.01 : 0;
+  }
+
   // Draws the data that is sharded across replicas: everything, optimizer
   // states only, or experts.
   void DrawSharing(std::mt19937* random) {
@@ -126,8 +143,7 @@ class RandomCase {
     if (!schedule_.flush || schedule_.forward_only) return;
     const int drawn = std::uniform_int_distribution<>(0, 3)(*random);
     if (drawn == 0) costs_.shards = placement_.data;
-    costs_.blocking_gathers = Half(random);
-    costs_.gathers_per_layer = Half(random) ? 3 : 1;
+    DrawShardCalls(random);
     costs_.overlaps_step_gather = Half(random);
     if (drawn > 1) costs_.optimizer_shards = placement_.data;
     if (drawn < 3) return;

@@ -132,6 +132,22 @@ TEST(ReductionsTest, AShardedOptimizerScattersAndGathers) {
   }
 }
 
+// Ranks that own whole matrices: an all-reduce of 8 s, and one broadcast for
+// every rank with a matrix, 2 s together.
+TEST(ReductionsTest, OwnersBroadcastTheirMatrices) {
+  for (const auto& [matrices, calls] : {std::pair(1, 1), std::pair(3, 2)}) {
+    ByCosts run = Reduced(0, /*overlapped=*/false);
+    run.cluster = OneSwitch(2, 100, 0.001);
+    run.costs.optimizer_shards = 2;
+    run.costs.owned_matrices_per_layer = matrices;
+    run.costs.stages[0].parameters.weight_bytes = 400;
+    run.costs.stages[0].step.seconds = 0.5;
+    const CostsRun result(run);
+    EXPECT_NEAR(result.StepStart(0, 0), 9 + 8 + 2 * 0.001, 1e-9);
+    EXPECT_NEAR(result.Makespan(), 17.502 + 2 + calls * 0.001, 1e-9);
+  }
+}
+
 // The gather of the previous step's weights, 8 s, overlaps with the batch: the
 // forward waits for the first of two buckets, the backward for both.
 TEST(ReductionsTest, AnEarlyGatherOverlapsWithTheForward) {

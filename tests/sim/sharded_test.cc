@@ -2,6 +2,7 @@
 // Tests weights, gradients and optimizer states sharded across replicas.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -146,6 +147,12 @@ ByCosts Layers(double forward_seconds, double backward_seconds,
   return run;
 }
 
+// Exposes all gathers, `calls` of them per layer.
+void SetExposed(double calls, ByCosts* run) {
+  run->costs.shard_calls.forward = run->costs.shard_calls.backward = {
+      .calls = calls, .exposed_calls = calls, .exposed_bytes = 1};
+}
+
 // A pass waits for its first layer. The other layers are gathered during the
 // pass, which ends when both the pass and the gathers are done. The first layer
 // of the next pass is then gathered, or earlier if the links are free.
@@ -185,7 +192,7 @@ TEST(ShardedTest, LayersComeBesideThePass) {
 TEST(ShardedTest, BlockingGathersOverlapWithNothing) {
   for (int num_layers : {1, 4}) {
     ByCosts run = Layers(10, 20, num_layers);
-    run.costs.blocking_gathers = true;
+    SetExposed(1, &run);
     run.costs.stages[0].parameters.gradient_bytes = 0;
     const CostsRun result(run);
     EXPECT_NEAR(result.Start(0, 0), 4, 1e-9);
@@ -201,10 +208,57 @@ TEST(ShardedTest, GathersByMatrixHaveTheirLatencies) {
   for (const int per_layer : {1, 4}) {
     ByCosts run = Layers(10, 20, 2);
     run.cluster = OneSwitch(2, 100, 0.001);
-    run.costs.blocking_gathers = true;
-    run.costs.gathers_per_layer = per_layer;
+    SetExposed(per_layer, &run);
     EXPECT_NEAR(CostsRun(run).Start(0, 0), 4 + 2 * per_layer * 0.001, 1e-9);
   }
+}
+
+// Half of the other layers is gathered before the pass, half during it.
+TEST(ShardedTest, SomeGathersAreExposed) {
+  ByCosts run = Layers(10, 20, 4);
+  run.costs.shard_calls.forward = {
+      .calls = 2, .exposed_calls = 1, .exposed_bytes = 0.5};
+  // The backward gathers everything but the first layer twice.
+  run.costs.shard_calls.backward = {.calls = 2, .bytes = 2};
+  const CostsRun result(run);
+  EXPECT_NEAR(result.Start(0, 0), 1 + 1.5, 1e-9);
+  EXPECT_NEAR(result.End(0, 0), 12.5, 1e-9);
+  const auto gathers = result.Events(0, Timeline::Collectives::WEIGHT_GATHER);
+  ASSERT_EQ(gathers.size(), 4u);
+  EXPECT_NEAR(gathers[0].bytes, 500, 1e-9);
+  EXPECT_NEAR(gathers[1].bytes, 300, 1e-9);
+  EXPECT_NEAR(gathers[2].bytes, 200, 1e-9);
+  EXPECT_NEAR(gathers[3].bytes, 1200, 1e-9);
+}
+
+// While an exposed gather runs, the host launches the copies of its list.
+TEST(ShardedTest, ExposedGathersTakeAsLongAsTheirLists) {
+  for (const double seconds : {0.1, 7.0}) {
+    ByCosts run = Layers(10, 20, 2);
+    SetExposed(1, &run);
+    run.costs.shard_calls.list_seconds = seconds;
+    EXPECT_NEAR(CostsRun(run).Start(0, 0), std::max(4.0, seconds), 1e-9);
+  }
+}
+
+// The backward ends before its gradients are reduced, matrices and small
+// tensors one by one, after the host has launched all copies.
+TEST(ShardedTest, BlockingReductionsFollowTheBackward) {
+  ByCosts run = Layers(10, 20, 4);
+  run.cluster = OneSwitch(2, 100, 0.001);
+  ShardCalls& calls = run.costs.shard_calls;
+  calls.reductions = 3;
+  calls.small_reductions = 5;
+  calls.small_part = 0.25;
+  calls.blocking_reductions = true;
+  calls.list_seconds = 0.1;
+  const CostsRun result(run);
+  const auto reductions =
+      result.Events(0, Timeline::Collectives::GRADIENT_REDUCTION);
+  ASSERT_EQ(reductions.size(), 1u);
+  EXPECT_NEAR(reductions[0].start, result.End(0, 1), 1e-9);
+  EXPECT_NEAR(reductions[0].end - reductions[0].start,
+              4 + 4 * (3 + 5) * (0.1 + 0.001), 1e-9);
 }
 
 // A pass that is longer than its all-gathers hides all but that of the first

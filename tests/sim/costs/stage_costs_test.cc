@@ -180,6 +180,24 @@ TEST(StageCostsTest, GatheredWeightsAreCopied) {
               1e-12);
 }
 
+// The host launches the copies of every gather, shard by shard, before it
+// launches the pass, except while exposed gathers run.
+TEST(StageCostsTest, ListsOfShardsDelayThePass) {
+  scenarios::ResolvedScenario resolved = Gpt2();
+  resolved.placement.data = 5;
+  resolved.scenario.mutable_training()->set_fully_sharded(true);
+  resolved.runtime.set_gathers_by_matrix(true);
+  const StageCosts plain = ComputeCosts(resolved, 1, {1})->stages[0];
+  resolved.runtime.mutable_list_rank_seconds()->set_value(1e-4);
+  const StageCosts lists = ComputeCosts(resolved, 1, {1})->stages[0];
+  const double seconds = plain.parameters.num_layers * 4 * 5 * 1e-4;
+  EXPECT_NEAR(lists.seconds.forward, plain.seconds.forward + seconds, 1e-12);
+  EXPECT_NEAR(lists.seconds.backward, plain.seconds.backward + seconds, 1e-12);
+  resolved.runtime.set_blocking_gathers(true);
+  EXPECT_EQ(ComputeCosts(resolved, 1, {1})->stages[0].seconds.forward,
+            plain.seconds.forward);
+}
+
 // A host that waits for each kernel adds its launches to the pass.
 TEST(StageCostsTest, BlockingLaunchesAddUp) {
   scenarios::ResolvedScenario resolved = Gpt2();
