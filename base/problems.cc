@@ -16,15 +16,25 @@ constexpr size_t kMaxProblems = 50;
 
 }  // namespace
 
-void Problems::Add(absl::string_view field, absl::string_view what) {
+void Problems::AddLine(std::string message) {
   if (messages_.size() > kMaxProblems) return;
   if (messages_.size() == kMaxProblems) {
-    messages_.push_back(
-        absl::StrCat(EscapeLine(where_), ": further problems are not shown"));
-    return;
+    message =
+        absl::StrCat(EscapeLine(where_), ": further problems are not shown");
   }
-  messages_.push_back(absl::StrCat(EscapeLine(where_), ": ", EscapeLine(field),
-                                   field.empty() ? "" : " ", what));
+  messages_.push_back(std::move(message));
+}
+
+void Problems::Add(absl::string_view field, absl::string_view what) {
+  AddAt(0, field, what);
+}
+
+void Problems::AddAt(int line, absl::string_view field,
+                     absl::string_view what) {
+  std::string where = EscapeLine(where_);
+  if (line > 0) absl::StrAppend(&where, ":", line);
+  AddLine(absl::StrCat(where, ": ", EscapeLine(field), field.empty() ? "" : " ",
+                       what));
 }
 
 void Problems::CheckRange(absl::string_view field, double value, double low,

@@ -24,6 +24,10 @@ class Problems {
   // Adds "<where>: <field> <what>", or "<where>: <what>" if `field` is empty.
   void Add(absl::string_view field, absl::string_view what);
 
+  // Adds "<where>:<line>: <field> <what>". `line` counts from 1; 0 means that
+  // there is none.
+  void AddAt(int line, absl::string_view field, absl::string_view what);
+
   // Adds a problem unless low <= value <= high. NaN is outside every range.
   void CheckRange(absl::string_view field, double value, double low,
                   double high);
@@ -38,6 +42,8 @@ class Problems {
   absl::Status ToStatus() const;
 
  private:
+  void AddLine(std::string message);
+
   std::string where_;
   std::vector<std::string> messages_;
 };

@@ -16,6 +16,16 @@
 
 namespace weir::cli {
 
+// Files of training frameworks that describe what is simulated; empty: none.
+struct ImportFlags {
+  std::string megatron_args;
+  std::string sbatch;
+  std::string nemo;
+  std::string torchtitan;
+  std::string deepspeed;
+  std::vector<std::string> left_out;  // settings to ignore
+};
+
 // The scenario to simulate: a scenario file, and flags that override it.
 struct ScenarioFlags {
   std::string scenario;  // preset name or path; empty: only the flags
@@ -28,8 +38,8 @@ struct ScenarioFlags {
   std::optional<bool> fully_sharded;
   std::optional<bool> distributed_optimizer;
   std::optional<bool> post_validation;
-  std::string costs;                   // "f=1,b=2", or the path of a table
-  std::string megatron_args;           // file of Megatron-LM's arguments
+  std::string costs;  // "f=1,b=2", or the path of a table
+  ImportFlags imports;
   std::vector<std::string> schedules;  // "compare" takes several
 };
 
@@ -46,6 +56,8 @@ struct OutputFlags {
   std::string out;                   // results, protobuf
   std::string trace;                 // timeline, .pftrace, .json or .svg
   results::GpuSelection traced;      // GPUs in it
+  std::vector<std::string> emit;     // frameworks for which files are written
+  std::string emit_to = "run";       // their path without suffix
 };
 
 // "schedule lint" and "schedule convert".

@@ -11,8 +11,7 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
-#include "plan/frameworks/megatron_reader.h"
-#include "scenarios/cluster/cluster.h"
+#include "cli/options/imports.h"
 #include "scenarios/scenario.h"
 
 namespace weir::cli {
@@ -114,64 +113,20 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   return ApplyMicrobatches(overrides, &scenario);
 }
 
-namespace {
-
-absl::StatusOr<ScenarioRequest> FromMegatronArguments(
-    const ScenarioFlags& flags) {
-  ScenarioRequest request{flags.megatron_args, {}};
-  if (!flags.scenario.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("command line: --megatron-args and the scenario ",
-                     flags.scenario, " cannot be combined"));
-  }
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.megatron_args));
-  ASSIGN_OR_RETURN(plan::MegatronRun run,
-                   plan::ReadMegatronArguments(flags.megatron_args, text));
-  request.scenario = std::move(run.scenario);
-  if (!run.ignored.empty()) {
-    request.notes.push_back(
-        absl::StrCat(flags.megatron_args,
-                     ": not simulated: ", absl::StrJoin(run.ignored, ", ")));
-  }
-  return request;
-}
-
-// Like Megatron-LM, uses all GPUs that tensor and pipeline parallelism leave.
-absl::Status FillReplicas(const std::string& label, Scenario* scenario) {
-  Parallelism& parallelism = *scenario->mutable_parallelism();
-  if (parallelism.data() > 0 || scenario->cluster().empty()) {
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(
-      const Cluster cluster,
-      scenarios::LoadCluster(scenario->cluster(),
-                             static_cast<int>(scenario->num_nodes())));
-  const auto num_gpus = static_cast<uint32_t>(scenarios::NumGpus(cluster));
-  const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
-                         std::max(parallelism.pipeline(), 1u);
-  if (num_gpus % group != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ": tensor x pipeline parallelism is ", group,
-        ", expected a divisor of the cluster's ", num_gpus, " GPUs, or --dp"));
-  }
-  parallelism.set_data(static_cast<uint32_t>(num_gpus / group));
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
   ScenarioRequest request{"command line", {}};
-  if (!flags.megatron_args.empty()) {
-    ASSIGN_OR_RETURN(request, FromMegatronArguments(flags));
+  if (HasImports(flags.imports)) {
+    ASSIGN_OR_RETURN(request, ReadImports(flags));
   } else if (!flags.scenario.empty()) {
     ASSIGN_OR_RETURN(request.scenario, scenarios::LoadScenario(flags.scenario));
     request.label = flags.scenario;
   }
-  RETURN_IF_ERROR(Override(flags, &request.scenario));
-  if (!flags.megatron_args.empty()) {
-    RETURN_IF_ERROR(FillReplicas(request.label, &request.scenario));
+  Scenario scenario = request.scenario;
+  RETURN_IF_ERROR(Override(flags, &scenario));
+  if (HasImports(flags.imports)) {
+    RETURN_IF_ERROR(FillReplicas(request, &scenario));
   }
+  request.scenario = std::move(scenario);
   return request;
 }
 

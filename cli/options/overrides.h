@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/options/flags.h"
+#include "plan/frameworks/import_report.h"
 #include "scenarios/scenario.h"
 #include "scenarios/scenario.pb.h"
 
@@ -23,6 +24,9 @@ struct ScenarioRequest {
   std::string label;                    // the file, or "command line"
   Scenario scenario;                    // not resolved
   std::vector<std::string> notes = {};  // for the user
+  // Of files of frameworks:
+  std::vector<plan::ImportReport> imports = {};
+  uint32_t num_gpus = 0;  // that they use; 0: unknown
 };
 
 // Loads the scenario that the flags name (empty if none) and overrides it.

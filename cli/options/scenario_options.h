@@ -32,8 +32,8 @@ void AddMicrobatches(CLI::App* app, const std::string& microbatches,
                      const std::string& batches, ScenarioFlags* flags);
 void AddNodes(CLI::App* app, ScenarioFlags* flags);
 
-// Adds --megatron-args, which replaces the scenario.
-void AddMegatronArguments(CLI::App* app, ScenarioFlags* flags);
+// Adds the files of frameworks that replace the scenario.
+void AddImports(CLI::App* app, ScenarioFlags* flags);
 
 // Returns all of them as columns of a table of runs: "global_batch_size".
 std::vector<results::RunSetting> ScenarioSettings(ScenarioFlags* flags);

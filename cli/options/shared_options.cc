@@ -4,11 +4,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/options/add_option.h"
 #include "cli/options/scenario_options.h"
+#include "plan/frameworks/exported_run.h"
 #include "results/flops.h"
 #include "results/views/views.h"
 
@@ -169,7 +172,7 @@ void AddColor(CLI::App* app, OutputFlags* output) {
 void AddRun(CLI::App* app, bool several, Flags* flags) {
   AddScenarioName(app, "preset or textproto file; flags override it",
                   &flags->scenario);
-  AddMegatronArguments(app, &flags->scenario);
+  AddImports(app, &flags->scenario);
   AddScenario(app, several, &flags->scenario);
   AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/true, &flags->output);
@@ -196,6 +199,31 @@ void AddSimulate(CLI::App* app, Flags* flags) {
             "representative ones: same time and memory, but no --trace, --out "
             "and CSV",
             &flags->fast);
+  app->option_defaults()->group("Output");
+  AddEmit(app,
+          "write files with which these frameworks start the run: arguments "
+          "(.args), a job (.toml), overrides of a recipe (.yaml)",
+          "none", &flags->output);
+  AddText(app, "--emit-to", "PATH", "path of these files without suffix",
+          &flags->output.emit_to)
+      ->default_str(flags->output.emit_to);
+}
+
+void AddEmit(CLI::App* app, const std::string& help,
+             const std::string& otherwise, OutputFlags* output) {
+  const auto parse =
+      [](const std::string& text) -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> names =
+        absl::StrSplit(text, ',', absl::SkipWhitespace());
+    for (const std::string& name : names) {
+      RETURN_IF_ERROR(plan::FindFramework(name).status());
+    }
+    return names;
+  };
+  AddOption(app, "--emit", absl::StrJoin(plan::FrameworkNames(), ","), help,
+            parse, &output->emit)
+      ->join(',')
+      ->default_str(otherwise);
 }
 
 }  // namespace weir::cli

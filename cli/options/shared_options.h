@@ -49,6 +49,11 @@ void AddColor(CLI::App* app, OutputFlags* output);
 void AddRun(CLI::App* app, bool several, Flags* flags);
 void AddSimulate(CLI::App* app, Flags* flags);
 
+// Adds --emit: a list of frameworks for which files are written.
+// `otherwise`: shown as the default.
+void AddEmit(CLI::App* app, const std::string& help,
+             const std::string& otherwise, OutputFlags* output);
+
 }  // namespace weir::cli
 
 #endif  // WEIR_CLI_OPTIONS_SHARED_OPTIONS_H_

@@ -128,9 +128,17 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
   show = AddWeirCommand(
       scenario, "show",
       "Prints a scenario with all defaults filled in, as a file to edit.",
-      {"scenario show pipedream-2bw-gpt-2.2b > my.textproto"}, RunScenarioShow,
-      line);
-  AddName(show, "SCENARIO", "preset or file", &flags->name);
+      {"scenario show pipedream-2bw-gpt-2.2b > my.textproto",
+       "scenario show --megatron-args run.args"},
+      RunScenarioShow, line);
+  AddScenarioName(show, "preset or file", &flags->scenario);
+  AddImports(show, &flags->scenario);
+  show->option_defaults()->group("Cluster");
+  AddText(show, "--cluster", "C",
+          "cluster of an imported run: preset, or textproto file",
+          flags->scenario.overrides.mutable_cluster());
+  AddNodes(show, &flags->scenario);
+  AddFormat(show, /*csv=*/false, &flags->output);
 
   AddProfileCommands(app, line);
   AddInit(app, line);

@@ -8,7 +8,10 @@
 #include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/text.h"
+#include "cli/options/imports.h"
 #include "cli/options/messages.h"
+#include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/commented_textproto.h"
 #include "models/describe.h"
@@ -91,11 +94,35 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
 }
 
 absl::StatusOr<std::string> ViewScenario(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Scenario scenario,
-                   scenarios::LoadScenario(flags.name));
-  ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
-                   scenarios::ResolveScenario(flags.name, scenario));
-  return CommentedTextProto(resolved.scenario);
+  if (flags.scenario.scenario.empty() && !HasImports(flags.scenario.imports)) {
+    return absl::InvalidArgumentError(
+        "weir scenario show: SCENARIO is missing, or a file of a framework");
+  }
+  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags.scenario));
+  // Without a cluster, an imported run is shown as it was read.
+  if (request.imports.empty() || !request.scenario.cluster().empty()) {
+    ASSIGN_OR_RETURN(
+        scenarios::ResolvedScenario resolved,
+        scenarios::ResolveScenario(request.label, request.scenario));
+    request.scenario = std::move(resolved.scenario);
+  }
+  const std::string text = CommentedTextProto(request.scenario);
+  if (flags.output.format == OutputFlags::Format::kJson) {
+    nlohmann::ordered_json json;
+    json["scenario"] = text;
+    json["imports"] = nlohmann::ordered_json::array();
+    for (const plan::ImportReport& report : request.imports) {
+      json["imports"].push_back(plan::JsonOf(report));
+    }
+    return DumpJson(json, 2) + "\n";
+  }
+  std::string comments;
+  for (const plan::ImportReport& report : request.imports) {
+    for (const std::string& line : plan::LinesOf(report)) {
+      absl::StrAppend(&comments, "# ", EscapeLine(line), "\n");
+    }
+  }
+  return comments + text;
 }
 
 }  // namespace

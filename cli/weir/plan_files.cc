@@ -25,14 +25,15 @@ constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kMaxChecked = 1000;
 constexpr char kScenarioSuffix[] = ".textproto";
 // The scenario is last, since its mark shows that the other files are weir's.
-constexpr const char* kSuffixes[] = {".args", ".csv", kScenarioSuffix};
+constexpr const char* kSuffixes[] = {".args", ".toml", ".yaml", ".csv",
+                                     kScenarioSuffix};
 
 std::string FolderOf(const OutputFlags& output) {
   return std::string(absl::StripSuffix(output.out, "/"));
 }
 
-// Megatron-LM arguments and PyTorch CSV cannot contain weir's mark. The
-// scenario file of the same plan does.
+// PyTorch's CSV cannot contain weir's mark, and files of frameworks did not in
+// earlier versions. The scenario file of the same plan does.
 ReplaceOptions ReplacePlan(const std::string& stem, const OutputFlags& output) {
   ReplaceOptions options = ReplaceOf(output);
   options.companion = stem + kScenarioSuffix;
@@ -74,12 +75,13 @@ int RemoveStale(const std::string& stem,
 
 absl::StatusOr<int> WritePlan(const Plan& plan, size_t rank,
                               const OutputFlags& output) {
-  ASSIGN_OR_RETURN(const plan::PlanFiles files,
-                   plan::FilesOfPlan(plan, static_cast<int>(rank)));
+  ASSIGN_OR_RETURN(
+      const plan::PlanFiles files,
+      plan::FilesOfPlan(plan, static_cast<int>(rank), output.emit));
   std::vector<plan::PlanFile> written;
   absl::flat_hash_set<std::string> paths;
   for (const plan::PlanFile& file : files.files) {
-    const bool has_mark = absl::EndsWith(file.name, kScenarioSuffix);
+    const bool has_mark = !absl::EndsWith(file.name, ".csv");
     written.push_back({absl::StrCat(FolderOf(output), "/", file.name),
                        has_mark ? MarkText(file.contents) : file.contents});
     paths.insert(written.back().name);
@@ -111,6 +113,11 @@ absl::Status WritePlanFiles(const OutputFlags& output,
   if (output.out.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckPlanFiles(output, static_cast<uint32_t>(plans.size())));
   int num_removed = 0;
+  std::string suffixes;
+  for (const plan::Framework framework :
+       plan::FrameworksOf(plans, output.emit)) {
+    absl::StrAppend(&suffixes, plan::SuffixOf(framework), ", ");
+  }
   for (size_t i = 0; i < plans.size(); ++i) {
     ASSIGN_OR_RETURN(const int removed, WritePlan(plans[i], i + 1, output));
     num_removed += removed;
@@ -122,7 +129,7 @@ absl::Status WritePlanFiles(const OutputFlags& output,
     num_removed += removed;
   }
   std::string note = absl::StrCat(
-      "wrote ", FolderOf(output), "/plan-N.textproto, .args, .csv (",
+      "wrote ", FolderOf(output), "/plan-N.textproto, ", suffixes, ".csv (",
       plans.size(), plans.size() == 1 ? " plan)" : " plans)");
   if (num_removed > 0) {
     absl::StrAppend(&note, "; removed ", num_removed,

@@ -247,6 +247,7 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
   AddSizes(plan, flags->plan.request.mutable_space());
   AddKinds(plan, &flags->plan);
   AddPaperPlanners(plan, &flags->plan);
+  AddImports(plan, &flags->scenario);
   AddGivenScenario(plan, &flags->scenario);
   AddFlops(plan, &flags->flops);
   plan->get_option("--flops")->default_str("none");
@@ -256,9 +257,14 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
             "explain why each further plan is worse than the first",
             &flags->plan.explain);
   AddText(plan, "--out", "DIR",
-          "folder for the scenario, the Megatron-LM arguments and the PyTorch "
-          "CSV of each plan",
+          "folder for the files of each plan: scenario, order of the passes "
+          "as PyTorch's CSV, and those of --emit",
           &flags->output.out);
+  AddEmit(plan,
+          "with --out, the frameworks for which files are written that start "
+          "the plan: arguments (.args), a job (.toml), overrides of a recipe "
+          "(.yaml)",
+          "that of --runtime", &flags->output);
   AddForce(plan, &flags->output.force);
 }
 

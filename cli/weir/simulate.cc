@@ -9,6 +9,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/emit.h"
 #include "plan/sweep/fast_estimate_view.h"
 #include "results/summary.h"
 #include "results/views/views.h"
@@ -21,6 +22,7 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario));
+  RETURN_IF_ERROR(CheckEmitted(scenario, flags.output));
   ProgressLine progress(flags.output);
   sim::SimulateOptions options;
   options.keep_timeline =
@@ -30,6 +32,7 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   };
   ASSIGN_OR_RETURN(Result result, sim::Simulate(scenario, options));
   if (!flags.flops.empty()) result.set_flops_formula(flags.flops);
+  RETURN_IF_ERROR(WriteEmitted(scenario, flags.output));
   return result;
 }
 
@@ -79,6 +82,8 @@ int RunFast(const Flags& flags) {
   const absl::StatusOr<scenarios::ResolvedScenario> scenario =
       ResolveFlags(flags.scenario);
   if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
+  const absl::Status emitted = CheckEmitted(*scenario, flags.output);
+  if (!emitted.ok()) return PrintError(emitted, flags.output);
   const absl::StatusOr<sim::FastEstimate> run =
       sim::FastSimulator().Estimate(*scenario);
   if (!run.ok()) return PrintError(run.status(), flags.output);
@@ -94,6 +99,8 @@ int RunFast(const Flags& flags) {
       run->fits_memory && part > 1 - sim::kUsualMemoryMargin) {
     PrintWarning(sim::MarginWarning(part), flags.output);
   }
+  const absl::Status written = WriteEmitted(*scenario, flags.output);
+  if (!written.ok()) return PrintError(written, flags.output);
   return run->fits_memory ? kExitOk : kExitNegative;
 }
 

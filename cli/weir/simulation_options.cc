@@ -20,7 +20,7 @@ void AddExplainOptions(CLI::App* app, Flags* flags) {
              &flags->measured.step_seconds)
       ->group("Measurement");
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
-  AddMegatronArguments(app, &flags->scenario);
+  AddImports(app, &flags->scenario);
   AddScenario(app, /*several=*/false, &flags->scenario);
   AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/false, &flags->output);

@@ -151,9 +151,19 @@ std::map<std::string, MegatronArgument> ModelArguments() {
        Size([](MegatronSettings* p, uint32_t n) { p->max_positions = n; })},
       {"untie-embeddings-and-output-weights",
        Switch([](MegatronSettings* p) { p->untied = true; })},
-      {"vocab-size", Count([](MegatronSettings* p, uint32_t n) {
-         p->model().set_vocabulary_size(n + 1);
-       })},
+      {"vocab-size",
+       Size([](MegatronSettings* p, uint32_t n) { p->vocabulary = n; })},
+      {"padded-vocab-size",
+       Size([](MegatronSettings* p, uint32_t n) { p->padded_vocabulary = n; })},
+      {"tokenizer-type",
+       {true,
+        [](const std::string& text, MegatronSettings* p) {
+          p->tokenizer = text;
+          return std::string();
+        }}},
+      // The padding is that of the runtime.
+      {"make-vocab-size-divisible-by",
+       Size([](MegatronSettings*, uint32_t) {})},
       {"use-rotary-position-embeddings",
        Switch([](MegatronSettings* p) { p->learned_positions = false; })},
       {"window-size", {true, TakeWindow}},
@@ -211,9 +221,10 @@ std::map<std::string, MegatronArgument> RunArguments() {
       {"use-tp-pp-dp-mapping", Switch([](MegatronSettings* p) {
          p->parallelism().set_order("tp-pp-dp");
        })},
-      {"no-overlap-p2p-communication", Switch([](MegatronSettings* p) {
-         p->communication().set_transfers(BLOCKING);
-       })},
+      {"no-overlap-p2p-communication",
+       Switch([](MegatronSettings* p) { p->overlap_p2p = false; })},
+      {"no-scatter-gather-tensors-in-pipeline",
+       Switch([](MegatronSettings* p) { p->scatters_transfers = false; })},
       {"micro-batch-size", Size([](MegatronSettings* p, uint32_t n) {
          p->batch().set_microbatch_size(n);
        })},
@@ -229,21 +240,30 @@ std::map<std::string, MegatronArgument> RunArguments() {
        Switch([](MegatronSettings* p) { p->fp32_gradients = true; })},
       {"grad-reduce-in-bf16",
        Switch([](MegatronSettings* p) { p->gradients_in_bf16 = true; })},
-      {"attention-backend", Word({{"flash",
-                                   [](MegatronSettings* p) {
-                                     p->training().set_flash_attention(true);
-                                   }},
-                                  {"fused",
-                                   [](MegatronSettings* p) {
-                                     p->training().set_flash_attention(true);
-                                   }},
-                                  {"unfused",
-                                   [](MegatronSettings* p) {
-                                     p->training().set_flash_attention(false);
-                                   }}})},
-      {"use-flash-attn", Switch([](MegatronSettings* p) {
-         p->training().set_flash_attention(true);
-       })},
+      {"attention-backend",
+       Word({{"flash", [](MegatronSettings* p) { p->fused_attention = true; }},
+             {"fused", [](MegatronSettings* p) { p->fused_attention = true; }},
+             {"unfused",
+              [](MegatronSettings* p) { p->fused_attention = false; }},
+             {"auto", [](MegatronSettings*) {}}})},
+      {"use-flash-attn",
+       Switch([](MegatronSettings* p) { p->fused_attention = true; })},
+      {"no-masked-softmax-fusion",
+       Switch([](MegatronSettings* p) { p->fused_softmax = false; })},
+      {"no-bias-gelu-fusion",
+       Switch([](MegatronSettings* p) { p->fused_bias_act = false; })},
+      {"no-bias-swiglu-fusion",
+       Switch([](MegatronSettings* p) { p->fused_bias_act = false; })},
+      {"no-bias-dropout-fusion",
+       Switch([](MegatronSettings* p) { p->fused_bias_dropout = false; })},
+      {"no-gradient-accumulation-fusion",
+       Switch([](MegatronSettings* p) { p->fused_accumulation = false; })},
+      {"cross-entropy-loss-fusion",
+       Switch([](MegatronSettings* p) { p->fused_cross_entropy = true; })},
+      {"tp-comm-overlap",
+       Switch([](MegatronSettings* p) { p->tp_comm_overlap = true; })},
+      {"overlap-param-gather",
+       Switch([](MegatronSettings* p) { p->overlap_param_gather = true; })},
       {"recompute-granularity",
        Word({{"full",
               [](MegatronSettings* p) {

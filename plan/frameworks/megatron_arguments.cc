@@ -22,8 +22,7 @@ class Arguments {
         runtime_(resolved.runtime),
         model_(resolved.model.transformer()) {}
 
-  std::string Text() {
-    AddHead();
+  std::vector<Setting> All() {
     AddParallelism();
     AddBatch();
     AddModel();
@@ -33,36 +32,16 @@ class Arguments {
     AddTraining();
     AddFusions();
     AddTrial();
-    return absl::StrCat(absl::StrJoin(lines_, "\n"), "\n");
+    return std::move(settings_);
   }
 
  private:
   template <typename Value>
   void Add(absl::string_view name, const Value& value) {
-    lines_.push_back(absl::StrCat("--", name, " ", value));
+    settings_.push_back({std::string(name), absl::StrCat(value), 0, true});
   }
   void Switch(bool on, absl::string_view name) {
-    if (on) lines_.push_back(absl::StrCat("--", name));
-  }
-  void Say(absl::string_view text) {
-    lines_.push_back(absl::StrCat("# ", text));
-  }
-
-  void AddHead() {
-    const Parallelism& parallelism = scenario_.parallelism();
-    Say(absl::StrCat(
-        "Arguments of Megatron-LM's pretrain_gpt.py for ",
-        parallelism.tensor() * parallelism.pipeline() * parallelism.data(),
-        " GPUs: grep -v '^#' FILE | xargs torchrun ... "
-        "pretrain_gpt.py"));
-    if (parallelism.tensor() > 1) {
-      Say("Needs CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment.");
-    }
-    if (parallelism.pipeline() > 1 && parallelism.chunks() <= 1 &&
-        scenario_.communication().transfers() != BLOCKING) {
-      Say("The prediction overlaps transfers between pipeline ranks, which "
-          "Megatron-LM does for interleaved 1F1B only: see --transfers.");
-    }
+    if (on) settings_.push_back({std::string(name), "", 0, false});
   }
 
   void AddParallelism() {
@@ -75,6 +54,11 @@ class Arguments {
     AddLayers();
     const bool blocks = scenario_.communication().transfers() == BLOCKING;
     Switch(parallelism.chunks() > 1 && blocks, "no-overlap-p2p-communication");
+    Switch(!runtime_.scatters_transfers(),
+           "no-scatter-gather-tensors-in-pipeline");
+    Switch(runtime_.pipelines_tensor_collectives() &&
+               parallelism.sequence_parallel() && parallelism.tensor() > 1,
+           "tp-comm-overlap");
   }
 
   void AddLayers() {
@@ -86,7 +70,7 @@ class Arguments {
     }
     if (!layout.empty()) {
       // Megatron-LM derives the chunks per rank from the number of stages.
-      Add("pipeline-model-parallel-layout", absl::StrCat("\"", layout, "\""));
+      Add("pipeline-model-parallel-layout", layout);
     } else if (parallelism.chunks() > 1) {
       Add("num-virtual-stages-per-pipeline-rank", parallelism.chunks());
     }
@@ -182,8 +166,7 @@ class Arguments {
       const bool has = b >= dense && (b - dense) % interval == 0;
       blocks.push_back(has ? "1" : "0");
     }
-    Add("moe-layer-freq",
-        absl::StrCat("\"[", absl::StrJoin(blocks, ","), "]\""));
+    Add("moe-layer-freq", absl::StrCat("[", absl::StrJoin(blocks, ","), "]"));
   }
 
   void AddPrecision() {
@@ -220,6 +203,9 @@ class Arguments {
       return;
     Switch(true, "overlap-grad-reduce");
     const Training& training = scenario_.training();
+    // Needs overlapped reductions.
+    Switch(runtime_.overlaps_step_gather() && training.distributed_optimizer(),
+           "overlap-param-gather");
     const double given = scenario_.communication().bucket_bytes();
     // Then the buckets are those that Megatron-LM itself chooses.
     if (given == 0 && runtime_.bucket_elements() > 0) return;
@@ -242,9 +228,6 @@ class Arguments {
   }
 
   void AddTrial() {
-    Say("These arguments train on random tokens: replace them with your data, "
-        "tokenizer and learning rates. A rotary base other than 10000 needs "
-        "--rotary-base.");
     Switch(true, "mock-data");
     Add("tokenizer-type", "NullTokenizer");
     Add("vocab-size", model_.vocabulary_size() - 1);  // end token is added
@@ -255,13 +238,45 @@ class Arguments {
   const Scenario& scenario_;
   const Runtime& runtime_;
   const Transformer& model_;
-  std::vector<std::string> lines_;
+  std::vector<Setting> settings_;
 };
+
+std::string HeadOf(const scenarios::ResolvedScenario& scenario) {
+  const Parallelism& parallelism = scenario.scenario.parallelism();
+  std::string head = absl::StrCat(
+      "# Arguments of Megatron-LM's pretrain_gpt.py for ",
+      parallelism.tensor() * parallelism.pipeline() * parallelism.data(),
+      " GPUs:\n# grep -v '^#' FILE | xargs torchrun ... pretrain_gpt.py\n");
+  if (parallelism.tensor() > 1) {
+    absl::StrAppend(&head,
+                    "# Needs CUDA_DEVICE_MAX_CONNECTIONS=1 in the "
+                    "environment.\n");
+  }
+  absl::StrAppend(
+      &head,
+      "# Trains on random tokens: replace the last arguments with your data,\n"
+      "# tokenizer and learning rates. A rotary base other than 10000 needs\n"
+      "# --rotary-base.\n");
+  return head;
+}
 
 }  // namespace
 
+std::vector<Setting> MegatronSettingsOf(
+    const scenarios::ResolvedScenario& scenario) {
+  return Arguments(scenario).All();
+}
+
 std::string MegatronArguments(const scenarios::ResolvedScenario& scenario) {
-  return Arguments(scenario).Text();
+  std::string text = HeadOf(scenario);
+  for (const Setting& setting : MegatronSettingsOf(scenario)) {
+    const bool quoted =
+        setting.value.find_first_of("|*[]()") != std::string::npos;
+    const char* quote = quoted ? "\"" : "";
+    absl::StrAppend(&text, "--", setting.key, setting.has_value ? " " : "",
+                    quote, setting.value, quote, "\n");
+  }
+  return text;
 }
 
 }  // namespace weir::plan

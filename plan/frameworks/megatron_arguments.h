@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/frameworks/setting.h"
 #include "scenarios/scenario.h"
 
 namespace weir::plan {
@@ -16,9 +17,14 @@ namespace weir::plan {
 std::vector<std::string> MegatronObstacles(
     const scenarios::ResolvedScenario& scenario);
 
+// Returns the arguments, whose keys have no dashes.
+std::vector<Setting> MegatronSettingsOf(
+    const scenarios::ResolvedScenario& scenario);
+
 // Returns one argument per line, followed by its value after a space; '#'
 // starts a comment. They start the simulated run (same model, layout, precision
-// and kernels) on random tokens. Requires: MegatronObstacles returns nothing.
+// and kernels) on random tokens. Requires of both: MegatronObstacles returns
+// nothing.
 std::string MegatronArguments(const scenarios::ResolvedScenario& scenario);
 
 }  // namespace weir::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads arguments of Megatron-LM's pretrain_gpt.py that determine what is
-// trained and how: those that MegatronArguments writes.
+// Parts of the readers of Megatron-LM's arguments, of scripts that contain
+// them, and of NeMo's settings, which have other names for them.
 #ifndef WEIR_PLAN_FRAMEWORKS_MEGATRON_READER_H_
 #define WEIR_PLAN_FRAMEWORKS_MEGATRON_READER_H_
 
@@ -9,24 +9,21 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "scenarios/scenario.pb.h"
+#include "base/problems.h"
+#include "plan/frameworks/imported_run.h"
+#include "plan/frameworks/megatron_settings.h"
+#include "plan/frameworks/shell_script.h"
 
 namespace weir::plan {
 
-struct MegatronRun {
-  // Without the cluster and the number of replicas, which the arguments do not
-  // state.
-  Scenario scenario;
-  // Arguments that affect neither time nor memory, or that weir does not
-  // simulate; each once.
-  std::vector<std::string> ignored;
-};
+// Reads a list of words. Words that belong to no argument are ignored.
+absl::StatusOr<ImportedRun> ReadMegatronWords(
+    const std::string& label, const std::vector<ShellWord>& words,
+    const ImportContext& context);
 
-// `text` holds arguments as on a command line, over any number of lines; '#'
-// starts a comment. Returns InvalidArgument with the argument, its value and
-// what was expected.
-absl::StatusOr<MegatronRun> ReadMegatronArguments(const std::string& label,
-                                                  absl::string_view text);
+// Applies an argument, whose name has no dashes. A problem calls it `shown`.
+void TakeMegatronSetting(const Setting& setting, absl::string_view shown,
+                         MegatronSettings* settings, Problems* problems);
 
 }  // namespace weir::plan
 

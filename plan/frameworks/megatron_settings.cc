@@ -5,6 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "calibrate/profile/runtime.h"
 #include "models/layout.h"
 #include "plan/search/interleaving.h"
 
@@ -62,6 +64,19 @@ void FinishExperts(MegatronSettings* settings, Problems* problems) {
   }
 }
 
+// NullTokenizer adds a token to --vocab-size; other tokenizers determine the
+// size themselves.
+uint32_t VocabularyOf(const MegatronSettings& settings) {
+  if (settings.padded_vocabulary > 0) return settings.padded_vocabulary;
+  if (settings.tokenizer == "NullTokenizer" && settings.vocabulary > 0) {
+    return settings.vocabulary + 1;
+  }
+  if (settings.vocabulary > 0) return settings.vocabulary;
+  if (settings.tokenizer == "GPT2BPETokenizer") return 50257;
+  if (settings.tokenizer == "Llama2Tokenizer") return 32000;
+  return 0;
+}
+
 // Sets model fields that depend on several arguments.
 void FinishModel(MegatronSettings* settings, Problems* problems) {
   Transformer& model = settings->model();
@@ -74,13 +89,22 @@ void FinishModel(MegatronSettings* settings, Problems* problems) {
                            settings->add_qkv_bias);
   model.set_attention_output_bias(!settings->disable_bias_linear);
   model.set_feed_forward_bias(!settings->disable_bias_linear);
+  model.set_vocabulary_size(VocabularyOf(*settings));
   if (settings->grouped_queries) model.set_num_kv_heads(settings->query_groups);
   if (settings->learned_positions) {
     model.set_num_positions(settings->max_positions);
   } else {
     model.set_default_sequence_length(settings->max_positions);
   }
-  if (settings->experts) FinishExperts(settings, problems);
+  if (settings->experts) {
+    FinishExperts(settings, problems);
+  } else {
+    // Settings of experts have no effect.
+    model.clear_num_experts();
+    model.clear_experts_per_token();
+    model.clear_expert_feed_forward_size();
+    model.clear_capacity_factor();
+  }
 }
 
 // Sets the chunks and checks that Megatron-LM accepts them.
@@ -126,6 +150,9 @@ void FinishStages(MegatronSettings* settings, Problems* problems) {
     chunks = static_cast<uint32_t>(layout->size()) / ranks;
   }
   const bool interleaved = chunks > 1;
+  if (!settings->overlap_p2p) {
+    settings->communication().set_transfers(BLOCKING);
+  }
   const int least = MegatronMinRanksToInterleave(settings->communication());
   if (interleaved && ranks < static_cast<uint32_t>(least)) {
     problems->Add(
@@ -135,6 +162,99 @@ void FinishStages(MegatronSettings* settings, Problems* problems) {
                      least > 2 ? " and --no-overlap-p2p-communication" : ""));
   }
   settings->scenario.set_schedule(interleaved ? "interleaved-1f1b" : "1f1b");
+}
+
+void FinishBatch(uint32_t num_gpus, MegatronSettings* settings) {
+  Batch& batch = settings->batch();
+  const Parallelism& parallelism = settings->parallelism();
+  batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
+  const uint32_t group = parallelism.tensor() * parallelism.pipeline();
+  if (batch.global_batch_size() > 0 || num_gpus < group) return;
+  batch.set_global_batch_size(batch.microbatch_size() * (num_gpus / group));
+  settings->notes.push_back("one microbatch per batch, the default");
+}
+
+// Sets switches that are off or on by default.
+void FinishParallelism(MegatronSettings* settings) {
+  Parallelism& parallelism = settings->parallelism();
+  parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
+  parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
+  parallelism.set_expert(std::max(parallelism.expert(), 1u));
+  if (parallelism.order().empty()) parallelism.set_order("tp-dp-pp");
+  // Megatron-LM turns it off without tensor parallelism.
+  parallelism.set_sequence_parallel(parallelism.sequence_parallel() &&
+                                    parallelism.tensor() > 1);
+}
+
+void FinishTraining(MegatronSettings* settings) {
+  Training& training = settings->training();
+  const bool half = training.precision() != FP32;
+  if (!settings->fused_attention.has_value() && half) {
+    settings->notes.push_back(
+        "attention backend chosen by the framework, assumed to be fused");
+  }
+  training.set_flash_attention(settings->fused_attention.value_or(half));
+  training.set_fully_sharded(training.fully_sharded());
+  training.set_distributed_optimizer(training.distributed_optimizer());
+  training.set_post_validation(false);
+  if (training.optimizer() == OPTIMIZER_UNSPECIFIED) {
+    training.set_optimizer(ADAM);
+  }
+  if (training.recompute() == RECOMPUTE_UNSPECIFIED) {
+    training.set_recompute(RECOMPUTE_NONE);
+  }
+}
+
+void FinishCommunication(MegatronSettings* settings) {
+  Communication& communication = settings->communication();
+  if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED) {
+    communication.set_gradient_reduction(REDUCTION_BLOCKING);
+  }
+  // Megatron-LM overlaps transfers between pipeline ranks only if it
+  // interleaves.
+  const bool interleaved = settings->scenario.schedule() == "interleaved-1f1b";
+  communication.set_transfers(
+      settings->overlap_p2p &&
+              (interleaved || settings->parallelism().pipeline() == 1)
+          ? OVERLAPPED
+          : BLOCKING);
+}
+
+// Sets the switches of the runtime that differ from those of its preset.
+absl::Status FinishRuntime(MegatronSettings* settings) {
+  ASSIGN_OR_RETURN(const Runtime preset,
+                   calibrate::LoadRuntime(settings->runtime));
+  Scenario& scenario = settings->scenario;
+  scenario.set_runtime(settings->runtime);
+  const auto set = [&](absl::string_view name, bool preset_value, bool value) {
+    if (value == preset_value) return;
+    scenario.add_set_figures(
+        absl::StrCat("runtime.", name, "=", value ? "true" : "false"));
+  };
+  const Training& training = scenario.training();
+  set("unfused_softmax", preset.unfused_softmax(), !settings->fused_softmax);
+  set("unfused_bias_gelu", preset.unfused_bias_gelu(),
+      !settings->fused_bias_act);
+  set("unfused_bias_dropout_add", preset.unfused_bias_dropout_add(),
+      !settings->fused_bias_dropout);
+  // FSDP2 needs this switch.
+  if (!training.fully_sharded()) {
+    set("unfused_gradient_accumulation", preset.unfused_gradient_accumulation(),
+        !settings->fused_accumulation);
+  }
+  set("unfused_cross_entropy", preset.unfused_cross_entropy(),
+      !settings->fused_cross_entropy);
+  set("scatters_transfers", preset.scatters_transfers(),
+      settings->scatters_transfers);
+  if (training.distributed_optimizer()) {
+    set("overlaps_step_gather", preset.overlaps_step_gather(),
+        settings->overlap_param_gather);
+  }
+  if (settings->parallelism().sequence_parallel()) {
+    set("pipelines_tensor_collectives", preset.pipelines_tensor_collectives(),
+        settings->tp_comm_overlap);
+  }
+  return absl::OkStatus();
 }
 
 void FinishRun(MegatronSettings* settings, Problems* problems) {
@@ -155,14 +275,25 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
     settings->communication().set_bucket_bytes(settings->bucket_elements *
                                                (wide ? 4.0 : 2.0));
   }
+  FinishTraining(settings);
+  FinishParallelism(settings);
   FinishStages(settings, problems);
+  FinishCommunication(settings);
 }
 
 }  // namespace
 
-void CombineSettings(MegatronSettings* settings, Problems* problems) {
-  FinishModel(settings, problems);
+absl::Status CombineSettings(uint32_t num_gpus, MegatronSettings* settings,
+                             Problems* problems) {
   FinishRun(settings, problems);
+  FinishBatch(num_gpus, settings);
+  if (settings->scenario.transformer().num_layers() > 0) {
+    FinishModel(settings, problems);
+  } else {
+    settings->scenario.clear_transformer();
+    settings->notes.push_back("no description of the model: give --model");
+  }
+  return FinishRuntime(settings);
 }
 
 }  // namespace weir::plan

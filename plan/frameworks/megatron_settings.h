@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/problems.h"
 #include "scenarios/scenario.pb.h"
 
@@ -16,12 +18,21 @@ namespace weir::plan {
 // with the defaults of arguments.py or are only meaningful in combination.
 struct MegatronSettings {
   Scenario scenario;
+  std::string runtime;             // preset that the scenario names
+  std::vector<std::string> notes;  // defaults that were assumed
   bool disable_bias_linear = false, add_qkv_bias = false;
   bool grouped_queries = false, fp32_gradients = false;
   bool gradients_in_bf16 = false, untied = false, learned_positions = true;
   bool experts = false, fp16 = false, bf16 = false;
   uint32_t query_groups = 1, max_positions = 0, shared_width = 0;
   uint32_t bucket_elements = 0;
+  std::string tokenizer;
+  uint32_t vocabulary = 0, padded_vocabulary = 0;
+  std::optional<bool> fused_attention;
+  bool overlap_p2p = true, overlap_param_gather = false;
+  bool tp_comm_overlap = false, fused_cross_entropy = false;
+  bool scatters_transfers = true, fused_softmax = true, fused_bias_act = true;
+  bool fused_bias_dropout = true, fused_accumulation = true;
   std::optional<uint32_t> layers_per_stage;
   uint32_t expert_tensor = 0;
   double attention_dropout = 0.1, hidden_dropout = 0.1;
@@ -34,9 +45,12 @@ struct MegatronSettings {
   Communication& communication() { return *scenario.mutable_communication(); }
 };
 
-// Sets the fields of the scenario that depend on several arguments. Reports
+// Sets the fields of the scenario that depend on several arguments, and those
+// that no argument has set to the defaults of arguments.py. Reports
 // combinations that Megatron-LM refuses or that weir does not simulate.
-void CombineSettings(MegatronSettings* settings, Problems* problems);
+// `num_gpus`: of the cluster, 0 if unknown. Fails if the runtime is no preset.
+absl::Status CombineSettings(uint32_t num_gpus, MegatronSettings* settings,
+                             Problems* problems);
 
 }  // namespace weir::plan
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
-#include "plan/frameworks/megatron_arguments.h"
 #include "scenarios/scenario.h"
 #include "schedules/interop/schedule_text.h"
 #include "sim/simulate.h"
@@ -45,7 +44,28 @@ Scenario FromAnywhere(Scenario scenario, const Model& model) {
 
 }  // namespace
 
-absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
+std::vector<Framework> FrameworksOf(const std::vector<Plan>& plans,
+                                    const std::vector<std::string>& names) {
+  std::vector<Framework> frameworks;
+  const auto add = [&](Framework framework) {
+    if (std::find(frameworks.begin(), frameworks.end(), framework) ==
+        frameworks.end()) {
+      frameworks.push_back(framework);
+    }
+  };
+  for (const std::string& name : names) {
+    const absl::StatusOr<Framework> framework = FindFramework(name);
+    if (framework.ok()) add(*framework);
+  }
+  if (!names.empty()) return frameworks;
+  for (const Plan& plan : plans) {
+    add(FrameworkOfRuntime(plan.scenario().runtime()));
+  }
+  return frameworks;
+}
+
+absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank,
+                                      const std::vector<std::string>& names) {
   const std::string name = absl::StrCat("plan-", rank);
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario resolved,
                    scenarios::ResolveScenario(name, plan.scenario()));
@@ -60,13 +80,17 @@ absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank) {
                                PrintTextProto(FromAnywhere(plan.scenario(),
                                                            resolved.model)))},
                  {name + ".csv", schedules::PrintCsv(schedule)}};
-  const std::vector<std::string> obstacles = MegatronObstacles(resolved);
-  if (obstacles.empty()) {
-    files.files.push_back({name + ".args", MegatronArguments(resolved)});
-  } else {
-    files.warnings.push_back(absl::StrCat(
-        "no ", name, ".args, as Megatron-LM cannot run this plan: ",
-        absl::StrJoin(obstacles, "; ")));
+  for (const Framework framework : FrameworksOf({plan}, names)) {
+    const absl::StatusOr<ExportedRun> run =
+        ExportRun(framework, resolved, name);
+    if (run.ok()) {
+      files.files.push_back({name + run->suffix, run->contents});
+    } else if (absl::IsFailedPrecondition(run.status())) {
+      files.warnings.push_back(absl::StrCat("no ", name, SuffixOf(framework),
+                                            ", as ", run.status().message()));
+    } else {
+      return run.status();
+    }
   }
   const absl::Status readable = schedules::CheckPyTorchReads(schedule);
   if (!readable.ok()) {

@@ -44,6 +44,7 @@ bool IsProse(const std::string& fallback) {
                                  "all GPUs of the cluster",
                                  "the model's",
                                  "about 1 Mi tokens",
+                                 "that of --runtime",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::plan_test {
@@ -37,17 +39,34 @@ json ResultOf(const std::string& before, const std::string& arguments) {
   return output["result"];
 }
 
-// Both files simulate to the planned result, also from another folder.
+// Returns the command that the head of the file lists, without "weir".
+std::string ReadBackCommand(const std::string& name) {
+  std::ifstream file(TestFolder() + "/" + name);
+  std::string line;
+  while (std::getline(file, line)) {
+    absl::string_view command = line;
+    if (absl::ConsumePrefix(&command, "# Read it back: weir ")) {
+      return std::string(command);
+    }
+  }
+  ADD_FAILURE() << name;
+  return "";
+}
+
+// All files simulate to the planned result, also from another folder.
 TEST(PlanFilesTest, SimulateToThePlannedSecondsFromTheirOwnFolder) {
   WriteInput("config.json", kConfig);
   const json plans =
-      ResultOf("", absl::StrCat(kPlan, "--plans 2 --out plans"))["plans"];
+      ResultOf("", absl::StrCat(kPlan,
+                                "--plans 2 --emit megatron,nemo --out "
+                                "plans"))["plans"];
   ASSERT_GE(plans.size(), 1u);
   for (size_t i = 0; i < plans.size(); ++i) {
+    const std::string name = absl::StrCat("plan-", i + 1);
     for (const std::string& arguments :
-         {absl::StrCat("simulate plan-", i + 1, ".textproto"),
-          absl::StrCat("simulate --megatron-args plan-", i + 1,
-                       ".args --cluster dgx-h100 --nodes 1")}) {
+         {absl::StrCat("simulate ", name, ".textproto"),
+          ReadBackCommand("plans/" + name + ".args"),
+          ReadBackCommand("plans/" + name + ".yaml")}) {
       const json result = ResultOf("cd plans &&", arguments);
       EXPECT_EQ(result["batch_seconds"], plans[i]["batch_seconds"])
           << arguments;

@@ -55,6 +55,7 @@ TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamples) {
 bool RunsAnywhere(absl::string_view example) {
   return !absl::StrContains(example, "my.textproto") &&
          !absl::StrContains(example, "graph.txt") &&
+         !absl::StrContains(example, "run.args") &&
          !absl::StrContains(example, ".pb");
 }
 

@@ -7,9 +7,11 @@
 #include <string>
 
 #include "base/textproto.h"
-#include "plan/frameworks/megatron_reader.h"
+#include "plan/frameworks/exported_run.h"
+#include "plan/frameworks/imported_run.h"
 #include "sim/simulate.h"
 #include "tests/plan/frameworks/megatron_rules.h"
+#include "tests/plan/frameworks/same_run.h"
 
 namespace weir::plan::megatron_arguments_test {
 
@@ -132,20 +134,11 @@ TEST_P(MegatronArgumentsTest, AreWhatMegatronTakes) {
 // The arguments start the run that was simulated.
 TEST_P(MegatronArgumentsTest, ReadBackTheySimulateToTheSame) {
   const scenarios::ResolvedScenario given = Resolve(GetParam().scenario);
-  auto run = ReadMegatronArguments("test.args", MegatronArguments(given));
-  ASSERT_TRUE(run.ok()) << run.status();
-  Scenario& scenario = run->scenario;
-  scenario.set_cluster(given.scenario.cluster());
-  scenario.set_num_nodes(given.scenario.num_nodes());
-  scenario.set_runtime(given.scenario.runtime());
-  scenario.mutable_parallelism()->set_data(given.scenario.parallelism().data());
-  // For 1F1B without interleaving, no argument determines the transfers.
-  scenario.mutable_communication()->set_transfers(
-      given.scenario.communication().transfers());
-  const auto resolved = scenarios::ResolveScenario("read", scenario);
-  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto read = ReadBack(Framework::kMegatron, given);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ExpectSameRun(*read, given);
   const auto expected = sim::Simulate(given);
-  const auto found = sim::Simulate(*resolved);
+  const auto found = sim::Simulate(*read);
   ASSERT_TRUE(expected.ok()) << expected.status();
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->batch_seconds(), expected->batch_seconds());
@@ -259,9 +252,17 @@ TEST(MegatronReaderTest, NamesWhatItDoesNotSimulate) {
   const auto run = ReadMegatronArguments(
       "x.args",
       "--num-layers 4 --hidden-size=64 \\\n --lr 1e-4 --lr 1e-3 # --bf16\n"
-      "--num-attention-heads '4' --fp16 --save /tmp/x");
+      "--num-attention-heads '4' --fp16 --save /tmp/x",
+      {});
   ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_THAT(run->ignored, testing::ElementsAre("--lr", "--save"));
+  std::vector<std::string> ignored;
+  for (const IgnoredSetting& setting : run->report.ignored) {
+    ignored.push_back(absl::StrCat(setting.setting.key, " ",
+                                   setting.setting.value, " ",
+                                   setting.setting.line));
+  }
+  EXPECT_THAT(ignored, testing::ElementsAre("--lr 1e-4 2", "--lr 1e-3 2",
+                                            "--save /tmp/x 3"));
   EXPECT_EQ(run->scenario.transformer().hidden_size(), 64u);
   EXPECT_EQ(run->scenario.transformer().num_heads(), 4u);
   EXPECT_EQ(run->scenario.training().precision(), MIXED_FP16);
@@ -271,20 +272,20 @@ TEST(MegatronReaderTest, NamesWhatItDoesNotSimulate) {
 TEST(MegatronReaderTest, RefusesWhatItCannotRead) {
   const auto run = ReadMegatronArguments(
       "x.args",
-      "--num-layers many --context-parallel-size 2 --hidden-size --bf16");
+      "--num-layers many --context-parallel-size 2 --hidden-size --bf16", {});
   const std::string message(run.status().message());
-  EXPECT_THAT(message, HasSubstr("x.args: --num-layers is many, expected a "
+  EXPECT_THAT(message, HasSubstr("x.args:1: --num-layers is many, expected a "
                                  "whole number"));
   EXPECT_THAT(message,
-              HasSubstr("x.args: --context-parallel-size is 2, expected 1"));
-  EXPECT_THAT(message, HasSubstr("x.args: --hidden-size has no value"));
+              HasSubstr("x.args:1: --context-parallel-size is 2, expected 1"));
+  EXPECT_THAT(message, HasSubstr("x.args:1: --hidden-size has no value"));
   EXPECT_THAT(message, Not(HasSubstr("bf16")));
 }
 
 std::string MessageFor(const std::string& args) {
   const auto run = ReadMegatronArguments(
       "x.args",
-      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + args);
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + args, {});
   return run.ok() ? "" : std::string(run.status().message());
 }
 
@@ -292,7 +293,8 @@ TEST(MegatronReaderTest, TakesTheDefaultWidthOfExperts) {
   const auto run = ReadMegatronArguments(
       "x.args",
       "--num-layers 4 --hidden-size 192 --num-attention-heads 4 "
-      "--num-experts 8 --moe-router-topk 2");
+      "--num-experts 8 --moe-router-topk 2",
+      {});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->scenario.transformer().feed_forward_size(), 768u);
   EXPECT_EQ(run->scenario.transformer().num_shared_experts(), 0u);
@@ -300,7 +302,8 @@ TEST(MegatronReaderTest, TakesTheDefaultWidthOfExperts) {
   const auto gated = ReadMegatronArguments(
       "x.args",
       "--num-layers 4 --hidden-size 160 --num-attention-heads 4 --swiglu "
-      "--num-experts 8 --moe-shared-expert-intermediate-size 768");
+      "--num-experts 8 --moe-shared-expert-intermediate-size 768",
+      {});
   ASSERT_TRUE(gated.ok()) << gated.status();
   EXPECT_EQ(gated->scenario.transformer().feed_forward_size(), 384u);
   EXPECT_EQ(gated->scenario.transformer().num_shared_experts(), 2u);
@@ -311,14 +314,16 @@ TEST(MegatronReaderTest, ReadsLayersPerVirtualStage) {
       "x.args",
       "--num-layers 8 --hidden-size 64 --num-attention-heads 4 "
       "--pipeline-model-parallel-size 2 "
-      "--num-layers-per-virtual-pipeline-stage 2");
+      "--num-layers-per-virtual-pipeline-stage 2",
+      {});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->scenario.parallelism().chunks(), 2u);
   EXPECT_EQ(run->scenario.schedule(), "interleaved-1f1b");
-  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
-                       "--num-layers-per-virtual-pipeline-stage 0"),
-            "x.args: --num-layers-per-virtual-pipeline-stage is 0, expected a "
-            "whole number, 1 or more");
+  EXPECT_EQ(
+      MessageFor("--pipeline-model-parallel-size 2 "
+                 "--num-layers-per-virtual-pipeline-stage 0"),
+      "x.args:1: --num-layers-per-virtual-pipeline-stage is 0, expected a "
+      "whole number, 1 or more");
   for (const char* layers : {"3", "5", "8"}) {
     EXPECT_THAT(
         MessageFor(std::string("--pipeline-model-parallel-size 2 "
@@ -364,15 +369,14 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
   for (const char* args :
        {"--decoder-first-pipeline-num-layers 2", "--fp8-format hybrid",
         "--account-for-loss-in-pipeline-split", "--rampup-batch-size 8 8 100",
-        "--overlap-param-gather", "--multi-latent-attention",
-        "--mtp-num-layers 1", "--enable-cuda-graph",
+        "--multi-latent-attention", "--mtp-num-layers 1", "--enable-cuda-graph",
         "--hybrid-attention-ratio 0.5"}) {
     const std::string name =
         std::string(args).substr(0, std::string(args).find(' '));
-    EXPECT_EQ(MessageFor(args),
-              "x.args: " + name +
-                  " is not supported, because its effect is not simulated: "
-                  "remove it to predict the run without it");
+    EXPECT_THAT(MessageFor(args), testing::StartsWith("x.args:1: " + name));
+    EXPECT_THAT(MessageFor(args), HasSubstr("is not simulated ("));
+    EXPECT_THAT(MessageFor(args),
+                testing::EndsWith("by --leave-out " + name.substr(2)));
   }
   EXPECT_THAT(MessageFor("--recompute-method block"),
               HasSubstr("--recompute-method is block, expected uniform"));
@@ -384,6 +388,35 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
   EXPECT_EQ(MessageFor("--recompute-modules core_attn --bf16"), "");
   // The list is at the end of eight words, which exactly fill a vector.
   EXPECT_EQ(MessageFor("--recompute-modules core_attn"), "");
+}
+
+// What no argument says is Megatron-LM's default, not weir's.
+TEST(MegatronReaderTest, SetsEveryFieldToMegatronsDefaults) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --bf16 "
+      "--pipeline-model-parallel-size 2 --use-distributed-optimizer "
+      "--cross-entropy-loss-fusion --tokenizer-type NullTokenizer "
+      "--vocab-size 99",
+      {.num_gpus = 8, .left_out = {}});
+  ASSERT_TRUE(run.ok()) << run.status();
+  const Scenario& scenario = run->scenario;
+  EXPECT_EQ(scenario.transformer().vocabulary_size(), 100u);
+  EXPECT_TRUE(scenario.training().flash_attention());
+  EXPECT_TRUE(scenario.training().fp32_gradients());
+  EXPECT_TRUE(scenario.training().dropout());
+  EXPECT_EQ(scenario.training().recompute(), RECOMPUTE_NONE);
+  EXPECT_EQ(scenario.training().optimizer(), ADAM);
+  EXPECT_EQ(scenario.communication().transfers(), BLOCKING);
+  EXPECT_EQ(scenario.communication().gradient_reduction(), REDUCTION_BLOCKING);
+  EXPECT_EQ(scenario.parallelism().order(), "tp-dp-pp");
+  EXPECT_EQ(scenario.batch().microbatch_size(), 1u);
+  EXPECT_EQ(scenario.batch().global_batch_size(), 4u);
+  EXPECT_EQ(scenario.runtime(), "megatron-lm");
+  EXPECT_THAT(
+      scenario.set_figures(),
+      testing::UnorderedElementsAre("runtime.unfused_cross_entropy=false",
+                                    "runtime.overlaps_step_gather=false"));
 }
 
 }  // namespace weir::plan::megatron_arguments_test

@@ -63,6 +63,7 @@ const std::map<std::string, Rule>& Rules() {
       {"--add-qkv-bias", {}},
       {"--optimizer", {Kind::kText, {"adam", "sgd", "muon", "dist_muon"}}},
       {"--sequence-parallel", {}},
+      {"--tp-comm-overlap", {}},
       {"--no-gradient-accumulation-fusion", {}},
       // _add_learning_rate_args
       {"--lr", {Kind::kReal}},
@@ -79,6 +80,8 @@ const std::map<std::string, Rule>& Rules() {
       {"--num-virtual-stages-per-pipeline-rank", {Kind::kWhole}},
       {"--no-overlap-p2p-communication", {}},
       {"--overlap-grad-reduce", {}},
+      {"--overlap-param-gather", {}},
+      {"--no-scatter-gather-tensors-in-pipeline", {}},
       {"--ddp-bucket-size", {Kind::kWhole}},
       {"--use-distributed-optimizer", {}},
       {"--use-torch-fsdp2", {}},
@@ -272,6 +275,13 @@ class Checker {
   }
 
   void CheckSharding() {
+    Require(
+        !Has("--overlap-param-gather") || (Has("--use-distributed-optimizer") &&
+                                           Has("--overlap-grad-reduce")),
+        "overlapped gathers need a distributed optimizer and overlapped "
+        "reductions");
+    Require(!Has("--tp-comm-overlap") || Has("--sequence-parallel"),
+            "userbuffers need sequence parallelism");
     Require(!Has("--use-distributed-optimizer") ||
                 args_.at("--optimizer") == "adam",
             "the distributed optimizer is Adam");

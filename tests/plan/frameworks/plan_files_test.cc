@@ -32,7 +32,7 @@ PlanReport Report(const std::string& schedule) {
 TEST(PlanFilesTest, TheScenarioSimulatesToTheSameSeconds) {
   const PlanReport report = Report("1f1b");
   for (int i = 0; i < report.plans_size(); ++i) {
-    const auto files = FilesOfPlan(report.plans(i), i + 1);
+    const auto files = FilesOfPlan(report.plans(i), i + 1, {});
     ASSERT_TRUE(files.ok()) << files.status();
     const PlanFile& file = files->files[0];
     Scenario scenario;
@@ -55,7 +55,7 @@ TEST(PlanFilesTest, UnevenCutsAreALayoutForMegatron) {
   const PlanReport report = Report("1f1b");
   bool uneven = false;
   for (const Plan& plan : report.plans()) {
-    const auto files = FilesOfPlan(plan, 1);
+    const auto files = FilesOfPlan(plan, 1, {});
     ASSERT_TRUE(files.ok());
     EXPECT_THAT(files->warnings, IsEmpty());
     const PlanFile* file = Find(*files, "plan-1.args");
@@ -71,7 +71,7 @@ TEST(PlanFilesTest, UnevenCutsAreALayoutForMegatron) {
 
 // Arguments that start a different run would be worse than none.
 TEST(PlanFilesTest, APlanThatMegatronCannotRunHasNoArguments) {
-  const auto files = FilesOfPlan(Report("zb-h1").plans(0), 1);
+  const auto files = FilesOfPlan(Report("zb-h1").plans(0), 1, {});
   ASSERT_TRUE(files.ok());
   EXPECT_EQ(Find(*files, "plan-1.args"), nullptr);
   EXPECT_NE(Find(*files, "plan-1.csv"), nullptr);
@@ -84,7 +84,7 @@ TEST(PlanFilesTest, APlanThatMegatronCannotRunHasNoArguments) {
 TEST(PlanFilesTest, TheCsvHoldsTheOrderThatWasSimulated) {
   const PlanReport report = Report("zb-1p");
   const Plan& plan = report.plans(0);
-  const auto files = FilesOfPlan(plan, 1);
+  const auto files = FilesOfPlan(plan, 1, {});
   ASSERT_TRUE(files.ok());
   const auto resolved = scenarios::ResolveScenario("test", plan.scenario());
   ASSERT_TRUE(resolved.ok());
@@ -119,7 +119,7 @@ TEST(PlanFilesTest, ThePlanOfAModelFileRunsFromAnyFolder) {
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.mutable_batch()->set_global_batch_size(4);
   const auto there = scenarios::ResolveScenario("there", scenario);
-  const auto files = FilesOfPlan(plan, 1);
+  const auto files = FilesOfPlan(plan, 1, {});
   std::filesystem::current_path(folder / "elsewhere");
   ASSERT_TRUE(there.ok()) << there.status();
   ASSERT_TRUE(files.ok()) << files.status();
@@ -130,6 +130,20 @@ TEST(PlanFilesTest, ThePlanOfAModelFileRunsFromAnyFolder) {
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_EQ(sim::Simulate(*resolved)->batch_seconds(),
             sim::Simulate(*there)->batch_seconds());
+}
+
+TEST(PlanFilesTest, AreThoseOfTheRuntimeOrOfTheNamedFrameworks) {
+  Plan plan;
+  plan.mutable_scenario()->set_runtime("torchtitan-compile");
+  EXPECT_THAT(FrameworksOf({plan}, {}),
+              testing::ElementsAre(Framework::kTorchtitan));
+  plan.mutable_scenario()->set_runtime("nemo");
+  EXPECT_THAT(FrameworksOf({plan}, {}), testing::ElementsAre(Framework::kNemo));
+  plan.mutable_scenario()->clear_runtime();
+  EXPECT_THAT(FrameworksOf({plan}, {}),
+              testing::ElementsAre(Framework::kMegatron));
+  EXPECT_THAT(FrameworksOf({plan}, {"nemo", "megatron", "nemo"}),
+              testing::ElementsAre(Framework::kNemo, Framework::kMegatron));
 }
 
 }  // namespace weir::plan::plan_files_test

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/imports.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/files.h"
+#include "base/status_macros.h"
+#include "plan/frameworks/imported_run.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/scenario.h"
+
+namespace weir::cli {
+namespace {
+
+using Reader = absl::StatusOr<plan::ImportedRun> (*)(
+    const std::string&, absl::string_view, const plan::ImportContext&);
+
+struct Source {
+  const char* option;
+  const std::string* file;
+  Reader read;
+};
+
+std::vector<Source> SourcesOf(const ImportFlags& flags) {
+  std::vector<Source> sources;
+  for (const Source& source :
+       {Source{"--megatron-args", &flags.megatron_args,
+               plan::ReadMegatronArguments},
+        Source{"--sbatch", &flags.sbatch, plan::ReadSlurmScript},
+        Source{"--nemo", &flags.nemo, plan::ReadNemoSettings},
+        Source{"--torchtitan", &flags.torchtitan, plan::ReadTorchtitanJob}}) {
+    if (!source.file->empty()) sources.push_back(source);
+  }
+  return sources;
+}
+
+// Returns 0 if no cluster is named.
+absl::StatusOr<uint32_t> NumGpus(const std::string& cluster,
+                                 uint32_t num_nodes) {
+  if (cluster.empty()) return 0;
+  ASSIGN_OR_RETURN(
+      const Cluster loaded,
+      scenarios::LoadCluster(cluster, static_cast<int>(num_nodes)));
+  return static_cast<uint32_t>(scenarios::NumGpus(loaded));
+}
+
+plan::ImportContext ContextOf(const ScenarioFlags& flags, uint32_t num_gpus) {
+  plan::ImportContext context;
+  context.num_gpus = num_gpus;
+  for (absl::string_view key : flags.imports.left_out) {
+    absl::ConsumePrefix(&key, "--");
+    context.left_out.insert(std::string(key));
+  }
+  return context;
+}
+
+void Take(plan::ImportedRun run, ScenarioRequest* request) {
+  request->scenario = std::move(run.scenario);
+  request->notes.push_back(plan::SummaryOf(run.report));
+  request->imports.push_back(std::move(run.report));
+  if (run.num_gpus > 0) request->num_gpus = run.num_gpus;
+}
+
+}  // namespace
+
+bool HasImports(const ImportFlags& flags) {
+  return !flags.deepspeed.empty() || !SourcesOf(flags).empty();
+}
+
+absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags) {
+  const std::vector<Source> sources = SourcesOf(flags.imports);
+  ScenarioRequest request{"command line", {}};
+  if (sources.size() > 1 || (!sources.empty() && !flags.scenario.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "command line: ", sources[0].option, " and ",
+        sources.size() > 1 ? sources[1].option
+                           : absl::StrCat("the scenario ", flags.scenario),
+        " cannot be combined"));
+  }
+  ASSIGN_OR_RETURN(
+      const uint32_t num_gpus,
+      NumGpus(flags.overrides.cluster(), flags.overrides.num_nodes()));
+  const plan::ImportContext context = ContextOf(flags, num_gpus);
+  for (const Source& source : sources) {
+    request.label = *source.file;
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(*source.file));
+    ASSIGN_OR_RETURN(plan::ImportedRun run,
+                     source.read(*source.file, text, context));
+    Take(std::move(run), &request);
+  }
+  if (!flags.scenario.empty()) {
+    ASSIGN_OR_RETURN(request.scenario, scenarios::LoadScenario(flags.scenario));
+    request.label = flags.scenario;
+  }
+  const std::string& file = flags.imports.deepspeed;
+  if (file.empty()) return request;
+  if (request.label == "command line") request.label = file;
+  // Its batch depends on the replicas, and so on the layout of the flags.
+  Scenario base = request.scenario;
+  RETURN_IF_ERROR(Override(flags, &base));
+  ASSIGN_OR_RETURN(const uint32_t all,
+                   NumGpus(base.cluster(), base.num_nodes()));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  ASSIGN_OR_RETURN(
+      plan::ImportedRun run,
+      plan::ReadDeepSpeedConfig(file, text, ContextOf(flags, all), base));
+  Take(std::move(run), &request);
+  return request;
+}
+
+absl::Status FillReplicas(const ScenarioRequest& request, Scenario* scenario) {
+  ASSIGN_OR_RETURN(const uint32_t num_gpus,
+                   NumGpus(scenario->cluster(), scenario->num_nodes()));
+  if (num_gpus == 0) return absl::OkStatus();
+  if (request.num_gpus > 0 && request.num_gpus != num_gpus &&
+      scenario->num_nodes() == request.scenario.num_nodes()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        request.label, ": runs on ", request.num_gpus,
+        " GPUs, expected those of the cluster, ", num_gpus, ", or --nodes"));
+  }
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  if (parallelism.data() > 0) return absl::OkStatus();
+  const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
+                         std::max(parallelism.pipeline(), 1u);
+  if (num_gpus % group != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        request.label, ": tensor x pipeline parallelism is ", group,
+        ", expected a divisor of the cluster's ", num_gpus, " GPUs, or --dp"));
+  }
+  parallelism.set_data(static_cast<uint32_t>(num_gpus / group));
+  return absl::OkStatus();
+}
+
+}  // namespace weir::cli

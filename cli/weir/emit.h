@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of "simulate --emit".
+#ifndef WEIR_CLI_WEIR_EMIT_H_
+#define WEIR_CLI_WEIR_EMIT_H_
+
+#include "absl/status/status.h"
+#include "cli/options/flags.h"
+#include "scenarios/scenario.h"
+
+namespace weir::cli {
+
+// Checks, before the simulation, that the files can be written, and that the
+// frameworks can run the scenario. Returns FailedPrecondition with the reasons
+// otherwise.
+absl::Status CheckEmitted(const scenarios::ResolvedScenario& scenario,
+                          const OutputFlags& output);
+
+// Writes "<emit_to>.args", ".toml" or ".yaml" for each framework, and the
+// schedule as ".csv" where a file names it. Prints a note about each file.
+absl::Status WriteEmitted(const scenarios::ResolvedScenario& scenario,
+                          const OutputFlags& output);
+
+}  // namespace weir::cli
+
+#endif  // WEIR_CLI_WEIR_EMIT_H_

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the options that read and write files of training frameworks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir::cli::frameworks_test {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr char kArguments[] =
+    "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 512 "
+    "--max-position-embeddings 512 --micro-batch-size 1 --global-batch-size 16 "
+    "--tokenizer-type NullTokenizer --vocab-size 31999 --bf16 --lr 1e-4\n"
+    "--pipeline-model-parallel-size 2 --train-iters 5 # the end\n";
+
+std::string Read(const std::string& name) {
+  std::ifstream file(TestFolder() + "/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+json JsonFor(const std::string& arguments) {
+  const ProgramRun run = RunWeir(absl::StrCat(arguments, " --format json"));
+  EXPECT_EQ(run.exit_code, 0) << arguments << "\n" << run.err;
+  json output = json::parse(run.out, nullptr, false);
+  EXPECT_TRUE(output.is_object()) << run.out;
+  return output;
+}
+
+TEST(ImportTest, SaysInOneLineWhatWasReadAndIgnored) {
+  WriteInput("x.args", kArguments);
+  const ProgramRun run =
+      RunWeir("simulate --megatron-args x.args --cluster dgx-h100 --nodes 1");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("x.args: read 11 of 13 settings of "
+                                 "Megatron-LM core 0.15"));
+  EXPECT_THAT(run.err, HasSubstr("optimizer settings (--lr)"));
+  EXPECT_THAT(run.err, HasSubstr("length of the run (--train-iters)"));
+}
+
+TEST(ImportTest, ScenarioShowListsEverySetting) {
+  WriteInput("x.args", kArguments);
+  const ProgramRun run = RunWeir("scenario show --megatron-args x.args");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("# read: line 1: --num-layers = 8\n"));
+  EXPECT_THAT(run.out,
+              HasSubstr("# ignored: line 2: --train-iters = 5: length of the "
+                        "run\n"));
+  // The output is a scenario.
+  WriteInput("x.textproto", run.out);
+  EXPECT_EQ(
+      JsonFor("simulate x.textproto --cluster dgx-h100 --nodes 1 --dp "
+              "4")["result"]["batch_seconds"],
+      JsonFor("simulate --megatron-args x.args --cluster dgx-h100 --nodes "
+              "1")["result"]["batch_seconds"]);
+  const json report =
+      JsonFor("scenario show --megatron-args x.args")["imports"][0];
+  EXPECT_EQ(report["file"], "x.args");
+  EXPECT_EQ(report["read"].size(), 11u);
+  EXPECT_EQ(report["ignored"][0]["reason"], "optimizer settings");
+  EXPECT_EQ(report["ignored"][1]["line"], 2);
+}
+
+TEST(ImportTest, FlagsReplaceSettings) {
+  WriteInput("x.args", kArguments);
+  const json result = JsonFor(
+      "simulate --megatron-args x.args --cluster dgx-h100 "
+      "--nodes 1 --pp 4")["result"];
+  EXPECT_EQ(result["pipeline_parallel"], 4);
+  EXPECT_EQ(result["data_parallel"], 2);
+}
+
+TEST(ImportTest, RefusesWhatIsNotSimulatedUnlessItIsLeftOut) {
+  WriteInput("x.args", absl::StrCat(kArguments, "--fp8-format hybrid\n"));
+  const std::string command =
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1";
+  const ProgramRun refused = RunWeir(command);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("x.args:3: --fp8-format is hybrid, which "
+                                     "is not simulated (precision)"));
+  const ProgramRun run = RunWeir(command + " --leave-out fp8-format");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("left out as requested (--fp8-format)"));
+}
+
+TEST(ImportTest, ASlurmScriptDeterminesTheNodes) {
+  WriteInput("x.sbatch",
+             absl::StrCat("#!/bin/bash\n#SBATCH -N 2 --gpus-per-node=8\n"
+                          "ARGS=\"",
+                          "--num-layers 8 --hidden-size 512 "
+                          "--num-attention-heads 8 --seq-length 512 "
+                          "--max-position-embeddings 512 --bf16 "
+                          "--tokenizer-type Llama2Tokenizer "
+                          "--global-batch-size 32\"\n"
+                          "srun torchrun pretrain_gpt.py $ARGS\n"));
+  const json result =
+      JsonFor("simulate --sbatch x.sbatch --cluster dgx-h100")["result"];
+  EXPECT_EQ(result["data_parallel"], 16);
+  const ProgramRun other =
+      RunWeir("simulate --sbatch x.sbatch --cluster dgx-a100 --nodes 4");
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+}
+
+TEST(ImportTest, DeepSpeedAddsToAnotherSource) {
+  WriteInput("ds.json",
+             R"({"train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": true},
+                 "zero_optimization": {"stage": 1}})");
+  const json result = JsonFor(
+      "simulate --deepspeed ds.json --model gpt2 --schedule 1f1b --seq 512 "
+      "--cluster p3-16xlarge --nodes 1")["result"];
+  EXPECT_EQ(result["data_parallel"], 8);
+  EXPECT_EQ(result["microbatch_size"], 2);
+}
+
+TEST(ImportTest, DescribesARunOnlyOnce) {
+  WriteInput("x.args", kArguments);
+  WriteInput("x.yaml", "model:\n  num_layers: 4\n");
+  const ProgramRun both =
+      RunWeir("simulate --megatron-args x.args --nemo x.yaml");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--megatron-args and --nemo cannot be"));
+}
+
+TEST(EmitTest, FilesSimulateToTheSame) {
+  WriteInput("x.args", kArguments);
+  const json first = JsonFor(
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 "
+      "--overlap-grad-reduce --emit megatron,nemo --emit-to out/run")["result"];
+  for (const char* file : {"out/run.args", "out/run.yaml"}) {
+    const std::string text = Read(file);
+    const size_t at = text.find("# Read it back: weir ");
+    ASSERT_NE(at, std::string::npos) << file;
+    std::string command = text.substr(at + 21, text.find('\n', at) - at - 21);
+    const ProgramRun run =
+        RunWeirAfter("cd out &&", absl::StrCat(command, " --format json"));
+    ASSERT_EQ(run.exit_code, 0) << command << "\n" << run.err;
+    EXPECT_EQ(json::parse(run.out)["result"]["batch_seconds"],
+              first["batch_seconds"])
+        << command;
+  }
+  // Replaces its own files, but not those of others.
+  WriteInput("mine.args", "--num-layers 4\n");
+  const ProgramRun run = RunWeir(
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 --emit "
+      "megatron --emit-to mine");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_EQ(Read("mine.args"), "--num-layers 4\n");
+}
+
+TEST(EmitTest, WritesTheScheduleThatTorchtitanHasNoNameFor) {
+  WriteInput("config.json",
+             R"({"model_type": "llama", "num_hidden_layers": 32,
+                 "hidden_size": 4096, "num_attention_heads": 32,
+                 "num_key_value_heads": 8, "intermediate_size": 14336,
+                 "vocab_size": 128256, "max_position_embeddings": 8192})");
+  const std::string run =
+      "simulate --model config.json --cluster dgx-h100 --nodes 1 --pp 4 --dp 2 "
+      "--gbs 16 --seq 2048 --precision bf16 --fp32-gradients "
+      "--flash-attention --fully-sharded --overlap-grad-reduce --runtime "
+      "torchtitan ";
+  const json first =
+      JsonFor(run + "--schedule zb-h1 --emit torchtitan --emit-to t")["result"];
+  EXPECT_THAT(Read("t.toml"),
+              HasSubstr("pipeline_parallel_schedule = "
+                        "\"PipelineScheduleMulti\"\n"
+                        "pipeline_parallel_schedule_csv = \"t.csv\""));
+  EXPECT_TRUE(std::filesystem::exists(TestFolder() + "/t.csv"));
+  const json read = JsonFor(
+      "simulate --torchtitan t.toml --cluster dgx-h100 "
+      "--nodes 1")["result"];
+  EXPECT_EQ(read["batch_seconds"], first["batch_seconds"]);
+  EXPECT_EQ(read["peak_memory_bytes"], first["peak_memory_bytes"]);
+}
+
+TEST(EmitTest, SaysWhyAFrameworkCannotRunIt) {
+  const ProgramRun run = RunWeir(
+      "simulate gpipe-gpt-2.2b --emit torchtitan,megatron --emit-to no");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("torchtitan cannot run this plan: its models "
+                                 "are defined in Python"));
+  EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/no.args"));
+  const ProgramRun wrong = RunWeir("simulate gpipe-gpt-2.2b --emit pytorch");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--emit is pytorch, expected megatron, "
+                                   "torchtitan, nemo"));
+}
+
+}  // namespace weir::cli::frameworks_test
