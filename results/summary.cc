@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace weir::results {
 
@@ -74,6 +75,37 @@ std::vector<std::string> MergeWarnings(std::span<const Result> results) {
     }
   }
   return merged;
+}
+
+DefaultsOfResult MergeDefaults(std::span<const Result> results) {
+  DefaultsOfResult merged;
+  const auto add = [](const auto& texts, auto* all) {
+    for (const std::string& text : texts) {
+      if (std::find(all->begin(), all->end(), text) == all->end()) {
+        all->Add(std::string(text));
+      }
+    }
+  };
+  for (const Result& result : results) {
+    if (!result.has_defaults()) continue;
+    merged.set_set(result.defaults().set());
+    add(result.defaults().used(), merged.mutable_used());
+    add(result.defaults().not_used(), merged.mutable_not_used());
+  }
+  return merged;
+}
+
+std::string DefaultsText(const DefaultsOfResult& defaults) {
+  if (defaults.used().empty() && defaults.not_used().empty()) return "";
+  std::string text = defaults.set();
+  if (!defaults.used().empty()) {
+    absl::StrAppend(&text, " (", absl::StrJoin(defaults.used(), ", "), ")");
+  }
+  if (!defaults.not_used().empty()) {
+    absl::StrAppend(&text,
+                    "; not used: ", absl::StrJoin(defaults.not_used(), ", "));
+  }
+  return text;
 }
 
 }  // namespace weir::results

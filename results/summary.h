@@ -41,6 +41,13 @@ std::string RowName(const Result& result);
 // warning that only some results have starts with the name of their row.
 std::vector<std::string> MergeWarnings(std::span<const Result> results);
 
+// Returns the defaults of all results, each option once.
+DefaultsOfResult MergeDefaults(std::span<const Result> results);
+
+// Returns "modern (bf16, fused attention); not used: distributed optimizer
+// (pipedream-2bw has no flush)"; empty if no option comes from defaults.
+std::string DefaultsText(const DefaultsOfResult& defaults);
+
 }  // namespace weir::results
 
 #endif  // WEIR_RESULTS_SUMMARY_H_

@@ -154,6 +154,7 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(scenario.num_nodes() != 0, "num_nodes");
   refuse(!scenario.profile().empty(), "profile");
   refuse(!scenario.runtime().empty(), "runtime");
+  refuse(!scenario.defaults().empty(), "defaults");
   refuse(scenario.has_software(), "software");
   refuse(scenario.has_batch(), "batch");
   // Post-validation changes the order of batches, not a cost.
@@ -234,6 +235,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckUtf8(problems, "cluster", scenario.cluster());
   CheckUtf8(problems, "profile", scenario.profile());
   CheckUtf8(problems, "runtime", scenario.runtime());
+  CheckUtf8(problems, "defaults", scenario.defaults());
   CheckUtf8(problems, "schedule", scenario.schedule());
   calibrate::CheckSoftware("software", scenario.software(), &problems);
   if (scenario.schedule().empty()) {

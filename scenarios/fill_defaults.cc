@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "models/model.h"
-
 namespace weir::scenarios {
 
 void FillDefaults(Scenario& scenario) {
@@ -16,40 +14,32 @@ void FillDefaults(Scenario& scenario) {
   parallelism.set_chunks(std::max(parallelism.chunks(), 1u));
   if (parallelism.order().empty() && parallelism.gpus().empty())
     parallelism.set_order("tp-dp-pp");
-  Communication& communication = *scenario.mutable_communication();
-  if (communication.transfers() == TRANSFER_UNSPECIFIED)
-    communication.set_transfers(OVERLAPPED);
-  if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
-    communication.set_gradient_reduction(REDUCTION_BLOCKING);
-  if (scenario.has_costs()) return;
+  if (scenario.has_costs()) {
+    Communication& communication = *scenario.mutable_communication();
+    if (communication.transfers() == TRANSFER_UNSPECIFIED)
+      communication.set_transfers(OVERLAPPED);
+    if (communication.gradient_reduction() == REDUCTION_UNSPECIFIED)
+      communication.set_gradient_reduction(REDUCTION_BLOCKING);
+    return;
+  }
   Batch& batch = *scenario.mutable_batch();
   batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
   Training& training = *scenario.mutable_training();
   if (training.optimizer() == OPTIMIZER_UNSPECIFIED)
     training.set_optimizer(ADAM);
-  if (training.recompute() == RECOMPUTE_UNSPECIFIED)
-    training.set_recompute(RECOMPUTE_NONE);
   if (training.stash_bytes_per_parameter() == 0)
     training.set_stash_bytes_per_parameter(4);  // fp32 master weights
 }
 
-void FillDefaultsOf(const Model& model, Scenario& scenario) {
-  Training& training = *scenario.mutable_training();
-  if (training.precision() == PRECISION_UNSPECIFIED)
-    training.set_precision(model.has_measured() ? FP32 : MIXED_FP16);
-  if (scenario.runtime().empty())
-    scenario.set_runtime(model.has_measured() ? "none" : "megatron-lm");
-  Batch& batch = *scenario.mutable_batch();
-  if (batch.sequence_length() == 0)
-    batch.set_sequence_length(models::DefaultSequenceLength(model));
-}
-
-void FillDefaultsOf(const Runtime& runtime, Scenario& scenario) {
-  Training& training = *scenario.mutable_training();
-  if (!training.has_fp32_gradients() && runtime.fp32_gradients_with_bf16() &&
-      training.precision() == MIXED_BF16) {
-    training.set_fp32_gradients(true);
+void FillDefaultsOf(const Runtime& runtime, Scenario* scenario,
+                    UsedDefaults* used) {
+  Training& training = *scenario->mutable_training();
+  if (training.has_fp32_gradients() || !runtime.fp32_gradients_with_bf16() ||
+      training.precision() != MIXED_BF16) {
+    return;
   }
+  training.set_fp32_gradients(true);
+  used->used.emplace_back("fp32 gradients");
 }
 
 }  // namespace weir::scenarios

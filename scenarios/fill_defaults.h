@@ -4,18 +4,18 @@
 #define WEIR_SCENARIOS_FILL_DEFAULTS_H_
 
 #include "calibrate/profile/runtime.pb.h"
-#include "models/model.pb.h"
+#include "scenarios/default_set.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::scenarios {
 
-// Fills in the defaults that depend only on the fields.
+// Fills in the defaults that depend only on the fields. Those of training
+// options depend on the model, see scenarios/default_set.h.
 void FillDefaults(Scenario& scenario);
 
-// Fill in the defaults that depend on the model, then those that depend on the
-// runtime.
-void FillDefaultsOf(const Model& model, Scenario& scenario);
-void FillDefaultsOf(const Runtime& runtime, Scenario& scenario);
+// Fills in those that depend on the runtime.
+void FillDefaultsOf(const Runtime& runtime, Scenario* scenario,
+                    UsedDefaults* used);
 
 }  // namespace weir::scenarios
 

@@ -122,7 +122,12 @@ class Loader {
     auto model = Keep(Where("model"), ModelOfScenario(), failures_);
     if (!model.has_value()) return;
     resolved_.model = *std::move(model);
-    FillDefaultsOf(resolved_.model, scenario_);
+    auto set = Keep(Where("defaults"), DefaultSetOf(scenario_, resolved_.model),
+                    failures_);
+    if (!set.has_value()) return;
+    resolved_.default_set = *std::move(set);
+    FillFrom(resolved_.default_set, resolved_.model, &scenario_,
+             &resolved_.used_defaults);
     if (fields_are_sound_)
       CheckAgainstModel(problems_, scenario_, resolved_.model);
   }
@@ -176,6 +181,7 @@ class Loader {
     if (!profile.has_value()) return;
     KeepFailure(SetDeviceFigures(resolved_.label, scenario_, &*profile,
                                  &figure_notes_));
+    AdaptTo(*profile, &scenario_, &resolved_.used_defaults);
     CheckAgainstDevice(problems_, scenario_, *profile);
     if (speed != 1) profile->set_relative_speed(speed);
     if (std::exchange(has_device_, true)) {
@@ -258,7 +264,7 @@ class Loader {
     resolved_.runtime = *std::move(runtime);
     KeepFailure(SetRuntimeFigures(resolved_.label, scenario_,
                                   &resolved_.runtime, &figure_notes_));
-    FillDefaultsOf(resolved_.runtime, scenario_);
+    FillDefaultsOf(resolved_.runtime, &scenario_, &resolved_.used_defaults);
   }
 
   Problems& problems_;
@@ -331,8 +337,14 @@ absl::Status ResolveAgain(const Scenario& scenario,
   CheckFields(problems, mine);
   FillDefaults(mine);
   if (!problems.empty()) return problems.ToStatus();
-  FillDefaultsOf(resolved->model, mine);
-  FillDefaultsOf(resolved->runtime, mine);
+  resolved->used_defaults = {};
+  FillFrom(resolved->default_set, resolved->model, &mine,
+           &resolved->used_defaults);
+  AdaptTo(resolved->device, &mine, &resolved->used_defaults);
+  for (const DeviceProfile& device : resolved->other_devices) {
+    AdaptTo(device, &mine, &resolved->used_defaults);
+  }
+  FillDefaultsOf(resolved->runtime, &mine, &resolved->used_defaults);
   CheckBatchDivides(problems, mine);
   CheckAgainstModel(problems, mine, resolved->model);
   std::vector<absl::Status> failures;

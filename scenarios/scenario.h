@@ -15,6 +15,7 @@
 #include "models/model.pb.h"
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/cluster/placement.h"
+#include "scenarios/default_set.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::scenarios {
@@ -39,6 +40,8 @@ struct ResolvedScenario {
   std::vector<DeviceProfile> other_devices;
   std::vector<int> gpu_device;
   Runtime runtime;
+  DefaultSet default_set;
+  UsedDefaults used_defaults;
 
   Placement placement;
   int num_microbatches = 0;  // per batch and pipeline

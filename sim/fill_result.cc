@@ -326,12 +326,25 @@ PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario,
           network,      scenario.placement, scenario.scenario.communication()};
 }
 
+DefaultsOfResult ReportDefaults(const scenarios::UsedDefaults& used) {
+  DefaultsOfResult defaults;
+  defaults.set_set(used.set);
+  defaults.mutable_used()->Assign(used.used.begin(), used.used.end());
+  defaults.mutable_not_used()->Assign(used.not_used.begin(),
+                                      used.not_used.end());
+  return defaults;
+}
+
 Result MakeResult(const scenarios::ResolvedScenario& scenario,
                   const scenarios::Network& network, const SimulatedRun& run,
                   const SimulateOptions& options) {
   const PipelineInputs inputs = InputsOf(scenario, network, run);
   Result result;
   FillShape(scenario, run, &result);
+  if (DefaultsOfResult defaults = ReportDefaults(scenario.used_defaults);
+      !defaults.used().empty() || !defaults.not_used().empty()) {
+    *result.mutable_defaults() = std::move(defaults);
+  }
   for (const std::string& warning : scenario.warnings) {
     result.add_warnings(warning);
   }

@@ -34,6 +34,9 @@ PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario,
                         const scenarios::Network& network,
                         const SimulatedRun& run);
 
+// Returns the defaults in the form that results contain.
+DefaultsOfResult ReportDefaults(const scenarios::UsedDefaults& used);
+
 // Requires: the run is complete.
 Result MakeResult(const scenarios::ResolvedScenario& scenario,
                   const scenarios::Network& network, const SimulatedRun& run,

@@ -59,7 +59,7 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
           "training framework: megatron-lm, megatron-lm-2021, zero-bubble, "
           "megatron-deepspeed, pytorch, weir, none, or textproto file",
           scenario->mutable_runtime())
-      ->default_str("megatron-lm");
+      ->default_str("by --defaults");
   AddText(app, "--profile", "P",
           "device profile: preset (weir profile list) or file",
           scenario->mutable_profile())
@@ -115,6 +115,16 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
       });
 }
 
+void AddDefaults(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  AddText(app, "--defaults", "SET",
+          "training options that are not given: modern, megatron-2021, "
+          "textbook, or textproto file (docs/defaults.md)",
+          scenario->mutable_defaults())
+      ->group("Training")
+      ->default_str("by the model");
+}
+
 // Adds the layout of a layer's work, which "plan" searches.
 void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
@@ -150,7 +160,8 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
   AddSwitch(app, "--sequence-parallel",
             "Megatron sequence parallelism across the tensor-parallel group",
             &flags->sequence_parallel)
-      ->group("Parallelism");
+      ->group("Parallelism")
+      ->default_str("by --defaults");
   app->option_defaults()->group("Training");
   AddCount(app, "--seq,--seq-length", "tokens per sequence", [=](uint32_t n) {
     scenario->mutable_batch()->set_sequence_length(n);
@@ -160,7 +171,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       "training precision (fp16 and bf16 keep fp32 master weights)",
       {{"fp16", MIXED_FP16}, {"bf16", MIXED_BF16}, {"fp32", FP32}},
       set_precision)
-      ->default_str("fp16");
+      ->default_str("by --defaults");
   AddSwitch(app, "--fp16", "--precision fp16", [=](bool on) {
     if (on) set_precision(MIXED_FP16);
   });
@@ -169,7 +180,8 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
   });
   AddSwitch(app, "--flash-attention,--use-flash-attn",
             "fused attention, which stores no score matrix",
-            &flags->flash_attention);
+            &flags->flash_attention)
+      ->default_str("by --defaults");
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",
             &flags->dropout);
@@ -217,7 +229,7 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
       "it (blocking)",
       {{"blocking", REDUCTION_BLOCKING}, {"overlapped", REDUCTION_OVERLAPPED}},
       set_reduction)
-      ->default_str("blocking");
+      ->default_str("by --defaults");
   AddSwitch(app, "--overlap-grad-reduce", "--gradient-reduction overlapped",
             [=](bool on) {
               set_reduction(on ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
@@ -259,7 +271,8 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
             });
   AddSwitch(app, "--use-distributed-optimizer,--distributed-optimizer",
             "shard optimizer states across data-parallel ranks (ZeRO-1)",
-            &flags->distributed_optimizer);
+            &flags->distributed_optimizer)
+      ->default_str("by --defaults");
   AddSwitch(app, "--post-validation,!--no-post-validation",
             "optimizer steps without a barrier, validated later (schedules "
             "with a flush)",
@@ -295,12 +308,14 @@ void AddGivenScenario(CLI::App* app, ScenarioFlags* flags) {
   AddModel(app, flags);
   AddCluster(app, flags);
   AddCommunication(app, flags);
+  AddDefaults(app, flags);
   AddLayerSettings(app, flags);
   AddOptimizer(app, flags);
 }
 
 void AddLayerWork(CLI::App* app, ScenarioFlags* flags) {
   AddLayerLayout(app, flags);
+  AddDefaults(app, flags);
   AddLayerSettings(app, flags);
 }
 

@@ -18,6 +18,7 @@
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/describe_cluster.h"
+#include "scenarios/default_set.h"
 #include "scenarios/scenario.h"
 
 namespace weir::cli {
@@ -47,11 +48,23 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
               std::max(1u, models::DefaultSequenceLength(model)));
   spec.tensor_parallel = or_else(scenario.parallelism().tensor(), 1);
   spec.expert_parallel = or_else(scenario.parallelism().expert(), 1);
-  spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(false);
-  spec.flash_attention = flags.scenario.flash_attention.value_or(false);
+  ASSIGN_OR_RETURN(const DefaultSet defaults,
+                   scenarios::DefaultSetOf(scenario, model));
+  spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(
+      defaults.sequence_parallel() && spec.tensor_parallel > 1 &&
+      spec.sequence_length % spec.tensor_parallel == 0);
+  spec.flash_attention =
+      flags.scenario.flash_attention.value_or(defaults.flash_attention());
   spec.dropout = flags.scenario.dropout.value_or(false);
   spec.recompute = scenario.training().recompute();
-  spec.bytes_per_element = scenario.training().precision() == FP32 ? 4 : 2;
+  if (spec.recompute == RECOMPUTE_UNSPECIFIED) {
+    spec.recompute = defaults.recompute();
+  }
+  const Precision precision =
+      scenario.training().precision() == PRECISION_UNSPECIFIED
+          ? defaults.precision()
+          : scenario.training().precision();
+  spec.bytes_per_element = precision == FP32 ? 4 : 2;
 
   Problems problems("command line");
   if (model.has_transformer() &&

@@ -269,6 +269,13 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
       training.precision() == FP32 || settings->fp32_gradients ||
       (training.precision() == MIXED_BF16 && !settings->gradients_in_bf16);
   training.set_fp32_gradients(wide);
+  // Megatron-LM switches these on only where arguments ask for them.
+  Parallelism& parallelism = settings->parallelism();
+  parallelism.set_sequence_parallel(parallelism.sequence_parallel());
+  training.set_distributed_optimizer(training.distributed_optimizer());
+  if (settings->communication().gradient_reduction() == REDUCTION_UNSPECIFIED) {
+    settings->communication().set_gradient_reduction(REDUCTION_BLOCKING);
+  }
   training.set_dropout(settings->attention_dropout > 0 ||
                        settings->hidden_dropout > 0);
   if (settings->bucket_elements > 0) {

@@ -21,6 +21,7 @@
 #include "plan/search/search_workers.h"
 #include "plan/search/seeds.h"
 #include "plan/search/space.h"
+#include "sim/fill_result.h"
 
 namespace weir::plan {
 namespace {
@@ -29,9 +30,26 @@ constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kUsualPatience = 300;
 constexpr std::chrono::seconds kLongestAfterInterrupt(10);
 
+// The base runs on one GPU, which has no use for some of the defaults.
+DefaultsOfResult DefaultsOf(const Space& space) {
+  const scenarios::ResolvedScenario& base = space.base;
+  DefaultsOfResult defaults = sim::ReportDefaults(base.used_defaults);
+  if (base.default_set.sequence_parallel() &&
+      !base.scenario.parallelism().has_sequence_parallel()) {
+    defaults.add_used("sequence parallelism where tp > 1");
+  }
+  if (base.default_set.distributed_optimizer() &&
+      !base.scenario.training().has_distributed_optimizer() &&
+      !base.scenario.training().fully_sharded()) {
+    defaults.add_used("distributed optimizer where dp > 1");
+  }
+  return defaults;
+}
+
 void AddWarnings(const Space& space, const PlanRequest& request,
                  PlanReport* report) {
   const double limit = space.memory_limit_bytes;
+  *report->mutable_defaults() = DefaultsOf(space);
   for (const std::string& warning : space.base.warnings) {
     report->add_warnings(warning);
   }

@@ -17,6 +17,7 @@
 #include "base/textproto.h"
 #include "base/units.h"
 #include "results/flops.h"
+#include "results/summary.h"
 #include "results/views/cells.h"
 
 namespace weir::plan {
@@ -256,7 +257,12 @@ std::string PlanTable(const PlanReport& report, bool explain) {
     const auto at = kOptionalColumns.find(ColumnKey(header));
     table.optional.push_back(at == kOptionalColumns.end() ? 0 : at->second);
   }
-  std::string text = PrintTable(table);
+  const std::string defaults = results::DefaultsText(report.defaults());
+  std::string text =
+      defaults.empty()
+          ? ""
+          : WrapText(absl::StrCat("defaults: ", Ascii(defaults), "\n")) + "\n";
+  text += PrintTable(table);
   if (changes_training) {
     absl::StrAppend(&text,
                     "(*) training differs from training on one GPU (stale "
@@ -297,6 +303,7 @@ std::string PlanJson(const PlanReport& report) {
          {"left", report.num_left()}}},
        {"schedules", std::vector<std::string>(report.schedules().begin(),
                                               report.schedules().end())},
+       {"defaults", results::DefaultsText(report.defaults())},
        {"schedules_of_runtime", report.schedules_of_runtime()},
        {"memory_limit_bytes", report.memory_limit_bytes()},
        {"out_of_patience", report.out_of_patience()},

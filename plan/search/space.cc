@@ -55,9 +55,12 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": costs are given, expected a model and a cluster to plan"));
   }
-  const bool sequence_parallel = scenario.parallelism().sequence_parallel();
+  const Parallelism given = scenario.parallelism();
   scenario.clear_parallelism();
-  scenario.mutable_parallelism()->set_sequence_parallel(sequence_parallel);
+  if (given.has_sequence_parallel()) {
+    scenario.mutable_parallelism()->set_sequence_parallel(
+        given.sequence_parallel());
+  }
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.set_schedule("1f1b");
   RETURN_IF_ERROR(CountNodes(request.space(), &scenario));

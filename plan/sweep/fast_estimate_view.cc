@@ -11,7 +11,9 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "plan/sweep/point.h"
+#include "results/summary.h"
 #include "schedules/own_name.h"
+#include "sim/fill_result.h"
 
 namespace weir::plan {
 namespace {
@@ -83,6 +85,11 @@ std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
                               run.shared_links ? ", with contention" : "")},
       {"GPUs simulated", SymmetryText(scenario, run)},
       {"microbatches simulated", ExtrapolationText(scenario, run)}};
+  if (const std::string text =
+          results::DefaultsText(sim::ReportDefaults(scenario.used_defaults));
+      !text.empty()) {
+    table.rows.push_back({"defaults", Ascii(text)});
+  }
   return absl::StrCat(PrintTable(table), RankBlock(run));
 }
 
@@ -114,6 +121,12 @@ std::string FastEstimateJson(absl::string_view command,
     result["not_extrapolated"] = std::string(run.not_extrapolated);
   }
   result["shared_links"] = run.shared_links;
+  const scenarios::UsedDefaults& defaults = scenario.used_defaults;
+  if (!defaults.used.empty() || !defaults.not_used.empty()) {
+    result["defaults"] = {{"set", defaults.set},
+                          {"used", defaults.used},
+                          {"not_used", defaults.not_used}};
+  }
   const Json envelope = {{"tool", "weir"},
                          {"version", std::string(WeirVersion())},
                          {"command", std::string(command)},

@@ -52,6 +52,12 @@ std::string ShapeTitle(const std::string& name, const Result& result) {
   return WrapText(absl::StrCat(text, "\n"));
 }
 
+std::string DefaultsLine(std::span<const Result> results) {
+  const std::string text = DefaultsText(MergeDefaults(results));
+  return text.empty() ? ""
+                      : WrapText(absl::StrCat("defaults: ", Ascii(text), "\n"));
+}
+
 std::string ShapeCell(const Result& result) {
   std::string text =
       absl::StrCat("tp ", result.tensor_parallel(), ", pp ",

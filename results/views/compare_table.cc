@@ -44,8 +44,8 @@ struct Common {
 
 std::string Title(const Result& first, const Common& common) {
   const std::string name = common.name ? first.name() : "";
-  if (common.shape) return absl::StrCat(ShapeTitle(name, first), "\n");
-  return name.empty() ? "" : absl::StrCat(Ascii(name), "\n\n");
+  if (common.shape) return ShapeTitle(name, first);
+  return name.empty() ? "" : absl::StrCat(Ascii(name), "\n");
 }
 
 struct Column {
@@ -283,7 +283,9 @@ std::string CompareTable(std::span<const Result> results) {
                     "~: approximate, as no steady state was reached in the "
                     "simulated batches\n");
   }
-  return absl::StrCat(Title(results.front(), common),
+  const std::string head =
+      absl::StrCat(Title(results.front(), common), DefaultsLine(results));
+  return absl::StrCat(head, head.empty() ? "" : "\n",
                       PrintTable(Rows(results, common)), "\n", WrapText(notes));
 }
 

@@ -194,7 +194,8 @@ std::vector<std::string> RankColumns() {
 }
 
 std::string ResultTable(const Result& result) {
-  std::string text = absl::StrCat(ShapeTitle(result.name(), result), "\n",
+  std::string text = absl::StrCat(ShapeTitle(result.name(), result),
+                                  DefaultsLine({&result, 1}), "\n",
                                   SummaryBlock(result), BreakdownBlock(result),
                                   RankBlock(result), MemoryBlock(result));
   if (IsApproximate(result) || !result.limit().empty()) {

@@ -37,10 +37,11 @@ TEST(ScenarioTest, DefaultsAreFilledIn) {
                 sequence_length: 1024 }
         schedule: "1f1b"
         training { precision: MIXED_FP16 optimizer: ADAM
-                   recompute: RECOMPUTE_NONE stash_bytes_per_parameter: 4 }
+                   recompute: RECOMPUTE_NONE stash_bytes_per_parameter: 4
+                   flash_attention: false distributed_optimizer: false }
         communication { transfers: OVERLAPPED
                         gradient_reduction: REDUCTION_BLOCKING }
-        runtime: "megatron-lm")")))
+        runtime: "megatron-lm" defaults: "megatron-2021")")))
       << PrintTextProto(resolved->scenario);
 }
 

@@ -33,6 +33,8 @@ bool IsProse(const std::string& fallback) {
                                  "until steady",
                                  "depends on the size",
                                  "as in the scenario",
+                                 "by --defaults",
+                                 "by the model",
                                  "as --tolerance",
                                  "with Megatron-LM and bf16",
                                  "with split backwards on zero-bubble",
