@@ -14,6 +14,11 @@ bool FitsMemory(const Result& result) {
   return !result.has_memory_capacity_bytes() || result.fits_memory();
 }
 
+double MemoryUse(const Result& result) {
+  const double capacity = result.memory_capacity_bytes();
+  return capacity > 0 ? result.peak_memory_bytes() / capacity : 0;
+}
+
 double MissingBytes(const Result& result) {
   if (!result.has_memory_capacity_bytes()) return 0;
   return std::max(0.0,

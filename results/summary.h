@@ -15,6 +15,9 @@ namespace weir::results {
 // Returns true if the worst rank fits in memory, or if no device limits it.
 bool FitsMemory(const Result& result);
 
+// Returns the peak as a fraction of the capacity; 0 if nothing limits it.
+double MemoryUse(const Result& result);
+
 // Returns the bytes by which the worst rank's peak exceeds the device's memory;
 // 0 if it does not, or if nothing limits it.
 double MissingBytes(const Result& result);

@@ -21,6 +21,7 @@
 #include "sim/report/gpu_work.h"
 #include "sim/report/limit.h"
 #include "sim/report/memory.h"
+#include "sim/report/memory_interval.h"
 #include "sim/report/timeline.h"
 #include "sim/report/uncertainty.h"
 #include "sim/simulate.h"
@@ -234,6 +235,7 @@ void FillMemory(const MemoryTimeline& memory, RankResult* rank) {
   if (memory.communicator_bytes > 0) {
     rank->set_communicator_bytes(memory.communicator_bytes);
   }
+  if (memory.cached_bytes > 0) rank->set_cached_bytes(memory.cached_bytes);
   for (int kind = 0; kind < MemoryClass::Kind_ARRAYSIZE; ++kind) {
     if (memory.peak_by_kind[kind] == 0) continue;
     MemoryClass* entry = rank->add_peak_memory_classes();
@@ -269,6 +271,15 @@ void FillRank(const scenarios::ResolvedScenario& resolved,
       LargestOf(run.graph.rank_stages[rank], run.semantics.max_staleness));
 }
 
+// Returns the memory of a GPU with what its allocator caches, which is less if
+// the GPU is full.
+double UsedBytes(const RankResult& rank, std::optional<double> capacity) {
+  const double peak = rank.peak_memory_bytes();
+  const double used = peak + rank.cached_bytes();
+  return capacity.has_value() ? std::max(peak, std::min(used, *capacity))
+                              : used;
+}
+
 // GPUs may have different capacities; the smallest one is reported.
 void FillCapacity(const scenarios::ResolvedScenario& resolved,
                   const SimulatedRun& run, Result* result) {
@@ -284,7 +295,8 @@ void FillCapacity(const scenarios::ResolvedScenario& resolved,
   }
   result->set_fits_memory(most_used <= 1);
   result->set_memory_capacity_bytes(smallest);
-  if (most_used <= 1 && most_used > 1 - kUsualMemoryMargin) {
+  FillMemoryInterval(resolved, result);
+  if (most_used <= 1 && result->peak_memory_bytes_high() > smallest) {
     result->add_warnings(MarginWarning(most_used));
   }
 }
@@ -303,6 +315,9 @@ void FillRanks(const scenarios::ResolvedScenario& resolved,
     entry->set_peak_activation_microbatches(peaks[entry->rank()]);
     result->set_peak_memory_bytes(
         std::max(result->peak_memory_bytes(), entry->peak_memory_bytes()));
+    result->set_used_memory_bytes(
+        std::max(result->used_memory_bytes(),
+                 UsedBytes(*entry, run.costs.device_of(gpu).memory_bytes)));
     result->set_weight_versions(
         std::max(result->weight_versions(), entry->weight_versions()));
     result->set_staleness_updates(

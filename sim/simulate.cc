@@ -153,8 +153,8 @@ absl::StatusOr<uint64_t> FingerprintOf(
 std::string MarginWarning(double part) {
   return absl::StrCat("the GPU with the highest peak uses ",
                       FormatPercent(part),
-                      " of its memory; allocator fragmentation and kernel "
-                      "workspaces, which are not simulated, may need the rest");
+                      " of its memory and may run out of it: the upper end of "
+                      "the interval of the peak is larger than the memory");
 }
 
 absl::StatusOr<schedules::Schedule> ScheduleOfScenario(

@@ -55,11 +55,8 @@ absl::StatusOr<uint64_t> FingerprintOf(
 absl::StatusOr<schedules::Schedule> ScheduleOfScenario(
     const scenarios::ResolvedScenario& scenario, int num_batches);
 
-// Fraction of a GPU's memory that a run should leave free: the memory model
-// counts the context, libraries and communication buffers, but neither
-// fragmentation of the caching allocator nor workspaces of kernels.
-inline constexpr double kUsualMemoryMargin = 0.05;
-// Returns the warning if the fullest GPU uses this fraction of its memory.
+// Returns the warning that a run may not fit whose fullest GPU uses this
+// fraction of its memory.
 std::string MarginWarning(double part);
 
 // Uncontended time of one message between two ranks of the pipeline.

@@ -132,6 +132,10 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("reserved_bytes", profile.reserved_bytes(), 0,
                 profile.memory_bytes().value(), &problems);
   }
+  if (profile.has_full_context_bytes()) {
+    CheckFigure("full_context_bytes", profile.full_context_bytes(), 0,
+                profile.memory_bytes().value(), &problems);
+  }
   for (const GemmFigure& figure : GemmFigures()) {
     CheckFigure(absl::StrCat("gemm.", figure.name),
                 (profile.gemm().*figure.get)(), figure.low, figure.high,

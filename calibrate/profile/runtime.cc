@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -11,6 +12,10 @@
 
 namespace weir::calibrate {
 namespace {
+
+constexpr double kMostSeconds = 10;
+constexpr double kMostBytes = 1e12;
+constexpr double kMostElements = 1e12;
 
 // Returns true if the softmax is fused; see softmax_heads_multiple.
 bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
@@ -42,8 +47,12 @@ absl::Status ValidateRuntime(absl::string_view label, const Runtime& runtime) {
   }
   Runtime copy = runtime;
   for (const NamedFigure& named : FiguresOf(&copy)) {
-    CheckFigure(named.path, *named.figure, 0, 10, &problems);
+    const bool bytes = absl::EndsWith(named.path, "_bytes");
+    CheckFigure(named.path, *named.figure, 0, bytes ? kMostBytes : kMostSeconds,
+                &problems);
   }
+  problems.CheckRange("flat_bucket_elements", runtime.flat_bucket_elements(), 0,
+                      kMostElements);
   return problems.ToStatus();
 }
 

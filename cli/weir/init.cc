@@ -28,6 +28,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
 #include "sim/fast/fast_simulator.h"
+#include "sim/report/memory_interval.h"
 #include "sim/simulate.h"
 
 namespace weir::cli {
@@ -231,8 +232,9 @@ absl::StatusOr<Layout> ChooseLayout(const Answers& answers,
       const double most =
           *std::max_element(run->peak_bytes.begin(), run->peak_bytes.end());
       const double capacity = resolved->device.memory_bytes().value();
-      next.fits =
-          run->fits_memory && most <= (1 - sim::kUsualMemoryMargin) * capacity;
+      const double margin = sim::MemoryMargin(*resolved, capacity,
+                                              resolved->placement.num_gpus());
+      next.fits = run->fits_memory && most <= (1 - margin) * capacity;
       next.text =
           absl::StrCat("tp ", tensor, ", pp ", pipeline, ", dp ",
                        answers.num_gpus / (tensor * pipeline),

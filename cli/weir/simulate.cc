@@ -14,6 +14,7 @@
 #include "results/summary.h"
 #include "results/views/views.h"
 #include "sim/fast/fast_simulator.h"
+#include "sim/report/memory_interval.h"
 
 namespace weir::cli {
 namespace {
@@ -96,7 +97,10 @@ int RunFast(const Flags& flags) {
     PrintWarning(warning, flags.output);
   }
   if (const double part = MostUsedPart(*scenario, *run);
-      run->fits_memory && part > 1 - sim::kUsualMemoryMargin) {
+      run->fits_memory && !scenario->given_costs &&
+      part > 1 - sim::MemoryMargin(*scenario,
+                                   scenario->device.memory_bytes().value(),
+                                   scenario->placement.num_gpus())) {
     PrintWarning(sim::MarginWarning(part), flags.output);
   }
   const absl::Status written = WriteEmitted(*scenario, flags.output);

@@ -127,6 +127,10 @@ void Fill(const RankedPlan& found, double limit_bytes, double price,
   const Result& result = confirmed->result;
   FillPlan(found, result.batch_seconds(), result.peak_memory_bytes(), price,
            &confirmed->plan);
+  if (result.has_peak_memory_bytes_low()) {
+    confirmed->plan.set_peak_memory_bytes_low(result.peak_memory_bytes_low());
+    confirmed->plan.set_peak_memory_bytes_high(result.peak_memory_bytes_high());
+  }
   confirmed->plan.set_semantics(result.semantics());
   if (result.has_flops_per_batch()) {
     *confirmed->plan.mutable_flops_per_batch() = result.flops_per_batch();

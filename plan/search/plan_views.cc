@@ -66,6 +66,20 @@ std::string SizesText(const Plan& plan) {
   return text;
 }
 
+std::string LimitCell(bool known, double bytes) {
+  return known ? ShortestNumber(bytes) : "";
+}
+
+std::string MemoryText(const Plan& plan) {
+  const std::string text = FormatBytes(plan.peak_memory_bytes());
+  if (!plan.has_peak_memory_bytes_high()) return text;
+  return absl::StrCat(
+      text, " (",
+      results::IntervalText(FormatBytes(plan.peak_memory_bytes_low()),
+                            FormatBytes(plan.peak_memory_bytes_high())),
+      ")");
+}
+
 bool HasPrices(const PlanReport& report) {
   return report.request().price_per_gpu_hour() > 0;
 }
@@ -133,7 +147,7 @@ std::vector<std::string> Row(const PlanReport& report, int index) {
       plan.scenario().parallelism().order(),
       FormatSeconds(plan.batch_seconds()),
       absl::StrFormat("%.4g", plan.samples_per_second()),
-      FormatBytes(plan.peak_memory_bytes()),
+      MemoryText(plan),
       plan.lower_bound_seconds() > 0 ? FormatPercent(plan.gap()) : "-"};
   if (HasExperts(report)) {
     row.insert(row.begin() + 3,
@@ -172,6 +186,12 @@ Json PlanObject(const Plan& plan) {
       {"batch_seconds", plan.batch_seconds()},
       {"samples_per_second", plan.samples_per_second()},
       {"peak_memory_bytes", plan.peak_memory_bytes()},
+      {"peak_memory_bytes_low", plan.has_peak_memory_bytes_low()
+                                    ? Json(plan.peak_memory_bytes_low())
+                                    : Json()},
+      {"peak_memory_bytes_high", plan.has_peak_memory_bytes_high()
+                                     ? Json(plan.peak_memory_bytes_high())
+                                     : Json()},
       {"lower_bound_seconds", plan.lower_bound_seconds()},
       {"gap", plan.gap()},
       {"price_per_sample",
@@ -315,7 +335,8 @@ std::string PlanCsv(const PlanReport& report) {
       "rank,source,gpus,tensor,pipeline,data,expert,chunks,microbatch_size,"
       "schedule,recompute,layers,order,batch_seconds,samples_per_second,"
       "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
-      "changes_training,runtime_executes\n";
+      "changes_training,runtime_executes,peak_memory_bytes_low,"
+      "peak_memory_bytes_high\n";
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -341,7 +362,11 @@ std::string PlanCsv(const PlanReport& report) {
                        ShortestNumber(plan.gap()),
                        ShortestNumber(plan.price_per_sample()),
                        std::string(plan.changes_training() ? "true" : "false"),
-                       std::string(plan.runtime_executes() ? "true" : "false")},
+                       std::string(plan.runtime_executes() ? "true" : "false"),
+                       LimitCell(plan.has_peak_memory_bytes_low(),
+                                 plan.peak_memory_bytes_low()),
+                       LimitCell(plan.has_peak_memory_bytes_high(),
+                                 plan.peak_memory_bytes_high())},
                       ","),
         "\n");
   }

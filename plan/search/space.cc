@@ -14,6 +14,7 @@
 #include "plan/search/schedule_variants.h"
 #include "scenarios/cluster/cluster.h"
 #include "schedules/options.h"
+#include "sim/report/memory_interval.h"
 #include "sim/simulate.h"
 
 namespace weir::plan {
@@ -254,9 +255,13 @@ void SetMemoryLimit(const PlanRequest& request, Space* space) {
   for (const DeviceProfile& other : space->base.other_devices) {
     bytes = std::max(bytes, other.memory_bytes().value());
   }
-  space->memory_part =
-      1 - (request.has_memory_margin() ? request.memory_margin()
-                                       : sim::kUsualMemoryMargin);
+  // The interval of the first device represents that of all.
+  const double margin =
+      request.has_memory_margin()
+          ? request.memory_margin()
+          : sim::MemoryMargin(space->base, bytes,
+                              space->base.placement.num_gpus());
+  space->memory_part = 1 - margin;
   bytes *= space->memory_part;
   const double limit = request.memory_limit_bytes();
   space->memory_limit_bytes = limit > 0 ? std::min(limit, bytes) : bytes;

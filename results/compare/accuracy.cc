@@ -25,6 +25,10 @@ std::string Percent(double error) {
 
 std::string Number(double value) { return absl::StrFormat("%.4g", value); }
 
+std::string UseCell(double memory_use) {
+  return memory_use > 0 ? absl::StrFormat("%.5f", memory_use) : "";
+}
+
 std::string RowTable(const QuantityErrors& errors, bool all) {
   std::vector<const ComparedNumber*> worst = errors.numbers;
   std::stable_sort(worst.begin(), worst.end(), [](auto* a, auto* b) {
@@ -196,8 +200,8 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all) {
 
 std::string AccuracyCsv(const Accuracy& accuracy) {
   std::string out =
-      "line,row,quantity,measured,predicted,error,fits_memory,reason,low,high"
-      "\n";
+      "line,row,quantity,measured,predicted,error,fits_memory,reason,low,high,"
+      "memory_use\n";
   for (const ComparedNumber& number : accuracy.numbers) {
     absl::StrAppend(&out, number.line, ",", CsvField(number.row), ",",
                     number.quantity, ",", ShortestNumber(number.measured), ",",
@@ -205,19 +209,20 @@ std::string AccuracyCsv(const Accuracy& accuracy) {
                     absl::StrFormat("%.5f", number.error()), ",",
                     number.fits_memory ? "true" : "false", ",,");
     if (number.has_interval()) {
-      absl::StrAppendFormat(&out, "%.6g,%.6g\n", number.low, number.high);
+      absl::StrAppendFormat(&out, "%.6g,%.6g", number.low, number.high);
     } else {
-      absl::StrAppend(&out, ",\n");
+      absl::StrAppend(&out, ",");
     }
+    absl::StrAppend(&out, ",", UseCell(number.memory_use), "\n");
   }
   for (const OutOfMemoryRun& run : accuracy.out_of_memory) {
     absl::StrAppend(&out, run.line, ",", CsvField(run.row), ",,,,,",
                     run.predicted_to_fit ? "true" : "false",
-                    ",measured not to fit,,\n");
+                    ",measured not to fit,,,", UseCell(run.memory_use), "\n");
   }
   for (const SkippedRun& run : accuracy.skipped) {
     absl::StrAppend(&out, run.line, ",", CsvField(run.row), ",,,,,,",
-                    CsvField(run.reason), ",,\n");
+                    CsvField(run.reason), ",,,\n");
   }
   return out;
 }

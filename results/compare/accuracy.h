@@ -23,6 +23,7 @@ struct ComparedNumber {
   bool fits_memory = true;
   // The interval that contains the value in nine cases of ten; 0: none.
   double low = 0, high = 0;
+  double memory_use = 0;  // predicted peak / capacity; 0: nothing limits it
 
   bool has_interval() const { return high > low; }
   bool inside() const { return low <= measured && measured <= high; }
@@ -41,6 +42,7 @@ struct OutOfMemoryRun {
   int line = 0;
   std::string row;
   bool predicted_to_fit = false;
+  double memory_use = 0;  // as in ComparedNumber
 };
 
 struct Accuracy {
@@ -77,7 +79,8 @@ std::string AccuracyTable(const Accuracy& accuracy, bool all);
 std::string AccuracyJson(const Accuracy& accuracy);
 
 // Returns everything as CSV with the columns
-// line,row,quantity,measured,predicted,error,fits_memory,reason,low,high, in
+// line,row,quantity,measured,predicted,error,fits_memory,reason,low,high,
+// memory_use, in
 // the order of the file. The interval is empty if there is none.
 std::string AccuracyCsv(const Accuracy& accuracy);
 

@@ -18,6 +18,7 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "base/values.h"
+#include "results/memory_limits.h"
 #include "results/summary.h"
 
 namespace weir::results {
@@ -102,10 +103,25 @@ absl::Status TakeMeasurement(const MeasuredField& field, MeasuredRun* run) {
   return absl::OkStatus();
 }
 
+void SetMemoryInterval(const Result& result, const Quantity& quantity,
+                       ComparedNumber* number) {
+  if (!result.has_memory_uncertainty()) return;
+  const MemoryUncertainty& error = result.memory_uncertainty();
+  const MemoryLimits limits = quantity.memory == MemoryScope::kAllocated
+                                  ? AllocatedLimitsOf(error)
+                                  : LimitsOf(error);
+  number->low =
+      std::max(number->predicted - limits.less_bytes / quantity.unit, 0.0);
+  number->high = number->predicted + limits.more_bytes / quantity.unit;
+}
+
 // Sets the interval of the quantity that follows from the interval of the time:
-// a throughput is lowest if the time is highest; memory does not change.
+// a throughput is lowest if the time is highest.
 void SetInterval(const Result& result, const FlopsBasis& basis,
                  const Quantity& quantity, ComparedNumber* number) {
+  if (quantity.memory != MemoryScope::kNone) {
+    return SetMemoryInterval(result, quantity, number);
+  }
   if (!result.has_batch_seconds_low()) return;
   const auto at = [&](double batch_seconds) {
     const auto value =
@@ -195,8 +211,9 @@ void CompareRun(const MeasuredRun& run, const absl::StatusOr<Result>& result,
   }
   if (!result.ok()) return skip(result.status());
   const bool fits = FitsMemory(*result);
+  const double use = MemoryUse(*result);
   if (run.out_of_memory)
-    accuracy->out_of_memory.push_back({run.line, run.name, fits});
+    accuracy->out_of_memory.push_back({run.line, run.name, fits, use});
   if (!run.out_of_memory && run.numbers.empty()) {
     return skip(absl::InvalidArgumentError("the row has no measured value"));
   }
@@ -212,6 +229,7 @@ void CompareRun(const MeasuredRun& run, const absl::StatusOr<Result>& result,
                                number.value,
                                *predicted / number.quantity->unit,
                                fits};
+    compared.memory_use = use;
     SetInterval(*result, basis, *number.quantity, &compared);
     accuracy->numbers.push_back(std::move(compared));
   }

@@ -75,7 +75,8 @@ Predicted Utilization(const Result& result, const FlopsBasis& basis) {
 }
 
 Predicted PeakMemory(const Result& result, const FlopsBasis&) {
-  return result.peak_memory_bytes();
+  // Results of older versions have no cached memory.
+  return std::max(result.used_memory_bytes(), result.peak_memory_bytes());
 }
 
 double BytesOf(const RankResult& rank, absl::string_view name) {
@@ -97,6 +98,14 @@ Predicted MostAllocated(const Result& result, const FlopsBasis&) {
   double most = 0;
   for (const RankResult& rank : result.ranks()) {
     most = std::max(most, Allocated(rank));
+  }
+  return most;
+}
+
+Predicted MostReserved(const Result& result, const FlopsBasis&) {
+  double most = 0;
+  for (const RankResult& rank : result.ranks()) {
+    most = std::max(most, Allocated(rank) + rank.cached_bytes());
   }
   return most;
 }
@@ -127,20 +136,28 @@ constexpr Quantity kQuantities[] = {
     {"tokens_per_second_per_gpu", "tokens, per GPU", 1, TokensPerGpu},
     {"mfu", "FLOP utilization by flops_formula (model), from 0 to 1", 1,
      Utilization},
-    {"peak_memory_gib", "highest peak memory of a GPU", kGib, PeakMemory},
-    {"peak_memory_gb", "highest peak memory of a GPU", 1e9, PeakMemory},
+    {"peak_memory_gib", "highest peak memory of a GPU", kGib, PeakMemory,
+     MemoryScope::kUsed},
+    {"peak_memory_gb", "highest peak memory of a GPU", 1e9, PeakMemory,
+     MemoryScope::kUsed},
+    {"peak_reserved_gib",
+     "highest peak memory of a GPU, as held by the allocator", kGib,
+     MostReserved, MemoryScope::kReserved},
+    {"peak_reserved_mib",
+     "highest peak memory of a GPU, as held by the allocator", kMib,
+     MostReserved, MemoryScope::kReserved},
     {"peak_allocated_gib",
      "highest peak memory of a GPU, as counted by the allocator", kGib,
-     MostAllocated},
+     MostAllocated, MemoryScope::kAllocated},
     {"peak_allocated_gb",
      "highest peak memory of a GPU, as counted by the allocator", 1e9,
-     MostAllocated},
+     MostAllocated, MemoryScope::kAllocated},
     {"peak_allocated_mib",
      "highest peak memory of a GPU, as counted by the allocator", kMib,
-     MostAllocated},
+     MostAllocated, MemoryScope::kAllocated},
     {"least_allocated_mib",
      "lowest peak memory of a GPU, as counted by the allocator", kMib,
-     LeastAllocated},
+     LeastAllocated, MemoryScope::kAllocated},
     {"block_activation_gib",
      "activations of the blocks at the highest peak of a GPU", kGib,
      BlockActivations},

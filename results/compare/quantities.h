@@ -28,12 +28,22 @@ struct FlopsBasis {
 std::optional<double> FlopsOfStep(const FlopsBasis& basis,
                                   const Result& result);
 
+// What a quantity counts of a GPU's memory, in which case the interval of the
+// time does not apply.
+enum class MemoryScope {
+  kNone,
+  kUsed,       // everything, as nvidia-smi shows it
+  kReserved,   // what the allocator holds
+  kAllocated,  // tensors
+};
+
 struct Quantity {
   absl::string_view name;  // column name
   absl::string_view help;
   double unit;  // predicted value in base units / unit
   // In base units; an error names what the result lacks.
   absl::StatusOr<double> (*predict)(const Result&, const FlopsBasis&);
+  MemoryScope memory = MemoryScope::kNone;
 };
 
 // Returns the same prediction with batches that take `batch_seconds`: changes

@@ -13,6 +13,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "results/flops.h"
+#include "results/memory_limits.h"
 #include "results/summary.h"
 
 namespace weir::results {
@@ -80,6 +81,14 @@ std::string TimeCell(const Result& result) {
                       FormatSeconds(result.batch_seconds()));
 }
 
+std::string IntervalText(const std::string& low, const std::string& high) {
+  const std::pair<absl::string_view, absl::string_view> sides =
+      absl::StrSplit(low, absl::MaxSplits(' ', 1));
+  const bool one_unit = absl::EndsWith(high, absl::StrCat(" ", sides.second));
+  return absl::StrCat(one_unit ? sides.first : absl::string_view(low), " to ",
+                      high);
+}
+
 std::string TimeIntervalCell(const Result& result) {
   const std::string interval = IntervalCell(result);
   return interval == "-" ? TimeCell(result)
@@ -90,13 +99,8 @@ std::string IntervalCell(const Result& result) {
   if (!result.has_batch_seconds_low() || !result.has_batch_seconds_high()) {
     return "-";
   }
-  const std::string low = FormatSeconds(result.batch_seconds_low());
-  const std::string high = FormatSeconds(result.batch_seconds_high());
-  const std::pair<absl::string_view, absl::string_view> sides =
-      absl::StrSplit(low, absl::MaxSplits(' ', 1));
-  const bool one_unit = absl::EndsWith(high, absl::StrCat(" ", sides.second));
-  return absl::StrCat(one_unit ? sides.first : absl::string_view(low), " to ",
-                      high);
+  return IntervalText(FormatSeconds(result.batch_seconds_low()),
+                      FormatSeconds(result.batch_seconds_high()));
 }
 
 std::string EvidenceCell(const Result& result) {
@@ -199,11 +203,22 @@ std::string PeakCell(const Result& result) {
 
 std::string MemoryCell(const Result& result) {
   if (!result.has_memory_capacity_bytes()) return PeakCell(result);
-  const std::string use =
-      absl::StrCat(FormatBytes(result.peak_memory_bytes()), " of ",
-                   FormatBytes(result.memory_capacity_bytes()));
-  return FitsMemory(result) ? use
-                            : absl::StrCat(use, ", ", MemoryExcessText(result));
+  std::string use = FormatBytes(result.peak_memory_bytes());
+  if (result.has_peak_memory_bytes_high()) {
+    absl::StrAppend(&use, " (",
+                    IntervalText(FormatBytes(result.peak_memory_bytes_low()),
+                                 FormatBytes(result.peak_memory_bytes_high())),
+                    ")");
+  }
+  absl::StrAppend(&use, " of ", FormatBytes(result.memory_capacity_bytes()));
+  if (!FitsMemory(result)) {
+    absl::StrAppend(&use, ", ", MemoryExcessText(result));
+  }
+  const FitVerdict verdict = VerdictOf(result);
+  if (verdict == FitVerdict::kMayFit || verdict == FitVerdict::kMayNotFit) {
+    absl::StrAppend(&use, ", ", NameOf(verdict));
+  }
+  return use;
 }
 
 std::string ExecutedCell(const Result& result) {

@@ -24,6 +24,8 @@ std::string ShapeTitle(const std::string& name, const Result& result);
 // Returns the same for a column: "tp 8, pp 8, dp 4, batch 512".
 std::string ShapeCell(const Result& result);
 
+// Returns "9.10 to 10.6 s" for two formatted quantities.
+std::string IntervalText(const std::string& low, const std::string& high);
 std::string TimeCell(const Result& result);  // "9.84 s", "~9.84 s"
 // Returns "9.84 s (9.10 to 10.6 s)", without the interval if there is none.
 std::string TimeIntervalCell(const Result& result);
@@ -58,8 +60,9 @@ std::string StepPartCell(const Result& result, const StepPart& part);
 
 // Returns the peak, "15.2 GiB".
 std::string PeakCell(const Result& result);
-// Returns "15.2 GiB of 15.8 GiB" or "17.2 GiB of 15.8 GiB, 1.40 GiB over the
-// limit".
+// Returns "13.2 GiB (12.1 to 14.6 GiB) of 15.8 GiB". If the peak is larger than
+// the memory, "1.40 GiB over the limit" follows; if only one end of the
+// interval is, "may fit" or "may not fit".
 std::string MemoryCell(const Result& result);
 
 // Returns "replayed on NVIDIA H200, each pass by itself" (without the second

@@ -20,6 +20,7 @@
 #include "base/text_table.h"
 #include "base/units.h"
 #include "results/flops.h"
+#include "results/memory_limits.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
 #include "results/views/views.h"
@@ -68,7 +69,22 @@ std::string StalenessCell(const Result& result) {
 }
 std::string FitsCell(const Result& result) {
   if (!result.has_memory_capacity_bytes()) return "-";
-  return FitsMemory(result) ? "yes" : "no";
+  switch (VerdictOf(result)) {
+    case FitVerdict::kFits:
+      return "yes";
+    case FitVerdict::kMayNotFit:
+      return "may not";
+    case FitVerdict::kMayFit:
+      return "may";
+    case FitVerdict::kDoesNotFit:
+      return "no";
+  }
+  return "";
+}
+std::string MemoryIntervalCell(const Result& result) {
+  if (!result.has_peak_memory_bytes_high()) return "-";
+  return IntervalText(FormatBytes(result.peak_memory_bytes_low()),
+                      FormatBytes(result.peak_memory_bytes_high()));
 }
 
 bool HasPart(std::span<const Result> results, const StepPart& part) {
@@ -100,7 +116,10 @@ std::vector<Column> Columns(std::span<const Result> results,
       any([](const Result& r) { return r.weight_versions() > 1; });
   const bool staleness =
       any([](const Result& r) { return r.staleness_updates() > 0; });
-  const bool misfit = any([](const Result& r) { return !FitsMemory(r); });
+  const bool misfit =
+      any([](const Result& r) { return VerdictOf(r) != FitVerdict::kFits; });
+  const bool memory_interval =
+      any([](const Result& r) { return r.has_peak_memory_bytes_high(); });
   std::vector<Column> columns = {
       {"schedule", ScheduleCell, true},
       {"name", NameCell, true, 0, common.name},
@@ -125,6 +144,8 @@ std::vector<Column> Columns(std::span<const Result> results,
   columns.push_back({"versions", VersionsCell, false, 4, !versions});
   columns.push_back({"staleness", StalenessCell, false, 8, !staleness});
   columns.push_back({"peak memory", PeakCell});
+  columns.push_back(
+      {"memory 90 % interval", MemoryIntervalCell, false, 9, !memory_interval});
   columns.push_back({"fits", FitsCell, false, 2, !misfit});
   return columns;
 }

@@ -138,6 +138,11 @@ Line ResultLine(const Result& result) {
   line.Add("weight_versions", result.weight_versions());
   line.Add("staleness_updates", result.staleness_updates());
   line.Add("peak_memory_bytes", result.peak_memory_bytes());
+  line.Add("peak_memory_bytes_low", result.has_peak_memory_bytes_low(),
+           result.peak_memory_bytes_low());
+  line.Add("peak_memory_bytes_high", result.has_peak_memory_bytes_high(),
+           result.peak_memory_bytes_high());
+  line.Add("used_memory_bytes", result.used_memory_bytes());
   line.Add("memory_capacity_bytes", result.has_memory_capacity_bytes(),
            result.memory_capacity_bytes());
   line.Add("fits_memory",

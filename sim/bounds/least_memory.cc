@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "schedules/stages_by_rank.h"
+#include "sim/costs/program_memory.h"
 
 namespace weir::sim {
 namespace {
@@ -80,19 +81,16 @@ class Walk {
   double StaticBytes() const {
     const DeviceCosts& device = costs_.device_of(Gpu());
     double bytes = device.reserved_bytes;
-    if (device.communicators != nullptr) {
-      bytes += calibrate::CommunicatorBytes(*device.communicators,
-                                            LeastCommunicators());
-    } else if (in_.placement().num_gpus() > 1) {
-      bytes += device.communication_buffer_bytes;
-    }
+    bytes += CommunicatorBytes(costs_, device, LeastCommunicators(),
+                               in_.placement().num_gpus());
     const schedules::WeightPolicy& weights = schedule_.weights;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
       bytes += stage.parameters.weight_bytes / costs_.shards;
       if (schedule_.forward_only) continue;
       bytes += stage.parameters.gradient_bytes / costs_.shards *
-               (NeedsSecondGradient(s) ? 2 : 1);
+                   (NeedsSecondGradient(s) ? 2 : 1) +
+               stage.parameters.kept_gradient_bytes / costs_.shards;
       bytes +=
           stage.parameters.optimizer_state_bytes * costs_.stepped_part(stage);
       bytes += stage.parameters.weight_bytes * weights.predicted_copies +
@@ -170,11 +168,11 @@ class Walk {
            (in_.placement().data > 1 || schedule_.RanksOf(stage).size() > 1);
   }
 
-  // Counts the fp32 copies of 16-bit gradients during steps after these
-  // positions, one stage after the other. Overlapped reductions without flush
-  // may delay the steps, which are then not counted.
+  // Counts the temporary buffers of steps after these positions, one stage
+  // after the other. Overlapped reductions without flush may delay the steps,
+  // which are then not counted.
   void Update(int32_t first, size_t last) {
-    if (!costs_.widens_gradients || schedule_.forward_only ||
+    if (schedule_.forward_only ||
         (!schedule_.flush &&
          in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED)) {
       return;
@@ -186,8 +184,7 @@ class Walk {
       const StageCosts& stage =
           StageOf(schedule_.rank_actions[rank_][position]);
       if (!(stage.step.seconds > stage.step.update_seconds)) continue;
-      peak_ = std::max(peak_, now_ + stage.parameters.fp32_bytes *
-                                         costs_.stepped_part(stage));
+      peak_ = std::max(peak_, now_ + StepBytes(costs_, stage));
     }
   }
 

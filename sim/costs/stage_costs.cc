@@ -16,6 +16,7 @@
 #include "models/partition.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/optimizer_step.h"
+#include "sim/costs/program_memory.h"
 #include "sim/costs/stage_layers.h"
 #include "sim/costs/work_spec.h"
 
@@ -217,15 +218,19 @@ absl::StatusOr<DeviceCosts> CostsOn(
     const DeviceProfile& device, const Runtime& runtime,
     const Scenario& scenario, const models::LayerList& layers,
     const models::Partition& partition, const std::vector<int>& num_versions,
-    const Costs& shared, int num_gpus, bool plain_links) {
+    const Costs& shared, const scenarios::Placement& placement,
+    bool plain_links) {
   DeviceCosts costs;
   ASSIGN_OR_RETURN(costs.peak_flops,
                    calibrate::PeakFlops(device, MatrixFormat(scenario)));
-  costs.prices =
-      calibrate::KernelPrices(device, MatrixFormat(scenario), num_gpus);
+  costs.prices = calibrate::KernelPrices(device, MatrixFormat(scenario),
+                                         placement.num_gpus());
   costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
   costs.memory_bytes = device.memory_bytes().value();
-  costs.reserved_bytes = calibrate::ReservedBytes(device);
+  costs.reserved_bytes =
+      runtime.loads_all_kernels() && device.has_full_context_bytes()
+          ? device.full_context_bytes().value()
+          : calibrate::ReservedBytes(device);
   if (!plain_links) SetCommunication(device, &costs);
   if (device.has_partition_slowdown())
     costs.partition_slowdown = &device.partition_slowdown();
@@ -248,6 +253,9 @@ absl::StatusOr<DeviceCosts> CostsOn(
     AddLayers(layers, first, last, &prices, &stage);
     SetParameters(models::StageParameters(layers, first, last), bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
+    if (KeepsLowPrecisionGradients(runtime, scenario.training())) {
+      stage.parameters.kept_gradient_bytes = stage.parameters.weight_bytes;
+    }
     if (shared.shards > 1 && runtime.copies_gathered_weights()) {
       AddShardCopies(device, costs.prices, shared.shard_calls, &stage);
     }
@@ -266,6 +274,9 @@ absl::StatusOr<DeviceCosts> CostsOn(
                                     runtime, num_versions[s]) *
                  shared.stepped_part(stage);
     stage.step.kernel = {step, 1, costs.prices.Price(device, 1, step).seconds};
+    stage.step.buffers = StepBuffersOf(
+        layers, first, last, scenario.training(), runtime, placement.data,
+        shared.stepped_part(stage), stage.parameters);
     stage.step.update_seconds = runtime.update_seconds().value();
     stage.step.seconds = stage.step.kernel->seconds + stage.step.update_seconds;
     costs.stages.push_back(stage);
@@ -296,6 +307,8 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
   costs.widens_gradients =
       WidensGradients(resolved.runtime, scenario.training());
+  costs.shards_each_gradient = resolved.runtime.shards_each_gradient();
+  costs.communicator_sizes = CommunicatorSizesOf(resolved);
   if (costs.shards > 1 && resolved.model.has_transformer()) {
     costs.shard_calls = ShardCallsOf(
         resolved.model.transformer(), resolved.runtime,
@@ -317,8 +330,7 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   }
   const auto on = [&](const DeviceProfile& device) {
     return CostsOn(device, resolved.runtime, scenario, layers, partition,
-                   num_versions, costs, resolved.placement.num_gpus(),
-                   plain_links);
+                   num_versions, costs, resolved.placement, plain_links);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
   SetTiedGradient(layers, partition, scenario.training(), &costs);

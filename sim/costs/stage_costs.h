@@ -93,11 +93,20 @@ struct StageCommunication {
   double output_bytes = 0;  // sent to the next stage; gradient: same size
 };
 
+// Temporary memory of one optimizer step, of its reduction and its gather.
+struct StepBuffers {
+  double bytes = 0;  // most at any time
+  // Allocated in blocks that do not fit the tensors of passes, so that an
+  // allocator that caches freed blocks holds them in addition.
+  double separate_bytes = 0;
+};
+
 // One optimizer step.
 struct StageStep {
   double seconds = 0;                  // including update_seconds
   double update_seconds = 0;           // once for all stages of a rank
   std::optional<PricedKernel> kernel;  // absent if the seconds were given
+  StepBuffers buffers;
 };
 
 // Weights of layers with parameters.
@@ -112,6 +121,8 @@ struct StageParameters {
   double stash_bytes = 0;   // each additional version
   double fp32_bytes = 0;    // in fp32: one estimate buffer
   double optimizer_state_bytes = 0;
+  // 16-bit gradients that remain besides accumulated ones.
+  double kept_gradient_bytes = 0;
   double gradient_bytes = 0;         // reduced over the replicas per update
   double expert_gradient_bytes = 0;  // part of it that belongs to experts
   // Number of layers with parameters: sharded weights are gathered one by one.
@@ -168,6 +179,12 @@ struct DeviceCosts {
   const CollectiveModel* communicators = nullptr;
 };
 
+// Memory of communicators that a runtime states for all devices.
+struct CommunicatorSizes {
+  double bytes = 0, pair_bytes = 0;
+  int num_others = 0;  // besides those of collectives that are simulated
+};
+
 // Costs on the first device, and costs that all devices share. Seconds differ
 // between devices; bytes do not.
 struct Costs : DeviceCosts {
@@ -207,6 +224,10 @@ struct Costs : DeviceCosts {
   int owned_matrices_per_layer = 0;
   // The step makes fp32 copies of 16-bit gradients.
   bool widens_gradients = false;
+  // Without a pipeline, sharded gradients are reduced after every microbatch.
+  bool shards_each_gradient = false;
+  // Absent: each device has its own.
+  std::optional<CommunicatorSizes> communicator_sizes;
   // Fraction of bytes of transfers between ranks that remains after
   // compression.
   double compression = 1;

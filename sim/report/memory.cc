@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
+#include "sim/costs/program_memory.h"
 
 namespace weir::sim {
 namespace {
@@ -16,6 +17,7 @@ struct Event {
   MemoryClass::Kind kind;
   double bytes;  // below 0: freed
   int count;     // number of equal allocations; below 0: freed
+  bool of_step = false;
 };
 
 // Relative to the later time: smaller differences may be rounding errors.
@@ -53,14 +55,9 @@ class Tracer {
   }
 
   double CommunicationBytes(const DeviceCosts& device) const {
-    if (device.communicators != nullptr) {
-      return calibrate::CommunicatorBytes(
-          *device.communicators,
-          graph_.communicators[in_.placement().gpus[gpu_]]);
-    }
-    return in_.gpus.full_placement().num_gpus() > 1
-               ? device.communication_buffer_bytes
-               : 0;
+    return CommunicatorBytes(in_.costs, device,
+                             graph_.communicators[in_.placement().gpus[gpu_]],
+                             in_.gpus.full_placement().num_gpus());
   }
 
   void AddStatic() {
@@ -73,9 +70,10 @@ class Tracer {
       const double shards = in_.costs.shards;
       Static(MemoryClass::WEIGHTS) += stage.parameters.weight_bytes / shards;
       if (in_.schedule.forward_only) continue;
-      Static(MemoryClass::GRADIENTS) += stage.parameters.gradient_bytes /
-                                        shards *
-                                        (NeedsSecondGradient(s) ? 2 : 1);
+      Static(MemoryClass::GRADIENTS) +=
+          stage.parameters.gradient_bytes / shards *
+              (NeedsSecondGradient(s) ? 2 : 1) +
+          stage.parameters.kept_gradient_bytes / shards;
       Static(MemoryClass::OPTIMIZER_STATE) +=
           stage.parameters.optimizer_state_bytes *
           in_.costs.stepped_part(stage);
@@ -97,21 +95,23 @@ class Tracer {
 
   // `count` below 0: frees.
   void Add(double seconds, MemoryClass::Kind kind, int count,
-           double bytes_of_each) {
+           double bytes_of_each, bool of_step = false) {
     if (count == 0 || bytes_of_each == 0) return;
-    actions_.push_back({seconds, kind, count * bytes_of_each, count});
+    actions_.push_back({seconds, kind, count * bytes_of_each, count, of_step});
   }
 
-  void AddWidenedGradients() {
+  void AddStepBuffers() {
+    if (!graph_.steps.first.has_value()) return;
     const auto& steps = graph_.steps.plan[rank_];
-    if (!in_.costs.widens_gradients || !graph_.steps.first.has_value()) {
-      return;
-    }
     for (size_t i = 0; i < steps.size(); ++i) {
-      const int32_t task = graph_.StepTask(gpu_, static_cast<int>(i));
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
-      AddScratch(start_[task], end_[task],
-                 stage.parameters.fp32_bytes * in_.costs.stepped_part(stage));
+      const double bytes = StepBytes(in_.costs, stage);
+      separate_bytes_ =
+          std::max(separate_bytes_, stage.step.buffers.separate_bytes);
+      if (bytes == 0) continue;
+      const int32_t task = graph_.StepTask(gpu_, static_cast<int>(i));
+      Add(start_[task], MemoryClass::PASS_SCRATCH, 1, bytes, true);
+      Add(end_[task], MemoryClass::PASS_SCRATCH, -1, bytes, true);
       last_end_ = std::max(last_end_, end_[task]);
     }
   }
@@ -143,7 +143,7 @@ class Tracer {
       AddBuffers(action, start, end);
       last_end_ = end;
     }
-    AddWidenedGradients();
+    AddStepBuffers();
     // When the run ends, only the newest version of each stage remains. Older
     // ones are held until the last optimizer step has ended.
     for (int s : graph_.rank_stages[rank_]) {
@@ -261,6 +261,10 @@ class Tracer {
       };
       const auto first = std::find_if(actions.begin(), actions.end(), makes);
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
+      if (graph_.pipeline == 1 && in_.costs.shards_each_gradient) {
+        AddLayerGradients(stage, makes);
+        continue;
+      }
       // A layer's gradients are reduced while the next layer computes its own.
       const bool by_layer = graph_.pipeline == 1 &&
                             std::count_if(first, actions.end(), makes) == 1;
@@ -271,6 +275,21 @@ class Tracer {
                  gpu_, static_cast<int>(first - actions.begin()))],
              end_[reduced], MemoryClass::GRADIENTS,
              stage.parameters.gradient_bytes * part);
+    }
+  }
+
+  // Adds the gradients of the layers at which backward passes are, which are
+  // reduced and sharded at once.
+  template <typename Makes>
+  void AddLayerGradients(const StageCosts& stage, const Makes& makes) {
+    const auto& actions = in_.schedule.rank_actions[rank_];
+    const double part =
+        stage.parameters.most_gathered_bytes() / stage.parameters.weight_bytes;
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (!makes(actions[i])) continue;
+      AddFor(start_[graph_.ActionTask(gpu_, static_cast<int>(i))],
+             end_[graph_.ActionEnd(gpu_, static_cast<int>(i))],
+             MemoryClass::GRADIENTS, stage.parameters.gradient_bytes * part);
     }
   }
 
@@ -308,6 +327,8 @@ class Tracer {
       return std::accumulate(now.begin(), now.end(), 0.0);
     };
     timeline.floor_bytes = timeline.peak_bytes = total();
+    double of_steps = 0;                          // part of the total
+    double most_of_passes = timeline.peak_bytes;  // without it
     timeline.peak_by_kind = now;
     if (keep_samples) timeline.samples.push_back({0, timeline.floor_bytes});
     for (size_t i = 0; i < events.size(); ++i) {
@@ -315,6 +336,7 @@ class Tracer {
       const auto kind = static_cast<size_t>(event.kind);
       now[kind] += event.bytes;
       held[kind] += event.count;
+      if (event.of_step) of_steps += event.bytes;
       // Sums of fractions of bytes leave a remainder.
       if (held[kind] == 0) now[kind] = static_[kind];
       // Simultaneous events count when all of them have happened.
@@ -324,6 +346,7 @@ class Tracer {
         continue;
       }
       const double bytes = total();
+      most_of_passes = std::max(most_of_passes, bytes - of_steps);
       if (bytes > timeline.peak_bytes) {
         timeline.peak_bytes = bytes;
         timeline.peak_at_seconds = event.seconds;
@@ -337,6 +360,8 @@ class Tracer {
       }
     }
     timeline.final_bytes = total();
+    timeline.cached_bytes =
+        std::max(most_of_passes + separate_bytes_ - timeline.peak_bytes, 0.0);
     return timeline;
   }
 
@@ -345,7 +370,8 @@ class Tracer {
   const std::span<const double> start_, end_;
   const int gpu_, rank_;
   MemoryByKind static_{};
-  double last_end_ = 0;  // end of the rank's last pass or step
+  double last_end_ = 0;        // end of the rank's last pass or step
+  double separate_bytes_ = 0;  // of the buffers of its steps
   std::vector<Event> actions_, buffers_;
 };
 

@@ -25,7 +25,11 @@ struct MemoryTimeline {
   double peak_bytes = 0;
   double peak_at_seconds = 0;
   MemoryByKind peak_by_kind{};
-  double communicator_bytes = 0;      // permanent communication buffers
+  double communicator_bytes = 0;  // permanent communication buffers
+  // Memory that an allocator caches at the end of a step besides the peak,
+  // because blocks of passes do not fit the buffers of the step. It can be
+  // released.
+  double cached_bytes = 0;
   double floor_bytes = 0;             // before the first action
   double final_bytes = 0;             // after the last
   std::vector<MemorySample> samples;  // only if requested

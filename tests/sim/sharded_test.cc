@@ -339,6 +339,9 @@ TEST(ShardedTest, WithoutAPipelineTwoLayersAreGathered) {
   two.schedule = ByHand({{0}}, 2, {Actions({"0F0", "0B0", "0F1", "0B1"})});
   EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryClass::GRADIENTS), 400 + 800);
   EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryClass::GATHERED_WEIGHTS), 200);
+  // FSDP without no_sync reduces them after each microbatch.
+  two.costs.shards_each_gradient = true;
+  EXPECT_EQ(CostsRun(two).PeakOf(0, MemoryClass::GRADIENTS), 400 + 200);
 }
 
 // In a pipeline, a run keeps its whole stage, and the stage of the next run is

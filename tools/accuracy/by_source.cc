@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the table of errors by source and device from the rows of every set:
+// Prints the tables of errors by source and device from the rows of every set,
+// and those of memory:
 //
 //   accuracy_by_source SETS.csv FOLDER > FOLDER/by_source.md
 //
@@ -8,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "tools/accuracy/memory_errors.h"
 #include "tools/accuracy/published_sets.h"
 #include "tools/accuracy/source_errors.h"
 
@@ -21,7 +24,12 @@ absl::StatusOr<std::string> Table(const std::string& sets_path,
                    LoadPublishedSets(sets_path, folder));
   ASSIGN_OR_RETURN(const std::vector<SourceErrors> sources,
                    ErrorsBySource(sets, folder));
-  return SourceErrorsTable(sources);
+  ASSIGN_OR_RETURN(const std::vector<MemorySource> memory,
+                   MemorySources(sets, folder));
+  ASSIGN_OR_RETURN(const std::vector<SourceVerdicts> verdicts,
+                   VerdictsBySource(sets, folder));
+  return absl::StrCat(SourceErrorsTable(sources), "\n",
+                      MemoryTables(memory, verdicts));
 }
 
 int Main(int argc, char** argv) {

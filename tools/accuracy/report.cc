@@ -18,6 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "tools/accuracy/memory_errors.h"
 #include "tools/accuracy/published_sets.h"
 #include "tools/accuracy/row_errors.h"
 #include "tools/accuracy/source_errors.h"
@@ -56,7 +57,8 @@ bool Meets(const PublishedSet& set, const ErrorStatistics& statistics) {
          std::abs(statistics.worst) <= target;
 }
 
-absl::StatusOr<std::string> RowOf(const PublishedSet& set, const std::string& folder) {
+absl::StatusOr<std::string> RowOf(const PublishedSet& set,
+                                  const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", set.name);
   ASSIGN_OR_RETURN(const RowErrors rows,
                    LoadRowErrors(path + ".csv", set.quantity));
@@ -83,13 +85,15 @@ absl::StatusOr<std::string> RowOf(const PublishedSet& set, const std::string& fo
                           : Meets(set, counts) ? "yes"
                                                : "**no**";
   return absl::StrCat(
-      "| ", Cell(set.title), " (`", set.name, "`) | ", TargetOf(set), " | ", met, " | ", own.num_rows, " | ", Percent(own.mean_absolute), " | ",
+      "| ", Cell(set.title), " (`", set.name, "`) | ", TargetOf(set), " | ",
+      met, " | ", own.num_rows, " | ", Percent(own.mean_absolute), " | ",
       left_out, " | ", Signed(own.bias), " | ", Percent(own.percentile_90),
       " | ", inside < 0 ? "-" : Percent(inside), " | ", Cell(worst), " |\n");
 }
 
 // Returns notes that do not fit in a row of the table.
-absl::StatusOr<std::string> NotesOf(const PublishedSet& set, const std::string& folder) {
+absl::StatusOr<std::string> NotesOf(const PublishedSet& set,
+                                    const std::string& folder) {
   ASSIGN_OR_RETURN(
       const RowErrors rows,
       LoadRowErrors(absl::StrCat(folder, "/", set.name, ".csv"), set.quantity));
@@ -185,9 +189,13 @@ absl::StatusOr<std::string> Report(const std::string& sets_path,
   // Written only if all sets were predicted.
   const absl::StatusOr<std::string> left_out =
       ReadFile(folder + "/left_out.md");
-  std::string out =
-      absl::StrCat(kHead, left_out.value_or(""), kBySourceHead,
-                   SourceErrorsTable(sources), kSetsHead);
+  ASSIGN_OR_RETURN(const std::vector<MemorySource> memory,
+                   MemorySources(sets, folder));
+  ASSIGN_OR_RETURN(const std::vector<SourceVerdicts> verdicts,
+                   VerdictsBySource(sets, folder));
+  std::string out = absl::StrCat(kHead, left_out.value_or(""), "\n",
+                                 MemoryTables(memory, verdicts), kBySourceHead,
+                                 SourceErrorsTable(sources), kSetsHead);
   for (const PublishedSet& set : sets) {
     ASSIGN_OR_RETURN(const std::string row, RowOf(set, folder));
     absl::StrAppend(&out, row);

@@ -45,6 +45,23 @@ std::vector<Scored> Score(const RowErrors& rows, const RowErrors& of) {
   return scored;
 }
 
+// Adds the verdict on row `i` if the table has its use of memory.
+absl::Status AddVerdict(const CsvTable& table, const CsvColumn& line,
+                        const CsvColumn& fits, bool ran_out, int i,
+                        std::vector<FitRow>* verdicts) {
+  if (!table.HasColumn("memory_use")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const CsvColumn use, table.Column("memory_use"));
+  if (use.Text(i).empty()) return absl::OkStatus();
+  FitRow row;
+  ASSIGN_OR_RETURN(const double number, line.Number(i, 0, 1e9));
+  row.line = static_cast<int>(number);
+  ASSIGN_OR_RETURN(row.memory_use, use.Number(i, 0, 1e9));
+  row.ran = !ran_out;
+  row.predicted_to_fit = fits.Text(i) == "true";
+  verdicts->push_back(row);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RowErrors> LoadRowErrors(const std::string& path,
@@ -61,6 +78,10 @@ absl::StatusOr<RowErrors> LoadRowErrors(const std::string& path,
   constexpr double kMost = std::numeric_limits<double>::max();
   RowErrors rows;
   for (int i = 0; i < table.num_rows(); ++i) {
+    if (fits.Text(i) == "true" || fits.Text(i) == "false") {
+      RETURN_IF_ERROR(AddVerdict(table, line, fits, what.Text(i).empty(), i,
+                                 &rows.verdicts));
+    }
     const std::string label =
         absl::StrCat("line ", line.Text(i), ": ", name.Text(i));
     if (what.Text(i).empty()) {

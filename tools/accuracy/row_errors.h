@@ -15,6 +15,14 @@ namespace weir {
 // nine cases of ten.
 inline constexpr double kNineOfTen = 1.6448536269514722;
 
+// Whether a run was predicted to fit.
+struct FitRow {
+  int line = 0;
+  bool ran = false;  // false: it ran out of memory
+  bool predicted_to_fit = false;
+  double memory_use = 0;  // predicted peak / memory of the GPU
+};
+
 struct RowErrors {
   std::vector<int> lines;
   std::vector<std::string> names;
@@ -28,6 +36,9 @@ struct RowErrors {
   std::vector<std::string> skipped;
   std::vector<std::string> wrong_misfits;  // did not fit, but predicted to fit
   int num_misfits = 0;
+  // One for each number, and for each run that ran out of memory; empty if the
+  // file does not have the use of memory.
+  std::vector<FitRow> verdicts;
 
   ErrorStatistics Statistics() const {
     return SummarizeErrors(predicted, measured);

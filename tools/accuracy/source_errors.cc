@@ -30,8 +30,8 @@ void AddRows(const PublishedSet& set, const RowErrors& rows, Collected* to) {
   for (size_t i = 0; i < rows.lines.size(); ++i) {
     const double ratio = rows.predicted[i] / rows.measured[i];
     to->relative.push_back((rate ? 1 / ratio : ratio) - 1);
-    to->runs.push_back(absl::StrCat(set.name, " line ", rows.lines[i],
-                                    ": ", rows.names[i]));
+    to->runs.push_back(
+        absl::StrCat(set.name, " line ", rows.lines[i], ": ", rows.names[i]));
     if (i >= rows.high.size() || !(rows.high[i] > 0)) continue;
     ++to->errors.num_intervals;
     if (rows.low[i] <= rows.measured[i] && rows.measured[i] <= rows.high[i]) {
@@ -40,8 +40,8 @@ void AddRows(const PublishedSet& set, const RowErrors& rows, Collected* to) {
   }
   // Given costs contain no memory.
   if (set.scenario.empty()) return;
-  const int num_wrong = rows.num_predicted_misfits +
-                        static_cast<int>(rows.wrong_misfits.size());
+  const int num_wrong =
+      rows.num_predicted_misfits + static_cast<int>(rows.wrong_misfits.size());
   const int num_runs = static_cast<int>(rows.lines.size()) + rows.num_misfits;
   to->errors.num_verdicts += num_runs;
   to->errors.num_right_verdicts += num_runs - num_wrong;
@@ -63,25 +63,6 @@ Collected* Find(const PublishedSet& set, MeasuredKind kind,
   return &all->back();
 }
 
-bool IsPartOfAnother(const PublishedSet& set,
-                     absl::Span<const PublishedSet> sets) {
-  return std::any_of(
-      sets.begin(), sets.end(),
-      [&](const PublishedSet& other) { return other.name == set.part_of; });
-}
-
-std::string NameOfKind(MeasuredKind kind) {
-  switch (kind) {
-    case MeasuredKind::kStepTime:
-      return "step time";
-    case MeasuredKind::kAllocatedMemory:
-      return "allocated memory";
-    case MeasuredKind::kWholeGpuMemory:
-      return "memory of the GPU";
-  }
-  return "";
-}
-
 std::string PercentOf(int part, int all) {
   return all == 0 ? "-" : absl::StrFormat("%.0f %%", 100.0 * part / all);
 }
@@ -92,6 +73,27 @@ constexpr absl::string_view kTableHead =
 )";
 
 }  // namespace
+
+std::string NameOfKind(MeasuredKind kind) {
+  switch (kind) {
+    case MeasuredKind::kStepTime:
+      return "step time";
+    case MeasuredKind::kAllocatedMemory:
+      return "allocated memory";
+    case MeasuredKind::kReservedMemory:
+      return "reserved memory";
+    case MeasuredKind::kWholeGpuMemory:
+      return "memory of the GPU";
+  }
+  return "";
+}
+
+bool IsPartOfAnother(const PublishedSet& set,
+                     absl::Span<const PublishedSet> sets) {
+  return std::any_of(sets.begin(), sets.end(), [&](const PublishedSet& other) {
+    return other.name == set.part_of;
+  });
+}
 
 bool IsRate(absl::string_view quantity) {
   for (const char* prefix : {"tflops_", "samples_", "tokens_", "mfu"}) {
@@ -107,6 +109,9 @@ absl::StatusOr<MeasuredKind> KindOfQuantity(absl::string_view quantity) {
   if (absl::StartsWith(quantity, "peak_allocated_") ||
       absl::StartsWith(quantity, "least_allocated_")) {
     return MeasuredKind::kAllocatedMemory;
+  }
+  if (absl::StartsWith(quantity, "peak_reserved_")) {
+    return MeasuredKind::kReservedMemory;
   }
   if (absl::StartsWith(quantity, "peak_memory_")) {
     return MeasuredKind::kWholeGpuMemory;

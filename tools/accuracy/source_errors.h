@@ -18,11 +18,18 @@ namespace weir {
 enum class MeasuredKind {
   kStepTime,         // also from a throughput, whose inverse is compared
   kAllocatedMemory,  // what the framework's allocator handed out
+  kReservedMemory,   // what the allocator held
   kWholeGpuMemory,   // what nvidia-smi shows
 };
 
 // Returns the kind of a quantity of "weir validate", or InvalidArgument.
 absl::StatusOr<MeasuredKind> KindOfQuantity(absl::string_view quantity);
+
+std::string NameOfKind(MeasuredKind kind);  // "allocated memory"
+
+// Returns true if another set contains the rows of this one.
+bool IsPartOfAnother(const PublishedSet& set,
+                     absl::Span<const PublishedSet> sets);
 
 // Returns true for throughputs, which are larger for faster steps.
 bool IsRate(absl::string_view quantity);

@@ -54,10 +54,10 @@ TEST(ValidateCommandTest, TheCsvHasEveryRowInItsOrder) {
   const ProgramRun run = RunWeir("validate --measured runs.csv --format csv");
   EXPECT_EQ(run.out,
             "line,row,quantity,measured,predicted,error,fits_memory,reason,"
-            "low,high\n"
-            "2,flush,step_seconds,30,33,0.10000,true,,,\n"
-            "3,steady,step_seconds,50,45,-0.10000,true,,,\n"
-            "4,short,step_seconds,12,18,0.50000,true,,,\n");
+            "low,high,memory_use\n"
+            "2,flush,step_seconds,30,33,0.10000,true,,,,\n"
+            "3,steady,step_seconds,50,45,-0.10000,true,,,,\n"
+            "4,short,step_seconds,12,18,0.50000,true,,,,\n");
 }
 
 // Checks that every predicted time has an interval, and that the result states

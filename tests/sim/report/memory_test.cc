@@ -350,6 +350,26 @@ TEST(MemoryTest, WidenedGradientsLastAsLongAsTheStep) {
   }
 }
 
+// Blocks of passes do not fit the separate buffers of a step, so that an
+// allocator that caches them holds both.
+TEST(MemoryTest, SeparateBuffersOfTheStepAddToWhatPassesLeave) {
+  ByCosts run{.schedule = OnePass(), .costs = OneStage(1, 2)};
+  StageCosts& stage = run.costs.stages[0];
+  stage.step.seconds = 0.5;
+  stage.activations.saved_bytes = 100;
+  stage.parameters.kept_gradient_bytes = 20;
+  stage.step.buffers = {.bytes = 60, .separate_bytes = 40};
+  const MemoryTimeline memory = CostsRun(run).Memory(0);
+  EXPECT_EQ(memory.peak_bytes, 20 + 100);
+  EXPECT_EQ(memory.cached_bytes, 40);
+  // The peak may be in the step.
+  stage.step.buffers = {.bytes = 160, .separate_bytes = 90};
+  const CostsRun larger(run);
+  EXPECT_EQ(larger.Memory(0).peak_bytes, 20 + 160);
+  EXPECT_EQ(larger.Memory(0).cached_bytes, 100 + 90 - 160);
+  EXPECT_EQ(LeastPeakBytes(larger.inputs())[0], 20 + 160);
+}
+
 // The last step widens gradients while the stashed version is still held, like
 // every step before it.
 TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
