@@ -93,9 +93,13 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
     graph_.tasks.AddEdge(host, end);
   }
   // Weights of one run are gathered ahead, except where gathers are exposed. A
-  // pair waits for the gathers of both of its passes.
-  const int32_t ahead =
-      calls.exposed && !StartsWithTheOneBefore(rank, i) ? 1 : 2;
+  // pair waits for the gathers of both of its passes, which therefore cannot
+  // wait for its end.
+  const int32_t previous = i > 0 ? runs[i - 1].last : -1;
+  const bool completes_pair =
+      i > 0 && previous + 1 == pass &&
+      schedule_.rank_actions[rank][previous].overlaps_next;
+  const int32_t ahead = calls.exposed && !completes_pair ? 1 : 2;
   for (int gpu : gpus) {
     if (i >= ahead) {
       graph_.tasks.AddEdge(graph_.ActionEnd(gpu, runs[i - ahead].last), start);

@@ -193,7 +193,7 @@ std::vector<Task> Tasks() {
       {"TooLittleMemory",
        "simulate llama-3-70b-64-h100 --schedule gpipe",
        1,
-       {"over the limit"}},
+       {"352 GiB over"}},
       {"UnknownSchedule",
        "simulate llama-3-70b-64-h100 --schedule 1f1bb",
        2,

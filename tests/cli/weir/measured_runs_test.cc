@@ -152,14 +152,15 @@ TEST(MeasuredRunsTest, OutputNamesTheFormulaOfFlops) {
                                    "--pp 2 --schedule gpipe,1f1b --flops "
                                    "hardware"))
                   .out,
-              HasSubstr("MFU (hardware)"));
+              HasSubstr("MFU: formula hardware"));
   EXPECT_THAT(
       RunWeir(absl::StrCat("explain", kGpt2, "--pp 2 --flops palm")).out,
       HasSubstr("MFU (palm)"));
   const std::string plan =
       absl::StrCat("plan", kGpt2, "--gpus 2 --pp 2 --mbs 1 --recompute none ");
   EXPECT_THAT(RunWeir(plan).out, Not(HasSubstr("MFU")));
-  EXPECT_THAT(RunWeir(plan + "--flops palm").out, HasSubstr("MFU (palm)"));
+  EXPECT_THAT(RunWeir(plan + "--flops palm --wide").out,
+              HasSubstr("MFU (palm)"));
   EXPECT_EQ(RunWeir(simulate + "--flops model72").exit_code, 2);
   EXPECT_EQ(RunWeir(simulate + "--method fast --flops palm").exit_code, 2);
 }

@@ -159,11 +159,15 @@ TEST(PlanTableTest, SaysWhichSchedulesWereConsidered) {
 
 TEST(PlanTableTest, SaysWhatOfAGpuAPlanMayUse) {
   WriteInput("config.json", kConfig);
-  const json usual = ResultOf("", kPlan);
-  const json all = ResultOf("", absl::StrCat(kPlan, "--memory-margin 0%"));
-  EXPECT_NEAR(usual["memory_limit_bytes"].get<double>() /
-                  all["memory_limit_bytes"].get<double>(),
-              0.95, 1e-9);
+  const auto limit_with = [](absl::string_view margin) {
+    const json plans = ResultOf("", absl::StrCat(kPlan, margin));
+    return plans["memory_limit_bytes"].get<double>();
+  };
+  const double all = limit_with("--memory-margin 0%");
+  EXPECT_NEAR(limit_with("--memory-margin 5%") / all, 0.95, 1e-9);
+  // By default, the margin is the upper part of the interval of memory.
+  EXPECT_GT(limit_with("") / all, 0.85);
+  EXPECT_LT(limit_with("") / all, 0.95);
   for (const char* bad : {"5", "-1%", "96%", "x%"}) {
     const ProgramRun run =
         RunWeir(absl::StrCat(kPlan, "--memory-margin ", bad));

@@ -276,6 +276,8 @@ Scenario Canonical(const scenarios::ResolvedScenario& run) {
   if (training.precision() == FP32) training.set_fp32_gradients(true);
   training.set_fp32_gradients(training.fp32_gradients());
   training.set_post_validation(training.post_validation());
+  training.set_flash_attention(training.flash_attention());
+  training.set_distributed_optimizer(training.distributed_optimizer());
   Communication& communication = *scenario.mutable_communication();
   if (parallelism.pipeline() == 1) communication.set_transfers(OVERLAPPED);
   if (parallelism.data() == 1) {  // nothing to reduce or to shard
