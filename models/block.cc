@@ -200,7 +200,8 @@ void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
   int num_projections = 0, num_feed_forward = 0;
   double rows = 0, width = 0;  // of the inputs of the last GEMM
   for (const Kernel& kernel : work->forward) {
-    if (kernel.part == KernelPart::kFeedForwardGemm && ++num_feed_forward == 2) {
+    if (kernel.part == KernelPart::kFeedForwardGemm &&
+        ++num_feed_forward == 2) {
       rows = kernel.batch * kernel.m;
       width = kernel.k;
       break;
@@ -218,12 +219,11 @@ void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
       work->recompute.push_back(PartOfColumns(kernel, 0.5, e));
     }
   }
-  const double kept =
-      Local(shape) +
-      e * shape.tokens * (2 * shape.query + shape.key_value) +
-      kAttentionStatisticBytes * shape.sequences * shape.heads *
-          shape.sequence_length +
-      e * rows * (width + (gated ? shape.hidden : 0));
+  const double kept = Local(shape) +
+                      e * shape.tokens * (2 * shape.query + shape.key_value) +
+                      kAttentionStatisticBytes * shape.sequences * shape.heads *
+                          shape.sequence_length +
+                      e * rows * (width + (gated ? shape.hidden : 0));
   work->recompute_scratch_bytes = std::max(work->stash_bytes - kept, 0.0);
   work->stash_bytes = std::min(work->stash_bytes, kept);
   if (spec.sequence_parallel) RepeatGathers(work);

@@ -41,9 +41,9 @@ struct Linear {
 };
 
 // Sets the pieces of a layer that is split by columns, or by rows: with
-// WorkSpec::tensor_pieces and sequence parallelism, the GEMM after an all-gather
-// has one for each GPU of the group, that before the reduce-scatter of a
-// forward kReduceScatterPieces (Transformer Engine, initialize_ub: "ring
+// WorkSpec::tensor_pieces and sequence parallelism, the GEMM after an
+// all-gather has one for each GPU of the group, that before the reduce-scatter
+// of a forward kReduceScatterPieces (Transformer Engine, initialize_ub: "ring
 // exchange" and "pipeline"). Collectives beside the GEMMs of the input's
 // gradient of a layer split by columns run in one piece ("bulk").
 void SetColumnPieces(const WorkSpec& spec, Linear* linear);

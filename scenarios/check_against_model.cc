@@ -114,9 +114,10 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.training().dropout(), "training.dropout");
   const RecomputeMode recompute = scenario.training().recompute();
   if (recompute == RECOMPUTE_SELECTIVE || recompute == RECOMPUTE_OPERATORS) {
-    problems.Add("training.recompute",
-                 "is selective or of operators, expected none or full: measured "
-                 "layers cannot be divided");
+    problems.Add(
+        "training.recompute",
+        "is selective or of operators, expected none or full: measured "
+        "layers cannot be divided");
   }
 }
 

@@ -22,8 +22,9 @@ constexpr double kGrid = 0.005;
 constexpr double kLeastSlowdown = -0.3, kMostSlowdown = 0.7;
 
 // Returns the mean over sources of the mean of `value` over their steps.
-double MeanOverSources(absl::Span<const MeasuredStep> steps,
-                       const std::function<double(const MeasuredStep&)>& value) {
+double MeanOverSources(
+    absl::Span<const MeasuredStep> steps,
+    const std::function<double(const MeasuredStep&)>& value) {
   std::map<std::string, std::pair<double, int>> sums;
   for (const MeasuredStep& step : steps) {
     if (!step.fitted) continue;
@@ -56,7 +57,7 @@ double StudentLimit(int degrees) {
          (5 * z3 * z * z + 16 * z3 + 3 * z) / (96.0 * degrees * degrees);
 }
 
-struct SourceErrors {
+struct ErrorSums {
   int count = 0;
   double sum = 0, sum_of_squares = 0;  // of logarithmic errors
   double variance = 0;                 // sum of the stated variances
@@ -70,10 +71,10 @@ struct SourceErrors {
 // Student's distribution, and the mean of a new source differs from the fitted
 // slowdown by its own part and by the error of the fit.
 double ResidualOf(absl::Span<const MeasuredStep> steps, double log_slowdown) {
-  std::map<std::string, SourceErrors> sources;
+  std::map<std::string, ErrorSums> sources;
   for (const MeasuredStep& step : steps) {
     if (!step.fitted || step.deviation < 0) continue;
-    SourceErrors& source = sources[step.source];
+    ErrorSums& source = sources[step.source];
     const double error = step.ErrorAt(log_slowdown);
     ++source.count;
     source.sum += error;
@@ -200,9 +201,9 @@ absl::StatusOr<std::vector<DeviceFit>> FitDevices(
     const std::string name = FirstWord(set.device);
     std::vector<MeasuredStep>& of_device = all[name];
     if (of_device.empty()) devices.emplace_back().device = name;
-    DeviceFit& device = *std::find_if(
-        devices.begin(), devices.end(),
-        [&](const DeviceFit& one) { return one.device == name; });
+    DeviceFit& device =
+        *std::find_if(devices.begin(), devices.end(),
+                      [&](const DeviceFit& one) { return one.device == name; });
     auto source = std::find_if(
         device.left_out.begin(), device.left_out.end(),
         [&](const LeftOutSource& one) { return one.source == set.source; });
@@ -283,9 +284,8 @@ marked in the last column of `sets.csv` are predicted, but nothing is fitted to 
     absl::StrAppendFormat(
         &text,
         "| %s | %d | %d | %.1f %% | %+.1f %% | %.0f %% | %.3f | %.3f |\n",
-        device.device, device.num_sources, num_steps, 100 * mean,
-        100 * bias, 100 * inside, std::exp(device.fit.log_slowdown),
-        device.fit.residual);
+        device.device, device.num_sources, num_steps, 100 * mean, 100 * bias,
+        100 * inside, std::exp(device.fit.log_slowdown), device.fit.residual);
   }
   return text;
 }

@@ -61,9 +61,9 @@ struct LeftOutSource {
 };
 
 struct DeviceFit {
-  std::string device;  // "H100", also for its variants
+  std::string device;   // "H100", also for its variants
   int num_sources = 0;  // that are fitted
-  StepFit fit;  // to all sources
+  StepFit fit;          // to all sources
   std::vector<LeftOutSource> left_out;
 };
 

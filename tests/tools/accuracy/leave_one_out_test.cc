@@ -59,8 +59,8 @@ TEST(LeaveOneOutTest, FewSourcesGiveWideIntervals) {
   const StepFit fit =
       FitSteps(std::vector{Step("a", -0.1, 0), Step("b", 0.1, 0)});
   const double d = 0.1 - fit.log_slowdown, e = 0.1 + fit.log_slowdown;
-  EXPECT_NEAR(fit.residual,
-              6.3138 / 1.6449 * std::sqrt(1.5 * (d * d + e * e)), 1e-3);
+  EXPECT_NEAR(fit.residual, 6.3138 / 1.6449 * std::sqrt(1.5 * (d * d + e * e)),
+              1e-3);
 }
 
 // What a prediction states itself is not counted twice.
