@@ -68,8 +68,9 @@ class Frontier {
   void ForEach(const std::function<void(const OpenEntry&)>& visit) const;
 
  private:
-  // Sizes, order and sharding.
-  using Layout = std::tuple<int, int, int, int, std::string, Sharding>;
+  // Sizes, order, sharding, sequence parallelism and mode of reductions.
+  using Layout = std::tuple<int, int, int, int, std::string, Sharding, bool,
+                            ReductionMode>;
   using Family = std::tuple<Layout, int, std::string>;  // chunks, schedule
 
   Family FamilyOf(const OpenEntry& entry) const;

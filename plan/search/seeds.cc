@@ -41,20 +41,27 @@ int IndexOf(const std::vector<PlannedSchedule>& schedules,
   return at == schedules.end() ? -1 : static_cast<int>(at - schedules.begin());
 }
 
-// Returns true if the shape is the seed's. Only considers shapes with the
-// sharding as given.
+Sharding ShardingOf(const Training& training) {
+  if (training.fully_sharded()) return Sharding::kFull;
+  return training.distributed_optimizer() ? Sharding::kOptimizer
+                                          : Sharding::kNone;
+}
+
 bool IsShape(const Shape& shape, const SearchEstimate& estimate,
              const Scenario& seed) {
   const Parallelism& parallelism = seed.parallelism();
   const auto one = [](uint32_t count) { return std::max<int>(count, 1); };
-  if (shape.sharding != Sharding::kAsGiven || estimate.absent() ||
+  const Training& training = seed.training();
+  if (estimate.absent() || shape.sharding != ShardingOf(training) ||
+      shape.sequence_parallel != parallelism.sequence_parallel() ||
+      shape.reduction != seed.communication().gradient_reduction() ||
       shape.tensor != one(parallelism.tensor()) ||
       shape.pipeline != one(parallelism.pipeline()) ||
       shape.data != one(parallelism.data()) ||
       shape.expert != one(parallelism.expert()) ||
       shape.chunks != one(parallelism.chunks()) ||
       shape.microbatch_size != one(seed.batch().microbatch_size()) ||
-      shape.recompute != one(seed.training().recompute()) ||
+      shape.recompute != one(training.recompute()) ||
       shape.order != parallelism.order() || !parallelism.gpus().empty() ||
       !parallelism.layout().empty()) {
     return false;

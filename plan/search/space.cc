@@ -2,6 +2,7 @@
 #include "plan/search/space.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -55,9 +56,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": costs are given, expected a model and a cluster to plan"));
   }
-  const bool sequence_parallel = scenario.parallelism().sequence_parallel();
   scenario.clear_parallelism();
-  scenario.mutable_parallelism()->set_sequence_parallel(sequence_parallel);
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.set_schedule("1f1b");
   RETURN_IF_ERROR(CountNodes(request.space(), &scenario));
@@ -115,6 +114,13 @@ Sharding ShardingOf(const std::string& name) {
   return name == "optimizer" ? Sharding::kOptimizer : Sharding::kNone;
 }
 
+// Returns what the scenario itself says about the sharding, if anything.
+std::optional<Sharding> GivenSharding(const Training& training) {
+  if (training.fully_sharded()) return Sharding::kFull;
+  if (!training.distributed_optimizer()) return {};
+  return Sharding::kOptimizer;
+}
+
 // Returns the fewest pipeline ranks that may run several chunks each.
 int MinRanksOf(const PlanSpace& space,
                const scenarios::ResolvedScenario& base) {
@@ -125,11 +131,12 @@ int MinRanksOf(const PlanSpace& space,
 
 class Shapes {
  public:
-  Shapes(const PlanSpace& space, const scenarios::ResolvedScenario& base)
-      : space_(space),
+  Shapes(const PlanRequest& request, const scenarios::ResolvedScenario& base)
+      : space_(request.space()),
+        given_(request.scenario()),
         base_(base),
         num_blocks_(NumBlocks(base.model)),
-        min_ranks_(MinRanksOf(space, base)),
+        min_ranks_(MinRanksOf(request.space(), base)),
         global_batch_(
             static_cast<int>(base.scenario.batch().global_batch_size())) {}
 
@@ -162,21 +169,33 @@ class Shapes {
  private:
   void AddWays() {
     for (const RecomputeMode recompute : Recomputes()) {
-      for (const Sharding sharding : Shardings()) {
+      for (const bool sequence_parallel : SequenceParallel()) {
+        for (const Sharding sharding : Shardings()) {
+          shape_.recompute = recompute;
+          shape_.sequence_parallel = sequence_parallel;
+          shape_.sharding = sharding;
+          AddStages();
+        }
+      }
+    }
+  }
+
+  void AddStages() {
+    for (const int chunks : Chunks()) {
+      for (const Cut cut : kAllCuts) {
+        if (cut != Cut::kEven &&
+            (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
+          continue;
+        }
+        shape_.chunks = chunks;
+        shape_.cut = cut;
+        // Consecutive shapes differ only in communication between stages and
+        // replicas, so that workers can reuse the estimate of the last one.
         for (const std::string& order : Orders()) {
-          for (const int chunks : Chunks()) {
-            for (const Cut cut : kAllCuts) {
-              if (cut != Cut::kEven &&
-                  (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
-                continue;
-              }
-              shape_.recompute = recompute;
-              shape_.sharding = sharding;
-              shape_.order = order;
-              shape_.chunks = chunks;
-              shape_.cut = cut;
-              shapes_.push_back(shape_);
-            }
+          for (const ReductionMode reduction : Reductions()) {
+            shape_.order = order;
+            shape_.reduction = reduction;
+            shapes_.push_back(shape_);
           }
         }
       }
@@ -204,15 +223,38 @@ class Shapes {
     return DivisorsOf(global_batch_ / data, kMostMicrobatchSize);
   }
 
+  std::vector<bool> SequenceParallel() const {
+    if (given_.parallelism().sequence_parallel()) return {true};
+    if (shape_.tensor == 1) return {false};
+    return {true, false};
+  }
+
   std::vector<Sharding> Shardings() const {
     std::vector<Sharding> all;
     for (const std::string& name : space_.sharding()) {
       all.push_back(ShardingOf(name));
     }
-    if (all.empty()) return {Sharding::kAsGiven};
+    if (all.empty()) {
+      const auto given = GivenSharding(given_.training());
+      if (given.has_value()) return {*given};
+      all = {Sharding::kNone, Sharding::kOptimizer};
+      // Experts are not sharded again, see Training.fully_sharded.
+      if (shape_.expert == 1 &&
+          (space_.any_runtime() || ShardsFully(base_, shape_))) {
+        all.push_back(Sharding::kFull);
+      }
+    }
     // Without replicas, all shardings are the same.
     if (shape_.data == 1) all.erase(all.begin() + 1, all.end());
     return all;
+  }
+
+  // Without replicas, nothing is reduced.
+  std::vector<ReductionMode> Reductions() const {
+    const ReductionMode given = given_.communication().gradient_reduction();
+    if (given != REDUCTION_UNSPECIFIED) return {given};
+    if (shape_.data == 1) return {REDUCTION_BLOCKING};
+    return {REDUCTION_OVERLAPPED, REDUCTION_BLOCKING};
   }
 
   // Returns one order if all are the same.
@@ -226,9 +268,7 @@ class Shapes {
 
   std::vector<int> Chunks() const {
     if (!space_.chunks().empty()) return Sorted(space_.chunks());
-    const bool sharded = shape_.sharding == Sharding::kFull ||
-                         base_.scenario.training().fully_sharded();
-    if (shape_.pipeline == 1 && !sharded) return {1};
+    if (shape_.pipeline == 1 && shape_.sharding != Sharding::kFull) return {1};
     if (space_.schedules().empty() && shape_.pipeline < min_ranks_) return {1};
     std::vector<int> chunks = {1};
     for (int n = 2; n <= kMostChunks; ++n) {
@@ -238,6 +278,7 @@ class Shapes {
   }
 
   const PlanSpace& space_;
+  const Scenario& given_;
   const scenarios::ResolvedScenario& base_;
   const int num_blocks_;
   const int min_ranks_;  // to interleave
@@ -281,7 +322,7 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
   Space space;
   ASSIGN_OR_RETURN(space.base, ResolveBase(label, request));
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
-  Shapes shapes(request.space(), space.base);
+  Shapes shapes(request, space.base);
   space.recomputes = shapes.Recomputes();
   space.shapes = shapes.All();
   for (const Shape& shape : space.shapes) {
@@ -322,6 +363,7 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   parallelism.set_chunks(shape.chunks);
   parallelism.set_expert(shape.expert);
   parallelism.set_order(shape.order);
+  parallelism.set_sequence_parallel(shape.sequence_parallel);
   if (std::count(shape.blocks.begin(), shape.blocks.end(), 0) > 0) {
     parallelism.set_layout(LayoutText(shape.blocks));
   } else {
@@ -330,12 +372,23 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   scenario.mutable_batch()->set_microbatch_size(shape.microbatch_size);
   Training& training = *scenario.mutable_training();
   training.set_recompute(shape.recompute);
-  if (shape.sharding != Sharding::kAsGiven) {
-    training.set_fully_sharded(shape.sharding == Sharding::kFull);
-    training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
-  }
+  training.set_fully_sharded(shape.sharding == Sharding::kFull);
+  training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
+  scenario.mutable_communication()->set_gradient_reduction(shape.reduction);
   scenario.set_schedule(schedule);
   return scenario;
+}
+
+std::string NameOf(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::kFull:
+      return "full";
+    case Sharding::kOptimizer:
+      return "optimizer";
+    case Sharding::kNone:
+      break;
+  }
+  return "none";
 }
 
 std::string DescribeShape(const Shape& shape) {
@@ -353,6 +406,9 @@ std::string DescribeShape(const Shape& shape) {
       break;
     default:
       break;
+  }
+  if (shape.sharding != Sharding::kNone) {
+    absl::StrAppend(&text, " sharding=", NameOf(shape.sharding));
   }
   return text;
 }
