@@ -22,8 +22,8 @@ int MinRanksToInterleave(const Runtime& runtime,
 
 // Returns true if the scenario's runtime shards weights and gradients of a plan
 // with this shape (Runtime.full_sharding). A runtime that does so only on a
-// single pipeline rank, as Megatron-LM with --use-torch-fsdp2, also needs untied
-// embeddings and no fp16 (validate_args, November 2025).
+// single pipeline rank, as Megatron-LM with --use-torch-fsdp2, also needs
+// untied embeddings and no fp16 (validate_args, November 2025).
 bool ShardsFully(const scenarios::ResolvedScenario& scenario,
                  const Shape& shape);
 

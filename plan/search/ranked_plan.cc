@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/units.h"
 #include "schedules/registry.h"
 
 namespace weir::plan {
@@ -52,6 +53,12 @@ std::string RecomputeName(const Scenario& scenario) {
   }
 }
 
+std::string ReductionName(const Scenario& scenario) {
+  return scenario.communication().gradient_reduction() == REDUCTION_OVERLAPPED
+             ? "overlapped"
+             : "blocking";
+}
+
 std::string OrderName(const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   if (!parallelism.gpus().empty()) return "custom";
@@ -59,6 +66,20 @@ std::string OrderName(const Scenario& scenario) {
 }
 
 }  // namespace
+
+std::string BestText(const RankedPlan& plan) {
+  const Parallelism& parallelism = plan.scenario.parallelism();
+  std::string text = absl::StrCat(
+      "best ", FormatSeconds(plan.seconds), ", tp ", parallelism.tensor(),
+      " pp ", parallelism.pipeline(), " dp ", parallelism.data());
+  if (parallelism.expert() > 1) {
+    absl::StrAppend(&text, " ep ", parallelism.expert());
+  }
+  if (parallelism.chunks() > 1) {
+    absl::StrAppend(&text, " vpp ", parallelism.chunks());
+  }
+  return absl::StrCat(text, " mbs ", plan.scenario.batch().microbatch_size());
+}
 
 bool ChangesTraining(const std::string& schedule) {
   const auto kind = schedules::FindScheduleKind(schedule);
@@ -89,6 +110,10 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
   add("schedule", other.schedule(), plan.schedule());
   add("recompute", RecomputeName(other), RecomputeName(plan));
   add("order", OrderName(other), OrderName(plan));
+  add("gradient reduction", ReductionName(other), ReductionName(plan));
+  add("sequence parallelism",
+      other.parallelism().sequence_parallel() ? "on" : "off",
+      plan.parallelism().sequence_parallel() ? "on" : "off");
   return absl::StrJoin(words, ", ");
 }
 

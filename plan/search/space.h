@@ -19,8 +19,8 @@ enum class Cut { kEven, kEndsLighter, kBalanced, kLight };
 inline constexpr Cut kAllCuts[] = {Cut::kEven, Cut::kEndsLighter,
                                    Cut::kBalanced, Cut::kLight};
 
-// What is sharded across data-parallel ranks: nothing, optimizer states, or also
-// weights and gradients.
+// What is sharded across data-parallel ranks: nothing, optimizer states, or
+// also weights and gradients.
 enum class Sharding { kNone, kOptimizer, kFull };
 
 struct Shape {
@@ -37,6 +37,7 @@ struct Shape {
   std::vector<int> blocks;
 
   int num_gpus() const { return tensor * pipeline * data; }
+  bool operator==(const Shape&) const = default;
 };
 
 struct PlannedSchedule {
@@ -102,6 +103,10 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
 
 // Returns the cut in Megatron-LM's notation: "Et*3|t*2|L".
 std::string LayoutText(const std::vector<int>& blocks);
+
+// Returns the number of blocks of each stage if the scenario gives them, in
+// either form; empty: an even cut.
+std::vector<int> GivenBlocks(const Scenario& scenario);
 
 // Returns "none", "optimizer" or "full".
 std::string NameOf(Sharding sharding);
