@@ -172,10 +172,9 @@ std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
       absl::StrAppend(&notes, answer.algorithm, ": ", note, "\n");
     }
   }
-  return absl::StrCat(
-      PrintTable(table),
-      "planned: time of a batch by the planner's own model\n",
-      notes.empty() ? "" : "\n", WrapText(notes));
+  return absl::StrCat(PrintTable(table),
+                      "planned: time of a batch by the planner's own model\n",
+                      notes.empty() ? "" : "\n", WrapText(notes));
 }
 
 std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/csv.h"
+#include "base/text_table.h"
 #include "plan/search/joint_search.h"
 #include "tests/plan/search/small_requests.h"
 
@@ -59,7 +60,7 @@ TEST(ViewsTest, EveryPlanIsARowInEveryView) {
     EXPECT_THAT(table, HasSubstr(report.plans(i).why_not_best()));
   }
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + report.plans_size());
-  EXPECT_THAT(table, HasSubstr(CountsText(report)));
+  EXPECT_THAT(table, HasSubstr(WrapText(CountsText(report))));
   EXPECT_THAT(PlanJson(report), HasSubstr("\"lower_bound_seconds\":"));
 }
 
