@@ -167,7 +167,7 @@ void AddGoal(CLI::App* app, Flags* flags) {
   AddOption(app, "--memory-margin", "PERCENT",
             "fraction of a GPU's memory that plans leave free", ParsePercent,
             [request](double margin) { request->set_memory_margin(margin); })
-      ->default_str("5%");
+      ->default_str("the prediction's interval");
   AddOption(
       app, "--price-per-gpu-hour", "PRICE",
       "price of one GPU for an hour, in any currency", ParsePositive,

@@ -34,6 +34,7 @@ bool IsProse(const std::string& fallback) {
                                  "depends on the size",
                                  "as in the scenario",
                                  "by --defaults",
+                                 "the prediction's interval",
                                  "by the model",
                                  "as --tolerance",
                                  "with Megatron-LM and bf16",
