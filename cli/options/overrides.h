@@ -24,7 +24,7 @@ struct ScenarioRequest {
   std::string label;                    // the file, or "command line"
   Scenario scenario;                    // not resolved
   std::vector<std::string> notes = {};  // for the user
-  // Of files of frameworks:
+  // Filled from the files of training frameworks:
   std::vector<plan::ImportReport> imports = {};
   uint32_t num_gpus = 0;  // that they use; 0: unknown
 };

@@ -61,7 +61,7 @@ absl::Status WriteEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output) {
   ASSIGN_OR_RETURN(const std::vector<EmittedFile> files,
                    FilesOf(scenario, output));
-  // A CSV is replaced only beside the file that names it, which comes first.
+  // Replaces a CSV only with the file that names it, which comes first.
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     RETURN_IF_ERROR(WriteOutput(file->path, file->contents, file->replace));
     PrintNote(absl::StrCat("wrote ", file->path), output);
