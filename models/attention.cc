@@ -8,8 +8,6 @@
 namespace weir::models {
 namespace {
 
-constexpr double kStatisticBytes = 4;  // log-sum-exp of a row, fp32
-
 AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
                     const Shape& shape) {
   const double s = shape.sequence_length;
@@ -22,7 +20,7 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   const double rows = shape.sequences * shape.heads;
   const double wide = e * shape.tokens * shape.query;
   const double narrow = e * shape.tokens * shape.key_value;
-  const double statistics = kStatisticBytes * rows * s;
+  const double statistics = kAttentionStatisticBytes * rows * s;
 
   Kernel forward;
   forward.kind = Kernel::Kind::kAttention;

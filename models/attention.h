@@ -10,6 +10,8 @@
 
 namespace weir::models {
 
+inline constexpr double kAttentionStatisticBytes = 4;  // of a row, fp32
+
 struct AttentionCore {
   std::vector<Kernel> forward;
   std::vector<Kernel> backward;

@@ -76,13 +76,13 @@ void AddAttention(const Transformer& transformer, const WorkSpec& spec,
   const double e = shape.element_bytes;
   const double width = shape.query + 2 * shape.key_value;
   AddColumnInput(spec, Whole(shape), work);
-  AddLinear(spec,
-            {.rows = shape.tokens,
-             .in = shape.hidden,
-             .out = width,
-             .bias = transformer.attention_bias(),
-             .needed = (shape.query + 2 * shape.key_value_share) / width},
-            work);
+  Linear packed{.rows = shape.tokens,
+                .in = shape.hidden,
+                .out = width,
+                .bias = transformer.attention_bias(),
+                .needed = (shape.query + 2 * shape.key_value_share) / width};
+  SetColumnPieces(spec, &packed);
+  AddLinear(spec, packed, work);
   if (transformer.query_key_norm()) {
     AddQueryKeyPass(shape, work);
     work->stash_bytes += e * shape.tokens * (shape.query + shape.key_value);
@@ -92,12 +92,12 @@ void AddAttention(const Transformer& transformer, const WorkSpec& spec,
                        core.forward.end());
   work->backward_input.insert(work->backward_input.end(), core.backward.begin(),
                               core.backward.end());
-  AddLinear(spec,
-            {.rows = shape.tokens,
-             .in = shape.query,
-             .out = shape.hidden,
-             .bias = transformer.attention_output_bias()},
-            work);
+  Linear output{.rows = shape.tokens,
+                .in = shape.query,
+                .out = shape.hidden,
+                .bias = transformer.attention_output_bias()};
+  SetRowPieces(spec, &output);
+  AddLinear(spec, output, work);
   AddRowOutput(spec, Whole(shape), work);
   // Input of the first linear layer; queries, keys and values; their weighted
   // sum.
@@ -181,9 +181,59 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
   return peak.most();
 }
 
+// Returns the GEMM of `part` of the columns of another.
+Kernel PartOfColumns(const Kernel& whole, double part, double element_bytes) {
+  Kernel kernel = GemmKernel(whole.batch, whole.m, whole.n * part, whole.k,
+                             element_bytes, whole.part);
+  kernel.row_alignment = whole.row_alignment;
+  return kernel;
+}
+
+// Recomputes everything but the fused attention and the outputs of the first,
+// third, fifth, ... GEMM. The program runs one GEMM for each matrix, in the
+// order query, key, value, output, gate (if any), up, down; nothing reads the
+// last output again.
+void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
+                        LayerWork* work) {
+  const double e = shape.element_bytes;
+  const bool gated = shape.feed_forward_inputs == 2;
+  int num_projections = 0, num_feed_forward = 0;
+  double rows = 0, width = 0;  // of the inputs of the last GEMM
+  for (const Kernel& kernel : work->forward) {
+    if (kernel.part == KernelPart::kFeedForwardGemm &&
+        ++num_feed_forward == 2) {
+      rows = kernel.batch * kernel.m;
+      width = kernel.k;
+      break;
+    }
+    if (kernel.kind == Kernel::Kind::kMemory) {
+      work->recompute.push_back(kernel);
+    } else if (kernel.part == KernelPart::kProjectionGemm) {
+      if (++num_projections == 1) {
+        work->recompute.push_back(
+            PartOfColumns(kernel, shape.key_value / kernel.n, e));
+      } else {
+        work->recompute.push_back(kernel);
+      }
+    } else if (kernel.part == KernelPart::kFeedForwardGemm && gated) {
+      work->recompute.push_back(PartOfColumns(kernel, 0.5, e));
+    }
+  }
+  const double kept = Local(shape) +
+                      e * shape.tokens * (2 * shape.query + shape.key_value) +
+                      kAttentionStatisticBytes * shape.sequences * shape.heads *
+                          shape.sequence_length +
+                      e * rows * (width + (gated ? shape.hidden : 0));
+  work->recompute_scratch_bytes = std::max(work->stash_bytes - kept, 0.0);
+  work->stash_bytes = std::min(work->stash_bytes, kept);
+  if (spec.sequence_parallel) RepeatGathers(work);
+}
+
 void SetRecompute(const WorkSpec& spec, const Shape& shape,
                   const AttentionCore& core, LayerWork* work) {
-  if (spec.recompute == RECOMPUTE_FULL) {
+  if (spec.recompute == RECOMPUTE_OPERATORS) {
+    RecomputeOperators(spec, shape, work);
+  } else if (spec.recompute == RECOMPUTE_FULL) {
     work->recompute = work->forward;
     work->recompute_scratch_bytes = work->stash_bytes - Local(shape);
     work->stash_bytes = Local(shape);

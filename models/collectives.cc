@@ -11,6 +11,20 @@ bool SameButCount(const LayerCollective& a, LayerCollective b) {
   return a == b;
 }
 
+// Inserts the forward's collectives before those of the backward.
+void RepeatForward(bool only_gathers, LayerWork* work) {
+  std::vector<LayerCollective> all = work->forward_collectives;
+  if (only_gathers) {
+    std::erase_if(all, [](const LayerCollective& collective) {
+      return collective.kind != CollectiveKind::kAllGather;
+    });
+  }
+  for (LayerCollective& collective : all) collective.of_recompute = true;
+  all.insert(all.end(), work->backward_collectives.begin(),
+             work->backward_collectives.end());
+  work->backward_collectives = std::move(all);
+}
+
 }  // namespace
 
 void AddCollective(const LayerCollective& collective,
@@ -67,11 +81,11 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
 }
 
 void RepeatForwardCollectives(LayerWork* work) {
-  std::vector<LayerCollective> all = work->forward_collectives;
-  for (LayerCollective& collective : all) collective.of_recompute = true;
-  all.insert(all.end(), work->backward_collectives.begin(),
-             work->backward_collectives.end());
-  work->backward_collectives = std::move(all);
+  RepeatForward(/*only_gathers=*/false, work);
+}
+
+void RepeatGathers(LayerWork* work) {
+  RepeatForward(/*only_gathers=*/true, work);
 }
 
 }  // namespace weir::models

@@ -36,6 +36,8 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work);
 // Repeats the forward's collectives at the beginning of the backward, for
 // recomputation.
 void RepeatForwardCollectives(LayerWork* work);
+// Repeats only its all-gathers.
+void RepeatGathers(LayerWork* work);
 
 }  // namespace weir::models
 

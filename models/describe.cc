@@ -67,6 +67,8 @@ const char* RecomputeName(RecomputeMode recompute) {
   switch (recompute) {
     case RECOMPUTE_SELECTIVE:
       return "selective";
+    case RECOMPUTE_OPERATORS:
+      return "operators";
     case RECOMPUTE_FULL:
       return "full";
     default:

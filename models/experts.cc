@@ -115,7 +115,8 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
       {.batch = num_local,
        .rows = gathered / (e * shape.hidden) / num_local,
        .width = transformer.expert_feed_forward_size() / shape.tensor_parallel,
-       .needed = 1 / std::max(capacity, 1.0)},
+       .needed = 1 / std::max(capacity, 1.0),
+       .experts = true},
       work);
   work->stash_bytes += gathered;  // the experts' input
   work->weight_gradient_stash_bytes += gathered;

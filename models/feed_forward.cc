@@ -30,7 +30,7 @@ void AddActivation(const WorkSpec& spec, const FeedForward& feed_forward,
 
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work) {
-  const auto [batch, rows, width, bias, needed] = feed_forward;
+  const auto [batch, rows, width, bias, needed, experts] = feed_forward;
   const double e = shape.element_bytes;
   const double inputs = shape.feed_forward_inputs;
   const double inner = batch * rows * width;
@@ -43,6 +43,7 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                 .bias = bias,
                 .needed = needed};
   const bool epilogue = spec.gelu_epilogue && inputs == 1;
+  if (!experts) SetColumnPieces(spec, &linear);
   AddLinear(spec, linear, work);
   if (epilogue) {
     work->forward.back().bytes += e * inner;
@@ -51,6 +52,7 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   }
   linear.in = width;
   linear.out = shape.hidden;
+  if (!experts) SetRowPieces(spec, &linear);
   AddLinear(spec, linear, work);
   if (epilogue) work->backward_input.back().bytes += e * inner;
   // Inputs and output of the activation; unfused SwiGLU also saves SiLU's

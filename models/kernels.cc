@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "models/collectives.h"
+
 namespace weir::models {
 
 Kernel MemoryKernel(double bytes, KernelPart part, int launches) {
@@ -37,13 +39,27 @@ double RowAlignment(double length, double other_length) {
   return alignment;
 }
 
+void SetColumnPieces(const WorkSpec& spec, Linear* linear) {
+  if (!spec.tensor_pieces || !spec.sequence_parallel) return;
+  linear->forward_pieces = spec.tensor_parallel;
+  linear->input_pieces = 1;
+}
+
+void SetRowPieces(const WorkSpec& spec, Linear* linear) {
+  if (!spec.tensor_pieces || !spec.sequence_parallel) return;
+  if (spec.tensor_parallel == 1) return;
+  linear->forward_pieces = kReduceScatterPieces;
+  linear->input_pieces = spec.tensor_parallel;
+}
+
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
-  const auto [part, batch, rows, in, out, bias, needed] = linear;
+  const auto& [part, batch, rows, in, out, bias, needed, forward_pieces,
+               input_pieces] = linear;
   const double e = spec.bytes_per_element;
   const double g = spec.gradient_bytes;
   const double weights = batch * in * out;
-  Kernel forward = GemmKernel(batch, rows, out, in, e, part);
-  Kernel input = GemmKernel(batch, rows, in, out, e, part);
+  Kernel forward = GemmKernel(batch, rows / forward_pieces, out, in, e, part);
+  Kernel input = GemmKernel(batch, rows / input_pieces, in, out, e, part);
   Kernel weight = GemmKernel(batch, out, in, rows, e, part);
   if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
@@ -54,8 +70,8 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
     kernel->performed_flops = kernel->flops;
     kernel->flops *= needed;
   }
-  work->forward.push_back(forward);
-  work->backward_input.push_back(input);
+  work->forward.insert(work->forward.end(), forward_pieces, forward);
+  work->backward_input.insert(work->backward_input.end(), input_pieces, input);
   work->backward_weight.push_back(weight);
   if (!spec.fused_gradient_accumulation) {
     work->backward_weight.push_back(MemoryKernel((e + 2 * g) * weights));

@@ -34,7 +34,20 @@ struct Linear {
   // FLOP that the model requires, over FLOP performed: below 1 if every GPU of
   // the group repeats the same GEMM, or if rows or columns are padding.
   double needed = 1;
+  // The forward GEMM and that of the input's gradient run in this many pieces
+  // of the rows, so that each can overlap with its part of a collective.
+  int forward_pieces = 1;
+  int input_pieces = 1;
 };
+
+// Sets the pieces of a layer that is split by columns, or by rows: with
+// WorkSpec::tensor_pieces and sequence parallelism, the GEMM after an
+// all-gather has one for each GPU of the group, that before the reduce-scatter
+// of a forward kReduceScatterPieces (Transformer Engine, initialize_ub: "ring
+// exchange" and "pipeline"). Collectives beside the GEMMs of the input's
+// gradient of a layer split by columns run in one piece ("bulk").
+void SetColumnPieces(const WorkSpec& spec, Linear* linear);
+void SetRowPieces(const WorkSpec& spec, Linear* linear);
 
 // Adds the forward GEMM, the two backward GEMMs, the reduction that computes
 // the bias gradient, and the accumulation of the weight gradient.

@@ -38,7 +38,8 @@ struct WorkSpec {
   // With sequence parallelism, collectives also overlap with the GEMM that
   // needs or makes their tensor, piece by piece (Transformer Engine's
   // userbuffers, --tp-comm-overlap): an all-gather begins with the GPU's own
-  // part, a reduce-scatter ends with the last of kReduceScatterPieces.
+  // part, a reduce-scatter ends with the last of kReduceScatterPieces. The
+  // GEMMs run in the same pieces.
   bool tensor_pieces = false;
   // Megatron-LM's scaled masked softmax: one 16-bit kernel. False: conversion
   // to fp32, scaling, mask, softmax, conversion back, a kernel each.

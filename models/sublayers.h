@@ -16,7 +16,8 @@ struct FeedForward {
   double rows = 0;
   double width = 0;
   bool bias = false;
-  double needed = 1;  // FLOP required over FLOP performed
+  double needed = 1;     // FLOP required over FLOP performed
+  bool experts = false;  // whose collectives do not overlap piece by piece
 };
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work);

@@ -114,10 +114,12 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
   refuse(scenario.training().flash_attention(), "training.flash_attention");
   refuse(scenario.training().dropout(), "training.dropout");
-  if (scenario.training().recompute() == RECOMPUTE_SELECTIVE) {
-    problems.Add("training.recompute",
-                 "is selective, expected none or full: measured "
-                 "layers cannot be divided");
+  const RecomputeMode recompute = scenario.training().recompute();
+  if (recompute == RECOMPUTE_SELECTIVE || recompute == RECOMPUTE_OPERATORS) {
+    problems.Add(
+        "training.recompute",
+        "is selective or of operators, expected none or full: measured "
+        "layers cannot be divided");
   }
 }
 

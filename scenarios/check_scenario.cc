@@ -106,6 +106,14 @@ void CheckTraining(Problems& problems, const Training& training,
             Optimizer_IsValid(training.optimizer()));
   CheckEnum(problems, "training.recompute", training.recompute(),
             RecomputeMode_IsValid(training.recompute()));
+  CheckEnum(problems, "training.attention_kernel", training.attention_kernel(),
+            AttentionKernel_IsValid(training.attention_kernel()));
+  if (training.recompute() == RECOMPUTE_OPERATORS &&
+      training.has_flash_attention() && !training.flash_attention()) {
+    problems.Add("training.recompute",
+                 "is RECOMPUTE_OPERATORS, which needs fused attention "
+                 "(training.flash_attention)");
+  }
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
   CheckRollbacks(problems, training);

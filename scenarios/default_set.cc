@@ -152,9 +152,11 @@ void FillFrom(const DefaultSet& set, const Model& model, Scenario* scenario,
   }
   if (!measured) {
     if (!training.has_flash_attention()) {
-      training.set_flash_attention(set.flash_attention());
-      used->used.emplace_back(set.flash_attention() ? kFusedAttention
-                                                    : "unfused attention");
+      // Only fused attention can be kept while other operators are recomputed.
+      const bool fused = set.flash_attention() ||
+                         training.recompute() == RECOMPUTE_OPERATORS;
+      training.set_flash_attention(fused);
+      used->used.emplace_back(fused ? kFusedAttention : "unfused attention");
     }
     FillSequenceParallelism(set, scenario, used);
     FillOptimizer(set, scenario, used);
@@ -181,7 +183,10 @@ void AdaptTo(const DeviceProfile& device, Scenario* scenario,
   used->not_used.push_back(
       absl::StrCat("bf16 (", device.name(), " does not have it)"));
   // Published kernels of fused attention need the same generations of GPUs.
-  if (!Contains(used->used, kFusedAttention)) return;
+  if (!Contains(used->used, kFusedAttention) ||
+      training.recompute() == RECOMPUTE_OPERATORS) {
+    return;
+  }
   training.set_flash_attention(false);
   Replace(kFusedAttention, "unfused attention", &used->used);
   used->not_used.emplace_back(kFusedAttention);

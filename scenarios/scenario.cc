@@ -94,6 +94,7 @@ class Loader {
       TakeDevice(devices.names[i], devices.speeds[i]);
     }
     TakeRuntime();
+    ChooseAttention();
     resolved_.gpu_device = std::move(devices.gpu_device);
     Warn();
     // Keep a single profile for all GPUs when the scenario is run again.
@@ -265,6 +266,18 @@ class Loader {
     KeepFailure(SetRuntimeFigures(resolved_.label, scenario_,
                                   &resolved_.runtime, &figure_notes_));
     FillDefaultsOf(resolved_.runtime, &scenario_, &resolved_.used_defaults);
+  }
+
+  // Sets the library of fused attention that runs on every device.
+  void ChooseAttention() {
+    AttentionKernel kernel = scenario_.training().attention_kernel();
+    if (kernel == ATTENTION_UNSPECIFIED) {
+      kernel = resolved_.runtime.attention_kernel();
+    }
+    resolved_.device.set_attention_kernel(kernel);
+    for (DeviceProfile& device : resolved_.other_devices) {
+      device.set_attention_kernel(kernel);
+    }
   }
 
   Problems& problems_;

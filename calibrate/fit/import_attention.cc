@@ -254,6 +254,7 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
   }
   DeviceProfile* profile = &import.profile;
   profile->clear_attention_head_sizes();
+  profile->clear_attention_libraries();  // the measured one is the one in use
   if (relative.size() > 1) {
     for (const auto& [size, efficiency] : relative) {
       AttentionHeadSize* head = profile->add_attention_head_sizes();

@@ -139,8 +139,9 @@ absl::Status Assembler::FitAttentionFigures() {
   ASSIGN_OR_RETURN(const AttentionFit fit,
                    FitAttention(peak_flops_, profile_.kernel_seconds().value(),
                                 AttentionFiguresOf(profile_), samples));
-  // The model's own heads were measured.
+  // The model's own heads and weir's own library were measured.
   profile_.clear_attention_head_sizes();
+  profile_.clear_attention_libraries();
   const std::string source = FitSource("runs of fused attention", fit.errors);
   if (forward) {
     Set(fit.figures.forward_efficiency, Figure::FITTED, source,

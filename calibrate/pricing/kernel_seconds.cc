@@ -21,6 +21,10 @@ double ElementBytes(const models::Kernel& kernel) {
 }
 
 double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
+  if (part == models::KernelPart::kPermute &&
+      profile.has_permute_efficiency()) {
+    return profile.permute_efficiency().value();
+  }
   const StreamKind kind = StreamKindOf(part);
   if (kind == StreamKind::kNorm && profile.has_norm_efficiency()) {
     return profile.norm_efficiency().value();
@@ -30,6 +34,16 @@ double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
     return profile.elementwise_efficiency().value();
   }
   return profile.memory_efficiency().value();
+}
+
+// Returns the efficiency of the library that runs, relative to
+// attention_efficiency or attention_backward_efficiency.
+double LibraryEfficiency(const DeviceProfile& profile, bool backward) {
+  for (const AttentionLibrary& library : profile.attention_libraries()) {
+    if (library.kernel() != profile.attention_kernel()) continue;
+    return (backward ? library.backward() : library.forward()).value();
+  }
+  return 1;
 }
 
 // Returns the time of the work on the keys visible to each query, plus a ramp
@@ -45,7 +59,8 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
   if (kernel.num_gemms > 2 && profile.has_attention_backward_efficiency()) {
     efficiency = profile.attention_backward_efficiency().value();
   }
-  efficiency *= HeadSizeEfficiency(profile, kernel.k);
+  efficiency *= HeadSizeEfficiency(profile, kernel.k) *
+                LibraryEfficiency(profile, kernel.num_gemms > 2);
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
   const double ramp_flops = 2 * kernel.num_gemms * kernel.batch * kernel.m *

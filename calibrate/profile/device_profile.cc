@@ -93,6 +93,21 @@ void CheckHeadSizes(const DeviceProfile& profile, Problems* problems) {
   }
 }
 
+void CheckLibraries(const DeviceProfile& profile, Problems* problems) {
+  for (int i = 0; i < profile.attention_libraries_size(); ++i) {
+    const AttentionLibrary& library = profile.attention_libraries(i);
+    const std::string path = absl::StrCat("attention_libraries[", i, "]");
+    if (library.kernel() == ATTENTION_UNSPECIFIED) {
+      problems->Add(absl::StrCat(path, ".kernel"),
+                    "is missing, expected a library such as CUDNN");
+    }
+    CheckFigure(absl::StrCat(path, ".forward"), library.forward(), 1e-2, 1e1,
+                problems);
+    CheckFigure(absl::StrCat(path, ".backward"), library.backward(), 1e-2, 1e1,
+                problems);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
@@ -148,6 +163,7 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
                 figure.high, &problems);
   }
   CheckHeadSizes(profile, &problems);
+  CheckLibraries(profile, &problems);
   if (profile.has_attention_efficiency()) {
     CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
                 &problems);

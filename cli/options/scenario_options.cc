@@ -144,6 +144,7 @@ void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
                            "activations to recompute in the backward",
                            {{"none", RECOMPUTE_NONE},
                             {"selective", RECOMPUTE_SELECTIVE},
+                            {"operators", RECOMPUTE_OPERATORS},
                             {"full", RECOMPUTE_FULL}},
                            [=](RecomputeMode mode) {
                              scenario->mutable_training()->set_recompute(mode);
@@ -182,6 +183,17 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
             "fused attention, which stores no score matrix",
             &flags->flash_attention)
       ->default_str("by --defaults");
+  AddChoice<AttentionKernel>(
+      app, "--attention-kernel", "library of fused attention",
+      {{"flash-attention-1", FLASH_ATTENTION_1},
+       {"flash-attention-triton", FLASH_ATTENTION_TRITON},
+       {"flash-attention-2", FLASH_ATTENTION_2},
+       {"flash-attention-3", FLASH_ATTENTION_3},
+       {"cudnn", CUDNN}},
+      [=](AttentionKernel kernel) {
+        scenario->mutable_training()->set_attention_kernel(kernel);
+      })
+      ->default_str("the runtime's");
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",
             &flags->dropout);

@@ -93,6 +93,8 @@ class Obstacles {
            "its distributed optimizer supports only Adam");
     Refuse(training.flash_attention() && training.precision() == FP32,
            "FlashAttention needs fp16 or bf16");
+    Refuse(training.recompute() == RECOMPUTE_OPERATORS,
+           "it does not recompute by operators");
   }
 
   const scenarios::ResolvedScenario& resolved_;

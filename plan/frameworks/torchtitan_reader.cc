@@ -298,6 +298,30 @@ class TorchtitanReader {
     }
   }
 
+  void TakeRecomputation(Training& training) {
+    const std::string mode = Text("activation_checkpoint.mode", "selective");
+    const std::string option =
+        Text("activation_checkpoint.selective_ac_option", "2");
+    training.set_recompute(RECOMPUTE_NONE);
+    if (mode == "full") {
+      training.set_recompute(RECOMPUTE_FULL);
+    } else if (mode == "selective" && option == "op") {
+      training.set_recompute(RECOMPUTE_OPERATORS);
+    } else if (mode == "selective" &&
+               !context_.left_out.contains(
+                   "activation_checkpoint.selective_ac_option")) {
+      Problem("activation_checkpoint.selective_ac_option",
+              "op (recomputing every n-th layer is not simulated; --leave-out "
+              "activation_checkpoint.selective_ac_option predicts without "
+              "recomputation)");
+    } else if (mode != "selective" && mode != "none" &&
+               !context_.left_out.contains("activation_checkpoint.mode")) {
+      Problem("activation_checkpoint.mode",
+              "none, selective or full (others are not simulated; --leave-out "
+              "activation_checkpoint.mode predicts without recomputation)");
+    }
+  }
+
   void TakeTraining() {
     Training& training = *run_.scenario.mutable_training();
     if (Text("training.dtype", "float32") != "float32") {
@@ -323,15 +347,7 @@ class TorchtitanReader {
     training.set_dropout(false);
     training.set_optimizer(ADAM);
     training.set_post_validation(false);
-    const std::string mode = Text("activation_checkpoint.mode", "selective");
-    const bool is_left_out =
-        context_.left_out.contains("activation_checkpoint.mode");
-    training.set_recompute(mode == "full" ? RECOMPUTE_FULL : RECOMPUTE_NONE);
-    if (mode != "full" && mode != "none" && !is_left_out) {
-      Problem("activation_checkpoint.mode",
-              "none or full (others are not simulated; --leave-out "
-              "activation_checkpoint.mode predicts without recomputation)");
-    }
+    TakeRecomputation(training);
     Communication& communication = *run_.scenario.mutable_communication();
     communication.set_transfers(OVERLAPPED);
     communication.set_gradient_reduction(REDUCTION_OVERLAPPED);

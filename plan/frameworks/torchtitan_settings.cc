@@ -151,7 +151,8 @@ class TorchtitanRules {
     Refuse(training.dropout(), "its models have no dropout");
     Refuse(training.optimizer() == SGD_MOMENTUM, "only Adam");
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
-           "its selective recomputation is another one");
+           "its selective recomputation is that of operators: use --recompute "
+           "operators");
     Refuse(training.post_validation(), "no post-validation of steps");
     const Communication& communication = scenario_.communication();
     const bool reduces = scenario_.parallelism().data() > 1;
@@ -273,8 +274,14 @@ std::vector<Setting> TorchtitanSettingsOf(
     add("parallelism.module_fqns_per_model_part",
         TorchtitanModules(BlocksOf(run)));
   }
+  const RecomputeMode recompute = scenario.training().recompute();
   add("activation_checkpoint.mode",
-      scenario.training().recompute() == RECOMPUTE_FULL ? "full" : "none");
+      recompute == RECOMPUTE_FULL        ? "full"
+      : recompute == RECOMPUTE_OPERATORS ? "selective"
+                                         : "none");
+  if (recompute == RECOMPUTE_OPERATORS) {
+    add("activation_checkpoint.selective_ac_option", "op");
+  }
   add("compile.enable",
       run.runtime.name() == "torchtitan-compile" ? "true" : "false");
   return settings;

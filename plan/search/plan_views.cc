@@ -31,6 +31,8 @@ std::string RecomputeText(const Plan& plan) {
       return "full";
     case RECOMPUTE_SELECTIVE:
       return "selective";
+    case RECOMPUTE_OPERATORS:
+      return "operators";
     default:
       return "none";
   }

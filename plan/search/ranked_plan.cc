@@ -47,6 +47,8 @@ std::string RecomputeName(const Scenario& scenario) {
       return "full";
     case RECOMPUTE_SELECTIVE:
       return "selective";
+    case RECOMPUTE_OPERATORS:
+      return "operators";
     default:
       return "none";
   }

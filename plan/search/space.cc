@@ -359,6 +359,9 @@ std::string DescribeShape(const Shape& shape) {
     case RECOMPUTE_SELECTIVE:
       absl::StrAppend(&text, " recompute=selective");
       break;
+    case RECOMPUTE_OPERATORS:
+      absl::StrAppend(&text, " recompute=operators");
+      break;
     default:
       break;
   }

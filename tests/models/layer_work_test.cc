@@ -261,6 +261,63 @@ TEST(LayersOfTest, PiecesOverlapWithTheirOwnGemm) {
               ElementsAre(two, gradient, two, gradient));
 }
 
+// A GEMM per part of the gathered tensor, four before a reduce-scatter, and one
+// beside the collectives of the gradient of the input.
+TEST(LayersOfTest, GemmsRunInThePiecesOfTheirCollectives) {
+  const Model model = *LoadModel("gpt2");
+  WorkSpec spec = SmallSpec(model);
+  spec.tensor_parallel = 2;
+  spec.sequence_parallel = true;
+  const LayerWork whole = LayersOf(model, spec)[1];
+  spec.tensor_pieces = true;
+  const LayerWork pieces = LayersOf(model, spec)[1];
+  const auto rows = [](const std::vector<Kernel>& kernels) {
+    std::vector<double> rows;
+    for (const Kernel& kernel : kernels) {
+      if (kernel.part == KernelPart::kProjectionGemm) rows.push_back(kernel.m);
+    }
+    return rows;
+  };
+  const double T = 2 * 512;
+  EXPECT_THAT(rows(whole.forward), ElementsAre(T, T));
+  EXPECT_THAT(rows(pieces.forward),
+              ElementsAre(T / 2, T / 2, T / 4, T / 4, T / 4, T / 4));
+  EXPECT_THAT(rows(pieces.backward_input), ElementsAre(T, T / 2, T / 2));
+  EXPECT_EQ(rows(pieces.backward_weight), rows(whole.backward_weight));
+  const auto flops = [](const std::vector<Kernel>& kernels) {
+    double sum = 0;
+    for (const Kernel& kernel : kernels) sum += kernel.flops;
+    return sum;
+  };
+  EXPECT_SAME(flops(pieces.forward), flops(whole.forward));
+  EXPECT_SAME(flops(pieces.backward_input), flops(whole.backward_input));
+}
+
+// torchtitan, _get_custom_policy: the outputs of GEMMs 1, 3, 5 and 7 of query,
+// key, value, output, gate, up, down are kept.
+TEST(LayersOfTest, OperatorsAreRecomputedButForEverySecondGemm) {
+  const Model model = *LoadModel("llama-2-70b");
+  WorkSpec spec = SmallSpec(model);
+  spec.flash_attention = true;
+  const LayerWork kept = LayersOf(model, spec)[1];
+  spec.recompute = RECOMPUTE_OPERATORS;
+  const LayerWork block = LayersOf(model, spec)[1];
+  std::vector<double> columns;
+  for (const Kernel& kernel : block.recompute) {
+    EXPECT_NE(kernel.kind, Kernel::Kind::kAttention);
+    if (kernel.kind == Kernel::Kind::kGemm) columns.push_back(kernel.n);
+  }
+  const double h = 8192, key = 1024, f = 28672;
+  EXPECT_THAT(columns, ElementsAre(key, h, f));
+  const double T = 2 * 512;
+  // Input, query, value, weighted sum with its statistics, gate and output.
+  EXPECT_SAME(block.stash_bytes,
+              2 * T * (h + h + key + h + f + h) + 4 * 64 * T);
+  EXPECT_SAME(block.stash_bytes + block.recompute_scratch_bytes,
+              kept.stash_bytes);
+  EXPECT_TRUE(kept.recompute.empty());
+}
+
 TEST(LayersOfTest, EmbeddingKeepsTokenNumbersAndItsMask) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);

@@ -307,6 +307,31 @@ TEST(ScenarioTest, TheRuntimeSaysHowGradientsOfBf16AreAccumulated) {
   EXPECT_TRUE(resolved->scenario.training().fp32_gradients());
 }
 
+// The program calls one library of attention; a run may choose another.
+TEST(ScenarioTest, TheRuntimeNamesTheLibraryOfAttention) {
+  Scenario scenario = Small();
+  scenario.mutable_training()->set_flash_attention(true);
+  EXPECT_EQ(ResolveScenario("s", scenario)->device.attention_kernel(), CUDNN);
+  scenario.set_runtime("torchtitan");
+  EXPECT_EQ(ResolveScenario("s", scenario)->device.attention_kernel(),
+            FLASH_ATTENTION_2);
+  scenario.mutable_training()->set_attention_kernel(FLASH_ATTENTION_1);
+  EXPECT_EQ(ResolveScenario("s", scenario)->device.attention_kernel(),
+            FLASH_ATTENTION_1);
+}
+
+TEST(ScenarioTest, RecomputationOfOperatorsNeedsFusedAttention) {
+  Scenario scenario = Small();
+  scenario.mutable_training()->set_recompute(RECOMPUTE_OPERATORS);
+  scenario.mutable_training()->set_flash_attention(false);
+  EXPECT_THAT(ProblemsOf(scenario),
+              testing::Contains(testing::HasSubstr(
+                  "training.recompute is RECOMPUTE_OPERATORS, which needs "
+                  "fused attention")));
+  scenario.mutable_training()->set_flash_attention(true);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+}
+
 TEST(ScenarioTest, WarnsOfMicrobatchesThatAScheduleIsNotDefinedFor) {
   Scenario scenario = Small();
   scenario.set_schedule("pipelined-backprop");

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
+#include <numbers>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -19,12 +19,12 @@ namespace weir {
 namespace {
 
 constexpr double kGrid = 0.005;
-constexpr double kLeastSlowdown = -0.3, kMostSlowdown = 0.7, kMostResidual = 2;
-constexpr double kOneOf20 = 0.05;
+constexpr double kLeastSlowdown = -0.3, kMostSlowdown = 0.7;
 
 // Returns the mean over sources of the mean of `value` over their steps.
-double MeanOverSources(absl::Span<const MeasuredStep> steps,
-                       const std::function<double(const MeasuredStep&)>& value) {
+double MeanOverSources(
+    absl::Span<const MeasuredStep> steps,
+    const std::function<double(const MeasuredStep&)>& value) {
   std::map<std::string, std::pair<double, int>> sums;
   for (const MeasuredStep& step : steps) {
     if (!step.fitted) continue;
@@ -45,22 +45,55 @@ int NumSources(absl::Span<const MeasuredStep> steps) {
   return static_cast<int>(counts.size());
 }
 
-// Returns the least residual with which at most one step of 20 is outside the
-// interval on this side: 1 for slower than predicted, -1 for faster.
-double ResidualOf(absl::Span<const MeasuredStep> steps, double log_slowdown,
-                  int side) {
-  for (int i = 0; i * kGrid < kMostResidual; ++i) {
-    const double residual = i * kGrid;
-    const double outside = MeanOverSources(steps, [&](const MeasuredStep& step) {
-      return step.deviation >= 0 &&
-                     side * step.ErrorAt(log_slowdown) >
-                         kNineOfTen * std::hypot(step.deviation, residual)
-                 ? 1.0
-                 : 0.0;
-    });
-    if (outside <= kOneOf20) return residual;
+// Returns the value that a variable with Student's distribution exceeds in one
+// of 20 cases. Exact for up to two degrees of freedom, otherwise by an
+// expansion (Abramowitz and Stegun 1964, 26.7.5) within 1 %.
+double StudentLimit(int degrees) {
+  if (degrees == 1) return std::tan(0.45 * std::numbers::pi);
+  if (degrees == 2) return 0.9 * std::sqrt(2 / (1 - 0.9 * 0.9));
+  const double z = kNineOfTen;
+  const double z3 = z * z * z;
+  return z + (z3 + z) / (4 * degrees) +
+         (5 * z3 * z * z + 16 * z3 + 3 * z) / (96.0 * degrees * degrees);
+}
+
+struct ErrorSums {
+  int count = 0;
+  double sum = 0, sum_of_squares = 0;  // of logarithmic errors
+  double variance = 0;                 // sum of the stated variances
+  double mean() const { return sum / count; }
+};
+
+// Returns the standard deviation of a step of a new source that the prediction
+// itself does not state. The errors of a source have a common part, with a
+// variance between sources, and a part of their own, with a variance within
+// sources. The first is estimated from few sources, so its limits are those of
+// Student's distribution, and the mean of a new source differs from the fitted
+// slowdown by its own part and by the error of the fit.
+double ResidualOf(absl::Span<const MeasuredStep> steps, double log_slowdown) {
+  std::map<std::string, ErrorSums> sources;
+  for (const MeasuredStep& step : steps) {
+    if (!step.fitted || step.deviation < 0) continue;
+    ErrorSums& source = sources[step.source];
+    const double error = step.ErrorAt(log_slowdown);
+    ++source.count;
+    source.sum += error;
+    source.sum_of_squares += error * error;
+    source.variance += step.deviation * step.deviation;
   }
-  return kMostResidual;
+  const int n = static_cast<int>(sources.size());
+  if (n < 2) return 0;
+  double between = 0, within = 0, stated = 0;
+  for (const auto& [name, source] : sources) {
+    between += source.mean() * source.mean() / (n - 1);
+    stated += source.variance / source.count / n;
+    if (source.count == 1) continue;
+    within += (source.sum_of_squares - source.sum * source.mean()) /
+              (source.count - 1) / n;
+  }
+  const double limit = StudentLimit(n - 1) / kNineOfTen;
+  const double whole = limit * limit * (between * (1 + 1.0 / n) + within);
+  return std::sqrt(std::max(whole - stated, 0.0));
 }
 
 // "H100" of "H100 500 W".
@@ -148,16 +181,13 @@ StepFit FitSteps(absl::Span<const MeasuredStep> steps) {
     least = error;
     fit.log_slowdown = at;
   }
-  fit.slower_residual = ResidualOf(steps, fit.log_slowdown, 1);
-  fit.faster_residual = ResidualOf(steps, fit.log_slowdown, -1);
+  fit.residual = ResidualOf(steps, fit.log_slowdown);
   return fit;
 }
 
 bool IsInside(const MeasuredStep& step, const StepFit& fit) {
-  const double error = step.ErrorAt(fit.log_slowdown);
-  const double residual =
-      error > 0 ? fit.slower_residual : fit.faster_residual;
-  return std::abs(error) <= kNineOfTen * std::hypot(step.deviation, residual);
+  return std::abs(step.ErrorAt(fit.log_slowdown)) <=
+         kNineOfTen * std::hypot(step.deviation, fit.residual);
 }
 
 absl::StatusOr<std::vector<DeviceFit>> FitDevices(
@@ -172,9 +202,9 @@ absl::StatusOr<std::vector<DeviceFit>> FitDevices(
     const std::string name = FirstWord(set.device);
     std::vector<MeasuredStep>& of_device = all[name];
     if (of_device.empty()) devices.emplace_back().device = name;
-    DeviceFit& device = *std::find_if(
-        devices.begin(), devices.end(),
-        [&](const DeviceFit& one) { return one.device == name; });
+    DeviceFit& device =
+        *std::find_if(devices.begin(), devices.end(),
+                      [&](const DeviceFit& one) { return one.device == name; });
     auto source = std::find_if(
         device.left_out.begin(), device.left_out.end(),
         [&](const LeftOutSource& one) { return one.source == set.source; });
@@ -234,8 +264,8 @@ measured - 1: below 0, a step is predicted too fast. "not slowed" are the errors
 By device; every source has the same weight. A device with one source has no fit: its source cannot be left out. Sets
 marked in the last column of `sets.csv` are predicted, but nothing is fitted to them, and they do not count here.
 
-| device | sources | steps | left out: mean abs. error | bias | inside 90 % | slowdown | slower residual | faster residual |
-|---|---|---|---|---|---|---|---|---|
+| device | sources | steps | left out: mean abs. error | bias | inside 90 % | slowdown | residual |
+|---|---|---|---|---|---|---|---|
 )");
   for (const DeviceFit& device : devices) {
     double mean = 0, bias = 0, inside = 0;
@@ -254,11 +284,9 @@ marked in the last column of `sets.csv` are predicted, but nothing is fitted to 
     }
     absl::StrAppendFormat(
         &text,
-        "| %s | %d | %d | %.1f %% | %+.1f %% | %.0f %% | %.3f | %.3f | %.3f "
-        "|\n",
-        device.device, device.num_sources, num_steps, 100 * mean,
-        100 * bias, 100 * inside, std::exp(device.fit.log_slowdown),
-        device.fit.slower_residual, device.fit.faster_residual);
+        "| %s | %d | %d | %.1f %% | %+.1f %% | %.0f %% | %.3f | %.3f |\n",
+        device.device, device.num_sources, num_steps, 100 * mean, 100 * bias,
+        100 * inside, std::exp(device.fit.log_slowdown), device.fit.residual);
   }
   return text;
 }

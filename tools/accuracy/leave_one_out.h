@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accuracy on sources that were not fitted. The figures that are fitted to
 // whole training steps are one slowdown of kernels per device
-// (DeviceProfile.training_slowdown) and two residuals of intervals
-// (slower_step_residual, faster_step_residual). Each source (paper, recipe
+// (DeviceProfile.training_slowdown) and a residual of intervals
+// (slower_step_residual and faster_step_residual). Each source (paper, recipe
 // collection or blog) is predicted with figures that were fitted to the other
 // sources of its device.
 #ifndef WEIR_TOOLS_ACCURACY_LEAVE_ONE_OUT_H_
@@ -38,13 +38,15 @@ struct MeasuredStep {
 
 struct StepFit {
   double log_slowdown = 0;
-  double slower_residual = 0, faster_residual = 0;
+  double residual = 0;
 };
 
 // Returns the slowdown with the least mean absolute error of the logarithm, and
-// the least residuals with which at most one step of 20 takes longer than its
-// interval, and one of 20 less. Every source has the same weight, however many
-// steps it has. Fewer than two sources: no slowdown, no residuals.
+// the residual with which nine of ten steps of a source that was not fitted
+// should be inside their interval. The residual follows from a model with two
+// random effects: the mean error of a source, and the deviation of a step from
+// it. Every source has the same weight, however many steps it has. Fewer than
+// two sources: no slowdown, no residual.
 StepFit FitSteps(absl::Span<const MeasuredStep> steps);
 
 // Returns true if the measured time is inside the interval of nine of ten.
@@ -59,9 +61,9 @@ struct LeftOutSource {
 };
 
 struct DeviceFit {
-  std::string device;  // "H100", also for its variants
+  std::string device;   // "H100", also for its variants
   int num_sources = 0;  // that are fitted
-  StepFit fit;  // to all sources
+  StepFit fit;          // to all sources
   std::vector<LeftOutSource> left_out;
 };
 

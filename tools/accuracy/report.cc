@@ -142,7 +142,7 @@ leaves these four sets out.
 
 A source is a paper, a recipe collection or a blog. Users plan runs that nobody has measured, so the accuracy on sources
 that were left out of every fit is the one that matters, and comes first. Fitted to whole steps are one slowdown of
-kernels for each device, and the residuals of intervals; before the comparison, the launch times of the host in
+kernels for each device, and a residual of intervals; before the comparison, the launch times of the host in
 Megatron-DeepSpeed (to vTrain's single node). Kernels and collectives are fitted to microbenchmarks.
 
 )";

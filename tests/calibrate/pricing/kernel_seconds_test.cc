@@ -134,6 +134,38 @@ TEST(KernelSecondsTest, AttentionDependsOnTheHeadSize) {
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 8e-3, 1e-15);
 }
 
+TEST(KernelSecondsTest, AttentionDependsOnTheLibrary) {
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.5);
+  profile.mutable_attention_backward_efficiency()->set_value(0.25);
+  AttentionLibrary* library = profile.add_attention_libraries();
+  library->set_kernel(FLASH_ATTENTION_2);
+  library->mutable_forward()->set_value(0.5);
+  library->mutable_backward()->set_value(0.2);
+  models::Kernel forward;
+  forward.kind = models::Kernel::Kind::kAttention;
+  forward.num_gemms = 2;
+  forward.flops = 4e9;
+  models::Kernel backward = forward;
+  backward.num_gemms = 5;
+  for (const AttentionKernel other : {ATTENTION_UNSPECIFIED, CUDNN}) {
+    profile.set_attention_kernel(other);
+    EXPECT_NEAR(KernelSeconds(profile, kPeak, forward), 1e-6 + 4e-3, 1e-15);
+  }
+  profile.set_attention_kernel(FLASH_ATTENTION_2);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, forward), 1e-6 + 8e-3, 1e-15);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, backward), 1e-6 + 40e-3, 1e-15);
+}
+
+TEST(KernelSecondsTest, PermutationsHaveTheirOwnRate) {
+  DeviceProfile profile = Toy();
+  const models::Kernel permute =
+      models::MemoryKernel(5e6, models::KernelPart::kPermute);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, permute), 1e-6 + 5e-3, 1e-15);
+  profile.mutable_permute_efficiency()->set_value(0.25);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, permute), 1e-6 + 10e-3, 1e-15);
+}
+
 TEST(KernelSecondsTest, GemmsKnowTheirAlignment) {
   models::Kernel kernel = models::GemmKernel(1, 512, 640, 320, 2);
   EXPECT_EQ(ShapeOf(kernel).alignment_bytes, 16);  // unknown: aligned

@@ -89,6 +89,19 @@ TEST(DeviceProfileTest, ChecksHeadSizesAndRatesOfUnalignedGemms) {
             HasSubstr("gemm.rate_aligned_to_4_bytes.source is empty")));
 }
 
+TEST(DeviceProfileTest, ChecksLibrariesOfAttention) {
+  DeviceProfile profile = *LoadDeviceProfile("t4");
+  AttentionLibrary* library = profile.add_attention_libraries();
+  *library->mutable_forward() = profile.memory_efficiency();
+  library->mutable_forward()->set_value(0);
+  *library->mutable_backward() = profile.memory_efficiency();
+  EXPECT_THAT(
+      std::string(ValidateDeviceProfile("x", profile).message()),
+      AllOf(HasSubstr("attention_libraries[0].kernel is missing, expected a "
+                      "library such as CUDNN"),
+            HasSubstr("attention_libraries[0].forward.value is 0")));
+}
+
 TEST(DeviceProfileTest, UnknownNameListsThePresets) {
   EXPECT_THAT(std::string(LoadDeviceProfile("no-such-gpu").status().message()),
               HasSubstr("t4, v100-sxm2-16gb"));

@@ -200,8 +200,21 @@ TEST(TorchtitanReaderTest, NamesLineAndKeyOfWhatItRefuses) {
               HasSubstr("x.toml:6: parallelism.context_parallel_degree is 2, "
                         "expected 1"));
   // The default of torchtitan recomputes every second layer.
-  EXPECT_THAT(message, HasSubstr("activation_checkpoint.mode is not given, "
-                                 "expected none or full"));
+  EXPECT_THAT(message,
+              HasSubstr("activation_checkpoint.selective_ac_option is not "
+                        "given, expected op"));
+}
+
+TEST(TorchtitanReaderTest, ReadsRecomputationOfOperators) {
+  const auto run = ReadTorchtitanJob("x.toml",
+                                     "[model]\nname = \"llama3\"\n"
+                                     "flavor = \"8B\"\n"
+                                     "[activation_checkpoint]\n"
+                                     "mode = \"selective\"\n"
+                                     "selective_ac_option = \"op\"\n",
+                                     {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->scenario.training().recompute(), RECOMPUTE_OPERATORS);
 }
 
 TEST(TorchtitanReaderTest, ReportsWrongToml) {
