@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace weir {
@@ -77,6 +78,10 @@ absl::StatusOr<double> ParseBytes(absl::string_view text) {
   static constexpr std::pair<absl::string_view, double> kUnits[] = {
       {"", 1},
       {"B", 1},
+      {"K", 1024},
+      {"M", 1048576.0},
+      {"G", 1073741824.0},
+      {"T", 1099511627776.0},
       {"kB", 1e3},
       {"MB", 1e6},
       {"GB", 1e9},
@@ -92,6 +97,26 @@ absl::StatusOr<double> ParseBytes(absl::string_view text) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", text, ", expected bytes above 0, as in 80GiB or 80e9"));
+}
+
+absl::StatusOr<uint32_t> ParseSize(absl::string_view text) {
+  double factor = 1;
+  absl::string_view number = text;
+  if (absl::ConsumeSuffix(&number, "k") || absl::ConsumeSuffix(&number, "K")) {
+    factor = 1024;
+  } else if (absl::ConsumeSuffix(&number, "M")) {
+    factor = 1048576;
+  }
+  if (factor == 1) return ParseCount(text);
+  double value = 0;
+  const bool is_number =
+      absl::SimpleAtod(number, &value) && std::isfinite(value);
+  value *= factor;
+  if (!is_number || value < 1 || value > kMaxCount ||
+      value != std::floor(value)) {
+    return Unexpected(text, "a whole number above 0, such as 8192 or 8k");
+  }
+  return static_cast<uint32_t>(value);
 }
 
 absl::StatusOr<int> ParseChoice(absl::string_view text,

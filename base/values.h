@@ -17,6 +17,10 @@ namespace weir {
 // Parses a whole number from 1 to 2147483647.
 absl::StatusOr<uint32_t> ParseCount(absl::string_view text);
 
+// Parses the same, also as "8k" or "1M" (1024 and 1048576 of them), as lengths
+// of contexts are written.
+absl::StatusOr<uint32_t> ParseSize(absl::string_view text);
+
 // Parses comma-separated counts of at least `lowest`: "7,8,8,7".
 absl::StatusOr<std::vector<uint32_t>> ParseCounts(absl::string_view text,
                                                   uint32_t lowest);
@@ -28,7 +32,8 @@ absl::StatusOr<double> ParsePositive(absl::string_view text);
 // clocks cannot count much further.
 absl::StatusOr<double> ParseTimeLimit(absl::string_view text);
 
-// Parses bytes above 0, as in "80GiB", "80e9" or "512 MiB".
+// Parses bytes above 0, as in "80GiB", "80e9" or "512 MiB". A letter alone is a
+// binary unit, as for Slurm and GNU programs: "70G" is 70 GiB.
 absl::StatusOr<double> ParseBytes(absl::string_view text);
 
 // Parses one of several words, ignoring case.

@@ -10,6 +10,7 @@
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "models/import/hugging_face.h"
 #include "models/import/pipedream_graph.h"
@@ -20,11 +21,22 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 64 << 20;
 constexpr uint32_t kUsualSequenceLength = 2048;
+constexpr char kConfig[] = "config.json";
+
+// Returns "gpt2" for "models/gpt2.json". Every Hugging Face model has a
+// config.json, which is named after its folder.
+std::string NameOfFile(absl::string_view label) {
+  const std::filesystem::path path{std::string(label)};
+  const std::string folder = path.parent_path().filename().string();
+  if (path.filename() != kConfig || folder.empty() || folder == "." ||
+      folder == "..") {
+    return path.stem().string();
+  }
+  return folder;
+}
 
 void FillDefaults(absl::string_view label, Model* model) {
-  if (model->name().empty()) {
-    model->set_name(std::filesystem::path(std::string(label)).stem().string());
-  }
+  if (model->name().empty()) model->set_name(NameOfFile(label));
   if (model->has_measured()) {
     MeasuredModel& measured = *model->mutable_measured();
     if (measured.microbatch_size() == 0) measured.set_microbatch_size(1);
@@ -76,9 +88,28 @@ absl::StatusOr<Model> ParseAny(absl::string_view label,
 
 }  // namespace
 
+std::string ModelFile(const std::string& name_or_path) {
+  std::error_code error;
+  const std::filesystem::path path(name_or_path);
+  if (!std::filesystem::is_directory(path, error) ||
+      FindPreset("models/presets", name_or_path).has_value() ||
+      !std::filesystem::is_regular_file(path / kConfig, error)) {
+    return name_or_path;
+  }
+  return (path / kConfig).string();
+}
+
 absl::StatusOr<Model> LoadModel(const std::string& name_or_path) {
-  ASSIGN_OR_RETURN(const Asset asset,
-                   LoadAsset("models/presets", name_or_path));
+  const std::string file = ModelFile(name_or_path);
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error) &&
+      !FindPreset("models/presets", file).has_value()) {
+    return absl::NotFoundError(
+        absl::StrCat(EscapeLine(file),
+                     ": is a folder, expected a file, or a "
+                     "folder with a config.json"));
+  }
+  ASSIGN_OR_RETURN(const Asset asset, LoadAsset("models/presets", file));
   return ParseModel(asset.label, asset.contents);
 }
 

@@ -12,8 +12,13 @@
 
 namespace weir::models {
 
-// Loads a preset or a file: a native textproto (weir.Model), a Hugging Face
-// config.json (first byte '{'), or a PipeDream profile graph (first line "nodeK
+// Returns "NAME/config.json" if that exists in a folder of this name and no
+// preset has it, otherwise the name.
+std::string ModelFile(const std::string& name_or_path);
+
+// Loads a preset, a folder with a config.json, or a file: a native textproto
+// (weir.Model), a Hugging Face config.json (first byte '{'), or a PipeDream
+// profile graph (first line "nodeK
 // -- ..."). The format is detected from the content, not the name. The returned
 // model is validated and has every default filled in.
 absl::StatusOr<Model> LoadModel(const std::string& name_or_path);

@@ -2,6 +2,7 @@
 #include "scenarios/check_scenario.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,12 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
   // 0 means 1.
   problems.CheckRange("batch.microbatch_size", batch.microbatch_size(), 0,
                       kMaxMicrobatchSize);
-  problems.CheckRange("batch.global_batch_size", batch.global_batch_size(), 1,
+  if (batch.global_batch_size() == 0) {
+    problems.Add("batch.global_batch_size",
+                 "is missing, expected the sequences per batch over all "
+                 "replicas");
+  }
+  problems.CheckRange("batch.global_batch_size", batch.global_batch_size(), 0,
                       kMaxGlobalBatchSize);
   problems.CheckRange("batch.sequence_length", batch.sequence_length(), 0,
                       kMaxSequenceLength);
@@ -138,10 +144,11 @@ void CheckModelMode(Problems& problems, const Scenario& scenario) {
     problems.Add("transformer", "cannot be combined with model");
   } else if (scenario.model().empty() && !scenario.has_transformer()) {
     problems.Add("model",
-                 "is empty, expected a preset or a file (or transformer)");
+                 "is missing, expected a preset (weir model list) or a file");
   }
   if (scenario.cluster().empty()) {
-    problems.Add("cluster", "is empty, expected a preset or a file");
+    problems.Add("cluster",
+                 "is missing, expected a preset (weir cluster list) or a file");
   }
   problems.CheckRange("num_nodes", scenario.num_nodes(), 0, kMaxGpus);
   CheckBatch(problems, scenario);
@@ -182,10 +189,11 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
          "parallelism.blocks_per_stage");
   refuse(!parallelism.layout().empty(), "parallelism.layout");
   if (parallelism.pipeline() == 0) {
-    problems.Add("parallelism.pipeline", "is 0, expected the number of ranks");
+    problems.Add("parallelism.pipeline",
+                 "is missing, expected the number of ranks");
   }
   if (scenario.num_microbatches() == 0) {
-    problems.Add("num_microbatches", "is 0, expected at least 1");
+    problems.Add("num_microbatches", "is missing, expected at least 1");
   }
   CheckCosts(problems, "costs.", scenario.costs());
   const double num_stages =
@@ -248,8 +256,8 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   calibrate::CheckSoftware("software", scenario.software(), &problems);
   if (scenario.schedule().empty()) {
     problems.Add("schedule",
-                 "is empty, expected the name of a schedule (--schedule 1f1b; "
-                 "see weir schedule list)");
+                 "is empty, expected the name of a schedule (see weir schedule "
+                 "list)");
   }
   CheckParallelism(problems, scenario);
   CheckUtf8(problems, "parallelism.layout", scenario.parallelism().layout());
@@ -273,6 +281,29 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckSize(problems, scenario);
 }
 
+namespace {
+
+// Returns "128 or 192, or parallelism.data 12".
+std::string NearestBatches(const Batch& batch, double share, double data) {
+  const double below = std::floor(batch.global_batch_size() / share) * share;
+  std::string text = below > 0
+                         ? absl::StrFormat("%.0f or %.0f", below, below + share)
+                         : absl::StrFormat("%.0f", share);
+  const uint32_t microbatches =
+      batch.global_batch_size() / batch.microbatch_size();
+  if (microbatches * batch.microbatch_size() != batch.global_batch_size()) {
+    return text;
+  }
+  for (auto replicas = static_cast<uint32_t>(data); replicas > 0; --replicas) {
+    if (microbatches % replicas != 0) continue;
+    absl::StrAppend(&text, ", or parallelism.data ", replicas);
+    break;
+  }
+  return text;
+}
+
+}  // namespace
+
 void CheckBatchDivides(Problems& problems, const Scenario& scenario) {
   if (scenario.has_costs()) return;
   const Batch& batch = scenario.batch();
@@ -280,11 +311,13 @@ void CheckBatchDivides(Problems& problems, const Scenario& scenario) {
   const double share = batch.microbatch_size() * data;
   const double num_microbatches = batch.global_batch_size() / share;
   if (num_microbatches == static_cast<int64_t>(num_microbatches)) return;
-  problems.Add("batch.global_batch_size",
-               absl::StrFormat("is %d, expected a multiple of "
-                               "microbatch_size %d x data %.0f = %.0f",
-                               batch.global_batch_size(),
-                               batch.microbatch_size(), data, share));
+  problems.Add(
+      "batch.global_batch_size",
+      absl::StrFormat("is %d, expected a multiple of "
+                      "batch.microbatch_size %d x parallelism.data "
+                      "%.0f = %.0f; nearest: %s",
+                      batch.global_batch_size(), batch.microbatch_size(), data,
+                      share, NearestBatches(batch, share, data)));
 }
 
 int NumMicrobatches(const Scenario& scenario) {
@@ -309,8 +342,7 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": training.",
         training.fully_sharded() ? "fully_sharded" : "distributed_optimizer",
-        " is given with schedule ", (*kind)->name,
-        ", expected one with a flush"));
+        " needs a schedule with a flush, but ", (*kind)->name, " has none"));
   }
   if (!with_shape) return absl::OkStatus();
   const Parallelism& parallelism = scenario.parallelism();

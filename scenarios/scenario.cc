@@ -2,11 +2,13 @@
 #include "scenarios/scenario.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/assets.h"
 #include "base/problems.h"
@@ -22,6 +24,7 @@
 #include "scenarios/fill_defaults.h"
 #include "scenarios/profile_warnings.h"
 #include "scenarios/set_figures.h"
+#include "scenarios/sizes.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
@@ -52,6 +55,28 @@ absl::Status Merge(const Problems& problems,
   for (const absl::Status& failure : failures)
     messages.emplace_back(failure.message());
   return absl::InvalidArgumentError(absl::StrJoin(messages, "\n"));
+}
+
+// Returns an error if the cluster has too few GPUs, with the nodes that would
+// be enough.
+absl::Status CheckNumGpus(const std::string& label,
+                          const Parallelism& parallelism,
+                          const Cluster& cluster) {
+  const double needed =
+      1.0 * parallelism.tensor() * parallelism.data() * parallelism.pipeline();
+  const int available = NumGpus(cluster);
+  if (needed <= available) return absl::OkStatus();
+  std::string hint;
+  if (cluster.groups_size() == 1) {
+    hint = absl::StrFormat(
+        "; --nodes %.0f has enough",
+        std::ceil(needed / std::max(cluster.groups(0).node().num_gpus(), 1u)));
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s: parallelism.tensor %d x parallelism.pipeline %d x parallelism.data "
+      "%d needs %.0f GPUs, but the cluster has %d%s",
+      label, parallelism.tensor(), parallelism.pipeline(), parallelism.data(),
+      needed, available, hint));
 }
 
 absl::StatusOr<Placement> MakePlacement(const std::string& label,
@@ -155,7 +180,10 @@ class Loader {
     }
     if (resolved_.cluster.groups_size() == 1)
       scenario_.set_num_nodes(resolved_.cluster.groups(0).count());
-    if (fields_are_sound_) {
+    const absl::Status enough = CheckNumGpus(
+        resolved_.label, scenario_.parallelism(), resolved_.cluster);
+    if (fields_are_sound_) KeepFailure(enough);
+    if (fields_are_sound_ && enough.ok()) {
       auto placement =
           Keep(Where("parallelism"),
                MakePlacement(resolved_.label, scenario_.parallelism(),
@@ -305,20 +333,23 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   resolved.label = std::string(label);
   resolved.scenario = scenario;
   resolved.given_costs = scenario.has_costs();
+  std::vector<absl::Status> failures;
+  const absl::Status sizes = FillSizes(label, &resolved.scenario);
+  if (!sizes.ok()) failures.push_back(sizes);
   RETURN_IF_ERROR(FillChunks(&resolved.scenario));
   Problems problems(label);
-  std::vector<absl::Status> failures;
   const absl::Status file = FillFromScheduleFile(problems, resolved.scenario);
   if (!file.ok()) failures.push_back(file);
   CheckFields(problems, resolved.scenario);
   FillDefaults(resolved.scenario);
   const bool fields_are_sound = problems.empty() && file.ok();
-  if (fields_are_sound) CheckBatchDivides(problems, resolved.scenario);
-  if (!scenario.schedule().empty() &&
-      !schedules::IsScheduleFile(scenario.schedule())) {
+  if (fields_are_sound && sizes.ok()) {
+    CheckBatchDivides(problems, resolved.scenario);
+  }
+  if (!schedules::IsScheduleFile(resolved.scenario.schedule())) {
     // Without a whole number of microbatches the shape cannot be checked.
     const absl::Status status =
-        CheckSchedule(label, resolved.scenario, problems.empty());
+        CheckSchedule(label, resolved.scenario, problems.empty() && sizes.ok());
     if (!status.ok()) failures.push_back(status);
   }
   if (!resolved.given_costs) {
@@ -345,6 +376,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
                           ResolvedScenario* resolved) {
   Scenario& mine = resolved->scenario;
   mine = scenario;
+  RETURN_IF_ERROR(TakeScheduleChunks(&mine));
   RETURN_IF_ERROR(FillChunks(&mine));
   Problems problems(resolved->label);
   CheckFields(problems, mine);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/spelling.h"
 
 namespace weir::schedules {
@@ -36,6 +37,31 @@ std::vector<std::string> OptionsOf(const ScheduleKind& kind) {
 
 absl::string_view WithoutOptions(absl::string_view name) {
   return name.substr(0, name.find(':'));
+}
+
+absl::StatusOr<int> TakeChunks(std::string* name) {
+  int chunks = 0;
+  std::vector<absl::string_view> kept;
+  for (absl::string_view part : absl::StrSplit(*name, ':')) {
+    absl::string_view value = part;
+    if (kept.empty() || !absl::ConsumePrefix(&value, "v=")) {
+      kept.push_back(part);
+      continue;
+    }
+    constexpr int kMostChunks = 1 << 20;
+    if (chunks > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "schedule ", Quoted(*name), ": v is given twice, expected once"));
+    }
+    if (!absl::SimpleAtoi(value, &chunks) || chunks < 1 ||
+        chunks > kMostChunks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("schedule ", Quoted(*name), ": v is ", Quoted(value),
+                       ", expected a number of stages per rank from 1"));
+    }
+  }
+  *name = absl::StrJoin(kept, ":");
+  return chunks;
 }
 
 std::string WithOwnName(absl::string_view name, const ScheduleKind& kind) {

@@ -17,6 +17,11 @@ namespace weir::schedules {
 // Returns "zb-1p" for "zb-1p:memory-limit=6".
 absl::string_view WithoutOptions(absl::string_view name);
 
+// Removes the number of stages per rank from a name with options,
+// "interleaved-1f1b:v=4", and returns it; 0 if there is none. Returns
+// InvalidArgument if it is not a number from 1.
+absl::StatusOr<int> TakeChunks(std::string* name);
+
 // Returns the kind's own name followed by the options of `name`, unchanged.
 std::string WithOwnName(absl::string_view name, const ScheduleKind& kind);
 

@@ -113,27 +113,19 @@ absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags) {
   return request;
 }
 
-absl::Status FillReplicas(const ScenarioRequest& request, Scenario* scenario) {
+absl::Status CheckImportedGpus(const ScenarioRequest& request,
+                               const Scenario& scenario) {
+  if (request.num_gpus == 0 ||
+      scenario.num_nodes() != request.scenario.num_nodes() ||
+      scenario.parallelism().num_gpus() > 0) {
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const uint32_t num_gpus,
-                   NumGpus(scenario->cluster(), scenario->num_nodes()));
-  if (num_gpus == 0) return absl::OkStatus();
-  if (request.num_gpus > 0 && request.num_gpus != num_gpus &&
-      scenario->num_nodes() == request.scenario.num_nodes()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        request.label, ": runs on ", request.num_gpus,
-        " GPUs, expected those of the cluster, ", num_gpus, ", or --nodes"));
-  }
-  Parallelism& parallelism = *scenario->mutable_parallelism();
-  if (parallelism.data() > 0) return absl::OkStatus();
-  const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
-                         std::max(parallelism.pipeline(), 1u);
-  if (num_gpus % group != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        request.label, ": tensor x pipeline parallelism is ", group,
-        ", expected a divisor of the cluster's ", num_gpus, " GPUs, or --dp"));
-  }
-  parallelism.set_data(static_cast<uint32_t>(num_gpus / group));
-  return absl::OkStatus();
+                   NumGpus(scenario.cluster(), scenario.num_nodes()));
+  if (num_gpus == 0 || num_gpus == request.num_gpus) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      request.label, ": runs on ", request.num_gpus,
+      " GPUs, expected those of the cluster, ", num_gpus, ", or --nodes"));
 }
 
 }  // namespace weir::cli

@@ -17,10 +17,10 @@ bool HasImports(const ImportFlags& flags);
 // the scenario. Fails if they name several that describe the same settings.
 absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags);
 
-// Like the frameworks, uses all GPUs that tensor and pipeline parallelism
-// leave. Fails if the cluster does not have the GPUs of the imported run, whose
-// number 0 means that it is unknown.
-absl::Status FillReplicas(const ScenarioRequest& request, Scenario* scenario);
+// Returns InvalidArgument if the cluster does not have the GPUs of the imported
+// run, unless the flags replaced its nodes or state the GPUs to use.
+absl::Status CheckImportedGpus(const ScenarioRequest& request,
+                               const Scenario& scenario);
 
 }  // namespace weir::cli
 

@@ -9,10 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "base/text.h"
@@ -52,12 +55,44 @@ void PrintTagged(absl::string_view tag, absl::string_view color,
   }
 }
 
+// Returns the line without what distinguishes messages of one kind: quoted
+// texts and words with digits.
+std::string KindOfMessage(absl::string_view line) {
+  std::string kind;
+  for (absl::string_view word : absl::StrSplit(line, ' ')) {
+    const bool varies = std::any_of(word.begin(), word.end(), [](char c) {
+      return (c >= '0' && c <= '9') || c == '"' || c == '\'';
+    });
+    absl::StrAppend(&kind, " ", varies ? "#" : word);
+  }
+  return kind;
+}
+
 }  // namespace
 
 TextLayout LayoutOf(const OutputFlags& output) {
   constexpr int kNarrowest = 40;
   return {std::max(WidthOf(STDOUT_FILENO), kNarrowest), output.wide,
           output.columns};
+}
+
+std::string LimitRepetitions(absl::string_view text) {
+  constexpr int kMostOfAKind = 5;
+  std::vector<std::string> lines;
+  std::map<std::string, int> counts;
+  std::map<std::string, size_t> ends;  // position after the last line shown
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::string kind = KindOfMessage(line);
+    if (++counts[kind] > kMostOfAKind) continue;
+    lines.emplace_back(line);
+    ends[kind] = lines.size() - 1;
+  }
+  for (const auto& [kind, count] : counts) {
+    if (count <= kMostOfAKind) continue;
+    absl::StrAppend(&lines[ends[kind]], "\n", count - kMostOfAKind,
+                    " more like this");
+  }
+  return absl::StrJoin(lines, "\n");
 }
 
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
@@ -72,7 +107,7 @@ ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
 }
 
 void PrintErrorMessage(absl::string_view message, const OutputFlags& output) {
-  PrintTagged("error:", "\033[1;31m", message, output);
+  PrintTagged("error:", "\033[1;31m", LimitRepetitions(message), output);
 }
 
 void PrintWarning(absl::string_view text, const OutputFlags& output) {

@@ -26,6 +26,10 @@ TextLayout LayoutOf(const OutputFlags& output);
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
 
+// Returns the lines of a message with at most five of each kind, which differ
+// only in numbers and quoted texts, and the number of others.
+std::string LimitRepetitions(absl::string_view text);
+
 // Prints every line as "error: <line>", for errors with an exit code that the
 // command chooses.
 void PrintErrorMessage(absl::string_view message, const OutputFlags& output);

@@ -11,8 +11,15 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/options/flag_terms.h"
 #include "cli/options/imports.h"
+#include "scenarios/chunks.h"
+#include "scenarios/cluster/plausibility.h"
 #include "scenarios/scenario.h"
+#include "scenarios/sizes.h"
+#include "schedules/options.h"
+#include "schedules/registry.h"
+#include "schedules/source.h"
 
 namespace weir::cli {
 
@@ -45,6 +52,8 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
 absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
   const uint32_t wanted = overrides.num_microbatches();
   if (scenario->has_costs() || wanted == 0) return absl::OkStatus();
+  // The batch depends on the data-parallel size.
+  RETURN_IF_ERROR(scenarios::FillSizes("command line", scenario));
   Problems problems("command line");
   if (overrides.batch().global_batch_size() != 0) {
     problems.Add("--microbatches", "cannot be combined with --gbs");
@@ -74,6 +83,15 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (overrides.parallelism().gpus_size() > 0 ||
       !overrides.parallelism().order().empty()) {
     parallelism->clear_gpus();
+  }
+  // The number of GPUs determines the data-parallel size and the nodes of the
+  // file, which determine it otherwise.
+  if (overrides.parallelism().num_gpus() > 0) {
+    parallelism->clear_data();
+    scenario.clear_num_nodes();
+  }
+  if (overrides.num_nodes() > 0 || overrides.parallelism().data() > 0) {
+    parallelism->clear_num_gpus();
   }
   if (overrides.parallelism().blocks_per_stage_size() > 0 ||
       !overrides.parallelism().layout().empty()) {
@@ -124,10 +142,56 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
   Scenario scenario = request.scenario;
   RETURN_IF_ERROR(Override(flags, &scenario));
   if (HasImports(flags.imports)) {
-    RETURN_IF_ERROR(FillReplicas(request, &scenario));
+    RETURN_IF_ERROR(CheckImportedGpus(request, scenario));
   }
   request.scenario = std::move(scenario);
   return request;
+}
+
+namespace {
+
+// Removes chunks of a scenario file that the schedule of the command line does
+// not have.
+absl::Status DropChunks(const ScenarioFlags& flags, ScenarioRequest* request) {
+  Scenario& scenario = request->scenario;
+  const uint32_t before = scenario.parallelism().chunks();
+  if (flags.schedules.empty() || flags.scenario.empty() || before <= 1 ||
+      flags.overrides.parallelism().chunks() > 0 ||
+      schedules::IsScheduleFile(scenario.schedule())) {
+    return absl::OkStatus();
+  }
+  std::string name = scenario.schedule();
+  ASSIGN_OR_RETURN(const int chunks, schedules::TakeChunks(&name));
+  if (chunks > 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
+                   schedules::FindScheduleKind(name));
+  scenarios::SetLegalChunks(*kind, &scenario);
+  const uint32_t after = scenario.parallelism().chunks();
+  if (after != before) {
+    request->notes.push_back(absl::StrCat(
+        scenario.schedule(), " has ", after, after == 1 ? " stage" : " stages",
+        " per rank, not the ", before, " of ", flags.scenario));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
+    const ScenarioFlags& flags, const ScenarioRequest& request) {
+  auto resolved = scenarios::ResolveScenario(request.label, request.scenario);
+  if (!resolved.ok()) return InFlagTerms(resolved.status(), flags);
+  for (const std::string& note : request.notes) {
+    resolved->warnings.push_back(note);
+  }
+  if (resolved->given_costs) return resolved;
+  const std::string idle =
+      scenarios::IdleWarning(resolved->scenario, resolved->cluster);
+  if (!idle.empty()) resolved->warnings.push_back(idle);
+  for (std::string& warning : scenarios::ImplausibleValues(resolved->cluster)) {
+    resolved->warnings.push_back(std::move(warning));
+  }
+  return resolved;
 }
 
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
@@ -143,11 +207,8 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
   if (!flags.schedules.empty()) {
     request.scenario.set_schedule(flags.schedules[0]);
   }
-  ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
-                   scenarios::ResolveScenario(request.label, request.scenario));
-  resolved.warnings.insert(resolved.warnings.end(), request.notes.begin(),
-                           request.notes.end());
-  return resolved;
+  RETURN_IF_ERROR(InFlagTerms(DropChunks(flags, &request), flags));
+  return ResolveRequest(flags, request);
 }
 
 }  // namespace weir::cli

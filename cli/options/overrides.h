@@ -32,6 +32,11 @@ struct ScenarioRequest {
 // Loads the scenario that the flags name (empty if none) and overrides it.
 absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags);
 
+// Resolves the scenario. Errors name the flags of the command line; warnings
+// include the notes of the request and GPUs that are left idle.
+absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
+    const ScenarioFlags& flags, const ScenarioRequest& request);
+
 // Returns the only scenario of the flags, with its only schedule.
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
     const ScenarioFlags& flags);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/spelling.h"
+#include "base/synonyms.h"
 #include "base/text.h"
 #include "cli/options/add_option.h"
 
@@ -68,10 +70,25 @@ std::string SuggestCommand(const std::string& word, const Words& words,
                       "?");
 }
 
-// Adds every word that is neither an option nor the value of one. Returns true
-// if one is in the place of a command.
-bool AddUnknownWords(const Words& words, const CLI::App& program,
-                     const CLI::App& command, Problems* problems) {
+// Returns the words of the line that follow an unknown option and are probably
+// its value.
+Words ValuesOfUnknown(const Words& line, const Words& unknown) {
+  Words values;
+  for (size_t i = 0; i + 1 < line.size(); ++i) {
+    if (absl::StartsWith(line[i], "--") && !absl::StrContains(line[i], '=') &&
+        !absl::StartsWith(line[i + 1], "-") &&
+        absl::c_linear_search(unknown, line[i])) {
+      values.push_back(line[i + 1]);
+    }
+  }
+  return values;
+}
+
+// Adds every word that is neither an option nor the value of one, each option
+// once. `line` are all words. Returns true if one is in the place of a command.
+bool AddUnknownWords(const Words& line, const Words& words,
+                     const CLI::App& program, const CLI::App& command,
+                     Problems* problems) {
   const Words commands = CommandsOf(command);
   Words options;
   for (const CLI::App* app : {&command, &program}) {
@@ -81,11 +98,17 @@ bool AddUnknownWords(const Words& words, const CLI::App& program,
       }
     }
   }
+  Words values = ValuesOfUnknown(line, words);
+  std::set<std::string> reported;
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
     if (absl::StartsWith(word, "-")) {
+      if (!reported.insert(name).second) continue;
       problems->Add("", absl::StrCat("unknown option ", EscapeLine(name),
-                                     DidYouMean(name, options)));
+                                     SuggestName(name, options)));
+    } else if (const auto value = absl::c_find(values, word);
+               value != values.end()) {
+      values.erase(value);
     } else if (commands.empty()) {
       problems->Add("", absl::StrCat("unexpected argument ", EscapeLine(word)));
     } else if (absl::c_linear_search(commands, word)) {
@@ -159,6 +182,7 @@ absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
                                            CLI::App* program) {
   Words words(argv + std::min(argc, 1), argv + argc);
   const bool help = TakeHelp(&words);
+  const Words line = words;
   std::reverse(words.begin(), words.end());
   std::string version, error, without_value;
   try {
@@ -179,7 +203,8 @@ absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
   Words extras = program->remaining(/*recurse=*/true);
   extras.erase(std::remove(extras.begin(), extras.end(), "--"), extras.end());
   Problems problems(FullName(*command));
-  const bool unknown = AddUnknownWords(extras, *program, *command, &problems);
+  const bool unknown =
+      AddUnknownWords(line, extras, *program, *command, &problems);
   if (unknown) return problems.ToStatus();
   if (help) return program->help();
   AddBadOptions(program, !error.empty(), &problems);

@@ -3,6 +3,8 @@
 
 #include <memory>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
@@ -15,6 +17,15 @@ namespace {
 absl::StatusOr<double> ParseZeroOrPositive(absl::string_view text) {
   if (text == "0") return 0;
   return ParsePositive(text);
+}
+
+absl::StatusOr<uint32_t> ParseNumGpus(const std::string& text) {
+  if (absl::StrContains(text, ',')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", text, ", expected the number of GPUs to use; ",
+                     "--placement ", text, " lists GPUs"));
+  }
+  return ParseCount(text);
 }
 
 absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text) {
@@ -85,7 +96,7 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
   AddCount(app, "--dp,--data-parallel-size",
            "data-parallel size (replicas of the pipeline)",
            [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
-      ->default_str("1");
+      ->default_str("GPUs / (tp x pp)");
   AddText(app, "--order", "ORDER",
           "parallel dimensions in the order of GPU numbers, fastest-varying "
           "first: tp-dp-pp or tp-pp-dp",
@@ -93,7 +104,14 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
             scenario->mutable_parallelism()->set_order(order);
           })
       ->default_str("tp-dp-pp");
-  AddOption(app, "--gpus", "N,N,...",
+  AddOption(
+      app, "--gpus", "N",
+      "number of GPUs to use; sets the number of nodes unless --nodes is "
+      "given",
+      ParseNumGpus,
+      [=](uint32_t n) { scenario->mutable_parallelism()->set_num_gpus(n); })
+      ->default_str("all of the cluster");
+  AddOption(app, "--placement", "N,N,...",
             "explicit placement: GPU numbers of one replica after the other, "
             "each rank by rank",
             ParseNumbers, [=](const std::vector<uint32_t>& gpus) {
@@ -164,9 +182,11 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       ->group("Parallelism")
       ->default_str("by --defaults");
   app->option_defaults()->group("Training");
-  AddCount(app, "--seq,--seq-length", "tokens per sequence", [=](uint32_t n) {
-    scenario->mutable_batch()->set_sequence_length(n);
-  })->default_str("the model's");
+  AddOption(
+      app, "--seq,--seq-length", "N", "tokens per sequence, as in 8192 or 8k",
+      ParseSize,
+      [=](uint32_t n) { scenario->mutable_batch()->set_sequence_length(n); })
+      ->default_str("the model's");
   AddChoice<Precision>(
       app, "--precision",
       "training precision (fp16 and bf16 keep fp32 master weights)",
@@ -203,9 +223,12 @@ void AddSchedule(CLI::App* app, bool several, ScenarioFlags* flags) {
   app->option_defaults()->group("Schedule");
   CLI::Option* schedule =
       AddOption(app, "--schedule", several ? "S,S,..." : "S",
-                several ? "schedules to compare (weir schedule list)"
-                        : "schedule (see weir schedule list)",
-                ParseSchedules, &flags->schedules);
+                several ? "schedules to compare (weir schedule list); "
+                          "interleaved-1f1b:v=4 has 4 stages per rank"
+                        : "schedule (weir schedule list); "
+                          "interleaved-1f1b:v=4 has 4 stages per rank",
+                ParseSchedules, &flags->schedules)
+          ->default_str("1f1b, or interleaved-1f1b with --chunks");
   if (several) schedule->join(',');
   AddText(
       app, "--costs", "COSTS",
@@ -247,7 +270,7 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
               set_reduction(on ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
             });
   AddOption(app, "--bucket-bytes", "BYTES",
-            "bucket size of overlapped gradient reductions", ParsePositive,
+            "bucket size of overlapped gradient reductions", ParseBytes,
             [=](double bytes) {
               scenario->mutable_communication()->set_bucket_bytes(bytes);
             })
@@ -264,9 +287,9 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
 void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
   app->option_defaults()->group("Training");
-  AddCount(
-      app, "--gbs,--global-batch-size",
-      "sequences per batch, over all data-parallel ranks",
+  AddOption(
+      app, "--gbs,--global-batch-size", "N",
+      "sequences per batch, over all data-parallel ranks", ParseSize,
       [=](uint32_t n) { scenario->mutable_batch()->set_global_batch_size(n); });
   AddChoice<Optimizer>(app, "--optimizer", "optimizer (sgd: SGD with momentum)",
                        {{"adam", ADAM}, {"sgd", SGD_MOMENTUM}},

@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/interrupt.h"
-#include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/options/flag_terms.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
@@ -18,6 +18,7 @@
 #include "results/summary.h"
 #include "results/views/views.h"
 #include "scenarios/chunks.h"
+#include "scenarios/sizes.h"
 #include "schedules/options.h"
 #include "schedules/schedule.h"
 #include "schedules/source.h"
@@ -27,20 +28,27 @@ namespace weir::cli {
 namespace {
 
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFor(
-    const ScenarioRequest& request, const std::string& schedule) {
-  Scenario scenario = request.scenario;
+    const ScenarioFlags& flags, ScenarioRequest request,
+    const std::string& schedule) {
+  Scenario& scenario = request.scenario;
+  scenario.set_schedule(schedule);
   if (schedules::IsScheduleFile(schedule)) {
-    scenario.set_schedule(schedule);
-    return scenarios::ResolveScenario(request.label, scenario);
+    return ResolveRequest(flags, request);
   }
   ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
                    schedules::FindScheduleKind(schedule));
   scenario.set_schedule(schedules::WithOwnName(schedule, *kind));
   if (kind->flush) scenario.clear_num_batches();  // every batch is the same
-  // One scenario serves schedules that need different numbers of chunks.
-  RETURN_IF_ERROR(scenarios::FillChunks(&scenario));
-  scenarios::SetLegalChunks(*kind, &scenario);
-  return scenarios::ResolveScenario(request.label, scenario);
+  const std::string named = scenario.schedule();
+  RETURN_IF_ERROR(
+      InFlagTerms(scenarios::FillSizes(request.label, &scenario), flags));
+  // One scenario serves schedules that need different numbers of chunks, unless
+  // the schedule states its own.
+  if (scenario.schedule() == named) {
+    RETURN_IF_ERROR(scenarios::FillChunks(&scenario));
+    scenarios::SetLegalChunks(*kind, &scenario);
+  }
+  return ResolveRequest(flags, request);
 }
 
 // Collects messages, each line once: problems of the scenario are the same for
@@ -77,10 +85,11 @@ absl::StatusOr<Job> Checked(scenarios::ResolvedScenario scenario) {
   return job;
 }
 
-absl::StatusOr<Job> JobOf(const ScenarioRequest& request,
+absl::StatusOr<Job> JobOf(const ScenarioFlags& flags,
+                          const ScenarioRequest& request,
                           const std::string& schedule, bool needs_check) {
   ASSIGN_OR_RETURN(scenarios::ResolvedScenario scenario,
-                   ResolveFor(request, schedule));
+                   ResolveFor(flags, request, schedule));
   if (needs_check) return Checked(std::move(scenario));
   return Job{std::move(scenario), std::nullopt};
 }
@@ -103,11 +112,7 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   if (schedules.empty() && !request.scenario.schedule().empty()) {
     schedules.push_back(request.scenario.schedule());
   }
-  if (schedules.empty()) {
-    Problems problems("command line");
-    problems.Add("--schedule", "is missing (see weir schedule list)");
-    return problems.ToStatus();
-  }
+  if (schedules.empty()) schedules = {"1f1b"};
   ToSimulate work;
   std::vector<std::string> lines;
   absl::Status worst;
@@ -128,7 +133,8 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
       all_known = false;
       continue;
     }
-    absl::StatusOr<Job> job = JobOf(request, schedule, needs_check(schedule));
+    absl::StatusOr<Job> job =
+        JobOf(flags.scenario, request, schedule, needs_check(schedule));
     if (job.ok()) {
       checked.insert(schedule);
       work.jobs.push_back(*std::move(job));

@@ -18,6 +18,7 @@
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/describe_cluster.h"
+#include "scenarios/cluster/plausibility.h"
 #include "scenarios/default_set.h"
 #include "scenarios/scenario.h"
 
@@ -100,6 +101,9 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       const Cluster cluster,
       scenarios::LoadCluster(
           flags.name, static_cast<int>(flags.scenario.overrides.num_nodes())));
+  for (const std::string& warning : scenarios::ImplausibleValues(cluster)) {
+    PrintWarning(warning, flags.output);
+  }
   if (flags.output.textproto) return CommentedTextProto(cluster);
   return flags.output.format == OutputFlags::Format::kJson
              ? DumpJson(scenarios::ClusterJson(cluster), 2)

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/worker_pool.h"
+#include "cli/options/flag_terms.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
@@ -38,8 +39,21 @@ absl::Status KeepSynchronous(PlanSpace* space) {
 
 absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
   ASSIGN_OR_RETURN(ScenarioRequest base, ApplyOverrides(flags.scenario));
+  constexpr double kLeastPlausibleBytes = 1 << 20;
+  if (const double limit = flags.plan.request.memory_limit_bytes();
+      limit > 0 && limit < kLeastPlausibleBytes) {
+    PrintWarning(absl::StrCat("--memory-limit is ", limit,
+                              " bytes, which is less than "
+                              "1 MiB; ",
+                              limit, "GiB has a unit"),
+                 flags.output);
+  }
   RETURN_IF_ERROR(CheckPlanFiles(flags.output, flags.plan.request.num_plans()));
   PlanRequest request = flags.plan.request;
+  const uint32_t num_gpus = base.scenario.parallelism().num_gpus();
+  if (request.space().gpus().empty() && num_gpus > 0) {
+    request.mutable_space()->add_gpus(num_gpus);
+  }
   *request.mutable_scenario() = std::move(base.scenario);
   request.set_flops_formula(flags.flops);
   if (flags.plan.synchronous) {
@@ -98,7 +112,8 @@ int RunPlan(const Flags& flags) {
   }
   const absl::StatusOr<PlanReport> report = SearchLayouts(flags);
   if (!report.ok()) {
-    const ExitCode code = PrintError(report.status(), flags.output);
+    const ExitCode code =
+        PrintError(InFlagTerms(report.status(), flags.scenario), flags.output);
     // The request is valid, but the answer is negative.
     return absl::IsFailedPrecondition(report.status()) ? kExitNegative : code;
   }

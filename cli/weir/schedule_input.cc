@@ -116,12 +116,16 @@ absl::StatusOr<schedules::Schedule> ScheduleOfFlags(
     }
     return schedule;
   }
-  const Scenario& shape = flags.scenario.overrides;
+  Scenario shape = flags.scenario.overrides;
+  std::string name = flags.name;
   ASSIGN_OR_RETURN(const schedules::ScheduleKind* kind,
-                   schedules::FindScheduleKind(flags.name));
-  ASSIGN_OR_RETURN(
-      schedules::ScheduleSpec spec,
-      schedules::WithOptionsOf(flags.name, *kind, SpecOf(*kind, shape)));
+                   schedules::FindScheduleKind(name));
+  ASSIGN_OR_RETURN(const int chunks, schedules::TakeChunks(&name));
+  if (chunks > 0) {
+    shape.mutable_parallelism()->set_chunks(static_cast<uint32_t>(chunks));
+  }
+  ASSIGN_OR_RETURN(schedules::ScheduleSpec spec,
+                   schedules::WithOptionsOf(name, *kind, SpecOf(*kind, shape)));
   if (shape.num_microbatches() == 0) SetLegalMicrobatches(*kind, &spec);
   if (shape.parallelism().chunks() == 0) {
     spec.num_chunks = scenarios::LegalChunks(*kind, spec);

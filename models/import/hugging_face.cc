@@ -335,6 +335,7 @@ absl::StatusOr<Model> ParseHuggingFace(absl::string_view label,
   const std::string name = fields.Text("_name_or_path", "");
   model.set_name(name.substr(name.rfind('/') + 1));
   family->read(&fields, &problems, model.mutable_transformer());
+  fields.CheckSpelling();
   CheckTransformer(
       model.transformer(),
       [&](absl::string_view native) { return KeyOf(*family, native); },

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json_syntax.h"
 #include "base/json_text.h"
+#include "base/spelling.h"
 #include "base/status_macros.h"
 
 namespace weir::models {
@@ -38,6 +39,7 @@ absl::StatusOr<json> ParseJsonObject(absl::string_view label,
 }
 
 const json* JsonFields::Find(const char* key) const {
+  asked_.insert(key);
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
@@ -50,6 +52,7 @@ void JsonFields::Wrong(const char* key, const json& found,
 bool JsonFields::Has(const char* key) const { return Find(key) != nullptr; }
 
 bool JsonFields::Mentions(const char* key) const {
+  asked_.insert(key);
   return object_.contains(key);
 }
 
@@ -117,6 +120,22 @@ std::vector<uint32_t> JsonFields::Counts(const char* key) {
   }
   for (const json& entry : *found) counts.push_back(entry.get<uint32_t>());
   return counts;
+}
+
+void JsonFields::CheckSpelling() {
+  constexpr size_t kLong = 14;
+  constexpr size_t kMostKeys = 1000;  // configurations have about 50
+  if (object_.size() > kMostKeys) return;
+  for (const auto& [key, value] : object_.items()) {
+    if (asked_.contains(key) || key.size() > 64) continue;
+    for (const std::string& known : asked_) {
+      if (object_.contains(known) || known.size() < 6) continue;
+      const int most = known.size() >= kLong ? 2 : 1;
+      if (EditDistance(key, known) > most) continue;
+      problems_.Add(key, absl::StrCat("is unknown; did you mean ", known, "?"));
+      break;
+    }
+  }
 }
 
 }  // namespace weir::models

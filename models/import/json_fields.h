@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class JsonFields {
   std::vector<std::string> Texts(const char* key);
   std::vector<uint32_t> Counts(const char* key);
 
+  // Adds a problem for every key that nothing above asked for and that differs
+  // in one letter (in two if it is long) from one that is asked for and absent.
+  void CheckSpelling();
+
  private:
   const nlohmann::json* Find(const char* key) const;
   void Wrong(const char* key, const nlohmann::json& found,
@@ -42,6 +47,7 @@ class JsonFields {
 
   const nlohmann::json& object_;
   Problems& problems_;
+  mutable std::set<std::string> asked_;  // keys
 };
 
 }  // namespace weir::models

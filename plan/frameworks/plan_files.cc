@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "models/model.h"
 #include "scenarios/scenario.h"
 #include "schedules/interop/schedule_text.h"
 #include "sim/simulate.h"
@@ -29,7 +30,8 @@ void MakeAbsolute(std::string* name) {
 // paths depend.
 Scenario FromAnywhere(Scenario scenario, const Model& model) {
   std::error_code error;
-  if (std::filesystem::is_regular_file(scenario.model(), error) &&
+  if (std::filesystem::is_regular_file(models::ModelFile(scenario.model()),
+                                       error) &&
       model.has_transformer()) {
     scenario.clear_model();
     *scenario.mutable_transformer() = model.transformer();

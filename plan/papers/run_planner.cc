@@ -79,11 +79,12 @@ absl::StatusOr<scenarios::ResolvedScenario> GivenForPlanners(
     double memory_limit_bytes) {
   Scenario given = scenario;
   Parallelism& parallelism = *given.mutable_parallelism();
-  for (const char* field : {"data", "pipeline", "chunks", "order", "gpus",
+  for (const char* field : {"num_gpus", "pipeline", "chunks", "order", "gpus",
                             "blocks_per_stage", "layout"}) {
     parallelism.GetReflection()->ClearField(
         &parallelism, parallelism.GetDescriptor()->FindFieldByName(field));
   }
+  parallelism.set_data(1);
   given.set_schedule("1f1b");
   ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
                    scenarios::ResolveScenario(label, given));

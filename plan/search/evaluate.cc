@@ -103,9 +103,17 @@ absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
 absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
   int least = std::numeric_limits<int>::max();
   if (space_.schedules_of(shape).empty()) return absl::OkStatus();
+  bool others = false;  // schedules that may have the shape's chunks
   for (const PlannedSchedule& schedule : space_.schedules_of(shape)) {
     if (Interleaves(schedule, shape)) return absl::OkStatus();
+    if (schedule.chunks > 0 && schedule.chunks != shape.chunks) continue;
+    others = true;
     least = std::min(least, schedule.min_ranks_to_interleave);
+  }
+  if (!others) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(space_.base.label, ": parallelism.chunks is ",
+                     shape.chunks, ", expected those of the given schedules"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       space_.base.label, ": parallelism.pipeline is ", shape.pipeline,

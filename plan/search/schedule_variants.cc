@@ -219,7 +219,7 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     return schedules;
   }
   std::set<std::string> seen;
-  for (const std::string& name : space.schedules()) {
+  for (std::string name : space.schedules()) {
     if (schedules::IsScheduleFile(name)) {
       return absl::InvalidArgumentError(
           absl::StrCat(label, ": space.schedules has the file ", name,
@@ -231,10 +231,16 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
       return absl::NotFoundError(
           absl::StrCat(label, ": ", kind.status().message()));
     }
+    ASSIGN_OR_RETURN(const int chunks, schedules::TakeChunks(&name));
     RETURN_IF_ERROR(schedules::WithOptionsOf(name, **kind, {}).status());
-    if (!seen.insert(schedules::WithOwnName(name, **kind)).second) continue;
-    Append(**kind, known[*kind - kinds.data()].plain, name, num_ranks,
-           &schedules);
+    if (!seen.insert(absl::StrCat(schedules::WithOwnName(name, **kind), ":",
+                                  chunks))
+             .second) {
+      continue;
+    }
+    PlannedSchedule plain = known[*kind - kinds.data()].plain;
+    plain.chunks = chunks;
+    Append(**kind, plain, name, num_ranks, &schedules);
   }
   return schedules;
 }

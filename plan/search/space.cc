@@ -2,6 +2,7 @@
 #include "plan/search/space.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
     scenario.mutable_parallelism()->set_sequence_parallel(
         given.sequence_parallel());
   }
+  scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.set_schedule("1f1b");
   RETURN_IF_ERROR(CountNodes(request.space(), &scenario));
@@ -234,11 +236,15 @@ class Shapes {
                          base_.scenario.training().fully_sharded();
     if (shape_.pipeline == 1 && !sharded) return {1};
     if (space_.schedules().empty() && shape_.pipeline < min_ranks_) return {1};
-    std::vector<int> chunks = {1};
+    std::set<int> chunks = {1};
     for (int n = 2; n <= kMostChunks; ++n) {
-      if (shape_.pipeline * n <= num_blocks_) chunks.push_back(n);
+      if (shape_.pipeline * n <= num_blocks_) chunks.insert(n);
     }
-    return chunks;
+    for (std::string name : space_.schedules()) {
+      const auto stated = schedules::TakeChunks(&name);
+      if (stated.ok() && *stated > 0) chunks.insert(*stated);
+    }
+    return {chunks.begin(), chunks.end()};
   }
 
   const PlanSpace& space_;

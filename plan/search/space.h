@@ -49,13 +49,17 @@ struct PlannedSchedule {
   // Fewest pipeline ranks on which the scenario's runtime runs several chunks
   // per rank in this order.
   int min_ranks_to_interleave = 1;
+  // Stages per rank that the request asks for; 0: any.
+  int chunks = 0;
   // A schedule with the same bound key that is quick to generate. Empty:
   // itself.
   std::string bound_proxy;
 };
 
-// Returns true if the scenario's runtime runs the shape's chunks on its ranks.
+// Returns true if the schedule may have the shape's chunks, and the scenario's
+// runtime runs them on its ranks.
 inline bool Interleaves(const PlannedSchedule& schedule, const Shape& shape) {
+  if (schedule.chunks > 0 && schedule.chunks != shape.chunks) return false;
   return shape.chunks == 1 ||
          shape.pipeline >= schedule.min_ranks_to_interleave;
 }

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/problems.h"
-#include "base/spelling.h"
 #include "base/status_macros.h"
+#include "base/synonyms.h"
 #include "base/values.h"
 #include "results/memory_limits.h"
 #include "results/summary.h"
@@ -164,7 +164,7 @@ absl::Status CheckColumns(const MeasuredTable& table,
       }
       problems.Add(
           absl::StrCat("column ", field.source),
-          absl::StrCat("is unknown", DidYouMean(field.column, known),
+          absl::StrCat("is unknown", SuggestName(field.column, known),
                        "; expected an option of \"weir simulate\", a field of "
                        "a transformer or a measured quantity; --columns "
                        "renames or ignores columns"));

@@ -88,7 +88,7 @@ const Case kCases[] = {
      "--gbs 16 --precision bf16 --flash-attention --schedule 1f1b "
      "--profile toy.textproto"},
     {"measured_compare",
-     "compare --model gpt2 --cluster dgx-a100 --nodes 1 --pp 4 --mbs 2 "
+     "compare --model gpt2 --cluster dgx-a100 --gpus 4 --pp 4 --mbs 2 "
      "--gbs 16 --precision bf16 --flash-attention --schedule gpipe,1f1b "
      "--profile toy.textproto"},
     {"measured_explain",

@@ -42,10 +42,9 @@ TEST(ScenarioProblemsTest, GivenCostsNeedTheirNumbers) {
   scenario.mutable_costs();
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre("s: schedule is empty, expected the name of a schedule "
-                  "(--schedule 1f1b; see weir schedule list)",
-                  "s: parallelism.pipeline is 0, expected the number of ranks",
-                  "s: num_microbatches is 0, expected at least 1",
+      ElementsAre("s: parallelism.pipeline is missing, expected the number of "
+                  "ranks",
+                  "s: num_microbatches is missing, expected at least 1",
                   "s: costs.stages is empty, expected one entry, or one per "
                   "stage"));
 }
@@ -66,12 +65,11 @@ TEST(ScenarioProblemsTest, EmptyScenarioNamesAllThatIsMissing) {
   EXPECT_THAT(
       ProblemsOf(Scenario()),
       ElementsAre(
-          "s: schedule is empty, expected the name of a schedule (--schedule "
-          "1f1b; see weir schedule list)",
-          "s: model is empty, expected a preset or a file (or transformer)",
-          "s: cluster is empty, expected a preset or a file",
-          "s: batch.global_batch_size is 0, expected 1 to "
-          "1073741824"));
+          "s: model is missing, expected a preset (weir model list) or a file",
+          "s: cluster is missing, expected a preset (weir cluster list) or a "
+          "file",
+          "s: batch.global_batch_size is missing, expected the sequences per "
+          "batch over all replicas"));
 }
 
 TEST(ScenarioProblemsTest, ProblemsOfAllSourcesComeTogether) {
@@ -83,7 +81,8 @@ TEST(ScenarioProblemsTest, ProblemsOfAllSourcesComeTogether) {
   EXPECT_THAT(
       ProblemsOf(scenario),
       ElementsAre("s: batch.global_batch_size is 33, expected a multiple of "
-                  "microbatch_size 2 x data 2 = 4",
+                  "batch.microbatch_size 2 x parallelism.data 2 = 4; nearest: "
+                  "32 or 36",
                   StartsWith("s: model gpt9: no such file"),
                   StartsWith("s: cluster dgx-9: no such file"),
                   StartsWith("s: profile a9: no such file")));
@@ -100,16 +99,16 @@ TEST(ScenarioProblemsTest, ClusterThatIsTooSmallIsCounted) {
   Scenario scenario = Small();
   scenario.mutable_parallelism()->set_data(4);
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: parallelism: tensor 1 x data 4 x pipeline 4 "
-                          "needs 16 GPUs, but the cluster has 8 (--nodes sets "
-                          "the number of nodes)"));
+              ElementsAre("s: parallelism.tensor 1 x parallelism.pipeline 4 x "
+                          "parallelism.data 4 needs 16 GPUs, but the cluster "
+                          "has 8; --nodes 2 has enough"));
 }
 
 TEST(ScenarioProblemsTest, TensorMustDivideTheModel) {
   Scenario scenario = Small();
   scenario.mutable_parallelism()->set_tensor(5);
   scenario.mutable_parallelism()->clear_pipeline();
-  scenario.mutable_parallelism()->clear_data();
+  scenario.mutable_parallelism()->set_data(1);
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: parallelism.tensor is 5, expected a divisor of "
                           "the model's 12 heads",
@@ -155,8 +154,8 @@ TEST(ScenarioProblemsTest, ShardsOfStatesNeedAFlush) {
   scenario.set_schedule("pipedream");
   scenario.mutable_training()->set_distributed_optimizer(true);
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre("s: training.distributed_optimizer is given with "
-                          "schedule pipedream, expected one with a flush"));
+              ElementsAre("s: training.distributed_optimizer needs a schedule "
+                          "with a flush, but pipedream has none"));
   scenario.set_schedule("1f1b");
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }

@@ -68,8 +68,10 @@ TEST(InputTest, FoldersAreNamedAsSuch) {
   ScenarioFile("");
   const std::string folder = absl::StrCat(TestFolder(), "/folder");
   ASSERT_TRUE(std::filesystem::create_directory(folder));
-  ExpectRefused("simulate scenario.textproto --model folder",
-                "model folder: is a folder, expected a file");
+  ExpectRefused(
+      "simulate scenario.textproto --model folder",
+      "model folder: is a folder, expected a file, or a folder with a "
+      "config.json");
   ExpectRefused("cluster show folder", "folder: is a folder");
   // A preset takes precedence over a folder of the same name.
   std::filesystem::create_directory(absl::StrCat(TestFolder(), "/gpt2"));
@@ -96,20 +98,20 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--model nonesuch", "nonesuch");
   ExpectRefused(simulate + "--cluster nonesuch", "nonesuch");
   ExpectRefused(simulate + "--profile nonesuch", "nonesuch");
-  ExpectRefused(simulate + "--order pp-first", "parallelism.order");
-  ExpectRefused(simulate + "--dp 2", "needs 4 GPUs, but the cluster has 2");
+  ExpectRefused(simulate + "--order pp-first", "--order is");
+  ExpectRefused(simulate + "--dp 2",
+                "needs 4 GPUs, but the cluster has 2; --nodes 2");
   ExpectRefused(simulate + "--pp 3 --nodes 2",
                 "a divisor of the model's 4 blocks");
   ExpectRefused(simulate + "--pp 8 --nodes 4", "at most the model's 4 blocks");
-  ExpectRefused(simulate + "--gbs 3 --mbs 2", "global_batch_size is 3");
-  ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2",
-                "parallelism.tensor is 3");
+  ExpectRefused(simulate + "--gbs 3 --mbs 2", "--gbs is 3");
+  ExpectRefused(simulate + "--tp 3 --pp 1 --nodes 2", "--tp is 3");
   ExpectRefused(simulate + "--seq 2147483647", "2147483647");
   ExpectRefused(simulate + "--mbs 2147483647 --gbs 2147483647", "2147483647");
   ExpectRefused(simulate + "--nodes 2147483647", "2147483647");
   ExpectRefused(simulate + "--pp 2147483647", "2147483647");
-  ExpectRefused(simulate + "--gpus 0,0", "GPU 0 again");
-  ExpectRefused(simulate + "--gpus 0,7", "gpus[1] is 7");
+  ExpectRefused(simulate + "--placement 0,0", "GPU 0 again");
+  ExpectRefused(simulate + "--placement 0,7", "gpus[1] is 7");
   ExpectRefused(simulate + "--microbatches 2147483647 --mbs 4", "--mbs");
   ExpectRefused(simulate + "--microbatches 4 --gbs 4", "--gbs");
 }

@@ -156,13 +156,34 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --mbs nan", "--mbs is nan"},
     {"simulate --stash-bytes-per-parameter nan", "is nan"},
     {"simulate --stash-bytes-per-parameter inf", "is inf"},
-    {"simulate --gpus 0,x", "--gpus is x"},
+    {"simulate --placement 0,x", "--placement is x"},
+    {"simulate --gpus 0,1",
+     "--gpus is 0,1, expected the number of GPUs to use; --placement 0,1 "
+     "lists GPUs"},
+    {"simulate --cp 2", "--cp; context parallelism is not simulated yet"},
+    {"simulate --context-parallel-size 2", "is not simulated yet"},
+    {"simulate --pipeline 4", "--pipeline; did you mean --pp?"},
+    {"simulate --micro-batch 4", "--micro-batch; did you mean --mbs?"},
+    {"simulate --gbs 8z", "--gbs is 8z"},
     {"simulate --recompute some", "none or selective or full"},
     {"simulate --dropout=maybe", "true or false"},
     {"simulate --format xml", "table or json or csv"},
     {"simulate --trace x.txt", ".pftrace, .json, .svg"},
     {"simulate --schedule gpipe,1f1b", "weir compare takes several"},
-    {"compare", "--schedule is missing"},
+    {"compare", "command line: --model is missing"},
+    {"simulate --model gpt2 --cluster dgx-a100 --pp 3 --gbs 64 --nodes 1",
+     "--tp 1 x --pp 3 = 3, expected a divisor of the cluster's 8 GPUs; "
+     "nearest: --pp 2, --pp 4, --gpus 6"},
+    {"simulate --model gpt2 --cluster dgx-a100 --tp 4 --pp 3 --dp 2 --gbs 64 "
+     "--nodes 1",
+     "--tp 4 x --pp 3 x --dp 2 needs 24 GPUs, but the cluster has 8; "
+     "--nodes 3 has enough"},
+    {"simulate --model gpt2 --cluster dgx-a100 --pp 4 --nodes 1 --gbs 9",
+     "--gbs is 9, expected a multiple of --mbs 1 x --dp 2 = 2; nearest: 8 or "
+     "10, or --dp 1"},
+    {"simulate --model gpt2 --cluster dgx-a100 --nodes 1 --gbs 8 --pp 4 "
+     "--chunks 2 --schedule 1f1b",
+     "1f1b"},
     {"compare --schedule ''", "--schedule is empty"},
     {"simulate given-costs-1f1b --schedule ''", "--schedule is empty"},
     {"trace x.pb", "--output is missing"},
@@ -198,6 +219,23 @@ TEST(UsageTest, EveryBadFlagIsToldAtOnce) {
        absl::StrSplit(run.err, '\n', absl::SkipEmpty())) {
     EXPECT_TRUE(absl::StartsWith(line, "error: ")) << line;
   }
+}
+
+TEST(UsageTest, AnUnknownOptionIsToldOnceAndItsValueNotAtAll) {
+  const ProgramRun run = RunWeir(
+      "simulate gpt3-175b-selene --num-layers 8 --bogus=3 --num-layers 9 "
+      "--hidden 8192");
+  EXPECT_EQ(run.err,
+            "error: weir simulate: unknown option --num-layers\n"
+            "error: weir simulate: unknown option --bogus\n"
+            "error: weir simulate: unknown option --hidden\n");
+}
+
+TEST(UsageTest, MessagesOfAKindAreCounted) {
+  WriteInput("bad.csv", "F0,F1,F2,F3,F4,F5,F6\n");
+  const ProgramRun run = RunWeir("schedule lint bad.csv");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("\nerror: 2 more like this\n"));
 }
 
 TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/flag_terms.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "plan/sweep/fields.h"
+
+namespace weir::cli {
+namespace {
+
+struct Term {
+  std::string field;
+  std::string flag;
+};
+
+// Fields whose flag is not the short name that sweeps use.
+constexpr std::pair<absl::string_view, absl::string_view> kOtherFlags[] = {
+    {"parallelism.num_gpus", "--gpus"},
+    {"parallelism.gpus", "--placement"},
+    {"parallelism.blocks_per_stage", "--blocks-per-stage"},
+    {"parallelism.layout", "--layout"},
+    {"training.dropout", "--dropout"},
+    {"training.stash_bytes_per_parameter", "--stash-bytes-per-parameter"},
+    {"training.post_validation", "--post-validation"},
+    {"training.rollback_fraction", "--rollback-fraction"},
+    {"communication.bucket_bytes", "--bucket-bytes"},
+    {"num_microbatches", "--microbatches"},
+    {"num_batches", "--batches"},
+    {"space.gpus", "--gpus"},
+    {"space.tensor", "--tp"},
+    {"space.pipeline", "--pp"},
+    {"space.data", "--dp"},
+    {"space.expert", "--ep"},
+    {"space.chunks", "--chunks"},
+    {"space.microbatch_size", "--mbs"},
+    {"space.schedules", "--schedule"},
+    {"space.orders", "--order"},
+    {"space.sharding", "--sharding"},
+};
+
+const std::vector<Term>& Terms() {
+  static const auto& terms = *new std::vector<Term>([] {
+    std::vector<Term> all;
+    for (const std::string& path : plan::FieldPaths(*Scenario::descriptor())) {
+      const std::string name = plan::ShortField(path);
+      if (name == path) continue;
+      all.push_back(
+          {path, absl::StrCat("--", absl::StrReplaceAll(name, {{"_", "-"}}))});
+    }
+    for (const auto& [field, flag] : kOtherFlags) {
+      all.push_back({std::string(field), std::string(flag)});
+    }
+    return all;
+  }());
+  return terms;
+}
+
+// Fields that are also words: replaced only at the beginning of a message.
+constexpr std::pair<absl::string_view, absl::string_view> kWords[] = {
+    {"model", "--model"},       {"cluster", "--cluster"},
+    {"profile", "--profile"},   {"runtime", "--runtime"},
+    {"schedule", "--schedule"}, {"defaults", "--defaults"},
+    {"costs", "--costs"},
+};
+
+bool IsSet(const google::protobuf::Message& message, absl::string_view path) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(path, absl::MaxSplits('.', 1));
+  const auto* field = message.GetDescriptor()->FindFieldByName(parts.first);
+  if (field == nullptr) return false;
+  const auto* reflection = message.GetReflection();
+  if (field->is_repeated()) return reflection->FieldSize(message, field) > 0;
+  if (!reflection->HasField(message, field)) return false;
+  return parts.second.empty() ||
+         IsSet(reflection->GetMessage(message, field), parts.second);
+}
+
+bool IsGiven(const ScenarioFlags& flags, absl::string_view field) {
+  if (flags.scenario.empty() || absl::StartsWith(field, "space.")) return true;
+  if (field == "schedule") return !flags.schedules.empty();
+  if (field == "parallelism.sequence_parallel") {
+    return flags.sequence_parallel.has_value();
+  }
+  if (field == "training.flash_attention") {
+    return flags.flash_attention.has_value();
+  }
+  if (field == "training.dropout") return flags.dropout.has_value();
+  if (field == "training.fp32_gradients") {
+    return flags.fp32_gradients.has_value();
+  }
+  if (field == "training.fully_sharded") {
+    return flags.fully_sharded.has_value();
+  }
+  if (field == "training.distributed_optimizer") {
+    return flags.distributed_optimizer.has_value();
+  }
+  if (field == "training.post_validation") {
+    return flags.post_validation.has_value();
+  }
+  return IsSet(flags.overrides, field);
+}
+
+bool IsPartOfName(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+         c == '/' || c == '-';
+}
+
+void Replace(const Term& term, std::string* text) {
+  size_t at = 0;
+  while ((at = text->find(term.field, at)) != std::string::npos) {
+    const size_t end = at + term.field.size();
+    const bool whole = (at == 0 || (!IsPartOfName((*text)[at - 1]) &&
+                                    (*text)[at - 1] != '.')) &&
+                       (end == text->size() || !IsPartOfName((*text)[end]));
+    if (!whole) {
+      at = end;
+      continue;
+    }
+    text->replace(at, term.field.size(), term.flag);
+    at += term.flag.size();
+  }
+}
+
+std::string Translated(absl::string_view line, const ScenarioFlags& flags) {
+  std::string text(line);
+  for (const Term& term : Terms()) {
+    if (IsGiven(flags, term.field)) Replace(term, &text);
+  }
+  const size_t label = text.find(": ");
+  if (label == std::string::npos) return text;
+  const size_t begin = label + 2;
+  for (const auto& [field, flag] : kWords) {
+    const absl::string_view rest = absl::string_view(text).substr(begin);
+    if (!absl::StartsWith(rest, absl::StrCat(field, " ")) ||
+        !IsGiven(flags, field)) {
+      continue;
+    }
+    text.replace(begin, field.size(), flag);
+    break;
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::Status InFlagTerms(const absl::Status& status,
+                         const ScenarioFlags& flags) {
+  if (status.ok()) return status;
+  std::vector<std::string> lines;
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    lines.push_back(Translated(line, flags));
+  }
+  return absl::Status(status.code(), absl::StrJoin(lines, "\n"));
+}
+
+}  // namespace weir::cli

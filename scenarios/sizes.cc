@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/sizes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "models/layout.h"
+#include "scenarios/chunks.h"
+#include "scenarios/cluster/cluster.h"
+#include "schedules/options.h"
+#include "schedules/source.h"
+
+namespace weir::scenarios {
+namespace {
+
+uint64_t OrOne(uint32_t value) { return std::max(value, 1u); }
+
+// Returns the stages per rank that the fields ask for.
+uint64_t ChunksAskedFor(const Parallelism& parallelism) {
+  if (parallelism.chunks() > 0) return parallelism.chunks();
+  const uint64_t pipeline = OrOne(parallelism.pipeline());
+  if (parallelism.layout().empty()) return 1;
+  const auto layout = models::ParseLayout("", parallelism.layout());
+  return layout.ok() ? layout->size() / pipeline : 1;
+}
+
+void FillSchedule(Scenario* scenario) {
+  if (!scenario->schedule().empty()) return;
+  scenario->set_schedule(ChunksAskedFor(scenario->parallelism()) > 1
+                             ? "interleaved-1f1b"
+                             : "1f1b");
+}
+
+// Sets enough nodes for the GPUs to use, if all nodes are equal.
+absl::Status FillNodes(Scenario* scenario) {
+  const uint32_t num_gpus = scenario->parallelism().num_gpus();
+  if (num_gpus == 0 || num_gpus > kMaxGpus || scenario->num_nodes() > 0) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Cluster cluster, LoadCluster(scenario->cluster(), 0));
+  if (cluster.groups_size() != 1) return absl::OkStatus();
+  const uint32_t each = OrOne(cluster.groups(0).node().num_gpus());
+  scenario->set_num_nodes((num_gpus + each - 1) / each);
+  return absl::OkStatus();
+}
+
+// Returns the two divisors of `total` nearest to `value`: below and above it.
+std::vector<uint64_t> NearestDivisors(uint64_t total, uint64_t value) {
+  std::vector<uint64_t> nearest;
+  for (uint64_t n = std::min(value, total); n >= 1; --n) {
+    if (total % n != 0) continue;
+    nearest.push_back(n);
+    break;
+  }
+  for (uint64_t n = value + 1; n <= total; ++n) {
+    if (total % n != 0) continue;
+    nearest.push_back(n);
+    break;
+  }
+  return nearest;
+}
+
+absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
+                          absl::string_view what, Scenario* scenario) {
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  const uint64_t tensor = OrOne(parallelism.tensor());
+  const uint64_t pipeline = OrOne(parallelism.pipeline());
+  const uint64_t group = tensor * pipeline;
+  if (num_gpus % group == 0 || num_gpus < group) {
+    // Too few GPUs are reported with the placement.
+    parallelism.set_data(
+        static_cast<uint32_t>(std::max<uint64_t>(num_gpus / group, 1)));
+    return absl::OkStatus();
+  }
+  Problems problems(label);
+  std::vector<std::string> nearest;
+  if (num_gpus % tensor == 0) {
+    for (const uint64_t n : NearestDivisors(num_gpus / tensor, pipeline)) {
+      nearest.push_back(absl::StrCat("parallelism.pipeline ", n));
+    }
+  } else {
+    for (const uint64_t n : NearestDivisors(num_gpus, tensor)) {
+      nearest.push_back(absl::StrCat("parallelism.tensor ", n));
+    }
+  }
+  nearest.push_back(absl::StrCat("--gpus ", num_gpus / group * group));
+  problems.Add("",
+               absl::StrCat("parallelism.tensor ", tensor,
+                            " x parallelism.pipeline ", pipeline, " = ", group,
+                            ", expected a divisor of ", what, " ", num_gpus,
+                            " GPUs; nearest: ", absl::StrJoin(nearest, ", ")));
+  return problems.ToStatus();
+}
+
+absl::Status CheckNumGpus(absl::string_view label, const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  Problems problems(label);
+  const uint64_t used = OrOne(parallelism.tensor()) *
+                        OrOne(parallelism.data()) *
+                        OrOne(parallelism.pipeline());
+  if (parallelism.num_gpus() != used) {
+    problems.Add(
+        "parallelism.num_gpus",
+        absl::StrCat("is ", parallelism.num_gpus(),
+                     ", expected parallelism.tensor ",
+                     OrOne(parallelism.tensor()), " x parallelism.pipeline ",
+                     OrOne(parallelism.pipeline()), " x parallelism.data ",
+                     OrOne(parallelism.data()), " = ", used,
+                     "; without parallelism.data it follows from the GPUs"));
+  }
+  return problems.ToStatus();
+}
+
+// Sizes beyond the limits are reported with the other fields.
+bool AreSound(const Parallelism& parallelism) {
+  return parallelism.tensor() <= kMaxGpus &&
+         parallelism.pipeline() <= kMaxGpus && parallelism.data() <= kMaxGpus &&
+         parallelism.num_gpus() <= kMaxGpus;
+}
+
+}  // namespace
+
+absl::Status TakeScheduleChunks(Scenario* scenario) {
+  std::string name = scenario->schedule();
+  if (schedules::IsScheduleFile(name)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int chunks, schedules::TakeChunks(&name));
+  if (chunks == 0) return absl::OkStatus();
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  if (scenario->has_costs()) {
+    ScaleCosts(static_cast<double>(OrOne(parallelism.chunks())) / chunks,
+               scenario->mutable_costs());
+  }
+  scenario->set_schedule(name);
+  parallelism.set_chunks(static_cast<uint32_t>(chunks));
+  return absl::OkStatus();
+}
+
+absl::Status FillSizes(absl::string_view label, Scenario* scenario) {
+  RETURN_IF_ERROR(TakeScheduleChunks(scenario));
+  FillSchedule(scenario);
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  if (scenario->has_costs() || scenario->cluster().empty() ||
+      !AreSound(parallelism) || scenario->num_nodes() > kMaxGpus) {
+    return absl::OkStatus();
+  }
+  if (parallelism.num_gpus() == 0 && parallelism.data() > 0) {
+    return absl::OkStatus();
+  }
+  if (parallelism.pipeline() == 0 &&
+      schedules::IsScheduleFile(scenario->schedule())) {
+    ASSIGN_OR_RETURN(const schedules::Schedule schedule,
+                     schedules::LoadScheduleFile(scenario->schedule()));
+    parallelism.set_pipeline(static_cast<uint32_t>(schedule.num_ranks));
+  }
+  // Errors of the cluster are reported when it is loaded to be used.
+  if (!FillNodes(scenario).ok()) return absl::OkStatus();
+  if (parallelism.data() > 0) return CheckNumGpus(label, *scenario);
+  if (parallelism.gpus_size() > 0) {
+    return FillReplicas(label, parallelism.gpus_size(), "the listed", scenario);
+  }
+  if (parallelism.num_gpus() > 0) {
+    RETURN_IF_ERROR(
+        FillReplicas(label, parallelism.num_gpus(), "the given", scenario));
+    return CheckNumGpus(label, *scenario);
+  }
+  const auto cluster =
+      LoadCluster(scenario->cluster(), static_cast<int>(scenario->num_nodes()));
+  if (!cluster.ok()) return absl::OkStatus();
+  if (cluster->plain_links()) {
+    // One GPU that plays the ranks of a replay.
+    parallelism.set_data(1);
+    return absl::OkStatus();
+  }
+  return FillReplicas(label, NumGpus(*cluster), "the cluster's", scenario);
+}
+
+std::string IdleWarning(const Scenario& scenario, const Cluster& cluster) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const auto available = static_cast<uint64_t>(NumGpus(cluster));
+  const uint64_t group =
+      OrOne(parallelism.tensor()) * OrOne(parallelism.pipeline());
+  const uint64_t used = group * OrOne(parallelism.data());
+  if (used >= available || cluster.plain_links() ||
+      parallelism.num_gpus() > 0 || parallelism.gpus_size() > 0) {
+    return "";
+  }
+  std::string text = absl::StrCat(available - used, " of the cluster's ",
+                                  available, " GPUs are idle: ");
+  if (available / group > OrOne(parallelism.data())) {
+    absl::StrAppend(&text, "--dp ", available / group, " uses ",
+                    available / group * group, "; ");
+  }
+  absl::StrAppend(&text, "--gpus ", used, " says that ", used, " are meant");
+  return text;
+}
+
+}  // namespace weir::scenarios
