@@ -63,19 +63,6 @@ std::string Table(const std::vector<Row>& rows) {
   return PrintTable(table);
 }
 
-const char* RecomputeName(RecomputeMode recompute) {
-  switch (recompute) {
-    case RECOMPUTE_SELECTIVE:
-      return "selective";
-    case RECOMPUTE_OPERATORS:
-      return "operators";
-    case RECOMPUTE_FULL:
-      return "full";
-    default:
-      return "none";
-  }
-}
-
 const char* RoleName(LayerRole role) {
   switch (role) {
     case LayerRole::kEmbedding:
@@ -215,6 +202,19 @@ nlohmann::ordered_json LayerJson(const Group& group) {
 }
 
 }  // namespace
+
+const char* RecomputeName(RecomputeMode recompute) {
+  switch (recompute) {
+    case RECOMPUTE_SELECTIVE:
+      return "selective";
+    case RECOMPUTE_OPERATORS:
+      return "operators";
+    case RECOMPUTE_FULL:
+      return "full";
+    default:
+      return "none";
+  }
+}
 
 namespace {
 

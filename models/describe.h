@@ -22,6 +22,10 @@
 
 namespace weir::models {
 
+// Returns "none", "selective", "operators" or "full", the values of
+// --recompute.
+const char* RecomputeName(RecomputeMode recompute);
+
 // Returns a table of the layers, with equal neighbors in one row, and the
 // totals. Requires: see LayersOf.
 std::string DescribeModel(const Model& model, const WorkSpec& spec);

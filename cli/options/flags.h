@@ -127,6 +127,8 @@ struct PlanFlags {
   PlanRequest request;       // its scenario comes from ScenarioFlags
   bool synchronous = false;  // only named schedules with a flush
   bool explain = false;
+  // Of the search, without the simulations of the plans found.
+  double time_limit_seconds = std::numeric_limits<double>::infinity();
 
   std::string algorithm;             // a paper's planner; empty: the search
   std::string graph;                 // profile graph instead of a scenario

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
@@ -55,7 +58,7 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
     request.mutable_space()->add_gpus(num_gpus);
   }
   *request.mutable_scenario() = std::move(base.scenario);
-  request.set_flops_formula(flags.flops);
+  request.set_flops_formula(flags.flops.empty() ? "model" : flags.flops);
   if (flags.plan.synchronous) {
     RETURN_IF_ERROR(KeepSynchronous(request.mutable_space()));
     request.mutable_space()->set_asynchronous(false);
@@ -65,17 +68,24 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
                                              : DefaultProcesses();
   ProgressLine progress(flags.output);
   if (progress.enabled()) {
-    options.progress = [&](double done, const std::string& text) {
-      progress.Show(text, done);
-    };
+    options.progress = [&](const std::string& text) { progress.Show(text); };
   }
   NoteInterrupt();
   RETURN_IF_ERROR(
       plan::CheckSearchSize(base.label, request, options.num_processes));
+  const double limit = flags.plan.time_limit_seconds;
+  if (std::isfinite(limit)) {
+    options.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::duration<double>(limit));
+  }
   // With these seeds, no plan of a paper's planner is better than the result.
-  options.seeds = plan::SeedsFor(
-      base.label, request, options.num_processes,
-      [&](double done) { progress.Show("running planners", done); });
+  options.find_seeds = [&](const std::string& best) {
+    return plan::SeedsFor(base.label, request, options, [&](double done) {
+      progress.Show(absl::StrCat(best, "running planners"), done);
+    });
+  };
+  options.neighbors = true;
   absl::StatusOr<PlanReport> report =
       plan::SearchPlans(base.label, request, options);
   ExitOnInterrupt();
@@ -106,6 +116,13 @@ int RunPlan(const Flags& flags) {
           absl::InvalidArgumentError(
               "command line: --flops cannot be combined with --algorithm, "
               "whose planners report no FLOP"),
+          flags.output);
+    }
+    if (std::isfinite(flags.plan.time_limit_seconds)) {
+      return PrintError(
+          absl::InvalidArgumentError(
+              "command line: --time-limit cannot be combined with "
+              "--algorithm; Ctrl-C shows the planners that have finished"),
           flags.output);
     }
     return RunPaperPlanners(flags);

@@ -27,6 +27,27 @@ absl::StatusOr<double> ParsePercent(const std::string& text) {
   return percent / 100;
 }
 
+// Parses a number of tokens: "300e9", "1T".
+absl::StatusOr<double> ParseTokens(const std::string& text) {
+  absl::string_view number = text;
+  double unit = 1;
+  for (const auto& [suffix, value] :
+       std::initializer_list<std::pair<absl::string_view, double>>{
+           {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}}) {
+    if (absl::ConsumeSuffix(&number, suffix)) {
+      unit = value;
+      break;
+    }
+  }
+  double count = 0;
+  if (!absl::SimpleAtod(number, &count) ||
+      !(count * unit >= 1 && count * unit <= 1e18)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", text, ", expected a number of tokens, as in 300B or 1T"));
+  }
+  return count * unit;
+}
+
 absl::StatusOr<uint32_t> ParsePatience(const std::string& text) {
   ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 0));
   if (counts.size() == 1) return counts[0];
@@ -126,10 +147,11 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
   AddSwitch(app, "--synchronous",
             "use only those of --schedule that have a flush",
             &plan->synchronous);
-  AddOption(app, "--recompute,--recompute-granularity", "none,selective,full",
+  AddOption(app, "--recompute,--recompute-granularity", "none,selective,operators,full",
             "activations to recompute",
             ParserOf({{"none", RECOMPUTE_NONE},
                       {"selective", RECOMPUTE_SELECTIVE},
+                      {"operators", RECOMPUTE_OPERATORS},
                       {"full", RECOMPUTE_FULL}}),
             space->mutable_recompute())
       ->default_str("all");
@@ -141,7 +163,7 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
            "what to shard across data-parallel ranks: nothing, optimizer "
            "states (ZeRO-1), or also weights and gradients (ZeRO-3)",
            space->mutable_sharding())
-      ->default_str("as in the scenario");
+      ->default_str("all");
   AddSwitch(app, "--even-layers",
             "only plans with the same number of blocks in every stage",
             [space](bool on) { space->set_even_layers_only(on); });
@@ -172,6 +194,11 @@ void AddGoal(CLI::App* app, Flags* flags) {
       app, "--price-per-gpu-hour", "PRICE",
       "price of one GPU for an hour, in any currency", ParsePositive,
       [request](double price) { request->set_price_per_gpu_hour(price); });
+  AddOption(app, "--tokens", "N",
+            "training tokens, as in 1T, for GPU-hours, days and price",
+            ParseTokens,
+            [request](double tokens) { request->set_tokens(tokens); })
+      ->default_str("1B");
   AddCount(app, "--plans", "maximum number of plans to show",
            [request](uint32_t n) { request->set_num_plans(n); })
       ->default_str("5");
@@ -179,6 +206,13 @@ void AddGoal(CLI::App* app, Flags* flags) {
             "stop after N candidates in a row without improvement (0: never)",
             ParsePatience, [request](uint32_t n) { request->set_patience(n); })
       ->default_str("300");
+  AddOption(app, "--gap", "PERCENT",
+            "stop when no plan can be faster by more than this", ParsePercent,
+            [request](double gap) { request->set_gap(gap); })
+      ->default_str("0%");
+  AddSeconds(app, "--time-limit",
+             "end the search after this time, with the best plans so far",
+             &flags->plan.time_limit_seconds);
   AddJobs(app, "Goal", "parallel processes", &flags->num_jobs);
 }
 
@@ -250,7 +284,6 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
   AddImports(plan, &flags->scenario);
   AddGivenScenario(plan, &flags->scenario);
   AddFlops(plan, &flags->flops);
-  plan->get_option("--flops")->default_str("none");
   AddFormat(plan, /*csv=*/true, &flags->output);
   plan->option_defaults()->group("Output");
   AddSwitch(plan, "--explain",

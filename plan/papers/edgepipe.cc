@@ -71,6 +71,8 @@ absl::StatusOr<PlannedPipeline> PlanEdgePipe(const PlannerWork& work,
   plan.algorithm = "edgepipe";
   plan.schedule = "edgepipe";
   plan.objective_seconds = chain.objective_seconds;
+  plan.objectives_per_batch = work.num_microbatches;
+  plan.inference = true;
   plan.stages = chain.stages;
   plan.num_microbatches = work.num_microbatches;
   return plan;

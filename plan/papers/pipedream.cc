@@ -382,6 +382,8 @@ absl::StatusOr<PlannedPipeline> PlanPipeDream(const PlannerWork& work) {
   PlannedPipeline pipeline;
   pipeline.algorithm = pipeline.schedule = "pipedream";
   pipeline.objective_seconds = plan.pipeline_seconds;
+  // The time of a replicated stage is divided by its replicas.
+  pipeline.objectives_per_batch = work.num_microbatches;
   pipeline.num_microbatches = work.num_microbatches;
   for (const std::vector<int>& nodes : NodesOfStages(dag, plan)) {
     PlannedStage stage;

@@ -51,6 +51,8 @@ void RefuseSearchOptions(const PlanRequest& request, bool synchronous,
   search_only("--objective", request.objective() != 0);
   search_only("--price-per-gpu-hour", request.price_per_gpu_hour() > 0);
   search_only("--plans", request.num_plans() > 0);
+  search_only("--tokens", request.tokens() > 0);
+  search_only("--gap", request.gap() > 0);
   search_only("--explain", explain);
 }
 

@@ -20,6 +20,8 @@ void PackPlan(const PlannedPipeline& plan, PlannerResultWork* packed) {
   packed->set_plan_algorithm(plan.algorithm);
   packed->set_schedule(plan.schedule);
   packed->set_objective_seconds(plan.objective_seconds);
+  packed->set_objectives_per_batch(plan.objectives_per_batch);
+  packed->set_inference(plan.inference);
   packed->set_num_microbatches(plan.num_microbatches);
   packed->set_microbatch_size(plan.microbatch_size);
   packed->set_chooses_recompute(plan.chooses_recompute);
@@ -39,6 +41,8 @@ PlannedPipeline UnpackPlan(const PlannerResultWork& packed) {
   plan.algorithm = packed.plan_algorithm();
   plan.schedule = packed.schedule();
   plan.objective_seconds = packed.objective_seconds();
+  plan.objectives_per_batch = packed.objectives_per_batch();
+  plan.inference = packed.inference();
   plan.num_microbatches = packed.num_microbatches();
   plan.microbatch_size = packed.microbatch_size();
   plan.chooses_recompute = packed.chooses_recompute();

@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/worker_pool.h"
 #include "plan/papers/planner_size.h"
@@ -243,7 +242,7 @@ std::vector<SeedRequest> SeedRequestsOf(const Space& made,
 }  // namespace
 
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
-                           int num_processes,
+                           const SearchOptions& options,
                            const std::function<void(double)>& progress) {
   const absl::StatusOr<Space> made = MakeSpace(label, request);
   if (!made.ok()) return {};
@@ -254,7 +253,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   Facts facts;  // one per process
   Jobs jobs;
   jobs.num_jobs = static_cast<int>(questions.size());
-  jobs.num_processes = num_processes;
+  jobs.num_processes = options.num_processes;
   jobs.run = [&](int job) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const PlanReport answer,
                      ReportOf(*made, counted, questions[job], &facts));
@@ -267,7 +266,7 @@ std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
   };
   jobs.stop = [&] {
     if (progress) progress(1.0 * num_done / std::max(jobs.num_jobs, 1));
-    return Interrupted();
+    return MustEnd(options);
   };
   // If no process can be started, the search reports it.
   RunJobs(jobs).IgnoreError();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/search/joint_search.h"
 #include "plan/search/plan.pb.h"
 
 namespace weir::plan {
@@ -28,7 +29,7 @@ namespace weir::plan {
 // found so far when interrupted. Calls `progress` about ten times a second with
 // the fraction done.
 std::vector<Plan> SeedsFor(const std::string& label, const PlanRequest& request,
-                           int num_processes,
+                           const SearchOptions& options,
                            const std::function<void(double)>& progress = {});
 
 }  // namespace weir::plan

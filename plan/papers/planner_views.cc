@@ -43,6 +43,12 @@ std::string StagesText(const PlannedPipeline& plan) {
       });
 }
 
+// Returns the time of a batch by the planner's own model, in the same unit for
+// all planners.
+double PlannedBatchSeconds(const PlannedPipeline& plan) {
+  return plan.objective_seconds * plan.objectives_per_batch;
+}
+
 Json PlannerResultJson(const PlannerResult& answer) {
   Json json = {{"algorithm", answer.algorithm}};
   if (!answer.planned.ok()) {
@@ -52,6 +58,8 @@ Json PlannerResultJson(const PlannerResult& answer) {
   const PlannedPipeline& plan = answer.plan;
   json["schedule"] = plan.schedule;
   json["objective_seconds"] = plan.objective_seconds;
+  json["planned_batch_seconds"] = PlannedBatchSeconds(plan);
+  json["inference"] = plan.inference;
   json["num_microbatches"] = plan.num_microbatches;
   if (plan.microbatch_size > 0) json["microbatch_size"] = plan.microbatch_size;
   for (const PlannedStage& stage : plan.stages) {
@@ -141,10 +149,11 @@ std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
            absl::StrCat("no plan: ", Message(answer.planned))});
       continue;
     }
-    std::string stages =
-        absl::StrCat(answer.plan.schedule, ", ", StagesText(answer.plan));
+    std::string stages = absl::StrCat(
+        answer.plan.schedule, answer.plan.inference ? " (inference only)" : "",
+        ", ", StagesText(answer.plan));
     std::vector<std::string> row = {
-        answer.algorithm, FormatSeconds(answer.plan.objective_seconds)};
+        answer.algorithm, FormatSeconds(PlannedBatchSeconds(answer.plan))};
     if (answer.simulated.ok()) {
       row.insert(row.end(), {FormatSeconds(answer.batch_seconds),
                              FormatCount(answer.samples_per_second),
@@ -163,20 +172,22 @@ std::string PlannerResultsTable(const std::vector<PlannerResult>& answers) {
       absl::StrAppend(&notes, answer.algorithm, ": ", note, "\n");
     }
   }
-  return absl::StrCat(PrintTable(table), notes.empty() ? "" : "\n",
-                      WrapText(notes));
+  return absl::StrCat(PrintTable(table),
+                      "planned: time of a batch by the planner's own model\n",
+                      notes.empty() ? "" : "\n", WrapText(notes));
 }
 
 std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers) {
   std::string text =
       "algorithm,schedule,objective_seconds,batch_seconds,samples_per_second,"
-      "peak_memory_bytes,fits_memory,lint_errors,stages\n";
+      "peak_memory_bytes,fits_memory,lint_errors,stages,planned_batch_seconds,"
+      "inference\n";
   for (const PlannerResult& answer : answers) {
     absl::StrAppend(&text, answer.algorithm, ",");
     if (!answer.planned.ok()) {
       const std::string why =
           absl::StrCat("no plan: ", Message(answer.planned));
-      absl::StrAppend(&text, ",,,,,,,", CsvField(why), "\n");
+      absl::StrAppend(&text, ",,,,,,,", CsvField(why), ",,\n");
       continue;
     }
     absl::StrAppendFormat(&text, "%s,%.9g,", CsvField(answer.plan.schedule),
@@ -189,7 +200,9 @@ std::string PlannerResultsCsv(const std::vector<PlannerResult>& answers) {
     } else {
       absl::StrAppend(&text, ",,,,,");
     }
-    absl::StrAppend(&text, CsvField(StagesText(answer.plan)), "\n");
+    absl::StrAppendFormat(
+        &text, "%s,%.9g,%d\n", CsvField(StagesText(answer.plan)),
+        PlannedBatchSeconds(answer.plan), answer.plan.inference);
   }
   return text;
 }

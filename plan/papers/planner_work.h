@@ -64,6 +64,11 @@ struct PlannedPipeline {
   std::string algorithm;
   std::string schedule;          // registry name, options included
   double objective_seconds = 0;  // by the planner's own model
+  // How often a batch takes the objective: 1 if the planner minimizes the time
+  // of a batch, else the number of microbatches that the slowest stage
+  // processes one after another.
+  double objectives_per_batch = 1;
+  bool inference = false;  // forwards only: not comparable with training
   std::vector<PlannedStage> stages;
   int num_microbatches = 1;
   int microbatch_size = 0;  // 0: unchanged

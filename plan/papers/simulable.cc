@@ -101,6 +101,7 @@ absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
     if (best.ok() && seconds >= best_seconds) continue;
     best_seconds = seconds;
     best = std::move(plan);
+    best->objectives_per_batch = num_steps;
   }
   return best;
 }

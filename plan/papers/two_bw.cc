@@ -254,6 +254,7 @@ absl::StatusOr<PlannedPipeline> PlanTwoBw(
                       ? "1f1b"
                       : "pipedream-2bw";
   plan.objective_seconds = found.microbatch_seconds;
+  plan.objectives_per_batch = found.num_microbatches;
   plan.microbatch_size = found.microbatch_size;
   plan.num_microbatches = found.num_microbatches;
   plan.chooses_recompute = true;

@@ -2,17 +2,15 @@
 #include "plan/search/best_first.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/infinity.h"
-#include "base/interrupt.h"
 #include "base/status_macros.h"
-#include "base/units.h"
-#include "schedules/options.h"
-#include "schedules/registry.h"
+#include "plan/search/schedule_variants.h"
 
 namespace weir::plan {
 namespace {
@@ -20,18 +18,21 @@ namespace {
 constexpr size_t kRoundBounds = 128;
 constexpr size_t kRoundRanks = 16;
 
-bool IsLegal(const PlannedSchedule& schedule,
-             const schedules::ScheduleSpec& spec) {
-  const auto kind = schedules::FindScheduleKind(schedule.name);
-  if (!kind.ok()) return false;
-  const auto full = schedules::WithOptionsOf(schedule.name, **kind, spec);
-  return full.ok() && (*kind)->check(*full).ok();
-}
+// Adds the wall time of its life to `sum`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* sum) : sum_(sum) {}
+  ~Stopwatch() {
+    *sum_ += std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
 
-bool IsSharded(const Scenario& scenario) {
-  return scenario.training().fully_sharded() ||
-         scenario.training().distributed_optimizer();
-}
+ private:
+  using Clock = std::chrono::steady_clock;
+  double* sum_;
+  Clock::time_point begin_ = Clock::now();
+};
 
 }  // namespace
 
@@ -120,8 +121,7 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   const auto batch =
       static_cast<int>(space_.base.scenario.batch().global_batch_size());
   const int num_microbatches = batch / (shape.data * shape.microbatch_size);
-  const bool sharded =
-      IsSharded(ScenarioOfShape(space_.base.scenario, shape, ""));
+  const bool sharded = shape.sharding != Sharding::kNone;
   const bool even = shape.cut == Cut::kEven;
   const bool single = shape.microbatch_size == 1;
   std::vector<char>& legal = legal_[{shape.pipeline, shape.chunks,
@@ -129,14 +129,7 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
   const auto& schedules = space_.schedules_of(shape);
   if (legal.size() == schedules.size()) return legal;
   for (const PlannedSchedule& schedule : schedules) {
-    schedules::ScheduleSpec spec;
-    spec.num_ranks = shape.pipeline;
-    spec.num_chunks = shape.chunks;
-    spec.num_microbatches = num_microbatches;
-    legal.push_back((schedule.flush || !sharded) &&
-                    (even || !schedule.own_stages) &&
-                    (single || !schedule.single_samples) &&
-                    Interleaves(schedule, shape) && IsLegal(schedule, spec));
+    legal.push_back(IsLegal(schedule, shape, num_microbatches));
   }
   return legal;
 }
@@ -190,16 +183,22 @@ bool BestFirst::IsBeaten(const Entry& entry) const {
                      entry.seconds * GpusOf(entry);
         });
   }
+  const std::optional<Score> threshold = Threshold();
+  return threshold.has_value() && entry.key >= *threshold;
+}
+
+std::optional<Score> BestFirst::Threshold() const {
+  if (goal_.objective == OBJECTIVE_PARETO) return {};
   std::vector<Score> scores;
   for (const RankedPlan& found : found_) {
     if (excluded_.contains(found.index)) continue;
     scores.push_back(
         ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus));
   }
-  if (scores.size() < goal_.num_plans) return false;
+  if (scores.size() < goal_.num_plans) return {};
   std::nth_element(scores.begin(), scores.begin() + goal_.num_plans - 1,
                    scores.end());
-  return entry.key >= scores[goal_.num_plans - 1];
+  return scores[goal_.num_plans - 1];
 }
 
 void BestFirst::Exclude(const RankedPlan& found) {
@@ -209,15 +208,13 @@ void BestFirst::Exclude(const RankedPlan& found) {
 
 absl::Status BestFirst::Run() {
   while (true) {
-    if (Interrupted()) return absl::CancelledError("interrupted");
+    if (MustEnd(options_)) return absl::CancelledError("interrupted");
     ASSIGN_OR_RETURN(const bool goes_on, Round());
-    if (!goes_on || PatienceExhausted()) return absl::OkStatus();
+    if (!goes_on || PatienceExhausted() || GapIsProven() ||
+        (goal_.first_only && BestSoFar() != nullptr)) {
+      return absl::OkStatus();
+    }
   }
-}
-
-bool BestFirst::PatienceExhausted() const {
-  return goal_.patience > 0 && found_.size() > excluded_.size() &&
-         num_ranked_ - improved_at_ >= goal_.patience;
 }
 
 absl::StatusOr<bool> BestFirst::Round() {
@@ -229,16 +226,41 @@ absl::StatusOr<bool> BestFirst::Round() {
   for (const Entry& entry : taken) {
     work[static_cast<int>(entry.state)].push_back(entry);
   }
-  absl::Status status = Expand(work[0]);
-  if (status.ok()) work[0].clear();
-  if (status.ok()) status = Bound(work[1]);
-  if (status.ok()) work[1].clear();
-  if (status.ok()) status = Rank(&work[2]);
+  if (options_.progress) {
+    const std::optional<Score> threshold = Threshold();
+    num_open_ = threshold.has_value() ? open_.CountBelow(*threshold)
+                                      : std::array<uint64_t, 3>{};
+  }
+  for (size_t i = 0; i < num_done_.size(); ++i) num_done_[i] += work[i].size();
+  absl::Status status;
+  {
+    const Stopwatch watch(&done_seconds_[0]);
+    status = Expand(work[0]);
+  }
+  if (status.ok()) {
+    work[0].clear();
+    const Stopwatch watch(&done_seconds_[1]);
+    status = Bound(work[1]);
+  }
+  if (status.ok()) {
+    work[1].clear();
+    const Stopwatch watch(&done_seconds_[2]);
+    status = Rank(&work[2]);
+  }
   if (status.ok()) return true;
   for (const std::vector<Entry>& left : work) {
     for (const Entry& entry : left) open_.Insert(entry);
   }
   return status;
+}
+
+void BestFirst::AddBounds(const SearchEstimate& estimate, Entry* entry) {
+  entry->lower_bound_seconds =
+      std::max(entry->lower_bound_seconds, estimate.order_free_seconds());
+  entry->seconds = std::max(
+      {entry->seconds, estimate.seconds(), entry->lower_bound_seconds});
+  entry->bytes = std::max(entry->bytes, estimate.bytes());
+  entry->state = State::kBounded;
 }
 
 absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
@@ -268,12 +290,22 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     }
   }
   ASSIGN_OR_RETURN(const auto estimates, workers_->Bounds(scenarios));
-  std::map<std::pair<int, std::string>, double> seconds;
+  struct Known {
+    double seconds = 0;                          // for every order
+    const SearchEstimate* of_speaker = nullptr;  // its own bounds
+    int speaker = -1;
+  };
+  std::map<std::pair<int, std::string>, Known> known_bounds;
   for (size_t i = 0; i < speakers.size(); ++i) {
     const int shape = speakers[i].shape;
-    seconds[{shape,
-             space_.schedules_of(space_.shapes[shape])[speakers[i].schedule]
-                 .bound_key}] = estimates[i].order_free_seconds();
+    const PlannedSchedule& schedule =
+        space_.schedules_of(space_.shapes[shape])[speakers[i].schedule];
+    Known& known = known_bounds[{shape, schedule.bound_key}];
+    known.seconds = estimates[i].order_free_seconds();
+    if (schedule.bound_proxy.empty() && estimates[i].problem().empty()) {
+      known.of_speaker = &estimates[i];
+      known.speaker = speakers[i].schedule;
+    }
   }
   for (const Entry& entry : shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
@@ -283,10 +315,12 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
       Entry one = entry;
       one.schedule = static_cast<int>(s);
       one.state = State::kCandidate;
-      const auto known = seconds.find({entry.shape, schedules[s].bound_key});
-      if (known != seconds.end()) {
-        one.seconds = std::max(one.seconds, known->second);
+      const auto at = known_bounds.find({entry.shape, schedules[s].bound_key});
+      if (at != known_bounds.end()) {
+        const Known& known = at->second;
+        one.seconds = std::max(one.seconds, known.seconds);
         one.lower_bound_seconds = one.seconds;
+        if (known.speaker == one.schedule) AddBounds(*known.of_speaker, &one);
       }
       Push(one);
     }
@@ -304,12 +338,7 @@ absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
       Invalid(estimates[i].problem(), 1);
       continue;
     }
-    entry.lower_bound_seconds =
-        std::max(entry.lower_bound_seconds, estimates[i].order_free_seconds());
-    entry.seconds = std::max(
-        {entry.seconds, estimates[i].seconds(), entry.lower_bound_seconds});
-    entry.bytes = std::max(entry.bytes, estimates[i].bytes());
-    entry.state = State::kBounded;
+    AddBounds(estimates[i], &entry);
     Push(entry);
   }
   return absl::OkStatus();
@@ -406,44 +435,12 @@ bool BestFirst::Merge(RankedPlan found) {
   return false;
 }
 
-void BestFirst::ReportProgress() const {
-  if (!options_.progress) return;
-  const uint64_t known =
-      num_invalid_ + num_memory_ + num_ranked_ + num_duplicates_;
-  std::string text =
-      absl::StrCat("planning, ", num_ranked_, " candidates evaluated");
-  if (const RankedPlan* best = BestSoFar()) {
-    absl::StrAppend(&text, ", best ", FormatSeconds(best->seconds), " with ",
-                    best->text);
-  }
-  options_.progress(num_candidates_ == 0 ? 1 : 1.0 * known / num_candidates_,
-                    text);
-}
-
 std::vector<RankedPlan> BestFirst::Best() const {
   std::vector<RankedPlan> best;
   for (const RankedPlan& found : found_) {
     if (!excluded_.contains(found.index)) best.push_back(found);
   }
   return BestOf(std::move(best), goal_.objective, goal_.num_plans);
-}
-
-void BestFirst::FillCounts(PlanReport* report) const {
-  uint64_t num_beaten = 0, num_left = 0;
-  double least = least_seconds_;
-  const auto count = [&](const Entry& entry) {
-    (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
-    least = std::min(least, entry.lower_bound_seconds);
-  };
-  open_.ForEach(count);
-  report->set_num_candidates(num_candidates_);
-  report->set_num_invalid(num_invalid_);
-  report->set_num_pruned_memory(num_memory_);
-  report->set_num_pruned_time(num_beaten);
-  report->set_num_ranked(num_ranked_);
-  report->set_num_duplicates(num_duplicates_);
-  report->set_num_left(num_left);
-  report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
 }
 
 }  // namespace weir::plan

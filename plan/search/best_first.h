@@ -4,7 +4,8 @@
 // orders, then of each schedule, and last a ranked run. Entries to be ranked
 // are taken from several families (frontier.h). The search ends when no bound
 // is below the best plans found, in which case nothing better was left out, or
-// when patience runs out, in which case the rest is only known by its bounds.
+// when patience runs out or the proven gap is small enough, in which cases the
+// rest is only known by its bounds.
 // Seeds come first and cost no patience: each is ranked unless its bound shows
 // that it is no better than a plan found before.
 //
@@ -13,7 +14,9 @@
 #ifndef WEIR_PLAN_SEARCH_BEST_FIRST_H_
 #define WEIR_PLAN_SEARCH_BEST_FIRST_H_
 
+#include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -40,6 +43,17 @@ struct Goal {
   // Consecutive ranked runs without improvement that end the search; 0: no
   // limit.
   uint64_t patience = 0;
+  // Fraction by which another plan may be better than the best; see
+  // PlanRequest.
+  double gap = 0;
+  // Ends the search at the first plan.
+  bool first_only = false;
+  // For progress until the search finds a plan.
+  std::string known_plan = "no plan that fits yet; ";
+
+  bool minimizes_time() const {
+    return objective == OBJECTIVE_TIME || objective == OBJECTIVE_UNSPECIFIED;
+  }
 };
 
 class BestFirst {
@@ -52,9 +66,9 @@ class BestFirst {
   BestFirst(const BestFirst&) = delete;
   BestFirst& operator=(const BestFirst&) = delete;
 
-  // Runs until nothing better is left or patience runs out. Returns Cancelled
-  // when interrupted; plans found so far are kept. May be called again after
-  // Exclude.
+  // Runs until nothing better is left, the gap is proven or patience runs out.
+  // Returns Cancelled when interrupted or out of time; plans found so far are
+  // kept. May be called again after Exclude.
   absl::Status Run();
 
   // Returns the best plans, best first; for a Pareto front, all of it by time.
@@ -73,6 +87,9 @@ class BestFirst {
   void AddShape(int shape);
   void AddSeeds();
   void Push(Entry entry);
+  // Returns the score that a plan must beat; std::nullopt if there are too few
+  // plans yet, or for a Pareto front.
+  std::optional<Score> Threshold() const;
   bool IsBeaten(const Entry& entry) const;
   void Invalid(const std::string& problem, uint64_t count);
   bool IsSeeded(int shape, int schedule) const {
@@ -89,6 +106,8 @@ class BestFirst {
   // Runs one round. Returns false if nothing left could be better.
   absl::StatusOr<bool> Round();
   absl::Status Expand(const std::vector<Entry>& shapes);
+  // Records the bounds of a candidate, which is then ready to be ranked.
+  static void AddBounds(const SearchEstimate& estimate, Entry* entry);
   absl::Status Bound(const std::vector<Entry>& candidates);
   // On error, leaves in `bounded` the entries that were not counted.
   absl::Status Rank(std::vector<Entry>* bounded);
@@ -99,6 +118,13 @@ class BestFirst {
   // with the smaller `place`. Returns false if no known plan is equal.
   bool Merge(RankedPlan found);
   bool PatienceExhausted() const;
+  bool GapIsProven() const;
+  // Returns a lower bound on the first score of any plan, by the schedules of
+  // the candidates.
+  double LeastOpenScore() const;
+  // Returns the seconds that the rest of the search takes at most, at the speed
+  // so far; std::nullopt if nothing was measured yet.
+  std::optional<double> SecondsLeft() const;
   const RankedPlan* BestSoFar() const;  // null: no plan yet
   void ReportProgress() const;
 
@@ -124,6 +150,10 @@ class BestFirst {
   uint64_t num_ranked_ = 0, num_duplicates_ = 0;
   uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
   double least_seconds_;
+  // Entries that were not beaten at the last round, and wall time so far, by
+  // state.
+  std::array<uint64_t, 3> num_open_ = {}, num_done_ = {};
+  std::array<double, 3> done_seconds_ = {};
 };
 
 }  // namespace weir::plan

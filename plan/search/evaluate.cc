@@ -77,23 +77,34 @@ SearchEstimate Invalid(const absl::Status& status) {
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   const auto key =
       std::make_tuple(shape.tensor, shape.expert, shape.microbatch_size,
-                      static_cast<int>(shape.recompute));
+                      static_cast<int>(shape.recompute),
+                      shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
-  if (found != prices_.end()) return &found->second;
+  if (found != prices_.end()) return found->second;
+  // Layers are priced before they are cut into stages.
+  Shape whole = shape;
+  whole.chunks = 1;
+  whole.pipeline = 1;
+  RETURN_IF_ERROR(scenarios::ResolveAgain(
+      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(LayerPrice price, PriceLayers(work_));
-  return &(prices_[key] = std::move(price));
+  // Equal prices have the same cuts.
+  const auto same =
+      std::find_if(distinct_prices_.begin(), distinct_prices_.end(),
+                   [&](const auto& known) { return *known == price; });
+  if (same != distinct_prices_.end()) return prices_[key] = same->get();
+  distinct_prices_.push_back(std::make_unique<LayerPrice>(std::move(price)));
+  return prices_[key] = distinct_prices_.back().get();
 }
 
-absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& whole,
-                                                 const LayerPrice& price) {
+absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& shape,
+                                                 const LayerPrice* price) {
   for (const RecomputeMode mode : space_.recomputes) {
-    if (mode == whole.recompute) break;
-    Shape other = whole;
+    if (mode == shape.recompute) break;
+    Shape other = shape;
     other.recompute = mode;
-    RETURN_IF_ERROR(scenarios::ResolveAgain(
-        ScenarioOfShape(space_.base.scenario, other, kAnySchedule), &work_));
     ASSIGN_OR_RETURN(const LayerPrice* known, PriceOf(other));
-    if (*known == price) return true;
+    if (known == price) return true;
   }
   return false;
 }
@@ -124,14 +135,8 @@ absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
 
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   RETURN_IF_ERROR(CheckInterleaves(*shape));
-  // Layers are priced before they are cut into stages.
-  Shape whole = *shape;
-  whole.chunks = 1;
-  whole.pipeline = 1;
-  RETURN_IF_ERROR(scenarios::ResolveAgain(
-      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
-  ASSIGN_OR_RETURN(const bool in_vain, RecomputesInVain(whole, *price));
+  ASSIGN_OR_RETURN(const bool in_vain, RecomputesInVain(*shape, price));
   estimate->set_absent(in_vain);
   if (in_vain) return absl::OkStatus();
   const int num_stages = shape->pipeline * shape->chunks;
@@ -160,9 +165,16 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
 }
 
 SearchEstimate Evaluator::OfShape(Shape shape) {
+  // Neither orders of GPUs nor modes of reductions change what is estimated.
+  Shape key = shape;
+  key.order.clear();
+  key.reduction = REDUCTION_UNSPECIFIED;
+  if (last_shape_ == key) return last_estimate_;
   SearchEstimate estimate;
   const absl::Status status = CutAndBound(&shape, &estimate);
-  return status.ok() ? estimate : Invalid(status);
+  last_shape_ = std::move(key);
+  last_estimate_ = status.ok() ? std::move(estimate) : Invalid(status);
+  return last_estimate_;
 }
 
 SearchEstimate Evaluator::BoundsOf(const Scenario& scenario) {

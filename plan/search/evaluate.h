@@ -4,8 +4,10 @@
 #define WEIR_PLAN_SEARCH_EVALUATE_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include "plan/search/cuts.h"
 #include "plan/search/search_work.pb.h"
@@ -33,17 +35,21 @@ class Evaluator {
   absl::Status CutAndBound(Shape* shape, SearchEstimate* estimate);
   // Returns true if a recomputation mode that the space lists before the
   // shape's has the same costs.
-  absl::StatusOr<bool> RecomputesInVain(const Shape& whole,
-                                        const LayerPrice& price);
+  absl::StatusOr<bool> RecomputesInVain(const Shape& shape,
+                                        const LayerPrice* price);
 
   const Space& space_;
   scenarios::ResolvedScenario work_;
-  // [tensor, expert, microbatch size, recompute]
-  std::map<std::tuple<int, int, int, int>, LayerPrice> prices_;
+  // [tensor, expert, microbatch size, recompute, sequence parallel, sharding]
+  std::map<std::tuple<int, int, int, int, bool, Sharding>, const LayerPrice*>
+      prices_;
+  std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;
   // [price, stages, cut]
   std::map<std::tuple<const LayerPrice*, int, Cut>,
            std::optional<std::vector<int>>>
       cuts_;
+  std::optional<Shape> last_shape_;  // without order and mode of reductions
+  SearchEstimate last_estimate_;
   sim::Bounder bounder_;
   std::optional<sim::FastSimulator> fast_simulator_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -38,9 +39,10 @@ std::map<std::string, double> PartsOf(const Result& result) {
   return parts;
 }
 
-// Returns for example "bubble +61.0 ms", largest first. Parts below a hundredth
-// of the difference are noise.
-std::string Differences(const Result& best, const Result& plan) {
+// Returns for example "bubble +61.0 ms", largest first, at most `most` parts.
+// Parts below a hundredth of the difference are noise.
+std::string Differences(const Result& best, const Result& plan,
+                        size_t most = std::numeric_limits<size_t>::max()) {
   std::map<std::string, double> more = PartsOf(plan);
   for (const auto& [name, seconds] : PartsOf(best)) more[name] -= seconds;
   std::vector<std::pair<std::string, double>> sorted(more.begin(), more.end());
@@ -53,6 +55,7 @@ std::string Differences(const Result& best, const Result& plan) {
   std::vector<std::string> words;
   for (const auto& [name, seconds] : sorted) {
     if (std::abs(seconds) <= least || seconds == 0) continue;
+    if (words.size() == most) break;
     words.push_back(absl::StrCat(name, seconds > 0 ? " +" : " -",
                                  FormatSeconds(std::abs(seconds))));
   }
@@ -92,6 +95,20 @@ std::string Memory(const Confirmed& best, const Confirmed& plan) {
 }
 
 }  // namespace
+
+std::string ShortDifference(const Confirmed& best, const Confirmed& plan) {
+  constexpr size_t kMostParts = 2;
+  const double seconds = plan.plan.batch_seconds();
+  const double best_seconds = best.plan.batch_seconds();
+  std::string text = "as fast";
+  if (seconds > best_seconds) {
+    text = absl::StrCat(Part(seconds, best_seconds), " slower");
+  } else if (seconds < best_seconds) {
+    text = absl::StrCat(Part(best_seconds, seconds), " faster");
+  }
+  const std::string parts = Differences(best.result, plan.result, kMostParts);
+  return parts.empty() ? text : absl::StrCat(text, ": ", parts);
+}
 
 std::string WhyNotBest(Objective objective, const Confirmed& best,
                        const Confirmed& plan) {

@@ -16,6 +16,10 @@ namespace weir::plan {
 std::string WhyNotBest(Objective objective, const Confirmed& best,
                        const Confirmed& plan);
 
+// Returns in a few words how much slower or faster `plan` is, and the parts of
+// the step that differ most: "6.4 % slower: bubble +1.20 s".
+std::string ShortDifference(const Confirmed& best, const Confirmed& plan);
+
 }  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SEARCH_EXPLAIN_PLAN_H_

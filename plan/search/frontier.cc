@@ -26,7 +26,7 @@ Frontier::Family Frontier::FamilyOf(const OpenEntry& entry) const {
   if (entry.seed >= 0) return {};
   const Shape& shape = space_.shapes[entry.shape];
   return {{shape.tensor, shape.pipeline, shape.data, shape.expert, shape.order,
-           shape.sharding},
+           shape.sharding, shape.sequence_parallel, shape.reduction},
           shape.chunks,
           std::string(schedules::WithoutOptions(
               space_.schedules_of(shape)[entry.schedule].name))};
@@ -117,6 +117,33 @@ void Frontier::Reopen() {
   std::vector<OpenEntry> beaten;
   beaten.swap(beaten_);
   for (const OpenEntry& entry : beaten) Insert(entry);
+}
+
+double Frontier::LeastKey() const {
+  double least = kInfinity;
+  if (!to_bound_.empty()) least = to_bound_.begin()->key.first;
+  for (const auto& [family, entries] : to_rank_) {
+    if (!entries.empty()) {
+      least = std::min(least, entries.begin()->key.first);
+    }
+  }
+  for (const OpenEntry& entry : beaten_) {
+    least = std::min(least, entry.key.first);
+  }
+  return least;
+}
+
+std::array<uint64_t, 3> Frontier::CountBelow(const Score& limit) const {
+  std::array<uint64_t, 3> counts = {};
+  const auto count = [&](const std::set<OpenEntry>& entries) {
+    for (const OpenEntry& entry : entries) {
+      if (entry.key >= limit) break;
+      ++counts[static_cast<size_t>(entry.state)];
+    }
+  };
+  count(to_bound_);
+  for (const auto& [family, entries] : to_rank_) count(entries);
+  return counts;
 }
 
 void Frontier::ForEach(

@@ -14,6 +14,8 @@
 #ifndef WEIR_PLAN_SEARCH_FRONTIER_H_
 #define WEIR_PLAN_SEARCH_FRONTIER_H_
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -65,11 +67,17 @@ class Frontier {
 
   // Makes beaten entries available again.
   void Reopen();
+  // Returns the lowest first component of any key, infinity if there is none.
+  double LeastKey() const;
+  // Returns the number of entries with a key below `limit`, by state. Beaten
+  // entries are not counted.
+  std::array<uint64_t, 3> CountBelow(const Score& limit) const;
   void ForEach(const std::function<void(const OpenEntry&)>& visit) const;
 
  private:
-  // Sizes, order and sharding.
-  using Layout = std::tuple<int, int, int, int, std::string, Sharding>;
+  // Sizes, order, sharding, sequence parallelism and mode of reductions.
+  using Layout = std::tuple<int, int, int, int, std::string, Sharding, bool,
+                            ReductionMode>;
   using Family = std::tuple<Layout, int, std::string>;  // chunks, schedule
 
   Family FamilyOf(const OpenEntry& entry) const;

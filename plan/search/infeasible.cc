@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "scenarios/cluster/cluster.h"
@@ -74,7 +73,7 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
   const PlanRequest larger = OnGpus(request, num_gpus);
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
-  SearchWorkers workers(*made, options.num_processes);
+  SearchWorkers workers(*made, options);
   const auto estimates = workers.OfShapes();
   return estimates.ok() &&
          std::any_of(estimates->begin(), estimates->end(),
@@ -108,7 +107,7 @@ EnoughNodes FindEnoughNodes(const PlanRequest& request,
     return {found ? enough : 0, false};
   }
   for (uint32_t nodes = first + 1; nodes < std::min(enough, most); ++nodes) {
-    if (Interrupted()) return {found ? enough : 0, false};
+    if (MustEnd(options)) return {found ? enough : 0, false};
     if (may_fit(nodes)) return {nodes, true};
   }
   return {found ? enough : 0, true};
@@ -149,13 +148,14 @@ bool FitsLike(const PlanRequest& request, const Scenario& like,
   space.add_schedules(like.schedule());
   const auto made = MakeSpace("", larger);
   if (!made.ok()) return false;
-  SearchWorkers workers(*made, options.num_processes);
+  SearchOptions silent = options;
+  silent.progress = nullptr;
+  SearchWorkers workers(*made, silent);
   const auto estimates = workers.OfShapes();
   if (!estimates.ok()) return false;
   Goal goal;
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = made->memory_limit_bytes;
-  const SearchOptions silent;
   const std::vector<Seed> no_seeds;
   BestFirst search(*made, *estimates, no_seeds, silent, goal, &workers);
   return search.Run().ok() && !search.Best().empty();
@@ -177,13 +177,20 @@ std::string FittingNodesText(const PlanRequest& request, const Space& space,
     if (used * times > numbers.back()) numbers.push_back(used * times);
   }
   for (const uint32_t nodes : numbers) {
-    if (Interrupted()) return "";
+    if (MustEnd(options)) return "";
     if (FitsLike(request, smallest.scenario, options, nodes * each)) {
       return absl::StrCat("; a plan fits on ", nodes * each, " GPUs (--nodes ",
                           nodes, ")");
     }
   }
   return "";
+}
+
+// Returns true if the request leaves no sharding to search.
+bool ShardsNothing(const Space& space) {
+  return std::all_of(
+      space.shapes.begin(), space.shapes.end(),
+      [](const Shape& shape) { return shape.sharding == Sharding::kNone; });
 }
 
 double SmallestDevice(const Space& space) {
@@ -255,7 +262,7 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
     absl::StrAppend(&text, gpus);
     if (gpus.empty()) {
       absl::StrAppend(&text,
-                      request.space().sharding().empty()
+                      ShardsNothing(space)
                           ? "; try --sharding optimizer,full"
                           : FittingNodesText(request, space, options, best[0]));
     }

@@ -22,6 +22,20 @@ int MinRanksToInterleave(const Runtime& runtime,
              : 1;
 }
 
+bool ShardsFully(const scenarios::ResolvedScenario& scenario,
+                 const Shape& shape) {
+  switch (scenario.runtime.full_sharding()) {
+    case FULL_SHARDING_NONE:
+      return false;
+    case FULL_SHARDING_SINGLE_RANK:
+      return shape.pipeline == 1 &&
+             scenario.scenario.training().precision() != MIXED_FP16 &&
+             !scenario.model.transformer().tied_embeddings();
+    default:
+      return true;
+  }
+}
+
 bool ListsSchedule(const Runtime& runtime, absl::string_view schedule) {
   const auto kind = schedules::FindScheduleKind(std::string(schedule));
   return kind.ok() &&

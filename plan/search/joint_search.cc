@@ -17,7 +17,9 @@
 #include "plan/search/confirm.h"
 #include "plan/search/explain_plan.h"
 #include "plan/search/infeasible.h"
+#include "plan/search/neighbors.h"
 #include "plan/search/plan_views.h"
+#include "plan/search/quick_plan.h"
 #include "plan/search/search_workers.h"
 #include "plan/search/seeds.h"
 #include "plan/search/space.h"
@@ -28,28 +30,12 @@ namespace {
 
 constexpr uint32_t kUsualPlans = 5;
 constexpr uint32_t kUsualPatience = 300;
-constexpr std::chrono::seconds kLongestAfterInterrupt(10);
-
-// The base runs on one GPU, which has no use for some of the defaults.
-DefaultsOfResult DefaultsOf(const Space& space) {
-  const scenarios::ResolvedScenario& base = space.base;
-  DefaultsOfResult defaults = sim::ReportDefaults(base.used_defaults);
-  if (base.default_set.sequence_parallel() &&
-      !base.scenario.parallelism().has_sequence_parallel()) {
-    defaults.add_used("sequence parallelism where tp > 1");
-  }
-  if (base.default_set.distributed_optimizer() &&
-      !base.scenario.training().has_distributed_optimizer() &&
-      !base.scenario.training().fully_sharded()) {
-    defaults.add_used("distributed optimizer where dp > 1");
-  }
-  return defaults;
-}
+constexpr std::chrono::seconds kLongestAfterEnd(10);
 
 void AddWarnings(const Space& space, const PlanRequest& request,
                  PlanReport* report) {
   const double limit = space.memory_limit_bytes;
-  *report->mutable_defaults() = DefaultsOf(space);
+  *report->mutable_defaults() = sim::ReportDefaults(space.base.used_defaults);
   for (const std::string& warning : space.base.warnings) {
     report->add_warnings(warning);
   }
@@ -90,9 +76,10 @@ class Finder {
 
   // Reports the confirmed seeds, for a search that was interrupted before it
   // found a plan.
-  absl::Status FindAmongSeeds(size_t num_plans, PlanReport* report) {
+  absl::Status FindAmongSeeds(const std::vector<Plan>& seeds, size_t num_plans,
+                              PlanReport* report) {
     std::vector<RankedPlan> found;
-    for (const Plan& seed : options_.seeds) {
+    for (const Plan& seed : seeds) {
       RankedPlan& one = found.emplace_back();
       one.scenario = seed.scenario();
       one.source = seed.source();
@@ -111,15 +98,19 @@ class Finder {
     }
     if (best.empty()) {
       return absl::CancelledError(
-          "interrupted before a plan that fits was found");
+          "the search ended before a plan that fits was found");
     }
     report->set_num_simulated(best.size());
     report->add_warnings(
-        "interrupted before the search found a plan; showing plans of the "
-        "papers' planners");
+        "the search ended before it evaluated plans; showing those from which "
+        "it "
+        "starts");
     Report(BestOf(std::move(best), request_.objective(), num_plans), report);
     return absl::OkStatus();
   }
+
+  // Returns the first plan of the report.
+  const Confirmed& best() const { return *best_; }
 
   // Plans that were found but refused, each with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
@@ -128,11 +119,11 @@ class Finder {
   // Returns true if simulations must stop. After an interrupt they continue for
   // a short time, as Slurm and timeout(1) soon send SIGKILL.
   bool IsOver() {
-    if (options_.progress) options_.progress(1, "simulating the best plans");
-    if (!Interrupted()) return false;
+    if (options_.progress) options_.progress("simulating the best plans");
+    if (!MustEnd(options_)) return false;
     const auto now = std::chrono::steady_clock::now();
-    if (!interrupted_at_) interrupted_at_ = now;
-    return now - *interrupted_at_ > kLongestAfterInterrupt;
+    if (!ended_at_) ended_at_ = now;
+    return now - *ended_at_ > kLongestAfterEnd;
   }
 
   // Simulates all plans. The signal of an interrupt may also have ended the
@@ -173,7 +164,7 @@ class Finder {
         looked[i] =
             Unconfirmed(space_, fresh[i], request_.price_per_gpu_hour());
         report->add_warnings(absl::StrCat(
-            "interrupted before the full simulation of ", fresh[i].text,
+            "the search ended before the full simulation of ", fresh[i].text,
             ": its time and memory are estimates of the search"));
       }
       if (!looked[i].refused.empty()) {
@@ -204,6 +195,7 @@ class Finder {
                      [&](const Confirmed* a, const Confirmed* b) {
                        return score(a) < score(b);
                      });
+    if (!plans.empty()) best_ = plans.front();
     for (const Confirmed* one : plans) {
       Plan* plan = report->add_plans();
       *plan = one->plan;
@@ -219,12 +211,37 @@ class Finder {
   const SearchOptions& options_;
   BestFirst* search_;
   std::map<int, Confirmed> confirmed_;
+  const Confirmed* best_ = nullptr;
   uint64_t num_simulated_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> interrupted_at_;
+  std::optional<std::chrono::steady_clock::time_point> ended_at_;
   std::vector<std::string> left_out_;
 };
 
+Plan SeedOf(const RankedPlan& found) {
+  Plan plan;
+  *plan.mutable_scenario() = found.scenario;
+  plan.set_source(found.source);
+  plan.set_num_gpus(found.num_gpus);
+  return plan;
+}
+
+// Returns the reason for the end of a search that was cancelled.
+SearchEnd EndOfCancelled() {
+  return Interrupted() ? SEARCH_END_INTERRUPT : SEARCH_END_TIME_LIMIT;
+}
+
+// Returns the error if a search was cancelled before it found a plan. Only a
+// signal is an interrupt; an answer within --time-limit is negative.
+absl::Status NothingFoundInTime(const std::string& text) {
+  return Interrupted() ? absl::CancelledError(text)
+                       : absl::FailedPreconditionError(text);
+}
+
 }  // namespace
+
+bool MustEnd(const SearchOptions& options) {
+  return Interrupted() || std::chrono::steady_clock::now() > options.deadline;
+}
 
 absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
@@ -241,38 +258,71 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
 
   const size_t num_plans =
       request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
+  std::vector<Plan> starts = options.seeds;
+  std::string first;  // the first plan found, for progress
   const auto among_seeds = [&]() -> absl::StatusOr<PlanReport> {
-    RETURN_IF_ERROR(Finder(space, request, options, nullptr)
-                        .FindAmongSeeds(num_plans, &report));
+    report.set_end(EndOfCancelled());
+    const absl::Status found = Finder(space, request, options, nullptr)
+                                   .FindAmongSeeds(starts, num_plans, &report);
+    if (absl::IsCancelled(found)) {
+      return NothingFoundInTime(std::string(found.message()));
+    }
+    RETURN_IF_ERROR(found);
     return report;
   };
-  if (Interrupted()) return among_seeds();
-  SearchWorkers workers(space, options.num_processes);
+  if (options.find_seeds) {
+    auto quick = FindQuickPlan(space, request.objective(), limit, options);
+    if (!quick.ok() && !absl::IsCancelled(quick.status())) {
+      return quick.status();
+    }
+    if (quick.ok() && quick->has_value()) {
+      first = absl::StrCat(BestText(**quick), "; ");
+      starts.push_back(SeedOf(**quick));
+    }
+    if (!MustEnd(options)) {
+      for (Plan& seed : options.find_seeds(first)) {
+        starts.push_back(std::move(seed));
+      }
+    }
+  }
+  if (MustEnd(options)) return among_seeds();
+  SearchWorkers workers(space, options);
   if (options.progress) {
-    workers.set_tick(
-        [&] { options.progress(0, "computing the costs of layouts"); });
+    workers.set_tick([&] {
+      options.progress(absl::StrCat(first, "computing the costs of ",
+                                    space.shapes.size(), " layouts"));
+    });
   }
   const auto priced = workers.OfShapes();
   if (absl::IsCancelled(priced.status())) return among_seeds();
   RETURN_IF_ERROR(priced.status());
   const std::vector<SearchEstimate>& shapes = *priced;
-  const std::vector<Seed> seeds = SeedsOn(space, shapes, options.seeds);
+  const std::vector<Seed> seeds = SeedsOn(space, shapes, starts);
   Goal goal;
   goal.objective = request.objective();
   goal.limit_bytes = limit;
   goal.num_plans = num_plans;
+  goal.gap = request.gap();
+  if (!first.empty()) goal.known_plan = first;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   BestFirst search(space, shapes, seeds, options, goal, &workers);
   Finder finder(space, request, options, &search);
   const absl::Status status = finder.Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
   search.FillCounts(&report);
-  report.set_out_of_patience(status.ok() && report.num_left() > 0);
-  if (report.plans_size() > 0) return report;
+  if (!status.ok()) report.set_end(EndOfCancelled());
+  if (report.plans_size() > 0) {
+    if (options.neighbors && request.objective() != OBJECTIVE_PARETO) {
+      RETURN_IF_ERROR(AddNeighbors(space, shapes, finder.best(), options,
+                                   &workers, &report));
+    }
+    return report;
+  }
   if (!status.ok()) {
-    if (finder.FindAmongSeeds(num_plans, &report).ok()) return report;
-    return absl::CancelledError(absl::StrCat(
-        "interrupted before a plan that fits was found; ", CountsText(report)));
+    if (finder.FindAmongSeeds(starts, num_plans, &report).ok()) return report;
+    return NothingFoundInTime(
+        absl::StrCat("the search ended before a plan that fits was found; ",
+                     CountsText(report)));
   }
   if (!finder.left_out().empty()) {
     return absl::FailedPreconditionError(absl::StrCat(

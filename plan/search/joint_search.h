@@ -6,6 +6,7 @@
 #ifndef WEIR_PLAN_SEARCH_JOINT_SEARCH_H_
 #define WEIR_PLAN_SEARCH_JOINT_SEARCH_H_
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,9 +21,21 @@ struct SearchOptions {
   // Plans to start from. The result is never worse than a seed that is legal
   // and fits.
   std::vector<Plan> seeds = {};
-  // Called from time to time with the fraction done and the best plan so far.
-  std::function<void(double done, const std::string& text)> progress = {};
+  // Returns further seeds, given the best plan in words. As this may take
+  // seconds, a quick search for a first plan that fits precedes it
+  // (plan/search/quick_plan.h).
+  std::function<std::vector<Plan>(const std::string& best)> find_seeds = {};
+  // The search ends at this time, with the best plans so far.
+  std::chrono::steady_clock::time_point deadline =
+      std::chrono::steady_clock::time_point::max();
+  // Whether to look for neighbors of the best plan.
+  bool neighbors = false;
+  // Called about ten times a second with the best plan so far.
+  std::function<void(const std::string& text)> progress = {};
 };
+
+// Returns true if a search must end: it was interrupted, or is out of time.
+bool MustEnd(const SearchOptions& options);
 
 // Returns InvalidArgument for errors in the request. Returns FailedPrecondition
 // if nothing fits, with the constraint to relax and by how much.

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/units.h"
+#include "models/describe.h"
 #include "schedules/registry.h"
 
 namespace weir::plan {
@@ -41,17 +43,10 @@ std::vector<uint32_t> SizesOf(const Scenario& scenario) {
   return sizes;
 }
 
-std::string RecomputeName(const Scenario& scenario) {
-  switch (scenario.training().recompute()) {
-    case RECOMPUTE_FULL:
-      return "full";
-    case RECOMPUTE_SELECTIVE:
-      return "selective";
-    case RECOMPUTE_OPERATORS:
-      return "operators";
-    default:
-      return "none";
-  }
+std::string ReductionName(const Scenario& scenario) {
+  return scenario.communication().gradient_reduction() == REDUCTION_OVERLAPPED
+             ? "overlapped"
+             : "blocking";
 }
 
 std::string OrderName(const Scenario& scenario) {
@@ -61,6 +56,20 @@ std::string OrderName(const Scenario& scenario) {
 }
 
 }  // namespace
+
+std::string BestText(const RankedPlan& plan) {
+  const Parallelism& parallelism = plan.scenario.parallelism();
+  std::string text = absl::StrCat(
+      "best ", FormatSeconds(plan.seconds), ", tp ", parallelism.tensor(),
+      " pp ", parallelism.pipeline(), " dp ", parallelism.data());
+  if (parallelism.expert() > 1) {
+    absl::StrAppend(&text, " ep ", parallelism.expert());
+  }
+  if (parallelism.chunks() > 1) {
+    absl::StrAppend(&text, " vpp ", parallelism.chunks());
+  }
+  return absl::StrCat(text, " mbs ", plan.scenario.batch().microbatch_size());
+}
 
 bool ChangesTraining(const std::string& schedule) {
   const auto kind = schedules::FindScheduleKind(schedule);
@@ -89,8 +98,13 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
     if (theirs != ours) words.push_back(absl::StrCat(name, " ", theirs));
   };
   add("schedule", other.schedule(), plan.schedule());
-  add("recompute", RecomputeName(other), RecomputeName(plan));
+  add("recompute", models::RecomputeName(other.training().recompute()),
+      models::RecomputeName(plan.training().recompute()));
   add("order", OrderName(other), OrderName(plan));
+  add("gradient reduction", ReductionName(other), ReductionName(plan));
+  add("sequence parallelism",
+      other.parallelism().sequence_parallel() ? "on" : "off",
+      plan.parallelism().sequence_parallel() ? "on" : "off");
   return absl::StrJoin(words, ", ");
 }
 

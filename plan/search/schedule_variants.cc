@@ -125,6 +125,24 @@ absl::StatusOr<std::set<const schedules::ScheduleKind*>> KindsOf(
 
 }  // namespace
 
+bool IsLegal(const PlannedSchedule& schedule, const Shape& shape,
+             int num_microbatches) {
+  if ((!schedule.flush && shape.sharding != Sharding::kNone) ||
+      (schedule.own_stages && shape.cut != Cut::kEven) ||
+      (schedule.single_samples && shape.microbatch_size > 1) ||
+      !Interleaves(schedule, shape)) {
+    return false;
+  }
+  const auto kind = schedules::FindScheduleKind(schedule.name);
+  if (!kind.ok()) return false;
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = shape.pipeline;
+  spec.num_chunks = shape.chunks;
+  spec.num_microbatches = num_microbatches;
+  const auto full = schedules::WithOptionsOf(schedule.name, **kind, spec);
+  return full.ok() && (*kind)->check(*full).ok();
+}
+
 std::string BoundKey(const schedules::Schedule& schedule) {
   // All fields have to be named here: a new one does not compile until it is in
   // the key or left out. Left out are the name, the numbers of ranks (it

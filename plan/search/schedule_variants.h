@@ -26,6 +26,10 @@ absl::StatusOr<std::vector<PlannedSchedule>> SchedulesToPlan(
     const std::string& label, const PlanSpace& space, int num_ranks,
     const Runtime& runtime = {});
 
+// Returns true if the schedule supports the shape, on the scenario's runtime.
+bool IsLegal(const PlannedSchedule& schedule, const Shape& shape,
+             int num_microbatches);
+
 // Returns the bound key of a schedule: the placement of its stages, the routes
 // of its microbatches, and the kinds of passes, transfers and updates that it
 // has. See PlannedSchedule.

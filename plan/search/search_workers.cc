@@ -71,8 +71,10 @@ Workers::Work WorkOf(const Space& space) {
 
 }  // namespace
 
-SearchWorkers::SearchWorkers(const Space& space, int num_processes)
-    : space_(space), workers_(std::max(num_processes, 1), WorkOf(space)) {}
+SearchWorkers::SearchWorkers(const Space& space, const SearchOptions& options)
+    : space_(space),
+      options_(options),
+      workers_(std::max(options.num_processes, 1), WorkOf(space)) {}
 
 absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::RunJobs(
     const std::vector<SearchJob>& jobs) {
@@ -87,7 +89,7 @@ absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::RunJobs(
     }
   }
   while (workers_.num_unfinished() > 0) {
-    if (Interrupted()) {
+    if (MustEnd(options_)) {
       workers_.Clear();
       return absl::CancelledError("interrupted");
     }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/worker_pool.h"
+#include "plan/search/joint_search.h"
 #include "plan/search/search_work.pb.h"
 #include "plan/search/space.h"
 
@@ -16,8 +17,8 @@ namespace weir::plan {
 
 class SearchWorkers {
  public:
-  // `space` must outlive this object.
-  SearchWorkers(const Space& space, int num_processes);
+  // `space` and `options` must outlive this object.
+  SearchWorkers(const Space& space, const SearchOptions& options);
 
   // Sets a callback that runs about ten times a second while waiting for
   // answers.
@@ -25,8 +26,8 @@ class SearchWorkers {
 
   // Each returns one answer per input, in order, for any number of processes.
   // The estimates of an input that crashes its process have a problem. Returns
-  // Cancelled when interrupted, and Unavailable if the machine cannot start
-  // processes.
+  // Cancelled when interrupted or out of time, and Unavailable if the machine
+  // cannot start processes.
   absl::StatusOr<std::vector<SearchEstimate>> OfShapes();
   absl::StatusOr<std::vector<SearchEstimate>> Bounds(
       const std::vector<Scenario>& scenarios);
@@ -40,6 +41,7 @@ class SearchWorkers {
       const std::vector<SearchJob>& jobs);
 
   const Space& space_;
+  const SearchOptions& options_;
   Workers workers_;
   std::function<void()> tick_;
 };

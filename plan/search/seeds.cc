@@ -19,6 +19,10 @@ Scenario OnBase(const Scenario& base, const Scenario& given) {
   scenario.mutable_training()->set_precision(base.training().precision());
   scenario.mutable_batch()->set_microbatch_size(
       given.batch().microbatch_size());
+  if (given.communication().gradient_reduction() != REDUCTION_UNSPECIFIED) {
+    scenario.mutable_communication()->set_gradient_reduction(
+        given.communication().gradient_reduction());
+  }
   scenario.set_schedule(given.schedule());
   scenario.set_num_batches(given.num_batches());
   return scenario;
@@ -41,37 +45,31 @@ int IndexOf(const std::vector<PlannedSchedule>& schedules,
   return at == schedules.end() ? -1 : static_cast<int>(at - schedules.begin());
 }
 
-// Returns true if the shape is the seed's. Only considers shapes with the
-// sharding as given.
-bool IsShape(const Shape& shape, const SearchEstimate& estimate,
-             const Scenario& seed) {
-  const Parallelism& parallelism = seed.parallelism();
-  const auto one = [](uint32_t count) { return std::max<int>(count, 1); };
-  if (shape.sharding != Sharding::kAsGiven || estimate.absent() ||
-      shape.tensor != one(parallelism.tensor()) ||
-      shape.pipeline != one(parallelism.pipeline()) ||
-      shape.data != one(parallelism.data()) ||
-      shape.expert != one(parallelism.expert()) ||
-      shape.chunks != one(parallelism.chunks()) ||
-      shape.microbatch_size != one(seed.batch().microbatch_size()) ||
-      shape.recompute != one(seed.training().recompute()) ||
-      shape.order != parallelism.order() || !parallelism.gpus().empty() ||
-      !parallelism.layout().empty()) {
-    return false;
-  }
-  const std::vector<int> blocks(parallelism.blocks_per_stage().begin(),
-                                parallelism.blocks_per_stage().end());
-  if (shape.cut == Cut::kEven) return AreEqual(blocks);
-  return std::equal(blocks.begin(), blocks.end(), estimate.blocks().begin(),
-                    estimate.blocks().end());
+Sharding ShardingOf(const Training& training) {
+  if (training.fully_sharded()) return Sharding::kFull;
+  return training.distributed_optimizer() ? Sharding::kOptimizer
+                                          : Sharding::kNone;
 }
 
+// Sets the indices of the seed in the space, if it has one. Other placements
+// and cuts are not in the space.
 void FindIn(const Space& space, const std::vector<SearchEstimate>& shapes,
             Seed* seed) {
+  const Scenario& scenario = seed->plan.scenario();
+  if (!scenario.parallelism().gpus().empty()) return;
+  Shape own = ShapeOfScenario(scenario);
+  const std::vector<int> blocks = std::move(own.blocks);
+  own.blocks.clear();
   for (size_t i = 0; i < shapes.size(); ++i) {
-    if (!IsShape(space.shapes[i], shapes[i], seed->plan.scenario())) continue;
-    const int schedule = IndexOf(space.schedules_of(space.shapes[i]),
-                                 seed->plan.scenario().schedule());
+    const Shape& shape = space.shapes[i];
+    own.cut = shape.cut;
+    if (shapes[i].absent() || shape != own ||
+        !std::equal(blocks.begin(), blocks.end(), shapes[i].blocks().begin(),
+                    shapes[i].blocks().end())) {
+      continue;
+    }
+    const int schedule =
+        IndexOf(space.schedules_of(shape), scenario.schedule());
     if (schedule < 0) continue;
     seed->shape = static_cast<int>(i);
     seed->schedule = schedule;
@@ -80,6 +78,31 @@ void FindIn(const Space& space, const std::vector<SearchEstimate>& shapes,
 }
 
 }  // namespace
+
+Shape ShapeOfScenario(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const Training& training = scenario.training();
+  const auto one = [](uint32_t count) { return std::max<int>(count, 1); };
+  Shape shape;
+  shape.tensor = one(parallelism.tensor());
+  shape.pipeline = one(parallelism.pipeline());
+  shape.data = one(parallelism.data());
+  shape.expert = one(parallelism.expert());
+  shape.chunks = one(parallelism.chunks());
+  shape.microbatch_size = one(scenario.batch().microbatch_size());
+  shape.recompute = static_cast<RecomputeMode>(one(training.recompute()));
+  shape.sequence_parallel = parallelism.sequence_parallel();
+  shape.sharding = ShardingOf(training);
+  shape.reduction = scenario.communication().gradient_reduction();
+  shape.order = parallelism.order();
+  shape.blocks = GivenBlocks(scenario);
+  if (AreEqual(shape.blocks)) {
+    shape.blocks.clear();
+  } else {
+    shape.cut = Cut::kBalanced;
+  }
+  return shape;
+}
 
 std::vector<Seed> SeedsOn(const Space& space,
                           const std::vector<SearchEstimate>& shapes,

@@ -19,6 +19,10 @@ struct Seed {
   int schedule = 0;
 };
 
+// Returns the shape of a scenario with a named order of GPUs. Its cut is kEven
+// if its blocks are not given or equal.
+Shape ShapeOfScenario(const Scenario& scenario);
+
 // Returns the distinct seeds: `space.base` with the parallelism, training,
 // microbatch size and schedule of each given plan. `shapes[i]` is the result of
 // the SHAPES job for `space.shapes[i]`, including its cut.

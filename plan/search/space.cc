@@ -2,11 +2,11 @@
 #include "plan/search/space.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -57,12 +57,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": costs are given, expected a model and a cluster to plan"));
   }
-  const Parallelism given = scenario.parallelism();
   scenario.clear_parallelism();
-  if (given.has_sequence_parallel()) {
-    scenario.mutable_parallelism()->set_sequence_parallel(
-        given.sequence_parallel());
-  }
   scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.set_schedule("1f1b");
@@ -121,6 +116,14 @@ Sharding ShardingOf(const std::string& name) {
   return name == "optimizer" ? Sharding::kOptimizer : Sharding::kNone;
 }
 
+// Returns what the scenario itself says about the sharding, if anything.
+std::optional<Sharding> GivenSharding(const Training& training) {
+  if (training.fully_sharded()) return Sharding::kFull;
+  if (!training.has_distributed_optimizer()) return {};
+  return training.distributed_optimizer() ? Sharding::kOptimizer
+                                          : Sharding::kNone;
+}
+
 // Returns the fewest pipeline ranks that may run several chunks each.
 int MinRanksOf(const PlanSpace& space,
                const scenarios::ResolvedScenario& base) {
@@ -131,11 +134,12 @@ int MinRanksOf(const PlanSpace& space,
 
 class Shapes {
  public:
-  Shapes(const PlanSpace& space, const scenarios::ResolvedScenario& base)
-      : space_(space),
+  Shapes(const PlanRequest& request, const scenarios::ResolvedScenario& base)
+      : space_(request.space()),
+        given_(request.scenario()),
         base_(base),
         num_blocks_(NumBlocks(base.model)),
-        min_ranks_(MinRanksOf(space, base)),
+        min_ranks_(MinRanksOf(request.space(), base)),
         global_batch_(
             static_cast<int>(base.scenario.batch().global_batch_size())) {}
 
@@ -162,27 +166,42 @@ class Shapes {
     }
     if (!modes.empty()) return modes;
     if (base_.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
-    return {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL};
+    const RecomputeMode selective = base_.runtime.recomputes_operators()
+                                        ? RECOMPUTE_OPERATORS
+                                        : RECOMPUTE_SELECTIVE;
+    return {RECOMPUTE_NONE, selective, RECOMPUTE_FULL};
   }
 
  private:
   void AddWays() {
     for (const RecomputeMode recompute : Recomputes()) {
-      for (const Sharding sharding : Shardings()) {
+      for (const bool sequence_parallel : SequenceParallel()) {
+        for (const Sharding sharding : Shardings()) {
+          shape_.recompute = recompute;
+          shape_.sequence_parallel = sequence_parallel;
+          shape_.sharding = sharding;
+          AddStages();
+        }
+      }
+    }
+  }
+
+  void AddStages() {
+    for (const int chunks : Chunks()) {
+      for (const Cut cut : kAllCuts) {
+        if (cut != Cut::kEven &&
+            (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
+          continue;
+        }
+        shape_.chunks = chunks;
+        shape_.cut = cut;
+        // Consecutive shapes differ only in communication between stages and
+        // replicas, so that workers can reuse the estimate of the last one.
         for (const std::string& order : Orders()) {
-          for (const int chunks : Chunks()) {
-            for (const Cut cut : kAllCuts) {
-              if (cut != Cut::kEven &&
-                  (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
-                continue;
-              }
-              shape_.recompute = recompute;
-              shape_.sharding = sharding;
-              shape_.order = order;
-              shape_.chunks = chunks;
-              shape_.cut = cut;
-              shapes_.push_back(shape_);
-            }
+          for (const ReductionMode reduction : Reductions()) {
+            shape_.order = order;
+            shape_.reduction = reduction;
+            shapes_.push_back(shape_);
           }
         }
       }
@@ -210,15 +229,39 @@ class Shapes {
     return DivisorsOf(global_batch_ / data, kMostMicrobatchSize);
   }
 
+  std::vector<bool> SequenceParallel() const {
+    if (shape_.tensor == 1) return {false};
+    const Parallelism& given = given_.parallelism();
+    if (given.has_sequence_parallel()) return {given.sequence_parallel()};
+    return {true, false};
+  }
+
   std::vector<Sharding> Shardings() const {
     std::vector<Sharding> all;
     for (const std::string& name : space_.sharding()) {
       all.push_back(ShardingOf(name));
     }
-    if (all.empty()) return {Sharding::kAsGiven};
+    if (all.empty()) {
+      const auto given = GivenSharding(given_.training());
+      if (given.has_value()) return {*given};
+      all = {Sharding::kNone, Sharding::kOptimizer};
+      // Experts are not sharded again, see Training.fully_sharded.
+      if (shape_.expert == 1 &&
+          (space_.any_runtime() || ShardsFully(base_, shape_))) {
+        all.push_back(Sharding::kFull);
+      }
+    }
     // Without replicas, all shardings are the same.
     if (shape_.data == 1) all.erase(all.begin() + 1, all.end());
     return all;
+  }
+
+  // Without replicas, nothing is reduced.
+  std::vector<ReductionMode> Reductions() const {
+    const ReductionMode given = given_.communication().gradient_reduction();
+    if (given != REDUCTION_UNSPECIFIED) return {given};
+    if (shape_.data == 1) return {REDUCTION_BLOCKING};
+    return {REDUCTION_OVERLAPPED, REDUCTION_BLOCKING};
   }
 
   // Returns one order if all are the same.
@@ -232,9 +275,7 @@ class Shapes {
 
   std::vector<int> Chunks() const {
     if (!space_.chunks().empty()) return Sorted(space_.chunks());
-    const bool sharded = shape_.sharding == Sharding::kFull ||
-                         base_.scenario.training().fully_sharded();
-    if (shape_.pipeline == 1 && !sharded) return {1};
+    if (shape_.pipeline == 1 && shape_.sharding != Sharding::kFull) return {1};
     if (space_.schedules().empty() && shape_.pipeline < min_ranks_) return {1};
     std::set<int> chunks = {1};
     for (int n = 2; n <= kMostChunks; ++n) {
@@ -248,6 +289,7 @@ class Shapes {
   }
 
   const PlanSpace& space_;
+  const Scenario& given_;
   const scenarios::ResolvedScenario& base_;
   const int num_blocks_;
   const int min_ranks_;  // to interleave
@@ -275,27 +317,13 @@ void SetMemoryLimit(const PlanRequest& request, Space* space) {
 
 }  // namespace
 
-int NumBlocks(const Model& model) {
-  return model.has_transformer()
-             ? static_cast<int>(model.transformer().num_layers())
-             : model.measured().layers_size();
-}
-
-std::string LayoutText(const std::vector<int>& blocks) {
-  std::vector<std::string> stages;
-  for (const int n : blocks) {
-    stages.push_back(n == 0 ? "" : n == 1 ? "t" : absl::StrCat("t*", n));
-  }
-  return absl::StrCat("E", absl::StrJoin(stages, "|"), "L");
-}
-
 absl::StatusOr<Space> MakeSpace(const std::string& label,
                                 const PlanRequest& request) {
   RETURN_IF_ERROR(CheckRequest(label, request));
   Space space;
   ASSIGN_OR_RETURN(space.base, ResolveBase(label, request));
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
-  Shapes shapes(request.space(), space.base);
+  Shapes shapes(request, space.base);
   space.recomputes = shapes.Recomputes();
   space.shapes = shapes.All();
   for (const Shape& shape : space.shapes) {
@@ -324,54 +352,6 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
                                !space.base.runtime.schedules().empty();
   SetMemoryLimit(request, &space);
   return space;
-}
-
-Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
-                         const std::string& schedule) {
-  Scenario scenario = base;
-  Parallelism& parallelism = *scenario.mutable_parallelism();
-  parallelism.set_tensor(shape.tensor);
-  parallelism.set_data(shape.data);
-  parallelism.set_pipeline(shape.pipeline);
-  parallelism.set_chunks(shape.chunks);
-  parallelism.set_expert(shape.expert);
-  parallelism.set_order(shape.order);
-  if (std::count(shape.blocks.begin(), shape.blocks.end(), 0) > 0) {
-    parallelism.set_layout(LayoutText(shape.blocks));
-  } else {
-    for (const int n : shape.blocks) parallelism.add_blocks_per_stage(n);
-  }
-  scenario.mutable_batch()->set_microbatch_size(shape.microbatch_size);
-  Training& training = *scenario.mutable_training();
-  training.set_recompute(shape.recompute);
-  if (shape.sharding != Sharding::kAsGiven) {
-    training.set_fully_sharded(shape.sharding == Sharding::kFull);
-    training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
-  }
-  scenario.set_schedule(schedule);
-  return scenario;
-}
-
-std::string DescribeShape(const Shape& shape) {
-  std::string text =
-      absl::StrFormat("tp=%d pp=%d dp=%d mbs=%d", shape.tensor, shape.pipeline,
-                      shape.data, shape.microbatch_size);
-  if (shape.expert > 1) absl::StrAppend(&text, " ep=", shape.expert);
-  if (shape.chunks > 1) absl::StrAppend(&text, " chunks=", shape.chunks);
-  switch (shape.recompute) {
-    case RECOMPUTE_FULL:
-      absl::StrAppend(&text, " recompute=full");
-      break;
-    case RECOMPUTE_SELECTIVE:
-      absl::StrAppend(&text, " recompute=selective");
-      break;
-    case RECOMPUTE_OPERATORS:
-      absl::StrAppend(&text, " recompute=operators");
-      break;
-    default:
-      break;
-  }
-  return text;
 }
 
 }  // namespace weir::plan

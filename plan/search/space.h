@@ -19,20 +19,25 @@ enum class Cut { kEven, kEndsLighter, kBalanced, kLight };
 inline constexpr Cut kAllCuts[] = {Cut::kEven, Cut::kEndsLighter,
                                    Cut::kBalanced, Cut::kLight};
 
-enum class Sharding { kAsGiven, kNone, kOptimizer, kFull };
+// What is sharded across data-parallel ranks: nothing, optimizer states, or
+// also weights and gradients.
+enum class Sharding { kNone, kOptimizer, kFull };
 
 struct Shape {
   int tensor = 1, pipeline = 1, data = 1, expert = 1;
   int microbatch_size = 1;
   int chunks = 1;
   RecomputeMode recompute = RECOMPUTE_NONE;
-  Sharding sharding = Sharding::kAsGiven;
+  bool sequence_parallel = false;
+  Sharding sharding = Sharding::kNone;
+  ReductionMode reduction = REDUCTION_BLOCKING;
   std::string order = "tp-dp-pp";
   Cut cut = Cut::kEven;
   // By stage; empty: an equal share. A stage at an end may have no blocks.
   std::vector<int> blocks;
 
   int num_gpus() const { return tensor * pipeline * data; }
+  bool operator==(const Shape&) const = default;
 };
 
 struct PlannedSchedule {
@@ -102,6 +107,13 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
 
 // Returns the cut in Megatron-LM's notation: "Et*3|t*2|L".
 std::string LayoutText(const std::vector<int>& blocks);
+
+// Returns the number of blocks of each stage if the scenario gives them, in
+// either form; empty: an even cut.
+std::vector<int> GivenBlocks(const Scenario& scenario);
+
+// Returns "none", "optimizer" or "full".
+std::string NameOf(Sharding sharding);
 
 // Returns for example "tp=8 pp=16 dp=8 mbs=1 chunks=2 recompute=full".
 std::string DescribeShape(const Shape& shape);

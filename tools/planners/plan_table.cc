@@ -119,7 +119,7 @@ absl::StatusOr<plan::PlannerResult> Joint(const std::string& path,
   plan::SearchOptions options;
   options.num_processes = DefaultProcesses();
   options.seeds = plan::PlansOf(answers);
-  for (Plan& plan : plan::SeedsFor(path, request, options.num_processes)) {
+  for (Plan& plan : plan::SeedsFor(path, request, options)) {
     options.seeds.push_back(std::move(plan));
   }
   ASSIGN_OR_RETURN(const PlanReport report,

@@ -63,7 +63,7 @@ class InterruptTest : public testing::TestWithParam<Sent> {
 
 TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
   TerminalRun run(WEIR_PROGRAM, kPlan);
-  EndAfter(" evaluated, best ", &run);
+  EndAfter("; bound ", &run);
   EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not evaluated")));
   EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
 }
@@ -207,7 +207,7 @@ TEST(InterruptOnceTest, TimeoutsTwoSignalsCountOnce) {
 
 TEST(InterruptOnceTest, ASecondSignalEndsItAtOnce) {
   TerminalRun run(WEIR_PROGRAM, kPlan);
-  ASSERT_TRUE(run.WaitFor(" evaluated, best ")) << run.shown();
+  ASSERT_TRUE(run.WaitFor("; bound ")) << run.shown();
   run.Signal(SIGTERM);
   run.Signal(SIGINT);
   EXPECT_EQ(run.Wait(), 130);

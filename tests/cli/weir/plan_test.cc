@@ -76,6 +76,30 @@ TEST(PlanFilesTest, SimulateToThePlannedSecondsFromTheirOwnFolder) {
   }
 }
 
+TEST(PlanTest, ATimeLimitIsNoInterrupt) {
+  WriteInput("config.json", kConfig);
+  const ProgramRun none =
+      RunWeir(absl::StrCat(kPlan, "--time-limit 0.001"));
+  EXPECT_EQ(none.exit_code, 1) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("ended before a plan that fits was found"));
+  const json result = ResultOf("", absl::StrCat(kPlan, "--time-limit 1e6"));
+  EXPECT_EQ(result["end"], "complete");
+  EXPECT_GE(result["plans"].size(), 1u);
+}
+
+TEST(PlanTest, ShowsTheCostOfTokens) {
+  WriteInput("config.json", kConfig);
+  const json plan = ResultOf(
+      "", absl::StrCat(kPlan, "--tokens 2T --price-per-gpu-hour 3"))["plans"][0];
+  EXPECT_EQ(plan["tokens"], 2e12);
+  EXPECT_NEAR(plan["price"].get<double>() / plan["gpu_hours"].get<double>(), 3,
+              1e-9);
+  EXPECT_EQ(plan["flops_formula"], "model");
+  const ProgramRun bad = RunWeir(absl::StrCat(kPlan, "--tokens 2Q"));
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("expected a number of tokens, as in 300B"));
+}
+
 class StalePlanFilesTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -19,6 +19,8 @@ PlannerResult DistinctAnswer() {
   answer.plan = {.algorithm = "spp",
                  .schedule = "1f1b:chunks=3",
                  .objective_seconds = 1.0 / 3,
+                 .objectives_per_batch = 12,
+                 .inference = true,
                  .stages = {{.first_layer = 1,
                              .end_layer = 4,
                              .devices = {7, 5},
@@ -61,8 +63,11 @@ void ExpectEqual(const PlannedStage& read, const PlannedStage& written) {
 }
 
 void ExpectEqual(const PlannedPipeline& read, const PlannedPipeline& written) {
-  const auto& [algorithm, schedule, objective_seconds, stages, num_microbatches,
-               microbatch_size, chooses_recompute, notes] = read;
+  const auto& [algorithm, schedule, objective_seconds, objectives_per_batch,
+               inference, stages, num_microbatches, microbatch_size,
+               chooses_recompute, notes] = read;
+  EXPECT_EQ(objectives_per_batch, written.objectives_per_batch);
+  EXPECT_EQ(inference, written.inference);
   EXPECT_EQ(algorithm, written.algorithm);
   EXPECT_EQ(schedule, written.schedule);
   EXPECT_EQ(objective_seconds, written.objective_seconds);

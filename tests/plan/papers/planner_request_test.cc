@@ -58,6 +58,8 @@ TEST(RefuseSearchOptionsTest, EveryOtherOptionIsRefused) {
   space.add_orders("tp-dp-pp");
   space.add_sharding("none");
   space.set_even_layers_only(true);
+  request.set_tokens(1e12);
+  request.set_gap(0.01);
   space.set_asynchronous(true);
   request.set_memory_margin(0);
   request.set_objective(OBJECTIVE_MEMORY);
@@ -68,7 +70,8 @@ TEST(RefuseSearchOptionsTest, EveryOtherOptionIsRefused) {
       ElementsAre("--pp", "--dp", "--ep", "--chunks", "--schedule", "--order",
                   "--sharding", "--even-layers", "--asynchronous",
                   "--memory-margin", "--synchronous", "--objective",
-                  "--price-per-gpu-hour", "--plans", "--explain"));
+                  "--price-per-gpu-hour", "--plans", "--tokens", "--gap",
+                  "--explain"));
 }
 
 TEST(GraphRequestTest, OptionsOfAGraphAreRefusedWithoutOne) {

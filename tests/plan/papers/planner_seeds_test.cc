@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "base/interrupt.h"
 #include "plan/papers/run_planner.h"
 #include "plan/search/joint_search.h"
@@ -30,7 +31,8 @@ PlanRequest NarrowRequest() {
 
 TEST(SeedsTest, AreWhatTheRequestAllows) {
   PlanRequest request = NarrowRequest();
-  const std::vector<Plan> seeds = SeedsFor("test", request, 2);
+  const std::vector<Plan> seeds =
+      SeedsFor("test", request, {.num_processes = 2});
   ASSERT_FALSE(seeds.empty());
   for (const Plan& plan : seeds) {
     EXPECT_EQ(plan.num_gpus(), 4u) << plan.source();
@@ -40,7 +42,7 @@ TEST(SeedsTest, AreWhatTheRequestAllows) {
   }
   request.mutable_space()->add_data(
       seeds[0].scenario().parallelism().data() == 1 ? 2 : 1);
-  for (const Plan& plan : SeedsFor("test", request, 2)) {
+  for (const Plan& plan : SeedsFor("test", request, {.num_processes = 2})) {
     EXPECT_NE(plan.scenario().parallelism().data(),
               seeds[0].scenario().parallelism().data());
   }
@@ -49,7 +51,7 @@ TEST(SeedsTest, AreWhatTheRequestAllows) {
 std::map<std::string, std::set<uint32_t>> SizesBySource(
     const PlanRequest& request) {
   std::map<std::string, std::set<uint32_t>> sizes;
-  for (const Plan& plan : SeedsFor("test", request, 2)) {
+  for (const Plan& plan : SeedsFor("test", request, {.num_processes = 2})) {
     sizes[plan.source()].insert(plan.scenario().batch().microbatch_size());
   }
   return sizes;
@@ -128,12 +130,13 @@ TEST(SeedsTest, OfADeepModelComeFromPlannersThatAreFast) {
 TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
   const PlanRequest request = NarrowRequest();
   SearchOptions options;
-  options.seeds = SeedsFor("test", request, 1);
+  options.seeds = SeedsFor("test", request, {.num_processes = 1});
   ASSERT_FALSE(options.seeds.empty());
   NoteInterrupt();
-  options.progress = [](double, const std::string& text) {
-    if (text != "computing the costs of layouts" && !Interrupted())
+  options.progress = [](const std::string& text) {
+    if (!absl::StartsWith(text, "computing the costs") && !Interrupted()) {
       raise(SIGINT);
+    }
   };
   const auto report = SearchPlans("test", request, options);
   ForgetInterrupt();
@@ -160,8 +163,10 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
 }
 
 TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
-  const std::vector<Plan> one = SeedsFor("test", NarrowRequest(), 1);
-  const std::vector<Plan> three = SeedsFor("test", NarrowRequest(), 3);
+  const std::vector<Plan> one =
+      SeedsFor("test", NarrowRequest(), {.num_processes = 1});
+  const std::vector<Plan> three =
+      SeedsFor("test", NarrowRequest(), {.num_processes = 3});
   ASSERT_EQ(one.size(), three.size());
   for (size_t i = 0; i < one.size(); ++i) {
     EXPECT_EQ(one[i].SerializeAsString(), three[i].SerializeAsString());
@@ -171,7 +176,8 @@ TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
 // A planner's stages are tried with an order that the runtime supports.
 TEST(SeedsTest, HaveSchedulesThatTheRuntimeExecutes) {
   std::set<std::string> sources;
-  for (const Plan& plan : SeedsFor("test", NarrowRequest(), 2)) {
+  for (const Plan& plan :
+       SeedsFor("test", NarrowRequest(), {.num_processes = 2})) {
     EXPECT_EQ(plan.scenario().schedule(), "1f1b") << plan.source();
     sources.insert(plan.source());
   }
@@ -183,7 +189,7 @@ TEST(SeedsTest, KeepThePlannersScheduleWhereItIsAllowed) {
   PlanRequest request = NarrowRequest();
   request.mutable_space()->set_any_runtime(true);
   std::map<std::string, std::string> schedules;
-  for (const Plan& plan : SeedsFor("test", request, 2)) {
+  for (const Plan& plan : SeedsFor("test", request, {.num_processes = 2})) {
     schedules[plan.source()] = plan.scenario().schedule();
   }
   EXPECT_THAT(schedules["dapple"], testing::StartsWith("dapple"));
@@ -203,7 +209,7 @@ TEST(SeedsTest, ASearchFromThemIsNeverWorseThanAPaper) {
   ASSERT_TRUE(given.ok()) << given.status();
   SearchOptions options;
   options.num_processes = 2;
-  options.seeds = SeedsFor("test", request, 2);
+  options.seeds = SeedsFor("test", request, {.num_processes = 2});
   const auto report = SearchPlans("test", request, options);
   ASSERT_TRUE(report.ok()) << report.status();
   int num_papers = 0;

@@ -101,6 +101,7 @@ TEST(AnswersViewTest, JsonHasWhatThereIsOfEach) {
        "recompute": false, "swap": false},
       {"first_layer": 3, "end_layer": 9, "replicas": 1, "devices": [6],
        "recompute": true, "swap": true}],
+    "planned_batch_seconds": 0.5, "inference": false,
     "notes": ["a note"],
     "simulated": {"batch_seconds": 0.75, "samples_per_second": 16.0,
                   "peak_memory_bytes": 3e9, "fits_memory": true,
@@ -118,22 +119,38 @@ TEST(AnswersViewTest, JsonHasWhatThereIsOfEach) {
 TEST(AnswersViewTest, CsvHasARowOfAsManyFieldsForEach) {
   const auto table = ReadCsv("csv", PlannerResultsCsv(ThreeAnswers()));
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_THAT(table->header(),
-              testing::ElementsAre("algorithm", "schedule", "objective_seconds",
-                                   "batch_seconds", "samples_per_second",
-                                   "peak_memory_bytes", "fits_memory",
-                                   "lint_errors", "stages"));
+  EXPECT_THAT(
+      table->header(),
+      testing::ElementsAre("algorithm", "schedule", "objective_seconds",
+                           "batch_seconds", "samples_per_second",
+                           "peak_memory_bytes", "fits_memory", "lint_errors",
+                           "stages", "planned_batch_seconds", "inference"));
   ASSERT_EQ(table->num_rows(), 3);
   const std::string stages = "0-2 x2 | 3-8 recompute swap";
-  EXPECT_THAT(table->rows()[0].fields,
-              testing::ElementsAre("dapple", "dapple-pa:replicas=2,1", "0.5",
-                                   "0.75", "16", "3e+09", "1", "0", stages));
+  EXPECT_THAT(
+      table->rows()[0].fields,
+      testing::ElementsAre("dapple", "dapple-pa:replicas=2,1", "0.5", "0.75",
+                           "16", "3e+09", "1", "0", stages, "0.5", "0"));
   EXPECT_THAT(table->rows()[1].fields,
               testing::ElementsAre("spp", "dapple-pa:replicas=2,1", "0.5", "",
-                                   "", "", "", "", stages));
+                                   "", "", "", "", stages, "0.5", "0"));
   EXPECT_THAT(table->rows()[2].fields,
               testing::ElementsAre("bapipe", "", "", "", "", "", "", "",
-                                   "no plan: no; room"));
+                                   "no plan: no; room", "", ""));
+}
+
+// Some planners minimize the time of a microbatch, others that of a batch, and
+// EdgePipe plans inference.
+TEST(AnswersViewTest, TimesAreThoseOfABatchAndInferenceIsMarked) {
+  std::vector<PlannerResult> answers = ThreeAnswers();
+  answers.resize(1);
+  answers[0].plan.objectives_per_batch = 24;
+  answers[0].plan.inference = true;
+  EXPECT_THAT(PlannerResultsTable(answers),
+              HasSubstr("dapple-pa:replicas=2,1 (inference only), "));
+  EXPECT_EQ(json::parse(PlannerResultsJson(
+                answers))["answers"][0]["planned_batch_seconds"],
+            12);
 }
 
 TEST(AnswersViewTest, TheTableSaysWhyThereIsNothing) {
@@ -146,6 +163,7 @@ spp                -         -  -     dapple-pa:replicas=2,1, 0-2 x2 | 3-8
                                       recompute swap
 bapipe             -         -  -     no plan: no; room
 not shown: planned, samples/s (--wide)
+planned: time of a batch by the planner's own model
 
 dapple: a note
 spp: not simulated: not; said

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -71,6 +74,20 @@ TEST(FrontierTest, WhatWasEstimatedCorrectsTheBoundsOfItsFamilyAndLayout) {
   frontier.Insert(Entry(2, 1, 0));
   EXPECT_EQ(Keys(frontier.NextRound(128, 3, NoneIsBeaten)),
             (std::vector<double>{2, 1, 1.1}));
+}
+
+TEST(FrontierTest, CountsAndBoundsWhatIsOpen) {
+  const Space space = TwoLayouts();
+  Frontier frontier(space, false);
+  EXPECT_EQ(frontier.LeastKey(), std::numeric_limits<double>::infinity());
+  frontier.Insert(Entry(3, 0, 0));
+  frontier.Insert(Entry(2, 0, -1, State::kShape));
+  frontier.Insert(Entry(4, 1, 1));
+  frontier.Insert(Entry(5, 1, 0, State::kCandidate));
+  EXPECT_EQ(frontier.LeastKey(), 2);
+  EXPECT_EQ(frontier.CountBelow({3.5, 0}),
+            (std::array<uint64_t, 3>{1, 0, 1}));
+  EXPECT_EQ(frontier.CountBelow({9, 0}), (std::array<uint64_t, 3>{1, 1, 2}));
 }
 
 TEST(FrontierTest, WhatIsBelowTheBestEstimateIsBoundedFirst) {

@@ -62,7 +62,10 @@ BruteForce TryAll(const PlanRequest& request) {
       const auto full = schedules::WithOptionsOf(schedule.name, **kind, spec);
       all.num_refused += !full.ok() || !(*kind)->check(*full).ok();
       // Megatron-LM, the default runtime, aborts for these.
-      if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1) continue;
+      if (schedule.name == "interleaved-1f1b" && shape.pipeline == 1 &&
+          space->base.runtime.name() == "megatron-lm") {
+        continue;
+      }
       const auto resolved = scenarios::ResolveScenario(
           "test", ScenarioOfShape(space->base.scenario, shape, schedule.name));
       if (!resolved.ok()) continue;

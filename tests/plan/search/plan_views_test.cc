@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/csv.h"
+#include "base/text_table.h"
 #include "plan/search/joint_search.h"
 #include "tests/plan/search/small_requests.h"
 
@@ -59,8 +60,44 @@ TEST(ViewsTest, EveryPlanIsARowInEveryView) {
     EXPECT_THAT(table, HasSubstr(report.plans(i).why_not_best()));
   }
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + report.plans_size());
-  EXPECT_THAT(table, HasSubstr(CountsText(report)));
+  EXPECT_THAT(table, HasSubstr(WrapText(CountsText(report))));
   EXPECT_THAT(PlanJson(report), HasSubstr("\"lower_bound_seconds\":"));
+}
+
+TEST(ViewsTest, LayersAreShortInEveryForm) {
+  PlanReport report;
+  Scenario& scenario = *report.add_plans()->mutable_scenario();
+  scenario.set_schedule("1f1b");
+  EXPECT_THAT(PlanTable(report, false), HasSubstr("  even\n"));
+  scenario.mutable_parallelism()->set_layout("E|t*2|(tt|)*30,t|L");
+  EXPECT_THAT(PlanTable(report, false), HasSubstr("  0,2*31,1,0\n"));
+}
+
+TEST(ViewsTest, ShowsWhatTrainingCosts) {
+  PlanReport report;
+  report.mutable_request()->set_flops_formula("model");
+  Plan& plan = *report.add_plans();
+  plan.set_num_gpus(500);
+  plan.set_batch_seconds(10);
+  plan.set_samples_per_second(100);
+  plan.mutable_flops_per_batch()->set_model(2e18);
+  Scenario& scenario = *plan.mutable_scenario();
+  scenario.set_schedule("1f1b");
+  scenario.mutable_batch()->set_sequence_length(2000);
+  // 2e5 tokens per second.
+  std::string table = PlanTable(report, false);
+  EXPECT_THAT(table, HasSubstr("tokens/s/GPU  TFLOP/s/GPU (model)"));
+  EXPECT_THAT(table, testing::ContainsRegex("100 +400 +400 "));
+  EXPECT_THAT(table, HasSubstr("training on 1.00 B tokens"));
+  EXPECT_THAT(table, Not(HasSubstr("price")));
+  report.mutable_request()->set_tokens(1.728e12);
+  report.mutable_request()->set_price_per_gpu_hour(2);
+  // 100 days, 1.2e6 GPU-hours.
+  table = PlanTable(report, false);
+  EXPECT_THAT(table, HasSubstr("plan  GPU-hours  days   price"));
+  EXPECT_THAT(table, HasSubstr("1        1.20 M   100  2.40 M"));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"gpu_hours\":1200000"));
+  EXPECT_THAT(PlanJson(report), HasSubstr("\"price\":2400000"));
 }
 
 // Options of a schedule are separated by commas, and its file may have any

@@ -65,6 +65,15 @@ inline PlanRequest RandomRequest(uint32_t seed, bool tiny = false) {
   space.add_chunks(2);
   if (tiny || random() % 2 == 0) space.add_orders("tp-dp-pp");
   space.set_even_layers_only(random() % 3 == 0);
+  for (const char* sharding : {"none", "optimizer", "full"}) {
+    if (random() % (tiny ? 4 : 3) == 0) space.add_sharding(sharding);
+  }
+  if (space.sharding().empty()) space.add_sharding("none");
+  if (random() % 3 > 0) {
+    request.mutable_scenario()->mutable_communication()->set_gradient_reduction(
+        OneOf<ReductionMode>({REDUCTION_BLOCKING, REDUCTION_OVERLAPPED},
+                             random));
+  }
   if (random() % 4 == 0) {
     space.clear_gpus();
     space.add_gpus(2);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a search has proven so far, and how long it may still take.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/infinity.h"
+#include "base/units.h"
+#include "plan/search/best_first.h"
+
+namespace weir::plan {
+
+double BestFirst::LeastOpenScore() const {
+  double least = open_.LeastKey();
+  if (const RankedPlan* best = BestSoFar()) {
+    least = std::min(least, ScoreOf(goal_.objective, best->seconds, best->bytes,
+                                    best->num_gpus)
+                                .first);
+  }
+  return least;
+}
+
+bool BestFirst::GapIsProven() const {
+  const RankedPlan* best = BestSoFar();
+  if (goal_.gap <= 0 || goal_.objective == OBJECTIVE_PARETO ||
+      best == nullptr) {
+    return false;
+  }
+  const double score =
+      ScoreOf(goal_.objective, best->seconds, best->bytes, best->num_gpus)
+          .first;
+  return LeastOpenScore() >= score * (1 - goal_.gap);
+}
+
+bool BestFirst::PatienceExhausted() const {
+  return goal_.patience > 0 && found_.size() > excluded_.size() &&
+         num_ranked_ - improved_at_ >= goal_.patience;
+}
+
+std::optional<double> BestFirst::SecondsLeft() const {
+  constexpr auto kShapes = static_cast<size_t>(State::kShape);
+  constexpr auto kCandidates = static_cast<size_t>(State::kCandidate);
+  constexpr auto kBounded = static_cast<size_t>(State::kBounded);
+  if (num_done_[kBounded] == 0 || goal_.objective == OBJECTIVE_PARETO) {
+    return {};
+  }
+  std::array<double, 3> open;
+  for (size_t i = 0; i < open.size(); ++i) {
+    open[i] = static_cast<double>(num_open_[i]);
+  }
+  const auto mean = [&](size_t state) {
+    return num_done_[state] == 0
+               ? 0
+               : done_seconds_[state] / static_cast<double>(num_done_[state]);
+  };
+  double runs = open[kBounded];
+  if (goal_.patience > 0) {
+    const uint64_t used = std::min(num_ranked_ - improved_at_, goal_.patience);
+    runs = std::min(runs, static_cast<double>(goal_.patience - used));
+  }
+  return open[kShapes] * mean(kShapes) + open[kCandidates] * mean(kCandidates) +
+         runs * mean(kBounded);
+}
+
+// Fits a terminal of 80 columns.
+void BestFirst::ReportProgress() const {
+  if (!options_.progress) return;
+  std::string text;
+  if (const RankedPlan* best = BestSoFar()) {
+    text = absl::StrCat(BestText(*best), "; ");
+    if (goal_.minimizes_time() && !goal_.first_only) {
+      absl::StrAppend(&text, "bound ", FormatSeconds(LeastOpenScore()), "; ");
+    }
+  } else {
+    text = goal_.known_plan;
+  }
+  absl::StrAppend(&text, num_ranked_, " runs");
+  const std::optional<double> left = SecondsLeft();
+  if (left.value_or(0) > 0) {
+    absl::StrAppend(&text, "; < ",
+                    absl::FormatDuration(absl::Seconds(std::ceil(*left))),
+                    " left");
+  }
+  options_.progress(text);
+}
+
+void BestFirst::FillCounts(PlanReport* report) const {
+  uint64_t num_beaten = 0, num_left = 0;
+  double least = least_seconds_;
+  const auto count = [&](const Entry& entry) {
+    (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
+    least = std::min(least, entry.lower_bound_seconds);
+  };
+  open_.ForEach(count);
+  report->set_num_candidates(num_candidates_);
+  report->set_num_invalid(num_invalid_);
+  report->set_num_pruned_memory(num_memory_);
+  report->set_num_pruned_time(num_beaten);
+  report->set_num_ranked(num_ranked_);
+  report->set_num_duplicates(num_duplicates_);
+  report->set_num_left(num_left);
+  report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
+  if (goal_.minimizes_time() && BestSoFar() != nullptr) {
+    report->set_proven_seconds(LeastOpenScore());
+  }
+  report->set_end(num_left == 0         ? SEARCH_END_COMPLETE
+                  : PatienceExhausted() ? SEARCH_END_PATIENCE
+                                        : SEARCH_END_GAP);
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/describe.h"
+#include "plan/search/neighbors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/units.h"
+#include "plan/search/explain_plan.h"
+#include "plan/search/schedule_variants.h"
+#include "plan/search/seeds.h"
+#include "schedules/source.h"
+
+namespace weir::plan {
+namespace {
+
+// Other schedules of the best plan's layout, those with the lowest bounds.
+constexpr size_t kMostSchedules = 3;
+
+// A choice in which a shape differs from the best plan. Of numbers, only the
+// nearest below and above are neighbors.
+struct Choice {
+  std::string name;
+  std::string value;
+  int distance = 0;  // 0: not a number
+};
+
+// The choices in one place of the list of neighbors: a name and a direction, or
+// a name and a value.
+using Place = std::tuple<int, int, std::string>;
+
+struct Candidate {
+  std::string choice;
+  Scenario scenario;
+  double seconds = 0, bytes = 0;  // lower bounds
+};
+
+// Returns the choices in which `other` differs, except its cut. A choice that
+// has no meaning for one of the shapes is no difference.
+std::vector<Choice> ChoicesOf(const Shape& best, const Shape& other) {
+  std::vector<Choice> choices;
+  const auto number = [&](const char* name, int ours, int theirs) {
+    if (ours != theirs) {
+      choices.push_back({name, absl::StrCat(theirs), theirs - ours});
+    }
+  };
+  const auto word = [&](const char* name, bool differs, std::string value) {
+    if (differs) choices.push_back({name, std::move(value)});
+  };
+  const bool replicated = best.data > 1 && other.data > 1;
+  const bool piped = best.pipeline > 1 && other.pipeline > 1;
+  number("tp", best.tensor, other.tensor);
+  number("pp", best.pipeline, other.pipeline);
+  number("ep", best.expert, other.expert);
+  number("mbs", best.microbatch_size, other.microbatch_size);
+  if (piped || best.pipeline == other.pipeline) {
+    number("vpp", best.chunks, other.chunks);
+  }
+  word("recompute", best.recompute != other.recompute,
+       models::RecomputeName(other.recompute));
+  word("sharding", replicated && best.sharding != other.sharding,
+       NameOf(other.sharding));
+  word("order", replicated && piped && best.order != other.order, other.order);
+  word("sequence parallelism",
+       best.tensor > 1 && other.tensor > 1 &&
+           best.sequence_parallel != other.sequence_parallel,
+       other.sequence_parallel ? "on" : "off");
+  word("gradient reduction", replicated && best.reduction != other.reduction,
+       other.reduction == REDUCTION_OVERLAPPED ? "overlapped" : "blocking");
+  return choices;
+}
+
+class NeighborSearch {
+ public:
+  NeighborSearch(const Space& space, const std::vector<SearchEstimate>& shapes,
+                 const Scenario& best)
+      : space_(space),
+        shapes_(shapes),
+        best_scenario_(best),
+        best_(ShapeOfScenario(best)) {}
+
+  // Fills in the candidates of each place, in the order of the choices.
+  void Collect() {
+    for (size_t i = 0; i < space_.shapes.size(); ++i) {
+      const SearchEstimate& estimate = shapes_[i];
+      if (estimate.absent() || !estimate.problem().empty()) continue;
+      Shape shape = space_.shapes[i];
+      if (shape.num_gpus() != best_.num_gpus()) continue;
+      const std::vector<Choice> choices = ChoicesOf(best_, shape);
+      if (choices.size() > 1) continue;
+      shape.blocks.assign(estimate.blocks().begin(), estimate.blocks().end());
+      if (choices.empty()) {
+        AddSameSizes(shape);
+      } else {
+        Add(shape, choices[0]);
+      }
+    }
+  }
+
+  std::vector<std::vector<Candidate>> Places() && {
+    std::vector<std::vector<Candidate>> places;
+    for (auto& [place, found] : places_) {
+      places.push_back(std::move(found.second));
+    }
+    return places;
+  }
+
+ private:
+  const std::vector<PlannedSchedule>& SchedulesOf(const Shape& shape) const {
+    return space_.schedules_of(shape);
+  }
+
+  bool Supports(const PlannedSchedule& schedule, const Shape& shape) const {
+    const auto batch =
+        static_cast<int>(space_.base.scenario.batch().global_batch_size());
+    return IsLegal(schedule, shape,
+                   batch / (shape.data * shape.microbatch_size));
+  }
+
+  // Returns the best plan's schedule if the shape supports it, else the first
+  // that it supports.
+  const PlannedSchedule* ScheduleFor(const Shape& shape) const {
+    const PlannedSchedule* first = nullptr;
+    for (const PlannedSchedule& schedule : SchedulesOf(shape)) {
+      if (!Supports(schedule, shape)) continue;
+      if (schedule.name == best_scenario_.schedule()) return &schedule;
+      if (first == nullptr) first = &schedule;
+    }
+    return first;
+  }
+
+  void Add(const Shape& shape, const Choice& choice) {
+    const PlannedSchedule* schedule = ScheduleFor(shape);
+    if (schedule == nullptr) return;
+    const std::string text = absl::StrCat(choice.name, " ", choice.value);
+    if (choice.distance == 0) {
+      AddAt({1, 0, text}, 0, text, shape, *schedule);
+    } else {
+      AddAt({0, choice.distance < 0 ? -1 : 1, choice.name},
+            std::abs(choice.distance), text, shape, *schedule);
+    }
+  }
+
+  // Adds the even cut, and other schedules of the same cut.
+  void AddSameSizes(const Shape& shape) {
+    if (shape.cut == Cut::kEven && !best_.blocks.empty()) {
+      const PlannedSchedule* schedule = ScheduleFor(shape);
+      if (schedule != nullptr && schedule->name == best_scenario_.schedule()) {
+        AddAt({1, 0, "layers even"}, 0, "layers even", shape, *schedule);
+      }
+    }
+    if (shape.blocks != best_.blocks) return;
+    for (const PlannedSchedule& schedule : SchedulesOf(shape)) {
+      // Those ordered by costs may take minutes.
+      if (schedule.name == best_scenario_.schedule() ||
+          schedules::OrdersByCosts(schedule.name) ||
+          !Supports(schedule, shape)) {
+        continue;
+      }
+      const std::string text = absl::StrCat("schedule ", schedule.name);
+      AddAt({2, 0, text}, 0, text, shape, schedule);
+    }
+  }
+
+  void AddAt(const Place& place, int distance, const std::string& text,
+             const Shape& shape, const PlannedSchedule& schedule) {
+    auto& [nearest, candidates] = places_[place];
+    if (!candidates.empty() && distance > nearest) return;
+    if (distance < nearest) candidates.clear();
+    nearest = distance;
+    Candidate& candidate = candidates.emplace_back();
+    candidate.choice = text;
+    candidate.scenario =
+        ScenarioOfShape(space_.base.scenario, shape, schedule.name);
+    if (schedule.flush) candidate.scenario.clear_num_batches();
+  }
+
+  const Space& space_;
+  const std::vector<SearchEstimate>& shapes_;
+  const Scenario& best_scenario_;
+  const Shape best_;
+  // Distance and candidates: one per cut.
+  std::map<Place, std::pair<int, std::vector<Candidate>>> places_;
+};
+
+// Returns the candidate with the lowest bound on the time among those that fit
+// by their bounds, else the smallest; std::nullopt if all are invalid.
+std::optional<Candidate> BestOfPlace(
+    std::vector<Candidate> candidates,
+    const std::vector<SearchEstimate>& estimates, double limit_bytes) {
+  std::optional<Candidate> best;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!estimates[i].problem().empty()) continue;
+    Candidate& one = candidates[i];
+    one.seconds = estimates[i].seconds();
+    one.bytes = estimates[i].bytes();
+    const auto key = [&](const Candidate& of) {
+      const bool fits = of.bytes <= limit_bytes;
+      return std::make_pair(!fits, fits ? of.seconds : of.bytes);
+    };
+    if (!best.has_value() || key(one) < key(*best)) best = std::move(one);
+  }
+  return best;
+}
+
+// Equal plans are listed with the best one (Plan.equal_to).
+bool IsSameResult(const Plan& one, const Plan& other) {
+  constexpr double kRounding = 1e-9;
+  const auto equal = [](double a, double b) {
+    return std::abs(a - b) <= kRounding * b;
+  };
+  return equal(one.batch_seconds(), other.batch_seconds()) &&
+         equal(one.peak_memory_bytes(), other.peak_memory_bytes());
+}
+
+std::string MemoryText(double bytes, double limit_bytes, bool is_bound) {
+  return absl::StrCat("does not fit: ", is_bound ? "at least " : "",
+                      FormatBytes(bytes - limit_bytes), " too much");
+}
+
+}  // namespace
+
+absl::Status AddNeighbors(const Space& space,
+                          const std::vector<SearchEstimate>& shapes,
+                          const Confirmed& best, const SearchOptions& options,
+                          SearchWorkers* workers, PlanReport* report) {
+  NeighborSearch search(space, shapes, best.plan.scenario());
+  search.Collect();
+  std::vector<std::vector<Candidate>> places = std::move(search).Places();
+  std::vector<Scenario> scenarios;
+  for (const std::vector<Candidate>& place : places) {
+    for (const Candidate& one : place) scenarios.push_back(one.scenario);
+  }
+  const auto bounds = workers->Bounds(scenarios);
+  if (absl::IsCancelled(bounds.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(bounds.status());
+  const double limit = report->memory_limit_bytes();
+  std::vector<Candidate> chosen;
+  size_t at = 0, num_schedules = 0;
+  for (std::vector<Candidate>& place : places) {
+    const size_t count = place.size();
+    std::optional<Candidate> one = BestOfPlace(
+        std::move(place), {bounds->begin() + at, bounds->begin() + at + count},
+        limit);
+    at += count;
+    if (!one.has_value()) continue;
+    if (one->choice.starts_with("schedule ") &&
+        ++num_schedules > kMostSchedules) {
+      continue;
+    }
+    chosen.push_back(*std::move(one));
+  }
+  std::vector<RankedPlan> to_simulate;
+  std::vector<size_t> index;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen[i].bytes > limit) continue;
+    RankedPlan& plan = to_simulate.emplace_back();
+    plan.scenario = chosen[i].scenario;
+    plan.num_gpus = static_cast<int>(best.plan.num_gpus());
+    plan.lower_bound_seconds = chosen[i].seconds;
+    index.push_back(i);
+  }
+  const auto stop = [&] {
+    if (options.progress) options.progress("simulating the neighbors");
+    return MustEnd(options);
+  };
+  ASSIGN_OR_RETURN(
+      const std::vector<Confirmed> simulated,
+      Confirm(space, to_simulate, report->request().price_per_gpu_hour(),
+              options.num_processes, stop));
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    PlanNeighbor neighbor;
+    neighbor.set_choice(chosen[i].choice);
+    *neighbor.mutable_scenario() = chosen[i].scenario;
+    const auto found = std::find(index.begin(), index.end(), i);
+    if (found == index.end()) {
+      neighbor.set_peak_memory_bytes(chosen[i].bytes);
+      neighbor.set_difference(MemoryText(chosen[i].bytes, limit, true));
+    } else {
+      const Confirmed& one = simulated[found - index.begin()];
+      if (!one.simulated || one.plan.batch_seconds() <= 0) continue;
+      neighbor.set_batch_seconds(one.plan.batch_seconds());
+      neighbor.set_peak_memory_bytes(one.plan.peak_memory_bytes());
+      neighbor.set_fits(one.refused.empty());
+      const double bytes = one.plan.peak_memory_bytes();
+      if (one.refused.empty() && IsSameResult(one.plan, best.plan)) continue;
+      neighbor.set_difference(bytes > limit ? MemoryText(bytes, limit, false)
+                                            : ShortDifference(best, one));
+    }
+    *report->add_neighbors() = std::move(neighbor);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "models/describe.h"
+#include "models/layout.h"
+#include "plan/search/space.h"
+
+namespace weir::plan {
+
+int NumBlocks(const Model& model) {
+  return model.has_transformer()
+             ? static_cast<int>(model.transformer().num_layers())
+             : model.measured().layers_size();
+}
+
+std::string LayoutText(const std::vector<int>& blocks) {
+  std::vector<std::string> stages;
+  for (const int n : blocks) {
+    stages.push_back(n == 0 ? "" : n == 1 ? "t" : absl::StrCat("t*", n));
+  }
+  return absl::StrCat("E", absl::StrJoin(stages, "|"), "L");
+}
+
+Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
+                         const std::string& schedule) {
+  Scenario scenario = base;
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_tensor(shape.tensor);
+  parallelism.set_data(shape.data);
+  parallelism.set_pipeline(shape.pipeline);
+  parallelism.set_chunks(shape.chunks);
+  parallelism.set_expert(shape.expert);
+  parallelism.set_order(shape.order);
+  parallelism.set_sequence_parallel(shape.sequence_parallel);
+  if (std::count(shape.blocks.begin(), shape.blocks.end(), 0) > 0) {
+    parallelism.set_layout(LayoutText(shape.blocks));
+  } else {
+    for (const int n : shape.blocks) parallelism.add_blocks_per_stage(n);
+  }
+  scenario.mutable_batch()->set_microbatch_size(shape.microbatch_size);
+  Training& training = *scenario.mutable_training();
+  training.set_recompute(shape.recompute);
+  training.set_fully_sharded(shape.sharding == Sharding::kFull);
+  training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
+  scenario.mutable_communication()->set_gradient_reduction(shape.reduction);
+  scenario.set_schedule(schedule);
+  return scenario;
+}
+
+std::vector<int> GivenBlocks(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  if (parallelism.layout().empty()) {
+    return {parallelism.blocks_per_stage().begin(),
+            parallelism.blocks_per_stage().end()};
+  }
+  std::vector<int> blocks;
+  const auto layout = models::ParseLayout("layout", parallelism.layout());
+  if (!layout.ok()) return blocks;
+  for (const std::string& stage : *layout) {
+    blocks.push_back(
+        static_cast<int>(std::count(stage.begin(), stage.end(), 't')));
+  }
+  return blocks;
+}
+
+std::string NameOf(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::kFull:
+      return "full";
+    case Sharding::kOptimizer:
+      return "optimizer";
+    case Sharding::kNone:
+      break;
+  }
+  return "none";
+}
+
+std::string DescribeShape(const Shape& shape) {
+  std::string text =
+      absl::StrFormat("tp=%d pp=%d dp=%d mbs=%d", shape.tensor, shape.pipeline,
+                      shape.data, shape.microbatch_size);
+  if (shape.expert > 1) absl::StrAppend(&text, " ep=", shape.expert);
+  if (shape.chunks > 1) absl::StrAppend(&text, " chunks=", shape.chunks);
+  if (shape.recompute != RECOMPUTE_NONE) {
+    absl::StrAppend(&text,
+                    " recompute=", models::RecomputeName(shape.recompute));
+  }
+  if (shape.sharding != Sharding::kNone) {
+    absl::StrAppend(&text, " sharding=", NameOf(shape.sharding));
+  }
+  return text;
+}
+
+}  // namespace weir::plan
