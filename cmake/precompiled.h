@@ -33,11 +33,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "google/protobuf/message.h"
+#include "google/protobuf/generated_message_reflection.h"
 #include "google/protobuf/map.h"
 #include "google/protobuf/map_entry.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/repeated_field.h"
-#include "google/protobuf/generated_message_reflection.h"
 #include "google/protobuf/text_format.h"
 
 #endif  // WEIR_CMAKE_PRECOMPILED_H_

@@ -44,7 +44,7 @@ struct Linear {
 // WorkSpec::tensor_pieces and sequence parallelism, the GEMM after an
 // all-gather has one for each GPU of the group, that before the reduce-scatter
 // of a forward kReduceScatterPieces (Transformer Engine, initialize_ub: "ring
-// exchange" and "pipeline"). Collectives beside the GEMMs of the input's
+// exchange" and "pipeline"). Collectives overlapped with GEMMs of the input's
 // gradient of a layer split by columns run in one piece ("bulk").
 void SetColumnPieces(const WorkSpec& spec, Linear* linear);
 void SetRowPieces(const WorkSpec& spec, Linear* linear);

@@ -153,8 +153,8 @@ void FillFrom(const DefaultSet& set, const Model& model, Scenario* scenario,
   if (!measured) {
     if (!training.has_flash_attention()) {
       // Only fused attention can be kept while other operators are recomputed.
-      const bool fused = set.flash_attention() ||
-                         training.recompute() == RECOMPUTE_OPERATORS;
+      const bool fused =
+          set.flash_attention() || training.recompute() == RECOMPUTE_OPERATORS;
       training.set_flash_attention(fused);
       used->used.emplace_back(fused ? kFusedAttention : "unfused attention");
     }

@@ -22,6 +22,7 @@
 #include "sim/report/limit.h"
 #include "sim/report/memory.h"
 #include "sim/report/memory_interval.h"
+#include "sim/report/peak_activations.h"
 #include "sim/report/timeline.h"
 #include "sim/report/uncertainty.h"
 #include "sim/simulate.h"

@@ -52,10 +52,10 @@ std::string FindCalibrate() {
   std::error_code error;
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string beside =
+  const std::string sibling =
       error ? "" : (program.parent_path() / "weir-calibrate").string();
   const std::string found = FindAnyOf({"weir-calibrate"});
-  return found.empty() ? FindFile({beside}) : found;
+  return found.empty() ? FindFile({sibling}) : found;
 }
 
 // A program or library that commands of README.md need.

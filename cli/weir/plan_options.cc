@@ -147,8 +147,8 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
   AddSwitch(app, "--synchronous",
             "use only those of --schedule that have a flush",
             &plan->synchronous);
-  AddOption(app, "--recompute,--recompute-granularity", "none,selective,operators,full",
-            "activations to recompute",
+  AddOption(app, "--recompute,--recompute-granularity",
+            "none,selective,operators,full", "activations to recompute",
             ParserOf({{"none", RECOMPUTE_NONE},
                       {"selective", RECOMPUTE_SELECTIVE},
                       {"operators", RECOMPUTE_OPERATORS},

@@ -275,10 +275,10 @@ std::vector<Setting> TorchtitanSettingsOf(
         TorchtitanModules(BlocksOf(run)));
   }
   const RecomputeMode recompute = scenario.training().recompute();
-  add("activation_checkpoint.mode",
-      recompute == RECOMPUTE_FULL        ? "full"
-      : recompute == RECOMPUTE_OPERATORS ? "selective"
-                                         : "none");
+  add("activation_checkpoint.mode", recompute == RECOMPUTE_FULL ? "full"
+                                    : recompute == RECOMPUTE_OPERATORS
+                                        ? "selective"
+                                        : "none");
   if (recompute == RECOMPUTE_OPERATORS) {
     add("activation_checkpoint.selective_ac_option", "op");
   }

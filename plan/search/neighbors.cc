@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/describe.h"
 #include "plan/search/neighbors.h"
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "models/describe.h"
 #include "plan/search/explain_plan.h"
 #include "plan/search/schedule_variants.h"
 #include "plan/search/seeds.h"

@@ -312,8 +312,8 @@ void LinkLoads::AddGathers() {
           const bool exposed = calls.before[1].count > 0;
           AddGroup(copies.all, std::span(calls.before).first(exposed ? 2 : 1),
                    1);
-          if (calls.beside.count > 0)
-            AddGroup(copies.all, {&calls.beside, 1}, 1);
+          if (calls.overlapped.count > 0)
+            AddGroup(copies.all, {&calls.overlapped, 1}, 1);
         }
       }
     }

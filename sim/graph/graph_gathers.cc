@@ -22,8 +22,8 @@ ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
   calls.before = {
       calls_of(first, pass.calls),
       calls_of(others * pass.exposed_bytes, num_others * pass.exposed_calls)};
-  calls.beside = calls_of(others * (pass.bytes - pass.exposed_bytes),
-                          num_others * (pass.calls - pass.exposed_calls));
+  calls.overlapped = calls_of(others * (pass.bytes - pass.exposed_bytes),
+                              num_others * (pass.calls - pass.exposed_calls));
   calls.host_seconds = calls.before[1].count * shard.list_seconds;
   calls.exposed = pass.exposed_calls > 0;
   return calls;
@@ -79,9 +79,9 @@ CollectiveSpan GraphBuilder::AddGather(const Group& group, int rank, int t,
   }
   CollectiveSpan layers;
   const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
-  if (calls.beside.count > 0) {
+  if (calls.overlapped.count > 0) {
     layers = {AddOverlapped(gpus, pass, 0), graph_.tasks.AddTimer(0)};
-    lowering_.AddCollectives(group, calls.beside, layers.start, layers.end);
+    lowering_.AddCollectives(group, calls.overlapped, layers.start, layers.end);
     for (int gpu : gpus) AddEdgeToEnd(layers.end, gpu, pass);
   }
   const size_t num_before = calls.before[1].count > 0 ? 2 : 1;

@@ -252,7 +252,7 @@ struct ShardGathers {
   // (count 0: none).
   std::array<Collectives, 2> before;
   // During it; count 0: none.
-  Collectives beside = {.count = 0};
+  Collectives overlapped = {.count = 0};
   // The host launches copies for at least this long before the pass.
   double host_seconds = 0;
   // They start when the pass before has ended.

@@ -173,7 +173,7 @@ class Counter {
                              schedules::Op::kForward;
         const ShardGathers calls =
             CollectivesOfGather(in_, in_.costs.stages[run.stage], forward);
-        tasks += (2 + flows) * (calls.beside.count > 0 ? 2 : 1) +
+        tasks += (2 + flows) * (calls.overlapped.count > 0 ? 2 : 1) +
                  (calls.host_seconds > 0 ? 1 : 0);
       }
     }

@@ -172,7 +172,7 @@ class Filler {
                 first.bytes * first.count + exposed.bytes * exposed.count,
                 {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
       AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
-                calls.beside.bytes * calls.beside.count,
+                calls.overlapped.bytes * calls.overlapped.count,
                 graph_.LayersGather(gpu, index));
     }
   }

@@ -262,7 +262,7 @@ TEST(LayersOfTest, PiecesOverlapWithTheirOwnGemm) {
 }
 
 // A GEMM per part of the gathered tensor, four before a reduce-scatter, and one
-// beside the collectives of the gradient of the input.
+// with the overlapped collectives of the gradient of the input.
 TEST(LayersOfTest, GemmsRunInThePiecesOfTheirCollectives) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sets of published measurements, read from results/published/sets/sets.csv.
+// The sets of published measurements, read from
+// results/published/sets/sets.csv.
 #ifndef WEIR_TOOLS_ACCURACY_PUBLISHED_SETS_H_
 #define WEIR_TOOLS_ACCURACY_PUBLISHED_SETS_H_
 

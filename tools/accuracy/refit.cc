@@ -214,7 +214,8 @@ absl::Status Refit(const Task& task) {
     return absl::StatusOr<std::vector<double>>(predicted);
   };
   ASSIGN_OR_RETURN(const std::vector<double> predicted,
-                   calibrate::CrossValidate(calibrate::RowFolds(num_rows, task.num_folds), fit));
+                   calibrate::CrossValidate(
+                       calibrate::RowFolds(num_rows, task.num_folds), fit));
   std::printf("left out: %s\n",
               Describe(SummarizeErrors(predicted, best.rows.measured)).c_str());
   return WriteRows(task, best.rows, predicted);

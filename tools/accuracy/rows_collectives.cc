@@ -12,10 +12,10 @@
 #include "absl/strings/str_format.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "calibrate/profile/device_profile.h"
 #include "calibrate/fit/collective_residual.h"
 #include "calibrate/fit/collective_table.h"
 #include "calibrate/fit/fit_collectives.h"
+#include "calibrate/profile/device_profile.h"
 #include "tools/accuracy/write_rows.h"
 
 namespace weir {
@@ -57,10 +57,9 @@ absl::StatusOr<Samples> ReadTable(const Device& device,
   node.nvls = nccl.has_nvls_efficiency();
   const std::string path = absl::StrCat(folder, "/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  ASSIGN_OR_RETURN(
-      Samples samples,
-      calibrate::ReadCollectiveTable(path, text,
-                                     device.mesh ? "float" : "half", node));
+  ASSIGN_OR_RETURN(Samples samples,
+                   calibrate::ReadCollectiveTable(
+                       path, text, device.mesh ? "float" : "half", node));
   if (!device.mesh) return samples;
   for (calibrate::CollectiveSample& sample : samples) {
     sample.group.intra_bytes_per_second =
@@ -72,11 +71,10 @@ absl::StatusOr<Samples> ReadTable(const Device& device,
 std::vector<MeasuredSeconds> RowsOf(const Samples& samples) {
   std::vector<MeasuredSeconds> rows;
   for (const calibrate::CollectiveSample& sample : samples) {
-    rows.push_back(
-        {static_cast<int>(rows.size()) + 1,
-         absl::StrFormat("%s of %.0f bytes on %d", Name(sample.kind),
-                         sample.bytes, sample.group.num_ranks),
-         sample.seconds});
+    rows.push_back({static_cast<int>(rows.size()) + 1,
+                    absl::StrFormat("%s of %.0f bytes on %d", Name(sample.kind),
+                                    sample.bytes, sample.group.num_ranks),
+                    sample.seconds});
   }
   return rows;
 }
@@ -88,11 +86,12 @@ absl::Status Write(const Device& device, const std::string& tables,
                    calibrate::LoadDeviceProfile(device.preset));
   const std::vector<MeasuredSeconds> rows = RowsOf(samples);
   const std::string path = absl::StrCat(folder, "/", device.set);
-  RETURN_IF_ERROR(WriteRows(
-      path + ".csv", rows, calibrate::PredictCollectives(profile.collectives(), samples)));
-  ASSIGN_OR_RETURN(
-      const std::vector<double> left_out,
-      calibrate::CrossValidateCollectives(calibrate::CollectiveStart(device.generation), samples));
+  RETURN_IF_ERROR(
+      WriteRows(path + ".csv", rows,
+                calibrate::PredictCollectives(profile.collectives(), samples)));
+  ASSIGN_OR_RETURN(const std::vector<double> left_out,
+                   calibrate::CrossValidateCollectives(
+                       calibrate::CollectiveStart(device.generation), samples));
   return WriteRows(path + "_left_out.csv", rows, left_out);
 }
 

@@ -12,11 +12,11 @@
 #include "absl/strings/str_format.h"
 #include "base/files.h"
 #include "base/status_macros.h"
-#include "calibrate/profile/device_profile.h"
 #include "calibrate/fit/fit_gemms.h"
 #include "calibrate/fit/import_gemms.h"
-#include "tools/accuracy/write_rows.h"
 #include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.h"
+#include "tools/accuracy/write_rows.h"
 
 namespace weir {
 namespace {
@@ -41,10 +41,12 @@ absl::Status Write(const Device& device, const std::string& data,
   const std::string table =
       absl::StrCat(data, "/aiconfigurator2/", device.table);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(table));
-  ASSIGN_OR_RETURN(const calibrate::MeasuredGemms gemms, calibrate::ReadGemms(table, text));
+  ASSIGN_OR_RETURN(const calibrate::MeasuredGemms gemms,
+                   calibrate::ReadGemms(table, text));
   ASSIGN_OR_RETURN(const DeviceProfile profile,
                    calibrate::LoadDeviceProfile(device.preset));
-  ASSIGN_OR_RETURN(const calibrate::GemmMachine machine, calibrate::MachineOf(profile, "bf16"));
+  ASSIGN_OR_RETURN(const calibrate::GemmMachine machine,
+                   calibrate::MachineOf(profile, "bf16"));
   std::vector<MeasuredSeconds> rows;
   for (size_t i = 0; i < gemms.samples.size(); ++i) {
     const calibrate::GemmSample& sample = gemms.samples[i];
@@ -54,17 +56,18 @@ absl::Status Write(const Device& device, const std::string& data,
                     sample.seconds});
   }
   const std::string path = absl::StrCat(folder, "/", device.set);
-  RETURN_IF_ERROR(
-      WriteRows(path + ".csv", rows,
-                calibrate::PredictGemms(machine, profile.gemm(), gemms.samples)));
+  RETURN_IF_ERROR(WriteRows(
+      path + ".csv", rows,
+      calibrate::PredictGemms(machine, profile.gemm(), gemms.samples)));
   // Leaves out a tenth of the weight shapes at a time, each with all of its
   // rows, and starts from generic parameters, since the preset's were fitted to
   // every row.
   std::vector<int> groups = calibrate::WeightShapes(gemms.samples);
   for (int& group : groups) group %= kNumFolds;
   ASSIGN_OR_RETURN(const std::vector<double> left_out,
-                   calibrate::CrossValidateGemms(machine, calibrate::GenericGemms(machine, 0.5),
-                                         gemms.samples, groups));
+                   calibrate::CrossValidateGemms(
+                       machine, calibrate::GenericGemms(machine, 0.5),
+                       gemms.samples, groups));
   return WriteRows(path + "_left_out.csv", rows, left_out);
 }
 

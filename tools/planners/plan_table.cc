@@ -14,12 +14,12 @@
 #include "absl/strings/str_join.h"
 #include "base/exit_code.h"
 #include "base/files.h"
-#include "base/worker_pool.h"
 #include "base/status_macros.h"
 #include "base/text.h"
-#include "plan/search/joint_search.h"
-#include "plan/papers/run_planner.h"
+#include "base/worker_pool.h"
 #include "plan/papers/planner_seeds.h"
+#include "plan/papers/run_planner.h"
+#include "plan/search/joint_search.h"
 
 namespace weir {
 namespace {
@@ -91,13 +91,12 @@ void AddRefusal(const std::string& name, const plan::PlannerResult& answer,
                   CsvCell(why), "\n");
   absl::StrAppend(&tables->markdown, "| ", answer.algorithm, " | ",
                   answer.planned.ok() ? "not simulated: " : "no plan: ",
-                  Cell(why, "|\n"),
-                  " | | | | | |\n");
+                  Cell(why, "|\n"), " | | | | | |\n");
 }
 
-absl::StatusOr<plan::PlannerResult> Joint(const std::string& path,
-                                    const Scenario& scenario,
-                                    const std::vector<plan::PlannerResult>& answers) {
+absl::StatusOr<plan::PlannerResult> Joint(
+    const std::string& path, const Scenario& scenario,
+    const std::vector<plan::PlannerResult>& answers) {
   PlanRequest request;
   *request.mutable_scenario() = scenario;
   request.set_num_plans(1);
@@ -147,7 +146,8 @@ absl::Status AddCase(const std::string& path, Tables* tables) {
                    plan::GivenForPlanners(path, scenario));
   ASSIGN_OR_RETURN(const std::vector<plan::PlannerResult> answers,
                    plan::RunPlanners(plan::AllPaperPlanners(), given));
-  ASSIGN_OR_RETURN(const plan::PlannerResult joint, Joint(path, scenario, answers));
+  ASSIGN_OR_RETURN(const plan::PlannerResult joint,
+                   Joint(path, scenario, answers));
   absl::StrAppend(
       &tables->markdown, "\n## ", name, "\n\n",
       "| planner | schedule | t / p / d / v / microbatch | blocks | samples/s "

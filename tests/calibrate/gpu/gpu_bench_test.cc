@@ -222,12 +222,12 @@ TEST_F(GpuBenchTest, AGemmOverlappingTransfersIsNotFasterThanAlone) {
   for (const auto kind :
        {Workload::Kind::kOpWithCopies, Workload::Kind::kOpWithCollectives}) {
     workload.kind = kind;
-    workload.key = "beside";
+    workload.key = "overlapped";
     workload.bytes = 64 << 20;
     workload.max_ctas = 8;
-    const auto beside = Prepare(workload);
-    ASSERT_NE(beside, nullptr);
-    EXPECT_GT(Seconds(beside.get(), 20), 0.98 * seconds);
+    const auto overlapped = Prepare(workload);
+    ASSERT_NE(overlapped, nullptr);
+    EXPECT_GT(Seconds(overlapped.get(), 20), 0.98 * seconds);
   }
 }
 

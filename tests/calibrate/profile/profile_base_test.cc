@@ -118,10 +118,9 @@ TEST(ProfileBaseTest, PresetVariantsDifferInFewFigures) {
               UnorderedElementsAre("memory_bytes"));
   EXPECT_THAT(differences("a100-sxm-80gb", "a100-sxm-40gb"),
               UnorderedElementsAre("memory_bytes_per_second", "memory_bytes"));
-  EXPECT_THAT(
-      differences("h100-sxm", "h100-sxm-96gb-500w"),
-      UnorderedElementsAre("gemm.sustained_rate", "memory_bytes_per_second",
-                           "memory_bytes"));
+  EXPECT_THAT(differences("h100-sxm", "h100-sxm-96gb-500w"),
+              UnorderedElementsAre("gemm.sustained_rate",
+                                   "memory_bytes_per_second", "memory_bytes"));
 }
 
 TEST(ProfileBaseTest, AFileInheritsFromPresetsAndFilesBesideIt) {

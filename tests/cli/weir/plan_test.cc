@@ -78,8 +78,7 @@ TEST(PlanFilesTest, SimulateToThePlannedSecondsFromTheirOwnFolder) {
 
 TEST(PlanTest, ATimeLimitIsNoInterrupt) {
   WriteInput("config.json", kConfig);
-  const ProgramRun none =
-      RunWeir(absl::StrCat(kPlan, "--time-limit 0.001"));
+  const ProgramRun none = RunWeir(absl::StrCat(kPlan, "--time-limit 0.001"));
   EXPECT_EQ(none.exit_code, 1) << none.err;
   EXPECT_THAT(none.err, HasSubstr("ended before a plan that fits was found"));
   const json result = ResultOf("", absl::StrCat(kPlan, "--time-limit 1e6"));
@@ -90,7 +89,8 @@ TEST(PlanTest, ATimeLimitIsNoInterrupt) {
 TEST(PlanTest, ShowsTheCostOfTokens) {
   WriteInput("config.json", kConfig);
   const json plan = ResultOf(
-      "", absl::StrCat(kPlan, "--tokens 2T --price-per-gpu-hour 3"))["plans"][0];
+      "",
+      absl::StrCat(kPlan, "--tokens 2T --price-per-gpu-hour 3"))["plans"][0];
   EXPECT_EQ(plan["tokens"], 2e12);
   EXPECT_NEAR(plan["price"].get<double>() / plan["gpu_hours"].get<double>(), 3,
               1e-9);

@@ -65,13 +65,12 @@ TEST(RefuseSearchOptionsTest, EveryOtherOptionIsRefused) {
   request.set_objective(OBJECTIVE_MEMORY);
   request.set_price_per_gpu_hour(1);
   request.set_num_plans(1);
-  EXPECT_THAT(
-      Refused(request, /*synchronous=*/true, /*explain=*/true),
-      ElementsAre("--pp", "--dp", "--ep", "--chunks", "--schedule", "--order",
-                  "--sharding", "--even-layers", "--asynchronous",
-                  "--memory-margin", "--synchronous", "--objective",
-                  "--price-per-gpu-hour", "--plans", "--tokens", "--gap",
-                  "--explain"));
+  EXPECT_THAT(Refused(request, /*synchronous=*/true, /*explain=*/true),
+              ElementsAre("--pp", "--dp", "--ep", "--chunks", "--schedule",
+                          "--order", "--sharding", "--even-layers",
+                          "--asynchronous", "--memory-margin", "--synchronous",
+                          "--objective", "--price-per-gpu-hour", "--plans",
+                          "--tokens", "--gap", "--explain"));
 }
 
 TEST(GraphRequestTest, OptionsOfAGraphAreRefusedWithoutOne) {

@@ -85,8 +85,7 @@ TEST(FrontierTest, CountsAndBoundsWhatIsOpen) {
   frontier.Insert(Entry(4, 1, 1));
   frontier.Insert(Entry(5, 1, 0, State::kCandidate));
   EXPECT_EQ(frontier.LeastKey(), 2);
-  EXPECT_EQ(frontier.CountBelow({3.5, 0}),
-            (std::array<uint64_t, 3>{1, 0, 1}));
+  EXPECT_EQ(frontier.CountBelow({3.5, 0}), (std::array<uint64_t, 3>{1, 0, 1}));
   EXPECT_EQ(frontier.CountBelow({9, 0}), (std::array<uint64_t, 3>{1, 1, 2}));
 }
 

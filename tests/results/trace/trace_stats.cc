@@ -202,7 +202,7 @@ ReadTrace ReadChrome(absl::string_view text) {
       const uint64_t id = event["id"];
       const size_t slice = last.at(thread);
       if (Nanoseconds(event["ts"]) != read.slices[slice].start_ns) {
-        read.errors.push_back("a flow point beside its slice");
+        read.errors.push_back("a flow point outside its slice");
       }
       if (phase == "s" && read.flows.count(id)) {
         read.errors.push_back("a flow begins twice");
