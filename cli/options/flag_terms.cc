@@ -144,7 +144,7 @@ std::string Translated(absl::string_view line, const ScenarioFlags& flags) {
         !IsGiven(flags, field)) {
       continue;
     }
-    text.replace(begin, field.size(), flag);
+    text.replace(begin, field.size(), std::string(flag));
     break;
   }
   return text;

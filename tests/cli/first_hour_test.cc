@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -29,6 +30,30 @@ constexpr char kRuns[] =
     "name,schedule,step_seconds\n"
     "monday,1f1b,9.7\n"
     "tuesday,zb-h1,9.6\n";
+constexpr char kMegatronArguments[] = R"(
+--num-layers 32 --hidden-size 4096 --num-attention-heads 32
+--group-query-attention --num-query-groups 8 --ffn-hidden-size 14336
+--seq-length 8192 --max-position-embeddings 8192 --swiglu
+--normalization RMSNorm --disable-bias-linear --position-embedding-type rope
+--untie-embeddings-and-output-weights --vocab-size 128256
+--tensor-model-parallel-size 2 --sequence-parallel
+--pipeline-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 64
+--bf16 --use-distributed-optimizer --overlap-grad-reduce
+--tokenizer-type NullTokenizer --save-interval 100
+)";
+constexpr char kTorchtitanJob[] = R"(
+[model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 1
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = -1
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+)";
 constexpr char kSchedule[] = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
 
 struct Task {
@@ -199,6 +224,113 @@ std::vector<Task> Tasks() {
        2,
        {},
        {"did you mean"}},
+      {"DerivedReplicas",
+       "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 4 --pp "
+       "8 --gbs 128",
+       0,
+       {"tensor 4 x pipeline 8 x data 2 = 64 GPUs"}},
+      {"SizesThatDoNotDivide",
+       "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 --pp "
+       "3 --gbs 128",
+       2,
+       {},
+       {"--tp 8 x --pp 3 = 24, expected a divisor", "64 GPUs; nearest: --pp 2"}},
+      {"IdleGpus",
+       "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 --pp "
+       "4 --dp 1 --gbs 128",
+       0,
+       {"32 GPUs"},
+       {"32 of the cluster's 64 GPUs are idle: --dp 2 uses 64"}},
+      {"TooFewGpus",
+       "simulate --model llama-3-70b --cluster dgx-h100 --nodes 1 --tp 8 --pp "
+       "4 --dp 2 --gbs 128",
+       2,
+       {},
+       {"needs 64 GPUs, but the cluster has 8; --nodes 8 has enough"}},
+      {"NumberOfGpus",
+       "simulate --model llama-3-70b --cluster dgx-h100 --gpus 64 --tp 8 --pp "
+       "8 --gbs 128",
+       0,
+       {"tensor 8 x pipeline 8 x data 1 = 64 GPUs"}},
+      {"ChunksBySchedule",
+       "compare llama-3-70b-64-h100 --schedule "
+       "1f1b,interleaved-1f1b:v=2,interleaved-1f1b:v=5,zb-v",
+       0,
+       {"1f1b", "interleaved-1f1b v=2", "interleaved-1f1b v=5", "zb-v v=2"}},
+      {"UnitsOfTokensAndBytes",
+       "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16 --seq "
+       "1k --memory-limit 40G",
+       0,
+       {"memory limit: 37.3 GiB"}},
+      {"DefaultsOfPapers",
+       "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 --pp "
+       "8 --gbs 128 --defaults megatron-2021",
+       1,
+       {"defaults: megatron-2021"}},
+      {"ModernDefaults",
+       "simulate --model config.json --cluster dgx-h100 --nodes 1 --tp 2 --pp "
+       "2 --gbs 64",
+       0,
+       {"defaults: modern (bf16, fused attention"}},
+      {"MegatronArguments",
+       "simulate --megatron-args run.args --cluster dgx-h100 --nodes 1",
+       0,
+       {"tensor 2 x pipeline 2 x data 2 = 8 GPUs"},
+       {"settings of Megatron-LM", "--save-interval"}},
+      {"MegatronArgumentsBackAndForth",
+       "simulate --megatron-args run.args --cluster dgx-h100 --nodes 1 --emit "
+       "megatron --emit-to again > log && $WEIR simulate --megatron-args "
+       "again.args --cluster dgx-h100 --nodes 1",
+       0,
+       {"tensor 2 x pipeline 2 x data 2 = 8 GPUs"},
+       {},
+       {"again.args"}},
+      {"TorchtitanJob",
+       "simulate --torchtitan job.toml --cluster dgx-h100 --nodes 1",
+       0,
+       {"8 GPUs", "tokens/s/GPU"}},
+      {"ModelInAFolder",
+       "model show hf",
+       0,
+       {"hf: ", "8,030,261,248 parameters"}},
+      {"MisspelledKeyOfAModel",
+       "model show misspelled.json",
+       2,
+       {},
+       {"num_hiden_layers", "did you mean num_hidden_layers?"}},
+      {"NameOfAnotherProgram",
+       "simulate llama-3-70b-64-h100 --pipeline 4",
+       2,
+       {},
+       {"unknown option --pipeline; did you mean --pp?"}},
+      {"ImplausibleLink",
+       "cluster show dgx-h100 --format textproto > own.textproto && sed -i "
+       "'s/bytes_per_second: 450000000000.*/bytes_per_second: 450/; "
+       "s/bytes_per_second: 4.5e.*11.*/bytes_per_second: 450/' own.textproto "
+       "&& $WEIR simulate --model gpt2 --cluster own.textproto --tp 8 --gbs 8",
+       0,
+       {},
+       {"450 bytes per second, which is implausible; 450 GB/s is 450e9"}},
+      {"PlanWithCosts",
+       "plan --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 64 "
+       "--tokens 1T --price-per-gpu-hour 2.5 --time-limit 20",
+       0,
+       {"tp  pp  dp", "tokens/s/GPU", "GPU-hours", "price",
+        "plans that differ from plan 1 in one choice"}},
+      {"PlanToFiles",
+       "plan --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 64 "
+       "--schedule 1f1b --mbs 1 --plans 1 --out plans > log && $WEIR simulate "
+       "plans/plan-1.textproto",
+       0,
+       {"8 GPUs", "step time"},
+       {},
+       {"plans/plan-1.textproto", "plans/plan-1.args"}},
+      {"NoPlanFits",
+       "plan --model llama-3-70b --cluster dgx-h100 --nodes 1 --gbs 64 "
+       "--schedule 1f1b",
+       1,
+       {},
+       {"GPUs or more"}},
       {"WhatIsMissingHere", "doctor", 0, {"SimGrid", "README.md work"}},
   };
 }
@@ -209,6 +341,12 @@ class FirstHourTest : public testing::TestWithParam<Task> {
     WriteInput("config.json", kConfig);
     WriteInput("runs.csv", kRuns);
     WriteInput("own.csv", kSchedule);
+    WriteInput("run.args", kMegatronArguments);
+    WriteInput("job.toml", kTorchtitanJob);
+    WriteInput("misspelled.json",
+               absl::StrReplaceAll(kConfig, {{"hidden_layers", "hiden_layers"}}));
+    std::filesystem::create_directory(absl::StrCat(TestFolder(), "/hf"));
+    WriteInput("hf/config.json", kConfig);
   }
 };
 
