@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "models/describe.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/slow_parts.h"
@@ -118,10 +119,10 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   refuse(scenario.training().dropout(), "training.dropout");
   const RecomputeMode recompute = scenario.training().recompute();
   if (recompute == RECOMPUTE_SELECTIVE || recompute == RECOMPUTE_OPERATORS) {
-    problems.Add(
-        "training.recompute",
-        "is selective or of operators, expected none or full: measured "
-        "layers cannot be divided");
+    problems.Add("training.recompute",
+                 absl::StrCat("is ", models::RecomputeName(recompute),
+                              ", expected none or full: measured layers "
+                              "cannot be divided"));
   }
 }
 

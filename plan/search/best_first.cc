@@ -183,26 +183,27 @@ bool BestFirst::IsBeaten(const Entry& entry) const {
                      entry.seconds * GpusOf(entry);
         });
   }
-  const std::optional<Score> threshold = Threshold();
-  return threshold.has_value() && entry.key >= *threshold;
+  return threshold_.has_value() && entry.key >= *threshold_;
 }
 
-std::optional<Score> BestFirst::Threshold() const {
-  if (goal_.objective == OBJECTIVE_PARETO) return {};
-  std::vector<Score> scores;
+void BestFirst::UpdateThreshold() {
+  threshold_.reset();
+  if (goal_.objective == OBJECTIVE_PARETO) return;
+  std::vector<const RankedPlan*> plans;
   for (const RankedPlan& found : found_) {
-    if (excluded_.contains(found.index)) continue;
-    scores.push_back(
-        ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus));
+    if (!excluded_.contains(found.index)) plans.push_back(&found);
   }
-  if (scores.size() < goal_.num_plans) return {};
-  std::nth_element(scores.begin(), scores.begin() + goal_.num_plans - 1,
-                   scores.end());
-  return scores[goal_.num_plans - 1];
+  const std::vector<const RankedPlan*> best =
+      BestLayouts(std::move(plans), goal_.objective, goal_.num_plans);
+  if (best.size() < goal_.num_plans) return;
+  const RankedPlan& last = *best.back();
+  threshold_ =
+      ScoreOf(goal_.objective, last.seconds, last.bytes, last.num_gpus);
 }
 
 void BestFirst::Exclude(const RankedPlan& found) {
   excluded_.insert(found.index);
+  UpdateThreshold();
   open_.Reopen();
 }
 
@@ -227,9 +228,8 @@ absl::StatusOr<bool> BestFirst::Round() {
     work[static_cast<int>(entry.state)].push_back(entry);
   }
   if (options_.progress) {
-    const std::optional<Score> threshold = Threshold();
-    num_open_ = threshold.has_value() ? open_.CountBelow(*threshold)
-                                      : std::array<uint64_t, 3>{};
+    num_open_ = threshold_.has_value() ? open_.CountBelow(*threshold_)
+                                       : std::array<uint64_t, 3>{};
   }
   for (size_t i = 0; i < num_done_.size(); ++i) num_done_[i] += work[i].size();
   absl::Status status;
@@ -266,7 +266,7 @@ void BestFirst::AddBounds(const SearchEstimate& estimate, Entry* entry) {
 absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
   // Only the first schedule with each bound key is bounded, for all that share
   // it.
-  std::vector<Entry> speakers;
+  std::vector<Entry> representatives;
   for (const Entry& entry : shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
     const std::vector<char>& legal = LegalOf(entry.shape);
@@ -276,12 +276,12 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
           !seen.insert(schedules[s].bound_key).second) {
         continue;
       }
-      speakers.push_back(entry);
-      speakers.back().schedule = static_cast<int>(s);
+      representatives.push_back(entry);
+      representatives.back().schedule = static_cast<int>(s);
     }
   }
   std::vector<Scenario> scenarios;
-  for (const Entry& entry : speakers) {
+  for (const Entry& entry : representatives) {
     scenarios.push_back(ScenarioOf(entry));
     const PlannedSchedule& schedule =
         space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
@@ -291,20 +291,20 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
   }
   ASSIGN_OR_RETURN(const auto estimates, workers_->Bounds(scenarios));
   struct Known {
-    double seconds = 0;                          // for every order
-    const SearchEstimate* of_speaker = nullptr;  // its own bounds
-    int speaker = -1;
+    double seconds = 0;                                 // for every order
+    const SearchEstimate* of_representative = nullptr;  // its own bounds
+    int representative = -1;
   };
   std::map<std::pair<int, std::string>, Known> known_bounds;
-  for (size_t i = 0; i < speakers.size(); ++i) {
-    const int shape = speakers[i].shape;
+  for (size_t i = 0; i < representatives.size(); ++i) {
+    const int shape = representatives[i].shape;
     const PlannedSchedule& schedule =
-        space_.schedules_of(space_.shapes[shape])[speakers[i].schedule];
+        space_.schedules_of(space_.shapes[shape])[representatives[i].schedule];
     Known& known = known_bounds[{shape, schedule.bound_key}];
     known.seconds = estimates[i].order_free_seconds();
     if (schedule.bound_proxy.empty() && estimates[i].problem().empty()) {
-      known.of_speaker = &estimates[i];
-      known.speaker = speakers[i].schedule;
+      known.of_representative = &estimates[i];
+      known.representative = representatives[i].schedule;
     }
   }
   for (const Entry& entry : shapes) {
@@ -320,7 +320,8 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
         const Known& known = at->second;
         one.seconds = std::max(one.seconds, known.seconds);
         one.lower_bound_seconds = one.seconds;
-        if (known.speaker == one.schedule) AddBounds(*known.of_speaker, &one);
+        if (known.representative == one.schedule)
+          AddBounds(*known.of_representative, &one);
       }
       Push(one);
     }
@@ -407,6 +408,7 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     if (Merge(found)) continue;
     if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
     found_.push_back(std::move(found));
+    UpdateThreshold();
   }
   return absl::OkStatus();
 }

@@ -87,9 +87,7 @@ class BestFirst {
   void AddShape(int shape);
   void AddSeeds();
   void Push(Entry entry);
-  // Returns the score that a plan must beat; std::nullopt if there are too few
-  // plans yet, or for a Pareto front.
-  std::optional<Score> Threshold() const;
+  void UpdateThreshold();
   bool IsBeaten(const Entry& entry) const;
   void Invalid(const std::string& problem, uint64_t count);
   bool IsSeeded(int shape, int schedule) const {
@@ -143,6 +141,9 @@ class BestFirst {
   Frontier open_;
   std::vector<RankedPlan> found_;  // that fit, no two equal
   absl::flat_hash_set<int> excluded_;
+  // The score that a plan must beat; std::nullopt if there are too few plans
+  // yet, or for a Pareto front.
+  std::optional<Score> threshold_;
   // [shape, hash of the order]
   absl::flat_hash_set<std::pair<int, uint64_t>> orders_;
   std::map<std::string, uint64_t> problems_;

@@ -95,6 +95,8 @@ std::vector<OpenEntry> Frontier::NextRound(
   }
   if (!taken.empty()) return taken;
 
+  // Seeds are ranked alone, as they may beat what would be ranked with them.
+  if (least == 0) families.resize(1);
   // Takes at most kShare entries of each family in turn.
   while (taken.size() < num_ranks && !families.empty()) {
     for (auto& [estimate, entries] : families) {

@@ -103,8 +103,7 @@ class Finder {
     report->set_num_simulated(best.size());
     report->add_warnings(
         "the search ended before it evaluated plans; showing those from which "
-        "it "
-        "starts");
+        "it starts");
     Report(BestOf(std::move(best), request_.objective(), num_plans), report);
     return absl::OkStatus();
   }

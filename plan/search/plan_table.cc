@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,14 +25,10 @@ std::string ScheduleText(const Plan& plan) {
                       plan.runtime_executes() ? "" : " (!)");
 }
 
-std::string MemoryText(const Plan& plan) {
-  const std::string text = FormatBytes(plan.peak_memory_bytes());
-  if (!plan.has_peak_memory_bytes_high()) return text;
-  return absl::StrCat(
-      text, " (",
-      results::IntervalText(FormatBytes(plan.peak_memory_bytes_low()),
-                            FormatBytes(plan.peak_memory_bytes_high())),
-      ")");
+std::string MemoryInterval(const Plan& plan) {
+  if (!plan.has_peak_memory_bytes_high()) return "-";
+  return results::IntervalText(FormatBytes(plan.peak_memory_bytes_low()),
+                               FormatBytes(plan.peak_memory_bytes_high()));
 }
 
 // Returns the limits of the search, and the plans that also represent equal
@@ -46,11 +43,17 @@ std::string NotesText(const PlanReport& report) {
   absl::StrAppend(&text,
                   "\nmemory limit: ", FormatBytes(report.memory_limit_bytes()),
                   " per GPU (--memory-limit, --memory-margin)\n");
+  // By the text of what is equal: the plans that it applies to.
+  std::map<std::string, std::vector<std::string>> equal;
   for (int i = 0; i < report.plans_size(); ++i) {
     if (report.plans(i).equal_to().empty()) continue;
-    absl::StrAppend(&text, "plan ", i + 1,
-                    " has the same time and memory with ",
-                    absl::StrJoin(report.plans(i).equal_to(), "; "), "\n");
+    equal[absl::StrJoin(report.plans(i).equal_to(), "; ")].push_back(
+        absl::StrCat(i + 1));
+  }
+  for (const auto& [others, plans] : equal) {
+    absl::StrAppend(&text, "same time and memory as ",
+                    plans.size() == 1 ? "plan " : "plans ",
+                    absl::StrJoin(plans, ", "), ": ", others, "\n");
   }
   return text;
 }
@@ -60,6 +63,7 @@ struct Column {
   std::string header;
   bool left = false;
   std::function<std::string(const Plan&)> text;
+  int optional = 0;  // TextTable::optional
 };
 
 bool AllAlike(const PlanReport& report, const Column& column) {
@@ -74,9 +78,11 @@ std::string TableOf(const PlanReport& report,
   TextTable table;
   table.header = {"plan"};
   table.left = {false};
+  table.optional = {0};
   for (const Column& column : columns) {
     table.header.push_back(column.header);
     table.left.push_back(column.left);
+    table.optional.push_back(column.optional);
   }
   for (int i = 0; i < report.plans_size(); ++i) {
     std::vector<std::string>& row = table.rows.emplace_back();
@@ -115,9 +121,9 @@ std::string LayoutsTable(const PlanReport& report) {
   for (const Column& column : std::vector<Column>{
            {"GPUs", false,
             [](const Plan& plan) { return absl::StrCat(plan.num_gpus()); }},
-           {"sequence parallel", true, SequenceParallelText},
-           {"gradient reduction", true, ReductionText},
-           {"order", true, OrderText}}) {
+           {"sequence parallel", true, SequenceParallelText, 1},
+           {"gradient reduction", true, ReductionText, 2},
+           {"order", true, OrderText, 3}}) {
     if (AllAlike(report, column)) {
       alike.push_back(
           absl::StrCat(column.header, " ", column.text(report.plans(0))));
@@ -133,7 +139,9 @@ std::string LayoutsTable(const PlanReport& report) {
   }
   std::string text = TableOf(report, columns);
   if (!alike.empty()) {
-    absl::StrAppend(&text, "all plans: ", absl::StrJoin(alike, ", "), "\n");
+    absl::StrAppend(
+        &text,
+        WrapText(absl::StrCat("all plans: ", absl::StrJoin(alike, ", "), "\n")));
   }
   return text;
 }
@@ -158,7 +166,10 @@ std::string SpeedsTable(const PlanReport& report) {
                              FlopsOfPlan(report, plan));
                        }});
   }
-  columns.push_back({"peak", false, MemoryText});
+  columns.push_back({"peak", false, [](const Plan& plan) {
+                       return FormatBytes(plan.peak_memory_bytes());
+                     }});
+  columns.push_back({"peak interval", false, MemoryInterval, 1});
   columns.push_back({"gap", false, [](const Plan& plan) {
                        return plan.lower_bound_seconds() > 0
                                   ? FormatPercent(plan.gap())

@@ -91,6 +91,13 @@ bool IsSamePlan(const RankedPlan& one, const RankedPlan& other) {
          (!ChangesTraining(a.schedule()) && !ChangesTraining(b.schedule()));
 }
 
+bool HasSameLayout(const Scenario& one, const Scenario& other) {
+  return SizesOf(one) == SizesOf(other) &&
+         one.parallelism().layout() == other.parallelism().layout() &&
+         one.training().recompute() == other.training().recompute() &&
+         one.schedule() == other.schedule();
+}
+
 std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
   std::vector<std::string> words;
   const auto add = [&](absl::string_view name, const std::string& theirs,
@@ -126,27 +133,52 @@ bool Dominates(const RankedPlan& one, const RankedPlan& other) {
   return seconds + bytes + cost < 0 || one.index < other.index;
 }
 
+std::vector<const RankedPlan*> BestLayouts(std::vector<const RankedPlan*> found,
+                                           Objective objective,
+                                           size_t num_plans) {
+  const auto key = [&](const RankedPlan* plan) {
+    return std::pair(
+        ScoreOf(objective, plan->seconds, plan->bytes, plan->num_gpus),
+        plan->index);
+  };
+  std::sort(found.begin(), found.end(),
+            [&](const RankedPlan* a, const RankedPlan* b) {
+              return key(a) < key(b);
+            });
+  std::vector<const RankedPlan*> best;
+  for (const RankedPlan* plan : found) {
+    if (best.size() == num_plans) break;
+    const bool known =
+        std::any_of(best.begin(), best.end(), [&](const RankedPlan* other) {
+          return HasSameLayout(plan->scenario, other->scenario);
+        });
+    if (!known) best.push_back(plan);
+  }
+  return best;
+}
+
 std::vector<RankedPlan> BestOf(std::vector<RankedPlan> found,
                                Objective objective, size_t num_plans) {
-  std::sort(
-      found.begin(), found.end(),
-      [&](const RankedPlan& a, const RankedPlan& b) {
-        const Score of_a = ScoreOf(objective, a.seconds, a.bytes, a.num_gpus);
-        const Score of_b = ScoreOf(objective, b.seconds, b.bytes, b.num_gpus);
-        return std::tie(of_a, a.index) < std::tie(of_b, b.index);
-      });
+  std::vector<const RankedPlan*> kept;
   if (objective != OBJECTIVE_PARETO) {
-    if (found.size() > num_plans) found.resize(num_plans);
-    return found;
+    for (const RankedPlan& plan : found) kept.push_back(&plan);
+    kept = BestLayouts(std::move(kept), objective, num_plans);
+  } else {
+    for (const RankedPlan& plan : found) {
+      const bool dominated = std::any_of(
+          found.begin(), found.end(),
+          [&](const RankedPlan& other) { return Dominates(other, plan); });
+      if (!dominated) kept.push_back(&plan);
+    }
+    std::sort(kept.begin(), kept.end(),
+              [](const RankedPlan* a, const RankedPlan* b) {
+                return std::tie(a->seconds, a->bytes, a->index) <
+                       std::tie(b->seconds, b->bytes, b->index);
+              });
   }
-  std::vector<RankedPlan> front;
-  for (const RankedPlan& one : found) {
-    const bool beaten = std::any_of(
-        found.begin(), found.end(),
-        [&](const RankedPlan& other) { return Dominates(other, one); });
-    if (!beaten) front.push_back(one);
-  }
-  return front;
+  std::vector<RankedPlan> plans;
+  for (const RankedPlan* plan : kept) plans.push_back(*plan);
+  return plans;
 }
 
 }  // namespace weir::plan

@@ -44,6 +44,10 @@ bool ChangesTraining(const std::string& schedule);
 // change the training must also have the same name.
 bool IsSamePlan(const RankedPlan& one, const RankedPlan& other);
 
+// Returns true if plans differ at most in the order of GPUs, the mode of
+// gradient reductions and sequence parallelism.
+bool HasSameLayout(const Scenario& one, const Scenario& other);
+
 // Describes how `other` differs from `plan`: "recompute selective, order
 // tp-pp-dp".
 std::string DifferenceOf(const Scenario& other, const Scenario& plan);
@@ -52,8 +56,14 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan);
 // rounding aside, and is better in one of them or was found before.
 bool Dominates(const RankedPlan& one, const RankedPlan& other);
 
-// Returns at most `num_plans` plans, best first; for a Pareto front, all of it
-// by time.
+// Returns at most `num_plans` plans, best first, and only the best of each
+// layout (HasSameLayout).
+std::vector<const RankedPlan*> BestLayouts(std::vector<const RankedPlan*> found,
+                                           Objective objective,
+                                           size_t num_plans);
+
+// Returns at most `num_plans` plans, best first, of each layout
+// (HasSameLayout) only the best; for a Pareto front, all of it by time.
 std::vector<RankedPlan> BestOf(std::vector<RankedPlan> found,
                                Objective objective, size_t num_plans);
 

@@ -234,11 +234,11 @@ TEST_F(ScenarioFileTest, UnlikeGpusHaveDevicesOfTheirOwn) {
 
 TEST_F(ScenarioFileTest, ClusterProblemsComeWithTheScenarios) {
   Scenario scenario = Small();
-  scenario.set_schedule("");
+  scenario.mutable_batch()->clear_global_batch_size();
   const std::string path = Write("bad.textproto", "groups { count: 1 }");
   scenario.set_cluster(path);
   const std::string message = MessageOf(scenario);
-  EXPECT_THAT(message, HasSubstr("s: schedule is empty"));
+  EXPECT_THAT(message, HasSubstr("s: batch.global_batch_size is missing"));
   EXPECT_THAT(message,
               HasSubstr(absl::StrCat(path, ": groups[0].node.num_gpus is 0")));
 }

@@ -76,7 +76,7 @@ TEST(BoundOfScenarioTest,
      NotAboveARunWhoseHostWaitsForCollectivesOverUnlikeHops) {
   scenarios::ResolvedScenario resolved = Resolved(R"pb(
     cluster: "dgx-h100"
-    parallelism { tensor: 4 pipeline: 2 sequence_parallel: true }
+    parallelism { tensor: 4 pipeline: 2 data: 1 sequence_parallel: true }
     batch { microbatch_size: 2 global_batch_size: 4 sequence_length: 240 }
     schedule: "spp"
     training {

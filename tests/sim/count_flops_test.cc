@@ -104,7 +104,8 @@ TEST(CountFlopsTest, AForwardIsAThird) {
 TEST(CountFlopsTest, OnlyTheExpertsOfATokenCount) {
   const auto mixture = ResolveText(R"(
       model: "mixtral-8x7b" cluster: "dgx-h100" schedule: "1f1b"
-      runtime: "none" parallelism { tensor: 4 sequence_parallel: true }
+      runtime: "none"
+      parallelism { tensor: 4 data: 1 sequence_parallel: true }
       batch { global_batch_size: 4 sequence_length: 4096 })");
   const FlopCounts counts = CountFlops(mixture, false);
   EXPECT_NEAR(counts.palm() / counts.model(), 1, 0.01);
@@ -113,7 +114,7 @@ TEST(CountFlopsTest, OnlyTheExpertsOfATokenCount) {
 }
 
 TEST(CountFlopsTest, ResultsContainThem) {
-  const auto scenario = SmallGpt("");
+  const auto scenario = SmallGpt("parallelism { data: 1 }");
   const auto result = Simulate(scenario);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->flops_per_batch().model(),

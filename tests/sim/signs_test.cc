@@ -64,6 +64,7 @@ TEST(NoNegativesTest, EstimatesOfWeights) {
     scenario.set_schedule(schedule);
     scenario.set_model("tiny-gpt");
     scenario.set_cluster("p3-16xlarge");
+    scenario.mutable_parallelism()->set_data(1);
     for (const uint32_t num_ranks : {1, 2, 4}) {
       scenario.mutable_parallelism()->set_pipeline(num_ranks);
       for (const uint32_t microbatch : {1, 2, 3}) {

@@ -159,7 +159,7 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
     before = plan.batch_seconds();
   }
   EXPECT_THAT(report->warnings(),
-              testing::Contains(testing::HasSubstr("papers' planners")));
+              testing::Contains(testing::HasSubstr("ended before it evaluated plans")));
 }
 
 TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {

@@ -147,7 +147,7 @@ TEST(AnswersViewTest, TimesAreThoseOfABatchAndInferenceIsMarked) {
   answers[0].plan.objectives_per_batch = 24;
   answers[0].plan.inference = true;
   EXPECT_THAT(PlannerResultsTable(answers),
-              HasSubstr("dapple-pa:replicas=2,1 (inference only), "));
+              HasSubstr("dapple-pa:replicas=2,1 (inference only),"));
   EXPECT_EQ(json::parse(PlannerResultsJson(
                 answers))["answers"][0]["planned_batch_seconds"],
             12);

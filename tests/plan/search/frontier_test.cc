@@ -105,7 +105,7 @@ TEST(FrontierTest, WhatIsBelowTheBestEstimateIsBoundedFirst) {
             (std::vector<double>{2.1}));
 }
 
-TEST(FrontierTest, AllSeedsComeFirst) {
+TEST(FrontierTest, SeedsAreRankedFirstAndAlone) {
   const Space space = TwoLayouts();
   Frontier frontier(space, false);
   frontier.Insert(Entry(1, 0, 0));
@@ -115,7 +115,9 @@ TEST(FrontierTest, AllSeedsComeFirst) {
     frontier.Insert(entry);
   }
   EXPECT_EQ(Keys(frontier.NextRound(128, 6, NoneIsBeaten)),
-            (std::vector<double>{9, 9, 9, 9, 9, 1}));
+            (std::vector<double>{9, 9, 9, 9, 9}));
+  EXPECT_EQ(Keys(frontier.NextRound(128, 6, NoneIsBeaten)),
+            (std::vector<double>{1}));
 }
 
 TEST(FrontierTest, WhatIsBeatenIsLeftUntilItIsNot) {

@@ -79,7 +79,7 @@ TEST(FieldsTest, ABadValueSaysWhatIsExpected) {
             "is \"yes\", expected true or false");
   EXPECT_EQ(ErrorOf("training.recompute", "half"),
             "is \"half\", expected one of RECOMPUTE_NONE, "
-            "RECOMPUTE_SELECTIVE, RECOMPUTE_FULL");
+            "RECOMPUTE_SELECTIVE, RECOMPUTE_FULL, RECOMPUTE_OPERATORS");
   EXPECT_THAT(ErrorOf("costs.stages[1].forward_seconds", "1"),
               HasSubstr("has no entry stages[1]"));
   EXPECT_THAT(ErrorOf("costs.stages[x].forward_seconds", "1"),

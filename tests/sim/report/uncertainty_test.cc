@@ -183,6 +183,8 @@ TEST(UncertaintyTest, WithoutAnythingWrongNothingIsUncertain) {
   scenario.device.mutable_gemm_residual()->set_value(0);
   scenario.device.mutable_collective_residual()->set_value(0);
   scenario.device.mutable_memory_residual()->set_value(0);
+  scenario.device.clear_slower_step_residual();
+  scenario.device.clear_faster_step_residual();
   scenario.runtime.mutable_step_residual()->set_value(0.07);
   const auto result = Simulate(scenario);
   ASSERT_TRUE(result.ok()) << result.status();
