@@ -204,7 +204,9 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
             &flags->flash_attention)
       ->default_str("by --defaults");
   AddChoice<AttentionKernel>(
-      app, "--attention-kernel", "library of fused attention",
+      app, "--attention-kernel",
+      "library of fused attention: flash-attention-1, flash-attention-triton, "
+      "flash-attention-2, flash-attention-3 or cudnn",
       {{"flash-attention-1", FLASH_ATTENTION_1},
        {"flash-attention-triton", FLASH_ATTENTION_TRITON},
        {"flash-attention-2", FLASH_ATTENTION_2},
@@ -213,6 +215,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       [=](AttentionKernel kernel) {
         scenario->mutable_training()->set_attention_kernel(kernel);
       })
+      ->type_name("LIBRARY")
       ->default_str("the runtime's");
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",

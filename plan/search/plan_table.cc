@@ -140,8 +140,8 @@ std::string LayoutsTable(const PlanReport& report) {
   std::string text = TableOf(report, columns);
   if (!alike.empty()) {
     absl::StrAppend(
-        &text,
-        WrapText(absl::StrCat("all plans: ", absl::StrJoin(alike, ", "), "\n")));
+        &text, WrapText(absl::StrCat("all plans: ", absl::StrJoin(alike, ", "),
+                                     "\n")));
   }
   return text;
 }
@@ -165,6 +165,14 @@ std::string SpeedsTable(const PlanReport& report) {
                          return results::TeraflopsCell(
                              FlopsOfPlan(report, plan));
                        }});
+  }
+  if (HasFlops(report)) {
+    columns.push_back(
+        {results::UtilizationHeader(FlopsOfPlan(report, Plan())), false,
+         [&report](const Plan& plan) {
+           return results::UtilizationCell(FlopsOfPlan(report, plan));
+         },
+         2});
   }
   columns.push_back({"peak", false, [](const Plan& plan) {
                        return FormatBytes(plan.peak_memory_bytes());

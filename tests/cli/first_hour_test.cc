@@ -234,7 +234,8 @@ std::vector<Task> Tasks() {
        "3 --gbs 128",
        2,
        {},
-       {"--tp 8 x --pp 3 = 24, expected a divisor", "64 GPUs; nearest: --pp 2"}},
+       {"--tp 8 x --pp 3 = 24, expected a divisor",
+        "64 GPUs; nearest: --pp 2"}},
       {"IdleGpus",
        "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 --pp "
        "4 --dp 1 --gbs 128",
@@ -259,9 +260,9 @@ std::vector<Task> Tasks() {
        {"1f1b", "interleaved-1f1b v=2", "interleaved-1f1b v=5", "zb-v v=2"}},
       {"UnitsOfTokensAndBytes",
        "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16 --seq "
-       "1k --memory-limit 40G",
+       "1k --memory-limit 30G",
        0,
-       {"memory limit: 37.3 GiB"}},
+       {"memory limit: 27.9 GiB"}},
       {"DefaultsOfPapers",
        "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 --pp "
        "8 --gbs 128 --defaults megatron-2021",
@@ -307,7 +308,7 @@ std::vector<Task> Tasks() {
        "cluster show dgx-h100 --format textproto > own.textproto && sed -i "
        "'s/bytes_per_second: 450000000000.*/bytes_per_second: 450/; "
        "s/bytes_per_second: 4.5e.*11.*/bytes_per_second: 450/' own.textproto "
-       "&& $WEIR simulate --model gpt2 --cluster own.textproto --tp 8 --gbs 8",
+       "&& $WEIR simulate --model gpt2 --cluster own.textproto --tp 4 --gbs 64",
        0,
        {},
        {"450 bytes per second, which is implausible; 450 GB/s is 450e9"}},
@@ -330,7 +331,7 @@ std::vector<Task> Tasks() {
        "--schedule 1f1b",
        1,
        {},
-       {"GPUs or more"}},
+       {"nothing fits 71.2 GiB", "fit on 24 GPUs (--nodes 3)"}},
       {"WhatIsMissingHere", "doctor", 0, {"SimGrid", "README.md work"}},
   };
 }
@@ -343,8 +344,9 @@ class FirstHourTest : public testing::TestWithParam<Task> {
     WriteInput("own.csv", kSchedule);
     WriteInput("run.args", kMegatronArguments);
     WriteInput("job.toml", kTorchtitanJob);
-    WriteInput("misspelled.json",
-               absl::StrReplaceAll(kConfig, {{"hidden_layers", "hiden_layers"}}));
+    WriteInput(
+        "misspelled.json",
+        absl::StrReplaceAll(kConfig, {{"hidden_layers", "hiden_layers"}}));
     std::filesystem::create_directory(absl::StrCat(TestFolder(), "/hf"));
     WriteInput("hf/config.json", kConfig);
   }

@@ -167,7 +167,7 @@ TEST(MeasuredRunsTest, OutputNamesTheFormulaOfFlops) {
 
 TEST(MeasuredRunsTest, TablesMayUseAnyFormula) {
   const Json result =
-      ResultOf(absl::StrCat("simulate", kGpt2, "--pp 2"))["result"];
+      ResultOf(absl::StrCat("simulate", kGpt2, "--pp 2 --dp 1"))["result"];
   const double seconds = result["batch_seconds"];
   std::string table = "pp,flops_formula,tflops_per_gpu,mfu\n";
   for (const char* formula : {"model", "model-causal", "megatron", "palm",
@@ -175,8 +175,9 @@ TEST(MeasuredRunsTest, TablesMayUseAnyFormula) {
     absl::StrAppend(&table, "2,", formula, ",100,0.3\n");
   }
   WriteInput("formulas.csv", table);
-  const Json numbers = ResultOf(absl::StrCat("validate --measured formulas.csv",
-                                             kGpt2))["result"]["numbers"];
+  const Json numbers =
+      ResultOf(absl::StrCat("validate --measured formulas.csv", kGpt2,
+                            "--dp 1"))["result"]["numbers"];
   ASSERT_EQ(numbers.size(), 14);
   const Json& counts = result["flops_per_batch"];
   const char* keys[] = {"model",       "model_causal", "megatron", "palm",

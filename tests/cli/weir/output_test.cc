@@ -61,7 +61,7 @@ std::vector<Writer> Writers() {
        "validate --replay ../result.pb --against ../result.pb --trace FILE",
        "t.json"},
       {"ValidateOverlay",
-       "validate --measured ../slow.csv --model gpt2 --cluster dgx-a100 "
+       "validate --measured ../slow.csv --model gpt2 --dp 1 --cluster dgx-a100 "
        "--nodes 1 --gbs 16 --schedule 1f1b --calibrate --overlay FILE",
        "p.textproto"},
       {"TrainStudyOut",

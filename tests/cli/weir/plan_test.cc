@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "tests/cli/weir/program.h"
@@ -167,7 +168,7 @@ TEST(PlanFilesTest, MegatronArgumentsStandInsteadOfAScenario) {
 TEST(PlanTableTest, SaysWhichSchedulesWereConsidered) {
   WriteInput("config.json", kConfig);
   const ProgramRun usual = RunWeir(kPlan);
-  EXPECT_THAT(usual.out,
+  EXPECT_THAT(absl::StrReplaceAll(usual.out, {{"\n  ", " "}}),
               HasSubstr("schedules considered: 1f1b, interleaved-1f1b, as the "
                         "runtime megatron-lm executes only these (--schedule "
                         "all: every schedule)\n"));

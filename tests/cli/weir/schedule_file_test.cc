@@ -167,9 +167,8 @@ TEST(ScheduleFileTest, ContradictionsNameBoth) {
       "simulate --schedule two.csv --costs f=1,b=2 --pp 4 --microbatches 8");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err,
-              AllOf(HasSubstr("parallelism.pipeline is 4, but schedule "
-                              "two.csv has 2"),
-                    HasSubstr("num_microbatches is 8, but schedule two.csv "
+              AllOf(HasSubstr("--pp is 4, but schedule two.csv has 2"),
+                    HasSubstr("--microbatches is 8, but schedule two.csv "
                               "has 1")));
 }
 
@@ -179,7 +178,7 @@ TEST(ScheduleFileTest, AModelsBatchFollowsTheFile) {
             0);
   const ProgramRun run = RunWeir(
       "simulate --model gpt2-medium --cluster dgx-h100 --schedule 1f1b.csv "
-      "--mbs 2");
+      "--dp 1 --mbs 2");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("batch 8 = 4 microbatches of 2"));
 }
@@ -209,10 +208,10 @@ TEST(LayoutTest, PlacesLayers) {
   EXPECT_NE(uneven.out, even.out);
   EXPECT_THAT(
       RunWeir(absl::StrCat(common, "--layout 'Et*9|(tttt|)*6t*3L'")).err,
-      HasSubstr("parallelism.layout holds 36 blocks (t), expected the "
+      HasSubstr("--layout holds 36 blocks (t), expected the "
                 "model's 32"));
   EXPECT_THAT(RunWeir(absl::StrCat(common, "--layout 'Et*4|x'")).err,
-              HasSubstr("parallelism.layout:6: 'x' is unknown"));
+              HasSubstr("--layout:6: 'x' is unknown"));
 }
 
 }  // namespace weir::cli::schedule_file_test

@@ -183,7 +183,7 @@ TEST(CompareCommandTest, UnknownSchedulesAndBadFieldsAreToldTogether) {
       "compare pipedream-2bw-gpt-2.2b --schedule gpipe,nonesuch --order x");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("--schedule: schedule 'nonesuch'"));
-  EXPECT_THAT(run.err, HasSubstr("parallelism.order is \"x\""));
+  EXPECT_THAT(run.err, HasSubstr("--order is \"x\""));
 }
 
 TEST(CompareCommandTest, WhatFailsIsToldBeforeTheFirstSimulation) {

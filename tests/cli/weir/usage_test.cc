@@ -165,7 +165,7 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --pipeline 4", "--pipeline; did you mean --pp?"},
     {"simulate --micro-batch 4", "--micro-batch; did you mean --mbs?"},
     {"simulate --gbs 8z", "--gbs is 8z"},
-    {"simulate --recompute some", "none or selective or full"},
+    {"simulate --recompute some", "none or selective or operators or full"},
     {"simulate --dropout=maybe", "true or false"},
     {"simulate --format xml", "table or json or csv"},
     {"simulate --trace x.txt", ".pftrace, .json, .svg"},
@@ -235,7 +235,8 @@ TEST(UsageTest, MessagesOfAKindAreCounted) {
   WriteInput("bad.csv", "F0,F1,F2,F3,F4,F5,F6\n");
   const ProgramRun run = RunWeir("schedule lint bad.csv");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("\nerror: 2 more like this\n"));
+  EXPECT_THAT(run.err,
+              HasSubstr("\nerror: bad.csv: and 2 more cells with errors\n"));
 }
 
 TEST(UsageTest, ColorFollowsTheFlagAndTheEnvironment) {

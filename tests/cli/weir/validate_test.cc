@@ -157,10 +157,10 @@ TEST(ValidateCommandTest, NothingToCompareIsAnError) {
 TEST(ValidateCommandTest, AModelMayBeWrittenOutInTheRow) {
   WriteInput("runs.csv",
              "num_layers,hidden_size,num_heads,vocabulary_size,causal,cluster,"
-             "nodes,schedule,mbs,gbs,seq,tflops_per_gpu,flops_formula,"
+             "nodes,dp,schedule,mbs,gbs,seq,tflops_per_gpu,flops_formula,"
              "peak_memory_gib\n"
-             "12,768,12,50304,true,dgx-a100,1,1f1b,8,8,1024,60,model72,20\n"
-             "480,8192,64,50304,true,dgx-a100,1,1f1b,8,8,1024,OOM,,\n");
+             "12,768,12,50304,true,dgx-a100,1,1,1f1b,8,8,1024,60,model72,20\n"
+             "480,8192,64,50304,true,dgx-a100,1,1,1f1b,8,8,1024,OOM,,\n");
   const ProgramRun run = RunWeir("validate --measured runs.csv");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("tflops_per_gpu"));

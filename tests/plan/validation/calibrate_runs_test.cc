@@ -30,7 +30,7 @@ Scenario RunScenario(int run) {
                       microbatch_size: )",
                    1 + run % 2, R"( sequence_length: )",
                    run % 4 == 0 ? 512 : 1024, R"( } parallelism { tensor: )",
-                   tensor, R"( pipeline: )", pipeline, "}"),
+                   tensor, R"( data: 1 pipeline: )", pipeline, "}"),
       &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
   return scenario;

@@ -128,7 +128,7 @@ TEST(ValidateRunsTest, FormulasOfFlopsGetTheSizesOfTheModel) {
     row.resolve = [](const std::string&) {
       return scenarios::ResolveScenario("test", Parsed(R"(
           model: "gpt2" cluster: "dgx-a100" num_nodes: 1
-          parallelism { pipeline: 2 } schedule: "1f1b"
+          parallelism { pipeline: 2 data: 1 } schedule: "1f1b"
           batch { microbatch_size: 1 global_batch_size: 4 })"));
     };
     return row;
