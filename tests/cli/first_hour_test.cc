@@ -262,7 +262,7 @@ std::vector<Task> Tasks() {
        "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16 --seq "
        "1k --memory-limit 30G",
        0,
-       {"memory limit: 27.9 GiB"}},
+       {"memory limit: 30.0 GiB"}},
       {"DefaultsOfPapers",
        "simulate --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 --pp "
        "8 --gbs 128 --defaults megatron-2021",

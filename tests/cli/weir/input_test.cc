@@ -140,7 +140,7 @@ TEST(InputTest, AbsurdSharesOfAReplicaAreRefused) {
        {"--dp 65536 --mbs 65536", "--dp 131072 --mbs 98304 --gbs 1073741824"}) {
     for (const char* command : {"simulate", "compare"}) {
       ExpectRefused(absl::StrCat(command, " pipedream-2bw-gpt-2.2b ", sizes),
-                    "--gbs is ");
+                    ", expected a multiple of --mbs ");
     }
   }
 }

@@ -158,8 +158,9 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
     EXPECT_GE(plan.batch_seconds(), before);
     before = plan.batch_seconds();
   }
-  EXPECT_THAT(report->warnings(),
-              testing::Contains(testing::HasSubstr("ended before it evaluated plans")));
+  EXPECT_THAT(
+      report->warnings(),
+      testing::Contains(testing::HasSubstr("ended before it evaluated plans")));
 }
 
 TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
