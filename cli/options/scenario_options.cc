@@ -216,7 +216,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
         scenario->mutable_training()->set_attention_kernel(kernel);
       })
       ->type_name("LIBRARY")
-      ->default_str("the runtime's");
+      ->default_str("that of --runtime");
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",
             &flags->dropout);
