@@ -71,7 +71,7 @@ struct Pipelines {
 void BM_Graph(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
   int64_t tasks = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds();
     tasks += pipelines.Graph().tasks.num_tasks();
     state.SetIterationTime(CpuSeconds() - begin);
@@ -83,7 +83,7 @@ void BM_Engine(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
   const sim::PipelineGraph graph = pipelines.Graph();
   int64_t tasks = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds();
     const auto recording =
         sim::RunTaskGraph(graph.tasks, pipelines.network.links());
@@ -105,7 +105,7 @@ void BM_GraphRunner(benchmark::State& state) {
   const sim::PipelineGraph graph = pipelines.Graph();
   sim::GraphRunner runner;
   const double begin = CpuSeconds();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double run_begin = CpuSeconds();
     benchmark::DoNotOptimize(
         runner.Run(graph.tasks, pipelines.network.links()));
@@ -119,7 +119,7 @@ void BM_GraphRunner(benchmark::State& state) {
 void BM_OneRun(benchmark::State& state) {
   const Pipelines pipelines(kRanks, 32, state.range(0) != 0);
   const sim::PipelineGraph graph = pipelines.Graph();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds();
     benchmark::DoNotOptimize(
         sim::RunTaskGraph(graph.tasks, pipelines.network.links()));
@@ -131,7 +131,7 @@ void BM_OneRun(benchmark::State& state) {
 void BM_LongestPath(benchmark::State& state) {
   const Pipelines pipelines(state.range(0), state.range(1));
   const sim::PipelineGraph graph = pipelines.Graph();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds();
     benchmark::DoNotOptimize(
         sim::LongestPath(graph.tasks, pipelines.network.links()));

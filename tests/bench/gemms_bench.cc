@@ -13,7 +13,7 @@ void PriceGemm(benchmark::State& state) {
   const double peak = *calibrate::PeakFlops(profile, "bf16");
   const double m = static_cast<double>(state.range(0));
   calibrate::GemmSize shape = calibrate::MakeGemmSize(m, 4 * 8192, 8192);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(shape);
     benchmark::DoNotOptimize(calibrate::GemmSeconds(
         profile, peak, shape, calibrate::Clock::kSustained));

@@ -27,7 +27,7 @@ constexpr schedules::LintOptions kAll = {
 
 void GenerateAndLint(benchmark::State& state, absl::string_view name,
                      int chunks) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const schedules::LintReport report =
         schedules::LintSchedule(Large(name, chunks), kAll);
     benchmark::DoNotOptimize(report.findings.data());
@@ -49,7 +49,7 @@ BENCHMARK_CAPTURE(GenerateAndLint, one_f_one_b, "1f1b", 1)
 
 void Lower(benchmark::State& state) {
   const schedules::Schedule schedule = Large("interleaved-1f1b", 4);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (!schedules::LowerSchedule(schedule, {}).ok()) std::abort();
   }
 }
@@ -58,7 +58,7 @@ BENCHMARK(Lower)->Unit(benchmark::kMillisecond);
 void LintLoweredFile(benchmark::State& state) {
   const std::string text = schedules::PrintCsv(
       *schedules::LowerSchedule(Large("interleaved-1f1b", 4), {}));
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     absl::StatusOr<schedules::ScheduleRows> rows =
         schedules::ParseScheduleRows("bench", text);
     if (!rows.ok() || !schedules::LintRows(*rows, {}).ok()) std::abort();

@@ -39,7 +39,7 @@ void BM_BoundOfPlan(benchmark::State& state, const char* name, int num_chunks) {
   sim::PassOrder::Buffers buffers;
   const size_t num_passes = order.passes().size();
   size_t at = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     at = (at + 61) % 2048;
     benchmark::DoNotOptimize(order.Makespan(
         {drawn.data() + at, num_passes},
@@ -82,7 +82,7 @@ void BM_BoundOfScenario(benchmark::State& state) {
   const std::vector<scenarios::ResolvedScenario> plans = Plans();
   sim::Bounder bounder;
   size_t k = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(bounder.Bound(plans[k++ % plans.size()]));
   }
   CountPlans(state);
@@ -96,7 +96,8 @@ void BM_BoundOfPreset(benchmark::State& state, const char* name) {
   const auto resolved = scenarios::ResolveScenario(name, *scenario);
   if (!resolved.ok()) return state.SkipWithError("not resolved");
   sim::Bounder bounder;
-  for (auto _ : state) benchmark::DoNotOptimize(bounder.Bound(*resolved));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(bounder.Bound(*resolved));
   CountPlans(state);
 }
 BENCHMARK_CAPTURE(BM_BoundOfPreset, gpt_2_2b, "pipedream-flush-gpt-2.2b");
@@ -106,7 +107,7 @@ void BM_FastEstimate(benchmark::State& state) {
   const std::vector<scenarios::ResolvedScenario> plans = Plans();
   sim::FastSimulator ranker;
   size_t k = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double before = CpuSeconds();
     benchmark::DoNotOptimize(ranker.Estimate(plans[k++ % plans.size()]));
     state.SetIterationTime(CpuSeconds() - before);
@@ -132,7 +133,7 @@ void BM_Shorten(benchmark::State& state, const char* name, int num_chunks) {
   for (const auto& actions : schedule->rank_actions) {
     num_actions += std::ssize(actions);
   }
-  for (auto _ : state)
+  for ([[maybe_unused]] auto _ : state)
     benchmark::DoNotOptimize(sim::ShortenSchedule(*schedule));
   state.counters["ns/action"] = benchmark::Counter(
       1e-9 * static_cast<double>(num_actions) *
@@ -153,7 +154,7 @@ void BM_LargeFastEstimate(benchmark::State& state) {
   given.num_microbatches = 1024;
   given.hop_seconds = 0.01;
   const scenarios::ResolvedScenario scenario = sim::Resolve(given);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     sim::FastSimulator ranker;
     const double before = CpuSeconds();
     benchmark::DoNotOptimize(ranker.Estimate(scenario));
@@ -165,7 +166,7 @@ BENCHMARK(BM_LargeFastEstimate)->UseManualTime()->Unit(benchmark::kMillisecond);
 // Evaluates the longest path of the same schedule over all passes, without
 // shortening.
 void BM_LargeBound(benchmark::State& state) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto schedule =
         schedules::GenerateSchedule("interleaved-1f1b", Large());
     const sim::PassOrder order(*schedule, false);
@@ -178,7 +179,7 @@ void BM_LargeBound(benchmark::State& state) {
 BENCHMARK(BM_LargeBound)->Unit(benchmark::kMillisecond);
 
 void BM_LargeGenerated(benchmark::State& state) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(
         schedules::GenerateSchedule("interleaved-1f1b", Large()));
   }

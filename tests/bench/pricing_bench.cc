@@ -45,7 +45,7 @@ void Price(benchmark::State& state, const char* model, int num_stages) {
   scenario.mutable_training()->set_precision(MIXED_BF16);
   scenario.mutable_training()->set_recompute(RECOMPUTE_SELECTIVE);
   const std::vector<int> versions(num_stages, 1);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto costs = sim::ComputeCosts(resolved, num_stages, versions);
     if (!costs.ok()) std::abort();
     benchmark::DoNotOptimize(costs->stages.data());

@@ -122,7 +122,7 @@ class Inputs {
   Inputs& operator=(const Inputs&) = delete;
 
   std::string Write(const std::string& name, const std::string& text) const {
-    const std::string path = absl::StrCat(folder_, "/", name);
+    std::string path = absl::StrCat(folder_, "/", name);
     std::ofstream(path) << text;
     return path;
   }
@@ -198,7 +198,7 @@ double Exponent(const std::vector<double>& sizes,
 void Measure(const std::string& program, const Series& series,
              const Cost& start) {
   std::vector<double> sizes, seconds, mebibytes;
-  for (long size = series.first; size <= series.last; size *= 4) {
+  for (int64_t size = series.first; size <= series.last; size *= 4) {
     const Inputs inputs;
     const Cost cost =
         Run(program, WordsOf(series, static_cast<int>(size), inputs));

@@ -63,7 +63,7 @@ void BM_Generate(benchmark::State& state, const Work& work) {
                                   .num_chunks = work.num_chunks,
                                   .costs = BlockCosts()};
   size_t num_actions = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds();
     const absl::StatusOr<schedules::Schedule> schedule =
         schedules::GenerateSchedule(work.name, spec);

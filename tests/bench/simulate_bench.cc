@@ -64,7 +64,7 @@ scenarios::ResolvedScenario Deep(const std::string& schedule, int num_chunks) {
 void BM_Simulate(benchmark::State& state, const std::string& schedule) {
   const int num_chunks = static_cast<int>(state.range(0));
   const scenarios::ResolvedScenario scenario = Deep(schedule, num_chunks);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds();
     const Result result = Checked(sim::Simulate(scenario));
     state.SetIterationTime(CpuSeconds() - begin);
@@ -99,7 +99,7 @@ void BM_Megatron1008B(benchmark::State& state) {
   const scenarios::ResolvedScenario resolved =
       Checked(scenarios::ResolveScenario("benchmark", scenario));
   double user_seconds = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double begin = CpuSeconds(), user_begin = UserSeconds();
     const Result result = Checked(sim::Simulate(resolved));
     state.SetIterationTime(CpuSeconds() - begin);

@@ -56,7 +56,7 @@ std::string BadQuantity(const Message& message, const std::string& prefix) {
     for (int i = 0; i < size; ++i) {
       const std::string path = absl::StrCat(prefix, ".", field->name(), i);
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        const std::string bad =
+        std::string bad =
             BadQuantity(field->is_repeated()
                             ? reflection.GetRepeatedMessage(message, field, i)
                             : reflection.GetMessage(message, field),

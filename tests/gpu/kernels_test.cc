@@ -71,7 +71,7 @@ class CudaDevice : public TestDevice {
   }
 
  private:
-  static constexpr int kBand = 256;
+  static constexpr int64_t kBand = 256;
   static constexpr uint8_t kPoison = 0xFF;
   std::map<void*, size_t> buffers_;
 };

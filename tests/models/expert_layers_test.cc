@@ -15,7 +15,8 @@ using testing::HasSubstr;
 using Group = LayerCollective::Group;
 
 // Mixtral 8x7B: 8 experts, 2 of them for each token.
-constexpr double h = 4096, f = 14336, T = 4096, kv = 1024, s = 4096;
+constexpr double kHidden = 4096, kFeedForward = 14336, kTokens = 4096,
+                 kKeyValue = 1024, kSequence = 4096;
 
 WorkSpec Spec() {
   WorkSpec spec;
@@ -29,9 +30,12 @@ LayerWork Block(const WorkSpec& spec) {
 }
 
 TEST(ExpertLayersTest, EachTokenPassesItsExpertsAndTheRouter) {
-  const double attention = 2 * T * h * (2 * h + 2 * kv) + 4 * T * s * h;
+  const double attention =
+      2 * kTokens * kHidden * (2 * kHidden + 2 * kKeyValue) +
+      4 * kTokens * kSequence * kHidden;
   EXPECT_SAME(Flops(Block(Spec()).forward),
-              attention + 2 * T * h * 8 + 2 * 6 * T * h * f);
+              attention + 2 * kTokens * kHidden * 8 +
+                  2 * 6 * kTokens * kHidden * kFeedForward);
 }
 
 TEST(ExpertLayersTest, FlopDoNotDependOnHowExpertsAreSharedOut) {
@@ -51,9 +55,10 @@ TEST(ExpertLayersTest, FlopDoNotDependOnHowExpertsAreSharedOut) {
 TEST(ExpertLayersTest, ExpertsAreSharedOutAndTheRestIsNot) {
   WorkSpec spec = Spec();
   const LayerWork whole = Block(spec);
-  EXPECT_EQ(whole.expert_parameters, 8 * 3 * h * f);
+  EXPECT_EQ(whole.expert_parameters, 8 * 3 * kHidden * kFeedForward);
   EXPECT_EQ(whole.parameters - whole.expert_parameters,
-            2 * h * h + 2 * h * kv + 2 * h + 8 * h);
+            2 * kHidden * kHidden + 2 * kHidden * kKeyValue + 2 * kHidden +
+                8 * kHidden);
   spec.expert_parallel = 4;
   const LayerWork part = Block(spec);
   EXPECT_EQ(part.expert_parameters, whole.expert_parameters / 4);
@@ -70,7 +75,7 @@ TEST(ExpertLayersTest, LocalExpertsRunAsOneBatchedGemm) {
   for (const Kernel& kernel : Block(spec).forward) {
     if (kernel.part != KernelPart::kFeedForwardGemm) continue;
     EXPECT_EQ(kernel.batch, 2);
-    EXPECT_EQ(kernel.m, 2 * T / 2);
+    EXPECT_EQ(kernel.m, 2 * kTokens / 2);
   }
 }
 
@@ -82,7 +87,7 @@ TEST(ExpertLayersTest, TokensAreExchangedTwiceEachWay) {
   spec.expert_parallel = 8;
   const LayerCollective twice = {.kind = CollectiveKind::kAllToAll,
                                  .group = Group::kExpert,
-                                 .bytes = 2 * 2 * T * h,
+                                 .bytes = 2 * 2 * kTokens * kHidden,
                                  .count = 2};
   EXPECT_THAT(Block(spec).forward_collectives, ElementsAre(twice));
   EXPECT_THAT(Block(spec).backward_collectives, ElementsAre(twice));
@@ -95,11 +100,11 @@ TEST(ExpertLayersTest, TensorParallelGroupsGatherWhatTheirGpusGot) {
   spec.sequence_parallel = true;
   const LayerCollective exchange = {.kind = CollectiveKind::kAllToAll,
                                     .group = Group::kExpert,
-                                    .bytes = 2 * 2 * T * h / 4};
+                                    .bytes = 2 * 2 * kTokens * kHidden / 4};
   const LayerCollective gather = {.kind = CollectiveKind::kAllGather,
-                                  .bytes = 2 * 2 * T * h};
+                                  .bytes = 2 * 2 * kTokens * kHidden};
   const LayerCollective scatter = {.kind = CollectiveKind::kReduceScatter,
-                                   .bytes = 2 * 2 * T * h};
+                                   .bytes = 2 * 2 * kTokens * kHidden};
   const auto all = Block(spec).forward_collectives;
   ASSERT_EQ(all.size(), 6u);
   EXPECT_THAT(std::vector(all.begin() + 2, all.end()),
@@ -111,8 +116,10 @@ TEST(ExpertLayersTest, TensorParallelGroupsGatherWhatTheirGpusGot) {
 // output of the experts.
 TEST(ExpertLayersTest, KeepsTheInputsOfEveryGemm) {
   EXPECT_SAME(Block(Spec()).stash_bytes,
-              2 * (2 * T * h + T * h + T * (2 * h + 2 * kv)) + 4 * 32 * s +
-                  2 * T * h + 4 * T * 8 + 2 * (2 * T * (h + 3 * f + h)));
+              2 * (2 * kTokens * kHidden + kTokens * kHidden +
+                   kTokens * (2 * kHidden + 2 * kKeyValue)) +
+                  4 * 32 * kSequence + 2 * kTokens * kHidden + 4 * kTokens * 8 +
+                  2 * (2 * kTokens * (kHidden + 3 * kFeedForward + kHidden)));
 }
 
 TEST(ExpertLayersTest, CapacityPadsTheGemmsNotTheNeed) {

@@ -99,17 +99,17 @@ TEST(LayersOfTest, LlamaShapesFollowFromTheSameParts) {
   const Model model = *LoadModel("llama-2-70b");
   WorkSpec spec = SmallSpec(model);
   spec.flash_attention = true;
-  const double T = 2 * 512, h = 8192, kv = 1024, f = 28672;
+  const double t = 2 * 512, h = 8192, kv = 1024, f = 28672;
   const LayerWork block = LayersOf(model, spec)[1];
-  EXPECT_SAME(Flops(block.forward), 2 * T * h * (h + 2 * kv) + 4 * T * 512 * h +
-                                        2 * T * h * h + 6 * T * h * f);
+  EXPECT_SAME(Flops(block.forward), 2 * t * h * (h + 2 * kv) + 4 * t * 512 * h +
+                                        2 * t * h * h + 6 * t * h * f);
   EXPECT_SAME(block.stash_bytes,
-              2 * (2 * T * h + 2 * T * h + T * h    // norms, linear inputs
-                   + T * (h + 2 * kv) + 3 * T * f)  // q, k, v; gate, up, out
+              2 * (2 * t * h + 2 * t * h + t * h    // norms, linear inputs
+                   + t * (h + 2 * kv) + 3 * t * f)  // q, k, v; gate, up, out
                   + 4 * 64 * 512 * 2);              // statistics
   EXPECT_SAME(block.weight_gradient_stash_bytes,
-              2 * (3 * T * h + T * f                            // inputs
-                   + T * (h + 2 * kv) + 2 * T * h + 2 * T * f)  // gradients
+              2 * (3 * t * h + t * f                            // inputs
+                   + t * (h + 2 * kv) + 2 * t * h + 2 * t * f)  // gradients
   );
 }
 
@@ -321,10 +321,11 @@ TEST(LayersOfTest, OperatorsAreRecomputedButForEverySecondGemm) {
 TEST(LayersOfTest, EmbeddingKeepsTokenNumbersAndItsMask) {
   const Model model = *LoadModel("gpt2");
   WorkSpec spec = SmallSpec(model);
-  const double T = 2 * 512;
-  EXPECT_EQ(LayersOf(model, spec).front().stash_bytes, 8 * T);
+  const double tokens = 2 * 512;
+  EXPECT_EQ(LayersOf(model, spec).front().stash_bytes, 8 * tokens);
   spec.dropout = true;
-  EXPECT_EQ(LayersOf(model, spec).front().stash_bytes, 8 * T + T * 768);
+  EXPECT_EQ(LayersOf(model, spec).front().stash_bytes,
+            8 * tokens + tokens * 768);
 }
 
 TEST(LayersOfTest, WhatEveryGpuRepeatsCountsOnce) {

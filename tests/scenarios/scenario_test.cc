@@ -192,7 +192,7 @@ TEST(ScenarioTest, PlacementIsInOrderOrGiven) {
 class ScenarioFileTest : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, const std::string& text) {
-    const std::string path = absl::StrCat(::testing::TempDir(), getpid(), name);
+    std::string path = absl::StrCat(::testing::TempDir(), getpid(), name);
     EXPECT_TRUE(WriteFile(path, text).ok());
     paths_.push_back(path);
     return path;

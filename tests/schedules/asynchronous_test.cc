@@ -153,7 +153,8 @@ TEST(XPipeTest, DistanceIsThePublishedOneUpToItsRounding) {
     for (int t : {1, 2, 3, 4, 8, 20}) {
       const Schedule schedule = Generated("xpipe", {n, t, 1, 4});
       for (int g = 0; g < n; ++g) {
-        const double quotient = (n + t - 2 - (g + 1) / 2) / double(t);
+        const int passes = n + t - 2 - (g + 1) / 2;
+        const double quotient = passes / double(t);
         const double s = schedule.weights.forward_distance[g];
         EXPECT_LT(std::abs(s - quotient), 1) << n << " " << t << " " << g;
         if (t == 1) {
@@ -174,9 +175,9 @@ TEST(XPipeTest, AimsAtTheEndOfTheMinibatchOnRankZero) {
       const Schedule schedule = Generated("xpipe", {n, t, 1, 2 * n + 6});
       const Semantics semantics = Interpreted(schedule);
       for (int g = 0; g < n; ++g) {
-        const int u = n + 2;
-        const VersionUse& use = semantics.uses[g][u * t];
-        const int last = u * t + t - 1;
+        const int first = (n + 2) * t;
+        const VersionUse& use = semantics.uses[g][first];
+        const int last = first + t - 1;
         EXPECT_EQ(PredictedForward(schedule, g, use), (last + g / 2) / t);
       }
     }

@@ -60,12 +60,13 @@ TEST(ChimeraTest, MorePipelinesDivideTheIdleTime) {
       const std::string name = absl::StrCat("chimera:pipelines=", 2 * f);
       for (int units = 1; units <= 4; ++units) {
         const int n = units * d;
+        const int num_idle = d / f - 2;
         const Schedule schedule = Valid(name, {d, n});
         EXPECT_EQ(schedule.num_routes(), 2 * f);
         for (double b : kBackwards) {
           ExpectClose(Makespan(schedule, kForward, b),
                       n * (kForward + b) +
-                          (d / f - 2) * (b + (units - 1) * (b - kForward)));
+                          num_idle * (b + (units - 1) * (b - kForward)));
         }
       }
     }

@@ -180,7 +180,7 @@ TEST_P(ScheduleProperties, ReplayEqualsTheLongestPath) {
 // Returns the largest number of (stage, microbatch) activations on the rank in
 // its order. An offload frees memory when Schedule::resident_activations
 // requires it.
-int PeakActivations(const Schedule& schedule, int rank) {
+int PeakKeptActivations(const Schedule& schedule, int rank) {
   int held = 0, leaving = 0, peak = 0;
   for (const Action& action : schedule.rank_actions[rank]) {
     const int count = action.num_microbatches;
@@ -263,7 +263,7 @@ TEST_P(ScheduleProperties, KeepsAsManyActivationsAsItClaims) {
     }
     bool equal = spec.num_ranks >= 3 && spec.num_microbatches >= spec.num_ranks;
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-      const int peak = PeakActivations(schedule, rank);
+      const int peak = PeakKeptActivations(schedule, rank);
       const int most = MostActivations(Kind().name, spec, schedule, rank);
       EXPECT_LE(peak, most) << "rank " << rank;
       equal &= peak == most || (Kind().uses_costs && rank > 0);

@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string Written(const std::string& name, absl::string_view text) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/", name);
+  std::string path = absl::StrCat(testing::TempDir(), "/", name);
   EXPECT_TRUE(WriteFile(path, text).ok());
   return path;
 }

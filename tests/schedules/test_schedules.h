@@ -112,7 +112,7 @@ inline ScheduleSpec LegalSpec(const ScheduleKind& kind) {
   for (int p : {3, 4}) {
     for (int m : {6, 4, 8}) {
       for (int v : {1, 2}) {
-        const ScheduleSpec spec = {p, m, v, kind.flush ? 1 : 3};
+        ScheduleSpec spec = {p, m, v, kind.flush ? 1 : 3};
         if (kind.check(spec).ok()) return spec;
       }
     }

@@ -55,7 +55,7 @@ class Cases {
   std::mt19937 random_;
 };
 
-double LargestHeld(const ScheduleSpec& spec) {
+double LargestMemory(const ScheduleSpec& spec) {
   double largest = 0;
   for (const StagePassCosts& stage : spec.costs.stages) {
     largest =
@@ -106,7 +106,7 @@ void ExpectSoundWithin(const ScheduleSpec& spec, absl::string_view name,
                        double memory_limit) {
   const Schedule schedule = Generated(name, spec);
   ASSERT_TRUE(ValidateSchedule(schedule).ok()) << ValidateSchedule(schedule);
-  const double limit = memory_limit * spec.num_chunks * LargestHeld(spec);
+  const double limit = memory_limit * spec.num_chunks * LargestMemory(spec);
   EXPECT_LE(PeakHeld(schedule, spec.costs), limit * (1 + 1e-9));
   const double span = TimedWalk(schedule, spec.costs).span();
   EXPECT_GE(span * (1 + 1e-9), LeastSpan(schedule, spec.costs));

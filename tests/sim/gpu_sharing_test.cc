@@ -62,7 +62,8 @@ struct RandomGraph {
       while (by_parts.size() < 4) by_parts.push_back(Uniform(0.9, 2.5));
       graph.slowdowns.curves.push_back(by_parts);
     }
-    std::vector<int> last(2 * kGpus, -1);  // one flow of a pair at a time
+    std::vector<int> last(size_t{2} * kGpus,
+                          -1);  // one flow of a pair at a time
     for (int i = 0; i < 40; ++i) AddTask(i, &last);
     graph.Finish();
   }

@@ -208,11 +208,11 @@ TEST(MeasuredProfileTest, AGpuHasAllOthersOfItsExpertGroupAsPeers) {
 // The toy profile's links: 10 us of latency, half the rate below 1 MB, and the
 // full rate above.
 TEST(MeasuredProfileTest, AnUncontendedSendTakesWhatWasMeasured) {
-  const double kRate[] = {2e11, 2e10};
+  const double rates[] = {2e11, 2e10};
   int i = 0;
   for (const Cluster& cluster :
        {OneSwitch(2, 3e11, 1e-6), SharedNics(2, 2.5e10, 5e-6)}) {
-    const double rate = kRate[i++];
+    const double rate = rates[i++];
     for (double bytes : {4e5, 5e7}) {
       Measured measured;
       measured.num_ranks = 2;

@@ -130,7 +130,7 @@ TEST(ShardedTest, StepsTakeTheirShareOfTheTime) {
   // All-gathers of 2 s (the second overlaps with the forward), a reduction of 2
   // s. The step moves gradients, states twice, weights twice: half of 7 x 400
   // bytes.
-  EXPECT_NEAR(sharded, 2 + 30 + 2 + 7 * 400 / 100 / 2.0, 1e-9);
+  EXPECT_NEAR(sharded, 2 + 30 + 2 + 7 * 400 / 2.0 / 100, 1e-9);
 }
 
 // One rank, two replicas. An all-gather of 800 bytes transfers half: 4 s.

@@ -2,13 +2,15 @@
 // weir-calibrate network over a fake network: the real launch, control plane,
 // plan and profile without a GPU.
 #include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
 #include <string>
 
 #include "base/exit_code.h"
 #include "calibrate/fabric/command.h"
 #include "tests/calibrate/fabric/fake_transport.h"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("a network calibration that needs no GPU");
   weir::calibrate::NetworkFlags flags;
   weir::calibrate::FakeTransportOptions options;
@@ -37,4 +39,7 @@ int main(int argc, char** argv) {
   }
   return weir::calibrate::RunNetworkCommand(
       flags, weir::calibrate::FakeNetwork(options));
+} catch (const std::exception& error) {
+  std::cerr << "error: " << error.what() << "\n";
+  return weir::kExitInternal;
 }

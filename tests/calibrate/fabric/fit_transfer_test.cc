@@ -68,7 +68,8 @@ TEST(FitTransferTest, RecoversItThroughNoise) {
                                  TransferKnots(16, kMax));
     ASSERT_TRUE(fit.ok()) << fit.status();
     EXPECT_EQ(fit->pieces.size(), 3u) << seed;
-    for (double bytes = 1024; bytes <= kMax; bytes *= 2) {
+    for (int64_t size = 1024; size <= kMax; size *= 2) {
+      const double bytes = size;
       EXPECT_NEAR(TransferSeconds(fit->pieces, bytes) /
                       TransferSeconds(ThreePieces(), bytes),
                   1, 0.03)

@@ -19,7 +19,8 @@ std::vector<CollectiveSample> Samples(bool only_eight) {
     for (const int n : {2, 4, 8}) {
       const bool odd = kind == models::CollectiveKind::kAllReduce && n == 8;
       if (only_eight && !odd) continue;
-      for (double bytes = 1024; bytes < 1e9; bytes *= 4) {
+      for (int64_t size = 1 << 10; size < 1 << 30; size *= 4) {
+        const double bytes = size;
         CollectiveSample sample{kind, bytes, {}, 0};
         sample.group.num_ranks = sample.group.ranks_per_node = n;
         sample.group.intra_bytes_per_second = 450e9;

@@ -20,7 +20,8 @@ std::vector<CollectiveSample> SamplesOf(const CollectiveModel& model,
         models::CollectiveKind::kReduceScatter,
         models::CollectiveKind::kAllToAll}) {
     for (const int n : {2, 4, 8}) {
-      for (double bytes = 1024; bytes < 1e9; bytes *= 2) {
+      for (int64_t size = 1 << 10; size < 1 << 30; size *= 2) {
+        const double bytes = size;
         CollectiveSample sample{kind, bytes, {}, 0};
         sample.group.num_ranks = sample.group.ranks_per_node = n;
         sample.group.intra_bytes_per_second = 450e9;

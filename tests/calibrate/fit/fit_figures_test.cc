@@ -12,10 +12,11 @@ namespace weir::calibrate::fit_figures_test {
 constexpr double kPeak = 4.8e12;
 
 std::vector<StreamSample> Streams(const StreamFigures& planted,
-                                  std::vector<StreamKind> kinds) {
+                                  const std::vector<StreamKind>& kinds) {
   std::vector<StreamSample> samples;
   for (const StreamKind kind : kinds) {
-    for (double bytes = 1e6; bytes < 2e9; bytes *= 4) {
+    for (int64_t size = 1'000'000; size < 2'000'000'000; size *= 4) {
+      const double bytes = size;
       samples.push_back({kind, 1, bytes,
                          planted.launch_seconds +
                              bytes / (kPeak * planted.efficiency[int(kind)])});

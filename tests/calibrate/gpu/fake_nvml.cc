@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fake NVML with one GPU at bus 0000:3B:00.0, for tests.
+#include <cstdint>
 #include <cstring>
 
 namespace {
@@ -8,6 +9,7 @@ int num_users = 0;
 }  // namespace
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): NVML's names.
 
 int nvmlInit_v2() {
   ++num_users;
@@ -42,7 +44,7 @@ int nvmlDeviceGetClockInfo(void* asked, unsigned type, unsigned* megahertz) {
 
 #ifdef FAKE_OLD_NVML
 // Before driver 535, the function has its old name and there is no power meter.
-int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) {
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, uint64_t* bits) {
   *bits = 0x40;  // hardware thermal slowdown
   return 0;
 }
@@ -52,7 +54,7 @@ int nvmlDeviceGetApplicationsClock(void*, unsigned, unsigned* megahertz) {
   return 0;
 }
 #else
-int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* bits) {
+int nvmlDeviceGetCurrentClocksEventReasons(void*, uint64_t* bits) {
   *bits = 0x4;  // software power cap
   return 0;
 }
@@ -62,10 +64,10 @@ int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
 }
 struct FieldValue {
   unsigned field, scope;
-  long long timestamp, latency;
+  int64_t timestamp, latency;
   unsigned type;
   int code;
-  unsigned long long value;
+  uint64_t value;
 };
 static_assert(sizeof(FieldValue) == 40);
 int nvmlDeviceGetFieldValues(void* asked, int count, FieldValue* values) {
@@ -93,11 +95,12 @@ int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
   *milliwatts = 700000;
   return 0;
 }
-int nvmlDeviceGetMemoryInfo(void*, unsigned long long* total_free_used) {
+int nvmlDeviceGetMemoryInfo(void*, uint64_t* total_free_used) {
   total_free_used[0] = 1000;
   total_free_used[1] = 400;
   total_free_used[2] = 600;
   return 0;
 }
 
+// NOLINTEND(readability-identifier-naming)
 }  // extern "C"

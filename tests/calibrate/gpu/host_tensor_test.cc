@@ -63,7 +63,8 @@ TEST(HostTensorTest, RowsLieAStrideApart) {
   tensor.bytes.resize(SpanOf(view, {3, 2}) * 4);
   EXPECT_EQ(tensor.bytes.size(), 4u * 12);  // nothing after the last row
   const int32_t value = 77;
-  std::memcpy(&tensor.bytes[4 * (2 * 5 + 1)], &value, 4);
+  const int offset = 4 * (2 * 5 + 1);
+  std::memcpy(&tensor.bytes[offset], &value, 4);
   EXPECT_EQ(tensor.At(2, 1), 77);
 }
 

@@ -200,8 +200,8 @@ TEST(CollectiveSecondsTest, PcieKnowsNoLl128) {
   CollectiveGroup group = OneNode(4);
   group.pci = true;
   group.intra_bytes_per_second = 15e9;
-  for (double bytes = 1; bytes < 1e10; bytes *= 2) {
-    EXPECT_NE(AllReduce(nccl, bytes, group).protocol,
+  for (int64_t bytes = 1; bytes < 10'000'000'000; bytes *= 2) {
+    EXPECT_NE(AllReduce(nccl, static_cast<double>(bytes), group).protocol,
               CollectiveProtocol::kLl128);
   }
   ExpectRelative(AllReduce(nccl, 1 << 30, group).Seconds(),
@@ -252,7 +252,8 @@ TEST(CollectiveSecondsTest, MoreBytesNeverTakeLess) {
       for (const models::CollectiveKind kind : kKinds) {
         double before = 0;
         // Uses steps of 1 %, so that no change of protocol is missed.
-        for (double bytes = 1; bytes < 1e11; bytes *= 1.01) {
+        for (int step = 0; step < 2546; ++step) {
+          const double bytes = std::pow(1.01, step);  // at most 1e11
           const double seconds =
               CheapestCollective(profile->collectives(), kind, bytes, group)
                   .Seconds();

@@ -148,7 +148,7 @@ TEST(GemmSecondsTest, MoreWorkInAnyDimensionIsNeverFaster) {
     for (const Clock clock : {Clock::kBurst, Clock::kSustained}) {
       for (int dimension = 0; dimension < 4; ++dimension) {
         double last = 0;
-        for (double size = 1; size < 1500; ++size) {
+        for (int size = 1; size < 1500; ++size) {
           double sizes[] = {3, 530, 270, 500};
           sizes[dimension] = size;
           GemmSize shape = MakeGemmSize(sizes[1], sizes[2], sizes[3]);

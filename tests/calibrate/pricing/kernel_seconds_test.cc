@@ -199,8 +199,8 @@ TEST(KernelSecondsTest, KernelsRunOneAfterTheOther) {
 TEST(KernelSecondsTest, MoreBytesAreNeverFaster) {
   models::Kernel kernel = MakeGemm(1, 200, 1000, 300);
   double last = 0;
-  for (double bytes = 1; bytes < 1e9; bytes *= 3) {
-    kernel.bytes = bytes;
+  for (int64_t bytes = 1; bytes < 1'000'000'000; bytes *= 3) {
+    kernel.bytes = static_cast<double>(bytes);
     EXPECT_GE(Seconds(kernel), last) << bytes;
     last = Seconds(kernel);
   }

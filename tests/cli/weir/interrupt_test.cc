@@ -227,13 +227,13 @@ TEST(InterruptOnceTest, AnIgnoredHangupStaysIgnored) {
 }
 
 TEST(ProgressTest, IsOnATerminalOnly) {
-  for (const absl::string_view command :
-       {"train-study --schedule gpipe --updates 20 --seeds 2",
-        "explain pipedream-2bw-gpt-2.2b --schedule 1f1b",
-        "plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 32 --schedule "
-        "1f1b",
-        "plan pipedream-2bw-gpt-2.2b --algorithm all",
-        "schedule synthesize --pp 4 --microbatches 8 --method local"}) {
+  const absl::string_view commands[] = {
+      "train-study --schedule gpipe --updates 20 --seeds 2",
+      "explain pipedream-2bw-gpt-2.2b --schedule 1f1b",
+      "plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 32 --schedule 1f1b",
+      "plan pipedream-2bw-gpt-2.2b --algorithm all",
+      "schedule synthesize --pp 4 --microbatches 8 --method local"};
+  for (const absl::string_view command : commands) {
     TerminalRun run(WEIR_PROGRAM, command);
     EXPECT_TRUE(run.WaitFor("\033[K")) << command;
     EXPECT_EQ(run.Wait(), 0) << command << run.shown();

@@ -97,7 +97,7 @@ std::string WriteRuns(int num_runs) {
                     sizes[3], ",", sizes[4], ",",
                     real["result"]["batch_seconds"].get<double>(), "\n");
   }
-  const std::string name = absl::StrCat("runs", num_runs, ".csv");
+  std::string name = absl::StrCat("runs", num_runs, ".csv");
   WriteInput(name, table);
   return name;
 }
@@ -182,7 +182,7 @@ TEST(MeasuredRunsTest, TablesMayUseAnyFormula) {
   const Json& counts = result["flops_per_batch"];
   const char* keys[] = {"model",       "model_causal", "megatron", "palm",
                         "palm_causal", "hardware",     "megatron"};
-  for (int i = 0; i < 7; ++i) {
+  for (size_t i = 0; i < 7; ++i) {
     const double tflops = counts[keys[i]].get<double>() / seconds / 2 / 1e12;
     EXPECT_NEAR(numbers[2 * i]["predicted"].get<double>(), tflops,
                 1e-6 * tflops)

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr long kMaxErrorLines = 60;
+constexpr int64_t kMaxErrorLines = 60;
 constexpr size_t kMaxErrorBytes = 64 << 10;
 
 // Creates a socket, unless the path is too long for one.

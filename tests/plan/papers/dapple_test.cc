@@ -156,8 +156,9 @@ double BruteForce(const PlannerWork& work, const DappleOptions& options,
                     [](const PlannerDevice& d) { return d.server == 0; }));
   const std::vector<int> sizes(work.devices.size() / per_server, per_server);
   double best = kNever;
-  std::function<void(int, int, std::vector<int>, std::vector<PlannedStage>)>
-      extend = [&](int layer, int left, std::vector<int> used,
+  std::function<void(int, int, const std::vector<int>&,
+                     const std::vector<PlannedStage>&)>
+      extend = [&](int layer, int left, const std::vector<int>& used,
                    const std::vector<PlannedStage>& stages) {
         if (layer == static_cast<int>(work.layers.size())) {
           best = std::min(best, DappleSeconds(work, stages, spread, options));
@@ -288,7 +289,8 @@ TEST(PlanDappleTest, APlanOfAHundredLayersOnSixtyFourDevicesIsNotLonger) {
     bool is_its_length = false;
     const DappleOptions rates = WithRates(work, {});
     for (const int spread : {1, 2, 4, 8}) {
-      alone = std::min(alone, (m / spread - 1) * once * spread / 64. + once +
+      const int num_rounds = m / spread;
+      alone = std::min(alone, (num_rounds - 1) * once * spread / 64. + once +
                                   2 * 63. / 64 * GradientBytes(work, 0, 100));
       bool divides = true;
       for (const PlannedStage& stage : plan->stages) {

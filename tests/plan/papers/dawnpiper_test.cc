@@ -36,7 +36,7 @@ double BruteForce(const PlannerWork& work, int p,
                   const DawnPiperOptions& options, bool* is_in_bracket) {
   double best = kNever;
   const int n = static_cast<int>(work.layers.size());
-  const auto [low, high] = DawnPiperBracket(work, 0, n, 0, p, p, options);
+  const auto bracket = DawnPiperBracket(work, 0, n, 0, p, p, options);
   ForEachCut(n, p, [&](const std::vector<int>& first) {
     double slowest = 0;
     for (int s = 0; s < p; ++s) {
@@ -45,7 +45,7 @@ double BruteForce(const PlannerWork& work, int p,
           CheapestStage(work, first[s], first[s + 1], s, p, options).seconds);
     }
     const int middle = first[(p + 1) / 2];
-    const bool is_inside = low <= middle && middle <= high;
+    const bool is_inside = bracket.first <= middle && middle <= bracket.second;
     if (slowest < best || (slowest == best && is_inside)) {
       best = slowest;
       *is_in_bracket = is_inside;

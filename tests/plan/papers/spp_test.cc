@@ -233,7 +233,8 @@ TEST(PlanSppTest, EqualReplicasHaveTheLeastWorkloadOfAllCuts) {
                [&](const std::vector<int>& first) {
                  std::vector<PlannedStage> stages;
                  for (int s = 0; s < p; ++s) {
-                   const auto at = options.order.begin() + s * size;
+                   const int start = s * size;
+                   const auto at = options.order.begin() + start;
                    stages.push_back(Stage(first[s], first[s + 1],
                                           std::vector<int>(at, at + size)));
                  }

@@ -141,13 +141,13 @@ TEST(SynthesizeProgramTest, WritesWhatCbcFound) {
 }
 
 TEST(SynthesizeProgramTest, TakesWhatIsHardlyAProblem) {
-  for (const std::string asked :
-       {"--pp 1 --microbatches 3", "--pp 4 --microbatches 1 --memory-limit 1",
-        "--pp 2 --microbatches 3 --costs f=1,i=0,w=0",
-        "--pp 3 --microbatches 4 --memory-limit 1 --offload --seconds 1 "
-        "--moves 500 "
-        "--costs f=1,i=1,w=1,h=0",
-        "--pp 3 --microbatches 4 --memory-limit 2 --seconds 1 --moves 500"}) {
+  const std::string brief = "--pp 3 --microbatches 4 --seconds 1 --moves 500";
+  for (const std::string& asked : std::vector<std::string>{
+           "--pp 1 --microbatches 3",
+           "--pp 4 --microbatches 1 --memory-limit 1",
+           "--pp 2 --microbatches 3 --costs f=1,i=0,w=0",
+           brief + " --memory-limit 1 --offload --costs f=1,i=1,w=1,h=0",
+           brief + " --memory-limit 2"}) {
     const cli::ProgramRun run =
         cli::RunWeir(absl::StrCat("schedule synthesize ", asked));
     EXPECT_EQ(run.exit_code, 0) << asked << run.err;

@@ -68,7 +68,7 @@ class MipTest : public ::testing::Test {
   }
   // Returns a script that misbehaves as a solver.
   std::string Script(const std::string& body) const {
-    const std::string path =
+    std::string path =
         folder_ + "/../weir_mip_script_" + std::to_string(getpid());
     std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
     chmod(path.c_str(), 0700);

@@ -97,9 +97,10 @@ std::vector<Row> RowsOf(const OrderProblem& problem,
 double Time(const OrderProblem& problem, const std::vector<int>& route,
             const std::vector<const Row*>& rows) {
   const int m = problem.num_microbatches, s_end = problem.num_stages();
+  const int num_passes = s_end * m;
   static thread_local std::vector<double> forward, input;
-  forward.assign(s_end * m, -1);
-  input.assign(s_end * m, -1);
+  forward.assign(num_passes, -1);
+  input.assign(num_passes, -1);
   std::array<size_t, 8> next = {};
   std::array<double, 8> free = {}, first = {};
   bool moved = true;

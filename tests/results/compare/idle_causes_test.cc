@@ -137,12 +137,12 @@ TEST(IdleCausesTest, TiedEndsStepTogether) {
 // Without the column, a transfer is ready when the pass before it ends. Without
 // transfers, the time from then on is unexplained.
 TEST(IdleCausesTest, WhatIsNotRecordedIsNotInvented) {
-  const char* kHead = "rank,action,start_seconds,end_seconds\n";
+  const char* head = "rank,action,start_seconds,end_seconds\n";
   const std::string passes = "0,0F0,0,1\n1,1F0,3,4\n";
   EXPECT_THAT(
-      FindIdleCauses(Read(kHead + passes + "0,0SEND_F0,1.5,2\n"))[1].startup,
+      FindIdleCauses(Read(head + passes + "0,0SEND_F0,1.5,2\n"))[1].startup,
       Causes(1, 0.5, 0.5, 0, 0, 1));
-  EXPECT_THAT(FindIdleCauses(Read(kHead + passes))[1].startup,
+  EXPECT_THAT(FindIdleCauses(Read(head + passes))[1].startup,
               Causes(1, 0, 0, 0, 0, 2));
 }
 

@@ -9,7 +9,8 @@
 namespace weir::scenarios::disjoint_cycles_test {
 
 std::vector<int32_t> FullMesh(int size, int lanes) {
-  std::vector<int32_t> mesh(size * size, lanes);
+  const int num_edges = size * size;
+  std::vector<int32_t> mesh(num_edges, lanes);
   for (int i = 0; i < size; ++i) mesh[i * size + i] = 0;
   return mesh;
 }
@@ -55,7 +56,7 @@ TEST(DisjointCyclesTest, CompleteGraphsReachWaleckisNumber) {
 
 TEST(DisjointCyclesTest, StarHasNone) {
   std::vector<int32_t> lanes(25);
-  for (int i = 1; i < 5; ++i) lanes[i] = lanes[5 * i] = 9;
+  for (size_t i = 1; i < 5; ++i) lanes[i] = lanes[5 * i] = 9;
   EXPECT_TRUE(DisjointCycles(5, lanes).empty());
 }
 
@@ -63,7 +64,8 @@ TEST(DisjointCyclesTest, RandomMeshesGiveDisjointCycles) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
     const int size = 3 + round % 7;
-    std::vector<int32_t> lanes(size * size);
+    const int num_edges = size * size;
+    std::vector<int32_t> lanes(num_edges);
     for (int a = 0; a < size; ++a) {
       for (int b = 0; b < a; ++b)
         lanes[a * size + b] = lanes[b * size + a] = random() % 3;

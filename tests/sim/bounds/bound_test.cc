@@ -50,7 +50,8 @@ class Cases {
     given.num_microbatches = spec.num_microbatches;
     given.num_batches = 0;
     const auto draw = [&](double low, double high) {
-      std::vector<double> seconds(spec.num_ranks * spec.num_chunks);
+      const int num_stages = spec.num_ranks * spec.num_chunks;
+      std::vector<double> seconds(num_stages);
       for (double& value : seconds) value = Seconds(low, high);
       return seconds;
     };

@@ -224,7 +224,8 @@ void Compare(const scenarios::ResolvedScenario& base,
   const Answer first = InChild([&] { return ask({&base}); }, shared);
   ASSERT_TRUE(first.came);
   int num_told_apart = 0;
-  for (const auto& [field, scenario] : variants) {
+  for (const Variant& variant : variants) {
+    const scenarios::ResolvedScenario& scenario = variant.scenario;
     const Answer alone = InChild([&] { return ask({&scenario}); }, shared);
     if (!alone.came) continue;
     const Answer after = InChild(
@@ -233,7 +234,7 @@ void Compare(const scenarios::ResolvedScenario& base,
         },
         shared);
     EXPECT_TRUE(after == alone)
-        << field << ": " << after.seconds << " s, " << after.peaks
+        << variant.field << ": " << after.seconds << " s, " << after.peaks
         << " bytes after the base, alone " << alone.seconds << " s, "
         << alone.peaks << " bytes; base " << first.seconds;
     num_told_apart += !(alone == first);

@@ -135,7 +135,7 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  const std::vector<Answer> all(answers, answers + cases.size());
+  std::vector<Answer> all(answers, answers + cases.size());
   munmap(memory, bytes);
   return all;
 }

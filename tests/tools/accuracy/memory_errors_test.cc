@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/files.h"
 
 namespace weir::memory_errors_test {
@@ -35,12 +36,14 @@ constexpr char kHeader[] =
 // Writes the rows of sets into a folder of the running test.
 std::string Folder(
     const std::vector<std::pair<std::string, std::string>>& files) {
-  const std::string folder =
+  std::string folder =
       ::testing::TempDir() +
       ::testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::create_directories(folder);
   for (const auto& [name, rows] : files) {
-    EXPECT_TRUE(WriteFile(folder + "/" + name + ".csv", kHeader + rows).ok());
+    EXPECT_TRUE(
+        WriteFile(absl::StrCat(folder, "/", name, ".csv"), kHeader + rows)
+            .ok());
   }
   return folder;
 }

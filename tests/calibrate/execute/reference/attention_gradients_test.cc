@@ -70,9 +70,12 @@ TEST(AttentionTest, WithoutScoresIsTheMeanOfWhatACausalQuerySees) {
   const auto value = [&](int token) {
     return forward.inputs[0][token * width + 48];
   };
-  EXPECT_NEAR(forward.outputs[0][5 * 24], value(5), 1e-12);
-  EXPECT_NEAR(forward.outputs[0][7 * 24], (value(5) + value(6) + value(7)) / 3,
-              1e-12);
+  const auto output = [&](int token) {
+    const int first = token * 24;
+    return forward.outputs[0][first];
+  };
+  EXPECT_NEAR(output(5), value(5), 1e-12);
+  EXPECT_NEAR(output(7), (value(5) + value(6) + value(7)) / 3, 1e-12);
   EXPECT_NEAR(forward.outputs[1][6 * 5 + 2], std::log(3), 1e-12);
 }
 
@@ -83,8 +86,9 @@ TEST(AttentionTest, RotaryScoresDependOnTheDistanceAlone) {
   OpCase forward(op);
   const int width = 10 * 4;
   for (int token = 1; token < 10; ++token) {
+    const int first = token * width;
     std::copy_n(forward.inputs[0].begin(), width,
-                forward.inputs[0].begin() + token * width);
+                forward.inputs[0].begin() + first);
   }
   forward.outputs[0] = forward.inputs[0];  // in place
   forward.Run();

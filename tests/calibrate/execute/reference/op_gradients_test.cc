@@ -21,7 +21,7 @@ StageOp MakeGemm(int64_t m, int64_t n, int64_t k) {
 
 // y = x w^T with w stored as [out, in]: both gradients are GEMMs.
 TEST(OpGradientsTest, GemmsOfALinearLayer) {
-  constexpr int kT = 5, kIn = 7, kOut = 3;
+  constexpr int64_t kT = 5, kIn = 7, kOut = 3;
   StageOp op = MakeGemm(kT, kOut, kIn);
   op.transpose_b = true;
   op.epilogue = Epilogue::kBias;
@@ -52,7 +52,7 @@ TEST(OpGradientsTest, GemmsOfALinearLayer) {
 // z = gelu(x w^T + bias) v^T: the GEMM that computes dz v also computes the
 // gradient of the pre-activation.
 TEST(OpGradientsTest, GeluInTheEpiloguesOfGemms) {
-  constexpr int kT = 4, kIn = 3, kInner = 6, kOut = 5;
+  constexpr int64_t kT = 4, kIn = 3, kInner = 6, kOut = 5;
   StageOp first = MakeGemm(kT, kInner, kIn);
   first.transpose_b = true;
   first.epilogue = Epilogue::kBiasGelu;
@@ -94,7 +94,7 @@ class NormGradientsTest : public testing::TestWithParam<bool> {};
 
 // The gradient of the sum also arrives on the residual path.
 TEST_P(NormGradientsTest, OfSumGainShiftAndWhatWasAdded) {
-  constexpr int kRows = 4, kColumns = 7;
+  constexpr int64_t kRows = 4, kColumns = 7;
   StageOp op = Op(OpKind::kNormForward, kRows, kColumns);
   op.rms = GetParam();
   op.dropout = 0.25F;
@@ -163,7 +163,7 @@ TEST(OpGradientsTest, DropoutKeepsItsShareAndTheMean) {
   std::fill(forward.inputs[1].begin(), forward.inputs[1].end(), 1.0);
   forward.inputs[2].clear();
   forward.Run();
-  const Numbers ones(100 * 1000, 1);
+  const Numbers ones(100'000, 1);
   // Five standard deviations of the observed fraction are 0.005.
   EXPECT_NEAR(Dot(forward.outputs[1], ones) / 1e5, 0.9, 0.005);
   EXPECT_NEAR(Dot(forward.outputs[0], ones) / 1e5, 1, 0.006);

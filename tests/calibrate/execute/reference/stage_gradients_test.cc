@@ -16,8 +16,8 @@ StageProgram Build(const Model& model, const StageSpec& spec) {
   return *program;
 }
 
-void RunPasses(const StageProgram& program, std::vector<ProgramPass> passes,
-               StageBuffers* buffers) {
+void RunPasses(const StageProgram& program,
+               const std::vector<ProgramPass>& passes, StageBuffers* buffers) {
   for (const ProgramPass pass : passes)
     RunReferencePass(program, pass, buffers);
 }

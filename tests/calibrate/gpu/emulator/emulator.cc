@@ -80,7 +80,8 @@ void RunWarp(int warp) {
 }
 
 bool CanRun(int warp) {
-  const auto begin = block->threads.begin() + warp * kWarp;
+  const int first = warp * kWarp;
+  const auto begin = block->threads.begin() + first;
   return std::any_of(begin, begin + kWarp, [](const Thread& thread) {
     return thread.state == State::kReady;
   });

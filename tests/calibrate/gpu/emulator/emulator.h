@@ -25,8 +25,10 @@
 #define WEIR_CUDA_EMULATOR 1
 
 // Variables of the running thread.
+// NOLINTBEGIN(readability-identifier-naming): CUDA's names.
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;
+// NOLINTEND(readability-identifier-naming)
 
 namespace weir::emulator {
 
@@ -76,10 +78,6 @@ void WaitCopies(int num_pending);  // all but the last num_pending commits
 #define __launch_bounds__(...)
 #define __syncthreads() weir::emulator::BlockBarrier()
 
-inline void __syncwarp() {
-  weir::emulator::WarpTogether("__syncwarp", nullptr, [](void* const*) {});
-}
-
 namespace weir::emulator {
 template <typename T>
 struct Shuffle {
@@ -100,6 +98,11 @@ T ShuffleFrom(const char* name, uint32_t mask, T value, int from) {
 }
 }  // namespace weir::emulator
 
+// NOLINTBEGIN(readability-identifier-naming, google-global-names-in-headers):
+// CUDA's names.
+inline void __syncwarp() {
+  weir::emulator::WarpTogether("__syncwarp", nullptr, [](void* const*) {});
+}
 template <typename T>
 T __shfl_xor_sync(uint32_t mask, T value, int distance) {
   return weir::emulator::ShuffleFrom("__shfl_xor_sync", mask, value,
@@ -121,5 +124,6 @@ inline unsigned atomicMax(unsigned* largest, unsigned x) {
   *largest = before > x ? before : x;
   return before;
 }
+// NOLINTEND(readability-identifier-naming, google-global-names-in-headers)
 
 #endif  // WEIR_TESTS_CALIBRATE_GPU_EMULATOR_EMULATOR_H_

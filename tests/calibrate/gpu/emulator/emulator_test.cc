@@ -32,7 +32,7 @@ void Reverse(float* data, bool barrier) {
 
 bool Reverses(bool barrier, uint64_t seed) {
   emulator::SetSeed(seed);
-  std::vector<float> data(3 * kThreads);
+  std::vector<float> data(size_t{3} * kThreads);
   for (size_t i = 0; i < data.size(); ++i) data[i] = i;
   EXPECT_EQ(emulator::Run(3, kThreads, kThreads * 4,
                           [&] { Reverse(data.data(), barrier); }),

@@ -78,7 +78,8 @@ inline void RunLoadMatrix4(void* const* lanes) {
       for (int j = 0; j < 2; ++j) {
         int row = lane / 4, column = 2 * (lane % 4) + j;
         if (to->transposed) std::swap(row, column);
-        memcpy(&pair[j], lane_at(8 * i + row)->row + 2 * column, 2);
+        const int offset = 2 * column;
+        memcpy(&pair[j], lane_at(8 * i + row)->row + offset, 2);
       }
       memcpy(&to->r[i], pair, 4);
     }

@@ -30,6 +30,7 @@ struct CUgraph_st {
   std::vector<Node> nodes;
 };
 struct CUgraphExec_st : CUgraph_st {};
+// NOLINTNEXTLINE(readability-identifier-naming): CUDA's name.
 struct CUgreenCtx_st {
   unsigned num_multiprocessors;
   int num_streams = 0;

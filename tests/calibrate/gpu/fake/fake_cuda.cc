@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device and its memory.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -97,8 +98,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
                : static_cast<int>(Gpu().num_multiprocessors);
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int, int) {
-  std::strcpy(bus_id, "0000:3B:00.0");
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int size, int) {
+  std::snprintf(bus_id, size, "0000:3B:00.0");
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {

@@ -135,7 +135,8 @@ const Entry kEntries[] = {
 }  // namespace
 
 extern "C" cudaError_t cudaGetDriverEntryPointByVersion(
-    const char* symbol, void** function, unsigned version, unsigned long long,
+    const char* symbol, void** function, unsigned version,
+    unsigned long long,  // NOLINT(google-runtime-int): CUDA's signature.
     cudaDriverEntryPointQueryResult* result) {
   *function = nullptr;
   *result = cudaDriverEntryPointSymbolNotFound;

@@ -95,8 +95,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   stream->captured = nullptr;
   return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
-                                 unsigned long long) {
+cudaError_t cudaGraphInstantiate(
+    cudaGraphExec_t* exec, cudaGraph_t graph,
+    unsigned long long) {  // NOLINT(google-runtime-int): CUDA's signature.
   *exec = new CUgraphExec_st{*graph};
   return cudaSuccess;
 }

@@ -27,7 +27,7 @@ cudaError_t Run(const Launch& launch, int64_t num_elements,
                 std::function<void(int64_t)> element, fake::Accesses accesses) {
   Enqueue(
       launch.stream, Gpu().kernel_seconds,
-      [=] {
+      [num_elements, element = std::move(element)] {
         for (int64_t i = 0; i < num_elements; ++i) element(i);
       },
       std::move(accesses));

@@ -58,7 +58,8 @@ Errors CheckSoftmax(TestDevice* device, int64_t rows, int64_t columns,
 }
 
 Errors CausalSoftmax(TestDevice* device) {
-  return CheckSoftmax(device, 2 * 136, 136, true);
+  constexpr int64_t kTokens = 136;
+  return CheckSoftmax(device, 2 * kTokens, kTokens, true);
 }
 Errors FullSoftmax(TestDevice* device) {
   return CheckSoftmax(device, 3, 4104, false);
