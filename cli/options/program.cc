@@ -50,6 +50,9 @@ Words CommandsOf(const CLI::App& group) {
 // a similar name. `words` are all unknown words of the line.
 std::string SuggestCommand(const std::string& word, const Words& words,
                            const CLI::App& program, const CLI::App& command) {
+  if (word == "weir-calibrate") {
+    return "; weir-calibrate is a separate program (weir-calibrate help)";
+  }
   if (&command != &program) return DidYouMean(word, CommandsOf(command));
   Words groups, full_names;
   for (const CLI::App* group : program.get_subcommands({})) {

@@ -192,6 +192,7 @@ constexpr BadUsage kBadUsages[] = {
     {"show missing.pb", "missing.pb"},
     {"model show", "MODEL is missing"},
     {"simulate a plan", "unexpected argument plan"},
+    {"help weir-calibrate", "weir-calibrate is a separate program"},
     {"simulate --json", "--json requires --version"},
     {"schedule show nonesuch", "nonesuch"},
     {"schedule show gpip", "gpipe"},
