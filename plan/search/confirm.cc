@@ -127,6 +127,10 @@ void Fill(const RankedPlan& found, double limit_bytes, double price,
   const Result& result = confirmed->result;
   FillPlan(found, result.batch_seconds(), result.peak_memory_bytes(), price,
            &confirmed->plan);
+  if (result.has_batch_seconds_low()) {
+    confirmed->plan.set_batch_seconds_low(result.batch_seconds_low());
+    confirmed->plan.set_batch_seconds_high(result.batch_seconds_high());
+  }
   if (result.has_peak_memory_bytes_low()) {
     confirmed->plan.set_peak_memory_bytes_low(result.peak_memory_bytes_low());
     confirmed->plan.set_peak_memory_bytes_high(result.peak_memory_bytes_high());

@@ -102,8 +102,8 @@ class Finder {
     }
     report->set_num_simulated(best.size());
     report->add_warnings(
-        "the search ended before it evaluated plans; showing those from which "
-        "it starts");
+        "no candidate was evaluated before the search ended; showing the plans "
+        "from which it starts");
     Report(BestOf(std::move(best), request_.objective(), num_plans), report);
     return absl::OkStatus();
   }

@@ -25,10 +25,35 @@ std::string ScheduleText(const Plan& plan) {
                       plan.runtime_executes() ? "" : " (!)");
 }
 
+std::string TimeInterval(const Plan& plan) {
+  if (!plan.has_batch_seconds_high()) return "-";
+  return results::IntervalText(FormatSeconds(plan.batch_seconds_low()),
+                               FormatSeconds(plan.batch_seconds_high()));
+}
+
 std::string MemoryInterval(const Plan& plan) {
   if (!plan.has_peak_memory_bytes_high()) return "-";
   return results::IntervalText(FormatBytes(plan.peak_memory_bytes_low()),
                                FormatBytes(plan.peak_memory_bytes_high()));
+}
+
+// Returns what is planned: "llama-3-70b on dgx-h100: batch 1024, sequence
+// 8192".
+std::string HeaderText(const PlanReport& report) {
+  const Scenario& request = report.request().scenario();
+  std::string what =
+      Ascii(request.model().empty() ? request.name() : request.model());
+  if (!request.cluster().empty()) {
+    absl::StrAppend(&what, what.empty() ? "" : " on ",
+                    Ascii(request.cluster()));
+  }
+  if (!what.empty()) absl::StrAppend(&what, ": ");
+  absl::StrAppend(&what, "batch ", request.batch().global_batch_size());
+  if (report.plans_size() > 0 && HasTokens(report)) {
+    absl::StrAppend(&what, ", sequence ",
+                    report.plans(0).scenario().batch().sequence_length());
+  }
+  return WrapText(absl::StrCat(what, "\n"));
 }
 
 // Returns the limits of the search, and the plans that also represent equal
@@ -150,9 +175,12 @@ std::string SpeedsTable(const PlanReport& report) {
   std::vector<Column> columns = {
       {"step", false,
        [](const Plan& plan) { return FormatSeconds(plan.batch_seconds()); }},
-      {"samples/s", false, [](const Plan& plan) {
+      {"90 % interval", false, TimeInterval, 1},
+      {"samples/s", false,
+       [](const Plan& plan) {
          return absl::StrFormat("%.4g", plan.samples_per_second());
-       }}};
+       },
+       3}};
   if (HasTokens(report)) {
     columns.push_back({"tokens/s/GPU", false, [](const Plan& plan) {
                          return absl::StrFormat(
@@ -160,29 +188,29 @@ std::string SpeedsTable(const PlanReport& report) {
                        }});
   }
   if (HasFlops(report)) {
-    columns.push_back({results::TeraflopsHeader(FlopsOfPlan(report, Plan())),
-                       false, [&report](const Plan& plan) {
-                         return results::TeraflopsCell(
-                             FlopsOfPlan(report, plan));
-                       }});
-  }
-  if (HasFlops(report)) {
+    const Result flops = FlopsOfPlan(report, Plan());
     columns.push_back(
-        {results::UtilizationHeader(FlopsOfPlan(report, Plan())), false,
-         [&report](const Plan& plan) {
-           return results::UtilizationCell(FlopsOfPlan(report, plan));
-         },
-         2});
+        {results::TeraflopsHeader(flops), false, [&report](const Plan& plan) {
+           return results::TeraflopsCell(FlopsOfPlan(report, plan));
+         }});
+    columns.push_back({results::UtilizationHeader(flops), false,
+                       [&report](const Plan& plan) {
+                         return results::UtilizationCell(
+                             FlopsOfPlan(report, plan));
+                       },
+                       5});
   }
   columns.push_back({"peak", false, [](const Plan& plan) {
                        return FormatBytes(plan.peak_memory_bytes());
                      }});
-  columns.push_back({"peak interval", false, MemoryInterval, 1});
-  columns.push_back({"gap", false, [](const Plan& plan) {
+  columns.push_back({"peak interval", false, MemoryInterval, 4});
+  columns.push_back({"gap", false,
+                     [](const Plan& plan) {
                        return plan.lower_bound_seconds() > 0
                                   ? FormatPercent(plan.gap())
                                   : "-";
-                     }});
+                     },
+                     2});
   if (HasPrices(report) && !HasTokens(report)) {
     columns.push_back({"price/1000 samples", false, [](const Plan& plan) {
                          return absl::StrFormat("%.4g",
@@ -274,6 +302,9 @@ std::string EndText(const PlanReport& report) {
 }  // namespace
 
 std::string CountsText(const PlanReport& report) {
+  if (report.num_candidates() == 0) {
+    return "no candidate was examined before the search ended";
+  }
   std::string text = absl::StrCat(
       report.num_candidates(), " candidates: ", report.num_invalid(),
       " invalid, ", report.num_pruned_memory(), " pruned by memory, ",
@@ -289,11 +320,13 @@ std::string CountsText(const PlanReport& report) {
 }
 
 std::string PlanTable(const PlanReport& report, bool explain) {
+  std::string text = HeaderText(report);
   const std::string defaults = results::DefaultsText(report.defaults());
-  std::string text;
   if (!defaults.empty()) {
-    text = WrapText(absl::StrCat("defaults: ", Ascii(defaults), "\n")) + "\n";
+    absl::StrAppend(
+        &text, WrapText(absl::StrCat("defaults: ", Ascii(defaults), "\n")));
   }
+  text += "\n";
   text += LayoutsTable(report);
   bool changes_training = false, not_executed = false;
   for (const Plan& plan : report.plans()) {
@@ -311,8 +344,10 @@ std::string PlanTable(const PlanReport& report, bool explain) {
   }
   absl::StrAppend(&text, "\n", SpeedsTable(report), CostsTable(report));
   for (int i = 1; explain && i < report.plans_size(); ++i) {
-    absl::StrAppend(&text, i == 1 ? "\n" : "", "plan ", i + 1, ": ",
-                    report.plans(i).why_not_best(), "\n");
+    absl::StrAppend(
+        &text, i == 1 ? "\n" : "",
+        WrapText(absl::StrCat("plan ", i + 1, ": ",
+                              report.plans(i).why_not_best(), "\n")));
   }
   absl::StrAppend(&text, NeighborsTable(report), "\n",
                   WrapText(absl::StrCat(NotesText(report), CountsText(report),

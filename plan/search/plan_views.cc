@@ -46,6 +46,12 @@ Json PlanObject(const Plan& plan) {
       {"gradient_reduction", ReductionText(plan)},
       {"num_gpus", plan.num_gpus()},
       {"batch_seconds", plan.batch_seconds()},
+      {"batch_seconds_low", plan.has_batch_seconds_low()
+                                ? Json(plan.batch_seconds_low())
+                                : Json()},
+      {"batch_seconds_high", plan.has_batch_seconds_high()
+                                 ? Json(plan.batch_seconds_high())
+                                 : Json()},
       {"samples_per_second", plan.samples_per_second()},
       {"peak_memory_bytes", plan.peak_memory_bytes()},
       {"peak_memory_bytes_low", plan.has_peak_memory_bytes_low()

@@ -160,7 +160,7 @@ TEST(SeedsTest, AreTheAnswerOfASearchInterruptedBeforeItsFirstPlan) {
   }
   EXPECT_THAT(
       report->warnings(),
-      testing::Contains(testing::HasSubstr("ended before it evaluated plans")));
+      testing::Contains(testing::HasSubstr("no candidate was evaluated")));
 }
 
 TEST(SeedsTest, AreTheSameForAnyNumberOfProcesses) {
