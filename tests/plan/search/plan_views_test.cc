@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "base/csv.h"
 #include "base/text_table.h"
 #include "plan/search/joint_search.h"
@@ -55,9 +56,10 @@ TEST(ViewsTest, SaysWhatWasSearchedWithin) {
 TEST(ViewsTest, EveryPlanIsARowInEveryView) {
   const PlanReport report = Report("1f1b");
   const std::string table = PlanTable(report, /*explain=*/true);
+  const std::string unwrapped = absl::StrReplaceAll(table, {{"\n  ", " "}});
   const std::string csv = PlanCsv(report);
   for (int i = 1; i < report.plans_size(); ++i) {
-    EXPECT_THAT(table, HasSubstr(report.plans(i).why_not_best()));
+    EXPECT_THAT(unwrapped, HasSubstr(report.plans(i).why_not_best()));
   }
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + report.plans_size());
   EXPECT_THAT(table, HasSubstr(WrapText(CountsText(report))));
@@ -87,7 +89,7 @@ TEST(ViewsTest, ShowsWhatTrainingCosts) {
   // 2e5 tokens per second.
   std::string table = PlanTable(report, false);
   EXPECT_THAT(table, HasSubstr("tokens/s/GPU  TFLOP/s/GPU (model)"));
-  EXPECT_THAT(table, testing::ContainsRegex("100 +400 +400 "));
+  EXPECT_THAT(table, testing::ContainsRegex("400 +400 "));
   EXPECT_THAT(table, HasSubstr("training on 1.00 B tokens"));
   EXPECT_THAT(table, Not(HasSubstr("price")));
   report.mutable_request()->set_tokens(1.728e12);
