@@ -17,7 +17,8 @@ double LargestTensor(const models::LayerWork& layer) {
   double largest = 0;
   for (const models::Kernel& kernel : layer.forward) {
     if (kernel.kind != models::Kernel::Kind::kGemm ||
-        kernel.part == models::KernelPart::kAttentionGemm) {
+        kernel.part == models::KernelPart::kAttentionGemm ||
+        kernel.part == models::KernelPart::kRecurrence) {
       continue;
     }
     largest = std::max(largest, kernel.batch * kernel.n * kernel.k);
