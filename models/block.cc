@@ -239,7 +239,8 @@ void AddResidualMixture(const Transformer& transformer, const WorkSpec& spec,
 LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   const Transformer& transformer = block.transformer;
   const Shape shape = ShapeOf(transformer, spec);
-  const bool parallel = transformer.parallel_block();
+  const bool parallel =
+      transformer.parallel_block() && block.mixer && block.feed_forward;
   LayerWork work;
   work.name = block.name;
   work.role = LayerRole::kBlock;

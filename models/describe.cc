@@ -236,7 +236,8 @@ std::string PartsLines(const Model& model) {
   if (const double mtp = CountMtpParameters(model); mtp > 0) {
     absl::StrAppend(&lines, "and ", FormatCount(mtp), " parameters in ",
                     transformer.num_mtp_modules(),
-                    " modules of multi-token prediction, in the head\n");
+                    transformer.num_mtp_modules() == 1 ? " module" : " modules",
+                    " of multi-token prediction, in the head\n");
   }
   if (transformer.has_encoder()) {
     const Encoder& encoder = transformer.encoder();

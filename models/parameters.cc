@@ -122,7 +122,8 @@ ParameterCount BlockParameters(const BlockSpec& block) {
     count += FeedForwardParameters(block);
     ++halves;
   }
-  const double norms = transformer.parallel_block() ? 1 : halves;
+  const double norms =
+      transformer.parallel_block() ? std::min(halves, 1.0) : halves;
   count.replicated +=
       (norms + transformer.extra_norms()) * NormParameters(transformer) +
       halves * ResidualParameters(transformer);

@@ -164,7 +164,7 @@ void SetPattern(Config config, const char* key,
                 const std::vector<std::string>& types,
                 const std::vector<NamedKind>& kinds) {
   auto& [fields, out] = config;
-  if (types.size() != out->num_layers()) {
+  if (types.size() != out->num_layers() || types.empty()) {
     fields.Add(key, absl::StrFormat("has %d entries, expected one for each of "
                                     "%d layers",
                                     types.size(), out->num_layers()));
@@ -191,14 +191,15 @@ void SetPattern(Config config, const char* key,
   }
   size_t period = 1;
   while (
-      period < pattern.size() &&
       !std::equal(pattern.begin() + period, pattern.end(), pattern.begin())) {
     ++period;
   }
+  // A pattern that repeats only in part is easier to read as a whole.
+  if (2 * period > pattern.size()) period = pattern.size();
   const BlockKind& first =
       kinds[std::find(used.begin(), used.end(), true) - used.begin()].kind;
-  if (period == 1 && !first.no_mixer() &&
-      first.feed_forward() == FEED_FORWARD_BY_POSITION) {
+  if (pattern.find_first_not_of(pattern[0]) == pattern.npos &&
+      !first.no_mixer() && first.feed_forward() == FEED_FORWARD_BY_POSITION) {
     out->MergeFrom(first.block());
     return;
   }

@@ -142,6 +142,9 @@ void ReadNemotron(Config config) {
   out->set_feed_forward_bias(fields.Flag("mlp_bias", false));
 }
 
+constexpr absl::string_view kKindLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
 // Reads one of block_configs: attention and feed-forward layer of a block that
 // architecture search has chosen.
 NamedKind ReadSearchedBlock(Config config, const std::string& path,
@@ -191,7 +194,8 @@ NamedKind ReadSearchedBlock(Config config, const std::string& path,
   named.type = absl::StrCat(no_attention ? "no attention" : "attention",
                             no_feed_forward ? "" : absl::StrCat(" ", width));
   named.kind.set_name(named.type);
-  named.kind.set_letter(std::string(1, static_cast<char>('a' + number % 26)));
+  named.kind.set_letter(
+      std::string(1, kKindLetters[number % kKindLetters.size()]));
   return named;
 }
 
@@ -207,7 +211,8 @@ void ReadSearched(Config config) {
   ExpectFlag(fields, "mlp_bias", false);
   std::vector<std::string> types;
   std::vector<NamedKind> kinds;
-  for (size_t i = 0; i < blocks.size() && kinds.size() < 26; ++i) {
+  for (size_t i = 0; i < blocks.size() && kinds.size() < kKindLetters.size();
+       ++i) {
     NamedKind named =
         ReadSearchedBlock(config, absl::StrCat("block_configs[", i, "]."),
                           *blocks[i], static_cast<int>(kinds.size()));
@@ -239,7 +244,10 @@ void ReadGemma3(Config config) {
   ReadGemma(config);
   out->set_extra_norms(2);
   out->set_query_key_norm(true);
-  ReadWindows(config, fields.Count("sliding_window_pattern", 6));
+  ReadWindows(
+      config,
+      CountOf(fields, {"sliding_window_pattern", "_sliding_window_pattern"},
+              6));
 }
 
 std::vector<Family> DenseFamilies() {

@@ -149,6 +149,7 @@ void ReadMiniMaxM2(Config config) {
               {"num_experts_per_tok", "num_experts_per_tok"},
               "intermediate_size");
   ExpectCount(fields, "shared_intermediate_size", 0);
+  fields.Mentions("mlp_intermediate_size");  // of dense layers; there are none
   const uint32_t modules = fields.Count("num_mtp_modules", 0);
   ExpectCount(fields, "mtp_transformer_layers", 1);
   out->set_num_mtp_modules(fields.Flag("use_mtp", modules > 0) ? modules : 0);

@@ -108,6 +108,7 @@ constexpr absl::string_view kIgnored[] = {
     "use_grouped_topk",
     "aux_loss_free",
     "moe_aux_loss_coeff",
+    "shared_moe_mode",
     "z_loss_coefficient",
     "score_function_type",
     "use_routing_bias",
@@ -155,6 +156,7 @@ constexpr absl::string_view kIgnored[] = {
     "use_clipped_linears",
     "standardize",
     "full_attn_alpha_factor",
+    "full_attn_mod",
     "full_attn_beta_factor",
     "linear_attn_alpha_factor",
     "linear_attn_beta_factor",
@@ -201,14 +203,14 @@ constexpr absl::string_view kIgnoredEnds[] = {
 
 // Parts of names of keys that describe sizes, counts or kinds of layers.
 constexpr absl::string_view kSizes[] = {
-    "act",      "attention", "attn",    "bias",  "block",  "chunk",
-    "compress", "conv",      "depth",   "dim",   "embed",  "expand",
-    "expert",   "freq",      "gate",    "group", "head",   "hidden",
-    "index",    "interval",  "kernel",  "key",   "latent", "layer",
-    "lora",     "mixer",     "mlp",     "moe",   "mtp",    "n_",
-    "norm",     "num_",      "pattern", "rank",  "ratio",  "residual",
-    "share",    "size",      "sparse",  "ssm",   "state",  "step",
-    "type",     "value",     "vocab",   "width", "window"};
+    "_act",   "activation", "attention", "attn",   "bias",  "block",
+    "chunk",  "compress",   "conv",      "depth",  "dim",   "embed",
+    "expand", "expert",     "freq",      "gate",   "group", "head",
+    "hidden", "index",      "interval",  "kernel", "key",   "latent",
+    "layer",  "lora",       "mixer",     "mlp",    "moe",   "mtp",
+    "norm",   "num_",       "pattern",   "rank",   "ratio", "residual",
+    "share",  "size",       "sparse",    "ssm",    "state", "step",
+    "type",   "value",      "vocab",     "width",  "window"};
 
 }  // namespace
 
@@ -223,9 +225,11 @@ bool IsIgnoredKey(absl::string_view key) {
 }
 
 bool NamesSize(absl::string_view key) {
-  return std::any_of(
-      std::begin(kSizes), std::end(kSizes),
-      [&](absl::string_view part) { return absl::StrContains(key, part); });
+  return absl::StartsWith(key, "n_") ||
+         std::any_of(std::begin(kSizes), std::end(kSizes),
+                     [&](absl::string_view part) {
+                       return absl::StrContains(key, part);
+                     });
 }
 
 }  // namespace weir::models
