@@ -36,6 +36,7 @@ struct Family {
 std::vector<Family> EarlyFamilies();   // GPT-2, BERT
 std::vector<Family> DenseFamilies();   // attention and feed-forward layers
 std::vector<Family> ExpertFamilies();  // mixtures of experts
+std::vector<Family> MixedFamilies();   // the same, with layers that differ
 std::vector<Family> LatentFamilies();  // compressed keys and values
 std::vector<Family> HybridFamilies();  // linear recurrences
 std::vector<Family> VisionFamilies();  // an encoder and a language model

@@ -23,8 +23,8 @@ const std::vector<Family>& Families() {
   static const auto& families = *[] {
     auto* all = new std::vector<Family>;
     for (const auto& list :
-         {EarlyFamilies(), DenseFamilies(), ExpertFamilies(), LatentFamilies(),
-          HybridFamilies(), VisionFamilies()}) {
+         {EarlyFamilies(), DenseFamilies(), ExpertFamilies(), MixedFamilies(),
+          LatentFamilies(), HybridFamilies(), VisionFamilies()}) {
       all->insert(all->end(), list.begin(), list.end());
     }
     std::sort(all->begin(), all->end(), [](const Family& a, const Family& b) {
