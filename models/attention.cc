@@ -2,24 +2,29 @@
 #include "models/attention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/kernels.h"
 
 namespace weir::models {
 namespace {
 
+// Returns the average number of keys that a query sees, if query i of s sees
+// min(i / spacing, reach) keys.
+double CausalKeys(double s, double reach, double spacing) {
+  return reach * (1 - reach * spacing / (2 * s));
+}
+
 AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
                     const Shape& shape) {
   const double s = shape.sequence_length;
-  const double window = transformer.sliding_window();
-  const double reach = window > 0 ? std::min(s, window) : s;
-  // Query i sees min(i, reach) keys if causal.
-  const double seen =
-      transformer.causal() ? reach * (1 - reach / (2 * s)) : reach;
+  const auto [stored, reach, seen] = KeysOf(transformer, s);
   const double e = shape.element_bytes;
   const double rows = shape.sequences * shape.heads;
-  const double wide = e * shape.tokens * shape.query;
-  const double narrow = e * shape.tokens * shape.key_value;
+  // Bytes of queries with outputs, and of keys with values.
+  const double wide = e * shape.tokens * (shape.query + shape.output()) / 2;
+  const double narrow =
+      stored / s * e * shape.tokens * (shape.key_value + shape.value()) / 2;
   const double statistics = kAttentionStatisticBytes * rows * s;
 
   Kernel forward;
@@ -32,14 +37,15 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   forward.num_gemms = 2;
   // Dao et al. 2022: two GEMMs in the forward, five in the backward, one of
   // which recomputes the scores.
-  const double gemm = 2 * rows * s * shape.head_size;
-  forward.flops = 2 * gemm * reach;
-  forward.performed_flops = 2 * gemm * seen;
+  const double keys = 2 * rows * s * shape.head_size;
+  const double values = shape.value_part * keys;
+  forward.flops = (keys + values) * reach;
+  forward.performed_flops = (keys + values) * seen;
   forward.bytes = 2 * wide + 2 * narrow + statistics;
   Kernel backward = forward;
   backward.num_gemms = 5;
-  backward.flops = 4 * gemm * reach;
-  backward.performed_flops = 5 * gemm * seen;
+  backward.flops = 2 * (keys + values) * reach;
+  backward.performed_flops = (3 * keys + 2 * values) * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;
   // Row sums of the output times its gradient.
   const double scratch = spec.early_release ? statistics : 0;
@@ -72,24 +78,30 @@ SoftmaxPasses SoftmaxOf(const WorkSpec& spec, bool masked) {
   return passes;
 }
 
-AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
+AttentionCore Apart(const Transformer& transformer, const WorkSpec& spec,
+                    const Shape& shape) {
+  const bool masked = transformer.causal();
   const double s = shape.sequence_length;
+  const double n = KeysOf(transformer, s).stored;
   const double d = shape.head_size;
+  const double v = shape.value_part * d;
   const double e = shape.element_bytes;
   const double mask = spec.residual_dropout_only ? 0 : shape.mask_bytes;
   const double rows = shape.sequences * shape.heads;
-  const double scores = rows * s * s;
-  const auto gemm = [&](double n, double k) {
-    Kernel kernel = GemmKernel(rows, s, n, k, e, KernelPart::kAttentionGemm);
-    kernel.row_alignment = RowAlignment(n, k);
+  const double scores = rows * s * n;
+  const auto gemm = [&](double m, double columns, double k) {
+    Kernel kernel =
+        GemmKernel(rows, m, columns, k, e, KernelPart::kAttentionGemm);
+    kernel.row_alignment = RowAlignment(columns, k);
     return kernel;
   };
   const SoftmaxPasses softmax = SoftmaxOf(spec, masked);
   AttentionCore core;
-  core.forward = {gemm(s, d),
+  core.forward = {gemm(s, n, d),
                   MemoryKernel(softmax.forward * scores, KernelPart::kSoftmax,
                                softmax.launches)};
-  core.backward = {gemm(s, d), gemm(d, s), gemm(d, s), gemm(d, s),
+  // Gradients of probabilities, values, queries and keys.
+  core.backward = {gemm(s, n, v), gemm(n, v, s), gemm(s, d, n), gemm(n, d, s),
                    MemoryKernel(softmax.backward * scores, KernelPart::kSoftmax,
                                 softmax.launches)};
   core.stash_bytes = softmax.stash * scores;
@@ -102,16 +114,41 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
     core.stash_bytes += e * scores;  // 16-bit probabilities, for the GEMM
   }
   core.backward_scratch_bytes = (spec.early_release ? 1 : 2) * e * scores;
-  core.forward.push_back(gemm(d, s));
+  core.forward.push_back(gemm(s, v, n));
   return core;
 }
 
 }  // namespace
 
+KeyCount KeysOf(const Transformer& transformer, double s) {
+  const bool causal = transformer.causal();
+  const double window = transformer.sliding_window();
+  const double chunk = transformer.attention_chunk();
+  if (chunk > 0 && chunk < s) {
+    const double rest = s - chunk * std::floor(s / chunk);
+    const double reach = ((s - rest) * chunk + rest * rest) / s;
+    return {s, reach, causal ? reach / 2 : reach};
+  }
+  const bool sparse = transformer.has_sparse_index();
+  const double chosen = transformer.sparse_index().num_keys();
+  if (transformer.has_compressed_attention()) {
+    const double near = std::min(s, window);
+    const double ratio = transformer.compressed_attention().ratio();
+    if (ratio == 0) return {s, near, CausalKeys(s, near, 1)};
+    const double entries = s / ratio;
+    const double far = sparse ? std::min(entries, chosen) : entries;
+    return {s + entries, near + far,
+            CausalKeys(s, near, 1) + CausalKeys(s, far, ratio)};
+  }
+  double reach = window > 0 ? std::min(s, window) : s;
+  if (sparse) reach = std::min(reach, chosen);
+  return {s, reach, causal ? CausalKeys(s, reach, 1) : reach};
+}
+
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape) {
   return spec.flash_attention ? Fused(transformer, spec, shape)
-                              : Apart(spec, shape, transformer.causal());
+                              : Apart(transformer, spec, shape);
 }
 
 }  // namespace weir::models

@@ -19,6 +19,18 @@ struct AttentionCore {
   double backward_scratch_bytes = 0;  // score gradients, row sums
 };
 
+// Keys per query of a sequence.
+struct KeyCount {
+  double stored = 0;  // that exist: the length, and pooled entries if any
+  double reach = 0;   // that attention without a causal mask would compute
+  double seen = 0;    // average that a query sees
+};
+
+// Returns the keys of queries in a sequence of `s` tokens. A sliding window or
+// a sparse index of k keys: min(i, k) of query i. Chunks of c tokens: those of
+// the query's chunk. Pooled entries: one for every `ratio` earlier tokens.
+KeyCount KeysOf(const Transformer& transformer, double s);
+
 // Returns the kernels of the attention core. Fused: one kernel per direction,
 // no score matrix in memory, masked parts skipped. Unfused: GEMMs around a
 // softmax over the whole score matrix, causal or not, like Megatron-LM's

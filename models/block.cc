@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
-#include "models/attention.h"
 #include "models/collectives.h"
 #include "models/kernels.h"
+#include "models/mixers.h"
 #include "models/shape.h"
 #include "models/sublayers.h"
 #include "models/transformer_layers.h"
 
 namespace weir::models {
 namespace {
-
-double Local(const Shape& shape) {
-  return shape.element_bytes * shape.local_tokens * shape.hidden;
-}
-
-double Whole(const Shape& shape) {
-  return shape.element_bytes * shape.tokens * shape.hidden;
-}
 
 // Adds a norm of the residual stream, after a residual or at the beginning of
 // the block. The backward moves three tensors (gradient, input, output), and
@@ -26,7 +20,7 @@ double Whole(const Shape& shape) {
 // both gradients and writes one.
 void AddNorm(const WorkSpec& spec, const Shape& shape, bool after_residual,
              LayerWork* work) {
-  const double tensor = Local(shape);
+  const double tensor = LocalBytes(shape);
   work->stash_bytes += tensor;
   if (!spec.fused_residual_norm) {
     AddPasses(KernelPart::kNorm, 2 * tensor, 1, 5 * tensor, 3, work);
@@ -63,63 +57,20 @@ void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
   work->stash_bytes += mask * elements;
 }
 
-// Adds one element-wise kernel over queries and keys in each direction.
-void AddQueryKeyPass(const Shape& shape, LayerWork* work) {
-  const double bytes =
-      2 * shape.element_bytes * shape.tokens * (shape.query + shape.key_value);
-  AddPasses(KernelPart::kElementwise, bytes, 1, bytes, 1, work);
-}
-
-void AddAttention(const Transformer& transformer, const WorkSpec& spec,
-                  const Shape& shape, const AttentionCore& core,
-                  LayerWork* work) {
-  const double e = shape.element_bytes;
-  const double width = shape.query + 2 * shape.key_value;
-  AddColumnInput(spec, Whole(shape), work);
-  Linear packed{.rows = shape.tokens,
-                .in = shape.hidden,
-                .out = width,
-                .bias = transformer.attention_bias(),
-                .needed = (shape.query + 2 * shape.key_value_share) / width};
-  SetColumnPieces(spec, &packed);
-  AddLinear(spec, packed, work);
-  if (transformer.query_key_norm()) {
-    AddQueryKeyPass(shape, work);
-    work->stash_bytes += e * shape.tokens * (shape.query + shape.key_value);
-  }
-  if (transformer.num_positions() == 0) AddQueryKeyPass(shape, work);  // rotary
-  work->forward.insert(work->forward.end(), core.forward.begin(),
-                       core.forward.end());
-  work->backward_input.insert(work->backward_input.end(), core.backward.begin(),
-                              core.backward.end());
-  Linear output{.rows = shape.tokens,
-                .in = shape.query,
-                .out = shape.hidden,
-                .bias = transformer.attention_output_bias()};
-  SetRowPieces(spec, &output);
-  AddLinear(spec, output, work);
-  AddRowOutput(spec, Whole(shape), work);
-  // Input of the first linear layer; queries, keys and values; their weighted
-  // sum.
-  work->stash_bytes += Local(shape) + e * shape.tokens * (width + shape.query);
-  // Inputs of the two linear layers, gradients of their outputs.
-  work->weight_gradient_stash_bytes +=
-      2 * Local(shape) + e * shape.tokens * (width + shape.query);
-}
-
 void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
                          const Shape& shape, LayerWork* work) {
-  AddColumnInput(spec, Whole(shape), work);
+  AddColumnInput(spec, WholeBytes(shape), work);
   AddFeedForward(spec, shape,
                  {.rows = shape.tokens,
                   .width = shape.feed_forward,
                   .bias = transformer.feed_forward_bias()},
                  work);
-  AddRowOutput(spec, Whole(shape), work);
-  work->stash_bytes += Local(shape);  // first linear layer's input
+  AddRowOutput(spec, WholeBytes(shape), work);
+  work->stash_bytes += LocalBytes(shape);  // first linear layer's input
   // That input, and only this GPU's part of the output gradient instead of the
   // whole, which AddFeedForward has added.
-  work->weight_gradient_stash_bytes += 2 * Local(shape) - Whole(shape);
+  work->weight_gradient_stash_bytes +=
+      2 * LocalBytes(shape) - WholeBytes(shape);
 }
 
 // Returns the peak bytes besides saved activations in a backward with eager
@@ -132,7 +83,7 @@ double BackwardScratch(const WorkSpec& spec, const Shape& shape, double width,
   const double inner = e * shape.tokens * width * shape.feed_forward_inputs;
   const double weights =
       spec.fused_gradient_accumulation ? 0 : e * width * shape.hidden;
-  return 2 * Local(shape) +
+  return 2 * LocalBytes(shape) +
          std::max(inner + weights, scores_bytes - feed_forward_stash);
 }
 
@@ -153,7 +104,7 @@ class PeakBytes {
 // gradient that it passes on for this block.
 double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
                                    const AttentionCore& core) {
-  const double stream = Local(shape);
+  const double stream = LocalBytes(shape);
   const double inner = shape.element_bytes * shape.tokens * shape.feed_forward;
   const double activation = shape.feed_forward_inputs * inner;
   const double query = shape.element_bytes * shape.tokens * shape.query;
@@ -219,7 +170,7 @@ void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
       work->recompute.push_back(PartOfColumns(kernel, 0.5, e));
     }
   }
-  const double kept = Local(shape) +
+  const double kept = LocalBytes(shape) +
                       e * shape.tokens * (2 * shape.query + shape.key_value) +
                       kAttentionStatisticBytes * shape.sequences * shape.heads *
                           shape.sequence_length +
@@ -229,14 +180,16 @@ void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
   if (spec.sequence_parallel) RepeatGathers(work);
 }
 
+// `input_bytes`: size of the block's input.
 void SetRecompute(const WorkSpec& spec, const Shape& shape,
-                  const AttentionCore& core, LayerWork* work) {
+                  const AttentionCore& core, double input_bytes,
+                  LayerWork* work) {
   if (spec.recompute == RECOMPUTE_OPERATORS) {
     RecomputeOperators(spec, shape, work);
   } else if (spec.recompute == RECOMPUTE_FULL) {
     work->recompute = work->forward;
-    work->recompute_scratch_bytes = work->stash_bytes - Local(shape);
-    work->stash_bytes = Local(shape);
+    work->recompute_scratch_bytes = work->stash_bytes - input_bytes;
+    work->stash_bytes = input_bytes;
     RepeatForwardCollectives(work);
   } else if (spec.recompute == RECOMPUTE_SELECTIVE && !spec.flash_attention) {
     // Fused attention saves no scores that could be recomputed.
@@ -246,51 +199,101 @@ void SetRecompute(const WorkSpec& spec, const Shape& shape,
   }
 }
 
+// Returns the number of hidden states per token that a block passes on: all
+// residual streams, or with attention residuals the current one and, on
+// average over the model, half of the sums of earlier blocks.
+double ResidualWidth(const Transformer& transformer) {
+  double width = std::max<double>(transformer.residual_streams(), 1);
+  if (transformer.residual_block() > 0) {
+    width += std::floor(transformer.num_layers() /
+                        double(transformer.residual_block())) /
+             2;
+  }
+  return width;
+}
+
+// Adds the mixture of residual streams around one half of a block: a weighted
+// sum of all is its input; its result and a mixture of the streams are the new
+// ones. Saves the streams. Nothing if there is only one stream.
+void AddResidualMixture(const Transformer& transformer, const WorkSpec& spec,
+                        const Shape& shape, LayerWork* work) {
+  const double width = ResidualWidth(transformer);
+  if (width == 1) return;
+  const double tensor = LocalBytes(shape);
+  if (const double n = transformer.residual_streams(); n > 1) {
+    // The weights of inputs, outputs and mixtures, from all streams.
+    AddRepeatedLinear(spec, shape, n * shape.hidden, 2 * n + n * n, true, work);
+  }
+  // Attention residuals only read the sums of earlier blocks.
+  const double written = transformer.residual_streams() > 1 ? width + 1 : 1;
+  const double read =
+      transformer.residual_streams() > 1 ? 2 * width + 1 : width;
+  AddPasses(KernelPart::kElementwise, (read + written) * tensor, 2,
+            2 * (read + written) * tensor, 4, work);
+  work->stash_bytes += (width - 1) * tensor;
+}
+
 }  // namespace
 
 // The saved bytes add up to Korthikanti et al. 2022, section 4.1.
-LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
-                    bool experts) {
+LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
+  const Transformer& transformer = block.transformer;
   const Shape shape = ShapeOf(transformer, spec);
-  const AttentionCore core = AttentionCoreOf(transformer, spec, shape);
+  const bool parallel =
+      transformer.parallel_block() && block.mixer && block.feed_forward;
   LayerWork work;
-  work.name = experts ? "expert block" : "block";
+  work.name = block.name;
   work.role = LayerRole::kBlock;
-  AddNorm(spec, shape, /*after_residual=*/false, &work);
-  AddAttention(transformer, spec, shape, core, &work);
-  AddResidual(spec, shape, transformer.attention_output_bias(),
-              /*before_norm=*/true, &work);
-  const double attention_stash = work.stash_bytes;
-  AddNorm(spec, shape, /*after_residual=*/true, &work);
-  if (experts) {
-    AddExperts(transformer, spec, shape, &work);
-  } else {
-    AddDenseFeedForward(transformer, spec, shape, &work);
+  AttentionCore core;
+  if (block.mixer) {
+    AddResidualMixture(transformer, spec, shape, &work);
+    AddNorm(spec, shape, /*after_residual=*/false, &work);
+    core = AddMixer(transformer, spec, shape, &work);
+    if (!parallel) {
+      AddResidual(spec, shape, transformer.attention_output_bias(),
+                  /*before_norm=*/block.feed_forward, &work);
+    }
   }
-  AddResidual(spec, shape, transformer.feed_forward_bias(),
-              /*before_norm=*/false, &work);
-  const double width = experts ? transformer.expert_feed_forward_size() *
-                                     transformer.experts_per_token() /
-                                     shape.tensor_parallel
-                               : shape.feed_forward;
+  const double mixer_stash = work.stash_bytes;
+  double width = 0;
+  if (block.feed_forward) {
+    AddResidualMixture(transformer, spec, shape, &work);
+    if (!parallel) AddNorm(spec, shape, block.mixer, &work);
+    if (block.experts) {
+      AddExperts(transformer, spec, shape, &work);
+    } else {
+      AddDenseFeedForward(transformer, spec, shape, &work);
+    }
+    if (parallel) work.stash_bytes -= LocalBytes(shape);  // the same input
+    AddResidual(spec, shape, transformer.feed_forward_bias(),
+                /*before_norm=*/false, &work);
+    width = block.experts
+                ? transformer.expert_feed_forward_size() *
+                      transformer.experts_per_token() / shape.tensor_parallel
+                : shape.feed_forward;
+  }
+  for (uint32_t i = 0; i < transformer.extra_norms(); ++i) {
+    AddNorm(spec, shape, /*after_residual=*/false, &work);
+  }
   work.backward_scratch_bytes =
       BackwardScratch(spec, shape, width, core.backward_scratch_bytes,
-                      work.stash_bytes - attention_stash);
+                      work.stash_bytes - mixer_stash);
   if (spec.early_release) {
-    work.forward_scratch_bytes = 2 * Local(shape);  // of the last residual
+    // Of the last residual.
+    work.forward_scratch_bytes = 2 * LocalBytes(shape);
     work.backward_scratch_bytes =
         EarlyReleaseBackwardScratch(spec, shape, core);
     work.backward_kept_bytes = work.weight_gradient_stash_bytes;
   }
   work.stash_bytes += core.stash_bytes;
-  SetRecompute(spec, shape, core, &work);
-  work.output_bytes = Local(shape);
-  const double expert = experts ? ExpertParameters(transformer) : 0;
+  const double stream = LocalBytes(shape) * ResidualWidth(transformer);
+  SetRecompute(spec, shape, core, stream, &work);
+  work.output_bytes = stream;
   work.expert_parameters =
-      expert / (spec.expert_parallel * shape.tensor_parallel);
-  work.parameters = PerGpu(BlockParameters(transformer, experts), transformer,
-                           spec.tensor_parallel) +
-                    work.expert_parameters;
+      ExpertParameters(block) / (spec.expert_parallel * shape.tensor_parallel);
+  work.parameters =
+      PerGpu(BlockParameters(block), transformer, spec.tensor_parallel) +
+      work.expert_parameters;
   return work;
 }
 

@@ -10,11 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "base/units.h"
 #include "models/model.h"
+#include "models/parameters.h"
 
 namespace weir::models {
 namespace {
@@ -33,19 +35,30 @@ double ForwardFlops(const LayerWork& layer) {
       [](double sum, const Kernel& kernel) { return sum + kernel.flops; });
 }
 
-std::vector<Group> GroupsOf(const std::vector<LayerWork>& layers) {
+// Returns the groups in the order of their first layers. `scattered`: also
+// merges equal blocks that other blocks separate.
+std::vector<Group> GroupsOf(const std::vector<LayerWork>& layers,
+                            bool scattered) {
   std::vector<Group> groups;
   for (const LayerWork& layer : layers) {
     // Blocks of the same kind are copies and have the same name.
-    const bool same = !groups.empty() && layer.role == LayerRole::kBlock &&
-                      groups.back().layer.name == layer.name;
-    if (same) {
-      ++groups.back().count;
+    auto at = groups.end();
+    if (layer.role == LayerRole::kBlock && !groups.empty()) {
+      at = std::find_if(
+          scattered ? groups.begin() : groups.end() - 1, groups.end(),
+          [&](const Group& group) { return group.layer.name == layer.name; });
+    }
+    if (at != groups.end()) {
+      ++at->count;
     } else {
       groups.push_back({layer, 1});
     }
   }
   return groups;
+}
+
+bool HasPattern(const Model& model) {
+  return !model.transformer().pattern().empty();
 }
 
 std::string WithCommas(double count) {
@@ -201,6 +214,53 @@ nlohmann::ordered_json LayerJson(const Group& group) {
   return json;
 }
 
+// Returns the active parameters of a model with experts, also without the token
+// embedding if that makes a difference.
+std::string ActiveText(const Model& model) {
+  if (model.transformer().num_experts() == 0) return "";
+  const double active = CountActiveParameters(model);
+  const double table = CountTableParameters(model);
+  std::string text =
+      absl::StrCat(", ", FormatCount(active), " of them active per token");
+  if (table > 0.02 * active) {
+    absl::StrAppend(&text, " (", FormatCount(active - table),
+                    " without the token embedding)");
+  }
+  return text;
+}
+
+// Returns lines about parts that only some models have.
+std::string PartsLines(const Model& model) {
+  const Transformer& transformer = model.transformer();
+  std::string lines;
+  if (const double mtp = CountMtpParameters(model); mtp > 0) {
+    absl::StrAppend(&lines, "and ", FormatCount(mtp), " parameters in ",
+                    transformer.num_mtp_modules(),
+                    transformer.num_mtp_modules() == 1 ? " module" : " modules",
+                    " of multi-token prediction, in the head\n");
+  }
+  if (transformer.has_encoder()) {
+    const Encoder& encoder = transformer.encoder();
+    absl::StrAppend(&lines, FormatCount(EncoderParameters(transformer).Whole()),
+                    " of them in an encoder, in the embedding, with ",
+                    std::max(encoder.images_per_sequence(), 1u), " x ",
+                    encoder.patches_per_image(), " patches per sequence\n");
+  }
+  if (HasPattern(model)) {
+    std::vector<std::string> kinds;
+    for (const BlockKind& kind : transformer.kinds()) {
+      kinds.push_back(absl::StrCat(
+          kind.letter(), " = ", kind.name().empty() ? "usual" : kind.name()));
+    }
+    absl::StrAppend(&lines, "blocks: ", transformer.pattern(), " (",
+                    absl::StrJoin(kinds, ", "), ")\n");
+  }
+  for (const std::string& note : model.notes()) {
+    absl::StrAppend(&lines, "note: ", EscapeLine(note), "\n");
+  }
+  return lines;
+}
+
 }  // namespace
 
 const char* RecomputeName(RecomputeMode recompute) {
@@ -216,29 +276,9 @@ const char* RecomputeName(RecomputeMode recompute) {
   }
 }
 
-namespace {
-
-// Returns the parameters that process a token: of experts, those that the
-// router chooses.
-double ActiveParameters(const Model& model) {
-  const Transformer& transformer = model.transformer();
-  double active = CountParameters(model);
-  if (transformer.num_experts() == 0) return active;
-  WorkSpec spec;
-  spec.sequence_length = 1;
-  const double unused =
-      1 - 1.0 * transformer.experts_per_token() / transformer.num_experts();
-  for (const LayerWork& layer : LayersOf(model, spec)) {
-    active -= unused * layer.expert_parameters;
-  }
-  return active;
-}
-
-}  // namespace
-
 std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   const std::vector<LayerWork> layers = LayersOf(model, spec);
-  const std::vector<Group> groups = GroupsOf(layers);
+  const std::vector<Group> groups = GroupsOf(layers, HasPattern(model));
   const bool measured = model.has_measured();
   int most = 0;
   for (const Group& group : groups) most = std::max(most, group.count);
@@ -254,12 +294,8 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   rows.push_back(TotalRow(TotalsOf(layers), measured));
   std::string text = absl::StrCat(
       EscapeLine(model.name()), ": ", WithCommas(CountParameters(model)),
-      " parameters",
-      model.transformer().num_experts() > 0
-          ? absl::StrCat(", ", FormatCount(ActiveParameters(model)),
-                         " of them active per token")
-          : "",
-      "\n", SpecLine(model, spec), "\n\n", Table(rows));
+      " parameters", ActiveText(model), "\n", PartsLines(model),
+      SpecLine(model, spec), "\n\n", Table(rows));
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
                     FormatFlops(ModelFlops(layers, spec.tensor_parallel)),
@@ -274,7 +310,9 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
   nlohmann::ordered_json json = {
       {"name", model.name()},
       {"parameters", Number(CountParameters(model))},
-      {"active_parameters", Number(ActiveParameters(model))},
+      {"active_parameters", Number(CountActiveParameters(model))},
+      {"table_parameters", Number(CountTableParameters(model))},
+      {"mtp_parameters", Number(CountMtpParameters(model))},
       {"microbatch_size", spec.microbatch_size},
       {"sequence_length", spec.sequence_length},
       {"tensor_parallel", spec.tensor_parallel},
@@ -287,7 +325,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
       {"model_flops", Number(ModelFlops(layers, spec.tensor_parallel))},
       {"parameters_per_gpu", Number(totals.parameters)},
       {"stash_bytes", Number(totals.stash_bytes)}};
-  for (const Group& group : GroupsOf(layers)) {
+  for (const Group& group : GroupsOf(layers, HasPattern(model))) {
     json["layers"].push_back(LayerJson(group));
   }
   // Names may contain bytes that are not UTF-8.

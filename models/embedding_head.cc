@@ -186,6 +186,7 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
         e * (shape.vocabulary * shape.hidden + 2 * local);
   }
   AddRowOutput(spec, e * whole, &work);
+  AddEncoder(transformer, spec, &work);
   return work;
 }
 
@@ -208,7 +209,8 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
     AddPooler(spec, shape, transformer.next_sentence_head(), &work);
   }
   if (HasLogits(transformer))
-    AddLogits(spec, shape, transformer.mlm_head(), &work);
+    AddLogits(spec, shape, transformer.mlm_head() || transformer.head_bias(),
+              &work);
   if (spec.early_release) {
     // Targets and losses in the forward; the incoming and outgoing gradients of
     // the norm in the backward.
@@ -225,6 +227,7 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
       work.shared_parameters +
       PerGpu(HeadParameters(transformer), transformer, spec.tensor_parallel) +
       (work.shared_parameters > 0 ? 0 : padding);
+  AddMtpModules(transformer, spec, &work);
   return work;
 }
 

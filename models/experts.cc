@@ -79,8 +79,7 @@ void AddCombine(const WorkSpec& spec, double sent, double gathered,
 
 void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
                       const Shape& shape, LayerWork* work) {
-  const double width = double(transformer.num_shared_experts()) *
-                       transformer.expert_feed_forward_size();
+  const double width = SharedExpertWidth(transformer);
   const double whole = shape.element_bytes * shape.tokens * shape.hidden;
   const double local = whole / shape.tokens * shape.local_tokens;
   AddColumnInput(spec, whole, work);
@@ -92,16 +91,45 @@ void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
   work->weight_gradient_stash_bytes += local - whole;
 }
 
+// Adds the projection of the tokens to the narrower vectors that experts
+// process, or back, on every GPU of the tensor-parallel group for its tokens.
+void AddLatentProjection(const Transformer& transformer, const WorkSpec& spec,
+                         const Shape& shape, double in, double out,
+                         LayerWork* work) {
+  const double token = shape.element_bytes * shape.local_tokens;
+  AddLinear(
+      spec,
+      {.part = KernelPart::kFeedForwardGemm,
+       .rows = shape.local_tokens,
+       .in = in,
+       .out = out,
+       .needed = shape.tokens / shape.tensor_parallel / shape.local_tokens},
+      work);
+  work->weight_gradient_stash_bytes += token * (in + out);
+  const double latent = token * std::min(in, out);
+  if (in < out) {
+    work->stash_bytes += latent;  // the input; that of the other is saved
+    return;
+  }
+  work->weight_gradient_stash_bytes -= token * in;  // also the router's input
+  if (!transformer.expert_hidden_norm()) return;
+  AddPasses(KernelPart::kNorm, 2 * latent, 1, 5 * latent, 3, work);
+  work->stash_bytes += latent;
+}
+
 }  // namespace
 
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,
                 const Shape& shape, LayerWork* work) {
   const double e = shape.element_bytes;
   const double local = e * shape.local_tokens * shape.hidden;
+  Shape inner = shape;  // of the routed experts
+  inner.hidden = ExpertHidden(transformer);
+  const double latent = e * shape.local_tokens * inner.hidden;
   const double capacity = transformer.capacity_factor();
   const double copies =
       transformer.experts_per_token() * (capacity > 0 ? capacity : 1);
-  const double sent = copies * local;
+  const double sent = copies * latent;
   const double gathered =
       spec.sequence_parallel ? sent * shape.tensor_parallel : sent;
   const double num_local =
@@ -109,19 +137,28 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
   AddRouter(transformer, spec, shape, work);
   work->stash_bytes += local;  // input of the router and of the shared experts
   work->weight_gradient_stash_bytes += local;
+  if (transformer.expert_hidden_size() > 0) {
+    AddLatentProjection(transformer, spec, shape, shape.hidden, inner.hidden,
+                        work);
+  }
   AddDispatch(spec, sent, gathered, work);
   AddFeedForward(
-      spec, shape,
+      spec, inner,
       {.batch = num_local,
-       .rows = gathered / (e * shape.hidden) / num_local,
+       .rows = gathered / (e * inner.hidden) / num_local,
        .width = transformer.expert_feed_forward_size() / shape.tensor_parallel,
+       .bias = transformer.expert_bias(),
        .needed = 1 / std::max(capacity, 1.0),
        .experts = true},
       work);
   work->stash_bytes += gathered;  // the experts' input
   work->weight_gradient_stash_bytes += gathered;
-  AddCombine(spec, sent, gathered, local, work);
-  if (transformer.num_shared_experts() > 0) {
+  AddCombine(spec, sent, gathered, latent, work);
+  if (transformer.expert_hidden_size() > 0) {
+    AddLatentProjection(transformer, spec, shape, inner.hidden, shape.hidden,
+                        work);
+  }
+  if (SharedExpertWidth(transformer) > 0) {
     AddSharedExperts(transformer, spec, shape, work);
   }
 }

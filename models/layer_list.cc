@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "models/parameters.h"
+#include "models/block_spec.h"
 #include "models/transformer_layers.h"
 
 namespace weir::models {
@@ -23,14 +23,13 @@ LayerList ListLayers(const Model& model, const WorkSpec& spec) {
   const Transformer& transformer = model.transformer();
   LayerList layers;
   layers.Add(layers.AddKind(EmbeddingWork(transformer, spec)));
-  const int32_t dense = layers.AddKind(BlockWork(transformer, spec, false));
-  const int32_t experts =
-      transformer.num_experts() > 0
-          ? layers.AddKind(BlockWork(transformer, spec, true))
-          : dense;
-  for (int i = 0; i < static_cast<int>(transformer.num_layers()); ++i) {
-    layers.Add(HasExperts(transformer, i) ? experts : dense);
+  const BlockList blocks = BlocksOf(transformer);
+  std::vector<int32_t> kinds;
+  kinds.reserve(blocks.kinds.size());
+  for (const BlockSpec& block : blocks.kinds) {
+    kinds.push_back(layers.AddKind(BlockWork(block, spec)));
   }
+  for (const int kind : blocks.kind_of) layers.Add(kinds[kind]);
   layers.Add(layers.AddKind(HeadWork(transformer, spec)));
   return layers;
 }

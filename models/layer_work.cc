@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
+#include "models/block_spec.h"
 #include "models/layer_list.h"
 #include "models/parameter_sum.h"
 #include "models/parameters.h"
@@ -99,6 +100,42 @@ void CheckTensorParallel(const Transformer& transformer, uint32_t t,
   }
 }
 
+// Checks blocks whose heads, or groups of heads, are not those of the model.
+void CheckBlocksDivide(const Transformer& transformer, uint32_t t,
+                       Problems* problems) {
+  const auto check = [&](uint32_t count, const std::string& what) {
+    if (count % t == 0) return;
+    problems->Add("tensor_parallel",
+                  absl::StrFormat("is %d, expected a divisor of the %d %s", t,
+                                  count, what));
+  };
+  for (const BlockSpec& block : BlocksOf(transformer).kinds) {
+    if (!block.mixer) continue;
+    const uint32_t heads = MixerHeads(block.transformer);
+    if (heads != transformer.num_heads()) {
+      check(heads, absl::StrCat("heads of each ", block.name));
+    }
+    if (block.transformer.has_compressed_attention()) {
+      check(block.transformer.compressed_attention().output_groups(),
+            absl::StrCat("output groups of each ", block.name));
+    }
+  }
+  if (transformer.has_encoder()) {
+    check(transformer.encoder().blocks().num_heads(), "heads of the encoder");
+  }
+}
+
+void CheckOperators(const Transformer& transformer, Problems* problems) {
+  const std::string block = BlockWithOtherOperators(transformer);
+  if (block.empty()) return;
+  problems->Add("recompute",
+                absl::StrCat("is of operators, expected none, selective or "
+                             "full: each ",
+                             block,
+                             " has other parts than attention and a "
+                             "feed-forward layer"));
+}
+
 void CheckExpertParallel(const Transformer& transformer, const WorkSpec& spec,
                          Problems* problems) {
   const int experts = static_cast<int>(transformer.num_experts());
@@ -138,6 +175,10 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
   }
   if (spec.tensor_parallel >= 1) {
     CheckTensorParallel(transformer, spec.tensor_parallel, problems);
+    CheckBlocksDivide(transformer, spec.tensor_parallel, problems);
+  }
+  if (spec.recompute == RECOMPUTE_OPERATORS) {
+    CheckOperators(transformer, problems);
   }
   CheckExpertParallel(transformer, spec, problems);
 }
@@ -172,6 +213,8 @@ const char* Name(KernelPart part) {
       return "router";
     case KernelPart::kPermute:
       return "permute";
+    case KernelPart::kRecurrence:
+      return "recurrence";
   }
   return "elementwise";
 }

@@ -93,12 +93,13 @@ enum class KernelPart : uint8_t {
   kLoss,
   kEmbedding,
   kOptimizer,
-  kRouter,   // of a mixture of experts: GEMM, softmax, selection
-  kPermute,  // tokens into the order of the experts and back
+  kRouter,      // of a mixture of experts: GEMM, softmax, selection
+  kPermute,     // tokens into the order of the experts and back
+  kRecurrence,  // linear recurrences over the tokens: Mamba-2, delta nets
 };
 inline constexpr int kNumKernelParts =
-    static_cast<int>(KernelPart::kPermute) + 1;  // the last one
-const char* Name(KernelPart part);               // "attention_gemm"
+    static_cast<int>(KernelPart::kRecurrence) + 1;  // the last one
+const char* Name(KernelPart part);                  // "attention_gemm"
 // Returns the part with this name, or nullopt.
 std::optional<KernelPart> KernelPartOf(absl::string_view name);
 

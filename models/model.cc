@@ -22,17 +22,45 @@ namespace {
 constexpr size_t kMaxTextBytes = 64 << 20;
 constexpr uint32_t kUsualSequenceLength = 2048;
 constexpr char kConfig[] = "config.json";
+constexpr char kQuantization[] = "hf_quant_config.json";
 
-// Returns "gpt2" for "models/gpt2.json". Every Hugging Face model has a
-// config.json, which is named after its folder.
+// Returns "gpt2" for "models/gpt2.json" and "owner--gpt2_config.json". Every
+// Hugging Face model has a config.json, which is named after its folder.
 std::string NameOfFile(absl::string_view label) {
   const std::filesystem::path path{std::string(label)};
   const std::string folder = path.parent_path().filename().string();
   if (path.filename() != kConfig || folder.empty() || folder == "." ||
       folder == "..") {
-    return path.stem().string();
+    const std::string stem = path.stem().string();
+    absl::string_view name = stem;
+    if (!absl::ConsumeSuffix(&name, "_config")) return stem;
+    const size_t owner = name.find("--");
+    if (owner != name.npos) name.remove_prefix(owner + 2);
+    return name.empty() ? stem : std::string(name);
   }
   return folder;
+}
+
+void FillSizes(Transformer* transformer) {
+  if (transformer->num_kv_heads() == 0) {
+    transformer->set_num_kv_heads(transformer->num_heads());
+  }
+  if (transformer->head_size() == 0) {
+    transformer->set_head_size(transformer->hidden_size() /
+                               transformer->num_heads());
+  }
+  if (transformer->feed_forward_size() == 0) {
+    transformer->set_feed_forward_size(4 * transformer->hidden_size());
+  }
+  if (transformer->num_experts() > 0) {
+    if (transformer->expert_feed_forward_size() == 0) {
+      transformer->set_expert_feed_forward_size(
+          transformer->feed_forward_size());
+    }
+    if (transformer->expert_block_interval() == 0) {
+      transformer->set_expert_block_interval(1);
+    }
+  }
 }
 
 void FillDefaults(absl::string_view label, Model* model) {
@@ -43,23 +71,9 @@ void FillDefaults(absl::string_view label, Model* model) {
     return;
   }
   Transformer& transformer = *model->mutable_transformer();
-  if (transformer.num_kv_heads() == 0) {
-    transformer.set_num_kv_heads(transformer.num_heads());
-  }
-  if (transformer.head_size() == 0) {
-    transformer.set_head_size(transformer.hidden_size() /
-                              transformer.num_heads());
-  }
-  if (transformer.feed_forward_size() == 0) {
-    transformer.set_feed_forward_size(4 * transformer.hidden_size());
-  }
-  if (transformer.num_experts() > 0) {
-    if (transformer.expert_feed_forward_size() == 0) {
-      transformer.set_expert_feed_forward_size(transformer.feed_forward_size());
-    }
-    if (transformer.expert_block_interval() == 0) {
-      transformer.set_expert_block_interval(1);
-    }
+  FillSizes(&transformer);
+  if (transformer.has_encoder()) {
+    FillSizes(transformer.mutable_encoder()->mutable_blocks());
   }
   if (transformer.default_sequence_length() == 0) {
     transformer.set_default_sequence_length(transformer.num_positions() != 0
@@ -91,6 +105,12 @@ absl::StatusOr<Model> ParseAny(absl::string_view label,
 std::string ModelFile(const std::string& name_or_path) {
   std::error_code error;
   const std::filesystem::path path(name_or_path);
+  // The description of a number format lies beside that of the model.
+  if (absl::EndsWith(name_or_path, kQuantization)) {
+    const std::string config =
+        absl::StrCat(absl::StripSuffix(name_or_path, kQuantization), kConfig);
+    if (std::filesystem::is_regular_file(config, error)) return config;
+  }
   if (!std::filesystem::is_directory(path, error) ||
       FindPreset("models/presets", name_or_path).has_value() ||
       !std::filesystem::is_regular_file(path / kConfig, error)) {

@@ -13,7 +13,8 @@
 namespace weir::models {
 
 // Returns "NAME/config.json" if that exists in a folder of this name and no
-// preset has it, otherwise the name.
+// preset has it, "config.json" beside a hf_quant_config.json (also with a
+// prefix before both names), otherwise the name.
 std::string ModelFile(const std::string& name_or_path);
 
 // Loads a preset, a folder with a config.json, or a file: a native textproto
@@ -33,9 +34,22 @@ absl::StatusOr<Model> CompleteModel(absl::string_view label, Model model);
 // Reports all problems of a model at once.
 absl::Status ValidateModel(absl::string_view label, const Model& model);
 
-// Returns the trained parameters of the whole model, equal to the published
-// counts. Measured models: parameter_bytes / 4 (PipeDream profiles are fp32).
+// Returns the trained parameters of the whole model with its encoder, equal to
+// the published counts. MTP modules, which publishers leave out, do not count.
+// Measured models: parameter_bytes / 4 (PipeDream profiles are fp32).
 double CountParameters(const Model& model);
+
+// Returns those of CountParameters that process a token of text: of routed
+// experts, as many as the router chooses, and no encoder.
+double CountActiveParameters(const Model& model);
+
+// Returns the parameters of all MTP modules, which use the embedding and the
+// output projection of the model.
+double CountMtpParameters(const Model& model);
+
+// Returns the parameters of the token embedding. Some publishers do not count
+// them as active, because a lookup does no arithmetic.
+double CountTableParameters(const Model& model);
 
 // Returns the sequence length for scenarios that give none; 0 for measured
 // models.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "models/block_limits.h"
 
 namespace weir::models {
 namespace {
@@ -15,25 +16,6 @@ struct Limit {
   double low;
   double high;
 };
-
-void CheckShape(const Transformer& transformer, const FieldName& name,
-                Problems* problems) {
-  const uint32_t heads = transformer.num_heads();
-  if (heads == 0) return;
-  const uint32_t kv_heads = transformer.num_kv_heads();
-  if (kv_heads != 0 && heads % kv_heads != 0) {
-    problems->Add(name("num_kv_heads"),
-                  absl::StrFormat("is %d, expected a divisor of %s (%d)",
-                                  kv_heads, name("num_heads"), heads));
-  }
-  if (transformer.head_size() == 0 && transformer.hidden_size() % heads != 0) {
-    problems->Add(
-        name("hidden_size"),
-        absl::StrFormat("is %d, expected a multiple of %s (%d), or %s",
-                        transformer.hidden_size(), name("num_heads"), heads,
-                        name("head_size")));
-  }
-}
 
 void CheckExperts(const Transformer& transformer, const FieldName& name,
                   Problems* problems) {
@@ -66,6 +48,25 @@ void CheckExperts(const Transformer& transformer, const FieldName& name,
 
 }  // namespace
 
+void CheckHeads(const Transformer& transformer, const FieldName& name,
+                Problems* problems) {
+  const uint32_t heads = transformer.num_heads();
+  if (heads == 0) return;
+  const uint32_t kv_heads = transformer.num_kv_heads();
+  if (kv_heads != 0 && heads % kv_heads != 0) {
+    problems->Add(name("num_kv_heads"),
+                  absl::StrFormat("is %d, expected a divisor of %s (%d)",
+                                  kv_heads, name("num_heads"), heads));
+  }
+  if (transformer.head_size() == 0 && transformer.hidden_size() % heads != 0) {
+    problems->Add(
+        name("hidden_size"),
+        absl::StrFormat("is %d, expected a multiple of %s (%d), or %s",
+                        transformer.hidden_size(), name("num_heads"), heads,
+                        name("head_size")));
+  }
+}
+
 void CheckTransformer(const Transformer& transformer, const FieldName& name,
                       Problems* problems) {
   const Limit limits[] = {
@@ -84,8 +85,12 @@ void CheckTransformer(const Transformer& transformer, const FieldName& name,
   for (const Limit& limit : limits) {
     problems->CheckRange(name(limit.field), limit.value, limit.low, limit.high);
   }
-  CheckShape(transformer, name, problems);
+  CheckHeads(transformer, name, problems);
   CheckExperts(transformer, name, problems);
+  CheckBlocks(transformer, name, problems);
+  if (transformer.has_encoder()) {
+    CheckEncoder(transformer.encoder(), name, problems);
+  }
   const uint32_t positions = transformer.num_positions();
   if (positions != 0 && transformer.default_sequence_length() > positions) {
     problems->Add(name("default_sequence_length"),

@@ -4,6 +4,7 @@
 #ifndef WEIR_MODELS_PARAMETERS_H_
 #define WEIR_MODELS_PARAMETERS_H_
 
+#include "models/block_spec.h"
 #include "models/model.pb.h"
 
 namespace weir::models {
@@ -14,22 +15,41 @@ struct ParameterCount {
   double replicated = 0;  // held in full by every GPU
 
   double Whole() const { return split + key_value + replicated; }
+
+  ParameterCount& operator+=(const ParameterCount& other) {
+    split += other.split;
+    key_value += other.key_value;
+    replicated += other.replicated;
+    return *this;
+  }
 };
 
+// Returns the parameters of a norm of the hidden size.
+double NormParameters(const Transformer& transformer);
+
+// Returns the parameters of the embedding, without an encoder.
 ParameterCount EmbeddingParameters(const Transformer& transformer);
-// Returns true if block `index` has experts.
-bool HasExperts(const Transformer& transformer, int index);
 // Returns the parameters of a block, without its routed experts if it has any.
-ParameterCount BlockParameters(const Transformer& transformer, bool experts);
-// Returns the parameters of all routed experts of one block.
-double ExpertParameters(const Transformer& transformer);
+ParameterCount BlockParameters(const BlockSpec& block);
+// Returns the parameters of all routed experts of a block.
+double ExpertParameters(const BlockSpec& block);
 // Returns the parameters of the head, without the output projection if that is
-// the token embedding.
+// the token embedding, and without MTP modules.
 ParameterCount HeadParameters(const Transformer& transformer);
+// Returns the parameters of an MTP module besides its blocks: two norms of its
+// inputs, their projection, and the norm before the head.
+ParameterCount MtpProjectionParameters(const Transformer& transformer);
+// Returns the parameters of an encoder with its projectors.
+ParameterCount EncoderParameters(const Transformer& transformer);
 // Returns the parameters of the copy of the token embedding that a head needs
 // if it is on a different stage than the embedding; 0 if the embeddings are not
 // tied or the model has no logits.
 double TiedParameters(const Transformer& transformer);
+
+// Returns the width of the shared experts together.
+double SharedExpertWidth(const Transformer& transformer);
+// Returns the width of the tokens that routed experts process.
+double ExpertHidden(const Transformer& transformer);
 
 // Returns false for a model that ends at its pooler.
 bool HasLogits(const Transformer& transformer);

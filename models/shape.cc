@@ -18,6 +18,9 @@ Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec) {
   shape.hidden = transformer.hidden_size();
   shape.heads = transformer.num_heads() / t;
   shape.head_size = transformer.head_size();
+  if (transformer.value_head_size() > 0) {
+    shape.value_part = transformer.value_head_size() / shape.head_size;
+  }
   shape.query = shape.heads * shape.head_size;
   shape.key_value = std::max(kv_heads / t, 1.0) * shape.head_size;
   shape.key_value_share = kv_heads / t * shape.head_size;
@@ -25,7 +28,9 @@ Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec) {
   shape.feed_forward_inputs = transformer.gated_feed_forward() ? 2 : 1;
   const double padded = PaddedVocabulary(transformer, spec);
   shape.vocabulary = padded / t;
-  shape.vocabulary_needed = transformer.vocabulary_size() / padded;
+  if (padded > 0) {  // encoders have none
+    shape.vocabulary_needed = transformer.vocabulary_size() / padded;
+  }
   shape.element_bytes = spec.bytes_per_element;
   shape.mask_bytes = spec.dropout ? 1 : 0;
   return shape;
@@ -44,6 +49,14 @@ double PerGpu(const ParameterCount& count, const Transformer& transformer,
       std::min<double>(tensor_parallel, transformer.num_kv_heads());
   return count.split / tensor_parallel + count.key_value / kv_parts +
          count.replicated;
+}
+
+double LocalBytes(const Shape& shape) {
+  return shape.element_bytes * shape.local_tokens * shape.hidden;
+}
+
+double WholeBytes(const Shape& shape) {
+  return shape.element_bytes * shape.tokens * shape.hidden;
 }
 
 }  // namespace weir::models

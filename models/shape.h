@@ -20,8 +20,9 @@ struct Shape {
   double hidden = 0;
   double heads = 0;
   double head_size = 0;
+  double value_part = 1;       // head size of values / head_size
   double query = 0;            // width of the queries
-  double key_value = 0;        // width of the keys, and of the values
+  double key_value = 0;        // width of the keys
   double key_value_share = 0;  // 1/t of the whole; less if heads are repeated
   double feed_forward = 0;
   double feed_forward_inputs = 1;  // matrices that read the input; 2 if gated
@@ -29,6 +30,9 @@ struct Shape {
   double vocabulary_needed = 1;    // part of it without padding
   double element_bytes = 2;
   double mask_bytes = 0;  // per element with dropout; else 0
+
+  double value() const { return value_part * key_value; }  // width of values
+  double output() const { return value_part * query; }     // of their sums
 };
 
 Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec);
@@ -38,6 +42,11 @@ double PaddedVocabulary(const Transformer& transformer, const WorkSpec& spec);
 
 double PerGpu(const ParameterCount& count, const Transformer& transformer,
               int tensor_parallel);
+
+// Returns the bytes of the hidden states of the tokens that this GPU holds
+// outside the tensor-parallel GEMMs, and of all of the microbatch.
+double LocalBytes(const Shape& shape);
+double WholeBytes(const Shape& shape);
 
 }  // namespace weir::models
 

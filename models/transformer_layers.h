@@ -3,16 +3,24 @@
 #ifndef WEIR_MODELS_TRANSFORMER_LAYERS_H_
 #define WEIR_MODELS_TRANSFORMER_LAYERS_H_
 
+#include "models/block_spec.h"
 #include "models/layer_work.h"
 
 namespace weir::models {
 
 LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec);
-// Returns a block, with a mixture of experts instead of the feed-forward layer
-// if `experts`.
-LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
-                    bool experts);
+LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec);
 LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec);
+
+// Adds an encoder of images, in front of the embedding.
+void AddEncoder(const Transformer& transformer, const WorkSpec& spec,
+                LayerWork* embedding);
+// Adds MTP modules, after the head.
+void AddMtpModules(const Transformer& transformer, const WorkSpec& spec,
+                   LayerWork* head);
+// Adds the kernels, collectives, parameters and bytes of a layer that runs
+// after those of `work` in the forward, `times` times.
+void AppendLayer(const LayerWork& layer, int times, LayerWork* work);
 
 }  // namespace weir::models
 

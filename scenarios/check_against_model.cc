@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "models/block_spec.h"
 #include "models/describe.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
@@ -40,6 +41,16 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
         transformer.feed_forward_size() % tensor == 0);
   check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
         transformer.expert_feed_forward_size() % tensor == 0);
+  for (const models::BlockSpec& block : models::BlocksOf(transformer).kinds) {
+    const uint32_t heads = models::MixerHeads(block.transformer);
+    if (!block.mixer || heads == transformer.num_heads()) continue;
+    check(heads, absl::StrCat("heads of each ", block.name).c_str(),
+          heads % tensor == 0);
+  }
+  if (transformer.has_encoder()) {
+    const uint32_t heads = transformer.encoder().blocks().num_heads();
+    check(heads, "heads of the encoder", heads % tensor == 0);
+  }
 }
 
 void CheckExperts(Problems& problems, const Parallelism& parallelism,
@@ -74,6 +85,16 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
   const uint32_t tensor = std::max(parallelism.tensor(), 1u);
   CheckTensorDegree(problems, tensor, transformer);
   CheckExperts(problems, parallelism, transformer);
+  const std::string other = models::BlockWithOtherOperators(transformer);
+  if (scenario.training().recompute() == RECOMPUTE_OPERATORS &&
+      !other.empty()) {
+    problems.Add("training.recompute",
+                 absl::StrCat("is RECOMPUTE_OPERATORS, expected none, "
+                              "selective or full: each ",
+                              other,
+                              " of the model has other parts than attention "
+                              "and a feed-forward layer"));
+  }
   const uint32_t sequence_length = scenario.batch().sequence_length();
   if (transformer.num_positions() > 0 &&
       sequence_length > transformer.num_positions()) {

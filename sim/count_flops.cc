@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/block_spec.h"
 #include "models/layer_list.h"
 #include "models/layer_work.h"
 #include "results/flops.h"
@@ -18,9 +19,21 @@ bool IsAttention(const models::Kernel& kernel) {
           kernel.part == models::KernelPart::kAttentionGemm);
 }
 
+// Returns the part of an attention kernel's FLOP that a causal mask keeps:
+// fused kernels perform only that. A backward also computes the scores again.
+// Kernels that every GPU of a tensor-parallel group repeats count in full.
+double KeptPart(const models::Kernel& kernel) {
+  constexpr double kUnfused = 0.5;
+  if (kernel.kind != models::Kernel::Kind::kAttention) return kUnfused;
+  const double gemms = kernel.num_gemms > 2 ? 4 : kernel.num_gemms;
+  return std::min(
+      kernel.performed_flops / kernel.num_gemms * gemms / kernel.flops, 1.0);
+}
+
 // FLOP of a microbatch on one GPU.
 struct KernelFlops {
-  double model = 0, attention = 0, executed = 0;
+  // `kept`: attention with KeptPart.
+  double model = 0, attention = 0, kept = 0, executed = 0;
 
   void Add(const std::vector<models::Kernel>& kernels, bool needed) {
     for (const models::Kernel& kernel : kernels) {
@@ -28,7 +41,9 @@ struct KernelFlops {
           kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
       if (!needed) continue;
       model += kernel.flops;
-      if (IsAttention(kernel)) attention += kernel.flops;
+      if (!IsAttention(kernel)) continue;
+      attention += kernel.flops;
+      kept += KeptPart(kernel) * kernel.flops;
     }
   }
 };
@@ -101,11 +116,19 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
 
   const double passes = forward_only ? 1 : 3;
   const double dense = 2 * passes * UsedParameters(scenario, spec);
-  const double attention = 4 * passes * transformer.num_layers() *
-                           transformer.num_heads() * transformer.head_size() *
-                           reach;
+  double attention = 4 * passes * transformer.num_layers() *
+                     transformer.num_heads() * transformer.head_size() * reach;
+  double kept_attention = kept * attention;
+  if (!models::SpecialFields(transformer).empty()) {
+    // The formula counts heads of equal blocks.
+    const double tokens = sequences * s;
+    attention = gpus * of_gpu.attention / tokens;
+    kept_attention = gpus * of_gpu.kept / tokens;
+    counts.set_model_causal(gpus *
+                            (of_gpu.model - of_gpu.attention + of_gpu.kept));
+  }
   counts.set_palm(sequences * s * (dense + attention));
-  counts.set_palm_causal(sequences * s * (dense + kept * attention));
+  counts.set_palm_causal(sequences * s * (dense + kept_attention));
   return counts;
 }
 

@@ -110,6 +110,7 @@ StreamKind StreamKindOf(models::KernelPart part) {
     case models::KernelPart::kOptimizer:
     case models::KernelPart::kRouter:
     case models::KernelPart::kPermute:
+    case models::KernelPart::kRecurrence:
       break;
   }
   return StreamKind::kMemory;

@@ -14,6 +14,7 @@
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/commented_textproto.h"
+#include "models/block_spec.h"
 #include "models/describe.h"
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
@@ -81,7 +82,8 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
         "is above 1, expected 1: the layers of this model were measured whole");
   }
   RETURN_IF_ERROR(problems.ToStatus());
-  if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0) {
+  if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0 ||
+      !models::SpecialFields(model.transformer()).empty()) {
     RETURN_IF_ERROR(models::ValidateWorkSpec("command line", model, spec));
   }
   return spec;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "calibrate/profile/runtime.h"
+#include "models/block_spec.h"
 #include "plan/frameworks/megatron_arguments.h"
 #include "plan/search/interleaving.h"
 #include "plan/search/same_order.h"
@@ -69,6 +70,10 @@ class Obstacles {
            "value, or in none");
     Refuse(model.shared_expert_gate(),
            "it does not support gates of shared experts");
+    const std::vector<std::string> special = models::SpecialFields(model);
+    Refuse(!special.empty(),
+           absl::StrCat("weir does not write its arguments for ",
+                        absl::StrJoin(special, ", ")));
   }
 
   void CheckParallelism() {

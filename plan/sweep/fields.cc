@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/sweep/fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -80,17 +81,23 @@ absl::StatusOr<std::vector<Step>> ParsePath(absl::string_view path) {
   return steps;
 }
 
+// `outer`: messages that contain this one. A message inside itself (a block of
+// a model is described like a model) is left out.
 void AddPaths(const Descriptor& type, const std::string& prefix,
+              std::vector<const Descriptor*>* outer,
               std::vector<std::string>* paths) {
+  if (std::find(outer->begin(), outer->end(), &type) != outer->end()) return;
+  outer->push_back(&type);
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
     const std::string path = absl::StrCat(prefix, std::string(field.name()));
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      AddPaths(*field.message_type(), absl::StrCat(path, "."), paths);
+      AddPaths(*field.message_type(), absl::StrCat(path, "."), outer, paths);
     } else {
       paths->push_back(path);
     }
   }
+  outer->pop_back();
 }
 
 absl::string_view LastName(absl::string_view path) {
@@ -299,7 +306,8 @@ std::string ShortField(absl::string_view path) {
 
 std::vector<std::string> FieldPaths(const Descriptor& type) {
   std::vector<std::string> paths;
-  AddPaths(type, "", &paths);
+  std::vector<const Descriptor*> outer;
+  AddPaths(type, "", &outer, &paths);
   return paths;
 }
 

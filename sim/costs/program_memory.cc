@@ -13,11 +13,14 @@ constexpr double kFp32Bytes = 4;
 // Returns the elements of the largest weight tensor of a layer. The embedding
 // and the head consist of little more than their table.
 double LargestTensor(const models::LayerWork& layer) {
-  if (layer.role != models::LayerRole::kBlock) return layer.parameters;
+  if (layer.role != models::LayerRole::kBlock) {
+    return layer.parameters - layer.expert_parameters;  // of MTP modules
+  }
   double largest = 0;
   for (const models::Kernel& kernel : layer.forward) {
     if (kernel.kind != models::Kernel::Kind::kGemm ||
-        kernel.part == models::KernelPart::kAttentionGemm) {
+        kernel.part == models::KernelPart::kAttentionGemm ||
+        kernel.part == models::KernelPart::kRecurrence) {
       continue;
     }
     largest = std::max(largest, kernel.batch * kernel.n * kernel.k);

@@ -40,6 +40,102 @@ void SetExperts(Transformer* out, Choices* choices) {
   if (choices->OneIn(4)) out->set_capacity_factor(choices->Real(0.5, 4));
 }
 
+// Sets what mixes the tokens of a block with `heads` heads.
+void SetMixer(Transformer* out, int heads, Choices* choices) {
+  const auto size = [&] { return 8u * choices->Int(1, 16); };
+  switch (choices->Int(0, 5)) {
+    case 0: {
+      LatentAttention& latent = *out->mutable_latent_attention();
+      latent.set_query_rank(choices->OneIn(2) ? size() : 0);
+      latent.set_key_value_rank(size());
+      latent.set_plain_head_size(size());
+      latent.set_rotary_head_size(size());
+      latent.set_value_head_size(size());
+      break;
+    }
+    case 1: {
+      CompressedAttention& compressed = *out->mutable_compressed_attention();
+      compressed.set_query_rank(size());
+      compressed.set_output_groups(heads);
+      compressed.set_output_rank(size());
+      compressed.set_ratio(choices->Of<uint32_t>({0, 4, 128}));
+      compressed.set_overlap(choices->OneIn(2));
+      out->set_sliding_window(choices->Int(1, 512));
+      break;
+    }
+    case 2: {
+      Mamba2& mamba = *out->mutable_mamba2();
+      mamba.set_num_heads(heads);
+      mamba.set_head_size(size());
+      mamba.set_state_size(size());
+      mamba.set_num_groups(choices->OneIn(2) ? heads : 1);
+      mamba.set_convolution_size(4);
+      break;
+    }
+    case 3: {
+      DeltaNet& net = *out->mutable_delta_net();
+      net.set_num_key_heads(heads);
+      net.set_num_value_heads(choices->OneIn(2) ? 2 * heads : 0);
+      net.set_key_head_size(size());
+      net.set_channel_decay(choices->OneIn(2));
+      net.set_gate_rank(choices->OneIn(2) ? size() : 0);
+      break;
+    }
+    case 4:
+      out->mutable_lightning_attention();
+      break;
+    default:
+      out->set_attention_gate(choices->Of<AttentionGate>(
+          {ATTENTION_GATE_NONE, ATTENTION_GATE_PER_ELEMENT,
+           ATTENTION_GATE_PER_HEAD}));
+      out->set_keys_are_values(choices->OneIn(4));
+      out->set_value_head_size(choices->OneIn(4) ? size() : 0);
+      break;
+  }
+  if (out->has_mamba2() || out->has_delta_net()) return;
+  if (!choices->OneIn(4)) return;
+  SparseIndex& index = *out->mutable_sparse_index();
+  index.set_num_heads(choices->Int(1, 8));
+  index.set_head_size(size());
+  index.set_num_keys(choices->Int(1, 4096));
+  index.set_shared(choices->OneIn(4));
+}
+
+// Sets fields that describe more than GPT-2, Llama and Mixtral.
+void SetVariants(Transformer* out, int heads, Choices* choices) {
+  if (choices->OneIn(2)) SetMixer(out, heads, choices);
+  out->set_extra_norms(choices->Int(0, 2));
+  out->set_parallel_block(choices->OneIn(4));
+  out->set_attention_sinks(choices->OneIn(4));
+  if (choices->OneIn(4)) out->set_residual_streams(choices->Int(1, 4));
+  if (choices->OneIn(8)) out->set_residual_block(choices->Int(1, 12));
+  if (out->num_experts() > 0 && choices->OneIn(2)) {
+    out->set_expert_hidden_size(8 * choices->Int(1, 64));
+    out->set_expert_bias(choices->OneIn(2));
+  }
+  if (choices->OneIn(2)) {
+    BlockKind& kind = *out->add_kinds();
+    kind.set_letter("A");
+    kind.set_no_mixer(choices->OneIn(3));
+    BlockKind& other = *out->add_kinds();
+    other.set_letter("B");
+    other.set_name("other");
+    if (choices->OneIn(3)) other.set_feed_forward(FEED_FORWARD_NONE);
+    if (choices->OneIn(2)) SetMixer(other.mutable_block(), heads, choices);
+    out->set_pattern(choices->OneIn(2) ? "AB" : "ABB");
+  }
+  if (choices->OneIn(4)) out->set_num_mtp_modules(choices->Int(1, 3));
+  if (!choices->OneIn(4)) return;
+  Encoder& encoder = *out->mutable_encoder();
+  encoder.mutable_blocks()->set_num_layers(choices->Int(1, 8));
+  encoder.mutable_blocks()->set_num_heads(heads);
+  encoder.mutable_blocks()->set_hidden_size(8 * heads);
+  encoder.set_patch_elements(choices->Int(1, 1000));
+  encoder.set_patches_per_image(choices->Int(1, 4096));
+  encoder.set_patches_per_token(choices->Int(0, 4));
+  encoder.set_projector_size(choices->Int(0, 1000));
+}
+
 void SetTransformer(Transformer* out, Choices* choices) {
   const int heads = choices->Int(1, 32);
   out->set_num_layers(choices->Int(1, kMostLayers));
@@ -72,6 +168,7 @@ void SetTransformer(Transformer* out, Choices* choices) {
   out->set_query_key_norm(choices->OneIn(3));
   out->set_next_sentence_head(choices->OneIn(4));
   if (choices->OneIn(4)) SetExperts(out, choices);
+  if (choices->OneIn(3)) SetVariants(out, heads, choices);
   if (choices->OneIn(16)) out->set_num_heads(heads + 1);
 }
 

@@ -189,14 +189,4 @@ TEST(ExpertLayersTest, HuggingFaceConfigsCountThePublishedParameters) {
   }
 }
 
-TEST(ExpertLayersTest, LatentAttentionIsRefusedAndNothingElse) {
-  for (const char* type : {"deepseek_v2", "deepseek_v3"}) {
-    const std::string config =
-        std::string(R"({"model_type": ")") + type + R"("})";
-    const std::string message(ParseModel("c", config).status().message());
-    EXPECT_THAT(message, HasSubstr("multi-head latent attention"));
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  }
-}
-
 }  // namespace weir::models::expert_layers_test

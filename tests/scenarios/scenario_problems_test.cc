@@ -285,4 +285,33 @@ TEST(ScenarioProblemsTest, UnknownEnumNumbersAreRefused) {
                     HasSubstr("communication.gradient_reduction is 21")));
 }
 
+TEST(ScenarioProblemsTest, KindsOfBlocksMustFitTheParallelism) {
+  Scenario scenario = Small();
+  scenario.clear_model();
+  Transformer& transformer = *scenario.mutable_transformer();
+  transformer.set_num_layers(4);
+  transformer.set_hidden_size(64);
+  transformer.set_num_heads(4);
+  transformer.set_vocabulary_size(128);
+  BlockKind& mamba = *transformer.add_kinds();
+  mamba.set_letter("M");
+  mamba.set_name("Mamba");
+  Mamba2& sizes = *mamba.mutable_block()->mutable_mamba2();
+  sizes.set_num_heads(6);
+  sizes.set_head_size(8);
+  sizes.set_state_size(8);
+  sizes.set_num_groups(1);
+  BlockKind& full = *transformer.add_kinds();
+  full.set_letter("F");
+  transformer.set_pattern("MF");
+  scenario.mutable_parallelism()->set_tensor(4);
+  scenario.mutable_training()->set_recompute(RECOMPUTE_OPERATORS);
+  EXPECT_THAT(MessageOf(scenario),
+              AllOf(HasSubstr("parallelism.tensor is 4, expected a divisor of "
+                              "the model's 6 heads of each Mamba block"),
+                    HasSubstr("training.recompute is RECOMPUTE_OPERATORS, "
+                              "expected none, selective or full: each Mamba "
+                              "block of the model has other parts")));
+}
+
 }  // namespace weir::scenarios::scenario_problems_test

@@ -132,4 +132,31 @@ TEST(CountFlopsTest, GivenCostsHaveNone) {
   EXPECT_EQ(CountFlops(given, false).ByteSizeLong(), 0);
 }
 
+// Every third layer sees everything, the others 256 of 1024 tokens.
+TEST(CountFlopsTest, WindowsOfSomeLayersCountByLayer) {
+  const scenarios::ResolvedScenario plain = SmallGpt("");
+  scenarios::ResolvedScenario windows = plain;
+  const auto model = models::ParseModel(
+      "test", absl::StrCat("transformer {",
+                           plain.model.transformer().ShortDebugString(),
+                           R"(kinds { letter: "S" name: "sliding"
+                                      block { sliding_window: 256 } }
+                              kinds { letter: "F" name: "full" }
+                              pattern: "SSF" })"));
+  ASSERT_TRUE(model.ok()) << model.status();
+  windows.model = *model;
+  const FlopCounts before = CountFlops(plain, false);
+  const FlopCounts after = CountFlops(windows, false);
+  const double attention = ClosedAttention();
+  EXPECT_NEAR(after.model(), before.model() - 0.5 * attention,
+              1e-9 * attention);
+  EXPECT_NEAR(after.palm(), before.palm() - 0.5 * attention, 1e-9 * attention);
+  // A query sees 256 (1 - 256 / 2048) keys of a window, and half of 1024.
+  const double kept = (2 * 256 * 0.875 / 1024 + 0.5) / 3;
+  EXPECT_NEAR(after.model_causal(), before.model() - (1 - kept) * attention,
+              1e-9 * attention);
+  EXPECT_NEAR(after.palm_causal(), before.palm() - (1 - kept) * attention,
+              1e-9 * attention);
+}
+
 }  // namespace weir::sim::count_flops_test

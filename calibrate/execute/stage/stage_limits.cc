@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "models/block_spec.h"
 #include "models/shape.h"
 
 namespace weir::calibrate {
@@ -27,6 +28,11 @@ void CheckModel(const Transformer& transformer, const models::WorkSpec& work,
          "or pooler is on, expected a head with norm and logits only");
   refuse(transformer.query_key_norm(), "query_key_norm",
          "is on, expected queries and keys without norms");
+  for (const std::string& field : models::SpecialFields(transformer)) {
+    refuse(true, field,
+           "is given, expected nothing: the stage kernels are "
+           "those of GPT-2 and Llama");
+  }
   const int window = static_cast<int>(transformer.sliding_window());
   if (window > 0 && window < work.sequence_length) {
     problems->Add("sliding_window",

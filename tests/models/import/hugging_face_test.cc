@@ -109,10 +109,10 @@ TEST(HuggingFaceTest, NameIsTheFilesOrTheCheckpoints) {
 }
 
 TEST(HuggingFaceTest, UnknownModelTypeListsTheSupported) {
-  EXPECT_EQ(Message(R"({"model_type": "t5"})"),
-            "config.json: model_type is \"t5\", expected one of: bert, "
-            "deepseek, deepseek_v2, deepseek_v3, gpt2, llama, mistral, "
-            "mixtral, qwen2_moe, qwen3_moe");
+  EXPECT_THAT(Message(R"({"model_type": "t5"})"),
+              HasSubstr("config.json: model_type is \"t5\", expected one of: "
+                        "bert, deepseek, deepseek_ref, deepseek_v2, "
+                        "deepseek_v3, "));
   EXPECT_THAT(Message("{}"), HasSubstr("model_type is missing"));
   EXPECT_THAT(Message(R"({"model_type": 3})"),
               HasSubstr("model_type is 3, expected a string"));

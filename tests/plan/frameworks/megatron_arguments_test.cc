@@ -219,6 +219,18 @@ TEST(MegatronArgumentTest, GradientsHaveTheBytesThatAreCounted) {
   EXPECT_FALSE(bytes("Gpt"));  // fp16
 }
 
+TEST(MegatronArgumentTest, SayWhichFieldsOfTheModelAreNotWritten) {
+  scenarios::ResolvedScenario scenario =
+      Resolve(std::string(kLlama) + kOnEight +
+              R"(schedule: "1f1b" parallelism { pipeline: 2 data: 4 })");
+  EXPECT_THAT(MegatronObstacles(scenario), IsEmpty());
+  scenario.model.mutable_transformer()->set_num_mtp_modules(1);
+  scenario.model.mutable_transformer()->set_extra_norms(2);
+  EXPECT_THAT(MegatronObstacles(scenario),
+              testing::ElementsAre("weir does not write its arguments for "
+                                   "extra_norms, num_mtp_modules"));
+}
+
 TEST(MegatronArgumentTest, SayWhyMegatronCannot) {
   const auto why = [](const std::string& rest) {
     return MegatronObstacles(Resolve(std::string(kLlama) + kOnEight + rest));

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-head latent attention as it is trained: keys and values of every head
+// are computed from the latent vectors, as in Megatron Core's
+// MLASelfAttention. (Inference multiplies the matrices instead.)
+#include <algorithm>
+
+#include "models/collectives.h"
+#include "models/mixers.h"
+
+namespace weir::models {
+namespace {
+
+// Returns the shape of the core: every head has its own keys and values.
+Shape CoreShape(const Transformer& transformer, const Shape& shape) {
+  const LatentAttention& latent = transformer.latent_attention();
+  Shape core = shape;
+  core.head_size = double(latent.plain_head_size()) + latent.rotary_head_size();
+  core.value_part = latent.value_head_size() / core.head_size;
+  core.query = core.heads * core.head_size;
+  core.key_value = core.query;
+  core.key_value_share = core.query;
+  return core;
+}
+
+// Adds the RMS norm of a latent vector of each token that the GPU holds. Its
+// input and output are saved.
+void AddLatentNorm(const Shape& shape, double width, LayerWork* work) {
+  const double bytes = shape.element_bytes * shape.local_tokens * width;
+  AddPasses(KernelPart::kNorm, 2 * bytes, 1, 5 * bytes, 3, work);
+  work->stash_bytes += 2 * bytes;
+}
+
+// Adds a projection from a gathered latent vector to the heads.
+void AddUpProjection(const WorkSpec& spec, const Shape& shape, double in,
+                     double out, LayerWork* work) {
+  Linear up{.rows = shape.tokens, .in = in, .out = out};
+  SetColumnPieces(spec, &up);
+  AddLinear(spec, up, work);
+  work->weight_gradient_stash_bytes +=
+      shape.element_bytes * (shape.local_tokens * in + shape.tokens * out);
+}
+
+}  // namespace
+
+ParameterCount LatentAttentionParameters(const Transformer& transformer) {
+  const LatentAttention& latent = transformer.latent_attention();
+  const double hidden = transformer.hidden_size();
+  const double heads = transformer.num_heads();
+  const double query_rank = latent.query_rank();
+  const double rank = latent.key_value_rank();
+  const double plain = latent.plain_head_size();
+  const double rotary = latent.rotary_head_size();
+  const double value = latent.value_head_size();
+  const bool gated = transformer.attention_gate() != ATTENTION_GATE_NONE;
+  ParameterCount count;
+  count.split =
+      heads * ((query_rank > 0 ? query_rank : hidden) * (plain + rotary) +
+               rank * (plain + value) + hidden * value);
+  // Query norm and down-projection; those of keys and values.
+  count.replicated =
+      query_rank * (hidden + 1) + hidden * (rank + rotary) + rank;
+  if (gated) count.split += hidden * heads * value;
+  if (transformer.attention_bias()) {
+    count.replicated += query_rank + rank + rotary;
+  }
+  if (transformer.attention_output_bias()) count.replicated += hidden;
+  if (transformer.has_sparse_index()) {
+    count += SparseIndexParameters(transformer,
+                                   query_rank > 0 ? query_rank : hidden);
+  }
+  return count;
+}
+
+AttentionCore AddLatentAttention(const Transformer& transformer,
+                                 const WorkSpec& spec, const Shape& shape,
+                                 LayerWork* work) {
+  const LatentAttention& latent = transformer.latent_attention();
+  const Shape heads = CoreShape(transformer, shape);
+  AttentionCore core = AttentionCoreOf(transformer, spec, heads);
+  const double e = shape.element_bytes;
+  const double query_rank = latent.query_rank();
+  const double rank = latent.key_value_rank();
+  const double rotary = latent.rotary_head_size();
+  const double output = heads.output();
+  const double key_values = shape.heads * (double(latent.plain_head_size()) +
+                                           latent.value_head_size());
+  const bool gated = transformer.attention_gate() != ATTENTION_GATE_NONE;
+
+  work->stash_bytes += LocalBytes(shape);  // input of the down-projections
+  work->weight_gradient_stash_bytes += LocalBytes(shape);
+  if (query_rank > 0) {
+    AddRepeatedLinear(spec, shape, shape.hidden, query_rank, true, work);
+    AddLatentNorm(shape, query_rank, work);
+    AddColumnInput(spec, e * shape.tokens * query_rank, work);
+    AddUpProjection(spec, shape, query_rank, heads.query, work);
+  } else {
+    AddColumnInput(spec, WholeBytes(shape), work);
+    AddUpProjection(spec, shape, shape.hidden, heads.query, work);
+    work->weight_gradient_stash_bytes -= LocalBytes(shape);  // counted above
+  }
+  AddRepeatedLinear(spec, shape, shape.hidden, rank + rotary, true, work);
+  AddLatentNorm(shape, rank, work);
+  AddColumnInput(spec, e * shape.tokens * (rank + rotary), work);
+  AddUpProjection(spec, shape, rank, key_values, work);
+  // Gradients of the outputs of the down-projections.
+  work->weight_gradient_stash_bytes +=
+      e * shape.local_tokens * (query_rank + rank + rotary);
+
+  // Rotation of queries in place, and assembly of the keys: the rotary part,
+  // which all heads share, is copied to each of them.
+  const double rotated = e * shape.tokens * (shape.heads + 1) * rotary;
+  const double assembled =
+      e * shape.tokens * (key_values + heads.query + output);
+  AddPasses(KernelPart::kElementwise, 2 * rotated, 2, 2 * rotated, 2, work);
+  AddPasses(KernelPart::kElementwise, assembled, 2, assembled, 2, work);
+  if (transformer.has_sparse_index()) {
+    AddSparseIndex(transformer, spec, shape,
+                   query_rank > 0 ? query_rank : shape.hidden, work);
+  }
+  AddCore(core, work);
+  if (gated) {
+    AddColumnInput(spec, WholeBytes(shape), work);
+    AddLinear(spec, {.rows = shape.tokens, .in = shape.hidden, .out = output},
+              work);
+    AddGate(shape, shape.tokens * output, shape.tokens * output, work);
+    work->stash_bytes += 2 * e * shape.tokens * output;  // gate, gated outputs
+    work->weight_gradient_stash_bytes += e * shape.tokens * output;
+  }
+  Linear last{.rows = shape.tokens,
+              .in = output,
+              .out = shape.hidden,
+              .bias = transformer.attention_output_bias()};
+  SetRowPieces(spec, &last);
+  AddLinear(spec, last, work);
+  AddRowOutput(spec, WholeBytes(shape), work);
+  // Queries, keys and values, and their weighted sum.
+  const double expanded = 2 * heads.query + output;
+  work->stash_bytes += e * shape.tokens * (expanded + output);
+  work->weight_gradient_stash_bytes +=
+      LocalBytes(shape) + e * shape.tokens * output;
+  core.backward_scratch_bytes =
+      std::max(core.backward_scratch_bytes, e * shape.tokens * expanded);
+  return core;
+}
+
+}  // namespace weir::models
