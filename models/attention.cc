@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "models/context_parallel.h"
 #include "models/kernels.h"
 
 namespace weir::models {
-namespace {
 
-AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
-                    const Shape& shape) {
+AttentionCore FusedAttention(const Transformer& transformer,
+                             const WorkSpec& spec, const Shape& shape) {
   const double s = shape.sequence_length;
   const double window = transformer.sliding_window();
   const double reach = window > 0 ? std::min(s, window) : s;
@@ -43,8 +43,10 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   backward.bytes = 4 * wide + 4 * narrow + statistics;
   // Row sums of the output times its gradient.
   const double scratch = spec.early_release ? statistics : 0;
-  return {{forward}, {backward}, statistics, scratch};
+  return {{forward}, {backward}, statistics, 0, scratch};
 }
+
+namespace {
 
 // Memory traffic of the softmax in bytes per score, its kernel launches per
 // direction, and the bytes per score that it saves.
@@ -110,7 +112,10 @@ AttentionCore Apart(const WorkSpec& spec, const Shape& shape, bool masked) {
 
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape) {
-  return spec.flash_attention ? Fused(transformer, spec, shape)
+  if (spec.context.size() > 1) {
+    return ContextAttention(transformer, spec, shape);
+  }
+  return spec.flash_attention ? FusedAttention(transformer, spec, shape)
                               : Apart(spec, shape, transformer.causal());
 }
 

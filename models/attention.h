@@ -16,8 +16,13 @@ struct AttentionCore {
   std::vector<Kernel> forward;
   std::vector<Kernel> backward;
   double stash_bytes = 0;  // besides queries, keys, values and output
-  double backward_scratch_bytes = 0;  // score gradients, row sums
+  double forward_scratch_bytes = 0;   // buffers of context parallelism
+  double backward_scratch_bytes = 0;  // score gradients, row sums, buffers
 };
+
+// Returns the fused attention of the sequences of `shape`, each with itself.
+AttentionCore FusedAttention(const Transformer& transformer,
+                             const WorkSpec& spec, const Shape& shape);
 
 // Returns the kernels of the attention core. Fused: one kernel per direction,
 // no score matrix in memory, masked parts skipped. Unfused: GEMMs around a

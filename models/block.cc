@@ -3,6 +3,7 @@
 
 #include "models/attention.h"
 #include "models/collectives.h"
+#include "models/context_parallel.h"
 #include "models/kernels.h"
 #include "models/shape.h"
 #include "models/sublayers.h"
@@ -97,6 +98,7 @@ void AddAttention(const Transformer& transformer, const WorkSpec& spec,
                 .out = shape.hidden,
                 .bias = transformer.attention_output_bias()};
   SetRowPieces(spec, &output);
+  AddContextExchange(spec, shape, work);
   AddLinear(spec, output, work);
   AddRowOutput(spec, Whole(shape), work);
   // Input of the first linear layer; queries, keys and values; their weighted
@@ -206,6 +208,8 @@ void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
       width = kernel.k;
       break;
     }
+    // What context parallelism adds to the attention is kept with its output.
+    if (kernel.part == KernelPart::kAttentionCore) continue;
     if (kernel.kind == Kernel::Kind::kMemory) {
       work->recompute.push_back(kernel);
     } else if (kernel.part == KernelPart::kProjectionGemm) {
@@ -276,8 +280,11 @@ LayerWork BlockWork(const Transformer& transformer, const WorkSpec& spec,
   work.backward_scratch_bytes =
       BackwardScratch(spec, shape, width, core.backward_scratch_bytes,
                       work.stash_bytes - attention_stash);
+  work.forward_scratch_bytes = core.forward_scratch_bytes;
   if (spec.early_release) {
-    work.forward_scratch_bytes = 2 * Local(shape);  // of the last residual
+    // Of the last residual.
+    work.forward_scratch_bytes =
+        std::max(work.forward_scratch_bytes, 2 * Local(shape));
     work.backward_scratch_bytes =
         EarlyReleaseBackwardScratch(spec, shape, core);
     work.backward_kept_bytes = work.weight_gradient_stash_bytes;

@@ -67,6 +67,10 @@ Json PlanObject(const Plan& plan) {
       {"scenario", PrintTextProto(scenario)}};
 }
 
+uint32_t ContextOf(const Plan& plan) {
+  return std::max(plan.scenario().parallelism().context(), 1u);
+}
+
 void AddFlopsOf(const PlanReport& report, const Plan& plan, Json* json) {
   const Result result = FlopsOfPlan(report, plan);
   const results::FlopsFormula formula = results::FormulaOf(result);
@@ -136,6 +140,7 @@ std::string PlanJson(const PlanReport& report) {
   Json plans = Json::array();
   for (const Plan& plan : report.plans()) {
     plans.push_back(PlanObject(plan));
+    if (HasContext(report)) plans.back()["context"] = ContextOf(plan);
     if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
     if (HasTokens(report)) AddTokensOf(report, plan, &plans.back());
   }
@@ -169,7 +174,9 @@ std::string PlanCsv(const PlanReport& report) {
       "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
       "changes_training,runtime_executes,peak_memory_bytes_low,"
       "peak_memory_bytes_high,sharding,sequence_parallel,"
-      "gradient_reduction,tokens_per_second_per_gpu\n";
+      "gradient_reduction,tokens_per_second_per_gpu";
+  const bool context = HasContext(report);
+  absl::StrAppend(&text, context ? ",context\n" : "\n");
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -208,7 +215,7 @@ std::string PlanCsv(const PlanReport& report) {
                  ? ShortestNumber(TokensPerSecond(plan) / plan.num_gpus())
                  : ""},
             ","),
-        "\n");
+        context ? absl::StrCat(",", ContextOf(plan)) : "", "\n");
   }
   return text;
 }
