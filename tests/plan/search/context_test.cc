@@ -26,10 +26,9 @@ PlanRequest Request(uint32_t sequence_length, uint32_t num_gpus) {
   PlanSpace& space = *request.mutable_space();
   space.add_gpus(num_gpus);
   space.add_pipeline(1);
-  space.add_tensor(1);
-  space.add_tensor(4);
+  space.add_tensor(2);
   space.add_microbatch_size(1);
-  space.add_recompute(RECOMPUTE_NONE);
+  space.add_recompute(RECOMPUTE_FULL);
   space.add_orders("tp-dp-pp");
   space.add_schedules("1f1b");
   space.set_even_layers_only(true);
@@ -57,7 +56,7 @@ TEST(ContextTest, OnlyLongSequencesAreShared) {
   EXPECT_THAT(ContextsOf(asked), ElementsAre(16));
 }
 
-// Without recomputation, 131,072 tokens do not fit four GPUs.
+// The logits of 131,072 tokens do not fit two GPUs.
 TEST(ContextTest, FindsPlansThatShareLongSequences) {
   for (const uint32_t num_gpus : {8u, 64u}) {
     SearchOptions options;
