@@ -57,6 +57,8 @@ constexpr Synonym kSynonyms[] = {
     {"num-nodes", "nodes"},
     {"world-size", "gpus"},
     {"num-gpus", "gpus"},
+    {"context-parallel", "context-parallel-size"},
+    {"context-parallel-degree", "context-parallel-size"},
     {"n-gpus", "gpus"},
     {"gpu", "cluster"},
     {"device", "profile"},
@@ -74,10 +76,6 @@ constexpr Synonym kSynonyms[] = {
     {"memory", "memory-limit"},
 };
 
-constexpr absl::string_view kContextParallelism[] = {"cp", "context-parallel",
-                                                     "context-parallel-size",
-                                                     "context-parallel-degree"};
-
 std::string Plain(absl::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
@@ -88,10 +86,6 @@ std::string Plain(absl::string_view name) {
 std::string SuggestName(absl::string_view name,
                         const std::vector<std::string>& known) {
   const std::string plain = Plain(name);
-  if (std::count(std::begin(kContextParallelism), std::end(kContextParallelism),
-                 plain) > 0) {
-    return "; context parallelism is not simulated yet";
-  }
   for (const Synonym& synonym : kSynonyms) {
     if (synonym.name != plain) continue;
     for (const std::string& candidate : known) {

@@ -12,8 +12,8 @@ namespace weir {
 
 // Returns a hint for an unknown name of a flag or column, with or without
 // dashes: "; did you mean --mbs?" for --micro-batch if it is among `known`,
-// "; context parallelism is not simulated yet" for --cp, otherwise the known
-// name with the most similar spelling. Empty if there is nothing to suggest.
+// otherwise the known name with the most similar spelling. Empty if there is
+// nothing to suggest.
 std::string SuggestName(absl::string_view name,
                         const std::vector<std::string>& known);
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/context_parallel.h"
 #include "models/kernels.h"
 
 namespace weir::models {
+
 namespace {
 
 // Returns the average number of keys that a query sees, if query i of s sees
@@ -15,8 +17,10 @@ double CausalKeys(double s, double reach, double spacing) {
   return reach * (1 - reach * spacing / (2 * s));
 }
 
-AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
-                    const Shape& shape) {
+}  // namespace
+
+AttentionCore FusedAttention(const Transformer& transformer,
+                             const WorkSpec& spec, const Shape& shape) {
   const double s = shape.sequence_length;
   const auto [stored, reach, seen] = KeysOf(transformer, s);
   const double e = shape.element_bytes;
@@ -49,8 +53,10 @@ AttentionCore Fused(const Transformer& transformer, const WorkSpec& spec,
   backward.bytes = 4 * wide + 4 * narrow + statistics;
   // Row sums of the output times its gradient.
   const double scratch = spec.early_release ? statistics : 0;
-  return {{forward}, {backward}, statistics, scratch};
+  return {{forward}, {backward}, statistics, 0, scratch};
 }
+
+namespace {
 
 // Memory traffic of the softmax in bytes per score, its kernel launches per
 // direction, and the bytes per score that it saves.
@@ -147,7 +153,10 @@ KeyCount KeysOf(const Transformer& transformer, double s) {
 
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape) {
-  return spec.flash_attention ? Fused(transformer, spec, shape)
+  if (spec.context.size() > 1) {
+    return ContextAttention(transformer, spec, shape);
+  }
+  return spec.flash_attention ? FusedAttention(transformer, spec, shape)
                               : Apart(transformer, spec, shape);
 }
 

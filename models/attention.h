@@ -15,8 +15,9 @@ inline constexpr double kAttentionStatisticBytes = 4;  // of a row, fp32
 struct AttentionCore {
   std::vector<Kernel> forward;
   std::vector<Kernel> backward;
-  double stash_bytes = 0;  // besides queries, keys, values and output
-  double backward_scratch_bytes = 0;  // score gradients, row sums
+  double stash_bytes = 0;            // besides queries, keys, values and output
+  double forward_scratch_bytes = 0;  // buffers of context parallelism
+  double backward_scratch_bytes = 0;  // score gradients, row sums, buffers
 };
 
 // Keys per query of a sequence.
@@ -30,6 +31,9 @@ struct KeyCount {
 // a sparse index of k keys: min(i, k) of query i. Chunks of c tokens: those of
 // the query's chunk. Pooled entries: one for every `ratio` earlier tokens.
 KeyCount KeysOf(const Transformer& transformer, double s);
+// Returns the fused attention of the sequences of `shape`, each with itself.
+AttentionCore FusedAttention(const Transformer& transformer,
+                             const WorkSpec& spec, const Shape& shape);
 
 // Returns the kernels of the attention core. Fused: one kernel per direction,
 // no score matrix in memory, masked parts skipped. Unfused: GEMMs around a

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "models/collectives.h"
+#include "models/context_parallel.h"
 #include "models/kernels.h"
 #include "models/mixers.h"
 #include "models/shape.h"
@@ -157,6 +158,8 @@ void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
       width = kernel.k;
       break;
     }
+    // What context parallelism adds to the attention is kept with its output.
+    if (kernel.part == KernelPart::kAttentionCore) continue;
     if (kernel.kind == Kernel::Kind::kMemory) {
       work->recompute.push_back(kernel);
     } else if (kernel.part == KernelPart::kProjectionGemm) {
@@ -278,9 +281,11 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   work.backward_scratch_bytes =
       BackwardScratch(spec, shape, width, core.backward_scratch_bytes,
                       work.stash_bytes - mixer_stash);
+  work.forward_scratch_bytes = core.forward_scratch_bytes;
   if (spec.early_release) {
     // Of the last residual.
-    work.forward_scratch_bytes = 2 * LocalBytes(shape);
+    work.forward_scratch_bytes =
+        std::max(work.forward_scratch_bytes, 2 * LocalBytes(shape));
     work.backward_scratch_bytes =
         EarlyReleaseBackwardScratch(spec, shape, core);
     work.backward_kept_bytes = work.weight_gradient_stash_bytes;

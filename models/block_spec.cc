@@ -124,6 +124,26 @@ std::string BlockWithOtherOperators(const Transformer& transformer) {
   return "";
 }
 
+std::string BlockWithoutContext(const Transformer& transformer) {
+  if (transformer.has_encoder()) return "encoder";
+  for (const BlockSpec& block : BlocksOf(transformer).kinds) {
+    const Transformer& own = block.transformer;
+    const bool supported =
+        (IsPlainAttention(own) || own.has_latent_attention()) &&
+        !own.has_sparse_index() && !own.has_compressed_attention() &&
+        own.attention_chunk() == 0;
+    if (block.mixer && !supported) return block.name;
+  }
+  return "";
+}
+
+bool HasWindow(const Transformer& transformer) {
+  const std::vector<BlockSpec> kinds = BlocksOf(transformer).kinds;
+  return std::any_of(kinds.begin(), kinds.end(), [](const BlockSpec& block) {
+    return block.mixer && block.transformer.sliding_window() > 0;
+  });
+}
+
 std::vector<std::string> SpecialFields(const Transformer& transformer) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   transformer.GetReflection()->ListFields(transformer, &fields);

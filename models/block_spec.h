@@ -45,6 +45,13 @@ bool IsLinearMixer(const Transformer& transformer);
 // feed-forward layer. Returns "" if it supports all.
 std::string BlockWithOtherOperators(const Transformer& transformer);
 
+// Returns the name of a block, or "encoder", whose tokens context parallelism
+// does not divide: it exchanges the keys and values of plain and latent
+// attention. Returns "" if it supports all.
+std::string BlockWithoutContext(const Transformer& transformer);
+// Returns true if a block's attention has a sliding window.
+bool HasWindow(const Transformer& transformer);
+
 // Returns the names of the given fields that describe more than GPT-2, Llama
 // and Mixtral have. Programs that execute or export only such models refuse
 // them.

@@ -6,8 +6,7 @@
 
 namespace weir::models {
 
-// What a communication operation does, in NCCL's terms. Layers use all kinds
-// but kSendReceive.
+// What a communication operation does, in NCCL's terms.
 enum class CollectiveKind : uint8_t {
   kAllReduce,
   kAllGather,

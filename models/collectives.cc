@@ -16,7 +16,8 @@ void RepeatForward(bool only_gathers, LayerWork* work) {
   std::vector<LayerCollective> all = work->forward_collectives;
   if (only_gathers) {
     std::erase_if(all, [](const LayerCollective& collective) {
-      return collective.kind != CollectiveKind::kAllGather;
+      return collective.kind != CollectiveKind::kAllGather ||
+             collective.group != LayerCollective::Group::kTensor;
     });
   }
   for (LayerCollective& collective : all) collective.of_recompute = true;

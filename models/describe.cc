@@ -90,6 +90,11 @@ const char* RoleName(LayerRole role) {
   return "block";
 }
 
+// Returns the number of GPUs that share a block without experts.
+int GpusOf(const WorkSpec& spec) {
+  return spec.tensor_parallel * spec.context.size();
+}
+
 std::string SpecLine(const Model& model, const WorkSpec& spec) {
   if (model.has_measured()) {
     return absl::StrFormat("microbatch of %d, measured with %d",
@@ -103,6 +108,10 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
     absl::StrAppend(&line, ", per GPU of ", spec.tensor_parallel,
                     spec.sequence_parallel ? " (tensor and sequence parallel)"
                                            : " (tensor parallel)");
+  }
+  if (spec.context.size() > 1) {
+    absl::StrAppend(&line, ", tokens over ", spec.context.size(), " GPUs (",
+                    ContextMethodName(spec.context.method), ")");
   }
   if (spec.expert_parallel > 1) {
     absl::StrAppend(&line, ", experts over ", spec.expert_parallel, " GPUs");
@@ -298,7 +307,7 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
       SpecLine(model, spec), "\n\n", Table(rows));
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
-                    FormatFlops(ModelFlops(layers, spec.tensor_parallel)),
+                    FormatFlops(ModelFlops(layers, GpusOf(spec))),
                     " for the whole model, without recomputation\n");
   }
   return text;
@@ -318,11 +327,12 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
       {"tensor_parallel", spec.tensor_parallel},
       {"sequence_parallel", spec.sequence_parallel},
       {"expert_parallel", spec.expert_parallel},
+      {"context_parallel", spec.context.size()},
       {"flash_attention", spec.flash_attention},
       {"dropout", spec.dropout},
       {"recompute", RecomputeName(spec.recompute)},
       {"bytes_per_element", spec.bytes_per_element},
-      {"model_flops", Number(ModelFlops(layers, spec.tensor_parallel))},
+      {"model_flops", Number(ModelFlops(layers, GpusOf(spec)))},
       {"parameters_per_gpu", Number(totals.parameters)},
       {"stash_bytes", Number(totals.stash_bytes)}};
   for (const Group& group : GroupsOf(layers, HasPattern(model))) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/collectives.h"
+#include "models/context_parallel.h"
 #include "models/mixers.h"
 
 namespace weir::models {
@@ -131,6 +132,7 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
               .out = shape.hidden,
               .bias = transformer.attention_output_bias()};
   SetRowPieces(spec, &last);
+  AddContextExchange(spec, heads, work);
   AddLinear(spec, last, work);
   AddRowOutput(spec, WholeBytes(shape), work);
   // Queries, keys and values, and their weighted sum.

@@ -163,6 +163,41 @@ void CheckExpertParallel(const Transformer& transformer, const WorkSpec& spec,
   }
 }
 
+void CheckContextParallel(const Transformer& transformer, const WorkSpec& spec,
+                          Problems* problems) {
+  const ContextSpec& context = spec.context;
+  if (context.heads_parallel < 1 || context.ring < 1 || context.size() == 1) {
+    return;
+  }
+  if (!spec.flash_attention) {
+    problems->Add("flash_attention",
+                  "is off, expected on: context parallelism needs fused "
+                  "attention");
+  }
+  if (spec.sequence_length % (2 * context.size()) != 0) {
+    problems->Add(
+        "sequence_length",
+        absl::StrFormat("is %d, expected a multiple of 2 x context %d",
+                        spec.sequence_length, context.size()));
+  }
+  const int kv_heads = static_cast<int>(transformer.num_kv_heads());
+  if (context.heads_parallel > 1 &&
+      kv_heads % (spec.tensor_parallel * context.heads_parallel) != 0) {
+    problems->Add("context.heads_parallel",
+                  absl::StrFormat(
+                      "is %d, expected that x tensor_parallel %d divides the "
+                      "model's %d key-value heads",
+                      context.heads_parallel, spec.tensor_parallel, kv_heads));
+  }
+  if (transformer.sliding_window() > 0 && context.ring > 1 &&
+      context.method != CONTEXT_ALL_GATHER) {
+    problems->Add(
+        "context.method",
+        "is a ring, expected all_gather or a2a: the model's attention "
+        "has a sliding window");
+  }
+}
+
 void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
                           Problems* problems) {
   problems->CheckRange("sequence_length", spec.sequence_length, 1, 1e8);
@@ -181,6 +216,7 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
     CheckOperators(transformer, problems);
   }
   CheckExpertParallel(transformer, spec, problems);
+  CheckContextParallel(transformer, spec, problems);
 }
 
 }  // namespace
@@ -236,7 +272,15 @@ const char* Name(CollectiveKind kind) {
 }
 
 const char* Name(LayerCollective::Group group) {
-  return group == LayerCollective::Group::kExpert ? "expert" : "tensor";
+  switch (group) {
+    case LayerCollective::Group::kExpert:
+      return "expert";
+    case LayerCollective::Group::kContext:
+      return "context";
+    case LayerCollective::Group::kTensor:
+      break;
+  }
+  return "tensor";
 }
 
 absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
@@ -245,6 +289,9 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
   problems.CheckRange("microbatch_size", spec.microbatch_size, 1, 1e6);
   problems.CheckRange("tensor_parallel", spec.tensor_parallel, 1, 1e5);
   problems.CheckRange("expert_parallel", spec.expert_parallel, 1, 1e5);
+  problems.CheckRange("context.heads_parallel", spec.context.heads_parallel, 1,
+                      1e4);
+  problems.CheckRange("context.ring", spec.context.ring, 1, 1e4);
   problems.CheckRange("bytes_per_element", spec.bytes_per_element, 1, 8);
   if (model.has_transformer()) {
     CheckTransformerSpec(model.transformer(), spec, &problems);
@@ -257,6 +304,7 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
     };
     whole("tensor_parallel", spec.tensor_parallel);
     whole("expert_parallel", spec.expert_parallel);
+    whole("context", spec.context.size());
   }
   return problems.ToStatus();
 }

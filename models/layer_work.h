@@ -18,6 +18,20 @@
 
 namespace weir::models {
 
+// A context-parallel group of heads_parallel x ring GPUs. Each holds an equal
+// part of every sequence. Around the attention, `heads_parallel` neighbors
+// exchange tokens for heads, so that each has their tokens for its part of the
+// heads; `ring` such groups then share the queries of these heads, each against
+// all keys and values.
+struct ContextSpec {
+  ContextMethod method = CONTEXT_P2P;
+  int heads_parallel = 1;
+  int ring = 1;
+
+  int size() const { return heads_parallel * ring; }
+  bool operator==(const ContextSpec&) const = default;
+};
+
 // How a layer is executed. Fusions are properties of the framework; each saves
 // the passes over memory that its name implies (Narayanan et al. 2021, section
 // 5.9: from 113 to 135 and from 133 to 148 TFLOP/s on A100).
@@ -32,6 +46,7 @@ struct WorkSpec {
   int bytes_per_element = 2;  // of activations and of weights in use
   int gradient_bytes = 2;     // per element of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share the experts of a layer
+  ContextSpec context;        // GPUs that share the tokens of a sequence
   // Overlaps the backward's collectives of input and input gradient with its
   // GEMMs (Megatron-LM since version 3; earlier versions wait for each).
   bool tensor_async = false;
@@ -132,13 +147,17 @@ struct Kernel {
 
 // Consecutive collectives of equal size in which a GPU takes part.
 struct LayerCollective {
-  enum class Group : uint8_t { kTensor, kExpert };
+  // kContext: the context-parallel group. An all-to-all runs over
+  // ContextSpec::heads_parallel neighbors, everything else over the ring.
+  enum class Group : uint8_t { kTensor, kExpert, kContext };
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Group group = Group::kTensor;
   // Bytes of each collective: the whole tensor, which is the input and output
   // of an all-reduce, the output of an all-gather and the input of a
   // reduce-scatter (the size in nccl-tests). For an all-to-all: the bytes that
-  // one GPU sends in total, including its own share.
+  // one GPU sends in total, including its own share. For a send and receive: of
+  // the message that each GPU sends to the next one of the ring while it
+  // computes attention with what it has received before.
   double bytes = 0;
   int count = 1;
   // The framework overlaps it with the GEMM of the weight gradient, or with
@@ -151,6 +170,10 @@ struct LayerCollective {
   bool operator==(const LayerCollective&) const = default;
 };
 const char* Name(LayerCollective::Group group);  // "tensor"
+// Returns true for the messages of a ring.
+inline bool IsRing(const LayerCollective& collective) {
+  return collective.kind == CollectiveKind::kSendReceive;
+}
 
 enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };
 
@@ -210,9 +233,10 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
 // Requires: ValidateModel and ValidateWorkSpec return OK.
 std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec);
 
-// Returns the FLOP of one microbatch on all GPUs together, without
-// recomputation: the numerator of model FLOP utilization. Attention counts in
-// full, causal or not. Measured layers have none.
+// Returns the FLOP of one microbatch on the GPUs of a tensor-parallel group,
+// without recomputation: the numerator of model FLOP utilization. Every
+// context-parallel rank has an equal part of it. Attention counts in full,
+// causal or not. Measured layers have none.
 double ModelFlops(const std::vector<LayerWork>& layers, int tensor_parallel);
 // Returns the forward's part of ModelFlops.
 double ForwardFlops(const std::vector<LayerWork>& layers, int tensor_parallel);

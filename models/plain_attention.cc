@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/collectives.h"
+#include "models/context_parallel.h"
 #include "models/mixers.h"
 
 namespace weir::models {
@@ -102,6 +103,7 @@ AttentionCore AddAttention(const Transformer& transformer, const WorkSpec& spec,
                 .out = shape.hidden,
                 .bias = transformer.attention_output_bias()};
   SetRowPieces(spec, &output);
+  AddContextExchange(spec, shape, work);
   AddLinear(spec, output, work);
   AddRowOutput(spec, WholeBytes(shape), work);
   // Input of the first linear layer; queries, keys and values; their weighted

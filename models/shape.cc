@@ -12,7 +12,8 @@ Shape ShapeOf(const Transformer& transformer, const WorkSpec& spec) {
   Shape shape;
   shape.tensor_parallel = t;
   shape.sequences = spec.microbatch_size;
-  shape.sequence_length = spec.sequence_length;
+  shape.sequence_length =
+      static_cast<double>(spec.sequence_length) / spec.context.size();
   shape.tokens = shape.sequences * shape.sequence_length;
   shape.local_tokens = spec.sequence_parallel ? shape.tokens / t : shape.tokens;
   shape.hidden = transformer.hidden_size();

@@ -12,8 +12,9 @@ namespace weir::models {
 struct Shape {
   double tensor_parallel = 1;
   double sequences = 0;
+  // Of the microbatch, on one context-parallel rank.
   double sequence_length = 0;
-  double tokens = 0;  // of the microbatch
+  double tokens = 0;
   // Tokens held outside the tensor-parallel GEMMs: all, or 1/t of them with
   // sequence parallelism.
   double local_tokens = 0;

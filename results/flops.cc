@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "results/summary.h"
 
 namespace weir::results {
 namespace {
@@ -22,11 +23,6 @@ constexpr std::array<std::pair<absl::string_view, FlopsFormula>, 8>
                        {"model72", FlopsFormula::kModel72}}};
 
 constexpr size_t kNumReported = 6;
-
-double FlopGpus(const Result& result) {
-  return 1.0 * result.tensor_parallel() * result.pipeline_parallel() *
-         result.data_parallel();
-}
 
 absl::StatusOr<FlopsFormula> ParseFormula(
     absl::string_view text,
@@ -98,7 +94,8 @@ std::optional<double> FlopsOfBatch(const Result& result, FlopsFormula formula) {
 std::optional<double> FlopsPerGpu(const Result& result, FlopsFormula formula) {
   const std::optional<double> flops = FlopsOfBatch(result, formula);
   if (!flops.has_value() || !(result.batch_seconds() > 0)) return {};
-  return *flops / (result.batch_seconds() * FlopGpus(result));
+  return *flops /
+         (result.batch_seconds() * static_cast<double>(NumGpus(result)));
 }
 
 std::optional<double> UtilizationOf(const Result& result,

@@ -88,7 +88,8 @@ class Reader {
       Reach(columns.end_seconds(i));
       out_.tied |= columns.kind(i) == Timeline::Collectives::TIED_REDUCTION;
       if (columns.kind(i) != Timeline::Collectives::TENSOR &&
-          columns.kind(i) != Timeline::Collectives::EXPERT_EXCHANGE) {
+          columns.kind(i) != Timeline::Collectives::EXPERT_EXCHANGE &&
+          columns.kind(i) != Timeline::Collectives::CONTEXT_EXCHANGE) {
         continue;
       }
       inside_.emplace(std::tuple(rank, columns.stage(i), columns.microbatch(i),
@@ -103,11 +104,11 @@ class Reader {
     }
   }
 
-  // Returns the end with the tensor collective after the kernels, and the
-  // exchange of experts after that.
+  // Returns the end with the exchange of keys and values after the kernels,
+  // then the tensor collective, and the exchange of experts after that.
   double EndOf(int rank, const TimelineAction& action) const {
     double end = action.end_seconds;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
       const auto next =
           inside_.find(std::tuple(rank, action.stage, action.microbatch, end));
       if (next == inside_.end()) break;

@@ -10,6 +10,15 @@
 
 namespace weir::results {
 
+uint32_t ContextOf(const Result& result) {
+  return std::max(result.context_parallel(), 1u);
+}
+
+uint64_t NumGpus(const Result& result) {
+  return uint64_t{result.tensor_parallel()} * result.pipeline_parallel() *
+         result.data_parallel() * ContextOf(result);
+}
+
 bool FitsMemory(const Result& result) {
   return !result.has_memory_capacity_bytes() || result.fits_memory();
 }

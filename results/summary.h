@@ -3,6 +3,7 @@
 #ifndef WEIR_RESULTS_SUMMARY_H_
 #define WEIR_RESULTS_SUMMARY_H_
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,10 @@
 #include "results/result.pb.h"
 
 namespace weir::results {
+
+// Returns the context-parallel size of a result, and its number of GPUs.
+uint32_t ContextOf(const Result& result);
+uint64_t NumGpus(const Result& result);
 
 // Returns true if the worst rank fits in memory, or if no device limits it.
 bool FitsMemory(const Result& result);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "models/block_spec.h"
+#include "models/context_parallel.h"
 #include "models/describe.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
@@ -79,6 +80,59 @@ void CheckExperts(Problems& problems, const Parallelism& parallelism,
   }
 }
 
+// Transformer Engine's requirements on context parallelism.
+void CheckContext(Problems& problems, const Scenario& scenario,
+                  const Transformer& transformer) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const uint32_t size = std::max(parallelism.context(), 1u);
+  if (size == 1) return;
+  if (!scenario.training().flash_attention()) {
+    problems.Add("training.flash_attention",
+                 "is off, expected on: context parallelism needs fused "
+                 "attention");
+  }
+  const uint32_t tokens = scenario.batch().sequence_length();
+  const models::ContextSpec context = models::ContextSpecOf(
+      parallelism.context_method(), static_cast<int>(size),
+      {parallelism.hierarchical_context().begin(),
+       parallelism.hierarchical_context().end()});
+  if (tokens % (2 * size) != 0) {
+    problems.Add("batch.sequence_length",
+                 absl::StrCat("is ", tokens, ", expected a multiple of 2 x ",
+                              "parallelism.context ", size, " = ", 2 * size,
+                              ": each rank has two chunks of every sequence"));
+  }
+  const uint32_t tensor = std::max(parallelism.tensor(), 1u);
+  const uint32_t heads = transformer.num_kv_heads() > 0
+                             ? transformer.num_kv_heads()
+                             : transformer.num_heads();
+  const auto parts = static_cast<uint32_t>(context.heads_parallel);
+  if (parts > 1 && heads % (tensor * parts) != 0) {
+    problems.Add("parallelism.context_method",
+                 absl::StrCat("is ", models::ContextMethodName(context.method),
+                              " over ", parts,
+                              " GPUs, expected that these x "
+                              "parallelism.tensor ",
+                              tensor, " divide the model's ", heads,
+                              " key-value heads"));
+  }
+  const std::string other = models::BlockWithoutContext(transformer);
+  if (!other.empty()) {
+    problems.Add("parallelism.context",
+                 absl::StrCat("is ", size,
+                              ", expected 1: exchanges of the "
+                              "model's ",
+                              other, " are not simulated"));
+  }
+  if (models::HasWindow(transformer) && context.ring > 1 &&
+      context.method != CONTEXT_ALL_GATHER) {
+    problems.Add("parallelism.context_method",
+                 absl::StrCat("is ", models::ContextMethodName(context.method),
+                              ", expected all_gather or a2a: the model's "
+                              "attention has a sliding window"));
+  }
+}
+
 void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                              const Transformer& transformer) {
   const Parallelism& parallelism = scenario.parallelism();
@@ -95,6 +149,7 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                               " of the model has other parts than attention "
                               "and a feed-forward layer"));
   }
+  CheckContext(problems, scenario, transformer);
   const uint32_t sequence_length = scenario.batch().sequence_length();
   if (transformer.num_positions() > 0 &&
       sequence_length > transformer.num_positions()) {
@@ -103,10 +158,14 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
         absl::StrCat("is ", sequence_length, ", expected at most the model's ",
                      transformer.num_positions(), " positions"));
   }
-  if (parallelism.sequence_parallel() && sequence_length % tensor != 0) {
-    problems.Add("parallelism.sequence_parallel",
-                 absl::StrCat("cannot divide sequences of ", sequence_length,
-                              " tokens over tensor ", tensor));
+  const uint32_t context = std::max(parallelism.context(), 1u);
+  if (parallelism.sequence_parallel() &&
+      sequence_length % (uint64_t{tensor} * context) != 0) {
+    problems.Add(
+        "parallelism.sequence_parallel",
+        absl::StrCat("cannot divide sequences of ", sequence_length,
+                     " tokens over tensor ", tensor,
+                     context > 1 ? absl::StrCat(" x context ", context) : ""));
   }
   CheckLayoutAgainst(problems, parallelism,
                      static_cast<int>(transformer.num_layers()));
@@ -132,6 +191,7 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   };
   refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
   refuse(scenario.parallelism().expert() > 1, "parallelism.expert");
+  refuse(scenario.parallelism().context() > 1, "parallelism.context");
   refuse(scenario.parallelism().sequence_parallel(),
          "parallelism.sequence_parallel");
   refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");

@@ -31,19 +31,53 @@ void CheckEnum(Problems& problems, const char* field, int value, bool valid) {
     problems.Add(field, absl::StrCat("is ", value, ", which is unknown"));
 }
 
+void CheckContext(Problems& problems, const Parallelism& parallelism) {
+  problems.CheckRange("parallelism.context", parallelism.context(), 0,
+                      kMaxContext);
+  CheckEnum(problems, "parallelism.context_method",
+            parallelism.context_method(),
+            ContextMethod_IsValid(parallelism.context_method()));
+  const auto& sizes = parallelism.hierarchical_context();
+  if (parallelism.context_method() != CONTEXT_A2A_P2P) {
+    if (!sizes.empty()) {
+      problems.Add("parallelism.hierarchical_context",
+                   "is given, but parallelism.context_method is not a2a+p2p");
+    }
+    return;
+  }
+  const double context = Degree(parallelism.context());
+  if (sizes.size() != 2 || sizes[0] == 0 || sizes[1] == 0 ||
+      1.0 * sizes[0] * sizes[1] != context) {
+    problems.Add(
+        "parallelism.hierarchical_context",
+        absl::StrFormat("is \"%s\", expected two numbers whose product is "
+                        "parallelism.context %.0f, as parallelism."
+                        "context_method is a2a+p2p",
+                        absl::StrJoin(sizes, ","), context));
+  }
+}
+
 void CheckParallelism(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const std::string path = "parallelism.";
   // 0 means 1 everywhere.
   problems.CheckRange(path + "tensor", parallelism.tensor(), 0, kMaxGpus);
   problems.CheckRange(path + "expert", parallelism.expert(), 0, kMaxGpus);
-  const uint32_t data = std::max(parallelism.data(), 1u);
-  if (parallelism.expert() > 1 && data % parallelism.expert() != 0) {
+  CheckContext(problems, parallelism);
+  const uint64_t data = std::max(parallelism.data(), 1u);
+  const uint64_t context = std::max(parallelism.context(), 1u);
+  if (parallelism.expert() > 1 && data * context % parallelism.expert() != 0) {
     problems.Add(
         path + "expert",
-        absl::StrCat("is ", parallelism.expert(),
-                     ", expected a divisor of parallelism.data (", data,
-                     "): experts are distributed over data-parallel ranks"));
+        context > 1
+            ? absl::StrCat("is ", parallelism.expert(),
+                           ", expected a divisor of parallelism.data ", data,
+                           " x parallelism.context ", context,
+                           ": experts are distributed over these ranks")
+            : absl::StrCat("is ", parallelism.expert(),
+                           ", expected a divisor of parallelism.data (", data,
+                           "): experts are distributed over data-parallel "
+                           "ranks"));
   }
   problems.CheckRange(path + "data", parallelism.data(), 0, kMaxGpus);
   problems.CheckRange(path + "pipeline", parallelism.pipeline(), 0, kMaxGpus);
@@ -183,6 +217,7 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
   refuse(parallelism.expert() > 1, "parallelism.expert");
   refuse(parallelism.data() > 1, "parallelism.data");
+  refuse(parallelism.context() > 1, "parallelism.context");
   refuse(!parallelism.gpus().empty(), "parallelism.gpus");
   refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");
   refuse(!parallelism.blocks_per_stage().empty(),
@@ -210,9 +245,9 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
 
 void CheckSize(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
-  const double num_gpus = Degree(parallelism.tensor()) *
-                          Degree(parallelism.data()) *
-                          Degree(parallelism.pipeline());
+  const double num_gpus =
+      Degree(parallelism.tensor()) * Degree(parallelism.data()) *
+      Degree(parallelism.context()) * Degree(parallelism.pipeline());
   double num_microbatches = scenario.num_microbatches();
   if (!scenario.has_costs()) {
     num_microbatches = scenario.batch().global_batch_size() /

@@ -20,6 +20,9 @@ namespace weir::scenarios {
 // The most actions that a simulation may have (about 160 bytes each).
 inline constexpr double kMaxActions = 2e8;
 
+// The most GPUs that may share a sequence.
+inline constexpr uint32_t kMaxContext = 1024;
+
 // Returns a degree of parallelism, where 0 means 1.
 double Degree(uint32_t value);
 

@@ -36,11 +36,19 @@ void Replace(const char* text, const std::string& by,
   std::replace(texts->begin(), texts->end(), std::string(text), by);
 }
 
+// Returns true if only fused attention works: its output is kept while other
+// operators are recomputed, or its keys are on several GPUs.
+bool NeedsFusion(const Scenario& scenario) {
+  return scenario.training().recompute() == RECOMPUTE_OPERATORS ||
+         scenario.parallelism().context() > 1;
+}
+
 void FillSequenceParallelism(const DefaultSet& set, Scenario* scenario,
                              UsedDefaults* used) {
   Parallelism& parallelism = *scenario->mutable_parallelism();
   if (parallelism.has_sequence_parallel() || parallelism.tensor() <= 1) return;
-  const uint32_t tokens = scenario->batch().sequence_length();
+  const uint32_t context = std::max(parallelism.context(), 1u);
+  const uint32_t tokens = scenario->batch().sequence_length() / context;
   if (set.sequence_parallel() && tokens % parallelism.tensor() != 0) {
     used->not_used.push_back(absl::StrCat(
         "sequence parallelism (", parallelism.tensor(),
@@ -52,11 +60,15 @@ void FillSequenceParallelism(const DefaultSet& set, Scenario* scenario,
                                                   : "no sequence parallelism");
 }
 
+bool HasReplicas(const Parallelism& parallelism) {
+  return parallelism.data() > 1 || parallelism.context() > 1;
+}
+
 void FillOptimizer(const DefaultSet& set, Scenario* scenario,
                    UsedDefaults* used) {
   Training& training = *scenario->mutable_training();
   if (training.has_distributed_optimizer() || training.fully_sharded() ||
-      scenario->parallelism().data() <= 1) {
+      !HasReplicas(scenario->parallelism())) {
     return;
   }
   // An unknown schedule is reported where it is checked.
@@ -84,7 +96,7 @@ void FillReduction(const DefaultSet& set, Scenario* scenario,
   const bool overlapped = set.gradient_reduction() == REDUCTION_OVERLAPPED;
   communication.set_gradient_reduction(overlapped ? REDUCTION_OVERLAPPED
                                                   : REDUCTION_BLOCKING);
-  if (scenario->parallelism().data() <= 1 || set.name().empty()) return;
+  if (!HasReplicas(scenario->parallelism()) || set.name().empty()) return;
   used->used.emplace_back(overlapped ? "overlapped gradient reduction"
                                      : "blocking gradient reduction");
 }
@@ -152,9 +164,7 @@ void FillFrom(const DefaultSet& set, const Model& model, Scenario* scenario,
   }
   if (!measured) {
     if (!training.has_flash_attention()) {
-      // Only fused attention can be kept while other operators are recomputed.
-      const bool fused =
-          set.flash_attention() || training.recompute() == RECOMPUTE_OPERATORS;
+      const bool fused = set.flash_attention() || NeedsFusion(*scenario);
       training.set_flash_attention(fused);
       used->used.emplace_back(fused ? kFusedAttention : "unfused attention");
     }
@@ -183,10 +193,7 @@ void AdaptTo(const DeviceProfile& device, Scenario* scenario,
   used->not_used.push_back(
       absl::StrCat("bf16 (", device.name(), " does not have it)"));
   // Published kernels of fused attention need the same generations of GPUs.
-  if (!Contains(used->used, kFusedAttention) ||
-      training.recompute() == RECOMPUTE_OPERATORS) {
-    return;
-  }
+  if (!Contains(used->used, kFusedAttention) || NeedsFusion(*scenario)) return;
   training.set_flash_attention(false);
   Replace(kFusedAttention, "unfused attention", &used->used);
   used->not_used.emplace_back(kFusedAttention);

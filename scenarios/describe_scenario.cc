@@ -19,6 +19,9 @@ std::string DescribeSizes(const Scenario& scenario) {
   add("hidden", scenario.transformer().hidden_size());
   add("seq", scenario.batch().sequence_length());
   add("tp", scenario.parallelism().tensor());
+  if (scenario.parallelism().context() > 1) {
+    add("cp", scenario.parallelism().context());
+  }
   add("pp", scenario.parallelism().pipeline());
   add("dp", scenario.parallelism().data());
   add("mbs", scenario.batch().microbatch_size());

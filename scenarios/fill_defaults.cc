@@ -12,6 +12,10 @@ void FillDefaults(Scenario& scenario) {
   parallelism.set_expert(std::max(parallelism.expert(), 1u));
   parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
   parallelism.set_chunks(std::max(parallelism.chunks(), 1u));
+  if (parallelism.context() > 1 &&
+      parallelism.context_method() == CONTEXT_METHOD_UNSPECIFIED) {
+    parallelism.set_context_method(CONTEXT_P2P);
+  }
   if (parallelism.order().empty() && parallelism.gpus().empty())
     parallelism.set_order("tp-dp-pp");
   if (scenario.has_costs()) {

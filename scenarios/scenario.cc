@@ -62,8 +62,9 @@ absl::Status Merge(const Problems& problems,
 absl::Status CheckNumGpus(const std::string& label,
                           const Parallelism& parallelism,
                           const Cluster& cluster) {
-  const double needed =
-      1.0 * parallelism.tensor() * parallelism.data() * parallelism.pipeline();
+  const double context = Degree(parallelism.context());
+  const double needed = context * parallelism.tensor() * parallelism.data() *
+                        parallelism.pipeline();
   const int available = NumGpus(cluster);
   if (needed <= available) return absl::OkStatus();
   std::string hint;
@@ -72,11 +73,14 @@ absl::Status CheckNumGpus(const std::string& label,
         "; --nodes %.0f has enough",
         std::ceil(needed / std::max(cluster.groups(0).node().num_gpus(), 1u)));
   }
+  const std::string and_context =
+      context > 1 ? absl::StrFormat(" x parallelism.context %.0f", context)
+                  : "";
   return absl::InvalidArgumentError(absl::StrFormat(
       "%s: parallelism.tensor %d x parallelism.pipeline %d x parallelism.data "
-      "%d needs %.0f GPUs, but the cluster has %d%s",
+      "%d%s needs %.0f GPUs, but the cluster has %d%s",
       label, parallelism.tensor(), parallelism.pipeline(), parallelism.data(),
-      needed, available, hint));
+      and_context, needed, available, hint));
 }
 
 absl::StatusOr<Placement> MakePlacement(const std::string& label,
@@ -84,7 +88,9 @@ absl::StatusOr<Placement> MakePlacement(const std::string& label,
                                         int num_gpus_available) {
   const std::string where = absl::StrCat(label, ": parallelism");
   const int tensor = static_cast<int>(parallelism.tensor());
-  const int data = static_cast<int>(parallelism.data());
+  // The ranks that share a sequence are neighbors among the replicas.
+  const double replicas = parallelism.data() * Degree(parallelism.context());
+  const int data = static_cast<int>(std::min(replicas, 1.0 * kMaxGpus + 1));
   const int pipeline = static_cast<int>(parallelism.pipeline());
   if (parallelism.gpus().empty()) {
     return PlaceInOrder(where, parallelism.order(), tensor, data, pipeline,

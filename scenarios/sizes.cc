@@ -10,6 +10,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "models/layout.h"
+#include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
 #include "schedules/options.h"
@@ -65,12 +66,20 @@ std::vector<uint64_t> NearestDivisors(uint64_t total, uint64_t value) {
   return nearest;
 }
 
+// Returns " x parallelism.context 2", or nothing for one.
+std::string ContextText(const Parallelism& parallelism) {
+  return parallelism.context() > 1
+             ? absl::StrCat(" x parallelism.context ", parallelism.context())
+             : "";
+}
+
 absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
                           absl::string_view what, Scenario* scenario) {
   Parallelism& parallelism = *scenario->mutable_parallelism();
   const uint64_t tensor = OrOne(parallelism.tensor());
   const uint64_t pipeline = OrOne(parallelism.pipeline());
-  const uint64_t group = tensor * pipeline;
+  const uint64_t context = OrOne(parallelism.context());
+  const uint64_t group = tensor * pipeline * context;
   if (num_gpus % group == 0 || num_gpus < group) {
     // Too few GPUs are reported with the placement.
     parallelism.set_data(
@@ -79,9 +88,14 @@ absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
   }
   Problems problems(label);
   std::vector<std::string> nearest;
-  if (num_gpus % tensor == 0) {
-    for (const uint64_t n : NearestDivisors(num_gpus / tensor, pipeline)) {
+  if (num_gpus % (tensor * context) == 0) {
+    for (const uint64_t n :
+         NearestDivisors(num_gpus / (tensor * context), pipeline)) {
       nearest.push_back(absl::StrCat("parallelism.pipeline ", n));
+    }
+  } else if (num_gpus % tensor == 0) {
+    for (const uint64_t n : NearestDivisors(num_gpus / tensor, context)) {
+      nearest.push_back(absl::StrCat("parallelism.context ", n));
     }
   } else {
     for (const uint64_t n : NearestDivisors(num_gpus, tensor)) {
@@ -89,29 +103,30 @@ absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
     }
   }
   nearest.push_back(absl::StrCat("--gpus ", num_gpus / group * group));
-  problems.Add("",
-               absl::StrCat("parallelism.tensor ", tensor,
-                            " x parallelism.pipeline ", pipeline, " = ", group,
-                            ", expected a divisor of ", what, " ", num_gpus,
-                            " GPUs; nearest: ", absl::StrJoin(nearest, ", ")));
+  problems.Add(
+      "",
+      absl::StrCat("parallelism.tensor ", tensor, " x parallelism.pipeline ",
+                   pipeline, ContextText(parallelism), " = ", group,
+                   ", expected a divisor of ", what, " ", num_gpus,
+                   " GPUs; nearest: ", absl::StrJoin(nearest, ", ")));
   return problems.ToStatus();
 }
 
 absl::Status CheckNumGpus(absl::string_view label, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   Problems problems(label);
-  const uint64_t used = OrOne(parallelism.tensor()) *
-                        OrOne(parallelism.data()) *
-                        OrOne(parallelism.pipeline());
+  const uint64_t used =
+      OrOne(parallelism.tensor()) * OrOne(parallelism.data()) *
+      OrOne(parallelism.pipeline()) * OrOne(parallelism.context());
   if (parallelism.num_gpus() != used) {
     problems.Add(
         "parallelism.num_gpus",
-        absl::StrCat("is ", parallelism.num_gpus(),
-                     ", expected parallelism.tensor ",
-                     OrOne(parallelism.tensor()), " x parallelism.pipeline ",
-                     OrOne(parallelism.pipeline()), " x parallelism.data ",
-                     OrOne(parallelism.data()), " = ", used,
-                     "; without parallelism.data it follows from the GPUs"));
+        absl::StrCat(
+            "is ", parallelism.num_gpus(), ", expected parallelism.tensor ",
+            OrOne(parallelism.tensor()), " x parallelism.pipeline ",
+            OrOne(parallelism.pipeline()), ContextText(parallelism),
+            " x parallelism.data ", OrOne(parallelism.data()), " = ", used,
+            "; without parallelism.data it follows from the GPUs"));
   }
   return problems.ToStatus();
 }
@@ -120,6 +135,7 @@ absl::Status CheckNumGpus(absl::string_view label, const Scenario& scenario) {
 bool AreSound(const Parallelism& parallelism) {
   return parallelism.tensor() <= kMaxGpus &&
          parallelism.pipeline() <= kMaxGpus && parallelism.data() <= kMaxGpus &&
+         parallelism.context() <= kMaxContext &&
          parallelism.num_gpus() <= kMaxGpus;
 }
 
@@ -182,8 +198,9 @@ absl::Status FillSizes(absl::string_view label, Scenario* scenario) {
 std::string IdleWarning(const Scenario& scenario, const Cluster& cluster) {
   const Parallelism& parallelism = scenario.parallelism();
   const auto available = static_cast<uint64_t>(NumGpus(cluster));
-  const uint64_t group =
-      OrOne(parallelism.tensor()) * OrOne(parallelism.pipeline());
+  const uint64_t group = OrOne(parallelism.tensor()) *
+                         OrOne(parallelism.pipeline()) *
+                         OrOne(parallelism.context());
   const uint64_t used = group * OrOne(parallelism.data());
   if (used >= available || cluster.plain_links() ||
       parallelism.num_gpus() > 0 || parallelism.gpus_size() > 0) {

@@ -47,7 +47,10 @@ void FillShape(const scenarios::ResolvedScenario& resolved,
   provenance->set_of_replays(device.purpose() == DeviceProfile::REPLAYS);
   result->set_tensor_parallel(resolved.placement.tensor);
   result->set_pipeline_parallel(resolved.placement.pipeline);
-  result->set_data_parallel(resolved.placement.data);
+  const int context =
+      std::max(static_cast<int>(scenario.parallelism().context()), 1);
+  result->set_data_parallel(resolved.placement.data / context);
+  if (context > 1) result->set_context_parallel(context);
   result->set_chunks(
       std::max(run.schedule.num_stages / run.schedule.num_ranks, 1));
   result->set_microbatch_size(scenario.batch().microbatch_size());
@@ -151,6 +154,7 @@ void FillBreakdown(const Window& window, const std::vector<GpuTimes>& times,
     sum.busy_seconds += gpu.busy_seconds;
     sum.tensor_collective_seconds += gpu.tensor_collective_seconds;
     sum.expert_exchange_seconds += gpu.expert_exchange_seconds;
+    sum.context_exchange_seconds += gpu.context_exchange_seconds;
     sum.exposed_transfer_seconds += gpu.exposed_transfer_seconds;
     sum.exposed_reduction_seconds += gpu.exposed_reduction_seconds;
     sum.exposed_gather_seconds += gpu.exposed_gather_seconds;
@@ -161,13 +165,18 @@ void FillBreakdown(const Window& window, const std::vector<GpuTimes>& times,
   // Collectives and steps may be all that a GPU does, except for rounding.
   const double compute =
       std::max(sum.busy_seconds - sum.tensor_collective_seconds -
-                   sum.expert_exchange_seconds - sum.optimizer_seconds,
+                   sum.expert_exchange_seconds - sum.context_exchange_seconds -
+                   sum.optimizer_seconds,
                0.0);
   breakdown->set_compute_seconds(compute / count);
   breakdown->set_tensor_communication_seconds(sum.tensor_collective_seconds /
                                               count);
   breakdown->set_expert_communication_seconds(sum.expert_exchange_seconds /
                                               count);
+  if (sum.context_exchange_seconds > 0) {
+    breakdown->set_context_communication_seconds(sum.context_exchange_seconds /
+                                                 count);
+  }
   breakdown->set_pipeline_transfer_seconds(sum.exposed_transfer_seconds /
                                            count);
   breakdown->set_data_communication_seconds(

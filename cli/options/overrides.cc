@@ -93,6 +93,10 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (overrides.num_nodes() > 0 || overrides.parallelism().data() > 0) {
     parallelism->clear_num_gpus();
   }
+  if (overrides.parallelism().hierarchical_context_size() > 0 ||
+      overrides.parallelism().context_method() != CONTEXT_METHOD_UNSPECIFIED) {
+    parallelism->clear_hierarchical_context();
+  }
   if (overrides.parallelism().blocks_per_stage_size() > 0 ||
       !overrides.parallelism().layout().empty()) {
     parallelism->clear_blocks_per_stage();

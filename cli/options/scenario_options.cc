@@ -150,6 +150,10 @@ void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
   AddCount(app, "--tp,--tensor-model-parallel-size", "tensor-parallel size",
            [=](uint32_t n) { scenario->mutable_parallelism()->set_tensor(n); })
       ->default_str("1");
+  AddCount(app, "--cp,--context-parallel-size",
+           "context-parallel size: GPUs that share the tokens of a sequence",
+           [=](uint32_t n) { scenario->mutable_parallelism()->set_context(n); })
+      ->default_str("1");
   AddCount(app, "--ep,--expert-model-parallel-size", "expert-parallel size",
            [=](uint32_t n) { scenario->mutable_parallelism()->set_expert(n); })
       ->default_str("1");
@@ -176,6 +180,26 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
   const auto set_precision = [=](Precision precision) {
     scenario->mutable_training()->set_precision(precision);
   };
+  AddChoice<ContextMethod>(
+      app, "--cp-comm-type",
+      "exchange of keys and values between context-parallel GPUs",
+      {{"p2p", CONTEXT_P2P},
+       {"all_gather", CONTEXT_ALL_GATHER},
+       {"a2a", CONTEXT_A2A},
+       {"a2a+p2p", CONTEXT_A2A_P2P}},
+      [=](ContextMethod method) {
+        scenario->mutable_parallelism()->set_context_method(method);
+      })
+      ->group("Parallelism")
+      ->default_str("p2p");
+  AddOption(
+      app, "--hierarchical-context-parallel-sizes", "N,N",
+      "GPUs of an all-to-all and of a ring, for a2a+p2p", ParseNumbers,
+      [=](const std::vector<uint32_t>& sizes) {
+        scenario->mutable_parallelism()->mutable_hierarchical_context()->Assign(
+            sizes.begin(), sizes.end());
+      })
+      ->group("Parallelism");
   AddSwitch(app, "--sequence-parallel",
             "Megatron sequence parallelism across the tensor-parallel group",
             &flags->sequence_parallel)

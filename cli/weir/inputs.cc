@@ -15,6 +15,7 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/commented_textproto.h"
 #include "models/block_spec.h"
+#include "models/context_parallel.h"
 #include "models/describe.h"
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
@@ -50,13 +51,19 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
               std::max(1u, models::DefaultSequenceLength(model)));
   spec.tensor_parallel = or_else(scenario.parallelism().tensor(), 1);
   spec.expert_parallel = or_else(scenario.parallelism().expert(), 1);
+  const Parallelism& parallelism = scenario.parallelism();
+  spec.context = models::ContextSpecOf(
+      parallelism.context_method(), or_else(parallelism.context(), 1),
+      {parallelism.hierarchical_context().begin(),
+       parallelism.hierarchical_context().end()});
+  const bool shares_sequences = spec.context.size() > 1;
   ASSIGN_OR_RETURN(const DefaultSet defaults,
                    scenarios::DefaultSetOf(scenario, model));
   spec.sequence_parallel = flags.scenario.sequence_parallel.value_or(
       defaults.sequence_parallel() && spec.tensor_parallel > 1 &&
-      spec.sequence_length % spec.tensor_parallel == 0);
-  spec.flash_attention =
-      flags.scenario.flash_attention.value_or(defaults.flash_attention());
+      spec.sequence_length % (spec.tensor_parallel * spec.context.size()) == 0);
+  spec.flash_attention = flags.scenario.flash_attention.value_or(
+      defaults.flash_attention() || shares_sequences);
   spec.dropout = flags.scenario.dropout.value_or(false);
   spec.recompute = scenario.training().recompute();
   if (spec.recompute == RECOMPUTE_UNSPECIFIED) {
@@ -82,7 +89,8 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
         "is above 1, expected 1: the layers of this model were measured whole");
   }
   RETURN_IF_ERROR(problems.ToStatus());
-  if (spec.expert_parallel > 1 || model.transformer().num_experts() > 0 ||
+  if (spec.expert_parallel > 1 || shares_sequences ||
+      model.transformer().num_experts() > 0 ||
       !models::SpecialFields(model.transformer()).empty()) {
     RETURN_IF_ERROR(models::ValidateWorkSpec("command line", model, spec));
   }

@@ -119,6 +119,10 @@ void AddSizes(CLI::App* app, PlanSpace* space) {
             "pipeline-parallel sizes (ranks)", space->mutable_pipeline());
   AddCounts(app, "--dp,--data-parallel-size", "data-parallel sizes",
             space->mutable_data());
+  AddCounts(app, "--cp,--context-parallel-size", "context-parallel sizes",
+            space->mutable_context());
+  app->get_option("--cp")->default_str(
+      "1; for sequences of 8192 tokens and more also 2, 4 and 8");
   AddCounts(app, "--ep,--expert-model-parallel-size", "expert-parallel sizes",
             space->mutable_expert());
   AddCounts(app, "--chunks,--vpp", "stages per rank", space->mutable_chunks());

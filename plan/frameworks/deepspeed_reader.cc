@@ -98,10 +98,20 @@ class DeepSpeedReader {
       has_gradient_type_ = true;
     } else if (key == "communication_data_type") {
       communication_line_ = setting;
-    } else if (CountOf(setting) > 1) {  // sequence, tensor parallelism
+    } else if (key == "sequence_parallel_size") {
+      TakeContext(CountOf(setting));
+    } else if (CountOf(setting) > 1) {  // tensor parallelism
       Problem(setting, "1");
     }
     communication.set_transfers(communication.transfers());
+  }
+
+  // DeepSpeed-Ulysses.
+  void TakeContext(uint32_t size) {
+    if (size <= 1) return;
+    Parallelism& parallelism = *run_.scenario.mutable_parallelism();
+    parallelism.set_context(size);
+    parallelism.set_context_method(CONTEXT_A2A);
   }
 
   void TakeStage(const Setting& setting) {
@@ -159,7 +169,8 @@ class DeepSpeedReader {
     Batch& batch = *run_.scenario.mutable_batch();
     const Parallelism& parallelism = run_.scenario.parallelism();
     const uint64_t group = uint64_t{std::max(parallelism.tensor(), 1u)} *
-                           std::max(parallelism.pipeline(), 1u);
+                           std::max(parallelism.pipeline(), 1u) *
+                           std::max(parallelism.context(), 1u);
     const uint64_t replicas =
         parallelism.data() > 0 ? parallelism.data() : context_.num_gpus / group;
     const auto fits = [](uint64_t n) { return n > 0 && n < (1u << 31); };

@@ -81,6 +81,35 @@ MegatronArgument ListOf(const std::string& expected) {
   return argument;
 }
 
+// Returns an argument for a type of exchange. Megatron-LM takes one for all
+// layers, or a list with one per layer, which is not simulated.
+MegatronArgument ContextMethods() {
+  const auto method = [](ContextMethod of) {
+    return
+        [of](MegatronSettings* p) { p->parallelism().set_context_method(of); };
+  };
+  MegatronArgument argument = Word({{"p2p", method(CONTEXT_P2P)},
+                                    {"all_gather", method(CONTEXT_ALL_GATHER)},
+                                    {"a2a", method(CONTEXT_A2A)},
+                                    {"a2a+p2p", method(CONTEXT_A2A_P2P)}});
+  argument.is_list = true;
+  return argument;
+}
+
+std::string TakeContextSizes(const std::string& text,
+                             MegatronSettings* settings) {
+  settings->parallelism().clear_hierarchical_context();
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar("[], "), absl::SkipEmpty())) {
+    uint32_t size = 0;
+    if (!absl::SimpleAtoi(word, &size) || size == 0) {
+      return "whole numbers, as in 2 4";
+    }
+    settings->parallelism().add_hierarchical_context(size);
+  }
+  return "";
+}
+
 std::string TakeWindow(const std::string& text, MegatronSettings* settings) {
   const std::string inside(
       absl::StripSuffix(absl::StripPrefix(text, "("), ")"));
@@ -212,7 +241,12 @@ std::map<std::string, MegatronArgument> RunArguments() {
         }}},
       {"num-layers-per-virtual-pipeline-stage",
        Size([](MegatronSettings* p, uint32_t n) { p->layers_per_stage = n; })},
-      {"context-parallel-size", Word({{"1", [](MegatronSettings*) {}}})},
+      {"context-parallel-size", Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_context(n);
+       })},
+      {"cp-comm-type", ContextMethods()},
+      {"hierarchical-context-parallel-sizes",
+       {true, TakeContextSizes, /*is_list=*/true}},
       {"expert-tensor-parallel-size",
        Size([](MegatronSettings* p, uint32_t n) { p->expert_tensor = n; })},
       {"sequence-parallel", Switch([](MegatronSettings* p) {

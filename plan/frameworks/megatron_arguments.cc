@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/context_parallel.h"
 #include "plan/search/space.h"
 
 namespace weir::plan {
@@ -51,6 +52,7 @@ class Arguments {
     Switch(parallelism.sequence_parallel() && parallelism.tensor() > 1,
            "sequence-parallel");
     Switch(parallelism.order() == "tp-pp-dp", "use-tp-pp-dp-mapping");
+    AddContext();
     AddLayers();
     const bool blocks = scenario_.communication().transfers() == BLOCKING;
     Switch(parallelism.chunks() > 1 && blocks, "no-overlap-p2p-communication");
@@ -59,6 +61,17 @@ class Arguments {
     Switch(runtime_.pipelines_tensor_collectives() &&
                parallelism.sequence_parallel() && parallelism.tensor() > 1,
            "tp-comm-overlap");
+  }
+
+  void AddContext() {
+    const Parallelism& parallelism = scenario_.parallelism();
+    if (parallelism.context() <= 1) return;
+    Add("context-parallel-size", parallelism.context());
+    Add("cp-comm-type",
+        models::ContextMethodName(parallelism.context_method()));
+    if (parallelism.context_method() != CONTEXT_A2A_P2P) return;
+    Add("hierarchical-context-parallel-sizes",
+        absl::StrJoin(parallelism.hierarchical_context(), " "));
   }
 
   void AddLayers() {
@@ -245,7 +258,8 @@ std::string HeadOf(const scenarios::ResolvedScenario& scenario) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
   std::string head = absl::StrCat(
       "# Arguments of Megatron-LM's pretrain_gpt.py for ",
-      parallelism.tensor() * parallelism.pipeline() * parallelism.data(),
+      parallelism.tensor() * parallelism.pipeline() * parallelism.data() *
+          std::max(parallelism.context(), 1u),
       " GPUs:\n# grep -v '^#' FILE | xargs torchrun ... pretrain_gpt.py\n");
   if (parallelism.tensor() > 1) {
     absl::StrAppend(&head,

@@ -168,10 +168,24 @@ void FinishBatch(uint32_t num_gpus, MegatronSettings* settings) {
   Batch& batch = settings->batch();
   const Parallelism& parallelism = settings->parallelism();
   batch.set_microbatch_size(std::max(batch.microbatch_size(), 1u));
-  const uint32_t group = parallelism.tensor() * parallelism.pipeline();
+  const uint32_t group = parallelism.tensor() * parallelism.pipeline() *
+                         std::max(parallelism.context(), 1u);
   if (batch.global_batch_size() > 0 || num_gpus < group) return;
   batch.set_global_batch_size(batch.microbatch_size() * (num_gpus / group));
   settings->notes.push_back("one microbatch per batch, the default");
+}
+
+// Drops what has no effect.
+void FinishContext(Parallelism* parallelism) {
+  if (parallelism->context() <= 1) {
+    parallelism->clear_context();
+    parallelism->clear_context_method();
+  } else if (parallelism->context_method() == CONTEXT_METHOD_UNSPECIFIED) {
+    parallelism->set_context_method(CONTEXT_P2P);
+  }
+  if (parallelism->context_method() != CONTEXT_A2A_P2P) {
+    parallelism->clear_hierarchical_context();
+  }
 }
 
 // Sets switches that are off or on by default.
@@ -180,6 +194,7 @@ void FinishParallelism(MegatronSettings* settings) {
   parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
   parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
   parallelism.set_expert(std::max(parallelism.expert(), 1u));
+  FinishContext(&parallelism);
   if (parallelism.order().empty()) parallelism.set_order("tp-dp-pp");
   // Megatron-LM turns it off without tensor parallelism.
   parallelism.set_sequence_parallel(parallelism.sequence_parallel() &&

@@ -42,6 +42,10 @@ const std::vector<NemoKey>& NemoKeys() {
       {"model.pipeline_model_parallel_layout",
        "pipeline-model-parallel-layout"},
       {"model.context_parallel_size", "context-parallel-size"},
+      // Written only with context parallelism.
+      {"model.cp_comm_type", "cp-comm-type", K::kValue, false},
+      {"model.hierarchical_context_parallel_sizes",
+       "hierarchical-context-parallel-sizes", K::kValue, false},
       {"model.expert_model_parallel_size", "expert-model-parallel-size"},
       {"model.expert_tensor_parallel_size", "expert-tensor-parallel-size"},
       {"model.sequence_parallel", "sequence-parallel", K::kSwitch},

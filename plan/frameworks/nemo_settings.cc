@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "plan/frameworks/exported_run.h"
 #include "plan/frameworks/megatron_arguments.h"
 #include "plan/frameworks/nemo_keys.h"
@@ -34,6 +35,7 @@ class NemoSettings {
     if (arguments_.contains("moe-pad-expert-input-to-capacity")) {
       Add("model.moe_pad_expert_input_to_capacity", "true");
     }
+    AddContext();
     AddPrecision();
     Add("train.train_iters", arguments_["train-iters"].value);
     Add("optimizer.lr", "0.0001");
@@ -69,6 +71,17 @@ class NemoSettings {
       Add(key.key, given ? arguments_[std::string(key.argument)].value
                          : DefaultOf(key.argument));
     }
+  }
+
+  void AddContext() {
+    const auto method = arguments_.find("cp-comm-type");
+    if (method == arguments_.end()) return;
+    Add("model.cp_comm_type", method->second.value);
+    const auto sizes = arguments_.find("hierarchical-context-parallel-sizes");
+    if (sizes == arguments_.end()) return;
+    Add("model.hierarchical_context_parallel_sizes",
+        absl::StrCat(
+            "[", absl::StrReplaceAll(sizes->second.value, {{" ", ","}}), "]"));
   }
 
   static std::string DefaultOf(absl::string_view argument) {

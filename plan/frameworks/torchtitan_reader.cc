@@ -105,10 +105,9 @@ class TorchtitanReader {
     pipeline_ = Whole("parallelism.pipeline_parallel_degree", 1);
     replicate_ = Whole("parallelism.data_parallel_replicate_degree", 1);
     shard_ = Whole("parallelism.data_parallel_shard_degree", -1);
-    for (const char* key : {"parallelism.context_parallel_degree",
-                            "parallelism.expert_parallel_degree"}) {
-      if (Whole(key, 1) > 1) Problem(key, "1");
-    }
+    const std::string experts = "parallelism.expert_parallel_degree";
+    if (Whole(experts, 1) > 1) Problem(experts, "1");
+    TakeContext();
     parallelism.set_tensor(static_cast<uint32_t>(tensor_));
     parallelism.set_pipeline(static_cast<uint32_t>(pipeline_));
     parallelism.set_expert(1);
@@ -118,8 +117,23 @@ class TorchtitanReader {
     TakeSchedule();
   }
 
+  void TakeContext() {
+    context_size_ = Whole("parallelism.context_parallel_degree", 1);
+    const std::string key = "parallelism.context_parallel_rotate_method";
+    const std::string method = Text(key, "allgather");
+    if (method != "allgather" && method != "alltoall") {
+      Problem(key, "allgather or alltoall");
+    }
+    if (context_size_ == 1) return;
+    Parallelism& parallelism = *run_.scenario.mutable_parallelism();
+    parallelism.set_context(static_cast<uint32_t>(context_size_));
+    // Each step of "alltoall" sends to the next rank of the ring only.
+    parallelism.set_context_method(method == "alltoall" ? CONTEXT_P2P
+                                                        : CONTEXT_ALL_GATHER);
+  }
+
   void TakeReplicas() {
-    const int64_t group = tensor_ * pipeline_ * replicate_;
+    const int64_t group = tensor_ * pipeline_ * context_size_ * replicate_;
     if (shard_ == -1 && context_.num_gpus > 0) {
       if (context_.num_gpus % group != 0) {
         problems_.Add("parallelism",
@@ -142,7 +156,8 @@ class TorchtitanReader {
           static_cast<uint32_t>(replicate_ * shard_));
     }
     // Unless the number of GPUs is unknown, when data parallelism shards.
-    sharded_ = shard_ != 1;
+    // Context-parallel ranks shard, too.
+    sharded_ = shard_ != 1 || context_size_ > 1;
     run_.scenario.mutable_training()->set_fully_sharded(sharded_);
     run_.scenario.mutable_training()->set_distributed_optimizer(false);
     if (!sharded_) return;
@@ -366,6 +381,7 @@ class TorchtitanReader {
   SettingSorter sorter_;
   std::map<std::string, Setting> read_;
   int64_t tensor_ = 1, pipeline_ = 1, replicate_ = 1, shard_ = -1;
+  int64_t context_size_ = 1;
   bool sharded_ = false;
 };
 

@@ -103,6 +103,8 @@ class TorchtitanRules {
     if (refused) reasons_.push_back(std::move(reason));
   }
 
+  bool HasReplicas() const { return run_.placement.data > 1; }
+
   void CheckModel() {
     const Transformer& model = run_.model.transformer();
     std::vector<std::string> known;
@@ -123,12 +125,18 @@ class TorchtitanRules {
     const bool sharded = scenario_.training().fully_sharded();
     const uint32_t model_size = parallelism.tensor() * parallelism.pipeline();
     Refuse(!parallelism.gpus().empty() ||
-               (parallelism.order() != "tp-dp-pp" && parallelism.data() > 1 &&
+               (parallelism.order() != "tp-dp-pp" && HasReplicas() &&
                 parallelism.pipeline() > 1),
            "it numbers GPUs only as tp-dp-pp");
     Refuse(parallelism.tensor() > 1 && !parallelism.sequence_parallel(),
            "its tensor parallelism is always sequence parallel");
     Refuse(parallelism.expert() > 1, "no expert parallelism");
+    Refuse(parallelism.context() > 1 && !sharded,
+           "context-parallel ranks shard the weights: use --fully-sharded");
+    Refuse(parallelism.context_method() == CONTEXT_A2A ||
+               parallelism.context_method() == CONTEXT_A2A_P2P,
+           "its context parallelism does not exchange tokens for heads: use "
+           "--cp-comm-type p2p or all_gather");
     Refuse(parallelism.data() > 1 && !sharded && model_size > 1,
            "its DDP does not go with tensor or pipeline parallelism: use "
            "--fully-sharded");
@@ -142,8 +150,7 @@ class TorchtitanRules {
     const Precision precision = training.precision();
     const bool sharded = training.fully_sharded();
     Refuse(precision == MIXED_FP16, "no fp16");
-    Refuse(precision == MIXED_BF16 &&
-               (!sharded || scenario_.parallelism().data() == 1),
+    Refuse(precision == MIXED_BF16 && (!sharded || !HasReplicas()),
            "mixed precision with bf16 needs sharded data parallelism");
     Refuse(precision == MIXED_BF16 && !training.fp32_gradients(),
            "it reduces gradients in fp32");
@@ -155,7 +162,7 @@ class TorchtitanRules {
            "operators");
     Refuse(training.post_validation(), "no post-validation of steps");
     const Communication& communication = scenario_.communication();
-    const bool reduces = scenario_.parallelism().data() > 1;
+    const bool reduces = HasReplicas();
     Refuse(
         reduces && communication.gradient_reduction() != REDUCTION_OVERLAPPED,
         "it overlaps the reduction of gradients: use --overlap-grad-reduce");
@@ -261,7 +268,13 @@ std::vector<Setting> TorchtitanSettingsOf(
   add("parallelism.fsdp_reshard_after_forward", "always");
   add("parallelism.tensor_parallel_degree", parallelism.tensor());
   add("parallelism.pipeline_parallel_degree", parallelism.pipeline());
-  add("parallelism.context_parallel_degree", 1);
+  add("parallelism.context_parallel_degree",
+      std::max(parallelism.context(), 1u));
+  if (parallelism.context() > 1) {
+    add("parallelism.context_parallel_rotate_method",
+        parallelism.context_method() == CONTEXT_ALL_GATHER ? "allgather"
+                                                           : "alltoall");
+  }
   if (pipelined) {
     const TorchSchedule* named = FindSchedule(run);
     add("parallelism.pipeline_parallel_schedule",

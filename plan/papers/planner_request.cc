@@ -40,6 +40,7 @@ void RefuseSearchOptions(const PlanRequest& request, bool synchronous,
   search_only("--pp", !space.pipeline().empty());
   search_only("--dp", !space.data().empty());
   search_only("--ep", !space.expert().empty());
+  search_only("--cp", !space.context().empty());
   search_only("--chunks", !space.chunks().empty());
   search_only("--schedule", !space.schedules().empty() || space.any_runtime());
   search_only("--order", !space.orders().empty());
@@ -140,6 +141,12 @@ absl::StatusOr<scenarios::ResolvedScenario> GivenByRequest(
   if (const uint32_t mode =
           OneOf("--recompute", space.recompute(), &problems)) {
     given.mutable_training()->set_recompute(static_cast<RecomputeMode>(mode));
+  }
+  if (given.parallelism().context() > 1) {
+    problems.Add("parallelism.context",
+                 absl::StrCat("is ", given.parallelism().context(),
+                              ", expected 1: planners of papers do not divide "
+                              "sequences"));
   }
   const int num_gpus =
       static_cast<int>(OneOf("--gpus", space.gpus(), &problems));

@@ -120,6 +120,7 @@ bool IsAllowed(const Plan& plan, const PlanSpace& space, const Space& made) {
   return Allows(space.gpus(), plan.num_gpus()) &&
          Allows(space.pipeline(), parallelism.pipeline()) &&
          Allows(space.data(), parallelism.data()) &&
+         Allows(space.context(), std::max(parallelism.context(), 1u)) &&
          Allows(space.expert(), std::max(parallelism.expert(), 1u)) &&
          Allows(space.chunks(), std::max(parallelism.chunks(), 1u)) &&
          Allows(space.microbatch_size(),
@@ -146,6 +147,9 @@ absl::StatusOr<PlanReport> ReportOf(const Space& made,
   Scenario scenario = request.scenario();
   const PlanSpace& space = request.space();
   scenario.mutable_parallelism()->set_tensor(seed.tensor);
+  scenario.mutable_parallelism()->clear_context();
+  scenario.mutable_parallelism()->clear_context_method();
+  scenario.mutable_parallelism()->clear_hierarchical_context();
   scenario.mutable_batch()->set_microbatch_size(seed.microbatch_size);
   scenario.mutable_training()->set_recompute(
       static_cast<RecomputeMode>(Preferred(

@@ -220,7 +220,8 @@ std::vector<Plan> PlansOf(const std::vector<PlannerResult>& answers) {
     plan.set_samples_per_second(answer.samples_per_second);
     plan.set_peak_memory_bytes(answer.peak_memory_bytes);
     const Parallelism& parallelism = answer.scenario.parallelism();
-    plan.set_num_gpus(std::max(parallelism.tensor(), 1u) * parallelism.data() *
+    plan.set_num_gpus(std::max(parallelism.tensor(), 1u) *
+                      std::max(parallelism.context(), 1u) * parallelism.data() *
                       parallelism.pipeline());
   }
   return plans;

@@ -39,6 +39,7 @@ void CheckParallelism(const Scenario& scenario, Problems* problems) {
   };
   one("tensor", scenario.parallelism().tensor(), "--tp");
   one("data", scenario.parallelism().data(), "--dp");
+  one("context", scenario.parallelism().context(), "--cp");
   one("expert", scenario.parallelism().expert(), "--ep");
 }
 

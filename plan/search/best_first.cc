@@ -160,6 +160,7 @@ int BestFirst::GpusOf(const Entry& entry) const {
       seeds_[entry.seed].plan.scenario().parallelism();
   return static_cast<int>(std::max(parallelism.tensor(), 1u) *
                           std::max(parallelism.pipeline(), 1u) *
+                          std::max(parallelism.context(), 1u) *
                           std::max(parallelism.data(), 1u));
 }
 

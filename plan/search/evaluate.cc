@@ -76,8 +76,8 @@ SearchEstimate Invalid(const absl::Status& status) {
 
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   const auto key =
-      std::make_tuple(shape.tensor, shape.expert, shape.microbatch_size,
-                      static_cast<int>(shape.recompute),
+      std::make_tuple(shape.tensor, shape.context, shape.expert,
+                      shape.microbatch_size, static_cast<int>(shape.recompute),
                       shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;

@@ -21,6 +21,7 @@ std::string PartOf(const std::string& name) {
   static const auto& names = *new std::map<std::string, std::string>{
       {"tensor_collectives", "tensor collectives"},
       {"expert_collectives", "expert collectives"},
+      {"context_exchange", "exchange of keys and values"},
       {"bubble", "bubble"},
       {"transfers", "exposed transfers"},
       {"reductions", "gradient reductions"},

@@ -27,6 +27,17 @@ int GpusOfNode(const Cluster& cluster) {
   return std::max(fewest, 1);
 }
 
+std::vector<int> ContextSizes(const scenarios::ResolvedScenario& base) {
+  std::vector<int> sizes = {1};
+  const uint32_t tokens = base.scenario.batch().sequence_length();
+  if (base.model.has_measured()) return sizes;
+  for (int size = 2; size <= kMostContext; size *= 2) {
+    if (tokens % (2 * size) != 0 || tokens / size < kFewestContextTokens) break;
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
 int MostStages(const Model& model) {
   return model.has_transformer()
              ? static_cast<int>(model.transformer().num_layers()) + 2
@@ -55,35 +66,44 @@ std::vector<Layout> LayoutsOf(const PlanSpace& space,
   if (pipelines.empty()) {
     pipelines = UpTo(std::min(available, MostStages(base.model)));
   }
+  std::vector<int> contexts = Sorted(space.context());
+  if (contexts.empty()) contexts = ContextSizes(base);
   std::vector<Layout> layouts;
-  for (const int tensor : tensors) {
-    for (const int pipeline : pipelines) {
-      const double group = 1.0 * tensor * pipeline;
-      if (group > available) continue;
-      const int each = tensor * pipeline;
-      if (any_number) {
-        for (const int replicas : data) {
-          if (group * replicas > available) continue;
-          layouts.push_back({tensor, pipeline, replicas});
-        }
-        continue;
+  // Adds the layouts whose groups of replicas have this size.
+  const auto add = [&](const Layout& one) {
+    const double group = 1.0 * one.tensor * one.pipeline * one.context;
+    if (group > available) return;
+    const int each = one.tensor * one.pipeline * one.context;
+    const auto push = [&](int replicas) {
+      layouts.push_back({one.tensor, one.pipeline, replicas, one.context});
+    };
+    if (any_number) {
+      for (const int replicas : data) {
+        if (group * replicas <= available) push(replicas);
       }
-      for (const int number :
-           gpus.empty() ? std::vector<int>{available} : gpus) {
-        if (number % each != 0) continue;
-        const int replicas = number / each;
-        if (!data.empty() &&
-            std::find(data.begin(), data.end(), replicas) == data.end()) {
-          continue;
-        }
-        layouts.push_back({tensor, pipeline, replicas});
+      return;
+    }
+    for (const int number : gpus.empty() ? std::vector<int>{available} : gpus) {
+      if (number % each != 0) continue;
+      const int replicas = number / each;
+      if (data.empty() ||
+          std::find(data.begin(), data.end(), replicas) != data.end()) {
+        push(replicas);
       }
     }
+  };
+  for (const int tensor : tensors) {
+    for (const int pipeline : pipelines) {
+      for (const int context : contexts) add({tensor, pipeline, 1, context});
+    }
   }
-  std::stable_sort(
-      layouts.begin(), layouts.end(), [](const Layout& a, const Layout& b) {
-        return a.tensor * a.pipeline * a.data < b.tensor * b.pipeline * b.data;
-      });
+  const auto gpus_of = [](const Layout& layout) {
+    return layout.tensor * layout.pipeline * layout.data * layout.context;
+  };
+  std::stable_sort(layouts.begin(), layouts.end(),
+                   [&](const Layout& a, const Layout& b) {
+                     return gpus_of(a) < gpus_of(b);
+                   });
   return layouts;
 }
 
@@ -104,11 +124,14 @@ absl::Status CheckGpus(const std::string& label, const PlanSpace& space,
   if (!space.gpus().empty()) numbers = absl::StrJoin(space.gpus(), ", ");
   problems.Add(
       "space",
-      absl::StrCat("allows no tensor x pipeline x data with ",
+      absl::StrCat("allows no tensor x pipeline ",
+                   space.context().empty() ? "" : "x context ", "x data with ",
                    space.gpus().empty() && !space.data().empty()
                        ? absl::StrCat("at most ", available)
                        : numbers,
-                   " GPUs; change --tp, --pp or --dp, or give --gpus"));
+                   " GPUs; change --tp, --pp",
+                   space.context().empty() ? "" : ", --cp",
+                   " or --dp, or give --gpus"));
   return problems.ToStatus();
 }
 

@@ -55,10 +55,11 @@ std::vector<Choice> ChoicesOf(const Shape& best, const Shape& other) {
   const auto word = [&](const char* name, bool differs, std::string value) {
     if (differs) choices.push_back({name, std::move(value)});
   };
-  const bool replicated = best.data > 1 && other.data > 1;
+  const bool replicated = best.replicated() && other.replicated();
   const bool piped = best.pipeline > 1 && other.pipeline > 1;
   number("tp", best.tensor, other.tensor);
   number("pp", best.pipeline, other.pipeline);
+  number("cp", best.context, other.context);
   number("ep", best.expert, other.expert);
   number("mbs", best.microbatch_size, other.microbatch_size);
   if (piped || best.pipeline == other.pipeline) {

@@ -75,6 +75,13 @@ bool HasExperts(const PlanReport& report) {
                      });
 }
 
+bool HasContext(const PlanReport& report) {
+  return std::any_of(report.plans().begin(), report.plans().end(),
+                     [](const Plan& plan) {
+                       return plan.scenario().parallelism().context() > 1;
+                     });
+}
+
 bool HasFlops(const PlanReport& report) {
   return !report.request().flops_formula().empty();
 }

@@ -29,8 +29,9 @@ bool HasTokens(const PlanReport& report);
 double TokensOf(const PlanReport& report);
 
 bool HasPrices(const PlanReport& report);
-// Returns true if a plan has expert parallelism.
+// Return true if a plan has expert or context parallelism.
 bool HasExperts(const PlanReport& report);
+bool HasContext(const PlanReport& report);
 bool HasFlops(const PlanReport& report);
 // Returns what results/flops.h needs of a plan.
 Result FlopsOfPlan(const PlanReport& report, const Plan& plan);

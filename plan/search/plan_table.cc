@@ -130,6 +130,12 @@ std::string LayoutsTable(const PlanReport& report) {
   std::vector<Column> columns = {{"tp", false, size(&Parallelism::tensor)},
                                  {"pp", false, size(&Parallelism::pipeline)},
                                  {"dp", false, size(&Parallelism::data)}};
+  if (HasContext(report)) {
+    columns.push_back({"cp", false, [](const Plan& plan) {
+                         return absl::StrCat(std::max(
+                             plan.scenario().parallelism().context(), 1u));
+                       }});
+  }
   if (HasExperts(report)) {
     columns.push_back({"ep", false, size(&Parallelism::expert)});
   }

@@ -46,9 +46,8 @@ Json PlanObject(const Plan& plan) {
       {"gradient_reduction", ReductionText(plan)},
       {"num_gpus", plan.num_gpus()},
       {"batch_seconds", plan.batch_seconds()},
-      {"batch_seconds_low", plan.has_batch_seconds_low()
-                                ? Json(plan.batch_seconds_low())
-                                : Json()},
+      {"batch_seconds_low",
+       plan.has_batch_seconds_low() ? Json(plan.batch_seconds_low()) : Json()},
       {"batch_seconds_high", plan.has_batch_seconds_high()
                                  ? Json(plan.batch_seconds_high())
                                  : Json()},
@@ -71,6 +70,10 @@ Json PlanObject(const Plan& plan) {
                                             plan.equal_to().end())},
       {"why_not_best", plan.why_not_best()},
       {"scenario", PrintTextProto(scenario)}};
+}
+
+uint32_t ContextOf(const Plan& plan) {
+  return std::max(plan.scenario().parallelism().context(), 1u);
 }
 
 void AddFlopsOf(const PlanReport& report, const Plan& plan, Json* json) {
@@ -142,6 +145,7 @@ std::string PlanJson(const PlanReport& report) {
   Json plans = Json::array();
   for (const Plan& plan : report.plans()) {
     plans.push_back(PlanObject(plan));
+    if (HasContext(report)) plans.back()["context"] = ContextOf(plan);
     if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
     if (HasTokens(report)) AddTokensOf(report, plan, &plans.back());
   }
@@ -175,7 +179,9 @@ std::string PlanCsv(const PlanReport& report) {
       "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
       "changes_training,runtime_executes,peak_memory_bytes_low,"
       "peak_memory_bytes_high,sharding,sequence_parallel,"
-      "gradient_reduction,tokens_per_second_per_gpu\n";
+      "gradient_reduction,tokens_per_second_per_gpu";
+  const bool context = HasContext(report);
+  absl::StrAppend(&text, context ? ",context\n" : "\n");
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -214,7 +220,7 @@ std::string PlanCsv(const PlanReport& report) {
                  ? ShortestNumber(TokensPerSecond(plan) / plan.num_gpus())
                  : ""},
             ","),
-        "\n");
+        context ? absl::StrCat(",", ContextOf(plan)) : "", "\n");
   }
   return text;
 }

@@ -28,7 +28,7 @@ std::vector<uint32_t> SizesOf(const Scenario& scenario) {
   std::vector<uint32_t> sizes;
   for (const uint32_t size :
        {parallelism.tensor(), parallelism.data(), parallelism.pipeline(),
-        parallelism.chunks(), parallelism.expert(),
+        parallelism.chunks(), parallelism.expert(), parallelism.context(),
         scenario.batch().microbatch_size()}) {
     sizes.push_back(std::max(size, 1u));
   }
@@ -62,6 +62,9 @@ std::string BestText(const RankedPlan& plan) {
   std::string text = absl::StrCat(
       "best ", FormatSeconds(plan.seconds), ", tp ", parallelism.tensor(),
       " pp ", parallelism.pipeline(), " dp ", parallelism.data());
+  if (parallelism.context() > 1) {
+    absl::StrAppend(&text, " cp ", parallelism.context());
+  }
   if (parallelism.expert() > 1) {
     absl::StrAppend(&text, " ep ", parallelism.expert());
   }

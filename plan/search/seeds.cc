@@ -87,6 +87,7 @@ Shape ShapeOfScenario(const Scenario& scenario) {
   shape.tensor = one(parallelism.tensor());
   shape.pipeline = one(parallelism.pipeline());
   shape.data = one(parallelism.data());
+  shape.context = one(parallelism.context());
   shape.expert = one(parallelism.expert());
   shape.chunks = one(parallelism.chunks());
   shape.microbatch_size = one(scenario.batch().microbatch_size());

@@ -35,6 +35,13 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   parallelism.set_pipeline(shape.pipeline);
   parallelism.set_chunks(shape.chunks);
   parallelism.set_expert(shape.expert);
+  if (shape.context > 1) {
+    parallelism.set_context(shape.context);
+  } else {
+    parallelism.clear_context();
+    parallelism.clear_context_method();
+    parallelism.clear_hierarchical_context();
+  }
   parallelism.set_order(shape.order);
   parallelism.set_sequence_parallel(shape.sequence_parallel);
   if (std::count(shape.blocks.begin(), shape.blocks.end(), 0) > 0) {
@@ -84,6 +91,7 @@ std::string DescribeShape(const Shape& shape) {
   std::string text =
       absl::StrFormat("tp=%d pp=%d dp=%d mbs=%d", shape.tensor, shape.pipeline,
                       shape.data, shape.microbatch_size);
+  if (shape.context > 1) absl::StrAppend(&text, " cp=", shape.context);
   if (shape.expert > 1) absl::StrAppend(&text, " ep=", shape.expert);
   if (shape.chunks > 1) absl::StrAppend(&text, " chunks=", shape.chunks);
   if (shape.recompute != RECOMPUTE_NONE) {

@@ -57,6 +57,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
     return absl::InvalidArgumentError(absl::StrCat(
         label, ": costs are given, expected a model and a cluster to plan"));
   }
+  const Parallelism given = scenario.parallelism();
   scenario.clear_parallelism();
   scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_batch()->set_microbatch_size(1);
@@ -67,6 +68,9 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
   ASSIGN_OR_RETURN(scenarios::ResolvedScenario base,
                    scenarios::ResolveScenario(label, scenario));
   base.scenario.set_num_batches(num_batches);
+  Parallelism& parallelism = *base.scenario.mutable_parallelism();
+  parallelism.set_context_method(given.context_method());
+  *parallelism.mutable_hierarchical_context() = given.hierarchical_context();
   return base;
 }
 
@@ -98,6 +102,7 @@ absl::Status CheckRequest(const std::string& label,
   positive("pipeline", space.pipeline());
   positive("data", space.data());
   positive("expert", space.expert());
+  positive("context", space.context());
   positive("chunks", space.chunks());
   positive("microbatch_size", space.microbatch_size());
   problems.CheckRange("memory_limit_bytes", request.memory_limit_bytes(), 0,
@@ -145,11 +150,12 @@ class Shapes {
 
   std::vector<Shape> All() {
     for (const Layout& layout : LayoutsOf(space_, base_)) {
-      for (const int expert : Experts(layout.data)) {
+      for (const int expert : Experts(layout.data * layout.context)) {
         for (const int size : MicrobatchSizes(layout.data)) {
           shape_.tensor = layout.tensor;
           shape_.pipeline = layout.pipeline;
           shape_.data = layout.data;
+          shape_.context = layout.context;
           shape_.expert = expert;
           shape_.microbatch_size = size;
           AddWays();
@@ -208,14 +214,14 @@ class Shapes {
     }
   }
 
-  std::vector<int> Experts(int data) const {
+  std::vector<int> Experts(int replicas) const {
     if (!space_.expert().empty()) return Sorted(space_.expert());
     const auto num_experts =
         static_cast<int>(base_.model.transformer().num_experts());
     if (num_experts == 0) return {1};
     std::vector<int> experts;
     for (const int divisor : DivisorsOf(num_experts, num_experts)) {
-      if (data % divisor == 0) experts.push_back(divisor);
+      if (replicas % divisor == 0) experts.push_back(divisor);
     }
     return experts;
   }
@@ -252,7 +258,7 @@ class Shapes {
       }
     }
     // Without replicas, all shardings are the same.
-    if (shape_.data == 1) all.erase(all.begin() + 1, all.end());
+    if (!shape_.replicated()) all.erase(all.begin() + 1, all.end());
     return all;
   }
 
@@ -260,7 +266,7 @@ class Shapes {
   std::vector<ReductionMode> Reductions() const {
     const ReductionMode given = given_.communication().gradient_reduction();
     if (given != REDUCTION_UNSPECIFIED) return {given};
-    if (shape_.data == 1) return {REDUCTION_BLOCKING};
+    if (!shape_.replicated()) return {REDUCTION_BLOCKING};
     return {REDUCTION_OVERLAPPED, REDUCTION_BLOCKING};
   }
 
@@ -269,7 +275,7 @@ class Shapes {
     std::vector<std::string> orders(space_.orders().begin(),
                                     space_.orders().end());
     if (orders.empty()) orders = {"tp-dp-pp", "tp-pp-dp"};
-    if (shape_.data == 1 || shape_.pipeline == 1) orders.resize(1);
+    if (!shape_.replicated() || shape_.pipeline == 1) orders.resize(1);
     return orders;
   }
 

@@ -25,6 +25,7 @@ enum class Sharding { kNone, kOptimizer, kFull };
 
 struct Shape {
   int tensor = 1, pipeline = 1, data = 1, expert = 1;
+  int context = 1;  // GPUs that share each sequence
   int microbatch_size = 1;
   int chunks = 1;
   RecomputeMode recompute = RECOMPUTE_NONE;
@@ -36,7 +37,9 @@ struct Shape {
   // By stage; empty: an equal share. A stage at an end may have no blocks.
   std::vector<int> blocks;
 
-  int num_gpus() const { return tensor * pipeline * data; }
+  int num_gpus() const { return tensor * pipeline * data * context; }
+  // Returns true if several GPUs hold the same weights.
+  bool replicated() const { return data * context > 1; }
   bool operator==(const Shape&) const = default;
 };
 

@@ -33,6 +33,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
     {"tp", "parallelism.tensor"},
     {"pp", "parallelism.pipeline"},
     {"dp", "parallelism.data"},
+    {"cp", "parallelism.context"},
+    {"cp_comm_type", "parallelism.context_method"},
     {"ep", "parallelism.expert"},
     {"chunks", "parallelism.chunks"},
     {"vpp", "parallelism.chunks"},

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "results/metrics.h"
+#include "results/summary.h"
 #include "results/validate.h"
 
 namespace weir::results {
@@ -242,7 +243,8 @@ void AddNotes(const PipelineEvents& measured_timeline,
   }
   for (const Result* side : {&comparison->predicted, &comparison->measured}) {
     const uint32_t tensor = std::max(side->tensor_parallel(), 1u);
-    const uint32_t data = std::max(side->data_parallel(), 1u);
+    const uint32_t data =
+        std::max(side->data_parallel(), 1u) * ContextOf(*side);
     if (tensor * data == 1) continue;
     add(absl::StrCat(
         "only replica 0 of ", data, " and tensor rank 0 of ", tensor, " of ",

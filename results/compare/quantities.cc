@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "results/summary.h"
 
 namespace weir::results {
 namespace {
@@ -14,9 +15,8 @@ constexpr double kGib = 1024.0 * kMib;
 
 using Predicted = absl::StatusOr<double>;
 
-double NumGpus(const Result& result) {
-  return 1.0 * result.tensor_parallel() * result.pipeline_parallel() *
-         result.data_parallel();
+double GpusOf(const Result& result) {
+  return static_cast<double>(NumGpus(result));
 }
 
 absl::Status Lacks(absl::string_view what) {
@@ -35,7 +35,7 @@ Predicted Samples(const Result& result, const FlopsBasis&) {
 
 Predicted SamplesPerGpu(const Result& result, const FlopsBasis&) {
   if (!result.has_samples_per_second()) return Lacks("samples per second");
-  return result.samples_per_second() / NumGpus(result);
+  return result.samples_per_second() / GpusOf(result);
 }
 
 Predicted Tokens(const Result& result, const FlopsBasis&) {
@@ -45,7 +45,7 @@ Predicted Tokens(const Result& result, const FlopsBasis&) {
 
 Predicted TokensPerGpu(const Result& result, const FlopsBasis&) {
   if (!result.has_tokens_per_second()) return Lacks("tokens per second");
-  return result.tokens_per_second() / NumGpus(result);
+  return result.tokens_per_second() / GpusOf(result);
 }
 
 Predicted FlopsOfGpu(const Result& result, const FlopsBasis& basis) {
@@ -56,7 +56,7 @@ Predicted FlopsOfGpu(const Result& result, const FlopsBasis& basis) {
   }
   const std::optional<double> flops = FlopsOfStep(basis, result);
   if (!flops.has_value()) return Lacks("FLOP");
-  return *flops / (result.batch_seconds() * NumGpus(result));
+  return *flops / (result.batch_seconds() * GpusOf(result));
 }
 
 // Without a formula: that of the formula model.

@@ -57,6 +57,8 @@ Lane LaneOfCollective(Timeline::Collectives::Kind kind) {
       return Lane::kWeightGather;
     case Timeline::Collectives::EXPERT_EXCHANGE:
       return Lane::kExpertExchange;
+    case Timeline::Collectives::CONTEXT_EXCHANGE:
+      return Lane::kContextExchange;
     default:
       return Lane::kTensorCollective;
   }
@@ -258,14 +260,15 @@ absl::string_view LaneName(Lane lane) {
       "weight all-gather",
       "to host",
       "from host",
-      "expert exchange"};
+      "expert exchange",
+      "context exchange"};
   return kNames[static_cast<size_t>(lane)];
 }
 
 absl::string_view LaneCategory(Lane lane) {
   static constexpr std::array<const char*, kNumLanes> kCategories = {
       "compute",    "transfer", "transfer", "collective", "collective",
-      "collective", "transfer", "transfer", "collective"};
+      "collective", "transfer", "transfer", "collective", "collective"};
   return kCategories[static_cast<size_t>(lane)];
 }
 
@@ -345,6 +348,10 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
       absl::StrAppend(out, "collective ", timeline.collectives().stage(i),
                       " mb", timeline.collectives().microbatch(i));
       return;
+    case Lane::kContextExchange:
+      absl::StrAppend(out, "context ", timeline.collectives().stage(i), " mb",
+                      timeline.collectives().microbatch(i));
+      return;
     case Lane::kExpertExchange:
       absl::StrAppend(out, "experts ", timeline.collectives().stage(i), " mb",
                       timeline.collectives().microbatch(i));
@@ -377,6 +384,7 @@ double SliceBytes(const Result& result, const TraceEvents& events,
       return result.timeline().transfers().bytes(i);
     case Lane::kTensorCollective:
     case Lane::kExpertExchange:
+    case Lane::kContextExchange:
     case Lane::kGradientReduction:
     case Lane::kWeightGather:
       return result.timeline().collectives().bytes(i);

@@ -26,6 +26,7 @@ enum class Lane : uint8_t {
   kToHost,
   kFromHost,
   kExpertExchange,
+  kContextExchange,
 };
 
 inline constexpr Lane kAllLanes[] = {Lane::kCompute,
@@ -36,7 +37,8 @@ inline constexpr Lane kAllLanes[] = {Lane::kCompute,
                                      Lane::kWeightGather,
                                      Lane::kToHost,
                                      Lane::kFromHost,
-                                     Lane::kExpertExchange};
+                                     Lane::kExpertExchange,
+                                     Lane::kContextExchange};
 
 absl::string_view LaneName(Lane lane);      // "gradient all-reduce"
 absl::string_view LaneCategory(Lane lane);  // "collective"

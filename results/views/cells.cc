@@ -19,12 +19,14 @@
 namespace weir::results {
 
 std::string ShapeText(const Result& result) {
-  const uint64_t num_gpus = uint64_t{result.tensor_parallel()} *
-                            result.pipeline_parallel() * result.data_parallel();
+  const uint64_t num_gpus = NumGpus(result);
   std::string text = absl::StrCat(
       "tensor ", result.tensor_parallel(), " x pipeline ",
-      result.pipeline_parallel(), " x data ", result.data_parallel(), " = ",
-      num_gpus, num_gpus == 1 ? " GPU, " : " GPUs, ");
+      result.pipeline_parallel(),
+      ContextOf(result) > 1 ? absl::StrCat(" x context ", ContextOf(result))
+                            : "",
+      " x data ", result.data_parallel(), " = ", num_gpus,
+      num_gpus == 1 ? " GPU, " : " GPUs, ");
   if (result.global_batch_size() > 0) {
     absl::StrAppend(&text, "batch ", result.global_batch_size(), " = ");
     if (result.data_parallel() > 1) {
@@ -60,9 +62,10 @@ std::string DefaultsLine(std::span<const Result> results) {
 }
 
 std::string ShapeCell(const Result& result) {
-  std::string text =
-      absl::StrCat("tp ", result.tensor_parallel(), ", pp ",
-                   result.pipeline_parallel(), ", dp ", result.data_parallel());
+  std::string text = absl::StrCat(
+      "tp ", result.tensor_parallel(), ", pp ", result.pipeline_parallel(),
+      ContextOf(result) > 1 ? absl::StrCat(", cp ", ContextOf(result)) : "",
+      ", dp ", result.data_parallel());
   if (result.global_batch_size() > 0) {
     absl::StrAppend(&text, ", batch ", result.global_batch_size());
   } else {
@@ -137,9 +140,7 @@ std::string TokensCell(const Result& result) {
 std::optional<double> TokensPerGpu(const Result& result) {
   const double num_gpus = result.ranks_size() > 0
                               ? result.ranks_size()
-                              : double{1} * result.tensor_parallel() *
-                                    result.pipeline_parallel() *
-                                    result.data_parallel();
+                              : static_cast<double>(NumGpus(result));
   if (!result.has_tokens_per_second() || !(num_gpus > 0)) return std::nullopt;
   return result.tokens_per_second() / num_gpus;
 }
@@ -179,6 +180,8 @@ std::span<const StepPart> StepParts() {
        &B::tensor_communication_seconds, true},
       {"ep comm", "expert_communication_seconds",
        &B::expert_communication_seconds, false},
+      {"cp comm", "context_communication_seconds",
+       &B::context_communication_seconds, false, true},
       {"p2p", "pipeline_transfer_seconds", &B::pipeline_transfer_seconds, true},
       {"dp comm", "data_communication_seconds", &B::data_communication_seconds,
        true},

@@ -51,7 +51,8 @@ struct StepPart {
   const char* name;  // "compute", "tp comm"
   const char* json_name;
   double (StepBreakdown::*seconds)() const;
-  bool always_shown;  // in tables also if it takes no time
+  bool always_shown;          // in tables also if it takes no time
+  bool only_context = false;  // absent without context parallelism
 };
 // Returns all parts; they add up to batch_seconds.
 std::span<const StepPart> StepParts();

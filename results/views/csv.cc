@@ -94,7 +94,8 @@ Line RankLine(const RankResult& rank, const std::vector<std::string>& classes) {
   return line;
 }
 
-Line ResultLine(const Result& result) {
+// `context`: with the columns of context parallelism.
+Line ResultLine(const Result& result, bool context) {
   Line line;
   line.Add("name", result.name());
   line.Add("schedule", result.schedule());
@@ -102,6 +103,7 @@ Line ResultLine(const Result& result) {
   line.Add("tensor_parallel", result.tensor_parallel());
   line.Add("pipeline_parallel", result.pipeline_parallel());
   line.Add("data_parallel", result.data_parallel());
+  if (context) line.Add("context_parallel", ContextOf(result));
   line.Add("chunks", result.chunks());
   line.Add("microbatch_size", result.microbatch_size());
   line.Add("global_batch_size", result.global_batch_size());
@@ -125,6 +127,7 @@ Line ResultLine(const Result& result) {
   line.Add("model_flops_utilization", result.has_model_flops_utilization(),
            result.model_flops_utilization());
   for (const StepPart& part : StepParts()) {
+    if (part.only_context && !context) continue;
     line.Add(part.json_name, result.has_breakdown(),
              (result.breakdown().*part.seconds)());
   }
@@ -164,9 +167,14 @@ std::string RanksCsv(const Result& result) {
 }
 
 std::string CompareCsv(std::span<const Result> results) {
+  const bool context =
+      std::any_of(results.begin(), results.end(),
+                  [](const Result& result) { return ContextOf(result) > 1; });
   std::vector<Line> lines;
-  for (const Result& result : results) lines.push_back(ResultLine(result));
-  return Print(ResultLine(Result()), lines);
+  for (const Result& result : results) {
+    lines.push_back(ResultLine(result, context));
+  }
+  return Print(ResultLine(Result(), context), lines);
 }
 
 }  // namespace weir::results

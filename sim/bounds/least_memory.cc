@@ -117,7 +117,7 @@ class Walk {
       const StageCosts& stage = costs_.stages[s];
       for (const models::LayerCollective& one :
            stage.communication.forward_collectives) {
-        calls |= one.group != models::LayerCollective::Group::kExpert &&
+        calls |= one.group == models::LayerCollective::Group::kTensor &&
                  one.kind != models::CollectiveKind::kAllToAll &&
                  one.bytes * one.count >= kSomeBytes;
       }

@@ -40,8 +40,10 @@ UncontendedCosts::UncontendedCosts(const PipelineInputs& inputs,
       links_(gpus.LinksOf(inputs.network)),
       lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
                 &scratch_, gpus),
+      gpus_(gpus),
       tensors_(inputs.placement().pipeline),
-      experts_(inputs.placement().pipeline) {
+      experts_(inputs.placement().pipeline),
+      context_(inputs.placement().pipeline) {
   if (!inputs.schedule.flush)
     rank_stages_ = schedules::StagesByRank(inputs.schedule);
 }
@@ -112,14 +114,46 @@ const UncontendedCosts::TimedGroup& UncontendedCosts::TensorGroup(int rank) {
 const UncontendedCosts::TimedGroup& UncontendedCosts::ExpertGroup(int rank) {
   std::optional<TimedGroup>& group = experts_[rank];
   if (!group.has_value()) {
-    std::vector<int> gpus;
-    for (int r = 0; r < in_.costs.expert_parallel; ++r) {
-      gpus.push_back(in_.placement().gpu(r, rank, 0));
-    }
-    group =
-        Timed(lowering_.GroupOf(gpus, {InstanceRole::Kind::kExperts, rank}));
+    group = ReplicaGroup(rank, in_.costs.expert_parallel,
+                         InstanceRole::Kind::kExperts);
   }
   return *group;
+}
+
+const UncontendedCosts::TimedGroup& UncontendedCosts::ContextGroup(int rank) {
+  std::optional<TimedGroup>& group = context_[rank];
+  if (!group.has_value()) {
+    group = ReplicaGroup(rank, in_.costs.context.neighbors,
+                         InstanceRole::Kind::kContext);
+  }
+  return *group;
+}
+
+UncontendedCosts::TimedGroup UncontendedCosts::ReplicaGroup(
+    int rank, int num_replicas, InstanceRole::Kind kind) {
+  std::vector<int> gpus;
+  for (int r = 0; r < num_replicas; ++r) {
+    gpus.push_back(in_.placement().gpu(r, rank, 0));
+  }
+  return Timed(lowering_.GroupOf(gpus, {kind, rank}));
+}
+
+// Every GPU of the ring waits for the slowest hop.
+double UncontendedCosts::OfRing(int rank,
+                                const std::vector<Collectives>& messages) {
+  const ContextGroups& context = in_.costs.context;
+  double flow = 0, latency = 0;
+  for (int r = 0; r < std::min(context.size(), gpus_.placement().data); ++r) {
+    const RingHop hop = {in_.placement().gpu(r, rank, 0),
+                         in_.placement().gpu(context.NextOf(r), rank, 0),
+                         {InstanceRole::Kind::kContextRing, rank, 0, r, 0}};
+    const RingCost cost = lowering_.RingOver(hop, messages);
+    latency = std::max(latency, cost.latency_seconds);
+    if (cost.bytes > 0) {
+      flow = std::max(flow, SecondsOver(route(cost.pair), cost.bytes));
+    }
+  }
+  return flow + latency;
 }
 
 UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
@@ -134,6 +168,8 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   const auto add = [&](const schedules::Action& action) {
     AddCollectivesOf(action, in_.costs, in_.placement().tensor, &calls);
     parts.host += in_.costs.stages[action.stage].launches.SecondsOf(action.op);
+    parts.ring_overlap += RingSeconds(
+        action, in_.costs.of(in_.placement().index(0, rank, 0), action.stage));
   };
   add(kind.action);
   if (other != nullptr) add(*other);
@@ -146,9 +182,14 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
       parts.off_host +=
           lowering_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
     }
+    if (!calls.context.empty()) {
+      parts.off_host +=
+          lowering_.SecondsAlone(ContextGroup(rank).group, calls.context);
+    }
   }
   // Flows carry whole bytes; without bytes there is no latency either.
-  for (auto* some : {&calls.in_line, &calls.overlapped, &calls.experts}) {
+  for (auto* some : {&calls.in_line, &calls.overlapped, &calls.experts,
+                     &calls.context, &calls.ring}) {
     std::erase_if(*some, [](const Collectives& one) {
       return one.bytes * one.count < kFewBytes;
     });
@@ -159,6 +200,10 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   if (!calls.experts.empty()) {
     parts.experts = OfCollectives(ExpertGroup(rank), calls.experts);
   }
+  if (!calls.context.empty()) {
+    parts.context = OfCollectives(ContextGroup(rank), calls.context);
+  }
+  if (!calls.ring.empty()) parts.ring = OfRing(rank, calls.ring);
   if (!calls.overlapped.empty()) {
     parts.overlapped = OfCollectives(TensorGroup(rank), calls.overlapped);
   }
@@ -173,12 +218,18 @@ double UncontendedCosts::OfPass(const PassKind& kind) {
   if (parts.host > 0) {
     seconds = std::max(seconds, parts.host - parts.off_host);
   }
-  return std::max(seconds + parts.in_line, parts.overlapped) + parts.experts;
+  // Messages start when only the kernels that overlap with them are left.
+  if (parts.ring > 0) {
+    const double before = std::max(seconds - parts.ring_overlap, 0.0);
+    seconds = std::max(seconds, before + parts.ring);
+  }
+  return std::max(seconds + parts.context + parts.in_line, parts.overlapped) +
+         parts.experts;
 }
 
 double UncontendedCosts::OfShare(const PassKind& kind) {
   const PassParts parts = PartsOf(kind);
-  return parts.kernels + parts.in_line + parts.experts;
+  return parts.kernels + parts.in_line + parts.experts + parts.context;
 }
 
 double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {

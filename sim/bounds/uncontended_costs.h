@@ -47,6 +47,9 @@ class UncontendedCosts {
  private:
   struct PassParts {
     double kernels = 0, in_line = 0, overlapped = 0, experts = 0, host = 0;
+    double context = 0;  // over neighbors
+    // Messages of a ring, and the part of the kernels that they overlap with.
+    double ring = 0, ring_overlap = 0;
     // Collective time that the simulation subtracts from the host's time. More
     // than in_line and experts if the farthest hop of a group is not its
     // slowest.
@@ -68,6 +71,10 @@ class UncontendedCosts {
                        const std::vector<Collectives>& calls);
   const TimedGroup& TensorGroup(int rank);
   const TimedGroup& ExpertGroup(int rank);
+  const TimedGroup& ContextGroup(int rank);
+  // Returns the group of the first `num_replicas` replicas of a rank.
+  TimedGroup ReplicaGroup(int rank, int num_replicas, InstanceRole::Kind kind);
+  double OfRing(int rank, const std::vector<Collectives>& messages);
   double SecondsOver(const scenarios::Route& route, double bytes) const;
   std::optional<SendCost> SendOf(const HopKind& hop);
   double ExtraSeconds() const {  // added to every transfer
@@ -80,7 +87,9 @@ class UncontendedCosts {
   const std::span<const scenarios::Link> links_;
   TaskGraph scratch_;  // receives the pairs of lowering_
   CommunicationLowering lowering_;
-  std::vector<std::optional<TimedGroup>> tensors_, experts_;  // [rank]
+  const Representatives gpus_;
+  std::vector<std::optional<TimedGroup>> tensors_, experts_,
+      context_;                                // [rank]
   std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush
 };
 

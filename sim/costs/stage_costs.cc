@@ -284,6 +284,12 @@ absl::StatusOr<DeviceCosts> CostsOn(
   return costs;
 }
 
+ContextGroups ContextGroupsOf(const models::ContextSpec& context) {
+  return context.method == CONTEXT_ALL_GATHER
+             ? ContextGroups{context.ring, 1}
+             : ContextGroups{context.heads_parallel, context.ring};
+}
+
 // Returns the costs of `partition` for a scenario with a model.
 absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
                                  const models::LayerList& layers,
@@ -305,6 +311,7 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
     costs.links = &resolved.device;
   }
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
+  costs.context = ContextGroupsOf(MakeWorkSpec(resolved).context);
   costs.widens_gradients =
       WidensGradients(resolved.runtime, scenario.training());
   costs.shards_each_gradient = resolved.runtime.shards_each_gradient();

@@ -61,10 +61,15 @@ struct StageSeconds {
   // the stage's weights; compressing its output (or decompressing it).
   double prediction = 0;
   double codec = 0;
+  // Of the forward and the backward, attention during which messages of a
+  // context-parallel ring are in flight.
+  double ring_forward = 0, ring_backward = 0;
 
   // Returns the time of an action; 0 for an offload whose time is not
   // known. Requires: for I and W, backward_parts are known.
   double Of(schedules::Op op) const;
+  // Returns the part of it that overlaps with messages of a ring.
+  double RingOf(schedules::Op op) const;
 };
 
 // What the host does to launch passes.
@@ -159,6 +164,20 @@ struct StageCosts {
   StageActivations activations;
 };
 
+// Replicas that share the tokens of each sequence, all neighbors: `ring` groups
+// of `neighbors`, in which collectives run. The GPUs at the same place of each
+// group are a ring of messages.
+struct ContextGroups {
+  int neighbors = 1, ring = 1;
+
+  int size() const { return neighbors * ring; }
+  // Returns the replica that follows in the ring.
+  int NextOf(int replica) const {
+    const int first = replica / size() * size();
+    return first + (replica - first + neighbors) % size();
+  }
+};
+
 // Costs on one kind of GPU.
 struct DeviceCosts {
   std::vector<StageCosts> stages;
@@ -193,8 +212,9 @@ struct Costs : DeviceCosts {
   std::vector<DeviceCosts> other_devices;
   std::vector<int> gpu_device;
 
-  // FLOP of one microbatch over all stages and GPUs: of all passes, and of the
-  // forwards alone. Absent for given costs and measured models.
+  // FLOP of one microbatch over all stages and the GPUs of one replica of the
+  // placement: of all passes, and of the forwards alone. Absent for given costs
+  // and measured models.
   std::optional<double> model_flops, forward_flops;
   // Replicas across which weights, gradients and states are sharded.
   int shards = 1;
@@ -204,6 +224,7 @@ struct Costs : DeviceCosts {
   double stepped_part(const StageCosts& stage) const;
   // Replicas across which the experts of a layer are sharded.
   int expert_parallel = 1;
+  ContextGroups context;
   // Gradient bytes that the first and the last stage sum because they share one
   // embedding; 0: none.
   double tied_gradient_bytes = 0;

@@ -23,6 +23,8 @@ void AddKernel(const PricedKernel& kernel, double count,
 void AddSeconds(const LayerSeconds& seconds, StageCosts* stage) {
   stage->seconds.forward += seconds.forward;
   stage->seconds.backward += seconds.recompute + seconds.backward;
+  stage->seconds.ring_forward += seconds.ring_forward;
+  stage->seconds.ring_backward += seconds.ring_backward;
   if (!stage->seconds.backward_parts.has_value()) return;
   BackwardParts& parts = *stage->seconds.backward_parts;
   parts.input += seconds.recompute + seconds.backward_input;
@@ -59,6 +61,11 @@ void AddHostWork(const models::LayerWork& layer, StageCosts* stage) {
       Count(layer.backward_collectives);
   stage->launches.backward_weight.backward_launches +=
       Launches(layer.backward_weight);
+}
+
+bool HasRing(const models::LayerWork& layer) {
+  return std::any_of(layer.forward_collectives.begin(),
+                     layer.forward_collectives.end(), models::IsRing);
 }
 
 // `counts`: number of layers per name, which are copies of each other.
@@ -152,8 +159,25 @@ const LayerSeconds& LayerPrices::Of(const models::LayerWork& layer) {
     seconds.recompute = Price(layer.recompute, &seconds.kernels[1]);
     seconds.backward_input = Price(layer.backward_input, &seconds.kernels[1]);
     seconds.backward_weight = Price(layer.backward_weight, &seconds.kernels[2]);
+    if (HasRing(layer)) {
+      // A forward sends nothing during the last step, a backward the gradients.
+      seconds.ring_forward = AttentionSeconds(layer.forward, false);
+      seconds.ring_backward = AttentionSeconds(layer.backward_input, true) +
+                              AttentionSeconds(layer.recompute, false);
+    }
   }
   return at->second;
+}
+
+double LayerPrices::AttentionSeconds(const std::vector<models::Kernel>& kernels,
+                                     bool with_last) const {
+  double sum = 0, last = 0;
+  for (const models::Kernel& kernel : kernels) {
+    if (kernel.kind != models::Kernel::Kind::kAttention) continue;
+    last = costs_.prices.Price(device_, *costs_.peak_flops, kernel).seconds;
+    sum += last;
+  }
+  return with_last ? sum : sum - last;
 }
 
 double LayerPrices::Price(const std::vector<models::Kernel>& kernels,

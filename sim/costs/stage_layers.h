@@ -20,6 +20,7 @@ struct LayerSeconds {
   double backward_input = 0;
   double backward_weight = 0;
   double backward = 0;  // of a measured layer, which has no parts
+  double ring_forward = 0, ring_backward = 0;  // see StageSeconds
   // [StageKernels::forward and so on]; empty for a measured layer.
   std::array<std::vector<PricedKernel>, 3> kernels;
 };
@@ -35,6 +36,9 @@ class LayerPrices {
   const LayerSeconds& Of(const models::LayerWork& layer);
 
  private:
+  // Returns the seconds of fused attention, of all kernels or without the last.
+  double AttentionSeconds(const std::vector<models::Kernel>& kernels,
+                          bool with_last) const;
   double Price(const std::vector<models::Kernel>& kernels,
                std::vector<PricedKernel>* priced) const;
 

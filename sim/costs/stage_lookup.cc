@@ -36,6 +36,11 @@ double StageSeconds::Of(schedules::Op op) const {
   return 0;
 }
 
+double StageSeconds::RingOf(schedules::Op op) const {
+  if (op == schedules::Op::kForward) return ring_forward;
+  return schedules::MakesInputGradient(op) ? ring_backward : 0;
+}
+
 double StageLaunches::SecondsOf(schedules::Op op) const {
   switch (op) {
     case schedules::Op::kForward:

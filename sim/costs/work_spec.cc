@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "calibrate/profile/runtime.h"
+#include "models/context_parallel.h"
 
 namespace weir::sim {
 models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
@@ -14,6 +15,13 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.tensor_parallel = scenario.parallelism().tensor();
   spec.expert_parallel =
       std::max(static_cast<int>(scenario.parallelism().expert()), 1);
+  const Parallelism& parallelism = scenario.parallelism();
+  if (parallelism.context() > 1) {
+    spec.context = models::ContextSpecOf(
+        parallelism.context_method(), static_cast<int>(parallelism.context()),
+        {parallelism.hierarchical_context().begin(),
+         parallelism.hierarchical_context().end()});
+  }
   spec.sequence_parallel = scenario.parallelism().sequence_parallel();
   spec.flash_attention = scenario.training().flash_attention();
   spec.dropout = scenario.training().dropout();

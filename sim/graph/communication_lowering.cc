@@ -68,7 +68,8 @@ LinkClass::Distance CommunicationLowering::DistanceBetween(int from,
 
 SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
                                             double extra_seconds,
-                                            const InstanceRole& role) {
+                                            const InstanceRole& role,
+                                            double count) {
   const scenarios::Route& route = RouteOf(from, to);
   const LinkClass::Distance distance = links_ == nullptr
                                            ? LinkClass::DISTANCE_UNSPECIFIED
@@ -81,15 +82,14 @@ SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
     calibrate::CollectiveGroup pair;
     pair.num_ranks = 2;
     pair.ranks_per_node = network_.NodeOf(from) == network_.NodeOf(to) ? 2 : 1;
-    CountCall({models::CollectiveKind::kSendReceive, bytes, 1}, pair, distance);
-    return SendOver(
-        pairs_->OfSend(from, to, time.latency_seconds + extra_seconds, role),
-        from, to, std::round(time.link_seconds / seconds_per_byte));
+    CountCall({models::CollectiveKind::kSendReceive, bytes, count}, pair,
+              distance);
+    return SendOver(from, to, std::round(time.link_seconds / seconds_per_byte),
+                    time.latency_seconds + extra_seconds, role);
   }
   if (model_ == nullptr) {
-    return SendOver(
-        pairs_->OfSend(from, to, route.latency_seconds + extra_seconds, role),
-        from, to, bytes);
+    return SendOver(from, to, bytes, route.latency_seconds + extra_seconds,
+                    role);
   }
   const scenarios::Wire wire = network_.WireBetween(from, to);
   calibrate::CollectiveGroup pair;
@@ -100,17 +100,56 @@ SendCost CommunicationLowering::SendBetween(int from, int to, double bytes,
   pair.pci = wire == scenarios::Wire::kPcie;
   const calibrate::CollectiveCost cost = calibrate::CheapestCollective(
       *model_, models::CollectiveKind::kSendReceive, bytes, pair);
-  CountCall({models::CollectiveKind::kSendReceive, bytes, 1}, pair);
-  return SendOver(
-      pairs_->OfSend(from, to, cost.latency_seconds + extra_seconds, role),
-      from, to, std::round(cost.LinkSeconds() / seconds_per_byte));
+  CountCall({models::CollectiveKind::kSendReceive, bytes, count}, pair);
+  return SendOver(from, to, std::round(cost.LinkSeconds() / seconds_per_byte),
+                  cost.latency_seconds + extra_seconds, role);
 }
 
-SendCost CommunicationLowering::SendOver(int32_t pair, int from, int to,
-                                         double bytes) {
+SendCost CommunicationLowering::SendOver(int from, int to, double bytes,
+                                         double latency_seconds,
+                                         const InstanceRole& role) {
+  const int32_t pair = pairs_->OfSend(from, to, latency_seconds, role);
   sends_.resize(tasks_->pairs.size(), {-1, -1});
   sends_[pair] = {from, to};
-  return {pair, bytes};
+  return {pair, bytes, latency_seconds};
+}
+
+RingCost CommunicationLowering::RingOver(
+    const RingHop& hop, std::span<const Collectives> messages) {
+  RingCost cost;
+  const scenarios::Route& route = RouteOf(hop.from, hop.to);
+  for (const auto& [kind, bytes, count] : messages) {
+    if (bytes == 0) continue;
+    if (route.links.empty()) {
+      cost.latency_seconds += count * route.latency_seconds;
+      continue;
+    }
+    const SendCost send =
+        SendBetween(hop.from, hop.to, bytes, 0, hop.role, count);
+    cost.bytes += count * send.bytes;
+    cost.latency_seconds += count * send.latency_seconds;
+    if (cost.pair >= 0) continue;
+    cost.pair = send.pair;
+    cost.latency_seconds -= send.latency_seconds;
+  }
+  cost.bytes = std::round(cost.bytes);
+  return cost;
+}
+
+void CommunicationLowering::AddRing(std::span<const RingHop> hops,
+                                    std::span<const Collectives> messages,
+                                    int32_t before, int32_t after) {
+  double latency_seconds = 0;
+  tasks_->AddEdge(before, after);
+  for (const RingHop& hop : hops) {
+    const RingCost cost = RingOver(hop, messages);
+    latency_seconds = std::max(latency_seconds, cost.latency_seconds);
+    if (cost.bytes == 0) continue;
+    const int32_t flow = tasks_->AddFlow(cost.pair, cost.bytes);
+    tasks_->AddEdge(before, flow);
+    tasks_->AddEdge(flow, after);
+  }
+  tasks_->SetSeconds(after, tasks_->amount(after) + latency_seconds);
 }
 
 int32_t CommunicationLowering::CommunicatorOf(std::vector<int> gpus,

@@ -34,7 +34,14 @@ struct Collectives {
 // The purpose of calls that are priced together. Unlike
 // Timeline.Collectives.Kind, it includes transfers, and tied embeddings count
 // as reductions.
-enum class CallPurpose { kTensor, kExpert, kReduction, kGather, kTransfer };
+enum class CallPurpose {
+  kTensor,
+  kExpert,
+  kReduction,
+  kGather,
+  kTransfer,
+  kContext
+};
 
 // Equal collectives of the whole run, priced by the model.
 struct CollectiveCall {
@@ -51,7 +58,15 @@ struct CollectiveCall {
 // An uncontended transfer.
 struct SendCost {
   int32_t pair = 0;
-  double bytes = 0;  // on the links
+  double bytes = 0;            // on the links
+  double latency_seconds = 0;  // before that
+};
+
+// Uncontended messages to the next GPU of a ring, one after another.
+struct RingCost {
+  int32_t pair = -1;           // -1: no link is used
+  double bytes = 0;            // of all messages
+  double latency_seconds = 0;  // of all but the first
 };
 
 // The pairs of GPUs that send, and the routes between them.
@@ -82,10 +97,11 @@ class CommunicationLowering {
   const scenarios::Route& RouteOf(int from, int to) {
     return routes_.Of(from, to);
   }
-  // Returns a transfer of `bytes` over links, after the latency and
-  // `extra_seconds`. Requires: the two GPUs are joined by links.
+  // Returns one of `count` transfers of `bytes` over links, after the latency
+  // and `extra_seconds`. Requires: the two GPUs are joined by links.
   SendCost SendBetween(int from, int to, double bytes, double extra_seconds,
-                       const InstanceRole& role = {});
+                       const InstanceRole& role = {}, double count = 1);
+  RingCost RingOver(const RingHop& hop, std::span<const Collectives> messages);
   // Returns the pair of a GPU and its host's memory; -1: not joined by links.
   int32_t HostPairOf(int gpu, bool to_host, const InstanceRole& role = {}) {
     return pairs_->OfHost(gpu, to_host, role);
@@ -103,6 +119,11 @@ class CommunicationLowering {
                       int32_t before, int32_t after) {
     AddCollectives(group, {&collectives, 1}, before, after);
   }
+
+  // Adds the messages of a ring in the same way, in all hops at once.
+  void AddRing(std::span<const RingHop> hops,
+               std::span<const Collectives> messages, int32_t before,
+               int32_t after);
 
   // The uncontended time of collectives between two tasks: flows followed by
   // latencies. UncontendedSecondsOf returns nullopt if other flows may use the
@@ -149,8 +170,9 @@ class CommunicationLowering {
       const Collectives& collectives, const calibrate::CollectiveGroup& group,
       LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
   LinkClass::Distance DistanceBetween(int from, int to) const;
-  // Records and returns a transfer over `pair`, from one GPU to the other.
-  SendCost SendOver(int32_t pair, int from, int to, double bytes);
+  // Records and returns a transfer from one GPU to the other.
+  SendCost SendOver(int from, int to, double bytes, double latency_seconds,
+                    const InstanceRole& role);
   // Returns the index of the communicator of these GPUs, for memory.
   int32_t CommunicatorOf(std::vector<int> gpus, const Group& group);
 

@@ -52,12 +52,16 @@ class GraphBuilder {
   // the host has launched all of its kernels.
   void AddPassEnds();
   bool HasExpertCollectives() const;
+  // Returns the number of replicas that run passes together.
+  int ReplicasOfPass() const;
   // The GPUs that run one pass together: one tensor group, or the tensor groups
-  // across which experts are sharded.
+  // across which experts or sequences are sharded.
   struct PassGroup {
     std::vector<int> firsts;     // [replica] first GPU of the tensor group
     std::vector<Group> tensors;  // [replica], empty without tensor parallelism
-    std::vector<Group> experts;  // [tensor rank], empty without experts
+    std::vector<Group> experts;  // empty without experts
+    std::vector<Group> context;  // empty without context-parallel neighbors
+    std::vector<RingHop> ring;   // empty without a context-parallel ring
   };
   // Turns passes of a reduced graph into timers that include their collectives
   // if no other flow is on the tensor groups' links. Returns false if it is
@@ -65,12 +69,23 @@ class GraphBuilder {
   bool MergePassesWithCollectives();
   std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
                                       PassCollectives* collectives);
-  PassGroup PassGroupOf(int rank, int replica, bool experts);
+  PassGroup PassGroupOf(int rank, int replica);
+  // Adds the groups of `size` consecutive replicas of a rank that begin in
+  // [replica, replica + ReplicasOfPass()), for each tensor rank.
+  void AddReplicaGroups(InstanceRole::Kind kind, int size, int rank,
+                        int replica, std::vector<Group>* groups);
   void AddEndOf(const PassGroup& group, size_t position);
   void AddTensorEnd(const PassGroup& group, size_t replica, int position,
                     const PassCollectives& collectives, int32_t end);
   void AddExchange(const PassGroup& group, int position,
                    const std::vector<Collectives>& experts);
+  // Adds the exchanges of keys and values: those that nothing overlaps follow
+  // the kernels, and messages of a ring run during the attention.
+  void AddContext(const PassGroup& group, int position,
+                  const PassCollectives& collectives);
+  int32_t AddRing(const PassGroup& group, int position,
+                  const std::vector<Collectives>& messages);
+  std::vector<int> GpusOf(const PassGroup& group) const;
   void WaitForHost(const PassGroup& group, size_t position,
                    const PassCollectives& collectives);
 

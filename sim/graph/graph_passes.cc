@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives inside a pass, over the GPUs of a tensor-parallel group and over
-// those across which experts are sharded.
+// those across which experts or sequences are sharded.
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
+#include <utility>
 
 #include "sim/graph/graph_builder.h"
 
@@ -21,14 +23,42 @@ bool GraphBuilder::HasExpertCollectives() const {
   return false;
 }
 
-GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
-                                                  bool experts) {
+int GraphBuilder::ReplicasOfPass() const {
+  return std::lcm(HasExpertCollectives() ? in_.costs.expert_parallel : 1,
+                  in_.costs.context.size());
+}
+
+void GraphBuilder::AddReplicaGroups(InstanceRole::Kind kind, int size, int rank,
+                                    int replica, std::vector<Group>* groups) {
+  // Either all of these replicas are in the graph, or one represents them all.
+  const int end = std::min(replica + ReplicasOfPass(), place_.data);
+  for (int first = replica; first < end; first += size) {
+    for (int t = 0; t < place_.tensor; ++t) {
+      std::vector<int> gpus;
+      for (int r = first; r < first + size; ++r) {
+        gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
+      }
+      groups->push_back(lowering_.GroupOf(
+          gpus, RoleOf(kind, place_.index(first, rank, 0) + t)));
+    }
+  }
+}
+
+GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica) {
   PassGroup group;
-  const int num_replicas = experts ? in_.costs.expert_parallel : 1;
-  const int end = std::min(replica + num_replicas, place_.data);
+  const ContextGroups& context = in_.costs.context;
+  const int end = std::min(replica + ReplicasOfPass(), place_.data);
   for (int r = replica; r < end; ++r) {
     const int first = place_.index(r, rank, 0);
     group.firsts.push_back(first);
+    for (int t = 0; context.ring > 1 && t < place_.tensor; ++t) {
+      const int from = in_.gpus.ReplicaOf(r);
+      const int at = in_.gpus.TensorRankOf(t);
+      group.ring.push_back(
+          {full_placement_.gpu(from, rank, at),
+           full_placement_.gpu(context.NextOf(from), rank, at),
+           RoleOf(InstanceRole::Kind::kContextRing, first + t)});
+    }
     if (full_placement_.tensor == 1) continue;
     std::vector<int> gpus;
     for (int t = 0; t < full_placement_.tensor; ++t) {
@@ -37,15 +67,13 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica,
     group.tensors.push_back(
         lowering_.GroupOf(gpus, RoleOf(InstanceRole::Kind::kTensor, first)));
   }
-  for (int t = 0; experts && t < place_.tensor; ++t) {
-    std::vector<int> gpus;
-    // Either all of these replicas are in the graph, or one represents them
-    // all.
-    for (int r = replica; r < replica + num_replicas; ++r) {
-      gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
-    }
-    group.experts.push_back(lowering_.GroupOf(
-        gpus, RoleOf(InstanceRole::Kind::kExperts, group.firsts[0] + t)));
+  if (HasExpertCollectives()) {
+    AddReplicaGroups(InstanceRole::Kind::kExperts, in_.costs.expert_parallel,
+                     rank, replica, &group.experts);
+  }
+  if (context.neighbors > 1) {
+    AddReplicaGroups(InstanceRole::Kind::kContext, context.neighbors, rank,
+                     replica, &group.context);
   }
   return group;
 }
@@ -93,14 +121,14 @@ bool GraphBuilder::MergePassesWithCollectives() {
       graph_.reductions.has_value() &&
       in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
   if (full_placement_.tensor == 1 || place_.tensor > 1 ||
-      in_.costs.shards > 1 || HasExpertCollectives() || in_pieces ||
+      in_.costs.shards > 1 || ReplicasOfPass() > 1 || in_pieces ||
       slows(in_.costs) || !in_.costs.gpu_device.empty()) {
     return false;
   }
   std::vector<std::pair<int32_t, double>> seconds;  // by task
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     const PassGroup group =
-        PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu), false);
+        PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu));
     const std::vector<schedules::Action>& actions = Actions(gpu);
     // Evaluates passes of the same kind and kernel seconds only once.
     std::map<std::array<double, 7>, double> merged;
@@ -138,24 +166,30 @@ bool GraphBuilder::MergePassesWithCollectives() {
 void GraphBuilder::AddPassEnds() {
   if (MergePassesWithCollectives()) return;
   const bool experts = HasExpertCollectives(), sharded = in_.costs.shards > 1;
-  if (full_placement_.tensor > 1 || sharded || experts) {
+  const bool context = in_.costs.context.size() > 1;
+  if (full_placement_.tensor > 1 || sharded || experts || context) {
     auto& first_end = graph_.passes.first_end.emplace();
+    auto& first_context_end = graph_.passes.first_context_end;
     auto& first_tensor_end = graph_.passes.first_tensor_end;
-    if (experts || (sharded && full_placement_.tensor > 1)) {
+    if (context) first_context_end.emplace();
+    if (experts || context || (sharded && full_placement_.tensor > 1)) {
       first_tensor_end.emplace();
     }
     for (int gpu = 0; gpu < place_.num_gpus(); gpu += place_.tensor) {
       const auto count = std::ssize(Actions(gpu));
       first_end.push_back(graph_.tasks.AddTimers(count));
+      if (first_context_end.has_value()) {
+        first_context_end->push_back(graph_.tasks.AddTimers(count));
+      }
       if (first_tensor_end.has_value()) {
         first_tensor_end->push_back(graph_.tasks.AddTimers(count));
       }
     }
   }
-  const int num_replicas = experts ? in_.costs.expert_parallel : 1;
+  const int num_replicas = ReplicasOfPass();
   for (int replica = 0; replica < place_.data; replica += num_replicas) {
     for (int rank = 0; rank < place_.pipeline; ++rank) {
-      const PassGroup group = PassGroupOf(rank, replica, experts);
+      const PassGroup group = PassGroupOf(rank, replica);
       const auto& actions = schedule_.rank_actions[rank];
       for (size_t i = 0; i < actions.size(); ++i) {
         AddEndOf(group, i);
@@ -178,6 +212,9 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
   WaitForHost(group, position, collectives);
   if (!graph_.passes.first_end.has_value()) return;
   const auto at = static_cast<int>(position);
+  if (graph_.passes.first_context_end.has_value()) {
+    AddContext(group, at, collectives);
+  }
   for (size_t r = 0; r < group.firsts.size(); ++r) {
     const int first = group.firsts[r];
     const int32_t end = graph_.ActionEnd(first, at);
@@ -213,11 +250,77 @@ void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
   for (int gpu : members) {
     graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), join);
   }
+  if (graph_.passes.first_context_end.has_value()) {
+    graph_.tasks.AddEdge(graph_.ContextEnd(members[0], position), join);
+  }
   if (collectives.overlapped.empty()) return;
   const int32_t done = graph_.tasks.AddTimer(0);
   lowering_.AddCollectives(group.tensors[replica], collectives.overlapped,
                            AddOverlapped(members, position, 0), done);
   graph_.tasks.AddEdge(done, end);
+}
+
+std::vector<int> GraphBuilder::GpusOf(const PassGroup& group) const {
+  std::vector<int> gpus;
+  for (int first : group.firsts) {
+    for (int t = 0; t < place_.tensor; ++t) gpus.push_back(first + t);
+  }
+  return gpus;
+}
+
+// Kernels and messages of different layers are summed up, so the messages start
+// so late that they overlap with all of the attention but nothing else.
+int32_t GraphBuilder::AddRing(const PassGroup& group, int position,
+                              const std::vector<Collectives>& messages) {
+  const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
+  const std::vector<int> gpus = GpusOf(group);
+  double before = 0;
+  for (int gpu : gpus) {
+    double rest = graph_.tasks.amount(graph_.ActionTask(gpu, position));
+    for (int i = 0; i < (actions[position].overlaps_next ? 2 : 1); ++i) {
+      rest -= RingSeconds(
+          actions[position + i],
+          in_.costs.of(in_.gpus.IndexOf(gpu), actions[position + i].stage));
+    }
+    before = std::max(before, rest);
+  }
+  const int32_t done = graph_.tasks.AddTimer(0);
+  lowering_.AddRing(group.ring, messages, AddOverlapped(gpus, position, before),
+                    done);
+  return done;
+}
+
+void GraphBuilder::AddContext(const PassGroup& group, int position,
+                              const PassCollectives& collectives) {
+  const bool pair = Actions(group.firsts[0])[position].overlaps_next;
+  lowering_.set_purpose(CallPurpose::kContext);
+  int32_t done = PipelineGraph::kNone;
+  if (collectives.has_context()) {
+    done = graph_.tasks.AddTimer(0);
+    for (int gpu : GpusOf(group)) {
+      graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), done);
+    }
+    if (!collectives.ring.empty()) {
+      graph_.tasks.AddEdge(AddRing(group, position, collectives.ring), done);
+    }
+    if (!collectives.context.empty()) {
+      const int32_t start = std::exchange(done, graph_.tasks.AddTimer(0));
+      for (const Group& members : group.context) {
+        const int32_t end = graph_.tasks.AddTimer(0);
+        lowering_.AddCollectives(members, collectives.context, start, end);
+        graph_.tasks.AddEdge(end, done);
+      }
+    }
+  }
+  for (int first : group.firsts) {
+    const int32_t end = graph_.ContextEnd(first, position);
+    for (int gpu = first; gpu < first + place_.tensor; ++gpu) {
+      graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), end);
+    }
+    if (done != PipelineGraph::kNone) graph_.tasks.AddEdge(done, end);
+    if (pair) graph_.tasks.AddEdge(end, end + 1);
+  }
+  lowering_.set_purpose(CallPurpose::kTensor);
 }
 
 // All GPUs send at the same time, once the last of them can.
@@ -260,6 +363,9 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   }
   if (!collectives.experts.empty()) {
     alone += lowering_.SecondsAlone(group.experts[0], collectives.experts);
+  }
+  if (!collectives.context.empty()) {
+    alone += lowering_.SecondsAlone(group.context[0], collectives.context);
   }
   for (int first : group.firsts) {
     for (int gpu = first; gpu < first + place_.tensor; ++gpu) {

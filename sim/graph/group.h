@@ -40,6 +40,8 @@ struct InstanceRole {
     kTied,          // ranks a and b
     kToHost,        // from rank a
     kFromHost,
+    kContext,      // context-parallel neighbors of rank a
+    kContextRing,  // from a GPU of rank a to the next one of its ring
   };
   Kind kind = Kind::kSend;
   int32_t a = 0, b = 0;
@@ -52,6 +54,12 @@ struct InstanceRole {
     return H::combine(std::move(h), role.kind, role.a, role.b, role.replica,
                       role.tensor_rank);
   }
+};
+
+// A GPU of a ring, and the next one.
+struct RingHop {
+  int from = 0, to = 0;
+  InstanceRole role;
 };
 
 }  // namespace weir::sim

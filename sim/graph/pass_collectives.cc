@@ -16,12 +16,18 @@ void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
                               static_cast<double>(one.count)};
     if (one.group == models::LayerCollective::Group::kExpert) {
       if (costs.expert_parallel > 1) calls->experts.push_back(call);
+    } else if (one.group == models::LayerCollective::Group::kContext) {
+      (models::IsRing(one) ? calls->ring : calls->context).push_back(call);
     } else if (tensor > 1) {
       const bool hides = one.overlaps_input_gradient ||
                          (one.overlaps_weight_gradient && fused);
       (hides ? calls->overlapped : calls->in_line).push_back(call);
     }
   }
+}
+
+double RingSeconds(const schedules::Action& action, const StageCosts& stage) {
+  return stage.seconds.RingOf(action.op) * action.num_microbatches;
 }
 
 }  // namespace weir::sim

@@ -12,15 +12,21 @@
 namespace weir::sim {
 
 // Collectives of one pass or of one overlapped pair: in sequence with its
-// kernels, overlapped with them, and over the expert-parallel group.
+// kernels, overlapped with them, over the expert-parallel group, over
+// context-parallel neighbors, and the messages of a context-parallel ring.
 struct PassCollectives {
-  std::vector<Collectives> in_line, overlapped, experts;
+  std::vector<Collectives> in_line, overlapped, experts, context, ring;
+
+  bool has_context() const { return !context.empty() || !ring.empty(); }
 };
 
 // Appends the collectives of `action` to `calls`. `tensor` is the number of
 // GPUs that share the stage's layers.
 void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
                       int tensor, PassCollectives* calls);
+
+// Returns the seconds of a pass that overlap with messages of a ring.
+double RingSeconds(const schedules::Action& action, const StageCosts& stage);
 
 }  // namespace weir::sim
 

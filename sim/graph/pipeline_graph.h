@@ -89,6 +89,9 @@ struct PassTasks {
   std::vector<int32_t> first_action;  // [gpu]
   // [gpu / tensor]; absent: passes end with their timers.
   std::optional<std::vector<int32_t>> first_end;
+  // [gpu / tensor]; absent: the same as their timers, as sequences are not
+  // shared.
+  std::optional<std::vector<int32_t>> first_context_end;
   // [gpu / tensor]; absent: nothing follows the tensor collectives.
   std::optional<std::vector<int32_t>> first_tensor_end;
   // The start of the experts' collectives in a pass, by its ActionEnd.
@@ -175,6 +178,13 @@ struct PipelineGraph {
   int32_t ActionEnd(int gpu, int position) const {
     return passes.first_end.has_value()
                ? (*passes.first_end)[gpu / tensor] + position
+               : ActionTask(gpu, position);
+  }
+  // Returns the task whose end is the end of the context-parallel exchanges
+  // that follow the kernels of the action.
+  int32_t ContextEnd(int gpu, int position) const {
+    return passes.first_context_end.has_value()
+               ? (*passes.first_context_end)[gpu / tensor] + position
                : ActionTask(gpu, position);
   }
   // Returns the task whose end is the end of the tensor-parallel collectives

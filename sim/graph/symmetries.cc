@@ -18,7 +18,8 @@ std::string SymmetryKey(const scenarios::ResolvedScenario& scenario,
   const scenarios::Placement& place = scenario.placement;
   std::string key =
       absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
-                   " ", place.pipeline, " ", traffic.expert_parallel,
+                   " ", place.pipeline, " ", traffic.expert_parallel, " ",
+                   traffic.context_neighbors, " ", traffic.context_ring, " ",
                    traffic.slows_passes, traffic.models_collectives, "\n");
   const auto append = [&key](const std::vector<int>& numbers) {
     key.append(reinterpret_cast<const char*>(numbers.data()),
@@ -105,6 +106,8 @@ Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
     traffic.tied = {first[0], last[0]};
   }
   traffic.expert_parallel = costs.expert_parallel;
+  traffic.context_neighbors = costs.context.neighbors;
+  traffic.context_ring = costs.context.ring;
   traffic.models_collectives = costs.collectives != nullptr;
   const auto slows = [](const DeviceCosts& device) {
     return device.collective_slowdown != 1 || device.copy_slowdown != 1;

@@ -67,8 +67,10 @@ struct Traffic {
   // if there are replicas.
   std::vector<std::vector<int>> copies;
   std::vector<int> tied;  // the two ranks that sum a tied embedding, or none
-  std::vector<int> offloads;        // ranks that offload to their host
-  int expert_parallel = 1;          // replicas across which experts are sharded
+  std::vector<int> offloads;  // ranks that offload to their host
+  int expert_parallel = 1;    // replicas across which experts are sharded
+  int context_neighbors = 1;  // ContextGroups
+  int context_ring = 1;
   bool slows_passes = false;        // flows slow down passes on their GPUs
   bool models_collectives = false;  // latencies come from a model
 

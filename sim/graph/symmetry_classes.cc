@@ -67,9 +67,10 @@ bool SymmetrySearch::SplitClasses() {
     if (name.kind != Kind::kCopies) of_replica[name.replica] += mixed;
     if (name.kind != Kind::kTensor) of_tensor[name.tensor_rank] += mixed;
   }
-  if (traffic_.expert_parallel > 1) {
-    // Replicas that share experts must stay together: all in one class, or each
-    // in its own.
+  if (traffic_.expert_parallel > 1 ||
+      traffic_.context_neighbors * traffic_.context_ring > 1) {
+    // Replicas that share experts or sequences must stay together: all in one
+    // class, or each in its own.
     std::iota(of_replica.begin(), of_replica.end(), 0);
   }
   const bool by_replica = Split(of_replica, &symmetry_.replica_class_);

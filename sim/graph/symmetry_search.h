@@ -69,6 +69,8 @@ class SymmetrySearch {
 
   // symmetry_uses.cc: the flows that are possible.
   void AddUses();
+  // Adds the collectives and rings of context-parallel groups.
+  void AddContextUses();
   // Adds the transfers of replica `r` and tensor rank `t`.
   void AddUsesOf(int r, int t);
   std::vector<int> Members(const std::vector<int>& ranks, int first_replica,

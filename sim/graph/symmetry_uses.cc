@@ -2,6 +2,7 @@
 // Enumeration of every hop that a flow can take, with its role.
 #include <utility>
 
+#include "sim/costs/stage_costs.h"
 #include "sim/graph/symmetry_search.h"
 
 namespace weir::sim {
@@ -24,6 +25,7 @@ void SymmetrySearch::AddUses() {
       }
     }
   }
+  AddContextUses();
   for (int i = 0; i < static_cast<int>(traffic_.copies.size()); ++i) {
     const std::vector<int>& ranks = traffic_.copies[i];
     for (int t = 0; t < n; ++t) {
@@ -31,6 +33,27 @@ void SymmetrySearch::AddUses() {
       for (int part = 0; e > 1 && part < e; ++part) {
         AddGroup({Kind::kExpertCopies, i, 0, part, t},
                  Members(ranks, part, d, e, t, t + 1));
+      }
+    }
+  }
+}
+
+void SymmetrySearch::AddContextUses() {
+  const ContextGroups context = {traffic_.context_neighbors,
+                                 traffic_.context_ring};
+  const int n = context.neighbors;
+  using Kind = InstanceRole::Kind;
+  for (int rank = 0; rank < place_.pipeline; ++rank) {
+    for (int r = 0; context.size() > 1 && r < place_.data; ++r) {
+      for (int t = 0; t < place_.tensor; ++t) {
+        if (n > 1 && r % n == 0) {
+          AddGroup({Kind::kContext, rank, 0, r, t},
+                   Members({rank}, r, r + n, 1, t, t + 1));
+        }
+        if (context.ring > 1) {
+          AddSend({Kind::kContextRing, rank, 0, r, t}, place_.gpu(r, rank, t),
+                  place_.gpu(context.NextOf(r), rank, t));
+        }
       }
     }
   }

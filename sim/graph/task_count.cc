@@ -15,7 +15,8 @@ class Counter {
         place_(inputs.placement()),
         schedule_(inputs.schedule),
         tensor_flows_(FlowsOver(1, 0, place_.tensor)),
-        expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)) {
+        expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)),
+        context_flows_(FlowsOver(in_.costs.context.neighbors, 0, 1)) {
     for (int rank = 0; rank < place_.pipeline; ++rank) {
       replica_flows_.push_back(FlowsOver(place_.data, rank, 1));
     }
@@ -80,10 +81,12 @@ class Counter {
     double tasks = 0;
     const auto& actions = schedule_.rank_actions[rank];
     const bool sharded = in_.costs.shards > 1, experts = HasExpertCollectives();
+    const bool context = in_.costs.context.size() > 1;
     for (size_t i = 0; i < actions.size(); ++i) {
       tasks += t * (Sends(actions[i], rank) ? 2 : 1);
-      if (t > 1 || sharded || experts) ++tasks;
-      if (experts || (sharded && t > 1)) ++tasks;
+      if (t > 1 || sharded || experts || context) ++tasks;
+      if (experts || context || (sharded && t > 1)) ++tasks;
+      if (context) ++tasks;
       const bool second = i > 0 && actions[i - 1].overlaps_next;
       if (!second) tasks += OfCollectives(actions, i);
     }
@@ -93,6 +96,7 @@ class Counter {
   double OfCollectives(const std::vector<schedules::Action>& actions,
                        size_t i) const {
     bool in_line = false, overlapped = false, experts = false;
+    bool neighbors = false, ring = false;
     for (size_t k = i; k < i + (actions[i].overlaps_next ? 2 : 1); ++k) {
       const bool forward = actions[k].op == schedules::Op::kForward;
       if (!forward && !schedules::MakesInputGradient(actions[k].op)) continue;
@@ -102,6 +106,10 @@ class Counter {
         const bool hides = one.overlaps_input_gradient ||
                            (one.overlaps_weight_gradient &&
                             actions[k].op == schedules::Op::kBackward);
+        if (one.group == models::LayerCollective::Group::kContext) {
+          (models::IsRing(one) ? ring : neighbors) = true;
+          continue;
+        }
         const bool expert =
             one.group == models::LayerCollective::Group::kExpert;
         (expert ? experts : hides ? overlapped : in_line) = true;
@@ -114,6 +122,20 @@ class Counter {
     if (experts && parallel > 1) {
       tasks += (2 + place_.tensor * (1 + expert_flows_)) / parallel;
     }
+    return tasks + OfContext(neighbors, ring);
+  }
+
+  // Returns the tasks of the context-parallel exchanges of a pass in one
+  // replica.
+  double OfContext(bool neighbors, bool ring) const {
+    const ContextGroups& context = in_.costs.context;
+    if (!neighbors && !ring) return 0;
+    double tasks = 1.0 / context.size();
+    if (neighbors) {
+      tasks += 1.0 / context.size() +
+               place_.tensor * (1 + context_flows_) / context.neighbors;
+    }
+    if (ring) tasks += 2.0 / context.size() + place_.tensor;
     return tasks;
   }
 
@@ -183,7 +205,7 @@ class Counter {
   const PipelineInputs& in_;
   const scenarios::Placement& place_;
   const schedules::Schedule& schedule_;
-  const double tensor_flows_, expert_flows_;
+  const double tensor_flows_, expert_flows_, context_flows_;
   std::vector<double> replica_flows_;  // [rank]
 };
 

@@ -136,7 +136,9 @@ class Parts {
         found != graph_.passes.expert_start.end()) {
       experts = end_[found->second];
     }
-    Add("tensor_collectives", Clipped(end_[task], experts), forward);
+    const double exchanged = end_[graph_.ContextEnd(gpu_, position)];
+    Add("context_exchange", Clipped(end_[task], exchanged), forward);
+    Add("tensor_collectives", Clipped(exchanged, experts), forward);
     Add("expert_collectives", Clipped(experts, end_[end]), forward);
   }
 

@@ -105,12 +105,14 @@ class Sum {
     }
     Add(SlowdownFigure(work_, device_).kind(),
         count * std::max(pass.slowdown_seconds, 0.0));
-    const double collectives = pass.tensor_seconds + pass.expert_seconds;
+    const double collectives =
+        pass.tensor_seconds + pass.expert_seconds + pass.context_seconds;
     const double host = pass.host.Seconds(prices_.runtime) - collectives - own;
     if (host > 0) Add(kinds_.of_host(index), count * host);
     AddSharing(count * (own + std::max(host, 0.0)), pass.sharing_part);
     AddPurpose(CallPurpose::kTensor, count * pass.tensor_seconds);
     AddPurpose(CallPurpose::kExpert, count * pass.expert_seconds);
+    AddPurpose(CallPurpose::kContext, count * pass.context_seconds);
   }
 
   void AddStep(const GpuWork::Step& step) {

@@ -131,8 +131,11 @@ class Walk {
     }
     last_end_ = end_[graph_.ActionEnd(gpu_, first)];
     const double tensor_end = end_[graph_.TensorEnd(gpu_, first)];
+    const double exchanged = end_[graph_.ContextEnd(gpu_, first)];
+    times_.context_exchange_seconds +=
+        Interval{end_[task], exchanged}.Clip(window_).length();
     times_.tensor_collective_seconds +=
-        Interval{end_[task], tensor_end}.Clip(window_).length();
+        Interval{exchanged, tensor_end}.Clip(window_).length();
     const double rest = Interval{tensor_end, last_end_}.Clip(window_).length();
     times_.busy_seconds +=
         Interval{start_[task], tensor_end}.Clip(window_).length();

@@ -21,6 +21,7 @@ struct GpuTimes {
   double busy_seconds = 0;
   double tensor_collective_seconds = 0;  // part of busy
   double expert_exchange_seconds = 0;    // part of busy
+  double context_exchange_seconds = 0;   // part of busy
   double exposed_transfer_seconds = 0;   // part of idle
   double exposed_reduction_seconds = 0;  // part of idle
   double exposed_gather_seconds = 0;     // part of idle
@@ -33,8 +34,8 @@ struct GpuTimes {
   }
   double exposed_seconds() const {
     return tensor_collective_seconds + expert_exchange_seconds +
-           exposed_transfer_seconds + exposed_reduction_seconds +
-           exposed_gather_seconds;
+           context_exchange_seconds + exposed_transfer_seconds +
+           exposed_reduction_seconds + exposed_gather_seconds;
   }
 };
 

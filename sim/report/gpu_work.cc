@@ -46,6 +46,7 @@ class Gatherer {
       if (!(pass.count > 0)) continue;
       pass.tensor_seconds /= pass.count;
       pass.expert_seconds /= pass.count;
+      pass.context_seconds /= pass.count;
       pass.slowdown_seconds /= pass.count;
       pass.sharing_part /= pass.count;
       work_.passes.push_back(pass);
@@ -118,7 +119,9 @@ class Gatherer {
     const double experts = found == graph_.passes.expert_start.end()
                                ? end_[end]
                                : end_[found->second];
-    pass.tensor_seconds += Clipped(end_[task], experts);
+    const double exchanged = end_[graph_.ContextEnd(gpu_, position)];
+    pass.context_seconds += Clipped(end_[task], exchanged);
+    pass.tensor_seconds += Clipped(exchanged, experts);
     pass.expert_seconds += Clipped(experts, end_[end]);
   }
 
@@ -201,14 +204,16 @@ std::array<double, kNumCallPurposes> Ratios(const GpuWork& work,
 
 double PassSeconds(const GpuWork::Pass& pass, const WorkPrices& prices,
                    double tensor_ratio, double expert_ratio,
-                   double given_factor, double slowdown_ratio) {
+                   double context_ratio, double given_factor,
+                   double slowdown_ratio) {
   double own = pass.given_seconds * given_factor;
   for (const auto& [kernel, count] : pass.kernels) {
     const double seconds = prices.kernels[kernel].seconds;
     own += count * (seconds + GapAfter(seconds, prices.kernel_gap_seconds));
   }
-  const double collectives =
-      pass.tensor_seconds * tensor_ratio + pass.expert_seconds * expert_ratio;
+  const double collectives = pass.tensor_seconds * tensor_ratio +
+                             pass.expert_seconds * expert_ratio +
+                             pass.context_seconds * context_ratio;
   own = std::max(own, pass.host.Seconds(prices.runtime) - collectives);
   const double alone = own * (1 + pass.sharing_part) + collectives;
   return pass.slowdown_seconds == 0
@@ -263,7 +268,8 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   for (const GpuWork::Pass& pass : work.passes) {
     seconds +=
         pass.count * PassSeconds(pass, prices, ratio(CallPurpose::kTensor),
-                                 ratio(CallPurpose::kExpert), given_factor,
+                                 ratio(CallPurpose::kExpert),
+                                 ratio(CallPurpose::kContext), given_factor,
                                  slowdown_ratio);
   }
   seconds *= work.pass_scale;

@@ -40,11 +40,13 @@ std::string DescribeLimit(const PipelineInputs& inputs,
   const GpuTimes& time = times[busiest];
   const double idle = seconds - time.busy_seconds;
   const double compute = time.busy_seconds - time.tensor_collective_seconds -
-                         time.expert_exchange_seconds - time.optimizer_seconds;
-  std::array<std::pair<double, std::string>, 8> parts = {{
+                         time.expert_exchange_seconds -
+                         time.context_exchange_seconds - time.optimizer_seconds;
+  std::array<std::pair<double, std::string>, 9> parts = {{
       {compute, "computing"},
       {time.tensor_collective_seconds, "in tensor-parallel collectives"},
       {time.expert_exchange_seconds, "exchanging tokens between experts"},
+      {time.context_exchange_seconds, "exchanging keys and values"},
       {time.optimizer_seconds, "in optimizer steps"},
       {time.exposed_transfer_seconds, "waiting for stage transfers"},
       {time.exposed_reduction_seconds, "waiting for gradient all-reduces"},

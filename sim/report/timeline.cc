@@ -78,11 +78,19 @@ class Filler {
     const double computed = end_[graph_.ActionTask(gpu, position)];
     const double tensor_end = end_[graph_.TensorEnd(gpu, position)];
     const double end = end_[graph_.ActionEnd(gpu, position)];
-    if (tensor_end > computed) {
+    const double exchanged = end_[graph_.ContextEnd(gpu, position)];
+    if (exchanged > computed) {
+      AddCollective(
+          gpu, Timeline::Collectives::CONTEXT_EXCHANGE, action.stage,
+          action.microbatch,
+          action.num_microbatches * BytesOf(collectives, Group::kContext),
+          computed, exchanged);
+    }
+    if (tensor_end > exchanged) {
       AddCollective(
           gpu, Timeline::Collectives::TENSOR, action.stage, action.microbatch,
           action.num_microbatches * BytesOf(collectives, Group::kTensor),
-          computed, tensor_end);
+          exchanged, tensor_end);
     }
     if (end > tensor_end && in_.costs.shards == 1) {
       AddCollective(

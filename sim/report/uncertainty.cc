@@ -285,11 +285,12 @@ Outside OutsideOf(const scenarios::ResolvedScenario& scenario,
   const WorkPrices prices =
       PriceWork(work, device, scenario.device, scenario.runtime);
   Outside outside;
-  double tensor = 0, expert = 0;
+  double tensor = 0, expert = 0, context = 0;
   for (const GpuWork::Pass& pass : work.passes) {
     const double count = pass.count * work.pass_scale;
     tensor += count * pass.tensor_seconds;
     expert += count * pass.expert_seconds;
+    context += count * pass.context_seconds;
     for (const auto& [index, calls] : pass.kernels) {
       const models::Kernel& kernel = work.kernels[index];
       const calibrate::KernelPrice& price = prices.kernels[index];
@@ -307,6 +308,7 @@ Outside OutsideOf(const scenarios::ResolvedScenario& scenario,
   const std::pair<CallPurpose, double> purposes[] = {
       {CallPurpose::kTensor, tensor},
       {CallPurpose::kExpert, expert},
+      {CallPurpose::kContext, context},
       {CallPurpose::kReduction, work.reduction_seconds},
       {CallPurpose::kGather, work.gather_seconds},
       {CallPurpose::kTransfer, work.transfer_seconds}};

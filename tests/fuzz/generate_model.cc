@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "models/context_parallel.h"
 #include "models/model.h"
 
 namespace weir::fuzz {
@@ -255,6 +256,12 @@ models::WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
   spec.gradient_bytes = choices->Of<int>({2, 4});
   const auto experts = static_cast<int>(model.transformer().num_experts());
   if (experts > 0 && choices->OneIn(2)) spec.expert_parallel = experts;
+  if (choices->OneIn(4)) {
+    spec.context = models::ContextSpecOf(
+        choices->Of<ContextMethod>(
+            {CONTEXT_P2P, CONTEXT_ALL_GATHER, CONTEXT_A2A}),
+        choices->Of<int>({1, 2, 3, 4}), {});
+  }
   spec.vocabulary_multiple = choices->Of<int>({0, 1, 128});
   return spec;
 }

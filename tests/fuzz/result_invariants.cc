@@ -109,6 +109,7 @@ void CheckSums(const Result& result) {
   REQUIRE_THAT(
       Near(mean.compute_seconds() + mean.tensor_communication_seconds() +
                mean.expert_communication_seconds() +
+               mean.context_communication_seconds() +
                mean.pipeline_transfer_seconds() +
                mean.data_communication_seconds() + mean.optimizer_seconds() +
                mean.bubble_seconds() + mean.rollback_seconds(),

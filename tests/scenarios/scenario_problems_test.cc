@@ -149,6 +149,56 @@ TEST(ScenarioProblemsTest, SequenceParallelMustDivideTheSequence) {
                           "sequences of 1023 tokens over tensor 2"));
 }
 
+TEST(ScenarioProblemsTest, ContextParallelismMustDivideSequencesAndHeads) {
+  Scenario scenario = Small();  // 1024 tokens, 12 heads
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_data(1);
+  parallelism.set_context(2);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  scenario.mutable_batch()->set_sequence_length(1022);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: batch.sequence_length is 1022, expected a "
+                          "multiple of 2 x parallelism.context 2 = 4: each "
+                          "rank has two chunks of every sequence"));
+  scenario.mutable_batch()->clear_sequence_length();
+  scenario.mutable_training()->set_flash_attention(false);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.flash_attention is off, expected on: "
+                          "context parallelism needs fused attention"));
+  scenario.mutable_training()->clear_flash_attention();
+  parallelism.set_context_method(CONTEXT_A2A_P2P);
+  EXPECT_THAT(MessageOf(scenario),
+              HasSubstr("s: parallelism.hierarchical_context is \"\", expected "
+                        "two numbers whose product is parallelism.context 2"));
+  parallelism.set_context_method(CONTEXT_A2A);
+  parallelism.add_hierarchical_context(2);
+  EXPECT_THAT(MessageOf(scenario),
+              HasSubstr("s: parallelism.hierarchical_context is given, but"));
+  parallelism.clear_hierarchical_context();
+  parallelism.set_pipeline(1);
+  parallelism.set_context(8);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.context_method is a2a over 8 GPUs, "
+                          "expected that these x parallelism.tensor 1 divide "
+                          "the model's 12 key-value heads"));
+}
+
+TEST(ScenarioProblemsTest, ExpertsMayBeSharedByContextParallelRanks) {
+  Scenario scenario = Small();
+  scenario.set_model("mixtral-8x7b");
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_data(1);
+  parallelism.set_context(2);
+  parallelism.set_context_method(CONTEXT_ALL_GATHER);
+  parallelism.set_expert(2);
+  const auto resolved = ResolveScenario("s", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  parallelism.set_expert(4);
+  EXPECT_THAT(MessageOf(scenario),
+              HasSubstr("s: parallelism.expert is 4, expected a divisor of "
+                        "parallelism.data 1 x parallelism.context 2"));
+}
+
 TEST(ScenarioProblemsTest, ShardsOfStatesNeedAFlush) {
   Scenario scenario = Small();
   scenario.set_schedule("pipedream");

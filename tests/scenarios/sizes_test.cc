@@ -8,6 +8,7 @@
 
 namespace weir::scenarios {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -51,6 +52,31 @@ TEST(SizesTest, ANumberOfGpusDeterminesReplicasAndNodes) {
                                      "parallelism.tensor 1 x "
                                      "parallelism.pipeline 4 x "
                                      "parallelism.data 1 = 4")));
+}
+
+TEST(SizesTest, ReplicasShareSequencesWithContextParallelism) {
+  const auto resolved =
+      ResolveScenario("s", Without("pipeline: 2 tensor: 2 context: 2"));
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->scenario.parallelism().data(), 2);
+  EXPECT_EQ(resolved->scenario.parallelism().context_method(), CONTEXT_P2P);
+  EXPECT_EQ(resolved->placement.data, 4);
+  // Two sequences per microbatch of a replica, not four.
+  EXPECT_EQ(resolved->num_microbatches, 24);
+  EXPECT_THAT(
+      ProblemsOf(Without("pipeline: 2 context: 2 data: 2 num_gpus: 16")),
+      ElementsAre("s: parallelism.num_gpus is 16, expected parallelism.tensor "
+                  "1 x parallelism.pipeline 2 x parallelism.context 2 x "
+                  "parallelism.data 2 = 8; without parallelism.data it follows "
+                  "from the GPUs"));
+  EXPECT_THAT(ProblemsOf(Without("tensor: 2 context: 3")),
+              Contains("s: parallelism.tensor 2 x parallelism.pipeline 1 x "
+                       "parallelism.context 3 = 6, expected a divisor of the "
+                       "cluster's 16 GPUs; nearest: parallelism.context 2, "
+                       "parallelism.context 4, --gpus 12"));
+  EXPECT_THAT(ProblemsOf(Without("tensor: 4 context: 4 data: 2")),
+              ElementsAre(HasSubstr("x parallelism.data 2 x "
+                                    "parallelism.context 4 needs 32 GPUs")));
 }
 
 TEST(SizesTest, SizesThatDoNotDivideAreToldWithTheNearest) {

@@ -44,6 +44,7 @@ Scenario RandomPlan::DrawScenario() {
   } else {
     DrawModel(&scenario);
     DrawTraining(&scenario);
+    if (OneIn(4)) DrawContext(&scenario);
   }
   Communication* communication = scenario.mutable_communication();
   communication->set_transfers(Of<TransferMode>({OVERLAPPED, BLOCKING}));
@@ -187,6 +188,28 @@ void RandomPlan::DrawTraining(Scenario* scenario) {
   if (OneIn(4) && !training->fully_sharded()) {
     training->set_post_validation(true);
     if (OneIn(2)) training->set_rollback_fraction(0.125);
+  }
+}
+
+// Turns replicas into ranks that share sequences.
+void RandomPlan::DrawContext(Scenario* scenario) {
+  Parallelism* parallelism = scenario->mutable_parallelism();
+  const int size = Of<int>({2, 2, 3, 4, 4, 6, 8});
+  if (parallelism->data() % size != 0) return;
+  parallelism->set_data(parallelism->data() / size);
+  parallelism->set_context(size);
+  parallelism->set_context_method(Of<ContextMethod>(
+      {CONTEXT_P2P, CONTEXT_P2P, CONTEXT_ALL_GATHER, CONTEXT_A2A}));
+  if (size % 2 == 0 && OneIn(4)) {
+    parallelism->set_context_method(CONTEXT_A2A_P2P);
+    parallelism->add_hierarchical_context(2);
+    parallelism->add_hierarchical_context(size / 2);
+  }
+  Batch* batch = scenario->mutable_batch();
+  batch->set_global_batch_size(batch->global_batch_size() / size);
+  scenario->mutable_training()->set_flash_attention(true);
+  if (240 % (parallelism->tensor() * size) != 0) {
+    parallelism->set_sequence_parallel(false);
   }
 }
 

@@ -54,6 +54,7 @@ class RandomPlan {
   void DrawModel(Scenario* scenario);
   void DrawTraining(Scenario* scenario);
   void DrawBlocks(Scenario* scenario);
+  void DrawContext(Scenario* scenario);
 
   void ChangeNodes(Cluster* cluster);
   void ChangeAdapters(Node* node);

@@ -160,8 +160,17 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --gpus 0,1",
      "--gpus is 0,1, expected the number of GPUs to use; --placement 0,1 "
      "lists GPUs"},
-    {"simulate --cp 2", "--cp; context parallelism is not simulated yet"},
-    {"simulate --context-parallel-size 2", "is not simulated yet"},
+    {"simulate --cp 0", "--cp is 0, expected a whole number"},
+    {"simulate --context-parallel-degree 2",
+     "did you mean --context-parallel-size?"},
+    {"simulate --cp-comm-type ring", "p2p or all_gather or a2a or a2a+p2p"},
+    {"simulate --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
+     "--seq 8192 --cp 3",
+     "--tp 1 x --pp 1 x --cp 3 = 3, expected a divisor of the cluster's 8 "
+     "GPUs"},
+    {"simulate --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
+     "--seq 8192 --cp 2 --no-flash-attention",
+     "--flash-attention is off, expected on: context parallelism needs"},
     {"simulate --pipeline 4", "--pipeline; did you mean --pp?"},
     {"simulate --micro-batch 4", "--micro-batch; did you mean --mbs?"},
     {"simulate --gbs 8z", "--gbs is 8z"},

@@ -283,13 +283,14 @@ TEST(MegatronReaderTest, NamesWhatItDoesNotSimulate) {
 
 TEST(MegatronReaderTest, RefusesWhatItCannotRead) {
   const auto run = ReadMegatronArguments(
-      "x.args",
-      "--num-layers many --context-parallel-size 2 --hidden-size --bf16", {});
+      "x.args", "--num-layers many --cp-comm-type ring --hidden-size --bf16",
+      {});
   const std::string message(run.status().message());
   EXPECT_THAT(message, HasSubstr("x.args:1: --num-layers is many, expected a "
                                  "whole number"));
   EXPECT_THAT(message,
-              HasSubstr("x.args:1: --context-parallel-size is 2, expected 1"));
+              HasSubstr("x.args:1: --cp-comm-type is ring, expected a2a or "
+                        "a2a+p2p or all_gather or p2p"));
   EXPECT_THAT(message, HasSubstr("x.args:1: --hidden-size has no value"));
   EXPECT_THAT(message, Not(HasSubstr("bf16")));
 }

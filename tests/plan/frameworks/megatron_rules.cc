@@ -86,6 +86,9 @@ const std::map<std::string, Rule>& Rules() {
       {"--use-distributed-optimizer", {}},
       {"--use-torch-fsdp2", {}},
       {"--context-parallel-size", {Kind::kWhole}},
+      {"--cp-comm-type",
+       {Kind::kText, {"p2p", "a2a", "all_gather", "a2a+p2p"}}},
+      {"--hierarchical-context-parallel-sizes", {Kind::kText}},
       {"--use-tp-pp-dp-mapping", {}},
       // _add_tokenizer_args, _add_data_args
       {"--vocab-size", {Kind::kWhole}},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plan/frameworks/imported_run.h"
@@ -129,7 +130,7 @@ TEST(NemoReaderTest, NamesTheLineOfAWrongValue) {
   const auto run = ReadNemoSettings(
       "x.yaml",
       "model:\n  num_layers: many\n  sequence_parallel: perhaps\n"
-      "  context_parallel_size: 2\n",
+      "  context_parallel_size: 0\n",
       {});
   const std::string message(run.status().message());
   EXPECT_THAT(message, HasSubstr("x.yaml:2: model.num_layers is many, expected "
@@ -137,8 +138,8 @@ TEST(NemoReaderTest, NamesTheLineOfAWrongValue) {
   EXPECT_THAT(message, HasSubstr("x.yaml:3: model.sequence_parallel is "
                                  "perhaps, expected true or false"));
   EXPECT_THAT(message,
-              HasSubstr("x.yaml:4: model.context_parallel_size is 2, expected "
-                        "1"));
+              HasSubstr("x.yaml:4: model.context_parallel_size is 0, expected "
+                        "a whole number, 1 or more"));
 }
 
 constexpr char kTorchtitan[] = R"([model]
@@ -185,11 +186,49 @@ TEST(TorchtitanReaderTest, ReadsAJob) {
               HasSubstr("simulated as fsdp_reshard_after_forward"));
 }
 
+TEST(TorchtitanReaderTest, ReadsContextParallelism) {
+  for (const auto& [rotate, method] :
+       {std::pair("allgather", CONTEXT_ALL_GATHER),
+        std::pair("alltoall", CONTEXT_P2P)}) {
+    ImportContext context;
+    context.num_gpus = 16;
+    const auto run = ReadTorchtitanJob(
+        "x.toml",
+        absl::StrCat("[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+                     "[parallelism]\ncontext_parallel_degree = 8\n"
+                     "context_parallel_rotate_method = \"",
+                     rotate,
+                     "\"\n[training]\nlocal_batch_size = 1\n"
+                     "[activation_checkpoint]\nmode = \"full\"\n"),
+        context);
+    ASSERT_TRUE(run.ok()) << run.status();
+    const Parallelism& parallelism = run->scenario.parallelism();
+    EXPECT_EQ(parallelism.context(), 8u);
+    EXPECT_EQ(parallelism.context_method(), method);
+    EXPECT_EQ(parallelism.data(), 2u);
+    EXPECT_TRUE(run->scenario.training().fully_sharded());
+    EXPECT_EQ(run->scenario.batch().global_batch_size(), 2u);
+  }
+}
+
+TEST(NemoReaderTest, ReadsContextParallelism) {
+  const auto run = ReadNemoSettings(
+      "x.yaml",
+      "model:\n  context_parallel_size: 8\n  cp_comm_type: a2a+p2p\n"
+      "  hierarchical_context_parallel_sizes: [2, 4]\n",
+      {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  const Parallelism& parallelism = run->scenario.parallelism();
+  EXPECT_EQ(parallelism.context(), 8u);
+  EXPECT_EQ(parallelism.context_method(), CONTEXT_A2A_P2P);
+  EXPECT_THAT(parallelism.hierarchical_context(), ElementsAre(2u, 4u));
+}
+
 TEST(TorchtitanReaderTest, NamesLineAndKeyOfWhatItRefuses) {
   const auto run = ReadTorchtitanJob(
       "x.toml",
       "[model]\nname = \"llama3\"\nflavor = \"9B\"\nconverters = "
-      "[\"float8\"]\n[parallelism]\ncontext_parallel_degree = 2\n",
+      "[\"float8\"]\n[parallelism]\nexpert_parallel_degree = 2\n",
       {});
   const std::string message(run.status().message());
   EXPECT_THAT(message, HasSubstr("x.toml:3: model.flavor is llama3 9B, "
@@ -197,7 +236,7 @@ TEST(TorchtitanReaderTest, NamesLineAndKeyOfWhatItRefuses) {
   EXPECT_THAT(message, HasSubstr("x.toml:4: model.converters is [\"float8\"], "
                                  "which is not simulated (precision)"));
   EXPECT_THAT(message,
-              HasSubstr("x.toml:6: parallelism.context_parallel_degree is 2, "
+              HasSubstr("x.toml:6: parallelism.expert_parallel_degree is 2, "
                         "expected 1"));
   // The default of torchtitan recomputes every second layer.
   EXPECT_THAT(message,

@@ -89,6 +89,20 @@ void SetLayout(std::mt19937* random, Scenario* scenario) {
   }
 }
 
+// Lets replicas share sequences.
+void SetContext(std::mt19937* random, Scenario* scenario) {
+  Parallelism& parallelism = *scenario->mutable_parallelism();
+  const uint32_t size = OneOf<uint32_t>({2, 2, 4}, random);
+  if (parallelism.data() % size != 0) return;
+  parallelism.set_data(parallelism.data() / size);
+  parallelism.set_context(size);
+  parallelism.set_context_method(OneOf<ContextMethod>(
+      {CONTEXT_P2P, CONTEXT_ALL_GATHER, CONTEXT_A2A, CONTEXT_A2A_P2P}, random));
+  if (parallelism.context_method() != CONTEXT_A2A_P2P) return;
+  parallelism.add_hierarchical_context(2);
+  parallelism.add_hierarchical_context(size / 2);
+}
+
 }  // namespace
 
 Scenario RandomRun(uint32_t seed) {
@@ -116,6 +130,7 @@ Scenario RandomRun(uint32_t seed) {
   Communication& communication = *scenario.mutable_communication();
   communication.set_transfers(one_in(3) ? BLOCKING : OVERLAPPED);
   if (one_in(3)) communication.set_gradient_reduction(REDUCTION_OVERLAPPED);
+  if (one_in(3)) SetContext(&random, &scenario);
   return scenario;
 }
 
@@ -135,6 +150,12 @@ Scenario RandomTorchtitanRun(uint32_t seed) {
   parallelism.set_data(kNumGpus / parallelism.tensor() /
                        parallelism.pipeline());
   parallelism.set_sequence_parallel(parallelism.tensor() > 1);
+  if (parallelism.data() % 2 == 0 && one_in(3)) {
+    parallelism.set_data(parallelism.data() / 2);
+    parallelism.set_context(2);
+    parallelism.set_context_method(one_in(2) ? CONTEXT_P2P
+                                             : CONTEXT_ALL_GATHER);
+  }
   scenario.set_schedule("1f1b");
   uint32_t chunks = 1;
   if (parallelism.pipeline() > 1) {
@@ -187,8 +208,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ReadBack(
   }
   ImportContext context;
   context.num_gpus = run.scenario.parallelism().tensor() *
-                     run.scenario.parallelism().pipeline() *
-                     run.scenario.parallelism().data();
+                     run.scenario.parallelism().pipeline() * run.placement.data;
   const auto reader = framework == Framework::kMegatron ? ReadMegatronArguments
                       : framework == Framework::kNemo   ? ReadNemoSettings
                                                         : ReadTorchtitanJob;
