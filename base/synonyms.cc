@@ -58,6 +58,7 @@ constexpr Synonym kSynonyms[] = {
     {"world-size", "gpus"},
     {"num-gpus", "gpus"},
     {"n-gpus", "gpus"},
+    {"gpu", "gpus"},
     {"gpu", "cluster"},
     {"device", "profile"},
     {"dtype", "precision"},
