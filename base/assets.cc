@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,6 +21,22 @@ namespace {
 std::map<absl::string_view, absl::string_view>& Registry() {
   static auto& registry = *new std::map<absl::string_view, absl::string_view>();
   return registry;
+}
+
+// Returns "; did you mean X?": a similar name, else those that contain
+// `name`.
+std::string Suggestion(absl::string_view name,
+                       const std::vector<std::string>& known) {
+  constexpr size_t kLeastLength = 3, kMostNames = 3;
+  std::string similar = DidYouMean(name, known);
+  if (!similar.empty() || name.size() < kLeastLength) return similar;
+  const std::string lower = absl::AsciiStrToLower(name);
+  std::vector<std::string> names;
+  for (const std::string& preset : known) {
+    if (absl::StrContains(preset, lower)) names.push_back(preset);
+  }
+  if (names.empty() || names.size() > kMostNames) return "";
+  return absl::StrCat("; did you mean ", absl::StrJoin(names, " or "), "?");
 }
 
 }  // namespace
@@ -61,7 +78,7 @@ absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
   const std::vector<std::string> known = ListAssets(folder);
   return absl::NotFoundError(absl::StrCat(
       EscapeLine(name), ": no such file, and no preset of ", folder,
-      "/ has this name", DidYouMean(name, known), " (",
+      "/ has this name", Suggestion(name, known), " (",
       known.empty() ? "there are none" : absl::StrJoin(known, ", "), ")"));
 }
 

@@ -60,6 +60,7 @@ constexpr Synonym kSynonyms[] = {
     {"context-parallel", "context-parallel-size"},
     {"context-parallel-degree", "context-parallel-size"},
     {"n-gpus", "gpus"},
+    {"gpu", "gpus"},
     {"gpu", "cluster"},
     {"device", "profile"},
     {"dtype", "precision"},

@@ -166,13 +166,17 @@ bool OnRequest(const TextTable& table, size_t column) {
   return column < table.on_request.size() && table.on_request[column];
 }
 
-// Returns the columns that the user asked for.
+// Returns the columns that the user asked for, after the first one, which names
+// the rows.
 std::vector<size_t> AskedColumns(const TextTable& table) {
   std::vector<size_t> columns;
   for (const std::string& name : Layout().columns) {
     for (size_t i = 0; i < table.header.size(); ++i) {
       if (ColumnKey(table.header[i]) == name) columns.push_back(i);
     }
+  }
+  if (!columns.empty() && !absl::c_linear_search(columns, 0)) {
+    columns.insert(columns.begin(), 0);
   }
   return columns;
 }

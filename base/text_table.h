@@ -21,7 +21,7 @@ struct TextLayout {
   // Neither leaves out columns nor wraps lines.
   bool wide = false;
   // If not empty, tables with optional columns have exactly these, in this
-  // order, as ColumnKey() names them.
+  // order, as ColumnKey() names them, and always the first one.
   std::vector<std::string> columns = {};
 };
 

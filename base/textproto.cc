@@ -14,7 +14,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/problems.h"
+#include "base/textproto_hints.h"
 #include "base/utf8.h"
 
 namespace weir {
@@ -25,7 +27,8 @@ using google::protobuf::Message;
 
 class Collector : public google::protobuf::io::ErrorCollector {
  public:
-  explicit Collector(absl::string_view label) : label_(label) {}
+  Collector(absl::string_view label, const google::protobuf::Descriptor& type)
+      : label_(label), type_(type) {}
 
   void AddError(int line, int column, const std::string& message) override {
     if (errors_.size() >= kMaxErrors) {
@@ -36,10 +39,12 @@ class Collector : public google::protobuf::io::ErrorCollector {
     // may quote a word of the file of any length.
     absl::string_view text = absl::string_view(message).substr(0, kMaxBytes);
     text = text.substr(0, Utf8PrefixLength(text));
-    const absl::string_view cut = text.size() < message.size() ? "..." : "";
-    errors_.push_back(line < 0 ? absl::StrCat(label_, ": ", text, cut)
+    const bool whole = text.size() == message.size();
+    const std::string rest = whole ? TextProtoHint(message, type_) : "...";
+    if (!rest.empty()) absl::ConsumeSuffix(&text, ".");
+    errors_.push_back(line < 0 ? absl::StrCat(label_, ": ", text, rest)
                                : absl::StrCat(label_, ":", line + 1, ":",
-                                              column + 1, ": ", text, cut));
+                                              column + 1, ": ", text, rest));
   }
 
   // Called for unknown fields; a warning does not end the parsing.
@@ -64,6 +69,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
   static constexpr size_t kMaxBytes = 400;  // maximum length of a message
 
   std::string label_;
+  const google::protobuf::Descriptor& type_;
   std::vector<std::string> errors_;
   size_t num_more_ = 0;
 };
@@ -117,7 +123,7 @@ absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
   if (text.size() > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError(absl::StrCat(label, ": is too large"));
   }
-  Collector collector(label);
+  Collector collector(label, *message->GetDescriptor());
   CheckBytes(text, &collector);
   if (!collector.errors().empty()) return collector.ToStatus();
   google::protobuf::TextFormat::Parser parser;

@@ -17,43 +17,6 @@
 namespace weir::scenarios {
 namespace {
 
-// Megatron splits heads, key-value heads, and the two matrices of the
-// feed-forward layer. A key-value head may also be copied to several ranks.
-void CheckTensorDegree(Problems& problems, uint32_t tensor,
-                       const Transformer& transformer) {
-  const auto check = [&](uint32_t size, const char* what, bool divides) {
-    if (divides) return;
-    problems.Add("parallelism.tensor",
-                 absl::StrCat("is ", tensor,
-                              ", expected a divisor of the "
-                              "model's ",
-                              size, " ", what));
-  };
-  const uint32_t kv_heads = transformer.num_kv_heads() > 0
-                                ? transformer.num_kv_heads()
-                                : transformer.num_heads();
-  check(transformer.num_heads(), "heads",
-        transformer.num_heads() % tensor == 0);
-  check(kv_heads, "key-value heads (or a multiple)",
-        kv_heads % tensor == 0 || tensor % std::max(kv_heads, 1u) == 0);
-  check(transformer.hidden_size(), "hidden units",
-        transformer.hidden_size() % tensor == 0);
-  check(transformer.feed_forward_size(), "feed-forward units",
-        transformer.feed_forward_size() % tensor == 0);
-  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
-        transformer.expert_feed_forward_size() % tensor == 0);
-  for (const models::BlockSpec& block : models::BlocksOf(transformer).kinds) {
-    const uint32_t heads = models::MixerHeads(block.transformer);
-    if (!block.mixer || heads == transformer.num_heads()) continue;
-    check(heads, absl::StrCat("heads of each ", block.name).c_str(),
-          heads % tensor == 0);
-  }
-  if (transformer.has_encoder()) {
-    const uint32_t heads = transformer.encoder().blocks().num_heads();
-    check(heads, "heads of the encoder", heads % tensor == 0);
-  }
-}
-
 void CheckExperts(Problems& problems, const Parallelism& parallelism,
                   const Transformer& transformer) {
   const uint32_t expert = std::max(parallelism.expert(), 1u);
@@ -215,10 +178,14 @@ std::string NearestStages(const Parallelism& parallelism, int num_blocks) {
   const bool vary_chunks = chunks > 1 && num_blocks % pipeline == 0;
   const int total = vary_chunks ? num_blocks / pipeline : num_blocks;
   const int value = vary_chunks ? chunks : pipeline * chunks;
+  const auto per_tensor =
+      static_cast<int>(pipeline * Degree(parallelism.data()));
   std::vector<std::string> nearest;
   const auto add = [&](int n) {
     if (!vary_chunks && n % chunks != 0) return false;
     if (total % n != 0) return false;
+    // The GPUs of the scenario must still be divided evenly.
+    if (!vary_chunks && per_tensor % (n / chunks) != 0) return false;
     nearest.push_back(absl::StrCat(vary_chunks ? n : n / chunks));
     return true;
   };
@@ -269,9 +236,46 @@ void CheckStages(Problems& problems, const Parallelism& parallelism,
 
 }  // namespace
 
+// Megatron splits heads, key-value heads, and the two matrices of the
+// feed-forward layer. A key-value head may also be copied to several ranks.
+void CheckTensorDegree(Problems& problems, uint32_t tensor,
+                       const Transformer& transformer) {
+  const auto check = [&](uint32_t size, const char* what, bool divides) {
+    if (divides) return;
+    problems.Add("parallelism.tensor",
+                 absl::StrCat("is ", tensor,
+                              ", expected a divisor of the "
+                              "model's ",
+                              size, " ", what));
+  };
+  const uint32_t kv_heads = transformer.num_kv_heads() > 0
+                                ? transformer.num_kv_heads()
+                                : transformer.num_heads();
+  check(transformer.num_heads(), "heads",
+        transformer.num_heads() % tensor == 0);
+  check(kv_heads, "key-value heads (or a multiple)",
+        kv_heads % tensor == 0 || tensor % std::max(kv_heads, 1u) == 0);
+  check(transformer.hidden_size(), "hidden units",
+        transformer.hidden_size() % tensor == 0);
+  check(transformer.feed_forward_size(), "feed-forward units",
+        transformer.feed_forward_size() % tensor == 0);
+  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
+        transformer.expert_feed_forward_size() % tensor == 0);
+  for (const models::BlockSpec& block : models::BlocksOf(transformer).kinds) {
+    const uint32_t heads = models::MixerHeads(block.transformer);
+    if (!block.mixer || heads == transformer.num_heads()) continue;
+    check(heads, absl::StrCat("heads of each ", block.name).c_str(),
+          heads % tensor == 0);
+  }
+  if (transformer.has_encoder()) {
+    const uint32_t heads = transformer.encoder().blocks().num_heads();
+    check(heads, "heads of the encoder", heads % tensor == 0);
+  }
+}
+
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
-                       const Model& model) {
-  if (!HasOptions(scenario)) {
+                       const Model& model, bool with_stages) {
+  if (with_stages && !HasOptions(scenario)) {
     CheckStages(problems, scenario.parallelism(), model);
   }
   if (model.has_transformer()) {

@@ -56,8 +56,14 @@ absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
 
 // Checks the scenario against the model: degrees must divide it, and it must
 // have enough positions for the sequences and enough blocks for the stages.
+// Without `with_stages`, does not check the stages, because another error
+// already suggests their number.
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
-                       const Model& model);
+                       const Model& model, bool with_stages = true);
+
+// Checks that the tensor-parallel ranks divide every size that they split.
+void CheckTensorDegree(Problems& problems, uint32_t tensor,
+                       const Transformer& transformer);
 
 // The devices of the cluster's GPUs, each name and speed once, in order; with
 // only the scenario's profile if that is given.

@@ -73,6 +73,12 @@ absl::Status CheckNumGpus(const std::string& label,
         "; --nodes %.0f has enough",
         std::ceil(needed / std::max(cluster.groups(0).node().num_gpus(), 1u)));
   }
+  const auto group =
+      static_cast<int>(context * parallelism.tensor() * parallelism.pipeline());
+  if (const int most = available / std::max(group, 1); most > 0) {
+    absl::StrAppend(&hint, hint.empty() ? "; " : ", ", "--dp ", most, " uses ",
+                    most * group);
+  }
   const std::string and_context =
       context > 1 ? absl::StrFormat(" x parallelism.context %.0f", context)
                   : "";
@@ -104,12 +110,13 @@ absl::StatusOr<Placement> MakePlacement(const std::string& label,
 // Loads the files that a scenario names and checks them against each other.
 class Loader {
  public:
-  Loader(Problems& problems, bool fields_are_sound,
+  Loader(Problems& problems, bool fields_are_sound, bool sizes_divide,
          std::vector<absl::Status> failures, ResolvedScenario& resolved)
       : problems_(problems),
         resolved_(resolved),
         scenario_(resolved.scenario),
         fields_are_sound_(fields_are_sound),
+        sizes_divide_(sizes_divide),
         failures_(std::move(failures)) {}
 
   absl::Status Load() {
@@ -161,7 +168,7 @@ class Loader {
     FillFrom(resolved_.default_set, resolved_.model, &scenario_,
              &resolved_.used_defaults);
     if (fields_are_sound_)
-      CheckAgainstModel(problems_, scenario_, resolved_.model);
+      CheckAgainstModel(problems_, scenario_, resolved_.model, sizes_divide_);
   }
 
   // Returns the devices to load; none if they cannot be determined.
@@ -318,6 +325,7 @@ class Loader {
   ResolvedScenario& resolved_;
   Scenario& scenario_;
   const bool fields_are_sound_;
+  const bool sizes_divide_;  // the GPUs
   bool has_device_ = false;
   std::vector<absl::Status> failures_;
   std::vector<std::string> figure_notes_;  // one per applied setting
@@ -359,9 +367,9 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
     if (!status.ok()) failures.push_back(status);
   }
   if (!resolved.given_costs) {
-    RETURN_IF_ERROR(
-        Loader(problems, fields_are_sound, std::move(failures), resolved)
-            .Load());
+    RETURN_IF_ERROR(Loader(problems, fields_are_sound, sizes.ok(),
+                           std::move(failures), resolved)
+                        .Load());
   } else {
     for (const std::string& setting : scenario.set_figures()) {
       problems.Add(absl::StrCat("--set ", setting),

@@ -116,7 +116,8 @@ absl::Status CheckFigureSetting(absl::string_view text) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "is ", text, ", expected FIGURE=VALUE, as in gemm.sustained_rate=0.85"));
+      "is ", text,
+      ", expected PARAMETER=VALUE, as in gemm.sustained_rate=0.85"));
 }
 
 absl::Status SetDeviceFigures(absl::string_view label, const Scenario& scenario,

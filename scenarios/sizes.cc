@@ -13,6 +13,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/size_suggestions.h"
 #include "schedules/options.h"
 #include "schedules/source.h"
 
@@ -50,22 +51,6 @@ absl::Status FillNodes(Scenario* scenario) {
   return absl::OkStatus();
 }
 
-// Returns the two divisors of `total` nearest to `value`: below and above it.
-std::vector<uint64_t> NearestDivisors(uint64_t total, uint64_t value) {
-  std::vector<uint64_t> nearest;
-  for (uint64_t n = std::min(value, total); n >= 1; --n) {
-    if (total % n != 0) continue;
-    nearest.push_back(n);
-    break;
-  }
-  for (uint64_t n = value + 1; n <= total; ++n) {
-    if (total % n != 0) continue;
-    nearest.push_back(n);
-    break;
-  }
-  return nearest;
-}
-
 // Returns " x parallelism.context 2", or nothing for one.
 std::string ContextText(const Parallelism& parallelism) {
   return parallelism.context() > 1
@@ -73,8 +58,10 @@ std::string ContextText(const Parallelism& parallelism) {
              : "";
 }
 
+// Sets the data-parallel size. An error suggests at most `most_gpus` GPUs.
 absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
-                          absl::string_view what, Scenario* scenario) {
+                          absl::string_view what, uint64_t most_gpus,
+                          Scenario* scenario) {
   Parallelism& parallelism = *scenario->mutable_parallelism();
   const uint64_t tensor = OrOne(parallelism.tensor());
   const uint64_t pipeline = OrOne(parallelism.pipeline());
@@ -87,29 +74,23 @@ absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
     return absl::OkStatus();
   }
   Problems problems(label);
-  std::vector<std::string> nearest;
-  if (num_gpus % (tensor * context) == 0) {
-    for (const uint64_t n :
-         NearestDivisors(num_gpus / (tensor * context), pipeline)) {
-      nearest.push_back(absl::StrCat("parallelism.pipeline ", n));
-    }
-  } else if (num_gpus % tensor == 0) {
-    for (const uint64_t n : NearestDivisors(num_gpus / tensor, context)) {
-      nearest.push_back(absl::StrCat("parallelism.context ", n));
-    }
-  } else {
-    for (const uint64_t n : NearestDivisors(num_gpus, tensor)) {
-      nearest.push_back(absl::StrCat("parallelism.tensor ", n));
-    }
-  }
-  nearest.push_back(absl::StrCat("--gpus ", num_gpus / group * group));
-  problems.Add(
-      "",
-      absl::StrCat("parallelism.tensor ", tensor, " x parallelism.pipeline ",
-                   pipeline, ContextText(parallelism), " = ", group,
-                   ", expected a divisor of ", what, " ", num_gpus,
-                   " GPUs; nearest: ", absl::StrJoin(nearest, ", ")));
+  const std::vector<std::string> nearest =
+      NearestSizes(*scenario, num_gpus, most_gpus);
+  problems.Add("", absl::StrCat("parallelism.tensor ", tensor,
+                                " x parallelism.pipeline ", pipeline,
+                                ContextText(parallelism), " = ", group,
+                                ", expected a divisor of ", what, " ", num_gpus,
+                                " GPUs", nearest.empty() ? "" : "; nearest: ",
+                                absl::StrJoin(nearest, ", ")));
   return problems.ToStatus();
+}
+
+// Returns the most GPUs to suggest: a cluster of equal nodes grows with their
+// number.
+uint64_t MostGpus(const Scenario& scenario) {
+  const auto cluster = LoadCluster(scenario.cluster(), 0);
+  if (!cluster.ok() || cluster->groups_size() == 1) return kMaxGpus;
+  return static_cast<uint64_t>(NumGpus(*cluster));
 }
 
 absl::Status CheckNumGpus(absl::string_view label, const Scenario& scenario) {
@@ -177,11 +158,12 @@ absl::Status FillSizes(absl::string_view label, Scenario* scenario) {
   if (!FillNodes(scenario).ok()) return absl::OkStatus();
   if (parallelism.data() > 0) return CheckNumGpus(label, *scenario);
   if (parallelism.gpus_size() > 0) {
-    return FillReplicas(label, parallelism.gpus_size(), "the listed", scenario);
+    return FillReplicas(label, parallelism.gpus_size(), "the listed",
+                        /*most_gpus=*/0, scenario);
   }
   if (parallelism.num_gpus() > 0) {
-    RETURN_IF_ERROR(
-        FillReplicas(label, parallelism.num_gpus(), "the given", scenario));
+    RETURN_IF_ERROR(FillReplicas(label, parallelism.num_gpus(), "the given",
+                                 MostGpus(*scenario), scenario));
     return CheckNumGpus(label, *scenario);
   }
   const auto cluster =
@@ -192,7 +174,22 @@ absl::Status FillSizes(absl::string_view label, Scenario* scenario) {
     parallelism.set_data(1);
     return absl::OkStatus();
   }
-  return FillReplicas(label, NumGpus(*cluster), "the cluster's", scenario);
+  const auto available = static_cast<uint64_t>(NumGpus(*cluster));
+  return FillReplicas(label, available, "the cluster's", available, scenario);
+}
+
+bool SetsGroups(const Scenario& changes) {
+  const Parallelism& parallelism = changes.parallelism();
+  return parallelism.data() == 0 &&
+         (parallelism.tensor() > 0 || parallelism.pipeline() > 0 ||
+          parallelism.num_gpus() > 0 || changes.num_nodes() > 0);
+}
+
+void ClearReplicas(Scenario* scenario) {
+  if (scenario->has_costs() || scenario->cluster().empty()) return;
+  const auto cluster = LoadCluster(scenario->cluster(), 0);
+  if (cluster.ok() && cluster->plain_links()) return;
+  scenario->mutable_parallelism()->clear_data();
 }
 
 std::string IdleWarning(const Scenario& scenario, const Cluster& cluster) {
@@ -212,7 +209,7 @@ std::string IdleWarning(const Scenario& scenario, const Cluster& cluster) {
     absl::StrAppend(&text, "--dp ", available / group, " uses ",
                     available / group * group, "; ");
   }
-  absl::StrAppend(&text, "--gpus ", used, " says that ", used, " are meant");
+  absl::StrAppend(&text, "use --gpus ", used, " to silence this warning");
   return text;
 }
 

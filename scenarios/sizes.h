@@ -28,6 +28,15 @@ absl::Status TakeScheduleChunks(Scenario* scenario);
 // sizes do not divide.
 absl::Status FillSizes(absl::string_view label, Scenario* scenario);
 
+// The data-parallel size of a scenario file applies to the other sizes of that
+// file. Returns true if `changes` to the file set the tensor- or
+// pipeline-parallel size, the GPUs or the nodes, but not the data-parallel
+// size, which must then follow from the GPUs again.
+bool SetsGroups(const Scenario& changes);
+// Removes the data-parallel size, so that FillSizes determines it, unless there
+// are no GPUs: given costs, or one GPU that plays the ranks of a replay.
+void ClearReplicas(Scenario* scenario);
+
 // Returns a warning if the scenario leaves GPUs of the cluster idle without
 // saying so; empty: none.
 std::string IdleWarning(const Scenario& scenario, const Cluster& cluster);

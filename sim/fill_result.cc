@@ -23,6 +23,7 @@
 #include "sim/report/memory.h"
 #include "sim/report/memory_interval.h"
 #include "sim/report/peak_activations.h"
+#include "sim/report/slow_parts.h"
 #include "sim/report/timeline.h"
 #include "sim/report/uncertainty.h"
 #include "sim/simulate.h"
@@ -207,6 +208,9 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
       results::ExposedCommunicationRatio(exposed, seconds));
   FillBreakdown(window, times, result->mutable_breakdown());
   result->set_limit(DescribeLimit(inputs, run.graph, window, times));
+  const std::string slow = DescribeSlowParts(resolved.cluster, inputs,
+                                             run.graph, run.recording, window);
+  if (!slow.empty()) absl::StrAppend(result->mutable_limit(), "; ", slow);
   FillBusiest(resolved, inputs, run, times, result);
   if (run.schedule.flush && run.schedule.num_batches == 1)
     FillSpan(inputs, run, result);

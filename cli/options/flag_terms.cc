@@ -135,6 +135,13 @@ void Replace(const Term& term, std::string* text) {
 
 std::string Translated(absl::string_view line, const ScenarioFlags& flags) {
   std::string text(line);
+  // "interleaved-1f1b:v=3" states the chunks.
+  if (flags.schedules.size() == 1 &&
+      flags.overrides.parallelism().chunks() == 0 &&
+      absl::StrContains(flags.schedules[0], ":v=")) {
+    text = absl::StrReplaceAll(
+        text, {{"parallelism.chunks ", "v="}, {"parallelism.chunks", "v"}});
+  }
   for (const Term& term : Terms()) {
     if (IsGiven(flags, term.field)) Replace(term, &text);
   }

@@ -92,7 +92,9 @@ struct MeasuredFlags {
   double tolerance = 0;         // 0: none
   double memory_tolerance = 0;  // with `replay`; 0: `tolerance`
   bool all = false;
-  double step_seconds = 0;  // "explain": of one batch; 0: not measured
+  // "explain": one of them, or 0: the time of one batch, or FLOP/s per GPU.
+  double step_seconds = 0;
+  double flops_per_second = 0;
   bool calibrate = false;
   std::string overlay;  // file for the calibrated profile
 };

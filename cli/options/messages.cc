@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -48,6 +49,11 @@ void PrintTagged(absl::string_view tag, absl::string_view color,
   const bool colored = UseColor(output);
   for (absl::string_view line :
        absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    // An indented line is a detail of the line above.
+    if (absl::StartsWith(line, "  ")) {
+      std::fputs(absl::StrCat(EscapeLine(line), "\n").c_str(), stderr);
+      continue;
+    }
     const std::string message =
         absl::StrCat(colored ? color : "", tag, colored ? "\033[0m" : "", " ",
                      EscapeLine(line), "\n");

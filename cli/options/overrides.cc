@@ -84,12 +84,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
       !overrides.parallelism().order().empty()) {
     parallelism->clear_gpus();
   }
-  // The number of GPUs determines the data-parallel size and the nodes of the
-  // file, which determine it otherwise.
-  if (overrides.parallelism().num_gpus() > 0) {
-    parallelism->clear_data();
-    scenario.clear_num_nodes();
-  }
+  if (overrides.parallelism().num_gpus() > 0) scenario.clear_num_nodes();
   if (overrides.num_nodes() > 0 || overrides.parallelism().data() > 0) {
     parallelism->clear_num_gpus();
   }
@@ -108,6 +103,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (!overrides.model().empty()) scenario.clear_transformer();
   if (overrides.has_transformer()) scenario.clear_model();
   scenario.MergeFrom(overrides);
+  if (scenarios::SetsGroups(overrides)) scenarios::ClearReplicas(&scenario);
   if (flags.sequence_parallel) {
     parallelism->set_sequence_parallel(*flags.sequence_parallel);
   }
@@ -147,6 +143,11 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
   RETURN_IF_ERROR(Override(flags, &scenario));
   if (HasImports(flags.imports)) {
     RETURN_IF_ERROR(CheckImportedGpus(request, scenario));
+  }
+  const Parallelism& sizes = flags.overrides.parallelism();
+  if (scenarios::SetsGroups(flags.overrides) && sizes.num_gpus() == 0 &&
+      flags.overrides.num_nodes() == 0) {
+    request.replaced_replicas = request.scenario.parallelism().data();
   }
   request.scenario = std::move(scenario);
   return request;
@@ -188,14 +189,40 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
   for (const std::string& note : request.notes) {
     resolved->warnings.push_back(note);
   }
+  const uint32_t replicas = resolved->scenario.parallelism().data();
+  if (request.replaced_replicas > 0 && request.replaced_replicas != replicas) {
+    resolved->warnings.push_back(absl::StrCat(
+        "the data-parallel size is ", replicas, ", from the GPUs, not the ",
+        request.replaced_replicas, " of ", request.label,
+        ", which belongs to its other sizes (--dp)"));
+  }
   if (resolved->given_costs) return resolved;
   const std::string idle =
       scenarios::IdleWarning(resolved->scenario, resolved->cluster);
   if (!idle.empty()) resolved->warnings.push_back(idle);
-  for (std::string& warning : scenarios::ImplausibleValues(resolved->cluster)) {
+  for (std::string& warning : scenarios::ImplausibleValues(
+           resolved->scenario.cluster(), resolved->cluster)) {
     resolved->warnings.push_back(std::move(warning));
   }
   return resolved;
+}
+
+absl::Status CheckChunks(const ScenarioFlags& flags,
+                         const std::string& schedule) {
+  const uint32_t asked = flags.overrides.parallelism().chunks();
+  if (asked == 0 || schedules::IsScheduleFile(schedule)) {
+    return absl::OkStatus();
+  }
+  std::string name = schedule;
+  ASSIGN_OR_RETURN(const int chunks, schedules::TakeChunks(&name));
+  if (chunks == 0 || static_cast<uint32_t>(chunks) == asked) {
+    return absl::OkStatus();
+  }
+  Problems problems("command line");
+  problems.Add("--chunks",
+               absl::StrCat("is ", asked, ", but --schedule ", schedule,
+                            " says v=", chunks, "; expected one of them"));
+  return problems.ToStatus();
 }
 
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
@@ -209,6 +236,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
     return problems.ToStatus();
   }
   if (!flags.schedules.empty()) {
+    RETURN_IF_ERROR(CheckChunks(flags, flags.schedules[0]));
     request.scenario.set_schedule(flags.schedules[0]);
   }
   RETURN_IF_ERROR(InFlagTerms(DropChunks(flags, &request), flags));

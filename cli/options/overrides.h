@@ -27,6 +27,9 @@ struct ScenarioRequest {
   // Filled from the files of training frameworks:
   std::vector<plan::ImportReport> imports = {};
   uint32_t num_gpus = 0;  // that they use; 0: unknown
+  // The data-parallel size of the scenario file if flags for the other sizes
+  // replace it; 0: none.
+  uint32_t replaced_replicas = 0;
 };
 
 // Loads the scenario that the flags name (empty if none) and overrides it.
@@ -36,6 +39,11 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags);
 // include the notes of the request and GPUs that are left idle.
 absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
     const ScenarioFlags& flags, const ScenarioRequest& request);
+
+// Returns InvalidArgument if the schedule's name states other stages per rank
+// than --chunks.
+absl::Status CheckChunks(const ScenarioFlags& flags,
+                         const std::string& schedule);
 
 // Returns the only scenario of the flags, with its only schedule.
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(

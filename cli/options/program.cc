@@ -87,20 +87,49 @@ Words ValuesOfUnknown(const Words& line, const Words& unknown) {
   return values;
 }
 
+Words OptionsOf(const CLI::App& app) {
+  Words options;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      options.push_back(absl::StrCat("--", name));
+    }
+  }
+  return options;
+}
+
+// Appends the full names of the commands below `app` that have the option.
+void FindOption(const CLI::App& app, const std::string& option,
+                Words* commands) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (absl::c_linear_search(OptionsOf(*command), option)) {
+      commands->push_back(FullName(*command));
+    }
+    FindOption(*command, option, commands);
+  }
+}
+
+// Returns "; weir plan has it", or a similar name of an option of this command.
+std::string SuggestOption(const std::string& option, const Words& options,
+                          const CLI::App& program) {
+  Words commands;
+  FindOption(program, option, &commands);
+  constexpr size_t kMostCommands = 3;
+  if (commands.empty() || commands.size() > kMostCommands) {
+    return SuggestName(option, options);
+  }
+  return absl::StrCat("; ", absl::StrJoin(commands, ", "),
+                      commands.size() == 1 ? " has it" : " have it");
+}
+
 // Adds every word that is neither an option nor the value of one, each option
 // once. `line` are all words. Returns true if one is in the place of a command.
 bool AddUnknownWords(const Words& line, const Words& words,
                      const CLI::App& program, const CLI::App& command,
                      Problems* problems) {
   const Words commands = CommandsOf(command);
-  Words options;
-  for (const CLI::App* app : {&command, &program}) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        options.push_back(absl::StrCat("--", name));
-      }
-    }
-  }
+  Words options = OptionsOf(command);
+  const Words of_program = OptionsOf(program);
+  options.insert(options.end(), of_program.begin(), of_program.end());
   Words values = ValuesOfUnknown(line, words);
   std::set<std::string> reported;
   for (const std::string& word : words) {
@@ -108,7 +137,7 @@ bool AddUnknownWords(const Words& line, const Words& words,
     if (absl::StartsWith(word, "-")) {
       if (!reported.insert(name).second) continue;
       problems->Add("", absl::StrCat("unknown option ", EscapeLine(name),
-                                     SuggestName(name, options)));
+                                     SuggestOption(name, options, program)));
     } else if (const auto value = absl::c_find(values, word);
                value != values.end()) {
       values.erase(value);

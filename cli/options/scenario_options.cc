@@ -75,7 +75,7 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
           "device profile: preset (weir profile list) or file",
           scenario->mutable_profile())
       ->default_str("the cluster's");
-  AddOption(app, "--set", "FIGURE=VALUE,...",
+  AddOption(app, "--set", "PARAMETER=VALUE,...",
             "replace a parameter of the device profile, of the runtime "
             "(runtime.NAME, or a switch of it with true or false) or of the "
             "cluster (cluster.NAME); weir explain and weir profile show list "

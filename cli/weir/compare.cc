@@ -27,9 +27,20 @@
 namespace weir::cli {
 namespace {
 
+// Notes a schedule that does not run with the stages per rank of --chunks.
+void NoteOtherChunks(const ScenarioFlags& flags, ScenarioRequest* request) {
+  const uint32_t asked = flags.overrides.parallelism().chunks();
+  const uint32_t used = request->scenario.parallelism().chunks();
+  if (asked == 0 || used == asked) return;
+  request->notes.push_back(absl::StrCat(used, used == 1 ? " stage" : " stages",
+                                        " per rank, not the ", asked,
+                                        " of --chunks"));
+}
+
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFor(
-    const ScenarioFlags& flags, ScenarioRequest request,
-    const std::string& schedule) {
+    ScenarioFlags flags, ScenarioRequest request, const std::string& schedule) {
+  RETURN_IF_ERROR(CheckChunks(flags, schedule));
+  flags.schedules = {schedule};  // messages name its options
   Scenario& scenario = request.scenario;
   scenario.set_schedule(schedule);
   if (schedules::IsScheduleFile(schedule)) {
@@ -47,6 +58,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFor(
   if (scenario.schedule() == named) {
     RETURN_IF_ERROR(scenarios::FillChunks(&scenario));
     scenarios::SetLegalChunks(*kind, &scenario);
+    NoteOtherChunks(flags, &request);
   }
   return ResolveRequest(flags, request);
 }

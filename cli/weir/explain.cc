@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
+#include "base/units.h"
 #include "base/worker_pool.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "plan/sensitivity/sensitivity.h"
+#include "results/flops.h"
 #include "results/views/explanation.h"
 #include "sim/simulate.h"
 
@@ -27,6 +30,26 @@ absl::StatusOr<Result> SimulateWithProgress(
   return sim::Simulate(scenario, options);
 }
 
+// Returns the measured seconds of a step; 0: not measured.
+absl::StatusOr<double> MeasuredSeconds(const Flags& flags,
+                                       const Result& result) {
+  const double rate = flags.measured.flops_per_second;
+  if (rate == 0) return flags.measured.step_seconds;
+  const results::FlopsFormula formula = results::FormulaOf(result);
+  const std::optional<double> predicted = results::FlopsPerGpu(result, formula);
+  if (!predicted.has_value()) {
+    return absl::InvalidArgumentError(
+        "command line: --measured is a rate, expected seconds: the FLOP of "
+        "the model are not known");
+  }
+  const double seconds = result.batch_seconds() * *predicted / rate;
+  PrintNote(absl::StrCat("--measured: ", FormatFlops(rate), "/s per GPU by ",
+                         "--flops ", results::NameOf(formula), " mean ",
+                         FormatSeconds(seconds), " per step"),
+            flags.output);
+  return seconds;
+}
+
 absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario));
@@ -38,7 +61,7 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
   if (flags.num_jobs > 0) {
     options.num_processes = static_cast<int>(flags.num_jobs);
   }
-  options.measured_seconds = flags.measured.step_seconds;
+  ASSIGN_OR_RETURN(options.measured_seconds, MeasuredSeconds(flags, result));
   options.progress = [&](int num_done, int num_figures) {
     progress.Show(absl::StrCat("[", num_done, "/", num_figures, "] parameters"),
                   1.0 * num_done / std::max(num_figures, 1));
@@ -54,10 +77,11 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
 int RunExplain(const Flags& flags) {
   const absl::StatusOr<results::Explanation> explanation = Explain(flags);
   if (!explanation.ok()) return PrintError(explanation.status(), flags.output);
-  const absl::Status printed =
-      PrintResult(flags.output.format == OutputFlags::Format::kJson
-                      ? results::ExplanationJson(flags.command, *explanation)
-                      : results::ExplanationTable(*explanation));
+  const absl::Status printed = PrintResult(
+      flags.output.format == OutputFlags::Format::kJson
+          ? results::ExplanationJson(flags.command, *explanation)
+          : results::ExplanationTable(*explanation,
+                                      flags.measured.all || flags.output.wide));
   if (!printed.ok()) return PrintError(printed, flags.output);
   Results results;
   *results.add_results() = explanation->result;

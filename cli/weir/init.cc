@@ -100,14 +100,16 @@ absl::StatusOr<Answers> Collect(const Flags& flags) {
   const InitFlags& given = flags.init;
   const OutputFlags& output = flags.output;
   Answers answers;
+  std::vector<std::string> assumed;
   const auto ask =
-      [&](const std::string& flag, const std::string& question,
-          const std::string& standard,
+      [&](const std::string& flag, const std::string& value,
+          const std::string& question, const std::string& standard,
           const std::function<absl::Status(const std::string&)>& take) {
-        return flag.empty() ? Ask(question, standard, output, take)
-                            : take(flag);
+        if (!value.empty()) return take(value);
+        if (!CanAsk()) assumed.push_back(absl::StrCat(flag, " ", standard));
+        return Ask(question, standard, output, take);
       };
-  RETURN_IF_ERROR(ask(given.model,
+  RETURN_IF_ERROR(ask("--model", given.model,
                       "1/5 model: preset, or path of a config.json",
                       kDefaultModel, [&](const std::string& text) {
                         auto model = models::LoadModel(text);
@@ -116,7 +118,7 @@ absl::StatusOr<Answers> Collect(const Flags& flags) {
                       }));
   std::string cluster;
   RETURN_IF_ERROR(ask(
-      given.cluster,
+      "--cluster", given.cluster,
       absl::StrCat("2/5 machines: ",
                    absl::StrJoin(ListAssets("scenarios/cluster/presets"), ", "),
                    ", or a file"),
@@ -125,25 +127,31 @@ absl::StatusOr<Answers> Collect(const Flags& flags) {
         return scenarios::LoadCluster(text).status();
       }));
   RETURN_IF_ERROR(ask(
-      given.num_gpus, "3/5 number of GPUs", absl::StrCat(kDefaultGpus),
-      [&](const std::string& text) -> absl::Status {
+      "--gpus", given.num_gpus, "3/5 number of GPUs",
+      absl::StrCat(kDefaultGpus), [&](const std::string& text) -> absl::Status {
         RETURN_IF_ERROR(TakeNumber(text, "--gpus", &answers.num_gpus));
         ASSIGN_OR_RETURN(answers.cluster, ClusterOf(cluster, answers.num_gpus));
         return absl::OkStatus();
       }));
   const uint32_t usual =
       std::max(models::DefaultSequenceLength(answers.model), 1u);
-  RETURN_IF_ERROR(ask(given.sequence_length, "4/5 sequence length, in tokens",
-                      absl::StrCat(usual), [&](const std::string& text) {
-                        return TakeNumber(text, "--seq",
-                                          &answers.sequence_length);
-                      }));
+  RETURN_IF_ERROR(
+      ask("--seq", given.sequence_length, "4/5 sequence length, in tokens",
+          absl::StrCat(usual), [&](const std::string& text) {
+            return TakeNumber(text, "--seq", &answers.sequence_length);
+          }));
   const uint32_t batch =
       std::max(kTokensPerBatch / answers.sequence_length, answers.num_gpus);
-  RETURN_IF_ERROR(ask(given.batch_size, "5/5 global batch size, in sequences",
+  RETURN_IF_ERROR(ask("--gbs", given.batch_size,
+                      "5/5 global batch size, in sequences",
                       absl::StrCat(batch), [&](const std::string& text) {
                         return TakeNumber(text, "--gbs", &answers.batch_size);
                       }));
+  if (!assumed.empty()) {
+    PrintNote(absl::StrCat("assumed, as there is no terminal to ask on: ",
+                           absl::StrJoin(assumed, " ")),
+              output);
+  }
   return answers;
 }
 
@@ -156,7 +164,11 @@ Scenario ScenarioOf(const Answers& answers, const std::string& folder,
   Parallelism& parallelism = *scenario.mutable_parallelism();
   parallelism.set_tensor(tensor);
   parallelism.set_pipeline(pipeline);
-  parallelism.set_data(answers.num_gpus / (tensor * pipeline));
+  // The data-parallel size follows from the GPUs of the cluster, or from these.
+  if (scenarios::NumGpus(answers.cluster) !=
+      static_cast<int>(answers.num_gpus)) {
+    parallelism.set_num_gpus(answers.num_gpus);
+  }
   parallelism.set_sequence_parallel(tensor > 1);
   Batch& batch = *scenario.mutable_batch();
   batch.set_microbatch_size(1);

@@ -111,7 +111,8 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       const Cluster cluster,
       scenarios::LoadCluster(
           flags.name, static_cast<int>(flags.scenario.overrides.num_nodes())));
-  for (const std::string& warning : scenarios::ImplausibleValues(cluster)) {
+  for (const std::string& warning :
+       scenarios::ImplausibleValues(flags.name, cluster)) {
     PrintWarning(warning, flags.output);
   }
   if (flags.output.textproto) return CommentedTextProto(cluster);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // "simulate", "compare", "explain", "validate", "train-study", and "show" and
 // "trace" of stored results.
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/text.h"
+#include "base/values.h"
 #include "cli/options/add_option.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
@@ -10,14 +15,54 @@
 namespace weir::cli {
 namespace {
 
+// A time in seconds, or the FLOP/s of a GPU.
+struct MeasuredValue {
+  double seconds = 0;
+  double flops_per_second = 0;
+};
+
+// Parses "12.3", "12.3s", "380TFLOPS" or "380 TFLOP/s".
+absl::StatusOr<MeasuredValue> ParseMeasured(const std::string& text) {
+  std::string number = absl::AsciiStrToLower(text);
+  absl::string_view rest = number;
+  const bool is_rate = absl::ConsumeSuffix(&rest, "tflops") ||
+                       absl::ConsumeSuffix(&rest, "tflop/s") ||
+                       absl::ConsumeSuffix(&rest, "tflop/s/gpu");
+  if (!is_rate) absl::ConsumeSuffix(&rest, "s");
+  rest = absl::StripTrailingAsciiWhitespace(rest);
+  MeasuredValue measured;
+  if (is_rate) {
+    const auto rate = ParsePositive(rest);
+    if (rate.ok()) {
+      measured.flops_per_second = 1e12 * *rate;
+      return measured;
+    }
+  } else if (const auto seconds = ParseTimeLimit(rest); seconds.ok()) {
+    measured.seconds = *seconds;
+    return measured;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is ", EscapeLine(text),
+      ", expected seconds from 0.001 to 1e9 as in 12.3, or TFLOP/s per GPU as "
+      "in 380TFLOPS"));
+}
+
 void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddScenarioName(app, "preset or textproto file; flags override it",
                   &flags->scenario);
-  AddSeconds(app, "--measured",
-             "measured time of one batch: shows which parts and parameters "
-             "could explain the difference to the prediction, and by how many "
-             "standard deviations each parameter would be off",
-             &flags->measured.step_seconds)
+  AddOption(app, "--measured", "SECONDS|TFLOPS",
+            "measured time of one batch, or its TFLOP/s per GPU by --flops "
+            "(380TFLOPS): shows which settings, parts and parameters could "
+            "explain the difference to the prediction, and by how many "
+            "standard deviations each parameter would be off",
+            ParseMeasured,
+            [flags](const MeasuredValue& measured) {
+              flags->measured.step_seconds = measured.seconds;
+              flags->measured.flops_per_second = measured.flops_per_second;
+            })
+      ->group("Measurement");
+  AddSwitch(app, "--all", "list all causes, not only the ten most likely",
+            &flags->measured.all)
       ->group("Measurement");
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
   AddImports(app, &flags->scenario);
@@ -162,7 +207,9 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
                      "Shows which parameters drive a prediction (sensitivity).",
                      {"explain pipedream-2bw-gpt-2.2b --schedule 1f1b",
                       "explain pipedream-2bw-gpt-2.2b --schedule 1f1b "
-                      "--measured 80"},
+                      "--measured 80",
+                      "explain llama-3-70b-64-h100 --measured 380TFLOPS "
+                      "--flops model-causal"},
                      RunExplain, line),
       flags);
   AddValidateOptions(

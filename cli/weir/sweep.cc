@@ -25,9 +25,11 @@
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "plan/sweep/fields.h"
+#include "plan/sweep/idle_points.h"
 #include "plan/sweep/run_sweep.h"
 #include "plan/sweep/slurm.h"
 #include "scenarios/scenario.h"
+#include "scenarios/sizes.h"
 
 namespace weir::cli {
 namespace {
@@ -59,13 +61,20 @@ absl::Status ApplyGrid(const std::string& grid, Sweep* sweep) {
   return problems.ToStatus();
 }
 
-absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
+// Returns whether the data-parallel size, if there is one, comes from a
+// scenario file.
+absl::StatusOr<bool> ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
   const std::string& base =
       flags.scenario.empty() ? sweep->base() : flags.scenario;
   Scenario scenario;
   if (!base.empty()) {
     ASSIGN_OR_RETURN(scenario, scenarios::LoadScenario(base));
   }
+  if (scenarios::SetsGroups(sweep->scenario())) {
+    scenarios::ClearReplicas(&scenario);
+  }
+  const bool replicas_of_file = sweep->scenario().parallelism().data() == 0 &&
+                                flags.overrides.parallelism().data() == 0;
   scenario.MergeFrom(sweep->scenario());
   RETURN_IF_ERROR(Override(flags, &scenario));
   if (flags.schedules.size() > 1) {
@@ -77,7 +86,7 @@ absl::Status ApplyBase(const ScenarioFlags& flags, Sweep* sweep) {
   if (!flags.schedules.empty()) scenario.set_schedule(flags.schedules[0]);
   sweep->clear_base();
   *sweep->mutable_scenario() = std::move(scenario);
-  return absl::OkStatus();
+  return replicas_of_file;
 }
 
 // Returns true if --resume and the folder are all that is given.
@@ -98,7 +107,8 @@ absl::StatusOr<plan::ResolvedSweep> ReadSweep(const Flags& flags) {
   if (!flags.name.empty()) {
     ASSIGN_OR_RETURN(sweep, plan::LoadSweep(flags.name));
   }
-  RETURN_IF_ERROR(ApplyBase(flags.scenario, &sweep));
+  ASSIGN_OR_RETURN(const bool replicas_of_file,
+                   ApplyBase(flags.scenario, &sweep));
   RETURN_IF_ERROR(ApplyGrid(flags.sweep.grid, &sweep));
   if (!flags.sweep.points.empty()) {
     sweep.clear_points();
@@ -106,7 +116,7 @@ absl::StatusOr<plan::ResolvedSweep> ReadSweep(const Flags& flags) {
   }
   if (flags.fast) sweep.set_method(SWEEP_FAST);
   return plan::ResolveSweep(flags.name.empty() ? "weir sweep" : flags.name,
-                            sweep);
+                            sweep, replicas_of_file);
 }
 
 // Shows "[1141/2000] points, 38/s, ETA 23 s, best 9.41 s".
@@ -294,6 +304,9 @@ int RunSweepCommand(const Flags& flags) {
   if (!checked.ok()) return PrintError(checked, flags.output);
   const auto sweep = ReadSweep(flags);
   if (!sweep.ok()) return PrintError(sweep.status(), flags.output);
+  if (const std::string idle = plan::IdlePointsWarning(*sweep); !idle.empty()) {
+    PrintWarning(idle, flags.output);
+  }
   if (!flags.sweep.slurm) return RunHere(flags, *sweep);
   const auto job = Submit(flags, *sweep);
   if (!job.ok()) return PrintError(job.status(), flags.output);

@@ -70,6 +70,23 @@ absl::StatusOr<results::MeasuredTable> LoadTable(const MeasuredFlags& flags) {
   return table;
 }
 
+// Returns a warning about rates whose formula the table does not name.
+std::string FormulaWarning(const results::MeasuredTable& table) {
+  for (const results::MeasuredRow& row : table.rows) {
+    const auto has = [&](absl::string_view column) {
+      return std::any_of(
+          row.fields.begin(), row.fields.end(),
+          [&](const auto& field) { return field.column == column; });
+    };
+    if (!has("tflops_per_gpu") || has("flops_formula")) continue;
+    return absl::StrCat(table.label, ":", row.line,
+                        ": tflops_per_gpu without flops_formula is compared "
+                        "with the formula model (docs/flops.md says which "
+                        "program prints which)");
+  }
+  return "";
+}
+
 plan::RowScenario NewRow(const ScenarioFlags& base) {
   const auto flags = std::make_shared<ScenarioFlags>(base);
   plan::RowScenario row;
@@ -85,6 +102,9 @@ plan::RowScenario NewRow(const ScenarioFlags& base) {
 absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
   ASSIGN_OR_RETURN(const results::MeasuredTable table,
                    LoadTable(flags.measured));
+  if (const std::string warning = FormulaWarning(table); !warning.empty()) {
+    PrintWarning(warning, flags.output);
+  }
   ProgressLine progress(flags.output);
   plan::ValidationOptions options;
   if (flags.num_jobs > 0) {

@@ -2,6 +2,7 @@
 #include "plan/search/infeasible.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -242,8 +243,11 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
                    FormatBytes(best[0].bytes), ": ", best[0].text);
   const double device = SmallestDevice(space);
   if (best[0].bytes <= device * space.memory_part) {
-    absl::StrAppend(&text, "; raise --memory-limit to ",
-                    absl::StrFormat("%.0f", best[0].bytes), " bytes");
+    constexpr double kTenthOfGib = (1 << 30) / 10.0;
+    absl::StrAppend(
+        &text, "; raise --memory-limit to ",
+        absl::StrFormat("%.1fGiB",
+                        std::ceil(best[0].bytes / kTenthOfGib) / 10));
   } else if (best[0].bytes <= device) {
     absl::StrAppend(&text, "; a GPU of ", space.base.device.name(), " has ",
                     FormatBytes(device), ", of which --memory-margin keeps ",

@@ -92,6 +92,13 @@ std::string LimitCell(bool known, double bytes) {
   return known ? ShortestNumber(bytes) : "";
 }
 
+std::string FlopsCell(const PlanReport& report, const Plan& plan) {
+  if (!HasFlops(report)) return "";
+  const Result result = FlopsOfPlan(report, plan);
+  const auto flops = results::FlopsPerGpu(result, results::FormulaOf(result));
+  return LimitCell(flops.has_value(), flops.value_or(0));
+}
+
 std::string Dump(const Json& json) { return DumpJson(json); }
 
 std::string EndName(SearchEnd end) {
@@ -179,7 +186,8 @@ std::string PlanCsv(const PlanReport& report) {
       "peak_memory_bytes,lower_bound_seconds,gap,price_per_sample,"
       "changes_training,runtime_executes,peak_memory_bytes_low,"
       "peak_memory_bytes_high,sharding,sequence_parallel,"
-      "gradient_reduction,tokens_per_second_per_gpu";
+      "gradient_reduction,tokens_per_second_per_gpu,"
+      "flops_per_second_per_gpu,flops_formula";
   const bool context = HasContext(report);
   absl::StrAppend(&text, context ? ",context\n" : "\n");
   for (int i = 0; i < report.plans_size(); ++i) {
@@ -206,7 +214,7 @@ std::string PlanCsv(const PlanReport& report) {
              ShortestNumber(plan.peak_memory_bytes()),
              ShortestNumber(plan.lower_bound_seconds()),
              ShortestNumber(plan.gap()),
-             ShortestNumber(plan.price_per_sample()),
+             LimitCell(HasPrices(report), plan.price_per_sample()),
              std::string(plan.changes_training() ? "true" : "false"),
              std::string(plan.runtime_executes() ? "true" : "false"),
              LimitCell(plan.has_peak_memory_bytes_low(),
@@ -218,7 +226,9 @@ std::string PlanCsv(const PlanReport& report) {
              ReductionText(plan),
              plan.num_gpus() > 0
                  ? ShortestNumber(TokensPerSecond(plan) / plan.num_gpus())
-                 : ""},
+                 : "",
+             FlopsCell(report, plan),
+             CsvField(report.request().flops_formula())},
             ","),
         context ? absl::StrCat(",", ContextOf(plan)) : "", "\n");
   }

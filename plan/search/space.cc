@@ -309,15 +309,16 @@ void SetMemoryLimit(const PlanRequest& request, Space* space) {
   for (const DeviceProfile& other : space->base.other_devices) {
     bytes = std::max(bytes, other.memory_bytes().value());
   }
-  // The interval of the first device represents that of all.
-  const double margin =
-      request.has_memory_margin()
-          ? request.memory_margin()
-          : sim::MemoryMargin(space->base, bytes,
-                              space->base.placement.num_gpus());
+  const double limit = request.memory_limit_bytes();
+  double margin = request.memory_margin();
+  // A given limit is the limit, without a margin that was not asked for.
+  if (!request.has_memory_margin() && limit == 0) {
+    // The interval of the first device represents that of all.
+    margin =
+        sim::MemoryMargin(space->base, bytes, space->base.placement.num_gpus());
+  }
   space->memory_part = 1 - margin;
   bytes *= space->memory_part;
-  const double limit = request.memory_limit_bytes();
   space->memory_limit_bytes = limit > 0 ? std::min(limit, bytes) : bytes;
 }
 

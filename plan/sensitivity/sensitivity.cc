@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "calibrate/profile/figures.h"
 #include "plan/sensitivity/parameters.h"
+#include "plan/sensitivity/run_settings.h"
 #include "plan/sensitivity/sensitivity.pb.h"
 #include "plan/sensitivity/solve_factor.h"
 #include "sim/costs/scenario_figures.h"
@@ -98,6 +99,31 @@ std::string ExplainingFactorOf(const scenarios::ResolvedScenario& scenario,
   return message.SerializeAsString();
 }
 
+// Estimates the other settings of the run in worker processes.
+absl::StatusOr<std::vector<results::SettingCause>> SettingCauses(
+    const scenarios::ResolvedScenario& scenario, double batch_seconds,
+    double measured_seconds, const SensitivityOptions& options) {
+  const std::vector<RunSetting> settings = OtherSettings(scenario);
+  std::vector<results::SettingCause> causes(settings.size());
+  std::optional<sim::FastSimulator> simulator;  // of a worker process
+  RETURN_IF_ERROR(RunParameterJobs(
+      static_cast<int>(settings.size()), options,
+      [&](int job) {
+        if (!simulator.has_value()) simulator.emplace();
+        SettingSeconds message;
+        message.set_seconds(
+            SecondsWith(settings[job], scenario.label, &*simulator));
+        return message.SerializeAsString();
+      },
+      [&](int job, const std::string& output) {
+        SettingSeconds message;
+        if (!message.ParseFromString(output)) return false;
+        causes[job] = {settings[job].text, message.seconds()};
+        return true;
+      }));
+  return NearerSettings(std::move(causes), batch_seconds, measured_seconds);
+}
+
 bool ExplainsBetter(const results::FigureCause& a,
                     const results::FigureCause& b) {
   if (a.deviations.has_value() != b.deviations.has_value()) {
@@ -160,6 +186,9 @@ absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
       }));
   results::MeasuredExplanation explanation;
   explanation.measured_seconds = measured_seconds;
+  ASSIGN_OR_RETURN(
+      explanation.settings,
+      SettingCauses(scenario, batch_seconds, measured_seconds, options));
   for (size_t i = 0; i < influential.size(); ++i) {
     const Parameter& parameter = parameters[influential[i]];
     if (!factors[i].has_factor()) {

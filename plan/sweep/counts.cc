@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "plan/sweep/fields.h"
 
 namespace weir::plan {
 namespace {
@@ -81,10 +82,11 @@ std::string PointText(const ResolvedSweep& sweep, const SweepOutcome& outcome) {
     absl::StrAppend(&text, ", ", FormatCount(outcome.samples_per_second()),
                     " samples/s, ", FormatBytes(outcome.peak_memory_bytes()));
   }
-  return absl::StrCat(
-      text, ": ",
-      EscapeLine(absl::StrJoin(ShownSettingsOf(sweep, outcome.point()), ", ",
-                               absl::PairFormatter("="))));
+  std::vector<std::string> settings;
+  for (const auto& [field, value] : ShownSettingsOf(sweep, outcome.point())) {
+    settings.push_back(absl::StrCat(ShortField(field), "=", value));
+  }
+  return absl::StrCat(text, ": ", EscapeLine(absl::StrJoin(settings, ", ")));
 }
 
 }  // namespace weir::plan

@@ -134,7 +134,8 @@ absl::Status CheckSameSweep(const SweepHead& before, const SweepHead& now) {
     }
   }
   if (changes.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(changes, "\n"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("  ", absl::StrJoin(changes, "\n  ")));
 }
 
 }  // namespace weir::plan

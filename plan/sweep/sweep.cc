@@ -17,6 +17,7 @@
 #include "plan/sweep/fields.h"
 #include "plan/sweep/ranges.h"
 #include "scenarios/scenario.h"
+#include "scenarios/sizes.h"
 #include "schedules/own_name.h"
 
 namespace weir::plan {
@@ -79,7 +80,7 @@ class Checker {
       problems_.Add("", absl::StrCat("has ", num_points,
                                      " points, expected at most ", kMaxPoints));
     }
-    if (resolved_->fields.empty()) {
+    if (resolved_->sweep.axes().empty() && resolved_->sweep.points().empty()) {
       problems_.Add(
           "",
           "has nothing to sweep, expected axes or points (--grid or --points)");
@@ -151,6 +152,19 @@ class Checker {
   std::set<std::string> seen_;
 };
 
+// Returns true if the points have other sizes than the base scenario.
+bool SetGroups(const ResolvedSweep& sweep) {
+  Scenario changes;
+  for (const std::string& field : sweep.fields) {
+    if (field == "parallelism.num_gpus" || field == "num_nodes" ||
+        field == "parallelism.tensor" || field == "parallelism.pipeline" ||
+        field == "parallelism.data") {
+      SetField(field, "1", &changes).IgnoreError();
+    }
+  }
+  return scenarios::SetsGroups(changes);
+}
+
 }  // namespace
 
 absl::StatusOr<Sweep> LoadSweep(const std::string& path) {
@@ -178,13 +192,15 @@ absl::StatusOr<std::vector<SweepAxis>> ParseGrid(absl::string_view text) {
 }
 
 absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
-                                           const Sweep& sweep) {
+                                           const Sweep& sweep,
+                                           bool replicas_of_file) {
   ResolvedSweep resolved;
   resolved.label = std::string(label);
   resolved.sweep = sweep;
   Sweep& whole = resolved.sweep;
   if (!whole.base().empty()) {
     ASSIGN_OR_RETURN(Scenario scenario, scenarios::LoadScenario(whole.base()));
+    replicas_of_file = whole.scenario().parallelism().data() == 0;
     scenario.MergeFrom(whole.scenario());
     *whole.mutable_scenario() = std::move(scenario);
     whole.clear_base();
@@ -210,6 +226,9 @@ absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
                       : absl::string_view(points),
                   &resolved);
   RETURN_IF_ERROR(checker.Check());
+  if (replicas_of_file && SetGroups(resolved)) {
+    scenarios::ClearReplicas(whole.mutable_scenario());
+  }
   return resolved;
 }
 

@@ -36,8 +36,11 @@ absl::StatusOr<Sweep> LoadSweep(const std::string& path);
 absl::StatusOr<std::vector<SweepAxis>> ParseGrid(absl::string_view text);
 
 // Loads and checks a sweep. Reports all problems at once, each with its field.
+// If the data-parallel size comes from a scenario file (`replicas_of_file`),
+// points of other sizes do without it (scenarios::SetsGroups).
 absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
-                                           const Sweep& sweep);
+                                           const Sweep& sweep,
+                                           bool replicas_of_file = false);
 
 // Returns (field, value) pairs of a point in the order of
 // ResolvedSweep::fields, without the fields that it does not set.
@@ -59,7 +62,7 @@ absl::StatusOr<Sweep> SweepOfFolder(const std::string& folder);
 // scenarios name, as they are now.
 SweepHead HeadOf(const ResolvedSweep& sweep);
 
-// Returns InvalidArgument with a line for each change.
+// Returns InvalidArgument with an indented line for each change.
 absl::Status CheckSameSweep(const SweepHead& before, const SweepHead& now);
 
 }  // namespace weir::plan

@@ -152,6 +152,13 @@ std::vector<std::string> ValuesOf(const CollectedSweep& collected,
   return values;
 }
 
+bool VariesInGpus(const std::vector<const SweepOutcome*>& outcomes) {
+  return std::any_of(outcomes.begin(), outcomes.end(),
+                     [&](const auto* outcome) {
+                       return outcome->num_gpus() != outcomes[0]->num_gpus();
+                     });
+}
+
 }  // namespace
 
 std::string PointsTable(const CollectedSweep& collected, uint32_t num_rows) {
@@ -162,8 +169,13 @@ std::string PointsTable(const CollectedSweep& collected, uint32_t num_rows) {
     table.header.push_back(ShortField(field));
     table.left.push_back(true);
   }
-  table.optional.assign(table.header.size(), 0);
   const std::vector<const SweepOutcome*> done = BestFirst(collected);
+  const bool shows_gpus = VariesInGpus(done);
+  if (shows_gpus) {
+    table.header.push_back("gpus");
+    table.left.push_back(false);
+  }
+  table.optional.assign(table.header.size(), 0);
   int optional = 0;
   for (const Metric& metric : kMetrics) {
     table.header.push_back(metric.title);
@@ -185,6 +197,7 @@ std::string PointsTable(const CollectedSweep& collected, uint32_t num_rows) {
     for (const std::string& field : collected.sweep.fields) {
       row.push_back(settings[field]);
     }
+    if (shows_gpus) row.push_back(absl::StrCat(outcome->num_gpus()));
     for (const Metric& metric : kMetrics) row.push_back(Cell(metric, *outcome));
     row.push_back(outcome->fits_memory() ? "yes" : "no");
     table.rows.push_back(std::move(row));

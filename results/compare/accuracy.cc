@@ -170,8 +170,9 @@ double LargestMeanError(const Accuracy& accuracy) {
 
 std::string AccuracyTable(const Accuracy& accuracy, bool all) {
   const std::vector<QuantityErrors> quantities = ErrorsByQuantity(accuracy);
-  std::string out = absl::StrCat(Ascii(accuracy.label), ": ", accuracy.num_runs,
-                                 " measured runs");
+  std::string out =
+      absl::StrCat(Ascii(accuracy.label), ": ", accuracy.num_runs,
+                   accuracy.num_runs == 1 ? " measured run" : " measured runs");
   if (accuracy.num_left_out > 0) {
     absl::StrAppend(&out, ", ", accuracy.num_left_out,
                     " more excluded by --where");

@@ -49,12 +49,11 @@ Predicted TokensPerGpu(const Result& result, const FlopsBasis&) {
 }
 
 Predicted FlopsOfGpu(const Result& result, const FlopsBasis& basis) {
-  if (basis.formula == FlopsFormula::kNone) {
-    return absl::InvalidArgumentError(
-        "tflops_per_gpu needs a column flops_formula, such as model or "
-        "megatron");
+  FlopsBasis given = basis;
+  if (given.formula == FlopsFormula::kNone) {
+    given.formula = FlopsFormula::kModel;
   }
-  const std::optional<double> flops = FlopsOfStep(basis, result);
+  const std::optional<double> flops = FlopsOfStep(given, result);
   if (!flops.has_value()) return Lacks("FLOP");
   return *flops / (result.batch_seconds() * GpusOf(result));
 }
@@ -129,7 +128,7 @@ Predicted BlockActivations(const Result& result, const FlopsBasis&) {
 constexpr Quantity kQuantities[] = {
     {"step_seconds", "time of one step", 1, StepSeconds},
     {"step_ms", "time of one step", 1e-3, StepSeconds},
-    {"tflops_per_gpu", "TFLOP/s by flops_formula", 1e12, FlopsOfGpu},
+    {"tflops_per_gpu", "TFLOP/s by flops_formula (model)", 1e12, FlopsOfGpu},
     {"samples_per_second", "sequences, all GPUs", 1, Samples},
     {"samples_per_second_per_gpu", "sequences, per GPU", 1, SamplesPerGpu},
     {"tokens_per_second", "tokens, all GPUs", 1, Tokens},

@@ -61,6 +61,13 @@ std::string NameCell(const Result& result) { return Ascii(result.name()); }
 std::string ScheduleCell(const Result& result) {
   return Ascii(RowName(result));
 }
+bool ChangesTraining(const Result& result) {
+  return result.staleness_updates() > 0;
+}
+std::string MarkedScheduleCell(const Result& result) {
+  return absl::StrCat(ScheduleCell(result),
+                      ChangesTraining(result) ? " (*)" : "");
+}
 std::string VersionsCell(const Result& result) {
   return absl::StrCat(result.weight_versions());
 }
@@ -73,9 +80,9 @@ std::string FitsCell(const Result& result) {
     case FitVerdict::kFits:
       return "yes";
     case FitVerdict::kMayNotFit:
-      return "may not";
+      return "tight";
     case FitVerdict::kMayFit:
-      return "may";
+      return "unlikely";
     case FitVerdict::kDoesNotFit:
       return "no";
   }
@@ -121,7 +128,7 @@ std::vector<Column> Columns(std::span<const Result> results,
   const bool memory_interval =
       any([](const Result& r) { return r.has_peak_memory_bytes_high(); });
   std::vector<Column> columns = {
-      {"schedule", ScheduleCell, true},
+      {"schedule", MarkedScheduleCell, true},
       {"name", NameCell, true, 0, common.name},
       {"shape", ShapeCell, true, 0, common.shape},
       {"step time", TimeCell},
@@ -252,6 +259,30 @@ std::string SplitNote(std::span<const Result> results, const Common& common) {
       "overlap weight gradients (docs/runtimes.md)\n");
 }
 
+// Returns a line about schedules that do not train like one GPU.
+std::string TrainingNote(std::span<const Result> results) {
+  if (std::none_of(results.begin(), results.end(), ChangesTraining)) return "";
+  return "(*) training differs from training on one GPU (stale weights)\n";
+}
+
+// Returns a line that explains verdicts between yes and no.
+std::string FitsNote(std::span<const Result> results) {
+  const auto any = [&](FitVerdict verdict) {
+    return std::any_of(
+        results.begin(), results.end(),
+        [&](const Result& result) { return VerdictOf(result) == verdict; });
+  };
+  std::vector<std::string> notes;
+  if (any(FitVerdict::kMayNotFit)) {
+    notes.push_back("tight: fits, but the 90 % interval of the peak does not");
+  }
+  if (any(FitVerdict::kMayFit)) {
+    notes.push_back(
+        "unlikely: does not fit, but the low end of the 90 % interval does");
+  }
+  return notes.empty() ? "" : absl::StrCat(absl::StrJoin(notes, "; "), "\n");
+}
+
 std::string Conclusion(std::span<const Result> results, const Common& common) {
   const Fastest fastest = FindFastest(results);
   const Result& first = results[*fastest.of_all];
@@ -295,10 +326,10 @@ std::string CompareTable(std::span<const Result> results) {
   const Common common = {
       AllEqual(results, [](const Result& r) { return r.name(); }),
       AllEqual(results, ShapeText)};
-  std::string notes =
-      absl::StrCat(MemoryLine(results, common), Conclusion(results, common),
-                   NotCompared(results, common), SplitNote(results, common),
-                   FormulaLine(results));
+  std::string notes = absl::StrCat(
+      MemoryLine(results, common), Conclusion(results, common),
+      NotCompared(results, common), SplitNote(results, common),
+      FitsNote(results), TrainingNote(results), FormulaLine(results));
   if (std::any_of(results.begin(), results.end(), IsApproximate)) {
     absl::StrAppend(&notes,
                     "~: approximate, as no steady state was reached in the "

@@ -26,6 +26,16 @@ constexpr double kLeastShown = 0.0005;
 constexpr size_t kMaxSource = 60;
 // A part that would have to be longer by a larger factor is no explanation.
 constexpr double kMostOfPart = 100;
+// Rows of a table about a measurement, unless all are asked for.
+constexpr size_t kMostRows = 10;
+
+// Shortens a table and returns a line that says so.
+std::string Shorten(bool all, TextTable* table) {
+  if (all || table->rows.size() <= kMostRows) return "";
+  const size_t more = table->rows.size() - kMostRows;
+  table->rows.resize(kMostRows);
+  return absl::StrCat("... ", more, " more (--all)\n");
+}
 
 std::string Seconds(double seconds) {
   return seconds == 0 ? "-" : FormatSeconds(seconds);
@@ -52,7 +62,7 @@ std::vector<FigureInfluence> Sorted(const Explanation& explanation) {
   return figures;
 }
 
-std::string FiguresTable(const Explanation& explanation) {
+std::string FiguresTable(const Explanation& explanation, bool all) {
   TextTable table;
   table.header = {"fraction", "of", "parameter", "value", "kind", "source"};
   table.left = {false, true, true, false, true, true};
@@ -71,7 +81,8 @@ std::string FiguresTable(const Explanation& explanation) {
                           absl::StrFormat("%.4g", figure.value), figure.kind,
                           Shortened(figure.source, kMaxSource)});
   }
-  std::string text = PrintTable(table);
+  const std::string more = Shorten(all, &table);
+  std::string text = absl::StrCat(PrintTable(table), more);
   if (num_small > 0) {
     absl::StrAppend(&text, num_small, " more, ",
                     absl::StrFormat("%.2f %%", 100 * small), " together\n");
@@ -90,9 +101,12 @@ std::string UncertaintyTable(const Uncertainty& uncertainty) {
       {"individual kernels", uncertainty.kernels()},
       {"individual collectives", uncertainty.collectives()},
       {"whole step", uncertainty.step()},
-      {"no measured step on record", uncertainty.unrecorded()},
-      {"whole step, slower only", uncertainty.slower_step()},
-      {"whole step, faster only", uncertainty.faster_step()}};
+      {"whole step, if no measured step of this kind is known",
+       uncertainty.unrecorded()},
+      {"whole step, upper limit of the interval only",
+       uncertainty.slower_step()},
+      {"whole step, lower limit of the interval only",
+       uncertainty.faster_step()}};
   for (const auto& [name, error] : rows) {
     table.rows.push_back({name, absl::StrFormat("%.1f %%", 100 * error)});
   }
@@ -125,30 +139,60 @@ std::optional<double> FactorOfPart(const Result& result,
   return factor;
 }
 
-std::string PartCausesTable(const Result& result, double measured) {
+// Returns "cannot explain it alone: a, b", or only their number.
+std::string InsufficientText(const std::vector<std::string>& names, bool all) {
+  if (names.empty()) return "";
+  if (!all && names.size() > kMostRows) {
+    return absl::StrCat(names.size(), " cannot explain it alone (--all)\n");
+  }
+  return WrapText(absl::StrCat(
+      "cannot explain it alone: ", Ascii(absl::StrJoin(names, ", ")), "\n"));
+}
+
+std::string SettingsTable(const MeasuredExplanation& measured) {
+  if (measured.settings.empty()) return "none of those tried\n";
+  TextTable table;
+  table.header = {"setting", "step", "against measured"};
+  table.left = {true, false, false};
+  for (const SettingCause& cause : measured.settings) {
+    table.rows.push_back(
+        {Ascii(cause.setting), FormatSeconds(cause.seconds),
+         absl::StrFormat(
+             "%+.1f %%",
+             100 * (cause.seconds / measured.measured_seconds - 1))});
+  }
+  return PrintTable(table);
+}
+
+std::string PartCausesTable(const Result& result, double measured, bool all) {
   TextTable table;
   table.header = {"part", "seconds", "would be", "factor"};
   std::vector<std::string> insufficient;
+  std::vector<std::pair<double, const PartSeconds*>> factors;
   for (const PartSeconds& part : result.parts()) {
     const auto factor = FactorOfPart(result, part, measured);
     if (!factor.has_value() || *factor > kMostOfPart) {
       insufficient.push_back(part.name());
       continue;
     }
-    table.rows.push_back({part.name(), FormatSeconds(part.seconds()),
-                          FormatSeconds(*factor * part.seconds()),
-                          absl::StrFormat("%.3g", *factor)});
+    factors.emplace_back(*factor, &part);
   }
-  std::string text = PrintTable(table);
-  if (!insufficient.empty()) {
-    absl::StrAppend(
-        &text, WrapText(absl::StrCat("cannot explain it alone: ",
-                                     absl::StrJoin(insufficient, ", "), "\n")));
+  // The part that would change least is the most likely.
+  std::stable_sort(
+      factors.begin(), factors.end(), [](const auto& a, const auto& b) {
+        return std::abs(std::log(a.first)) < std::abs(std::log(b.first));
+      });
+  for (const auto& [factor, part] : factors) {
+    table.rows.push_back({part->name(), FormatSeconds(part->seconds()),
+                          FormatSeconds(factor * part->seconds()),
+                          absl::StrFormat("%.3g", factor)});
   }
-  return text;
+  const std::string more = Shorten(all, &table);
+  return absl::StrCat(PrintTable(table), more,
+                      InsufficientText(insufficient, all));
 }
 
-std::string FigureCausesTable(const MeasuredExplanation& measured) {
+std::string FigureCausesTable(const MeasuredExplanation& measured, bool all) {
   TextTable table;
   table.header = {"deviations", "factor", "parameter", "value",
                   "would be",   "kind",   "of"};
@@ -164,25 +208,22 @@ std::string FigureCausesTable(const MeasuredExplanation& measured) {
                           absl::StrFormat("%.4g", cause.explaining_value),
                           cause.kind, Ascii(cause.owner)});
   }
-  std::string text = PrintTable(table);
-  if (!measured.insufficient.empty()) {
-    absl::StrAppend(
-        &text, WrapText(absl::StrCat(
-                   "cannot explain it alone: ",
-                   Ascii(absl::StrJoin(measured.insufficient, ", ")), "\n")));
-  }
-  return text;
+  const std::string more = Shorten(all, &table);
+  return absl::StrCat(PrintTable(table), more,
+                      InsufficientText(measured.insufficient, all));
 }
 
 std::string MeasuredTables(const Result& result,
-                           const MeasuredExplanation& measured) {
+                           const MeasuredExplanation& measured, bool all) {
   return absl::StrCat(
       SummaryLine(result, measured.measured_seconds),
+      "\nsettings of the run that bring the prediction nearer\n",
+      SettingsTable(measured),
       "\nparts of the busiest GPU that could explain the difference alone\n",
-      PartCausesTable(result, measured.measured_seconds),
+      PartCausesTable(result, measured.measured_seconds, all),
       "\nparameters that could explain the difference alone, by standard "
       "deviations of\ntheir own uncertainty (-: none)\n",
-      FigureCausesTable(measured));
+      FigureCausesTable(measured, all));
 }
 
 nlohmann::ordered_json MeasuredJson(const Result& result,
@@ -195,6 +236,11 @@ nlohmann::ordered_json MeasuredJson(const Result& result,
     json["inside_interval"] =
         result.batch_seconds_low() <= measured.measured_seconds &&
         measured.measured_seconds <= result.batch_seconds_high();
+  }
+  json["settings"] = Json::array();
+  for (const SettingCause& cause : measured.settings) {
+    json["settings"].push_back(
+        {{"setting", cause.setting}, {"batch_seconds", cause.seconds}});
   }
   json["parts"] = Json::array();
   for (const PartSeconds& part : result.parts()) {
@@ -230,7 +276,8 @@ std::map<std::string, double> ByKind(const Explanation& explanation) {
 
 }  // namespace
 
-std::string ExplanationTable(const Explanation& explanation) {
+std::string ExplanationTable(const Explanation& explanation, bool all) {
+  const bool whole = all || !explanation.measured.has_value();
   const Result& result = explanation.result;
   std::string text =
       absl::StrCat(ShapeTitle(result.name(), result), Ascii(RowName(result)),
@@ -254,20 +301,21 @@ std::string ExplanationTable(const Explanation& explanation) {
   absl::StrAppend(&text, PartsTable(result),
                   "\nparameters, by the fraction of the time that is "
                   "proportional to them\n",
-                  FiguresTable(explanation), "\n");
+                  FiguresTable(explanation, whole), "\n");
   TextTable kinds;
   kinds.header = {"kind", "sum of fractions"};
   for (const auto& [kind, part] : ByKind(explanation)) {
     kinds.rows.push_back({kind, absl::StrFormat("%.1f %%", 100 * part)});
   }
   absl::StrAppend(&text, PrintTable(kinds),
-                  "sums exceed 100 % because a rate and its efficiency affect "
-                  "the same time\n");
+                  "The sums may exceed 100 %: a rate and its efficiency, for "
+                  "example, both\nchange the same seconds.\n");
   if (result.has_uncertainty()) {
     absl::StrAppend(&text, "\n", UncertaintyTable(result.uncertainty()));
   }
   if (explanation.measured.has_value()) {
-    absl::StrAppend(&text, "\n", MeasuredTables(result, *explanation.measured));
+    absl::StrAppend(&text, "\n",
+                    MeasuredTables(result, *explanation.measured, all));
   }
   return text;
 }

@@ -36,9 +36,17 @@ struct FigureCause {
   double factor() const { return explaining_value / value; }
 };
 
+// The predicted batch time with another setting of the run.
+struct SettingCause {
+  std::string setting;  // as options: "--recompute full"
+  double seconds = 0;
+};
+
 // How a measured batch time could be explained.
 struct MeasuredExplanation {
   double measured_seconds = 0;
+  // Settings that bring the prediction nearer to it, nearest first.
+  std::vector<SettingCause> settings = {};
   // Fewest standard deviations first; those without uncertainty last, by their
   // factors.
   std::vector<FigureCause> causes;
@@ -56,9 +64,10 @@ struct Explanation {
 // Returns the time of the busiest GPU part by part; the parameters by their
 // fraction of the time, largest first, with those below 0.05 % in one line; and
 // the sums by kind. With a measurement also a line that compares it with the
-// interval, the factors by which single parts would have to change, and the
-// parameters that could explain it.
-std::string ExplanationTable(const Explanation& explanation);
+// interval, settings that could explain it, the factors by which single parts
+// would have to change, and the parameters that could explain it; then lists at
+// most ten parameters and causes unless `all`.
+std::string ExplanationTable(const Explanation& explanation, bool all = false);
 
 // Returns the JSON envelope of all commands, with every parameter that has an
 // influence.

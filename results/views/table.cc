@@ -78,7 +78,9 @@ std::string SummaryBlock(const Result& result) {
       {UtilizationHeader(result), UtilizationCell(result)},
       {"GPUs idle", IdleCell(result)},
       {"versions", absl::StrCat(result.weight_versions())},
-      {"staleness", absl::StrCat(result.staleness_updates(), " updates")},
+      {"staleness",
+       absl::StrCat(result.staleness_updates(),
+                    result.staleness_updates() == 1 ? " update" : " updates")},
       {"peak memory", MemoryCell(result)},
   };
   if (result.has_flops_per_batch()) {

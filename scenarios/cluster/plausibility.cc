@@ -56,11 +56,12 @@ void CheckMessage(const std::string& path, const Message& message,
 
 }  // namespace
 
-std::vector<std::string> ImplausibleValues(const Cluster& cluster) {
+std::vector<std::string> ImplausibleValues(absl::string_view label,
+                                           const Cluster& cluster) {
   std::vector<std::string> warnings;
   CheckMessage("", cluster, &warnings);
   for (std::string& warning : warnings) {
-    warning = absl::StrCat("cluster ", cluster.name(), ": ", warning);
+    warning = absl::StrCat(label, ": ", warning);
   }
   return warnings;
 }

@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "scenarios/cluster/cluster.pb.h"
 
 namespace weir::scenarios {
 
 // Returns a warning for every rate below 1 MB/s or above 100 TB/s and for every
-// latency above 0.1 s, with the field.
-std::vector<std::string> ImplausibleValues(const Cluster& cluster);
+// latency above 0.1 s, with the label, which names the file, and the field.
+std::vector<std::string> ImplausibleValues(absl::string_view label,
+                                           const Cluster& cluster);
 
 }  // namespace weir::scenarios
 

@@ -25,6 +25,12 @@ std::vector<int32_t> LastPredecessors(const TaskGraph& tasks,
   return last;
 }
 
+double SecondsIn(const Window& window, const Recording& recording,
+                 int32_t task) {
+  return std::min(recording.end_seconds()[task], window.end_seconds) -
+         std::max(recording.start_seconds()[task], window.begin_seconds);
+}
+
 double& KindOf(const PipelineGraph& graph, int32_t task, PathSeconds* path) {
   if (task < graph.ranges.end_of_actions && !graph.tasks.is_timer(task)) {
     return path->transfers;
@@ -38,21 +44,27 @@ double& KindOf(const PipelineGraph& graph, int32_t task, PathSeconds* path) {
 
 }  // namespace
 
-PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
-                         const Window& window) {
-  PathSeconds path;
-  const auto start = recording.start_seconds();
+std::vector<int32_t> CriticalTasks(const PipelineGraph& graph,
+                                   const Recording& recording,
+                                   const Window& window) {
+  std::vector<int32_t> tasks;
   const auto end = recording.end_seconds();
-  if (end.empty()) return path;
+  if (end.empty()) return tasks;
   const std::vector<int32_t> last = LastPredecessors(graph.tasks, recording);
   for (auto task = static_cast<int32_t>(
            std::max_element(end.begin(), end.end()) - end.begin());
        task != PipelineGraph::kNone; task = last[task]) {
-    const double seconds = std::min(end[task], window.end_seconds) -
-                           std::max(start[task], window.begin_seconds);
-    if (seconds > 0) {
-      KindOf(graph, task, &path) += seconds / window.num_batches;
-    }
+    if (SecondsIn(window, recording, task) > 0) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
+                         const Window& window) {
+  PathSeconds path;
+  for (const int32_t task : CriticalTasks(graph, recording, window)) {
+    KindOf(graph, task, &path) +=
+        SecondsIn(window, recording, task) / window.num_batches;
   }
   return path;
 }

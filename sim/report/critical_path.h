@@ -3,6 +3,9 @@
 #ifndef WEIR_SIM_REPORT_CRITICAL_PATH_H_
 #define WEIR_SIM_REPORT_CRITICAL_PATH_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "sim/engine/engine.h"
 #include "sim/graph/pipeline_graph.h"
 #include "sim/report/window.h"
@@ -20,6 +23,11 @@ struct PathSeconds {
   double gathers = 0;
   double transfers = 0;  // between ranks, and to and from the host
 };
+
+// Returns the tasks of the chain that take time within the window, last first.
+std::vector<int32_t> CriticalTasks(const PipelineGraph& graph,
+                                   const Recording& recording,
+                                   const Window& window);
 
 PathSeconds CriticalPath(const PipelineGraph& graph, const Recording& recording,
                          const Window& window);

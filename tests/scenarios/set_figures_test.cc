@@ -72,7 +72,8 @@ TEST(SetFiguresTest, ReportsAllProblemsWithFlagFigureAndValue) {
           "mean runtime.exchange_seconds?",
           "s: --set runtime.exchange_secnds=1: runtime.exchange_secnds is "
           "unknown; did you mean runtime.exchange_seconds?",
-          StartsWith("s: --set is memory_efficiency, expected FIGURE=VALUE")));
+          StartsWith(
+              "s: --set is memory_efficiency, expected PARAMETER=VALUE")));
 }
 
 TEST(SetFiguresTest, ChecksTheRangeOfAValue) {

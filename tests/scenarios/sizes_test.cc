@@ -87,8 +87,29 @@ TEST(SizesTest, SizesThatDoNotDivideAreToldWithTheNearest) {
                           "parallelism.pipeline 4, --gpus 12"));
   EXPECT_THAT(ProblemsOf(Without("tensor: 3")),
               ElementsAre(HasSubstr("nearest: parallelism.tensor 2, "
-                                    "parallelism.tensor 4, "
-                                    "--gpus 15")));
+                                    "parallelism.tensor 4")));
+  Scenario scenario = Without("pipeline: 4 tensor: 4 num_gpus: 12");
+  scenario.clear_num_nodes();
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(HasSubstr("nearest: parallelism.pipeline 3, "
+                                    "--gpus 16")));
+}
+
+TEST(SizesTest, ReplicasOfAFileBelongToItsOtherSizes) {
+  EXPECT_FALSE(SetsGroups(Parse("schedule: 'gpipe'")));
+  EXPECT_FALSE(SetsGroups(Parse("parallelism { tensor: 2 data: 2 }")));
+  for (const char* changes :
+       {"parallelism { tensor: 2 }", "parallelism { pipeline: 2 }",
+        "parallelism { num_gpus: 2 }", "num_nodes: 2"}) {
+    EXPECT_TRUE(SetsGroups(Parse(changes))) << changes;
+  }
+  Scenario scenario = Without("pipeline: 4 data: 1");
+  ClearReplicas(&scenario);
+  EXPECT_EQ(scenario.parallelism().data(), 0);
+  scenario.mutable_parallelism()->set_data(2);
+  scenario.set_cluster("one-gpu");
+  ClearReplicas(&scenario);
+  EXPECT_EQ(scenario.parallelism().data(), 2);
 }
 
 TEST(SizesTest, TheUsualScheduleDependsOnTheChunks) {
@@ -136,9 +157,10 @@ TEST(SizesTest, IdleGpusCauseAWarning) {
   };
   EXPECT_EQ(warning("pipeline: 4"), "");
   EXPECT_EQ(warning("pipeline: 4 data: 4"), "");
-  EXPECT_EQ(warning("pipeline: 4 data: 1"),
-            "12 of the cluster's 16 GPUs are idle: --dp 4 uses 16; --gpus 4 "
-            "says that 4 are meant");
+  EXPECT_EQ(
+      warning("pipeline: 4 data: 1"),
+      "12 of the cluster's 16 GPUs are idle: --dp 4 uses 16; use --gpus 4 "
+      "to silence this warning");
   EXPECT_EQ(warning("pipeline: 4 num_gpus: 4"), "");
 }
 

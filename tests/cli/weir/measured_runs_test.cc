@@ -78,7 +78,7 @@ TEST(MeasuredRunsTest, BadSettingsNameFlagFigureAndValue) {
   const ProgramRun form =
       RunWeir(absl::StrCat("simulate", kGpt2, "--pp 2 --set 0.8"));
   EXPECT_EQ(form.exit_code, 2);
-  EXPECT_THAT(form.err, HasSubstr("--set is 0.8, expected FIGURE=VALUE"));
+  EXPECT_THAT(form.err, HasSubstr("--set is 0.8, expected PARAMETER=VALUE"));
 }
 
 // Writes measurements of a machine whose update takes twice the time, which the

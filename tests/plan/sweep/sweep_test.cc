@@ -211,6 +211,20 @@ TEST(SweepTest, TheResolvedSweepAloneSaysWhatIsSwept) {
   EXPECT_TRUE(CheckSameSweep(HeadOf(sweep), HeadOf(again)).ok());
 }
 
+TEST(SweepTest, ReplicasOfTheBaseAreDroppedWithItsSizes) {
+  const auto replicas = [](absl::string_view text) {
+    return ScenarioOfPoint(
+               Resolve(absl::StrCat("base: 'llama-3-70b-64-h100' ", text)), 0)
+        .parallelism()
+        .data();
+  };
+  EXPECT_EQ(replicas("axes { field: 'tp' values: '4' }"), 0);
+  EXPECT_EQ(replicas("axes { field: 'schedule' values: '1f1b' }"), 2);
+  EXPECT_EQ(replicas("axes { field: 'tp' values: '4' } "
+                     "scenario { parallelism { data: 1 } }"),
+            1);
+}
+
 TEST(SweepTest, WhatChangedIsNamed) {
   const std::string path = absl::StrCat(testing::TempDir(), "model.textproto");
   const auto head = [&](absl::string_view values) {
@@ -225,7 +239,7 @@ TEST(SweepTest, WhatChangedIsNamed) {
                     Not(HasSubstr("model"))));
   ASSERT_TRUE(WriteFile(path, "two").ok());
   EXPECT_EQ(CheckSameSweep(before, head("'1', '2'")).message(),
-            absl::StrCat("contents of ", path));
+            absl::StrCat("  contents of ", path));
   ASSERT_TRUE(WriteFile(path, "one").ok());
   SweepHead other = head("'1', '2'");
   other.set_git_revision("other");
