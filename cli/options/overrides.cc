@@ -145,6 +145,7 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
     RETURN_IF_ERROR(CheckImportedGpus(request, scenario));
   }
   request.scenario = std::move(scenario);
+  ReplaceImportedFigures(flags.overrides, &request);
   return request;
 }
 
@@ -181,9 +182,9 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
     const ScenarioFlags& flags, const ScenarioRequest& request) {
   auto resolved = scenarios::ResolveScenario(request.label, request.scenario);
   if (!resolved.ok()) return InFlagTerms(resolved.status(), flags);
-  for (const std::string& note : request.notes) {
-    resolved->warnings.push_back(note);
-  }
+  DropImportedWarnings(request.imports, &resolved->warnings);
+  resolved->warnings.insert(resolved->warnings.begin(), request.notes.begin(),
+                            request.notes.end());
   if (resolved->given_costs) return resolved;
   const std::string idle =
       scenarios::IdleWarning(resolved->scenario, resolved->cluster);
@@ -194,8 +195,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
   return resolved;
 }
 
-absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
-    const ScenarioFlags& flags) {
+absl::StatusOr<ScenarioRequest> ApplyAllFlags(const ScenarioFlags& flags) {
   ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags));
   if (flags.schedules.size() > 1) {
     Problems problems("command line");
@@ -208,6 +208,13 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
     request.scenario.set_schedule(flags.schedules[0]);
   }
   RETURN_IF_ERROR(InFlagTerms(DropChunks(flags, &request), flags));
+  return request;
+}
+
+absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
+    const ScenarioFlags& flags, const OutputFlags* output) {
+  ASSIGN_OR_RETURN(const ScenarioRequest request, ApplyAllFlags(flags));
+  if (output != nullptr) PrintImports(request, *output);
   return ResolveRequest(flags, request);
 }
 
