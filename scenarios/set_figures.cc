@@ -80,7 +80,10 @@ absl::Status ApplySettings(absl::string_view label, const Scenario& scenario,
                                           target.message);
     if (old.ok()) {
       changed = true;
-      notes->push_back(absl::StrCat(flag, " replaces ", *old));
+      if (*old != parts.second &&
+          !absl::StartsWith(*old, absl::StrCat(parts.second, " ("))) {
+        notes->push_back(absl::StrCat(flag, " replaces ", *old));
+      }
     } else {
       problems.Add(absl::StrCat(flag, ": ", parts.first),
                    absl::StrCat(old.status().message(),

@@ -28,9 +28,9 @@ namespace weir::scenarios {
 absl::Status CheckFigureSetting(absl::string_view text);
 
 // Apply the settings of `scenario` that belong to the message, check the
-// result, and append a line per setting to `notes`. Return InvalidArgument with
-// all settings that are unknown or invalid; messages begin with `label` and
-// contain the setting.
+// result, and append a line per setting that changes a value to `notes`. Return
+// InvalidArgument with all settings that are unknown or invalid; messages begin
+// with `label` and contain the setting.
 absl::Status SetDeviceFigures(absl::string_view label, const Scenario& scenario,
                               DeviceProfile* device,
                               std::vector<std::string>* notes);

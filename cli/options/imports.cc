@@ -6,10 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "cli/options/messages.h"
 #include "plan/frameworks/imported_run.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
@@ -52,6 +55,7 @@ absl::StatusOr<uint32_t> NumGpus(const std::string& cluster,
 plan::ImportContext ContextOf(const ScenarioFlags& flags, uint32_t num_gpus) {
   plan::ImportContext context;
   context.num_gpus = num_gpus;
+  context.overrides = flags.overrides;
   for (absl::string_view key : flags.imports.left_out) {
     absl::ConsumePrefix(&key, "--");
     context.left_out.insert(std::string(key));
@@ -61,9 +65,14 @@ plan::ImportContext ContextOf(const ScenarioFlags& flags, uint32_t num_gpus) {
 
 void Take(plan::ImportedRun run, ScenarioRequest* request) {
   request->scenario = std::move(run.scenario);
-  request->notes.push_back(plan::SummaryOf(run.report));
+  const std::string unknown = plan::UnknownSettingsOf(run.report);
+  if (!unknown.empty()) request->notes.push_back(unknown);
   request->imports.push_back(std::move(run.report));
   if (run.num_gpus > 0) request->num_gpus = run.num_gpus;
+}
+
+absl::string_view PathOf(absl::string_view figure) {
+  return figure.substr(0, figure.find('='));
 }
 
 }  // namespace
@@ -126,6 +135,62 @@ absl::Status CheckImportedGpus(const ScenarioRequest& request,
   return absl::InvalidArgumentError(absl::StrCat(
       request.label, ": runs on ", request.num_gpus,
       " GPUs, expected those of the cluster, ", num_gpus, ", or --nodes"));
+}
+
+void ReplaceImportedFigures(const Scenario& overrides,
+                            ScenarioRequest* request) {
+  auto* figures = request->scenario.mutable_set_figures();
+  for (plan::ImportReport& report : request->imports) {
+    std::vector<plan::ImportedFigure> kept;
+    for (plan::ImportedFigure& imported : report.figures) {
+      const auto given = std::find_if(
+          overrides.set_figures().begin(), overrides.set_figures().end(),
+          [&](const std::string& figure) {
+            return PathOf(figure) == PathOf(imported.setting);
+          });
+      if (given == overrides.set_figures().end()) {
+        kept.push_back(std::move(imported));
+        continue;
+      }
+      // That of the file comes first.
+      figures->erase(
+          std::find(figures->begin(), figures->end(), imported.setting));
+      if (*given == imported.setting) {
+        kept.push_back(std::move(imported));
+        continue;
+      }
+      request->notes.push_back(absl::StrCat("--set ", *given, " replaces ",
+                                            imported.source, " of ",
+                                            report.file));
+    }
+    report.figures = std::move(kept);
+  }
+}
+
+void DropImportedWarnings(const std::vector<plan::ImportReport>& imports,
+                          std::vector<std::string>* warnings) {
+  for (const plan::ImportReport& report : imports) {
+    for (const plan::ImportedFigure& figure : report.figures) {
+      const std::string beginning =
+          absl::StrCat("--set ", figure.setting, " replaces ");
+      warnings->erase(std::remove_if(warnings->begin(), warnings->end(),
+                                     [&](const std::string& warning) {
+                                       return absl::StartsWith(warning,
+                                                               beginning);
+                                     }),
+                      warnings->end());
+    }
+  }
+}
+
+void PrintImports(const ScenarioRequest& request, const OutputFlags& output) {
+  for (const plan::ImportReport& report : request.imports) {
+    const std::string summary = absl::StrCat("note: ", plan::SummaryOf(report));
+    for (absl::string_view line :
+         absl::StrSplit(summary, '\n', absl::SkipEmpty())) {
+      PrintNote(line, output);
+    }
+  }
 }
 
 }  // namespace weir::cli

@@ -3,10 +3,14 @@
 #ifndef WEIR_CLI_OPTIONS_IMPORTS_H_
 #define WEIR_CLI_OPTIONS_IMPORTS_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/options/flags.h"
 #include "cli/options/overrides.h"
+#include "plan/frameworks/import_report.h"
 
 namespace weir::cli {
 
@@ -21,6 +25,18 @@ absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags);
 // run, unless the flags replaced its nodes or state the GPUs to use.
 absl::Status CheckImportedGpus(const ScenarioRequest& request,
                                const Scenario& scenario);
+
+// Where an imported file and flags set the same parameter, keeps the value of
+// the flags. A note names the setting of the file if the values differ.
+void ReplaceImportedFigures(const Scenario& overrides,
+                            ScenarioRequest* request);
+
+// Removes the warnings that files, not users, replaced parameters.
+void DropImportedWarnings(const std::vector<plan::ImportReport>& imports,
+                          std::vector<std::string>* warnings);
+
+// Prints what was read, ignored and assumed of each file, unless --quiet.
+void PrintImports(const ScenarioRequest& request, const OutputFlags& output);
 
 }  // namespace weir::cli
 

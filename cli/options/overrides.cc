@@ -150,6 +150,7 @@ absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags) {
     request.replaced_replicas = request.scenario.parallelism().data();
   }
   request.scenario = std::move(scenario);
+  ReplaceImportedFigures(flags.overrides, &request);
   return request;
 }
 
@@ -186,9 +187,9 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
     const ScenarioFlags& flags, const ScenarioRequest& request) {
   auto resolved = scenarios::ResolveScenario(request.label, request.scenario);
   if (!resolved.ok()) return InFlagTerms(resolved.status(), flags);
-  for (const std::string& note : request.notes) {
-    resolved->warnings.push_back(note);
-  }
+  DropImportedWarnings(request.imports, &resolved->warnings);
+  resolved->warnings.insert(resolved->warnings.begin(), request.notes.begin(),
+                            request.notes.end());
   const uint32_t replicas = resolved->scenario.parallelism().data();
   if (request.replaced_replicas > 0 && request.replaced_replicas != replicas) {
     resolved->warnings.push_back(absl::StrCat(
@@ -225,8 +226,7 @@ absl::Status CheckChunks(const ScenarioFlags& flags,
   return problems.ToStatus();
 }
 
-absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
-    const ScenarioFlags& flags) {
+absl::StatusOr<ScenarioRequest> ApplyAllFlags(const ScenarioFlags& flags) {
   ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags));
   if (flags.schedules.size() > 1) {
     Problems problems("command line");
@@ -240,6 +240,13 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
     request.scenario.set_schedule(flags.schedules[0]);
   }
   RETURN_IF_ERROR(InFlagTerms(DropChunks(flags, &request), flags));
+  return request;
+}
+
+absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
+    const ScenarioFlags& flags, const OutputFlags* output) {
+  ASSIGN_OR_RETURN(const ScenarioRequest request, ApplyAllFlags(flags));
+  if (output != nullptr) PrintImports(request, *output);
   return ResolveRequest(flags, request);
 }
 

@@ -35,6 +35,10 @@ struct ScenarioRequest {
 // Loads the scenario that the flags name (empty if none) and overrides it.
 absl::StatusOr<ScenarioRequest> ApplyOverrides(const ScenarioFlags& flags);
 
+// Does the same with the only schedule of the flags. Returns InvalidArgument if
+// there are several.
+absl::StatusOr<ScenarioRequest> ApplyAllFlags(const ScenarioFlags& flags);
+
 // Resolves the scenario. Errors name the flags of the command line; warnings
 // include the notes of the request and GPUs that are left idle.
 absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
@@ -45,9 +49,10 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
 absl::Status CheckChunks(const ScenarioFlags& flags,
                          const std::string& schedule);
 
-// Returns the only scenario of the flags, with its only schedule.
+// Returns the only scenario of the flags, with its only schedule. With
+// `output`, prints what was read from files of frameworks.
 absl::StatusOr<scenarios::ResolvedScenario> ResolveFlags(
-    const ScenarioFlags& flags);
+    const ScenarioFlags& flags, const OutputFlags* output = nullptr);
 
 }  // namespace weir::cli
 

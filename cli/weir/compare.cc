@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "cli/options/flag_terms.h"
+#include "cli/options/imports.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
@@ -118,6 +119,7 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const ScenarioRequest request,
                    ApplyOverrides(flags.scenario));
+  PrintImports(request, flags.output);
   std::vector<std::string> schedules = flags.scenario.schedules;
   const std::string from = schedules.empty() ? absl::StrCat(request.label, ": ")
                                              : "command line: --schedule: ";

@@ -22,47 +22,61 @@ struct EmittedFile {
   ReplaceOptions replace;
 };
 
-absl::StatusOr<std::vector<EmittedFile>> FilesOf(
-    const scenarios::ResolvedScenario& scenario, const OutputFlags& output) {
+struct EmittedFiles {
   std::vector<EmittedFile> files;
+  std::vector<std::string> warnings;  // about frameworks that cannot run it
+};
+
+absl::StatusOr<EmittedFiles> FilesOf(
+    const scenarios::ResolvedScenario& scenario, const OutputFlags& output) {
+  EmittedFiles emitted;
   const std::string name =
       std::filesystem::path(output.emit_to).filename().string();
   for (const std::string& word : output.emit) {
     ASSIGN_OR_RETURN(const plan::Framework framework,
                      plan::FindFramework(word));
-    ASSIGN_OR_RETURN(const plan::ExportedRun run,
-                     plan::ExportRun(framework, scenario, name));
-    const std::string path = absl::StrCat(output.emit_to, run.suffix);
-    files.push_back({path, MarkText(run.contents), ReplaceOf(output)});
-    if (!run.needs_csv) continue;
+    const absl::StatusOr<plan::ExportedRun> run =
+        plan::ExportRun(framework, scenario, name);
+    if (absl::IsFailedPrecondition(run.status())) {
+      emitted.warnings.push_back(absl::StrCat("no ", output.emit_to,
+                                              plan::SuffixOf(framework),
+                                              ", as ", run.status().message()));
+      continue;
+    }
+    RETURN_IF_ERROR(run.status());
+    const std::string path = absl::StrCat(output.emit_to, run->suffix);
+    emitted.files.push_back({path, MarkText(run->contents), ReplaceOf(output)});
+    if (!run->needs_csv) continue;
     ASSIGN_OR_RETURN(const schedules::Schedule schedule,
                      sim::ScheduleOfScenario(scenario, 1));
     ReplaceOptions replace = ReplaceOf(output);
     replace.companion = path;
-    files.push_back({absl::StrCat(output.emit_to, ".csv"),
-                     schedules::PrintCsv(schedule), replace});
+    emitted.files.push_back({absl::StrCat(output.emit_to, ".csv"),
+                             schedules::PrintCsv(schedule), replace});
   }
-  return files;
+  return emitted;
 }
 
 }  // namespace
 
 absl::Status CheckEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output) {
-  ASSIGN_OR_RETURN(const std::vector<EmittedFile> files,
-                   FilesOf(scenario, output));
-  for (const EmittedFile& file : files) {
+  ASSIGN_OR_RETURN(const EmittedFiles emitted, FilesOf(scenario, output));
+  for (const EmittedFile& file : emitted.files) {
     RETURN_IF_ERROR(CheckOutput(file.path, file.replace));
+  }
+  for (const std::string& warning : emitted.warnings) {
+    PrintWarning(warning, output);
   }
   return absl::OkStatus();
 }
 
 absl::Status WriteEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output) {
-  ASSIGN_OR_RETURN(const std::vector<EmittedFile> files,
-                   FilesOf(scenario, output));
+  ASSIGN_OR_RETURN(const EmittedFiles emitted, FilesOf(scenario, output));
   // Replaces a CSV only with the file that names it, which comes first.
-  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+  for (auto file = emitted.files.rbegin(); file != emitted.files.rend();
+       ++file) {
     RETURN_IF_ERROR(WriteOutput(file->path, file->contents, file->replace));
     PrintNote(absl::StrCat("wrote ", file->path), output);
   }

@@ -9,9 +9,9 @@
 
 namespace weir::cli {
 
-// Checks, before the simulation, that the files can be written, and that the
-// frameworks can run the scenario. Returns FailedPrecondition with the reasons
-// otherwise.
+// Checks, before the simulation, that the files can be written. Prints a
+// warning with the reasons about each framework that cannot run the scenario,
+// for which no file will be written.
 absl::Status CheckEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output);
 

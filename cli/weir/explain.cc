@@ -52,7 +52,7 @@ absl::StatusOr<double> MeasuredSeconds(const Flags& flags,
 
 absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
-                   ResolveFlags(flags.scenario));
+                   ResolveFlags(flags.scenario, &flags.output));
   RETURN_IF_ERROR(plan::CheckHasFigures(scenario));
   ASSIGN_OR_RETURN(Result result, SimulateWithProgress(scenario, flags.output));
   if (!flags.flops.empty()) result.set_flops_formula(flags.flops);

@@ -25,6 +25,7 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/commented_textproto.h"
 #include "models/model.h"
+#include "plan/frameworks/absolute_path.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
 #include "sim/fast/fast_simulator.h"
@@ -159,8 +160,10 @@ Scenario ScenarioOf(const Answers& answers, const std::string& folder,
                     uint32_t tensor, uint32_t pipeline, bool recompute) {
   Scenario scenario;
   scenario.set_name(answers.model.name());
-  scenario.set_model(absl::StrCat(folder, "/model.textproto"));
-  scenario.set_cluster(absl::StrCat(folder, "/cluster.textproto"));
+  scenario.set_model(
+      plan::AbsoluteIfFile(absl::StrCat(folder, "/model.textproto")));
+  scenario.set_cluster(
+      plan::AbsoluteIfFile(absl::StrCat(folder, "/cluster.textproto")));
   Parallelism& parallelism = *scenario.mutable_parallelism();
   parallelism.set_tensor(tensor);
   parallelism.set_pipeline(pipeline);

@@ -129,15 +129,12 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
       scenario, "show",
       "Prints a scenario with all defaults filled in, as a file to edit.",
       {"scenario show pipedream-2bw-gpt-2.2b > my.textproto",
-       "scenario show --megatron-args run.args"},
+       "scenario show --megatron-args run.args",
+       "scenario show --nemo run.yaml --model llama-2-70b --nodes 8"},
       RunScenarioShow, line);
-  AddScenarioName(show, "preset or file", &flags->scenario);
+  AddScenarioName(show, "preset or file; flags override it", &flags->scenario);
   AddImports(show, &flags->scenario);
-  show->option_defaults()->group("Cluster");
-  AddText(show, "--cluster", "C",
-          "cluster of an imported run: preset, or textproto file",
-          flags->scenario.overrides.mutable_cluster());
-  AddNodes(show, &flags->scenario);
+  AddScenario(show, /*several=*/false, &flags->scenario);
   AddFormat(show, /*csv=*/false, &flags->output);
 
   AddProfileCommands(app, line);

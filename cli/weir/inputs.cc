@@ -122,17 +122,27 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
 }
 
 absl::StatusOr<std::string> ViewScenario(const Flags& flags) {
-  if (flags.scenario.scenario.empty() && !HasImports(flags.scenario.imports)) {
+  const Scenario& overrides = flags.scenario.overrides;
+  if (flags.scenario.scenario.empty() && !HasImports(flags.scenario.imports) &&
+      overrides.model().empty() && flags.scenario.costs.empty()) {
     return absl::InvalidArgumentError(
-        "weir scenario show: SCENARIO is missing, or a file of a framework");
+        "weir scenario show: SCENARIO is missing, or a file of a framework, or "
+        "--model");
   }
-  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyOverrides(flags.scenario));
-  // Without a cluster, an imported run is shown as it was read.
-  if (request.imports.empty() || !request.scenario.cluster().empty()) {
-    ASSIGN_OR_RETURN(
-        scenarios::ResolvedScenario resolved,
-        scenarios::ResolveScenario(request.label, request.scenario));
+  ASSIGN_OR_RETURN(ScenarioRequest request, ApplyAllFlags(flags.scenario));
+  const Scenario& given = request.scenario;
+  // Without model or cluster, an imported run is shown as it was read.
+  const bool is_complete =
+      given.has_costs() ||
+      (!given.cluster().empty() &&
+       (!given.model().empty() || given.has_transformer()));
+  if (request.imports.empty() || is_complete) {
+    ASSIGN_OR_RETURN(scenarios::ResolvedScenario resolved,
+                     ResolveRequest(flags.scenario, request));
     request.scenario = std::move(resolved.scenario);
+  }
+  for (const std::string& note : request.notes) {
+    PrintWarning(note, flags.output);
   }
   const std::string text = CommentedTextProto(request.scenario);
   if (flags.output.format == OutputFlags::Format::kJson) {

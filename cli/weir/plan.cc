@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "base/worker_pool.h"
 #include "cli/options/flag_terms.h"
+#include "cli/options/imports.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
@@ -42,6 +43,7 @@ absl::Status KeepSynchronous(PlanSpace* space) {
 
 absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
   ASSIGN_OR_RETURN(ScenarioRequest base, ApplyOverrides(flags.scenario));
+  PrintImports(base, flags.output);
   constexpr double kLeastPlausibleBytes = 1 << 20;
   if (const double limit = flags.plan.request.memory_limit_bytes();
       limit > 0 && limit < kLeastPlausibleBytes) {
@@ -89,6 +91,13 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
   absl::StatusOr<PlanReport> report =
       plan::SearchPlans(base.label, request, options);
   ExitOnInterrupt();
+  if (report.ok()) {
+    std::vector<std::string> warnings = base.notes;
+    warnings.insert(warnings.end(), report->warnings().begin(),
+                    report->warnings().end());
+    DropImportedWarnings(base.imports, &warnings);
+    report->mutable_warnings()->Assign(warnings.begin(), warnings.end());
+  }
   return report;
 }
 

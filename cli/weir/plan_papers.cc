@@ -9,6 +9,7 @@
 #include "base/json_text.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/options/imports.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/envelope.h"
@@ -135,6 +136,8 @@ absl::StatusOr<std::vector<plan::PlannerResult>> PlannerResultsOf(
     planners = {planner};
   }
   ASSIGN_OR_RETURN(const ScenarioRequest base, ApplyOverrides(flags.scenario));
+  PrintImports(base, flags.output);
+  for (const std::string& note : base.notes) PrintWarning(note, flags.output);
   const PlanRequest& request = flags.plan.request;
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario given,
                    plan::GivenByRequest(base.label, base.scenario, request));

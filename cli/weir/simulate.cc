@@ -22,7 +22,7 @@ namespace {
 absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
-                   ResolveFlags(flags.scenario));
+                   ResolveFlags(flags.scenario, &flags.output));
   RETURN_IF_ERROR(CheckEmitted(scenario, flags.output));
   ProgressLine progress(flags.output);
   sim::SimulateOptions options;
@@ -81,7 +81,7 @@ int RunFast(const Flags& flags) {
   const absl::Status possible = CheckFast(flags);
   if (!possible.ok()) return PrintError(possible, flags.output);
   const absl::StatusOr<scenarios::ResolvedScenario> scenario =
-      ResolveFlags(flags.scenario);
+      ResolveFlags(flags.scenario, &flags.output);
   if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
   const absl::Status emitted = CheckEmitted(*scenario, flags.output);
   if (!emitted.ok()) return PrintError(emitted, flags.output);

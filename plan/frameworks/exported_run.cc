@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plan/frameworks/absolute_path.h"
 #include "plan/frameworks/megatron_arguments.h"
 #include "plan/frameworks/option_table.h"
 
@@ -122,7 +123,8 @@ std::vector<std::string> ObstaclesOf(Framework framework,
 std::vector<std::string> ReadBackOptions(
     Framework framework, const scenarios::ResolvedScenario& run) {
   const Scenario& scenario = run.scenario;
-  std::vector<std::string> options = {"--cluster", scenario.cluster()};
+  std::vector<std::string> options = {"--cluster",
+                                      AbsoluteIfFile(scenario.cluster())};
   const auto add = [&](absl::string_view name, std::string value) {
     options.emplace_back(name);
     options.push_back(std::move(value));
@@ -132,9 +134,11 @@ std::vector<std::string> ReadBackOptions(
   }
   // Frameworks use all GPUs.
   add("--dp", absl::StrCat(scenario.parallelism().data()));
-  if (!scenario.profile().empty()) add("--profile", scenario.profile());
+  if (!scenario.profile().empty()) {
+    add("--profile", AbsoluteIfFile(scenario.profile()));
+  }
   if (scenario.runtime() != RuntimeRead(framework, run)) {
-    add("--runtime", scenario.runtime());
+    add("--runtime", AbsoluteIfFile(scenario.runtime()));
   }
   std::vector<std::string> figures(scenario.set_figures().begin(),
                                    scenario.set_figures().end());

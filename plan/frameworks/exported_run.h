@@ -49,7 +49,8 @@ absl::StatusOr<ExportedRun> ExportRun(Framework framework,
                                       const std::string& stem);
 
 // Returns the options with which `weir simulate` reads the file of `framework`
-// back as the same run: cluster, and whatever else the file cannot state.
+// back as the same run: cluster, and whatever else the file cannot state. Files
+// have absolute paths.
 std::vector<std::string> ReadBackOptions(
     Framework framework, const scenarios::ResolvedScenario& run);
 

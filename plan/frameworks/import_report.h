@@ -17,6 +17,13 @@ namespace weir::plan {
 struct IgnoredSetting {
   Setting setting;
   std::string reason;  // "checkpoints"
+  bool is_unknown = false;
+};
+
+// A parameter that the reader sets in Scenario.set_figures.
+struct ImportedFigure {
+  std::string setting;  // "runtime.unfused_softmax=true"
+  std::string source;   // "--no-masked-softmax-fusion"
 };
 
 struct ImportReport {
@@ -27,6 +34,9 @@ struct ImportReport {
   // Defaults of the framework that were assumed, and effects that are only
   // approximated.
   std::vector<std::string> notes;
+  // What the file does not describe: "the model: give --model".
+  std::vector<std::string> missing;
+  std::vector<ImportedFigure> figures;
 };
 
 // Decides which settings are read, by a framework's table.
@@ -45,23 +55,37 @@ class SettingSorter {
         problems_(*problems) {}
 
   // Returns true if the setting is to be read, which the report then counts as
-  // used. Otherwise it is ignored for a reason, or, if it is active and
-  // unsupported, a problem.
+  // used. Otherwise it is ignored for a reason, or a problem: if it is active
+  // and unsupported, has a value of another type than the table, or is unknown
+  // but resembles an option that changes the run.
   bool IsRead(const Setting& setting);
 
+  // Returns the options that misspelled settings resemble.
+  const std::set<std::string>& misspelled() const { return misspelled_; }
+
  private:
-  void Ignore(Setting setting, const std::string& reason);
+  void Ignore(Setting setting, const std::string& reason,
+              bool is_unknown = false);
+  void ReportUnsupported(const Setting& setting, const OptionGroup& group);
 
   const OptionTable& table_;
   const std::set<std::string>& left_out_;
   const std::string prefix_;
   ImportReport& report_;
   Problems& problems_;
+  std::set<std::string> misspelled_;
 };
 
-// Returns one line: numbers of settings, ignored ones grouped by reason, and
-// the notes.
+// Returns an empty report on a file with settings of the table.
+ImportReport ReportFor(const std::string& file, const OptionTable& table);
+
+// Returns lines of up to 80 characters, the first of which goes after "note: ":
+// numbers of settings, ignored ones grouped by reason, what is assumed and what
+// is missing.
 std::string SummaryOf(const ImportReport& report);
+
+// Returns a line that names the unknown settings; empty if there are none.
+std::string UnknownSettingsOf(const ImportReport& report);
 
 // Returns one line per setting and note.
 std::vector<std::string> LinesOf(const ImportReport& report);

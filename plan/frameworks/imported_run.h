@@ -27,6 +27,12 @@ struct ImportedRun {
 struct ImportContext {
   uint32_t num_gpus = 0;           // of the cluster; 0: unknown
   std::set<std::string> left_out;  // keys to ignore
+  // What flags replace after the file has been read.
+  Scenario overrides = {};
+
+  bool HasModel() const {
+    return !overrides.model().empty() || overrides.has_transformer();
+  }
 };
 
 // All functions return InvalidArgument with all problems, each with line, key,

@@ -59,7 +59,9 @@ class JsonLeaves : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t& text) override {
     return Add(text);
   }
-  bool string(string_t& value) override { return Add(value); }
+  bool string(string_t& value) override {
+    return Add(value, Setting::Form::kString);
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return Push(); }
   bool key(string_t& value) override {
@@ -69,6 +71,8 @@ class JsonLeaves : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override { return Pop(); }
   bool start_array(std::size_t) override {
+    // Items of lists are not needed, only that there is a list.
+    Add("[...]");
     ++num_lists_;
     return Push();
   }
@@ -98,10 +102,10 @@ class JsonLeaves : public nlohmann::json_sax<nlohmann::json> {
     keys_.pop_back();
     return true;
   }
-  bool Add(std::string value) {
+  bool Add(std::string value, Setting::Form form = Setting::Form::kLiteral) {
     if (keys_.empty() || num_lists_ > 0) return true;
     settings_.push_back(
-        {absl::StrJoin(keys_, "."), std::move(value), key_line_, true});
+        {absl::StrJoin(keys_, "."), std::move(value), key_line_, true, form});
     return true;
   }
 

@@ -345,6 +345,7 @@ std::map<std::string, MegatronArgument> RunArguments() {
 const std::map<std::string, MegatronArgument>& MegatronArgumentTable() {
   static const auto& table = *new std::map<std::string, MegatronArgument>([] {
     std::map<std::string, MegatronArgument> all = ModelArguments();
+    for (auto& [name, argument] : all) argument.is_model = true;
     all.merge(RunArguments());
     return all;
   }());

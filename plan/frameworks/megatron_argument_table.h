@@ -18,7 +18,8 @@ using ApplyValue =
 struct MegatronArgument {
   bool has_value = true;
   ApplyValue take;
-  bool is_list = false;  // takes all words up to the next argument
+  bool is_list = false;   // takes all words up to the next argument
+  bool is_model = false;  // describes the model, which --model replaces
 };
 
 // Returns the arguments by name, without the leading dashes.

@@ -21,9 +21,14 @@ absl::StatusOr<ImportedRun> ReadMegatronWords(
     const std::string& label, const std::vector<ShellWord>& words,
     const ImportContext& context);
 
-// Applies an argument, whose name has no dashes. A problem calls it `shown`.
+// Applies an argument, whose name has no dashes. A problem calls it `shown`. A
+// value with "$", which only a shell knows, is that of the flag that replaces
+// the argument, or a problem.
 void TakeMegatronSetting(const Setting& setting, absl::string_view shown,
                          MegatronSettings* settings, Problems* problems);
+
+// Moves notes, what is missing and parameters to the report.
+void ReportTo(ImportReport* report, MegatronSettings* settings);
 
 }  // namespace weir::plan
 

@@ -13,6 +13,15 @@
 namespace weir::plan {
 namespace {
 
+// Arguments.
+constexpr char kTensor[] = "tensor-model-parallel-size";
+constexpr char kPipeline[] = "pipeline-model-parallel-size";
+constexpr char kStages[] = "pipeline-model-parallel-layout";
+constexpr char kChunks[] = "num-virtual-stages-per-pipeline-rank";
+constexpr char kLayersEach[] = "num-layers-per-virtual-pipeline-stage";
+constexpr char kLayers[] = "num-layers";
+constexpr char kNoOverlap[] = "no-overlap-p2p-communication";
+
 // Returns the default feed-forward width of arguments.py: 4 x the hidden size,
 // or with gates two thirds of that, rounded down to a multiple of 64.
 uint32_t DefaultWidth(const Transformer& model) {
@@ -21,14 +30,25 @@ uint32_t DefaultWidth(const Transformer& model) {
       model.gated_feed_forward() ? width * 2 / 3 / 64 * 64 : width);
 }
 
+// Reports a combination of arguments, the first of which the message names,
+// unless the value of one of them was reported.
+void Report(const MegatronSettings& settings,
+            const std::vector<std::string>& arguments, absl::string_view what,
+            Problems* problems) {
+  for (const std::string& argument : arguments) {
+    if (settings.reported.contains(argument)) return;
+  }
+  problems->Add(settings.NameOf(arguments[0]), what);
+}
+
 void FinishExperts(MegatronSettings* settings, Problems* problems) {
   Transformer& model = settings->model();
   const uint32_t tensor = std::max(settings->parallelism().tensor(), 1u);
   if (settings->expert_tensor > 0 && settings->expert_tensor != tensor) {
-    problems->Add(
-        "--expert-tensor-parallel-size",
-        absl::StrCat("is ", settings->expert_tensor,
-                     ", expected --tensor-model-parallel-size, ", tensor));
+    Report(*settings, {"expert-tensor-parallel-size", kTensor},
+           absl::StrCat("is ", settings->expert_tensor, ", expected ",
+                        settings->NameOf(kTensor), ", ", tensor),
+           problems);
   }
   if (model.experts_per_token() == 0) model.set_experts_per_token(2);
   const uint32_t width = model.expert_feed_forward_size() > 0
@@ -39,11 +59,13 @@ void FinishExperts(MegatronSettings* settings, Problems* problems) {
   } else if (width > 0 && settings->shared_width % width == 0) {
     model.set_num_shared_experts(settings->shared_width / width);
   } else {
-    problems->Add("--moe-shared-expert-intermediate-size",
-                  absl::StrCat("is ", settings->shared_width,
-                               ", expected a multiple of "
-                               "--moe-ffn-hidden-size, which is ",
-                               width));
+    Report(*settings,
+           {"moe-shared-expert-intermediate-size", "moe-ffn-hidden-size",
+            "ffn-hidden-size", "hidden-size"},
+           absl::StrCat(
+               "is ", settings->shared_width, ", expected a multiple of ",
+               settings->NameOf("moe-ffn-hidden-size"), ", which is ", width),
+           problems);
   }
   const auto& blocks = settings->expert_blocks;
   const auto first = std::find(blocks.begin(), blocks.end(), true);
@@ -57,9 +79,10 @@ void FinishExperts(MegatronSettings* settings, Problems* problems) {
     const bool expected =
         position >= 0 && position % model.expert_block_interval() == 0;
     if (blocks[b] == expected) continue;
-    problems->Add("--moe-layer-freq",
-                  "is irregular, expected blocks with experts at a fixed "
-                  "interval from the first one on");
+    Report(*settings, {"moe-layer-freq"},
+           "is irregular, expected blocks with experts at a fixed interval "
+           "from the first one on",
+           problems);
     return;
   }
 }
@@ -114,24 +137,25 @@ void FinishStages(MegatronSettings* settings, Problems* problems) {
   const bool has_layout = !parallelism.layout().empty();
   uint32_t chunks = parallelism.chunks();
   std::vector<std::string> given;
-  if (has_layout) given.emplace_back("--pipeline-model-parallel-layout");
-  if (chunks > 0) given.emplace_back("--num-virtual-stages-per-pipeline-rank");
-  if (settings->layers_per_stage.has_value()) {
-    given.emplace_back("--num-layers-per-virtual-pipeline-stage");
-  }
+  if (has_layout) given.emplace_back(kStages);
+  if (chunks > 0) given.emplace_back(kChunks);
+  if (settings->layers_per_stage.has_value()) given.emplace_back(kLayersEach);
   if (given.size() > 1) {
-    problems->Add(given[0], absl::StrCat("cannot be combined with ", given[1]));
+    Report(*settings, given,
+           absl::StrCat("cannot be combined with ", settings->NameOf(given[1])),
+           problems);
     return;
   }
   if (settings->layers_per_stage.has_value()) {
     const uint32_t layers = settings->model().num_layers();
     const uint32_t each = *settings->layers_per_stage;
     if (layers % ranks != 0 || layers / ranks % each != 0) {
-      problems->Add(
-          "--num-layers-per-virtual-pipeline-stage",
-          absl::StrCat("is ", each, ", expected a divisor of the layers of a ",
-                       "pipeline rank: --num-layers is ", layers,
-                       ", --pipeline-model-parallel-size is ", ranks));
+      Report(*settings, {kLayersEach, kLayers, kPipeline},
+             absl::StrCat("is ", each, ", expected a divisor of the layers of ",
+                          "a pipeline rank: ", settings->NameOf(kLayers),
+                          " is ", layers, ", ", settings->NameOf(kPipeline),
+                          " is ", ranks),
+             problems);
       return;
     }
     chunks = layers / ranks / each;
@@ -140,11 +164,11 @@ void FinishStages(MegatronSettings* settings, Problems* problems) {
   const auto layout = models::ParseLayout("", parallelism.layout());
   if (has_layout && layout.ok()) {
     if (layout->size() % ranks != 0) {
-      problems->Add("--pipeline-model-parallel-layout",
-                    absl::StrCat("has ", layout->size(),
-                                 " stages, expected a multiple of "
-                                 "--pipeline-model-parallel-size, which is ",
-                                 ranks));
+      Report(*settings, {kStages, kPipeline},
+             absl::StrCat("has ", layout->size(),
+                          " stages, expected a multiple of ",
+                          settings->NameOf(kPipeline), ", which is ", ranks),
+             problems);
       return;
     }
     chunks = static_cast<uint32_t>(layout->size()) / ranks;
@@ -153,13 +177,19 @@ void FinishStages(MegatronSettings* settings, Problems* problems) {
   if (!settings->overlap_p2p) {
     settings->communication().set_transfers(BLOCKING);
   }
-  const int least = MegatronMinRanksToInterleave(settings->communication());
+  // arguments.py checks more than Megatron-Core, which NeMo uses directly.
+  const int least =
+      settings->runtime == "nemo"
+          ? 2
+          : MegatronMinRanksToInterleave(settings->communication());
   if (interleaved && ranks < static_cast<uint32_t>(least)) {
-    problems->Add(
-        "--pipeline-model-parallel-size",
-        absl::StrCat("is ", ranks, ", expected at least ", least, " with ",
-                     chunks, " virtual stages per rank",
-                     least > 2 ? " and --no-overlap-p2p-communication" : ""));
+    Report(*settings, {kPipeline, kChunks, kLayersEach, kStages},
+           absl::StrCat(
+               "is ", ranks, ", expected at least ", least, " with ", chunks,
+               " virtual stages per rank",
+               least > 2 ? absl::StrCat(" and ", settings->NameOf(kNoOverlap))
+                         : ""),
+           problems);
   }
   settings->scenario.set_schedule(interleaved ? "interleaved-1f1b" : "1f1b");
 }
@@ -172,6 +202,10 @@ void FinishBatch(uint32_t num_gpus, MegatronSettings* settings) {
                          std::max(parallelism.context(), 1u);
   if (batch.global_batch_size() > 0 || num_gpus < group) return;
   batch.set_global_batch_size(batch.microbatch_size() * (num_gpus / group));
+  if (settings->flags != nullptr &&
+      settings->flags->batch().global_batch_size() > 0) {
+    return;
+  }
   settings->notes.push_back("one microbatch per batch, the default");
 }
 
@@ -206,7 +240,7 @@ void FinishTraining(MegatronSettings* settings) {
   const bool half = training.precision() != FP32;
   if (!settings->fused_attention.has_value() && half) {
     settings->notes.push_back(
-        "attention backend chosen by the framework, assumed to be fused");
+        "fused attention, since the framework chooses the backend");
   }
   training.set_flash_attention(settings->fused_attention.value_or(half));
   training.set_fully_sharded(training.fully_sharded());
@@ -241,33 +275,41 @@ absl::Status FinishRuntime(MegatronSettings* settings) {
                    calibrate::LoadRuntime(settings->runtime));
   Scenario& scenario = settings->scenario;
   scenario.set_runtime(settings->runtime);
-  const auto set = [&](absl::string_view name, bool preset_value, bool value) {
+  const auto set = [&](absl::string_view name, const std::string& argument,
+                       bool preset_value, bool value) {
     if (value == preset_value) return;
-    scenario.add_set_figures(
-        absl::StrCat("runtime.", name, "=", value ? "true" : "false"));
+    const std::string figure =
+        absl::StrCat("runtime.", name, "=", value ? "true" : "false");
+    scenario.add_set_figures(figure);
+    const std::string known = settings->NameOf(argument);
+    settings->figures.push_back(
+        {figure, settings->given.contains(argument)
+                     ? known
+                     : absl::StrCat("the default of ", known)});
   };
   const Training& training = scenario.training();
-  set("unfused_softmax", preset.unfused_softmax(), !settings->fused_softmax);
-  set("unfused_bias_gelu", preset.unfused_bias_gelu(),
+  set("unfused_softmax", "no-masked-softmax-fusion", preset.unfused_softmax(),
+      !settings->fused_softmax);
+  set("unfused_bias_gelu", "no-bias-gelu-fusion", preset.unfused_bias_gelu(),
       !settings->fused_bias_act);
-  set("unfused_bias_dropout_add", preset.unfused_bias_dropout_add(),
-      !settings->fused_bias_dropout);
+  set("unfused_bias_dropout_add", "no-bias-dropout-fusion",
+      preset.unfused_bias_dropout_add(), !settings->fused_bias_dropout);
   // FSDP2 needs this switch.
   if (!training.fully_sharded()) {
-    set("unfused_gradient_accumulation", preset.unfused_gradient_accumulation(),
-        !settings->fused_accumulation);
+    set("unfused_gradient_accumulation", "no-gradient-accumulation-fusion",
+        preset.unfused_gradient_accumulation(), !settings->fused_accumulation);
   }
-  set("unfused_cross_entropy", preset.unfused_cross_entropy(),
-      !settings->fused_cross_entropy);
-  set("scatters_transfers", preset.scatters_transfers(),
-      settings->scatters_transfers);
+  set("unfused_cross_entropy", "cross-entropy-loss-fusion",
+      preset.unfused_cross_entropy(), !settings->fused_cross_entropy);
+  set("scatters_transfers", "no-scatter-gather-tensors-in-pipeline",
+      preset.scatters_transfers(), settings->scatters_transfers);
   if (training.distributed_optimizer()) {
-    set("overlaps_step_gather", preset.overlaps_step_gather(),
-        settings->overlap_param_gather);
+    set("overlaps_step_gather", "overlap-param-gather",
+        preset.overlaps_step_gather(), settings->overlap_param_gather);
   }
   if (settings->parallelism().sequence_parallel()) {
-    set("pipelines_tensor_collectives", preset.pipelines_tensor_collectives(),
-        settings->tp_comm_overlap);
+    set("pipelines_tensor_collectives", "tp-comm-overlap",
+        preset.pipelines_tensor_collectives(), settings->tp_comm_overlap);
   }
   return absl::OkStatus();
 }
@@ -275,7 +317,7 @@ absl::Status FinishRuntime(MegatronSettings* settings) {
 void FinishRun(MegatronSettings* settings, Problems* problems) {
   Training& training = settings->training();
   if (settings->fp16 && settings->bf16) {
-    problems->Add("--fp16", "cannot be combined with --bf16");
+    Report(*settings, {"fp16"}, "cannot be combined with --bf16", problems);
   }
   training.set_precision(settings->fp16   ? MIXED_FP16
                          : settings->bf16 ? MIXED_BF16
@@ -305,6 +347,11 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
 
 }  // namespace
 
+std::string MegatronSettings::NameOf(const std::string& argument) const {
+  const auto found = names.find(argument);
+  return found == names.end() ? absl::StrCat("--", argument) : found->second;
+}
+
 absl::Status CombineSettings(uint32_t num_gpus, MegatronSettings* settings,
                              Problems* problems) {
   FinishRun(settings, problems);
@@ -313,7 +360,10 @@ absl::Status CombineSettings(uint32_t num_gpus, MegatronSettings* settings,
     FinishModel(settings, problems);
   } else {
     settings->scenario.clear_transformer();
-    settings->notes.push_back("no description of the model: give --model");
+    const bool has_model =
+        settings->flags != nullptr && (!settings->flags->model().empty() ||
+                                       settings->flags->has_transformer());
+    if (!has_model) settings->missing.emplace_back("the model: give --model");
   }
   return FinishRuntime(settings);
 }

@@ -4,12 +4,15 @@
 #define WEIR_PLAN_FRAMEWORKS_MEGATRON_SETTINGS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "base/problems.h"
+#include "plan/frameworks/import_report.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::plan {
@@ -18,8 +21,16 @@ namespace weir::plan {
 // with the defaults of arguments.py or are only meaningful in combination.
 struct MegatronSettings {
   Scenario scenario;
-  std::string runtime;             // preset that the scenario names
-  std::vector<std::string> notes;  // defaults that were assumed
+  std::string runtime;               // preset that the scenario names
+  std::vector<std::string> notes;    // defaults that were assumed
+  std::vector<std::string> missing;  // see ImportReport
+  std::vector<ImportedFigure> figures;
+  const Scenario* flags = nullptr;  // see ImportContext::overrides
+  // The names of arguments in the file, if not "--" and the argument.
+  std::map<std::string, std::string> names;
+  std::set<std::string> given;
+  // Arguments whose values were reported, and consequences of which are not.
+  std::set<std::string> reported;
   bool disable_bias_linear = false, add_qkv_bias = false;
   bool grouped_queries = false, fp32_gradients = false;
   bool gradients_in_bf16 = false, untied = false, learned_positions = true;
@@ -38,6 +49,9 @@ struct MegatronSettings {
   double attention_dropout = 0.1, hidden_dropout = 0.1;
   std::vector<bool> expert_blocks;
 
+  // Returns the name of an argument in the file: "--swiglu".
+  std::string NameOf(const std::string& argument) const;
+
   Transformer& model() { return *scenario.mutable_transformer(); }
   Parallelism& parallelism() { return *scenario.mutable_parallelism(); }
   Batch& batch() { return *scenario.mutable_batch(); }
@@ -47,7 +61,8 @@ struct MegatronSettings {
 
 // Sets the fields of the scenario that depend on several arguments, and those
 // that no argument has set to the defaults of arguments.py. Reports
-// combinations that Megatron-LM refuses or that weir does not simulate.
+// combinations that Megatron-LM refuses or that weir does not simulate, except
+// those that involve arguments in `reported`.
 // `num_gpus`: of the cluster, 0 if unknown. Fails if the runtime is no preset.
 absl::Status CombineSettings(uint32_t num_gpus, MegatronSettings* settings,
                              Problems* problems);

@@ -3,17 +3,16 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "calibrate/profile/runtime.h"
 #include "plan/frameworks/imported_run.h"
 #include "plan/frameworks/megatron_reader.h"
 #include "plan/frameworks/nemo_keys.h"
+#include "plan/frameworks/setting_values.h"
 
 namespace weir::plan {
 namespace {
@@ -36,52 +35,62 @@ class NemoReader {
         problems_(label),
         sorter_(OptionTable::Of("nemo"), context.left_out, "", &run_.report,
                 &problems_) {
-    const FrameworkTable& table = OptionTable::Of("nemo").table();
-    run_.report.file = label;
-    run_.report.framework =
-        absl::StrCat(table.framework(), " ", table.version());
+    run_.report = ReportFor(label, OptionTable::Of("nemo"));
     settings_.runtime = "nemo";
+    settings_.flags = &context.overrides;
+    for (const NemoKey& known : NemoKeys()) {
+      settings_.names.emplace(known.argument, known.key);
+    }
+    SetDefaults();
   }
 
   absl::StatusOr<ImportedRun> Read(const std::vector<Setting>& all) {
-    RETURN_IF_ERROR(SetDefaults());
-    // A later line replaces an earlier one with the same key.
+    // A later line replaces an earlier one with the same key, and comm_overlap
+    // the settings of other sections.
     std::map<std::string, size_t> last;
     for (size_t i = 0; i < all.size(); ++i) last[UsualKey(all[i].key)] = i;
+    std::vector<Setting> overlaps;
     for (size_t i = 0; i < all.size(); ++i) {
       Setting setting = all[i];
       setting.key = UsualKey(setting.key);
-      if (last[setting.key] == i && sorter_.IsRead(setting)) Take(setting);
+      if (last[setting.key] != i) continue;
+      const bool is_overlap = absl::StartsWith(setting.key, "comm_overlap.");
+      has_comm_overlap_ |= is_overlap;
+      if (!sorter_.IsRead(setting)) continue;
+      if (is_overlap) {
+        overlaps.push_back(std::move(setting));
+      } else {
+        Take(setting);
+      }
     }
-    Finish();
-    RETURN_IF_ERROR(CombineSettings(context_.num_gpus, &settings_, &problems_));
-    RETURN_IF_ERROR(problems_.ToStatus());
-    run_.num_gpus = num_nodes_ * devices_;
-    run_.scenario = std::move(settings_.scenario);
-    if (num_nodes_ > 0) run_.scenario.set_num_nodes(num_nodes_);
-    run_.report.notes = std::move(settings_.notes);
-    run_.report.notes.push_back(
-        "settings that the file does not give are those of Megatron-Bridge's "
-        "GPTModelProvider, not of your recipe");
-    return std::move(run_);
+    if (has_comm_overlap_) SetOverlapDefaults();
+    for (const Setting& setting : overlaps) Take(setting);
+    for (const NemoKey& known : NemoKeys()) {
+      if (sorter_.misspelled().contains(std::string(known.key))) {
+        settings_.reported.insert(std::string(known.argument));
+      }
+    }
+    return Finish();
   }
 
  private:
-  // Recipes choose the fusions and overlaps that the runtime has.
-  absl::Status SetDefaults() {
-    ASSIGN_OR_RETURN(const Runtime runtime,
-                     calibrate::LoadRuntime(settings_.runtime));
-    settings_.fused_cross_entropy = !runtime.unfused_cross_entropy();
-    settings_.tp_comm_overlap = runtime.pipelines_tensor_collectives();
-    settings_.overlap_param_gather = runtime.overlaps_step_gather();
-    settings_.bf16 = true;
-    return absl::OkStatus();
+  // Sets the defaults of GPTModelProvider and DistributedDataParallelConfig
+  // where they differ from those of Megatron-LM's arguments.
+  void SetDefaults() {
+    settings_.fused_cross_entropy = true;
+    settings_.overlap_p2p = false;
+    settings_.fused_bias_act = false;
+    settings_.fused_bias_dropout = false;
+    settings_.bf16 = true;  // a note says so
   }
 
-  void Problem(const Setting& setting, const std::string& expected) {
-    problems_.AddAt(
-        setting.line, setting.key,
-        absl::StrCat("is ", setting.value, ", expected ", expected));
+  // Sets what CommOverlapConfig chooses where it has no values.
+  void SetOverlapDefaults() {
+    settings_.overlap_p2p = true;  // if it interleaves
+    if (!settings_.training().distributed_optimizer()) return;
+    settings_.communication().set_gradient_reduction(REDUCTION_OVERLAPPED);
+    settings_.overlap_param_gather = true;
+    settings_.bucket_elements = 128 << 20;
   }
 
   void Take(const Setting& setting) {
@@ -96,6 +105,8 @@ class NemoReader {
   void TakeArgument(const NemoKey& known, const Setting& setting) {
     Setting argument = setting;
     argument.key = std::string(known.argument);
+    settings_.names[argument.key] = setting.key;
+    settings_.given.insert(argument.key);
     if (known.form == NemoKey::kValue) {
       argument.value = ValueOf(known, setting);
       if (known.argument == "num-query-groups") {
@@ -104,12 +115,8 @@ class NemoReader {
       TakeMegatronSetting(argument, setting.key, &settings_, &problems_);
       return;
     }
-    const std::string value = absl::AsciiStrToLower(setting.value);
-    if (value != "true" && value != "false") {
-      Problem(setting, "true or false");
-      return;
-    }
-    const bool given = (value == "true") == (known.form == NemoKey::kSwitch);
+    const bool is_on = known.form == NemoKey::kSwitch;
+    const bool given = SwitchValue(setting, !is_on, &problems_) == is_on;
     TakeSwitch(argument, given);
   }
 
@@ -121,6 +128,15 @@ class NemoReader {
       settings_.tp_comm_overlap = given;
     } else if (argument.key == "overlap-param-gather") {
       settings_.overlap_param_gather = given;
+    } else if (argument.key == "no-overlap-p2p-communication") {
+      settings_.overlap_p2p = !given;
+    } else if (argument.key == "no-bias-gelu-fusion") {
+      settings_.fused_bias_act = !given;
+    } else if (argument.key == "no-bias-dropout-fusion") {
+      settings_.fused_bias_dropout = !given;
+    } else if (argument.key == "overlap-grad-reduce") {
+      settings_.communication().set_gradient_reduction(
+          given ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
     } else if (given) {
       argument.value.clear();
       TakeMegatronSetting(argument, argument.key, &settings_, &problems_);
@@ -148,44 +164,36 @@ class NemoReader {
   }
 
   void TakeOther(const Setting& setting) {
-    const std::string value = absl::AsciiStrToLower(setting.value);
-    const bool on = value == "true";
     if (setting.key == "mixed_precision" ||
         setting.key == "trainer.precision") {
       TakePrecision(setting);
     } else if (setting.key == "mixed_precision.bf16" ||
                setting.key == "mixed_precision.fp16" ||
                setting.key == "mixed_precision.fp32") {
+      has_precision_ = true;
       // All three come together; the last one that is on decides.
-      if (!on) return;
+      if (!SwitchValue(setting, false, &problems_)) return;
       settings_.bf16 = setting.key == "mixed_precision.bf16";
       settings_.fp16 = setting.key == "mixed_precision.fp16";
     } else if (setting.key == "mixed_precision.grad_reduce_in_fp32") {
-      fp32_gradients_ = on;
+      fp32_gradients_ = SwitchValue(setting, true, &problems_);
     } else if (setting.key == "ddp.grad_reduce_in_fp32") {
-      ddp_fp32_gradients_ = on;
+      ddp_fp32_gradients_ = SwitchValue(setting, true, &problems_);
     } else if (setting.key == "model.activation_func" ||
                setting.key == "model.activation_func._target_" ||
                setting.key == "model.activation") {
       TakeActivation(setting);
     } else if (setting.key == "trainer.num_nodes") {
-      TakeCount(setting, &num_nodes_);
+      num_nodes_ = CountValue(setting, kMaxSettingCount, &problems_);
     } else if (setting.key == "trainer.devices") {
-      TakeCount(setting, &devices_);
-    }
-  }
-
-  void TakeCount(const Setting& setting, uint32_t* count) {
-    if (!absl::SimpleAtoi(setting.value, count) || *count == 0 ||
-        *count > 1000000) {
-      Problem(setting, "a whole number, 1 to 1000000");
-      *count = 0;
+      devices_ = CountValue(setting, kMaxSettingCount, &problems_);
     }
   }
 
   void TakePrecision(const Setting& setting) {
     const std::string name =
         absl::StrReplaceAll(setting.value, {{"-", "_"}, {" ", ""}});
+    has_precision_ = true;
     settings_.bf16 = settings_.fp16 = false;
     if (name == "bf16_mixed" || name == "bf16") {
       settings_.bf16 = true;
@@ -193,7 +201,9 @@ class NemoReader {
       settings_.fp16 = true;
       if (!fp32_gradients_.has_value()) fp32_gradients_ = false;
     } else if (name != "32" && name != "fp32" && name != "32_true") {
-      Problem(setting, "bf16_mixed, fp16_mixed or 32 (fp8 is not simulated)");
+      ReportValue(setting,
+                  "bf16_mixed, fp16_mixed or 32 (fp8 is not simulated)",
+                  &problems_);
     }
   }
 
@@ -210,10 +220,10 @@ class NemoReader {
         !absl::StrContains(setting.value, "geglu")) {
       return;
     }
-    Problem(setting, "silu or gelu");
+    ReportValue(setting, "silu or gelu", &problems_);
   }
 
-  void Finish() {
+  absl::StatusOr<ImportedRun> Finish() {
     // MixedPrecisionConfig overrides the setting of DDP; its default is fp32.
     const bool wide =
         fp32_gradients_.value_or(ddp_fp32_gradients_.value_or(!settings_.fp16));
@@ -223,6 +233,40 @@ class NemoReader {
     if (settings_.max_positions == 0) {
       settings_.max_positions = settings_.batch().sequence_length();
     }
+    RETURN_IF_ERROR(CombineSettings(context_.num_gpus, &settings_, &problems_));
+    RETURN_IF_ERROR(problems_.ToStatus());
+    run_.num_gpus = num_nodes_ * devices_;
+    run_.scenario = std::move(settings_.scenario);
+    if (num_nodes_ > 0) run_.scenario.set_num_nodes(num_nodes_);
+    AddNotes();
+    ReportTo(&run_.report, &settings_);
+    return std::move(run_);
+  }
+
+  void AddNotes() {
+    std::vector<std::string>& notes = settings_.notes;
+    if (!has_precision_) {
+      notes.emplace_back("bf16_mixed, since mixed_precision is not given");
+    }
+    // Switches that recipes often turn on.
+    std::vector<std::string> off;
+    for (const char* argument :
+         {"tp-comm-overlap", "no-overlap-p2p-communication",
+          "overlap-grad-reduce", "overlap-param-gather", "no-bias-gelu-fusion",
+          "no-bias-dropout-fusion"}) {
+      const bool chosen =
+          has_comm_overlap_ && absl::StrContains(argument, "overlap");
+      if (!chosen && !settings_.given.contains(argument)) {
+        off.push_back(settings_.NameOf(argument));
+      }
+    }
+    if (!off.empty()) {
+      notes.push_back(
+          absl::StrCat("off, since not given: ", absl::StrJoin(off, ", ")));
+    }
+    notes.emplace_back(
+        "settings that the file does not give are those of Megatron-Bridge's "
+        "GPTModelProvider, not of your recipe");
   }
 
   const ImportContext& context_;
@@ -232,6 +276,7 @@ class NemoReader {
   MegatronSettings settings_;
   std::optional<bool> fp32_gradients_, ddp_fp32_gradients_;
   uint32_t num_nodes_ = 0, devices_ = 0;
+  bool has_comm_overlap_ = false, has_precision_ = false;
 };
 
 }  // namespace

@@ -28,6 +28,20 @@ class OptionTable {
   // longest prefix; nullptr if there is none.
   const OptionGroup* Find(absl::string_view name) const;
 
+  // Returns true if `name` contains options that are read ("bf16" contains
+  // "bf16.enabled") and is none itself.
+  bool IsSection(absl::string_view name) const;
+
+  // Returns the option that an unknown name resembles, by letters that differ
+  // or words that are missing, if that option is read or not supported; empty
+  // if the name is known, or most similar to an option without effect.
+  std::string Resembled(absl::string_view name) const;
+
+  // Returns what the table expects instead of the setting's value, such as
+  // "true or false"; empty if the value has the right type, or the option or
+  // its type is unknown.
+  std::string ExpectedInstead(const Setting& setting) const;
+
   // Returns why the framework would not accept these settings: unknown and
   // removed options, values of another type or choice, and required options
   // that are missing. Empty: it accepts them.

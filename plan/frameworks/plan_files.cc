@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "models/model.h"
+#include "plan/frameworks/absolute_path.h"
 #include "scenarios/scenario.h"
 #include "schedules/interop/schedule_text.h"
 #include "sim/simulate.h"
@@ -18,13 +19,6 @@
 namespace weir::plan {
 
 namespace {
-
-void MakeAbsolute(std::string* name) {
-  std::error_code error;
-  if (name->empty() || !std::filesystem::is_regular_file(*name, error)) return;
-  const std::filesystem::path path = std::filesystem::absolute(*name, error);
-  if (!error) *name = path.lexically_normal().string();
-}
 
 // Makes the scenario independent of the working directory, on which relative
 // paths depend.
@@ -39,7 +33,7 @@ Scenario FromAnywhere(Scenario scenario, const Model& model) {
   for (std::string* name :
        {scenario.mutable_model(), scenario.mutable_cluster(),
         scenario.mutable_profile(), scenario.mutable_runtime()}) {
-    MakeAbsolute(name);
+    *name = AbsoluteIfFile(*name);
   }
   return scenario;
 }

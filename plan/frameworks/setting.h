@@ -18,6 +18,10 @@ struct Setting {
   std::string value;  // a list as JSON: [["a","b"],["c"]]
   int line = 0;       // from 1; 0: not from a file
   bool has_value = true;
+  // TOML and JSON distinguish strings from other values, which no other format
+  // does.
+  enum class Form { kAny, kString, kLiteral };
+  Form form = Form::kAny;
 };
 
 // Returns the leaves of a YAML file, in order, with nested keys joined by dots.

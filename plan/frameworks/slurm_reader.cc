@@ -196,8 +196,9 @@ absl::StatusOr<ImportedRun> ReadSlurmScript(const std::string& label,
   }
   if (script.has_conditions) {
     run.report.notes.push_back(
-        "conditions and loops of the script are not evaluated: the last "
-        "assignment of a variable counts");
+        "the last assignment of each variable counts, since conditions and "
+        "loops "
+        "of the script are not evaluated");
   }
   return run;
 }

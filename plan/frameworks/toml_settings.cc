@@ -66,9 +66,12 @@ void AddTable(const toml::table& table, const std::string& prefix,
     if (const toml::table* inner = node.as_table()) {
       AddTable(*inner, name + ".", settings);
     } else if (const toml::array* list = node.as_array()) {
-      settings->push_back({name, DumpJson(ListOf(*list)), line, true});
+      settings->push_back(
+          {name, DumpJson(ListOf(*list)), line, true, Setting::Form::kLiteral});
     } else {
-      settings->push_back({name, ScalarText(node), line, true});
+      settings->push_back({name, ScalarText(node), line, true,
+                           node.is_string() ? Setting::Form::kString
+                                            : Setting::Form::kLiteral});
     }
   }
 }

@@ -122,41 +122,66 @@ class TorchtitanRules {
 
   void CheckParallelism() {
     const Parallelism& parallelism = scenario_.parallelism();
-    const bool sharded = scenario_.training().fully_sharded();
     const uint32_t model_size = parallelism.tensor() * parallelism.pipeline();
     Refuse(!parallelism.gpus().empty() ||
                (parallelism.order() != "tp-dp-pp" && HasReplicas() &&
                 parallelism.pipeline() > 1),
            "it numbers GPUs only as tp-dp-pp");
     Refuse(parallelism.tensor() > 1 && !parallelism.sequence_parallel(),
-           "its tensor parallelism is always sequence parallel");
+           "its tensor parallelism is always sequence parallel: use "
+           "--sequence-parallel");
     Refuse(parallelism.expert() > 1, "no expert parallelism");
-    Refuse(parallelism.context() > 1 && !sharded,
-           "context-parallel ranks shard the weights: use --fully-sharded");
     Refuse(parallelism.context_method() == CONTEXT_A2A ||
                parallelism.context_method() == CONTEXT_A2A_P2P,
            "its context parallelism does not exchange tokens for heads: use "
            "--cp-comm-type p2p or all_gather");
-    Refuse(parallelism.data() > 1 && !sharded && model_size > 1,
-           "its DDP does not go with tensor or pipeline parallelism: use "
-           "--fully-sharded");
-    Refuse(scenario_.training().distributed_optimizer(),
-           "it shards the optimizer only together with the weights: use "
-           "--fully-sharded");
+    CheckSharding(model_size);
+  }
+
+  // All reasons that --fully-sharded removes are one. What FSDP2 itself needs
+  // is reported as if it were given, so that all reasons hold together.
+  void CheckSharding(uint32_t model_size) {
+    const Training& training = scenario_.training();
+    const bool replicated = HasReplicas();
+    const bool bf16 = training.precision() == MIXED_BF16;
+    Refuse(bf16 && !replicated,
+           "mixed precision with bf16 needs sharded data parallelism: use --dp "
+           "2 or more");
+    sharded_ = training.fully_sharded();
+    if (sharded_ || !replicated) return;
+    std::vector<std::string> reasons;
+    if (scenario_.parallelism().context() > 1) {
+      reasons.emplace_back("context-parallel ranks shard the weights");
+    }
+    if (model_size > 1) {
+      reasons.emplace_back(
+          "its DDP does not go with tensor or pipeline parallelism");
+    }
+    if (bf16) reasons.emplace_back("mixed precision with bf16 needs FSDP2");
+    if (training.distributed_optimizer()) {
+      reasons.emplace_back(
+          "it shards the optimizer only together with the weights");
+    }
+    if (reasons.empty()) return;
+    sharded_ = true;
+    reasons_.push_back(absl::StrCat(
+        absl::StrJoin(reasons, ", and "), ": use --fully-sharded",
+        training.distributed_optimizer() ? " --distributed-optimizer=false"
+                                         : ""));
   }
 
   void CheckTraining() {
     const Training& training = scenario_.training();
     const Precision precision = training.precision();
-    const bool sharded = training.fully_sharded();
-    Refuse(precision == MIXED_FP16, "no fp16");
-    Refuse(precision == MIXED_BF16 && (!sharded || !HasReplicas()),
-           "mixed precision with bf16 needs sharded data parallelism");
+    Refuse(precision == MIXED_FP16, "no fp16: use --precision bf16");
     Refuse(precision == MIXED_BF16 && !training.fp32_gradients(),
-           "it reduces gradients in fp32");
-    Refuse(!training.flash_attention(), "its attention is fused");
-    Refuse(training.dropout(), "its models have no dropout");
-    Refuse(training.optimizer() == SGD_MOMENTUM, "only Adam");
+           "it reduces gradients in fp32: use --fp32-gradients");
+    Refuse(!training.flash_attention(),
+           "its attention is fused: use --flash-attention");
+    Refuse(training.dropout(),
+           "its models have no dropout: use --dropout=false");
+    Refuse(training.optimizer() == SGD_MOMENTUM,
+           "only Adam: use --optimizer adam");
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
            "its selective recomputation is that of operators: use --recompute "
            "operators");
@@ -166,18 +191,19 @@ class TorchtitanRules {
     Refuse(
         reduces && communication.gradient_reduction() != REDUCTION_OVERLAPPED,
         "it overlaps the reduction of gradients: use --overlap-grad-reduce");
-    Refuse(reduces && !sharded &&
+    Refuse(reduces && !sharded_ &&
                communication.bucket_bytes() != 100.0 * (1 << 20),
            "its DDP reduces buckets of 100 MiB: use --bucket-bytes 100MiB");
-    Refuse(sharded && communication.bucket_bytes() != 0,
-           "FSDP2 reduces block by block, without buckets of a given size");
+    Refuse(sharded_ && communication.bucket_bytes() != 0,
+           "FSDP2 reduces block by block, without buckets of a given size: "
+           "leave out --bucket-bytes");
     Refuse(communication.transfers() == BLOCKING &&
                scenario_.parallelism().pipeline() > 1,
            "it overlaps transfers: use --transfers overlapped");
-    Refuse(sharded && run_.num_microbatches > 1 &&
+    Refuse(sharded_ && run_.num_microbatches > 1 &&
                scenario_.parallelism().pipeline() == 1,
            "it reduces sharded gradients after every microbatch, not once per "
-           "batch");
+           "batch: use --microbatches 1");
   }
 
   void CheckSchedule() {
@@ -221,6 +247,7 @@ class TorchtitanRules {
   const scenarios::ResolvedScenario& run_;
   const Scenario& scenario_;
   std::vector<std::string> reasons_;
+  bool sharded_ = false;  // with the flags that the reasons name
 };
 
 }  // namespace

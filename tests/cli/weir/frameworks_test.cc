@@ -16,6 +16,7 @@ namespace weir::cli::frameworks_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kArguments[] =
     "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 512 "
@@ -36,15 +37,74 @@ json JsonFor(const std::string& arguments) {
   return output;
 }
 
-TEST(ImportTest, SaysInOneLineWhatWasReadAndIgnored) {
+TEST(ImportTest, SaysWhatWasReadIgnoredAndAssumed) {
   WriteInput("x.args", kArguments);
   const ProgramRun run =
       RunWeir("simulate --megatron-args x.args --cluster dgx-h100 --nodes 1");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("x.args: read 11 of 13 settings of "
+  EXPECT_THAT(run.err, HasSubstr("note: x.args: read 11 of 13 settings of "
                                  "Megatron-LM core 0.15"));
+  EXPECT_THAT(run.err, HasSubstr("\n  ignored: "));
+  EXPECT_THAT(run.err, HasSubstr("\n  assumed: "));
+  EXPECT_THAT(run.err, Not(HasSubstr("warning:")));
   EXPECT_THAT(run.err, HasSubstr("optimizer settings (--lr)"));
   EXPECT_THAT(run.err, HasSubstr("length of the run (--train-iters)"));
+  const ProgramRun quiet = RunWeir(
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 --quiet");
+  EXPECT_EQ(quiet.err, "");
+}
+
+TEST(ImportTest, WarnsOfUnknownSettings) {
+  WriteInput("x.args", absl::StrCat(kArguments, "--frobnicate 3\n"));
+  const std::string command =
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 --quiet";
+  EXPECT_EQ(RunWeir(command).err,
+            "warning: x.args: ignored unknown settings, which may change the "
+            "run: --frobnicate (line 3)\n");
+}
+
+TEST(ImportTest, WarnsOnlyOfParametersThatTheUserSets) {
+  WriteInput("x.args",
+             absl::StrCat(kArguments, "--no-masked-softmax-fusion\n"));
+  const std::string command =
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 --quiet";
+  EXPECT_EQ(RunWeir(command).err, "");
+  EXPECT_EQ(RunWeir(command + " --set runtime.unfused_softmax=true").err, "");
+  EXPECT_EQ(RunWeir(command + " --set runtime.unfused_softmax=false").err,
+            "warning: --set runtime.unfused_softmax=false replaces "
+            "--no-masked-softmax-fusion of x.args\n");
+}
+
+TEST(ImportTest, ScenarioShowTakesTheFlagsOfASimulation) {
+  WriteInput("x.yaml",
+             "model:\n  tensor_model_parallel_size: 4\n"
+             "train:\n  global_batch_size: 16\n");
+  const ProgramRun run = RunWeir(
+      "scenario show --nemo x.yaml --model gpt2 --cluster dgx-h100 --nodes 1 "
+      "--mbs 2 --schedule gpipe");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("model: \"gpt2\""));
+  EXPECT_THAT(run.out, HasSubstr("microbatch_size: 2"));
+  EXPECT_THAT(run.out, HasSubstr("schedule: \"gpipe\""));
+  EXPECT_THAT(run.out, Not(HasSubstr("give --model")));
+  // Without a model, the run is shown as it was read.
+  const ProgramRun read =
+      RunWeir("scenario show --nemo x.yaml --cluster dgx-h100 --nodes 1");
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr("# missing: the model: give --model"));
+}
+
+TEST(ImportTest, AFlagReplacesWhatOnlyAShellKnows) {
+  WriteInput("x.sbatch",
+             "#SBATCH -N 1 --gpus-per-node=8\nGBS=$((SLURM_NNODES * 16))\n"
+             "srun torchrun pretrain_gpt.py --num-layers 8 --hidden-size 512 "
+             "--num-attention-heads 8 --seq-length 512 "
+             "--max-position-embeddings 512 --bf16 --tokenizer-type "
+             "Llama2Tokenizer --global-batch-size $GBS\n");
+  const std::string command = "simulate --sbatch x.sbatch --cluster dgx-h100";
+  EXPECT_THAT(RunWeir(command).err,
+              HasSubstr("does not determine: give --gbs"));
+  EXPECT_EQ(JsonFor(command + " --gbs 16")["result"]["data_parallel"], 8);
 }
 
 TEST(ImportTest, ScenarioShowListsEverySetting) {
@@ -181,17 +241,47 @@ TEST(EmitTest, WritesTheScheduleThatTorchtitanHasNoNameFor) {
   EXPECT_EQ(read["peak_memory_bytes"], first["peak_memory_bytes"]);
 }
 
-TEST(EmitTest, SaysWhyAFrameworkCannotRunIt) {
+TEST(EmitTest, WarnsOfAFrameworkThatCannotRunIt) {
+  WriteInput("x.args", kArguments);
   const ProgramRun run = RunWeir(
-      "simulate gpipe-gpt-2.2b --emit torchtitan,megatron --emit-to no");
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("torchtitan cannot run this plan: its models "
-                                 "are defined in Python"));
-  EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/no.args"));
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 --emit "
+      "torchtitan,megatron --emit-to no");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("warning: no no.toml, as torchtitan cannot run "
+                        "this plan: its models are defined in Python"));
+  EXPECT_TRUE(std::filesystem::exists(TestFolder() + "/no.args"));
+  EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/no.toml"));
   const ProgramRun wrong = RunWeir("simulate gpipe-gpt-2.2b --emit pytorch");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--emit is pytorch, expected megatron, "
                                    "torchtitan, nemo"));
+}
+
+// Files may be read in another folder than that in which they were written.
+TEST(EmitTest, NamesFilesByAbsolutePaths) {
+  WriteInput("x.args", kArguments);
+  const ProgramRun cluster =
+      RunWeir("cluster show dgx-h100 --nodes 1 --format textproto");
+  WriteInput("own_cluster.textproto", cluster.out);
+  const ProgramRun run = RunWeir(
+      "simulate --megatron-args x.args --cluster ./own_cluster.textproto "
+      "--emit "
+      "megatron --emit-to there/run");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::string text = Read("there/run.args");
+  const size_t at = text.find("# Read it back: weir ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string command =
+      text.substr(at + 21, text.find('\n', at) - at - 21);
+  const ProgramRun read = RunWeirAfter("cd there &&", command);
+  EXPECT_EQ(read.exit_code, 0) << command << read.err;
+  const ProgramRun init = RunWeir(
+      "init --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 64 --out ini");
+  EXPECT_EQ(init.exit_code, 0) << init.err;
+  const ProgramRun inside =
+      RunWeirAfter("cd ini &&", "simulate scenario.textproto");
+  EXPECT_EQ(inside.exit_code, 0) << inside.err;
 }
 
 }  // namespace weir::cli::frameworks_test

@@ -84,7 +84,7 @@ TEST(OptionTableTest, RefusesWhatTheFrameworkWouldRefuse) {
       ElementsAre("training.seq_length is unknown"));
   EXPECT_THAT(
       table.Refusals({name, flavor, {"training.seq_len", "long", 0, true}}),
-      ElementsAre("training.seq_len is long, expected OPTION_WHOLE"));
+      ElementsAre("training.seq_len is long, expected a whole number"));
   EXPECT_THAT(
       table.Refusals({name, flavor, {"training.compile", "true", 0, true}}),
       ElementsAre("training.compile exists only until version mid-2025"));
