@@ -130,7 +130,7 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
       "Prints a scenario with all defaults filled in, as a file to edit.",
       {"scenario show pipedream-2bw-gpt-2.2b > my.textproto",
        "scenario show --megatron-args run.args",
-       "scenario show --nemo run.yaml --model llama-2-70b --nodes 8"},
+       "scenario show llama-3-70b-64-h100 --schedule 1f1b --chunks 1"},
       RunScenarioShow, line);
   AddScenarioName(show, "preset or file; flags override it", &flags->scenario);
   AddImports(show, &flags->scenario);
