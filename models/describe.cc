@@ -302,9 +302,11 @@ std::string DescribeModel(const Model& model, const WorkSpec& spec) {
   }
   rows.push_back(TotalRow(TotalsOf(layers), measured));
   std::string text = absl::StrCat(
-      EscapeLine(model.name()), ": ", WithCommas(CountParameters(model)),
-      " parameters", ActiveText(model), "\n", PartsLines(model),
-      SpecLine(model, spec), "\n\n", Table(rows));
+      WrapText(absl::StrCat(EscapeLine(model.name()), ": ",
+                            WithCommas(CountParameters(model)), " parameters",
+                            ActiveText(model), "\n", PartsLines(model),
+                            SpecLine(model, spec), "\n")),
+      "\n", Table(rows));
   if (!measured) {
     absl::StrAppend(&text, "\nforward and backward: ",
                     FormatFlops(ModelFlops(layers, GpusOf(spec))),
