@@ -172,7 +172,8 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
 
 // Returns "parallelism.chunks 2 or 5", or "parallelism.pipeline 4 or 8" for one
 // chunk or if no number of chunks divides.
-std::string NearestStages(const Parallelism& parallelism, int num_blocks) {
+std::string NearestStages(const Parallelism& parallelism, int num_blocks,
+                          bool divides_gpus) {
   const auto pipeline = static_cast<int>(Degree(parallelism.pipeline()));
   const auto chunks = static_cast<int>(Degree(parallelism.chunks()));
   const bool vary_chunks = chunks > 1 && num_blocks % pipeline == 0;
@@ -184,8 +185,8 @@ std::string NearestStages(const Parallelism& parallelism, int num_blocks) {
   const auto add = [&](int n) {
     if (!vary_chunks && n % chunks != 0) return false;
     if (total % n != 0) return false;
-    // The GPUs of the scenario must still be divided evenly.
-    if (!vary_chunks && per_tensor % (n / chunks) != 0) return false;
+    if (divides_gpus && !vary_chunks && per_tensor % (n / chunks) != 0)
+      return false;
     nearest.push_back(absl::StrCat(vary_chunks ? n : n / chunks));
     return true;
   };
@@ -204,7 +205,7 @@ std::string NearestStages(const Parallelism& parallelism, int num_blocks) {
 // Checks that the blocks divide evenly unless blocks_per_stage or layout is
 // given.
 void CheckStages(Problems& problems, const Parallelism& parallelism,
-                 const Model& model) {
+                 const Model& model, bool divides_gpus) {
   if (!parallelism.blocks_per_stage().empty() ||
       !parallelism.layout().empty()) {
     return;
@@ -230,7 +231,8 @@ void CheckStages(Problems& problems, const Parallelism& parallelism,
             "or an uneven partition with parallelism.layout or "
             "parallelism.blocks_per_stage",
             Degree(parallelism.pipeline()), Degree(parallelism.chunks()),
-            num_stages, num_blocks, NearestStages(parallelism, num_blocks)));
+            num_stages, num_blocks,
+            NearestStages(parallelism, num_blocks, divides_gpus)));
   }
 }
 
@@ -274,9 +276,10 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
 }
 
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
-                       const Model& model, bool with_stages) {
-  if (with_stages && !HasOptions(scenario)) {
-    CheckStages(problems, scenario.parallelism(), model);
+                       const Model& model, StageCheck stages) {
+  if (stages != StageCheck::kNone && !HasOptions(scenario)) {
+    CheckStages(problems, scenario.parallelism(), model,
+                stages == StageCheck::kDividesGpus);
   }
   if (model.has_transformer()) {
     CheckAgainstTransformer(problems, scenario, model.transformer());

@@ -54,12 +54,20 @@ absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario);
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
                            bool with_shape);
 
+// How the number of stages is checked against the model.
+enum class StageCheck {
+  kNone,  // not at all: another error already suggests their number
+  kAny,
+  // Suggests only numbers that also divide the GPUs, from which the
+  // data-parallel size follows.
+  kDividesGpus,
+};
+
 // Checks the scenario against the model: degrees must divide it, and it must
 // have enough positions for the sequences and enough blocks for the stages.
-// Without `with_stages`, does not check the stages, because another error
-// already suggests their number.
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
-                       const Model& model, bool with_stages = true);
+                       const Model& model,
+                       StageCheck stages = StageCheck::kAny);
 
 // Checks that the tensor-parallel ranks divide every size that they split.
 void CheckTensorDegree(Problems& problems, uint32_t tensor,

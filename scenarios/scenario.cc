@@ -110,13 +110,13 @@ absl::StatusOr<Placement> MakePlacement(const std::string& label,
 // Loads the files that a scenario names and checks them against each other.
 class Loader {
  public:
-  Loader(Problems& problems, bool fields_are_sound, bool sizes_divide,
+  Loader(Problems& problems, bool fields_are_sound, StageCheck stages,
          std::vector<absl::Status> failures, ResolvedScenario& resolved)
       : problems_(problems),
         resolved_(resolved),
         scenario_(resolved.scenario),
         fields_are_sound_(fields_are_sound),
-        sizes_divide_(sizes_divide),
+        stages_(stages),
         failures_(std::move(failures)) {}
 
   absl::Status Load() {
@@ -168,7 +168,7 @@ class Loader {
     FillFrom(resolved_.default_set, resolved_.model, &scenario_,
              &resolved_.used_defaults);
     if (fields_are_sound_)
-      CheckAgainstModel(problems_, scenario_, resolved_.model, sizes_divide_);
+      CheckAgainstModel(problems_, scenario_, resolved_.model, stages_);
   }
 
   // Returns the devices to load; none if they cannot be determined.
@@ -325,7 +325,7 @@ class Loader {
   ResolvedScenario& resolved_;
   Scenario& scenario_;
   const bool fields_are_sound_;
-  const bool sizes_divide_;  // the GPUs
+  const StageCheck stages_;
   bool has_device_ = false;
   std::vector<absl::Status> failures_;
   std::vector<std::string> figure_notes_;  // one per applied setting
@@ -350,6 +350,10 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   std::vector<absl::Status> failures;
   const absl::Status sizes = FillSizes(label, &resolved.scenario);
   if (!sizes.ok()) failures.push_back(sizes);
+  const StageCheck stages = !sizes.ok() ? StageCheck::kNone
+                            : scenario.parallelism().data() == 0
+                                ? StageCheck::kDividesGpus
+                                : StageCheck::kAny;
   RETURN_IF_ERROR(FillChunks(&resolved.scenario));
   Problems problems(label);
   const absl::Status file = FillFromScheduleFile(problems, resolved.scenario);
@@ -367,7 +371,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
     if (!status.ok()) failures.push_back(status);
   }
   if (!resolved.given_costs) {
-    RETURN_IF_ERROR(Loader(problems, fields_are_sound, sizes.ok(),
+    RETURN_IF_ERROR(Loader(problems, fields_are_sound, stages,
                            std::move(failures), resolved)
                         .Load());
   } else {

@@ -101,7 +101,8 @@ TEST(ScenarioProblemsTest, ClusterThatIsTooSmallIsCounted) {
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: parallelism.tensor 1 x parallelism.pipeline 4 x "
                           "parallelism.data 4 needs 16 GPUs, but the cluster "
-                          "has 8; --nodes 2 has enough"));
+                          "has 8; --nodes 2 has enough, "
+                          "--dp 2 uses 8"));
 }
 
 TEST(ScenarioProblemsTest, TensorMustDivideTheModel) {

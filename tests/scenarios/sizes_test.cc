@@ -88,11 +88,12 @@ TEST(SizesTest, SizesThatDoNotDivideAreToldWithTheNearest) {
   EXPECT_THAT(ProblemsOf(Without("tensor: 3")),
               ElementsAre(HasSubstr("nearest: parallelism.tensor 2, "
                                     "parallelism.tensor 4")));
-  Scenario scenario = Without("pipeline: 4 tensor: 4 num_gpus: 12");
+  Scenario scenario = Without("pipeline: 4 tensor: 4 num_gpus: 24");
   scenario.clear_num_nodes();
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre(HasSubstr("nearest: parallelism.pipeline 3, "
-                                    "--gpus 16")));
+                                    "parallelism.pipeline 6, --gpus 16, "
+                                    "--gpus 32")));
 }
 
 TEST(SizesTest, ReplicasOfAFileBelongToItsOtherSizes) {

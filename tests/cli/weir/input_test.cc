@@ -101,7 +101,7 @@ TEST(InputTest, FlagsMeetTheScenario) {
   ExpectRefused(simulate + "--order pp-first", "--order is");
   ExpectRefused(simulate + "--dp 2",
                 "needs 4 GPUs, but the cluster has 2; --nodes 2");
-  ExpectRefused(simulate + "--pp 3 --nodes 2",
+  ExpectRefused(simulate + "--pp 3 --dp 1 --nodes 2",
                 "a divisor of the model's 4 blocks");
   ExpectRefused(simulate + "--pp 8 --nodes 4", "at most the model's 4 blocks");
   ExpectRefused(simulate + "--gbs 3 --mbs 2", "--gbs is 3");

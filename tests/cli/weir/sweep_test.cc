@@ -54,10 +54,11 @@ TEST(SweepCommandTest, CollectPrintsPointsAndPivots) {
             0);
   const ProgramRun table = RunWeir("collect p --top 2");
   EXPECT_EQ(table.exit_code, 0) << table.err;
-  EXPECT_THAT(table.out, AllOf(HasSubstr("point  pp  schedule  step time"),
-                               HasSubstr("0      2   gpipe          27 s"),
-                               HasSubstr("... 4 more (--top 0)"),
-                               HasSubstr("3 points: schedule 'nosuch'")));
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("point  pp  schedule  gpus  step time"),
+                    HasSubstr("0      2   gpipe        2       27 s"),
+                    HasSubstr("... 4 more (--top 0)"),
+                    HasSubstr("3 points: schedule 'nosuch'")));
   const ProgramRun pivot = RunWeir("collect p --pivot pp,schedule");
   EXPECT_EQ(pivot.exit_code, 0) << pivot.err;
   EXPECT_EQ(pivot.out,

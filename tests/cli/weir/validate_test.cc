@@ -111,7 +111,7 @@ TEST(ValidateCommandTest, ConditionsOptionsAndMapsReachTheRows) {
       "validate --measured runs.csv --columns map.textproto --where pp=4 "
       "--costs f=1,b=2 --microbatches 8 --tolerance 0.001");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("1 measured runs, 1 more excluded"));
+  EXPECT_THAT(run.out, HasSubstr("1 measured run, 1 more excluded"));
 }
 
 TEST(ValidateCommandTest, AColumnThatMeansNothingIsAnErrorWithANearName) {
