@@ -169,7 +169,7 @@ constexpr BadUsage kBadUsages[] = {
      "--tp 1 x --pp 1 x --cp 3 = 3, expected a divisor of the cluster's 8 "
      "GPUs"},
     {"simulate --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
-     "--seq 8192 --cp 2 --no-flash-attention",
+     "--seq 8192 --cp 2 --flash-attention=false",
      "--flash-attention is off, expected on: context parallelism needs"},
     {"simulate --pipeline 4", "--pipeline; did you mean --pp?"},
     {"simulate --micro-batch 4", "--micro-batch; did you mean --mbs?"},
