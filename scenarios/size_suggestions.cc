@@ -80,6 +80,12 @@ std::vector<std::string> NearestSizes(const Scenario& scenario,
         },
         &nearest);
   }
+  if (layers && heads && nearest.empty() && context > 1) {
+    AddNearest(
+        "parallelism.context", context, num_gpus,
+        [&](uint64_t n) { return num_gpus % (tensor * pipeline * n) == 0; },
+        &nearest);
+  }
   if (!layers || !heads) return nearest;
   const uint64_t group = tensor * pipeline * context;
   const uint64_t below = num_gpus / group * group;

@@ -12,8 +12,9 @@
 namespace weir::scenarios {
 
 // Returns the nearest sizes that divide `num_gpus` and, if the model can be
-// loaded, its layers and heads: pipeline- and tensor-parallel sizes, each below
-// and above the given one, then numbers of GPUs, at most `most_gpus`. Requires:
+// loaded, its layers and heads: pipeline-, tensor- or context-parallel sizes,
+// below and above the given one, then numbers of GPUs, at most `most_gpus`.
+// Requires:
 // tensor x pipeline x context does not divide `num_gpus`.
 std::vector<std::string> NearestSizes(const Scenario& scenario,
                                       uint64_t num_gpus, uint64_t most_gpus);

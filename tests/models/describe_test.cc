@@ -35,9 +35,10 @@ TEST(DescribeTest, SaysHowTheLayersAreRun) {
   spec.flash_attention = true;
   spec.dropout = true;
   spec.recompute = RECOMPUTE_FULL;
-  EXPECT_THAT(DescribeModel(*LoadModel("gpt-2.2b"), spec),
-              HasSubstr("16-bit, per GPU of 8 (tensor and sequence parallel), "
-                        "fused attention, dropout, full recomputation\n"));
+  EXPECT_THAT(
+      DescribeModel(*LoadModel("gpt-2.2b"), spec),
+      HasSubstr("16-bit, per GPU of 8 (tensor and sequence\n  parallel), "
+                "fused attention, dropout, full recomputation\n"));
 }
 
 TEST(DescribeTest, MeasuredLayersShowTheirSeconds) {

@@ -113,8 +113,8 @@ TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
          t->mutable_actions()->mutable_num_microbatches()->Resize(17, 1 << 30);
        },
        "timeline.actions.num_microbatches[0] is 1073741824, expected 0 to"},
-      {[](Timeline* t) { t->mutable_collectives()->mutable_kind()->Set(0, 5); },
-       "timeline.collectives.kind[0] is 5, expected 0 to 4"},
+      {[](Timeline* t) { t->mutable_collectives()->mutable_kind()->Set(0, 6); },
+       "timeline.collectives.kind[0] is 6, expected 0 to 5"},
       {[](Timeline* t) { t->mutable_memory()->clear_bytes(); },
        "timeline.memory.bytes has 0 entries, expected 17"},
   };

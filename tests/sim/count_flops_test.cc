@@ -139,7 +139,7 @@ TEST(CountFlopsTest, WindowsOfSomeLayersCountByLayer) {
   const auto model = models::ParseModel(
       "test", absl::StrCat("transformer {",
                            plain.model.transformer().ShortDebugString(),
-                           R"(kinds { letter: "S" name: "sliding"
+                           R"( kinds { letter: "S" name: "sliding"
                                       block { sliding_window: 256 } }
                               kinds { letter: "F" name: "full" }
                               pattern: "SSF" })"));
