@@ -51,6 +51,8 @@ bool IsProse(const std::string& fallback) {
                                  "the model's",
                                  "about 1 Mi tokens",
                                  "that of --runtime",
+                                 "1; for sequences of 8192 tokens and more "
+                                 "also 2, 4 and 8",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }
