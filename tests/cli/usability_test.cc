@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/cli/weir/program.h"
 
-namespace weir::cli::second_hour_test {
+namespace weir::cli::usability_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -245,7 +245,7 @@ std::vector<Task> MessageTasks() {
   };
 }
 
-class SecondHourTest : public testing::TestWithParam<Task> {
+class UsabilityTest : public testing::TestWithParam<Task> {
  protected:
   static void SetUpTestSuite() {
     WriteInput("slow.textproto", kSmallCluster);
@@ -256,7 +256,7 @@ class SecondHourTest : public testing::TestWithParam<Task> {
   }
 };
 
-TEST_P(SecondHourTest, Works) {
+TEST_P(UsabilityTest, Works) {
   const Task& task = GetParam();
   const ProgramRun run =
       RunWeir(absl::StrReplaceAll(task.arguments, {{"$WEIR", WEIR_PROGRAM}}));
@@ -274,11 +274,11 @@ std::string NameOf(const testing::TestParamInfo<Task>& info) {
   return info.param.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, SecondHourTest, testing::ValuesIn(SizeTasks()),
+INSTANTIATE_TEST_SUITE_P(Sizes, UsabilityTest, testing::ValuesIn(SizeTasks()),
                          NameOf);
-INSTANTIATE_TEST_SUITE_P(Schedules, SecondHourTest,
+INSTANTIATE_TEST_SUITE_P(Schedules, UsabilityTest,
                          testing::ValuesIn(ScheduleTasks()), NameOf);
-INSTANTIATE_TEST_SUITE_P(Messages, SecondHourTest,
+INSTANTIATE_TEST_SUITE_P(Messages, UsabilityTest,
                          testing::ValuesIn(MessageTasks()), NameOf);
 
-}  // namespace weir::cli::second_hour_test
+}  // namespace weir::cli::usability_test
