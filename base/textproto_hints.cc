@@ -38,7 +38,7 @@ std::string FieldHint(const std::string& type, const std::string& name,
   for (int i = 0; i < descriptor->field_count(); ++i) {
     names.emplace_back(descriptor->field(i)->name());
   }
-  const std::string similar = DidYouMean(name, names);
+  std::string similar = DidYouMean(name, names);
   if (!similar.empty()) return similar;
   return absl::StrCat("; expected one of ", absl::StrJoin(names, ", "));
 }
