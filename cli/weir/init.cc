@@ -53,8 +53,7 @@ absl::Status Ask(const std::string& question, const std::string& standard,
     std::string answer;
     const bool ended = !std::getline(std::cin, answer);
     absl::string_view text = absl::StripAsciiWhitespace(answer);
-    const absl::Status status =
-        take(text.empty() ? standard : std::string(text));
+    absl::Status status = take(text.empty() ? standard : std::string(text));
     if (status.ok() || ended) return status;
     PrintError(status, output);
   }
@@ -114,8 +113,9 @@ absl::StatusOr<Answers> Collect(const Flags& flags) {
                       "1/5 model: preset, or path of a config.json",
                       kDefaultModel, [&](const std::string& text) {
                         auto model = models::LoadModel(text);
-                        if (model.ok()) answers.model = *std::move(model);
-                        return model.status();
+                        RETURN_IF_ERROR(model.status());
+                        answers.model = *std::move(model);
+                        return absl::OkStatus();
                       }));
   std::string cluster;
   RETURN_IF_ERROR(ask(
