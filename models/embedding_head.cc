@@ -208,9 +208,10 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
   if (transformer.pooler()) {
     AddPooler(spec, shape, transformer.next_sentence_head(), &work);
   }
-  if (HasLogits(transformer))
+  if (HasLogits(transformer)) {
     AddLogits(spec, shape, transformer.mlm_head() || transformer.head_bias(),
               &work);
+  }
   if (spec.early_release) {
     // Targets and losses in the forward; the incoming and outgoing gradients of
     // the norm in the backward.

@@ -28,10 +28,10 @@ constexpr char kQuantization[] = "hf_quant_config.json";
 // Hugging Face model has a config.json, which is named after its folder.
 std::string NameOfFile(absl::string_view label) {
   const std::filesystem::path path{std::string(label)};
-  const std::string folder = path.parent_path().filename().string();
+  std::string folder = path.parent_path().filename().string();
   if (path.filename() != kConfig || folder.empty() || folder == "." ||
       folder == "..") {
-    const std::string stem = path.stem().string();
+    std::string stem = path.stem().string();
     absl::string_view name = stem;
     if (!absl::ConsumeSuffix(&name, "_config")) return stem;
     const size_t owner = name.find("--");
@@ -107,7 +107,7 @@ std::string ModelFile(const std::string& name_or_path) {
   const std::filesystem::path path(name_or_path);
   // The description of a number format lies beside that of the model.
   if (absl::EndsWith(name_or_path, kQuantization)) {
-    const std::string config =
+    std::string config =
         absl::StrCat(absl::StripSuffix(name_or_path, kQuantization), kConfig);
     if (std::filesystem::is_regular_file(config, error)) return config;
   }

@@ -62,7 +62,7 @@ ParameterCount AttentionParameters(const Transformer& transformer) {
 
 AttentionCore AddAttention(const Transformer& transformer, const WorkSpec& spec,
                            const Shape& shape, LayerWork* work) {
-  const AttentionCore core = AttentionCoreOf(transformer, spec, shape);
+  AttentionCore core = AttentionCoreOf(transformer, spec, shape);
   const double e = shape.element_bytes;
   const double values = transformer.keys_are_values() ? 0 : shape.value();
   const double value_share = transformer.keys_are_values()

@@ -51,9 +51,9 @@ void RefuseFlag(JsonFields& fields, const char* key) {
 
 void ExpectFlag(JsonFields& fields, const char* key, bool expected) {
   if (fields.Flag(key, expected) == expected) return;
-  fields.Add(key, absl::StrFormat("is %v, expected %v: weir does not support "
-                                  "such layers",
-                                  !expected, expected));
+  fields.Add(key, absl::StrCat("is ", expected ? "false" : "true",
+                               ", expected ", expected ? "true" : "false",
+                               ": weir does not support such layers"));
 }
 
 void ExpectCount(JsonFields& fields, const char* key, uint32_t expected) {

@@ -208,7 +208,9 @@ void JsonFields::CheckUnknown() {
   constexpr size_t kLong = 14;
   constexpr size_t kMostKeys = 1000;  // configurations have about 50
   if (object_.size() > kMostKeys) return;
-  for (const auto& [key, value] : object_.items()) {
+  for (const auto& item : object_.items()) {
+    const std::string& key = item.key();
+    const auto& value = item.value();
     if (asked_.contains(key) || key.size() > 64 || IsIgnoredKey(key)) continue;
     const auto near = std::find_if(
         asked_.begin(), asked_.end(), [&](const std::string& known) {
