@@ -45,9 +45,9 @@ BestFirst::BestFirst(const Space& space,
       shapes_(shapes),
       seeds_(seeds),
       options_(options),
-      goal_(goal),
+      goal_(std::move(goal)),
       workers_(workers),
-      open_(space, goal.objective == OBJECTIVE_PARETO),
+      open_(space, goal_.objective == OBJECTIVE_PARETO),
       least_seconds_(kInfinity) {
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
