@@ -283,7 +283,7 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
                       work.stash_bytes - mixer_stash);
   work.forward_scratch_bytes = core.forward_scratch_bytes;
   if (spec.early_release) {
-    // Of the last residual.
+    // The last residual holds its two inputs.
     work.forward_scratch_bytes =
         std::max(work.forward_scratch_bytes, 2 * LocalBytes(shape));
     work.backward_scratch_bytes =

@@ -105,7 +105,7 @@ absl::StatusOr<Model> ParseAny(absl::string_view label,
 std::string ModelFile(const std::string& name_or_path) {
   std::error_code error;
   const std::filesystem::path path(name_or_path);
-  // The description of a number format lies beside that of the model.
+  // The description of a number format is in the folder of the model.
   if (absl::EndsWith(name_or_path, kQuantization)) {
     std::string config =
         absl::StrCat(absl::StripSuffix(name_or_path, kQuantization), kConfig);

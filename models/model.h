@@ -13,8 +13,8 @@
 namespace weir::models {
 
 // Returns "NAME/config.json" if that exists in a folder of this name and no
-// preset has it, "config.json" beside a hf_quant_config.json (also with a
-// prefix before both names), otherwise the name.
+// preset has it, the "config.json" in the folder of a hf_quant_config.json
+// (also with a prefix before both names), otherwise the name.
 std::string ModelFile(const std::string& name_or_path);
 
 // Loads a preset, a folder with a config.json, or a file: a native textproto

@@ -129,7 +129,7 @@ struct PlanFlags {
   PlanRequest request;       // its scenario comes from ScenarioFlags
   bool synchronous = false;  // only named schedules with a flush
   bool explain = false;
-  // Of the search, without the simulations of the plans found.
+  // Ends the search; the simulations of the plans found come after it.
   double time_limit_seconds = std::numeric_limits<double>::infinity();
 
   std::string algorithm;             // a paper's planner; empty: the search

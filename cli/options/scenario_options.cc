@@ -96,7 +96,7 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
   AddCount(app, "--dp,--data-parallel-size",
            "data-parallel size (replicas of the pipeline)",
            [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
-      ->default_str("GPUs / (tp x pp)");
+      ->default_str("GPUs / (tp x pp x cp)");
   AddText(app, "--order", "ORDER",
           "parallel dimensions in the order of GPU numbers, fastest-varying "
           "first: tp-dp-pp or tp-pp-dp",

@@ -75,7 +75,7 @@ absl::StatusOr<const Family*> FamilyOf(absl::string_view label,
     return absl::InvalidArgumentError(absl::StrCat(
         label,
         ": model_type is missing: the file describes the number format "
-        "of a checkpoint, expected the config.json beside it"));
+        "of a checkpoint, expected the config.json of the same folder"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       label, ": model_type is ",

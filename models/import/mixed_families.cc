@@ -87,8 +87,9 @@ void ReadStep3(Config config) {
 
 }  // namespace
 
-// A dense layer beside the experts, which counts as a shared expert; full
-// attention with wider heads whose values are the keys.
+// Reads blocks with a dense layer in parallel with the experts, which counts as
+// a shared expert, and full attention with wider heads whose values are the
+// keys.
 void ReadGemma4(Config config) {
   auto& [fields, out] = config;
   ReadGemma3(config);

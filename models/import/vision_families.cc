@@ -63,7 +63,7 @@ void ReadSiglip(JsonFields& vision, Encoder* encoder) {
   const uint32_t side = vision.Count("image_size", 896) /
                         std::max(RequiredCount(vision, "patch_size"), 1u);
   encoder->mutable_blocks()->set_num_positions(Square(side));
-  // The file beside it says mm_tokens_per_image, 256.
+  // The outer configuration sets mm_tokens_per_image to 256.
   SetPatches(vision, Square(side), std::max(Square(side) / 256, 1u), encoder);
   encoder->set_patch_bias(true);
   encoder->set_pooling(true);

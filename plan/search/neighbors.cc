@@ -33,9 +33,9 @@ struct Choice {
   int distance = 0;  // 0: not a number
 };
 
-// The choices in one place of the list of neighbors: a name and a direction, or
+// The choices in one row of the list of neighbors: a name and a direction, or
 // a name and a value.
-using Place = std::tuple<int, int, std::string>;
+using Row = std::tuple<int, int, std::string>;
 
 struct Candidate {
   std::string choice;
@@ -88,7 +88,7 @@ class NeighborSearch {
         best_scenario_(best),
         best_(ShapeOfScenario(best)) {}
 
-  // Fills in the candidates of each place, in the order of the choices.
+  // Fills in the candidates of each row, in the order of the choices.
   void Collect() {
     for (size_t i = 0; i < space_.shapes.size(); ++i) {
       const SearchEstimate& estimate = shapes_[i];
@@ -106,12 +106,12 @@ class NeighborSearch {
     }
   }
 
-  std::vector<std::vector<Candidate>> Places() && {
-    std::vector<std::vector<Candidate>> places;
-    for (auto& [place, found] : places_) {
-      places.push_back(std::move(found.second));
+  std::vector<std::vector<Candidate>> Rows() && {
+    std::vector<std::vector<Candidate>> rows;
+    for (auto& [row, found] : rows_) {
+      rows.push_back(std::move(found.second));
     }
-    return places;
+    return rows;
   }
 
  private:
@@ -171,9 +171,9 @@ class NeighborSearch {
     }
   }
 
-  void AddAt(const Place& place, int distance, const std::string& text,
+  void AddAt(const Row& row, int distance, const std::string& text,
              const Shape& shape, const PlannedSchedule& schedule) {
-    auto& [nearest, candidates] = places_[place];
+    auto& [nearest, candidates] = rows_[row];
     if (!candidates.empty() && distance > nearest) return;
     if (distance < nearest) candidates.clear();
     nearest = distance;
@@ -189,14 +189,14 @@ class NeighborSearch {
   const Scenario& best_scenario_;
   const Shape best_;
   // Distance and candidates: one per cut.
-  std::map<Place, std::pair<int, std::vector<Candidate>>> places_;
+  std::map<Row, std::pair<int, std::vector<Candidate>>> rows_;
 };
 
 // Returns the candidate with the lowest bound on the time among those that fit
 // by their bounds, else the smallest; std::nullopt if all are invalid.
-std::optional<Candidate> BestOfPlace(
-    std::vector<Candidate> candidates,
-    const std::vector<SearchEstimate>& estimates, double limit_bytes) {
+std::optional<Candidate> BestOfRow(std::vector<Candidate> candidates,
+                                   const std::vector<SearchEstimate>& estimates,
+                                   double limit_bytes) {
   std::optional<Candidate> best;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (!estimates[i].problem().empty()) continue;
@@ -235,10 +235,10 @@ absl::Status AddNeighbors(const Space& space,
                           SearchWorkers* workers, PlanReport* report) {
   NeighborSearch search(space, shapes, best.plan.scenario());
   search.Collect();
-  std::vector<std::vector<Candidate>> places = std::move(search).Places();
+  std::vector<std::vector<Candidate>> rows = std::move(search).Rows();
   std::vector<Scenario> scenarios;
-  for (const std::vector<Candidate>& place : places) {
-    for (const Candidate& one : place) scenarios.push_back(one.scenario);
+  for (const std::vector<Candidate>& row : rows) {
+    for (const Candidate& one : row) scenarios.push_back(one.scenario);
   }
   const auto bounds = workers->Bounds(scenarios);
   if (absl::IsCancelled(bounds.status())) return absl::OkStatus();
@@ -246,11 +246,11 @@ absl::Status AddNeighbors(const Space& space,
   const double limit = report->memory_limit_bytes();
   std::vector<Candidate> chosen;
   size_t at = 0, num_schedules = 0;
-  for (std::vector<Candidate>& place : places) {
-    const size_t count = place.size();
-    std::optional<Candidate> one = BestOfPlace(
-        std::move(place), {bounds->begin() + at, bounds->begin() + at + count},
-        limit);
+  for (std::vector<Candidate>& row : rows) {
+    const size_t count = row.size();
+    std::optional<Candidate> one =
+        BestOfRow(std::move(row),
+                  {bounds->begin() + at, bounds->begin() + at + count}, limit);
     at += count;
     if (!one.has_value()) continue;
     if (one->choice.starts_with("schedule ") &&

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/files.h"
+#include "tests/cli/task.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::first_hour_test {
@@ -56,18 +56,6 @@ selective_ac_option = "op"
 )";
 constexpr char kSchedule[] = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
 
-struct Task {
-  const char* name;
-  const char* arguments;
-  int exit_code;
-  std::vector<const char*> out;  // phrases on standard output
-  std::vector<const char*> err = {};
-  std::vector<const char*> files = {};
-  bool wide = false;  // lines may be long: --wide, findings
-};
-
-void PrintTo(const Task& task, std::ostream* out) { *out << task.name; }
-
 std::vector<Task> Tasks() {
   return {
       {"FirstExample",
@@ -87,6 +75,7 @@ std::vector<Task> Tasks() {
        0,
        {"tokens/s/GPU", "MFU", "90 % interval", "compute", "tp comm", "p2p",
         "dp comm"},
+       {},
        {},
        {},
        true},
@@ -143,6 +132,7 @@ std::vector<Task> Tasks() {
        {"proto-message: weir.DeviceProfile", "matrix_rates"},
        {},
        {},
+       {},
        true},
       {"Picture",
        "simulate --schedule 1f1b --costs f=1,b=2 --pp 4 --microbatches 8 "
@@ -155,7 +145,7 @@ std::vector<Task> Tasks() {
        "schedule show zb-h1 --pp 4 --microbatches 8",
        0,
        {"rank 3 |"}},
-      {"OwnSchedule", "schedule lint own.csv", 0, {}, {}, {}, true},
+      {"OwnSchedule", "schedule lint own.csv", 0, {}, {}, {}, {}, true},
       {"OwnRuns",
        "validate --measured runs.csv --scenario llama-2-70b-dgx-h100 --chunks "
        "1",
@@ -190,6 +180,7 @@ std::vector<Task> Tasks() {
        {"1f1b"},
        {},
        {},
+       {},
        true},
       {"SyntheticCosts",
        "compare --schedule gpipe,1f1b,zb-h1 --costs f=1,i=1,w=1 --pp 4 "
@@ -207,11 +198,13 @@ std::vector<Task> Tasks() {
         "\"flops_per_second_per_gpu\""},
        {},
        {},
+       {},
        true},
       {"CsvForSpreadsheets",
        "compare llama-3-70b-64-h100 --schedule 1f1b --format csv",
        0,
        {"tensor_communication_seconds", "bubble_seconds"},
+       {},
        {},
        {},
        true},
@@ -353,29 +346,15 @@ class FirstHourTest : public testing::TestWithParam<Task> {
 };
 
 TEST_P(FirstHourTest, Works) {
-  const Task& task = GetParam();
-  const ProgramRun run =
-      RunWeir(absl::StrReplaceAll(task.arguments, {{"$WEIR", WEIR_PROGRAM}}));
-  EXPECT_EQ(run.exit_code, task.exit_code) << run.out << run.err;
-  for (const char* phrase : task.out) {
-    EXPECT_THAT(run.out, HasSubstr(phrase)) << run.err;
-  }
-  for (const char* phrase : task.err) EXPECT_THAT(run.err, HasSubstr(phrase));
-  for (const char* file : task.files) {
-    const auto text = ReadFile(absl::StrCat(TestFolder(), "/", file));
-    ASSERT_TRUE(text.ok()) << text.status();
-    EXPECT_FALSE(text->empty()) << file;
-  }
-  if (task.wide) return;
+  const ProgramRun run = RunTask(GetParam());
+  if (GetParam().wide) return;
   for (absl::string_view line : absl::StrSplit(run.out, '\n')) {
     EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, FirstHourTest, testing::ValuesIn(Tasks()),
-                         [](const auto& info) {
-                           return std::string(info.param.name);
-                         });
+                         NameOf);
 
 // The README shows current output and a current picture.
 TEST(ReadmeTest, ShowsTheFirstExample) {

@@ -4,29 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "tests/cli/task.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::usability_test {
-
-using testing::HasSubstr;
-using testing::Not;
-
-struct Task {
-  const char* name;
-  const char* arguments;  // "$WEIR": the program
-  int exit_code;
-  std::vector<const char*> out;  // phrases on standard output
-  std::vector<const char*> err = {};
-  std::vector<const char*> absent = {};  // from both
-};
-
-void PrintTo(const Task& task, std::ostream* out) { *out << task.name; }
 
 constexpr char kSmallCluster[] = R"(
 name: "mine"
@@ -65,6 +50,7 @@ std::vector<Task> SizeTasks() {
        0,
        {"4 points: 4 done, 0 refused, 0 failed", ": tp="},
        {},
+       {},
        {"parallelism.tensor"}},
       {"OtherSizesThanThePreset",
        "simulate llama-3-70b-64-h100 --schedule 1f1b --chunks 1 --tp 4 --pp 4",
@@ -77,6 +63,7 @@ std::vector<Task> SizeTasks() {
        1,  // does not fit
        {"x data 2 = 32 GPUs"},
        {"use --gpus 32 to silence this warning"},
+       {},
        {"are meant"}},
       {"TooManyReplicas",
        "simulate llama-3-70b-64-h100 --schedule 1f1b --chunks 1 --tp 8 --pp 8 "
@@ -98,6 +85,7 @@ std::vector<Task> SizeTasks() {
        2,
        {},
        {"nearest: --tp 1, --gpus 32, --gpus 64"},
+       {},
        {"--tp 6", "--tp 10"}},
       {"NearestPipeline",
        "simulate --model llama-3-70b --cluster dgx-h100 --gpus 64 --tp 8 --pp "
@@ -105,6 +93,7 @@ std::vector<Task> SizeTasks() {
        2,
        {},
        {"nearest: --pp 4, --pp 8\n"},
+       {},
        {"--pp 5"}},
   };
 }
@@ -122,6 +111,7 @@ std::vector<Task> ScheduleTasks() {
        2,
        {},
        {"v=3"},
+       {},
        {"--chunks"}},
       {"SchedulesWithOtherChunks",
        "compare llama-3-70b-64-h100 --chunks 5 --schedule "
@@ -139,6 +129,7 @@ std::vector<Task> ScheduleTasks() {
        "compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw",
        0,
        {"pipedream-2bw (*)", "(*) training differs"},
+       {},
        {},
        {"gpipe (*)"}},
       {"OneUpdate",
@@ -177,12 +168,14 @@ std::vector<Task> MessageTasks() {
        2,
        {},
        {"tpp is not a field"},
+       {},
        {"nothing to sweep"}},
       {"ImplausibleValueNamesTheFile",
        "cluster show slow.textproto",
        0,
        {},
        {"slow.textproto: "},
+       {},
        {"cluster mine"}},
       {"Boolean",
        "scenario show boolean.textproto",
@@ -207,6 +200,7 @@ std::vector<Task> MessageTasks() {
        2,
        {},
        {"belongs to a different sweep", "\n  modified: "},
+       {},
        {"error: modified"}},
       {"MeasuredRate",
        "explain llama-3-70b-64-h100 --schedule 1f1b --measured 300TFLOPS",
@@ -241,6 +235,7 @@ std::vector<Task> MessageTasks() {
        1,
        {},
        {"70GiB has a unit", "raise --memory-limit to ", "GiB\n"},
+       {},
        {" bytes\n"}},
   };
 }
@@ -256,23 +251,7 @@ class UsabilityTest : public testing::TestWithParam<Task> {
   }
 };
 
-TEST_P(UsabilityTest, Works) {
-  const Task& task = GetParam();
-  const ProgramRun run =
-      RunWeir(absl::StrReplaceAll(task.arguments, {{"$WEIR", WEIR_PROGRAM}}));
-  EXPECT_EQ(run.exit_code, task.exit_code) << run.out << run.err;
-  for (const char* phrase : task.out) {
-    EXPECT_THAT(run.out, HasSubstr(phrase)) << run.err;
-  }
-  for (const char* phrase : task.err) EXPECT_THAT(run.err, HasSubstr(phrase));
-  for (const char* phrase : task.absent) {
-    EXPECT_THAT(absl::StrCat(run.out, run.err), Not(HasSubstr(phrase)));
-  }
-}
-
-std::string NameOf(const testing::TestParamInfo<Task>& info) {
-  return info.param.name;
-}
+TEST_P(UsabilityTest, Works) { RunTask(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, UsabilityTest, testing::ValuesIn(SizeTasks()),
                          NameOf);

@@ -46,7 +46,7 @@ bool IsProse(const std::string& fallback) {
                                  "all reasonable values",
                                  "all GPUs of the cluster",
                                  "all of the cluster",
-                                 "GPUs / (tp x pp)",
+                                 "GPUs / (tp x pp x cp)",
                                  "1f1b, or interleaved-1f1b with --chunks",
                                  "the model's",
                                  "about 1 Mi tokens",

@@ -111,7 +111,7 @@ TEST(ConfigErrorsTest, NumbersThatJsonDoesNotHaveAreNull) {
 TEST(ConfigErrorsTest, FormatsOfCheckpointsAreNotModels) {
   EXPECT_THAT(Message(R"({"quantization": {"quant_algo": "NVFP4"}})"),
               HasSubstr("describes the number format of a checkpoint, expected "
-                        "the config.json beside it"));
+                        "the config.json of the same folder"));
   const auto model =
       ParseModel("x", Qwen3(R"("quantization_config": {"bits": 8})"));
   ASSERT_TRUE(model.ok()) << model.status();
