@@ -2,6 +2,7 @@
 #include "sim/bounds/least_memory.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -15,13 +16,20 @@ namespace {
 // Smaller amounts may be rounded to no bytes at all.
 constexpr double kSomeBytes = 64;
 
+// Of programs that free gradients. Used: by a step, which may have freed them
+// before the rank's next action.
+enum class Gradients : uint8_t { kFreed, kHeld, kUsed };
+
 // Tables by stage, reused for each rank, which clears only its own stages.
 struct StageTables {
   explicit StageTables(int num_stages)
-      : extra_versions(num_stages), is_held(num_stages) {}
+      : extra_versions(num_stages),
+        is_held(num_stages),
+        gradients(num_stages) {}
 
   std::vector<int> extra_versions;
   std::vector<bool> is_held;  // full gradients
+  std::vector<Gradients> gradients;
 };
 
 class Walk {
@@ -34,10 +42,12 @@ class Walk {
         rank_(rank),
         stages_(stages),
         extra_versions_(tables->extra_versions),
-        is_held_(tables->is_held) {
+        is_held_(tables->is_held),
+        gradients_of_(tables->gradients) {
     for (int stage : stages_) {
       extra_versions_[stage] = 0;
       is_held_[stage] = false;
+      gradients_of_[stage] = Gradients::kFreed;
     }
   }
 
@@ -64,6 +74,10 @@ class Walk {
       for (size_t k = i; k <= last; ++k) {
         End(actions[k]);
         if (IsLastBackward(k)) ReleaseGradients(actions[k].stage);
+        if (IsUpdate(k) &&
+            gradients_of_[actions[k].stage] == Gradients::kHeld) {
+          gradients_of_[actions[k].stage] = Gradients::kUsed;
+        }
       }
       if (!schedule_.flush) Update(static_cast<int32_t>(i), last);
       i = last;
@@ -88,9 +102,10 @@ class Walk {
       const StageCosts& stage = costs_.stages[s];
       bytes += stage.parameters.weight_bytes / costs_.shards;
       if (schedule_.forward_only) continue;
-      bytes += stage.parameters.gradient_bytes / costs_.shards *
-                   (NeedsSecondGradient(s) ? 2 : 1) +
-               stage.parameters.kept_gradient_bytes / costs_.shards;
+      if (!costs_.frees_gradients) {
+        bytes += GradientBytes(s) * (NeedsSecondGradient(s) ? 2 : 1);
+      }
+      bytes += stage.parameters.kept_gradient_bytes / costs_.shards;
       bytes +=
           stage.parameters.optimizer_state_bytes * costs_.stepped_part(stage);
       bytes += stage.parameters.weight_bytes * weights.predicted_copies +
@@ -168,6 +183,10 @@ class Walk {
            (in_.placement().data > 1 || schedule_.RanksOf(stage).size() > 1);
   }
 
+  double GradientBytes(int stage) const {
+    return costs_.stages[stage].parameters.gradient_bytes / costs_.shards;
+  }
+
   // Counts the temporary buffers of steps after these positions, one stage
   // after the other. Overlapped reductions without flush may delay the steps,
   // which are then not counted.
@@ -184,13 +203,26 @@ class Walk {
       const StageCosts& stage =
           StageOf(schedule_.rank_actions[rank_][position]);
       if (!(stage.step.seconds > stage.step.update_seconds)) continue;
-      peak_ = std::max(peak_, now_ + StepBytes(costs_, stage));
+      // Earlier steps have freed the gradients of other stages.
+      double others = 0;
+      for (int s : stages_) {
+        if (s != schedule_.rank_actions[rank_][position].stage &&
+            gradients_of_[s] != Gradients::kFreed) {
+          others += GradientBytes(s);
+        }
+      }
+      peak_ = std::max(peak_, now_ - others + StepBytes(costs_, stage));
     }
   }
 
   // Adds what remains after the action; returns what it holds until it ends.
   double Begin(const schedules::Action& action) {
     const StageCosts& stage = StageOf(action);
+    for (int s : stages_) {
+      if (gradients_of_[s] != Gradients::kUsed) continue;
+      gradients_of_[s] = Gradients::kFreed;
+      now_ -= GradientBytes(s);
+    }
     const int n = action.num_microbatches;
     switch (action.op) {
       case schedules::Op::kForward:
@@ -225,6 +257,12 @@ class Walk {
 
   void End(const schedules::Action& action) {
     const StageCosts& stage = StageOf(action);
+    if (costs_.frees_gradients && !schedule_.forward_only &&
+        schedules::CompletesGradient(action.op) &&
+        gradients_of_[action.stage] == Gradients::kFreed) {
+      gradients_of_[action.stage] = Gradients::kHeld;
+      now_ += GradientBytes(action.stage);
+    }
     const int n = action.num_microbatches;
     switch (action.op) {
       case schedules::Op::kBackward:
@@ -276,9 +314,12 @@ class Walk {
 
   // Returns true if this action completes the gradients of its stage.
   bool IsLastBackward(size_t position) const {
+    return schedule_.flush && IsUpdate(position);
+  }
+
+  bool IsUpdate(size_t position) const {
     const auto& positions = in_.semantics.update_positions[rank_];
-    return schedule_.flush &&
-           std::binary_search(positions.begin(), positions.end(),
+    return std::binary_search(positions.begin(), positions.end(),
                               static_cast<int32_t>(position));
   }
 
@@ -307,6 +348,7 @@ class Walk {
   double now_ = 0, peak_ = 0;
   std::vector<int>& extra_versions_;                      // [stage]
   std::vector<bool>& is_held_;                            // [stage]
+  std::vector<Gradients>& gradients_of_;                  // [stage]
   absl::flat_hash_set<std::pair<int, int>> offloaded_{};  // stage, microbatch
 };
 

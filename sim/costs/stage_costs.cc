@@ -315,6 +315,8 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   costs.widens_gradients =
       WidensGradients(resolved.runtime, scenario.training());
   costs.shards_each_gradient = resolved.runtime.shards_each_gradient();
+  costs.frees_gradients = resolved.runtime.frees_gradients();
+  costs.allocates_by_stream = resolved.runtime.allocates_by_stream();
   costs.communicator_sizes = CommunicatorSizesOf(resolved);
   if (costs.shards > 1 && resolved.model.has_transformer()) {
     costs.shard_calls = ShardCallsOf(

@@ -247,6 +247,9 @@ struct Costs : DeviceCosts {
   bool widens_gradients = false;
   // Without a pipeline, sharded gradients are reduced after every microbatch.
   bool shards_each_gradient = false;
+  // See the fields of Runtime with these names.
+  bool frees_gradients = false;
+  bool allocates_by_stream = false;
   // Absent: each device has its own.
   std::optional<CommunicatorSizes> communicator_sizes;
   // Fraction of bytes of transfers between ranks that remains after

@@ -2,30 +2,20 @@
 #include "sim/report/memory.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/costs/program_memory.h"
+#include "sim/report/sweep_memory.h"
 
 namespace weir::sim {
 namespace {
 
-struct Event {
-  double seconds;
-  MemoryClass::Kind kind;
-  double bytes;  // below 0: freed
-  int count;     // number of equal allocations; below 0: freed
-  bool of_step = false;
-};
-
-// Relative to the later time: smaller differences may be rounding errors.
-constexpr double kSimultaneousTolerance = 1e-13;
-
-// The order of simultaneous events does not matter: Sweep() samples after all
-// of them.
-bool Earlier(const Event& a, const Event& b) { return a.seconds < b.seconds; }
+// The order of simultaneous events does not matter: SweepMemory() samples after
+// all of them.
+bool Earlier(const MemoryEvent& a, const MemoryEvent& b) {
+  return a.seconds < b.seconds;
+}
 
 class Tracer {
  public:
@@ -43,10 +33,13 @@ class Tracer {
     AddActions();
     // Stable: simultaneous events of one GPU keep their order.
     std::stable_sort(buffers_.begin(), buffers_.end(), Earlier);
-    std::vector<Event> events(actions_.size() + buffers_.size());
+    std::vector<MemoryEvent> events(actions_.size() + buffers_.size());
     std::merge(actions_.begin(), actions_.end(), buffers_.begin(),
                buffers_.end(), events.begin(), Earlier);
-    return Sweep(events, keep_samples);
+    return SweepMemory(static_, events,
+                       {.separate_bytes = separate_bytes_,
+                        .by_stream = in_.costs.allocates_by_stream,
+                        .keep_samples = keep_samples});
   }
 
  private:
@@ -71,8 +64,9 @@ class Tracer {
       Static(MemoryClass::WEIGHTS) += stage.parameters.weight_bytes / shards;
       if (in_.schedule.forward_only) continue;
       Static(MemoryClass::GRADIENTS) +=
-          stage.parameters.gradient_bytes / shards *
-              (NeedsSecondGradient(s) ? 2 : 1) +
+          (in_.costs.frees_gradients
+               ? 0
+               : GradientBytes(s) * (NeedsSecondGradient(s) ? 2 : 1)) +
           stage.parameters.kept_gradient_bytes / shards;
       Static(MemoryClass::OPTIMIZER_STATE) +=
           stage.parameters.optimizer_state_bytes *
@@ -91,6 +85,10 @@ class Tracer {
            in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED &&
            (in_.gpus.full_placement().data > 1 ||
             in_.schedule.RanksOf(stage).size() > 1);
+  }
+
+  double GradientBytes(int stage) const {
+    return in_.costs.stages[stage].parameters.gradient_bytes / in_.costs.shards;
   }
 
   // `count` below 0: frees.
@@ -150,6 +148,7 @@ class Tracer {
       Add(last_end_, MemoryClass::WEIGHT_STASH, -stashed[s],
           in_.costs.stages[s].parameters.stash_bytes);
     }
+    if (in_.costs.frees_gradients) AddFreedGradients();
     if (in_.costs.shards > 1) AddUnsharded();
     // Channels and overlapped pairs end out of order.
     if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {
@@ -204,6 +203,45 @@ class Tracer {
       case WEIR_UNSCHEDULED_OPS:
         break;
     }
+  }
+
+  // Adds the gradients of each update from the end of its first backward, which
+  // frees activations as it allocates them, to the end of its step.
+  void AddFreedGradients() {
+    if (in_.schedule.forward_only) return;
+    absl::flat_hash_map<int, int> next;  // by stage: after the previous update
+    const auto& steps = graph_.steps.plan[rank_];
+    for (int i = 0; i < std::ssize(steps); ++i) {
+      AddGradients(steps[i].stage, next[steps[i].stage], StepEnd(i));
+      next[steps[i].stage] = steps[i].reduce_after + 1;
+    }
+    // The last microbatches may complete no update.
+    for (int stage : graph_.rank_stages[rank_]) {
+      AddGradients(stage, next[stage], last_end_);
+    }
+  }
+
+  // From the first backward of the stage at or after a position.
+  void AddGradients(int stage, int position, double end) {
+    const auto& actions = in_.schedule.rank_actions[rank_];
+    const auto first =
+        std::find_if(actions.begin() + position, actions.end(),
+                     [&](const schedules::Action& action) {
+                       return action.stage == stage &&
+                              schedules::CompletesGradient(action.op);
+                     });
+    if (first == actions.end()) return;
+    AddFor(
+        end_[graph_.ActionEnd(gpu_, static_cast<int>(first - actions.begin()))],
+        end, MemoryClass::GRADIENTS, GradientBytes(stage));
+  }
+
+  double StepEnd(int i) const {
+    if (graph_.steps.first.has_value()) return end_[graph_.StepTask(gpu_, i)];
+    const int32_t reduced = graph_.ReduceEnd(gpu_, i);
+    if (reduced != PipelineGraph::kNone) return end_[reduced];
+    return end_[graph_.ActionEnd(gpu_,
+                                 graph_.steps.plan[rank_][i].reduce_after)];
   }
 
   // Adds what passes hold of sharded stages. In a pipeline a run holds its
@@ -318,53 +356,6 @@ class Tracer {
     buffers_.push_back({to, MemoryClass::COMMUNICATION_BUFFERS, -bytes, -1});
   }
 
-  MemoryTimeline Sweep(const std::vector<Event>& events, bool keep_samples) {
-    MemoryTimeline timeline;
-    timeline.communicator_bytes = Static(MemoryClass::COMMUNICATION_BUFFERS);
-    MemoryByKind now = static_;
-    std::array<int64_t, MemoryClass::Kind_ARRAYSIZE> held{};
-    const auto total = [&] {
-      return std::accumulate(now.begin(), now.end(), 0.0);
-    };
-    timeline.floor_bytes = timeline.peak_bytes = total();
-    double of_steps = 0;                          // part of the total
-    double most_of_passes = timeline.peak_bytes;  // without it
-    timeline.peak_by_kind = now;
-    if (keep_samples) timeline.samples.push_back({0, timeline.floor_bytes});
-    for (size_t i = 0; i < events.size(); ++i) {
-      const Event& event = events[i];
-      const auto kind = static_cast<size_t>(event.kind);
-      now[kind] += event.bytes;
-      held[kind] += event.count;
-      if (event.of_step) of_steps += event.bytes;
-      // Sums of fractions of bytes leave a remainder.
-      if (held[kind] == 0) now[kind] = static_[kind];
-      // Simultaneous events count when all of them have happened.
-      if (i + 1 < events.size() &&
-          events[i + 1].seconds - event.seconds <=
-              kSimultaneousTolerance * events[i + 1].seconds) {
-        continue;
-      }
-      const double bytes = total();
-      most_of_passes = std::max(most_of_passes, bytes - of_steps);
-      if (bytes > timeline.peak_bytes) {
-        timeline.peak_bytes = bytes;
-        timeline.peak_at_seconds = event.seconds;
-        timeline.peak_by_kind = now;
-      }
-      if (!keep_samples) continue;
-      if (event.seconds == 0) {
-        timeline.samples.front().bytes = bytes;
-      } else {
-        timeline.samples.push_back({event.seconds, bytes});
-      }
-    }
-    timeline.final_bytes = total();
-    timeline.cached_bytes =
-        std::max(most_of_passes + separate_bytes_ - timeline.peak_bytes, 0.0);
-    return timeline;
-  }
-
   const PipelineInputs& in_;
   const PipelineGraph& graph_;
   const std::span<const double> start_, end_;
@@ -372,7 +363,7 @@ class Tracer {
   MemoryByKind static_{};
   double last_end_ = 0;        // end of the rank's last pass or step
   double separate_bytes_ = 0;  // of the buffers of its steps
-  std::vector<Event> actions_, buffers_;
+  std::vector<MemoryEvent> actions_, buffers_;
 };
 
 }  // namespace

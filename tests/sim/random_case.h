@@ -140,6 +140,8 @@ class RandomCase {
     costs_.bucket_bytes = 40;
     costs_.tied_gradient_bytes = 50;
     costs_.widens_gradients = true;
+    // Draws no number of its own: later draws remain the same.
+    costs_.frees_gradients = costs_.stages[0].parameters.gradient_bytes < 100;
     if (!schedule_.flush || schedule_.forward_only) return;
     const int drawn = std::uniform_int_distribution<>(0, 3)(*random);
     if (drawn == 0) costs_.shards = placement_.data;
