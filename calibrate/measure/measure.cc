@@ -76,7 +76,11 @@ class Measurer {
   // Returns why the pass cannot be timed, or an empty string.
   std::string Hindrance(const Workload& workload) const;
 
-  absl::StatusOr<double> TimeReference();
+  struct ReferenceTime {
+    double seconds = 0;
+    bool power_capped = false;  // most of its samples
+  };
+  absl::StatusOr<ReferenceTime> TimeReference();
   absl::Status CheckReference();
   absl::Status RepeatRecent();
   void NoteReference(double ratio, bool drifted);
@@ -98,7 +102,7 @@ class Measurer {
   int broken_in_a_row_ = 0;
   std::unique_ptr<PreparedWorkload> reference_;
   double busy_seconds_ = 0;              // since the reference was timed
-  double steady_reference_ = 0;          // the last time of the reference
+  ReferenceTime steady_reference_;       // the last time of the reference
   std::vector<const Workload*> recent_;  // measured since then
 };
 
@@ -245,7 +249,7 @@ absl::Status Measurer::MeasureNew(const Workload& workload) {
   return CheckReference();
 }
 
-absl::StatusOr<double> Measurer::TimeReference() {
+absl::StatusOr<Measurer::ReferenceTime> Measurer::TimeReference() {
   // Kept, since another choice of algorithm would look like drift.
   if (reference_ == nullptr) {
     ASSIGN_OR_RETURN(reference_, bench_->Prepare(plan_.reference));
@@ -255,7 +259,9 @@ absl::StatusOr<double> Measurer::TimeReference() {
       SampleWorkload(reference_.get(), options_.sampling, hooks_.stop, &result)
           .status());
   busy_seconds_ = 0;
-  return result.seconds().p50();
+  return ReferenceTime{
+      result.seconds().p50(),
+      2 * result.num_power_capped() > result.seconds().num_samples()};
 }
 
 void Measurer::NoteReference(double ratio, bool drifted) {
@@ -286,17 +292,23 @@ absl::Status Measurer::CheckReference() {
   const auto moved = [&](double ratio) {
     return std::abs(ratio - 1) > options_.max_drift;
   };
-  ASSIGN_OR_RETURN(double seconds, TimeReference());
-  for (int i = 0; i < options_.max_repeats &&
-                  moved(seconds / steady_reference_) && !recent_.empty();
-       ++i) {
-    steady_reference_ = seconds;
+  // At the power limit, clocks vary with the GPU's temperature. They do so
+  // during a repetition, too.
+  const auto is_episode = [&](const ReferenceTime& now) {
+    return moved(now.seconds / steady_reference_.seconds) &&
+           !(now.power_capped && steady_reference_.power_capped);
+  };
+  ASSIGN_OR_RETURN(ReferenceTime now, TimeReference());
+  for (int i = 0;
+       i < options_.max_repeats && is_episode(now) && !recent_.empty(); ++i) {
+    steady_reference_ = now;
     RETURN_IF_ERROR(RepeatRecent());
-    ASSIGN_OR_RETURN(seconds, TimeReference());
+    ASSIGN_OR_RETURN(now, TimeReference());
   }
-  const double ratio = seconds / journal_->reference_seconds();
-  NoteReference(ratio, moved(ratio) || moved(seconds / steady_reference_));
-  steady_reference_ = seconds;
+  const double ratio = now.seconds / journal_->reference_seconds();
+  NoteReference(ratio,
+                moved(ratio) || moved(now.seconds / steady_reference_.seconds));
+  steady_reference_ = now;
   recent_.clear();
   return Save();
 }
@@ -329,7 +341,7 @@ absl::Status Measurer::Run() {
     RETURN_IF_ERROR(MeasureSustained());
     ASSIGN_OR_RETURN(steady_reference_, TimeReference());
     if (journal_->reference_seconds() == 0) {
-      journal_->set_reference_seconds(steady_reference_);
+      journal_->set_reference_seconds(steady_reference_.seconds);
       RETURN_IF_ERROR(Save());
     }
   }
