@@ -42,6 +42,19 @@ struct Sums {
   double one_way = 0, both_ways = 0, message = 0;
 };
 
+// Warns of a line below the time of the largest message: bandwidth and latency
+// are then both too high.
+void AddConvexity(const LinkClass& link, double bytes, double seconds,
+                  std::string* text) {
+  const std::vector<TransferPiece> pieces(link.pieces().begin(),
+                                          link.pieces().end());
+  const double fitted = TransferSeconds(pieces, bytes);
+  if (fitted > 0.85 * seconds) return;
+  absl::StrAppend(text, "  the fit is ", FormatPercent(1 - fitted / seconds),
+                  " below the largest message: the times of smaller ones are "
+                  "those of their launches\n");
+}
+
 void AddClass(const NetworkMeasurements& measured, LinkClass::Distance distance,
               const LinkClass* link, std::string* text) {
   std::map<double, Sums> by_size;
@@ -79,6 +92,10 @@ void AddClass(const NetworkMeasurements& measured, LinkClass::Distance distance,
                           FormatBytes(bytes), FormatSeconds(sums.one_way / n),
                           FormatSeconds(sums.both_ways / n),
                           FormatSeconds(sums.message / n), fitted);
+  }
+  if (link != nullptr) {
+    const auto& [bytes, sums] = *by_size.rbegin();
+    AddConvexity(*link, bytes, sums.message / sums.num_pairs, text);
   }
 }
 

@@ -33,6 +33,11 @@ struct TransferFit {
 // the choice of knots, log C(knots, breaks), so that noise does not add knots
 // (J. Chen, Z. Chen, Biometrika 95, 2008).
 //
+// Messages that take less time than the host needs to launch them, as those of
+// a GPU to itself up to 64 MiB, take the time of the launch: the time is then
+// convex, max(launch, bytes / rate), and the fit is a line with a large
+// residual, below the times of the largest messages.
+//
 // Returns InvalidArgument for sizes or seconds that are not positive and
 // finite, fewer than two different sizes, or times that fall as sizes grow.
 absl::StatusOr<TransferFit> FitTransfer(

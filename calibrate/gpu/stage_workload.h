@@ -48,6 +48,8 @@ class StageWorkload : public PreparedWorkload {
   // Checks only that a pass yields no NaN, as its operations are verified
   // separately.
   absl::StatusOr<double> VerifyPass();
+  absl::StatusOr<bool> IsNumber(const StageOp& op, int output,
+                                int64_t row) const;
   absl::StatusOr<HostTensor> CopyBack(const TensorView& view,
                                       const TensorShape& shape) const;
   absl::Status Poison(const TensorView& view, const TensorShape& shape) const;

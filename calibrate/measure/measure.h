@@ -21,7 +21,8 @@ struct CalibrationOptions {
   bool only_verify = false;  // skips timing and memory
   // The reference GEMM is timed after this many busy seconds. If its time has
   // changed by more than `max_drift`, all workloads since the previous check
-  // are measured again, up to `max_repeats` times, and then flagged.
+  // are measured again, up to `max_repeats` times, and then flagged. They are
+  // only flagged if it was at the power limit both times.
   double reference_every_seconds = 5;
   double max_drift = 0.02;
   int max_repeats = 2;

@@ -27,7 +27,9 @@ double OptimizerStepBytes(const StageParameters& parameters,
   if (runtime.copies_master_weights() && has_master_weights) {
     bytes += parameters.fp32_bytes;
   }
-  if (num_versions > 1) bytes += 2 * parameters.stash_bytes;
+  if (num_versions > 1 && !runtime.writes_new_versions()) {
+    bytes += 2 * parameters.stash_bytes;
+  }
   return bytes;
 }
 

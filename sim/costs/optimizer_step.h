@@ -16,8 +16,9 @@ bool WidensGradients(const Runtime& runtime, const Training& training);
 // writes. The step of any runtime reads gradients and states, and writes states
 // and weights; without fp32 master weights among the states, it also reads the
 // weights. A stage that keeps more than one version first copies the one that
-// it replaces. The runtime's switches add passes over the gradients and weights
-// (Runtime in calibrate/profile/runtime.proto).
+// it replaces, unless the runtime writes the new one to memory of its own. The
+// runtime's switches add passes over the gradients and weights (Runtime in
+// calibrate/profile/runtime.proto).
 double OptimizerStepBytes(const StageParameters& parameters,
                           const Training& training, const Runtime& runtime,
                           int num_versions);

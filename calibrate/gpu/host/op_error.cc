@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/in_parts.h"
 #include "calibrate/execute/reference/reference_ops.h"
 #include "calibrate/execute/stage/dropout_mask.h"
 #include "calibrate/gpu/host/attention_sample.h"
@@ -16,13 +17,18 @@ using Tensors = std::vector<std::vector<double>>;
 
 std::vector<double> Gather(const HostTensor& tensor,
                            const TensorSample& sample) {
-  std::vector<double> values;
-  values.reserve(sample.rows.size() * sample.columns.size());
-  for (int64_t row : sample.rows) {
-    for (int64_t column : sample.columns) {
-      values.push_back(tensor.At(row, column));
+  const auto num_columns = static_cast<int64_t>(sample.columns.size());
+  std::vector<double> values(sample.rows.size() * sample.columns.size());
+  InParts(std::ssize(values), [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last;) {
+      const int64_t row = i / num_columns;
+      const int64_t end = std::min(last, (row + 1) * num_columns);
+      for (; i < end; ++i) {
+        values[i] =
+            tensor.At(sample.rows[row], sample.columns[i - row * num_columns]);
+      }
     }
-  }
+  });
   return values;
 }
 

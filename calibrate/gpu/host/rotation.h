@@ -28,9 +28,10 @@ struct GraphPlan {
   int num_launches() const { return launches_per_graph * num_graph_launches; }
 };
 
-// Plans at least `num_launches` >= 1 launches, with at most about
-// `kMaxGraphOps` operations per graph. All sets are used before one is used
-// again, within a graph and, as far as num_launches permits, across graphs.
+// Plans about `num_launches` >= 1 launches: the nearest number of whole graphs,
+// with at most about `kMaxGraphOps` operations per graph. All sets are used
+// before one is used again, within a graph and, as far as num_launches permits,
+// across graphs.
 inline constexpr int kMaxGraphOps = 2000;
 GraphPlan PlanGraphs(int num_launches, int num_sets, int ops_per_launch);
 

@@ -116,6 +116,20 @@ TEST(FitTransferTest, BandwidthAndLatencyNeverFall) {
   }
 }
 
+// Messages of an H100 to itself, 2026-11-26: 40 us are the time of a launch.
+TEST(FitTransferTest, TimesOfLaunchesAreALineWithALargeResidual) {
+  const std::vector<TransferSample> samples = {
+      {0x1p10, 49.2e-6}, {0x1p12, 43.7e-6}, {0x1p14, 57.6e-6},
+      {0x1p16, 39.8e-6}, {0x1p18, 39.6e-6}, {0x1p20, 40.6e-6},
+      {0x1p22, 48.5e-6}, {0x1p24, 41.3e-6}, {0x1p26, 57.6e-6},
+      {0x1p28, 211e-6}};
+  const auto fit = FitTransfer(samples, TransferKnots(16, kMax));
+  ASSERT_TRUE(fit.ok()) << fit.status();
+  EXPECT_EQ(fit->pieces.size(), 1u);
+  EXPECT_GT(fit->residual, 0.15);
+  EXPECT_LT(TransferSeconds(fit->pieces, 0x1p28), 0.85 * 211e-6);
+}
+
 TEST(FitTransferTest, TwoSizesMakeALine) {
   const auto fit =
       FitTransfer({{1000, 2e-6}, {3000, 4e-6}}, TransferKnots(16, kMax));

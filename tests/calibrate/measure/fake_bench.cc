@@ -55,6 +55,7 @@ class FakeWorkload : public PreparedWorkload {
   }
 
   absl::StatusOr<double> Verify() override {
+    bench_->verified_.push_back(key_);
     if (!Matches(key_, bench_->options_.wrong)) return kRightError;
     return absl::StrContains(key_, "norm")
                ? std::numeric_limits<double>::quiet_NaN()

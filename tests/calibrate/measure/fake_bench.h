@@ -73,6 +73,8 @@ class FakeBench : public Bench {
   Provenance* mutable_provenance() { return &provenance_; }
   // Keys in the order in which they were prepared.
   const std::vector<std::string>& prepared() const { return prepared_; }
+  // Keys whose results were verified, in order.
+  const std::vector<std::string>& verified() const { return verified_; }
   // Returns the time of an undisturbed launch.
   double TrueSeconds(const Workload& workload) const;
 
@@ -83,7 +85,7 @@ class FakeBench : public Bench {
   Provenance provenance_;
   double peak_flops_ = 0;
   double busy_seconds_ = 0;
-  std::vector<std::string> prepared_;
+  std::vector<std::string> prepared_, verified_;
 };
 
 }  // namespace weir::calibrate

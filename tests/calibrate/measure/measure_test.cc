@@ -192,6 +192,44 @@ TEST(MeasureTest, DriftIsMeasuredAgainAndForgottenWhenItPasses) {
   EXPECT_GT(repeated, 3);
 }
 
+// Verification takes the host longer than timing takes the GPU.
+TEST(MeasureTest, RepeatedOperationsAreVerifiedOnce) {
+  const MeasuringPlan plan = SmallPlan();
+  FakeBenchOptions options = FakeH200();
+  options.episodes = {{3.0, 8.0, 1.3, true, false}};
+  FakeBench bench(options);
+  const Outcome run = MeasureAll(&bench, plan);
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  int repeated = 0;
+  for (const Workload& workload : plan.workloads) {
+    const WorkloadResult* result = FindResult(run.journal, workload.key);
+    EXPECT_GT(result->relative_error(), 0) << workload.key;
+    if (workload.kind != Workload::Kind::kOp) continue;
+    repeated += result->num_repeats() > 0;
+    EXPECT_EQ(std::count(bench.verified().begin(), bench.verified().end(),
+                         workload.key),
+              1)
+        << workload.key;
+  }
+  EXPECT_GT(repeated, 3);
+}
+
+// As on an H100 at 700 W, where repetitions moved by as much again.
+TEST(MeasureTest, DriftAtThePowerLimitIsFlaggedAndNotMeasuredAgain) {
+  const MeasuringPlan plan = SmallPlan();
+  FakeBenchOptions options = FakeH200();
+  options.episodes = {{0, 1e9, 1, true, false}, {4.0, 9.0, 1.06, true, false}};
+  FakeBench bench(options);
+  const Outcome run = MeasureAll(&bench, plan);
+  ASSERT_TRUE(run.status.ok()) << run.status;
+  int flagged = 0;
+  for (const WorkloadResult& result : run.journal.workloads()) {
+    EXPECT_EQ(result.num_repeats(), 0) << result.key();
+    flagged += result.drifted();
+  }
+  EXPECT_GT(flagged, 3);
+}
+
 TEST(MeasureTest, DriftThatStaysIsBoundedAndFlagged) {
   const MeasuringPlan plan = SmallPlan();
   FakeBenchOptions options = FakeH200();

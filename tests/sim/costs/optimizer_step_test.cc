@@ -21,6 +21,7 @@ struct Case {
   Precision precision = MIXED_BF16;
   bool fp32_gradients = false;
   Runtime runtime = {};
+  int num_versions = 1;
 };
 
 double BytesOf(const Case& c) {
@@ -28,7 +29,7 @@ double BytesOf(const Case& c) {
   training.set_precision(c.precision);
   training.set_fp32_gradients(c.fp32_gradients);
   return OptimizerStepBytes(Parameter(c.precision, c.fp32_gradients), training,
-                            c.runtime, 1);
+                            c.runtime, c.num_versions);
 }
 
 // Gradient 2, states and master weights read and written 24, weight 2.
@@ -74,6 +75,15 @@ TEST(OptimizerStepTest, ClearingWritesTheGradients) {
   Case c;
   c.runtime.set_clears_gradients(true);
   EXPECT_EQ(BytesOf(c), kMixed + 2);
+}
+
+// 4 bytes of a stashed version are read and written.
+TEST(OptimizerStepTest, KeepingAVersionCopiesItUnlessTheNewOneIsElsewhere) {
+  Case c;
+  c.num_versions = 2;
+  EXPECT_EQ(BytesOf(c), kMixed + 4 + 4);
+  c.runtime.set_writes_new_versions(true);
+  EXPECT_EQ(BytesOf(c), kMixed);
 }
 
 }  // namespace weir::sim::optimizer_step_test

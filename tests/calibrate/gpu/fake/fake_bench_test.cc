@@ -130,6 +130,24 @@ TEST_F(FakeBenchTest, AKernelThatIsWrongIsFound) {
   FAIL() << "no norm";
 }
 
+TEST_F(FakeBenchTest, APassThatYieldsNaNIsFound) {
+  const auto program = Program(SmallGpt(), true, 0);
+  for (const ProgramPass pass :
+       {ProgramPass::kForward, ProgramPass::kBackwardInput,
+        ProgramPass::kBackwardWeight, ProgramPass::kOptimizer}) {
+    const auto prepared = Prepare(Of(Workload::Kind::kPass, program, pass));
+    ASSERT_NE(prepared, nullptr);
+    const auto clean = prepared->Verify();
+    ASSERT_TRUE(clean.ok()) << clean.status();
+    EXPECT_EQ(*clean, 0);
+    Gpu().kernels_are_off_by = std::nan("");
+    const auto error = prepared->Verify();
+    Gpu().kernels_are_off_by = 1;
+    ASSERT_TRUE(error.ok()) << error.status();
+    EXPECT_TRUE(std::isinf(*error)) << Name(pass);
+  }
+}
+
 TEST_F(FakeBenchTest, TheFastestAlgorithmThatRunsIsTaken) {
   const auto program = Program(SmallGpt(), true, 0);
   const auto& ops = program->ops(ProgramPass::kForward);

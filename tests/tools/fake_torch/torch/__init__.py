@@ -5,6 +5,7 @@ Every operation advances the clock of a GPU with known rates, so that tests know
 what the script must find. FAKE_TORCH selects what goes wrong: "missing", "no
 gpu", or the name of an operation that fails.
 """
+import contextlib
 import os
 
 BROKEN = os.environ.get("FAKE_TORCH", "")
@@ -12,11 +13,12 @@ if BROKEN == "missing":
     raise ImportError("No module named 'torch' (fake)")
 
 __version__ = "2.11.0+fake"
-bfloat16 = "bfloat16"
+bfloat16, float8_e4m3fn = "bfloat16", "float8_e4m3fn"
 
 LAUNCH = 2e-6
 COPY_RATE = 3e12  # bytes read and written per second
 GEMM_RATE = 700e12
+FP8_RATE, GROUPED_RATE = 1300e12, 600e12
 # Of the bf16 peak of an H100, as in the profile h100-sxm.
 PEAK = 989.4e12
 ATTENTION = {"forward": 0.62, "backward": 0.51}
@@ -38,11 +40,38 @@ def run(operation, seconds):
 
 
 class Tensor:
-    def __init__(self, shape):
+    def __init__(self, shape, dtype=bfloat16):
         self.shape = tuple(shape)
-        self.bytes = 2
+        self.dtype = dtype
+        self.bytes = 2 if dtype == bfloat16 else 1
         for size in self.shape:
             self.bytes *= size
+
+    def elementwise(self, *_):
+        run("elementwise", LAUNCH + 2 * self.bytes / COPY_RATE)
+        return Tensor(self.shape, self.dtype)
+
+    abs = contiguous = __mul__ = __add__ = __radd__ = elementwise
+
+    def max(self):
+        return Tensor(())
+
+    sum = max
+
+    def backward(self):
+        run("backward", LAUNCH)
+
+    def numel(self):
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def to(self, dtype):
+        return Tensor(self.shape, dtype)
+
+    def t(self):
+        return Tensor(reversed(self.shape), self.dtype)
 
     def copy_(self, other):
         assert other.shape == self.shape
@@ -72,6 +101,48 @@ def mm(a, b, out=None):
     assert rows == k and (out is None or out.shape == (m, n))
     run("mm", LAUNCH + 2 * m * n * k / GEMM_RATE)
     return out or Tensor((m, n))
+
+
+def ones(shape, device):
+    assert device == "cuda"
+    return Tensor(shape)
+
+
+class tensor:
+    """Of integers: the ends of groups."""
+
+    def __init__(self, values, device):
+        assert device == "cuda"
+        self.values = values
+
+    def cumsum(self, dimension):
+        assert dimension == 0
+        sums = [sum(self.values[:i + 1]) for i in range(len(self.values))]
+        return tensor(sums, "cuda")
+
+    def int(self):
+        return self
+
+
+def _scaled_mm(a, b, of_a, of_b, out_dtype, use_fast_accum):
+    (m, k), (rows, n) = a.shape, b.shape
+    assert rows == k and use_fast_accum and out_dtype == bfloat16
+    assert a.dtype == b.dtype == float8_e4m3fn
+    assert (of_a.shape, of_b.shape) in (((), ()), ((m, 1), (1, n)))
+    run("fp8", LAUNCH + 2 * m * n * k / FP8_RATE)
+    return Tensor((m, n))
+
+
+def _grouped_mm(a, b, offs):
+    (m, k), (groups, rows, n) = a.shape, b.shape
+    assert rows == k and len(offs.values) == groups and offs.values[-1] == m
+    assert offs.values == sorted(offs.values)
+    run("grouped", LAUNCH + 2 * m * n * k / GROUPED_RATE)
+    return Tensor((m, n))
+
+
+def set_grad_enabled(_):
+    return contextlib.nullcontext()
 
 
 def attention_seconds(shape, direction):

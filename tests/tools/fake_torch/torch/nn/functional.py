@@ -11,3 +11,15 @@ def scaled_dot_product_attention(q, k, v, is_causal):
 def rms_norm(x, shape, weight):
     assert shape == weight.shape == x.shape[1:]
     torch.run("norm", torch.LAUNCH + 2 * x.bytes / torch.COPY_RATE)
+    return torch.Tensor(x.shape)
+
+
+layer_norm = rms_norm
+
+
+def linear(x, weight):
+    return torch.mm(x, weight.t())
+
+
+def silu(x):
+    return x.elementwise()
