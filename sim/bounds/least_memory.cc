@@ -86,7 +86,8 @@ class Walk {
     const schedules::WeightPolicy& weights = schedule_.weights;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
-      bytes += stage.parameters.weight_bytes / costs_.shards;
+      bytes += stage.parameters.weight_bytes / costs_.shards +
+               stage.parameters.weight_copy_bytes;
       if (schedule_.forward_only) continue;
       bytes += stage.parameters.gradient_bytes / costs_.shards *
                    (NeedsSecondGradient(s) ? 2 : 1) +
@@ -264,7 +265,7 @@ class Walk {
     if (costs_.shards == 1) return 0;
     return in_.placement().pipeline == 1
                ? stage.parameters.most_gathered_bytes()
-               : stage.parameters.weight_bytes;
+               : stage.parameters.gathered_bytes;
   }
 
   // From the first backward of a sharded stage on, gradients are held in full.
