@@ -265,7 +265,7 @@ class Walk {
     if (costs_.shards == 1) return 0;
     return in_.placement().pipeline == 1
                ? stage.parameters.most_gathered_bytes()
-               : stage.parameters.gathered_bytes;
+               : stage.parameters.gathered_bytes();
   }
 
   // From the first backward of a sharded stage on, gradients are held in full.

@@ -96,7 +96,7 @@ void SetParameters(double parameters, double quantized,
   stage->parameters.weight_bytes =
       parameters * bytes.weight + quantized * (bytes.quantized - bytes.weight);
   stage->parameters.weight_copy_bytes = quantized * bytes.copies;
-  stage->parameters.gathered_bytes =
+  stage->parameters.gather_bytes =
       parameters * bytes.weight + quantized * (bytes.gathered - bytes.weight);
   stage->parameters.gradient_bytes = parameters * bytes.gradient;
   stage->parameters.optimizer_state_bytes = parameters * bytes.optimizer;
@@ -201,12 +201,12 @@ void AddShardCopies(const DeviceProfile& device,
   };
   const StageParameters& all = stage->parameters;
   stage->seconds.forward +=
-      add(2 * all.gathered_bytes, &stage->kernels->forward);
+      add(2 * all.gathered_bytes(), &stage->kernels->forward);
   stage->seconds.backward_parts->input +=
-      add(2 * all.gathered_bytes * calls.backward.bytes,
+      add(2 * all.gathered_bytes() * calls.backward.bytes,
           &stage->kernels->backward_input);
   stage->seconds.backward_parts->weight +=
-      add(all.gathered_bytes + all.gradient_bytes,
+      add(all.gathered_bytes() + all.gradient_bytes,
           &stage->kernels->backward_weight);
   stage->launches.forward.forward_launches += all.num_layers;
   stage->launches.backward_input.backward_launches += all.num_layers;

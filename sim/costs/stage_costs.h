@@ -128,8 +128,10 @@ struct StageParameters {
   double optimizer_state_bytes = 0;
   // Copies of the weights in the formats of GEMMs, besides weight_bytes.
   double weight_copy_bytes = 0;
-  // Gathered after a sharded optimizer step, or before a pass.
-  double gathered_bytes = 0;
+  // Gathered after a sharded optimizer step, or before a pass. Absent:
+  // weight_bytes.
+  std::optional<double> gather_bytes;
+  double gathered_bytes() const { return gather_bytes.value_or(weight_bytes); }
   // 16-bit gradients that remain besides accumulated ones.
   double kept_gradient_bytes = 0;
   double gradient_bytes = 0;         // reduced over the replicas per update

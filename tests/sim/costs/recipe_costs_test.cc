@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "scenarios/scenario.h"
 #include "sim/bounds/bound.h"
 #include "sim/costs/stage_costs.h"
+#include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 
 namespace weir::sim::recipe_costs_test {
@@ -25,11 +27,10 @@ Scenario Text(const std::string& training, const std::string& rest = "") {
       "test",
       absl::StrCat(
           R"(
-        model: "llama-3.1-8b" num_nodes: 1
+        model: "llama-3.1-8b" cluster: "dgx-h100" num_nodes: 1
         parallelism { tensor: 2 pipeline: 2 data: 2 sequence_parallel: true }
         batch { microbatch_size: 1 global_batch_size: 8 sequence_length: 2048 }
         schedule: "1f1b")",
-          absl::StrContains(rest, "cluster:") ? "" : "cluster: \"dgx-h100\"",
           " training { ", training, " } ", rest),
       &scenario);
   EXPECT_TRUE(status.ok()) << status;
@@ -56,12 +57,12 @@ TEST(RecipeCostsTest, HopperKeepsTwoCopiesOfWeights) {
   const StageParameters p = FirstStage(Text("recipe: \"fp8-current\""));
   EXPECT_EQ(p.weight_bytes, 2 * ParametersOf(p));
   EXPECT_EQ(p.weight_copy_bytes, 2 * kQuantized);
-  EXPECT_EQ(p.gathered_bytes, 2 * ParametersOf(p));
+  EXPECT_EQ(p.gathered_bytes(), 2 * ParametersOf(p));
   EXPECT_EQ(p.optimizer_state_bytes, 12 * ParametersOf(p));
 }
 
 TEST(RecipeCostsTest, BlackwellKeepsOneCopyOfFp8WeightsAndTwoOfMxfp8) {
-  const std::string cluster = "cluster: \"dgx-h100\" profile: \"b200-sxm\"";
+  const std::string cluster = "profile: \"b200-sxm\"";
   EXPECT_EQ(
       FirstStage(Text("recipe: \"fp8-current\"", cluster)).weight_copy_bytes,
       kQuantized);
@@ -75,7 +76,7 @@ TEST(RecipeCostsTest, QuantizedParametersReplaceWeightsAndShrinkTheGather) {
   const double others = ParametersOf(p) - kQuantized;
   EXPECT_EQ(p.weight_bytes, 2 * others + kQuantized);
   EXPECT_EQ(p.weight_copy_bytes, kQuantized);
-  EXPECT_EQ(p.gathered_bytes, 2 * others + kQuantized);
+  EXPECT_EQ(p.gathered_bytes(), 2 * others + kQuantized);
 }
 
 TEST(RecipeCostsTest, StatesHaveTheirFormats) {
@@ -90,11 +91,38 @@ TEST(RecipeCostsTest, StatesHaveTheirFormats) {
 
 TEST(RecipeCostsTest, ARecipeOf16BitsIsTheSameAsThePrecision) {
   const auto named = Simulate(
-      *scenarios::ResolveScenario("test", Text("recipe: \"bf16\"")), {});
+      *scenarios::ResolveScenario("test", Text("recipe: \"bf16\"")));
   const auto plain = Simulate(
-      *scenarios::ResolveScenario("test", Text("precision: MIXED_BF16")), {});
+      *scenarios::ResolveScenario("test", Text("precision: MIXED_BF16")));
   ASSERT_TRUE(named.ok() && plain.ok());
-  EXPECT_EQ(named->result.step_seconds(), plain->result.step_seconds());
+  EXPECT_EQ(named->batch_seconds(), plain->batch_seconds());
+  EXPECT_EQ(named->peak_memory_bytes(), plain->peak_memory_bytes());
+}
+
+// The fast estimate, the bound and the full simulation agree for every recipe.
+TEST(RecipeCostsTest, AllMethodsAgree) {
+  for (const std::string& name : ListAssets("models/recipes")) {
+    SCOPED_TRACE(name);
+    const auto resolved = scenarios::ResolveScenario(
+        "test", Text(absl::StrCat("recipe: \"", name,
+                                  "\" first_blocks_in_16_bits: 1"),
+                     "profile: \"b200-sxm\""));
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto full = Simulate(*resolved);
+    ASSERT_TRUE(full.ok()) << full.status();
+    FastSimulator fast;
+    const auto estimate = fast.Estimate(*resolved);
+    ASSERT_TRUE(estimate.ok()) << estimate.status();
+    EXPECT_NEAR(estimate->batch_seconds / full->batch_seconds(), 1, 1e-9);
+    double peak = 0;
+    for (const double bytes : estimate->peak_bytes)
+      peak = std::max(peak, bytes);
+    EXPECT_NEAR(peak / full->peak_memory_bytes(), 1, 1e-9);
+    const auto bound = BoundOf(*resolved);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    EXPECT_LE(bound->any_order_seconds,
+              full->batch_seconds() * (1 + 1e-9));
+  }
 }
 
 TEST(RecipeCostsTest, ADeviceWithoutTheFormatRefuses) {
