@@ -65,8 +65,9 @@ double StageParameters::first_gathered_bytes(bool forward) const {
 }
 
 double StageParameters::most_gathered_bytes() const {
-  return layers.has_value() ? layers->two
-                            : gathered_bytes() * std::min(2.0 / num_layers, 1.0);
+  return layers.has_value()
+             ? layers->two
+             : gathered_bytes() * std::min(2.0 / num_layers, 1.0);
 }
 
 double Costs::stepped_part(const StageCosts& stage) const {

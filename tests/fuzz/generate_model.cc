@@ -271,8 +271,7 @@ models::WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
     const auto recipe = models::LoadRecipe(
         recipes[choices->Int(0, static_cast<int>(recipes.size()) - 1)]);
     if (recipe.ok()) {
-      spec.quantization =
-          models::QuantizationOf(*recipe, choices->OneIn(2));
+      spec.quantization = models::QuantizationOf(*recipe, choices->OneIn(2));
       spec.quantization.first_blocks = choices->Int(0, 2);
     }
   }

@@ -60,8 +60,8 @@ Scenario RandomPlan::DrawScenario() {
 
 void RandomPlan::DrawRecipe(Scenario* scenario) {
   Training* training = scenario->mutable_training();
-  const bool has_fp8 = scenario->cluster() == "dgx-h100" ||
-                       scenario->cluster() == "dgx-h200";
+  const bool has_fp8 =
+      scenario->cluster() == "dgx-h100" || scenario->cluster() == "dgx-h200";
   if (!has_fp8 || scenario->has_costs() || training->precision() == FP32)
     return;
   if (OneIn(2)) return;

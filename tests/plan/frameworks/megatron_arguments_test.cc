@@ -389,15 +389,14 @@ TEST(MegatronReaderTest, ReadsRecipes) {
   const struct {
     const char* arguments;
     const char* recipe;
-  } cases[] = {{"--bf16", ""},
-               {"--bf16 --fp8-recipe tensorwise", ""},  // without a format
-               {"--bf16 --fp8-format hybrid", "fp8-delayed"},
-               {"--bf16 --fp8-format hybrid --fp8-recipe tensorwise",
-                "fp8-current"},
-               {"--bf16 --fp8-format e4m3 --fp8-recipe blockwise",
-                "fp8-blockwise"},
-               {"--bf16 --fp8-format e4m3 --fp8-recipe mxfp8", "mxfp8"},
-               {"--bf16 --fp4-format e2m1", "nvfp4"}};
+  } cases[] = {
+      {"--bf16", ""},
+      {"--bf16 --fp8-recipe tensorwise", ""},  // without a format
+      {"--bf16 --fp8-format hybrid", "fp8-delayed"},
+      {"--bf16 --fp8-format hybrid --fp8-recipe tensorwise", "fp8-current"},
+      {"--bf16 --fp8-format e4m3 --fp8-recipe blockwise", "fp8-blockwise"},
+      {"--bf16 --fp8-format e4m3 --fp8-recipe mxfp8", "mxfp8"},
+      {"--bf16 --fp4-format e2m1", "nvfp4"}};
   for (const auto& [arguments, recipe] : cases) {
     EXPECT_EQ(TrainingOf(arguments).recipe(), recipe) << arguments;
     EXPECT_EQ(TrainingOf(arguments).precision(), MIXED_BF16) << arguments;

@@ -23,16 +23,16 @@ using testing::HasSubstr;
 
 Scenario Text(const std::string& training, const std::string& rest = "") {
   Scenario scenario;
-  const absl::Status status = ParseTextProto(
-      "test",
-      absl::StrCat(
-          R"(
+  const absl::Status status =
+      ParseTextProto("test",
+                     absl::StrCat(
+                         R"(
         model: "llama-3.1-8b" cluster: "dgx-h100" num_nodes: 1
         parallelism { tensor: 2 pipeline: 2 data: 2 sequence_parallel: true }
         batch { microbatch_size: 1 global_batch_size: 8 sequence_length: 2048 }
         schedule: "1f1b")",
-          " training { ", training, " } ", rest),
-      &scenario);
+                         " training { ", training, " } ", rest),
+                     &scenario);
   EXPECT_TRUE(status.ok()) << status;
   return scenario;
 }
@@ -90,8 +90,8 @@ TEST(RecipeCostsTest, StatesHaveTheirFormats) {
 }
 
 TEST(RecipeCostsTest, ARecipeOf16BitsIsTheSameAsThePrecision) {
-  const auto named = Simulate(
-      *scenarios::ResolveScenario("test", Text("recipe: \"bf16\"")));
+  const auto named =
+      Simulate(*scenarios::ResolveScenario("test", Text("recipe: \"bf16\"")));
   const auto plain = Simulate(
       *scenarios::ResolveScenario("test", Text("precision: MIXED_BF16")));
   ASSERT_TRUE(named.ok() && plain.ok());
@@ -104,9 +104,9 @@ TEST(RecipeCostsTest, AllMethodsAgree) {
   for (const std::string& name : ListAssets("models/recipes")) {
     SCOPED_TRACE(name);
     const auto resolved = scenarios::ResolveScenario(
-        "test", Text(absl::StrCat("recipe: \"", name,
-                                  "\" first_blocks_in_16_bits: 1"),
-                     "profile: \"b200-sxm\""));
+        "test",
+        Text(absl::StrCat("recipe: \"", name, "\" first_blocks_in_16_bits: 1"),
+             "profile: \"b200-sxm\""));
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     const auto full = Simulate(*resolved);
     ASSERT_TRUE(full.ok()) << full.status();
@@ -120,8 +120,7 @@ TEST(RecipeCostsTest, AllMethodsAgree) {
     EXPECT_NEAR(peak / full->peak_memory_bytes(), 1, 1e-9);
     const auto bound = BoundOf(*resolved);
     ASSERT_TRUE(bound.ok()) << bound.status();
-    EXPECT_LE(bound->any_order_seconds,
-              full->batch_seconds() * (1 + 1e-9));
+    EXPECT_LE(bound->any_order_seconds, full->batch_seconds() * (1 + 1e-9));
   }
 }
 
@@ -129,7 +128,7 @@ TEST(RecipeCostsTest, ADeviceWithoutTheFormatRefuses) {
   const auto resolved =
       scenarios::ResolveScenario("test", Text("recipe: \"nvfp4\""));
   EXPECT_THAT(std::string(resolved.status().message()),
-              HasSubstr("training.recipe: is \"nvfp4\", which needs a rate for "
+              HasSubstr("training.recipe is \"nvfp4\", which needs a rate for "
                         "nvfp4, but device H100-SXM5-80GB has rates only for"));
 }
 
@@ -137,7 +136,7 @@ TEST(RecipeCostsTest, Fp32CannotHaveARecipe) {
   const auto resolved = scenarios::ResolveScenario(
       "test", Text("precision: FP32 recipe: \"fp8-current\""));
   EXPECT_THAT(std::string(resolved.status().message()),
-              HasSubstr("training.precision: is FP32"));
+              HasSubstr("training.precision is FP32"));
 }
 
 }  // namespace weir::sim::recipe_costs_test
