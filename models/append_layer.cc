@@ -26,6 +26,7 @@ void AppendOnce(const LayerWork& layer, LayerWork* work) {
   }
   work->parameters += layer.parameters;
   work->expert_parameters += layer.expert_parameters;
+  work->quantized_parameters += layer.quantized_parameters;
   work->stash_bytes += layer.stash_bytes;
   work->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
   work->backward_kept_bytes += layer.backward_kept_bytes;

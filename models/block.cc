@@ -59,12 +59,14 @@ void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
 }
 
 void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
-                         const Shape& shape, LayerWork* work) {
+                         const Shape& shape, bool from_norm, LayerWork* work) {
   AddColumnInput(spec, WholeBytes(shape), work);
   AddFeedForward(spec, shape,
                  {.rows = shape.tokens,
                   .width = shape.feed_forward,
-                  .bias = transformer.feed_forward_bias()},
+                  .bias = transformer.feed_forward_bias(),
+                  .from_norm = from_norm,
+                  .local_rows = shape.local_tokens},
                  work);
   AddRowOutput(spec, WholeBytes(shape), work);
   work->stash_bytes += LocalBytes(shape);  // first linear layer's input
@@ -137,6 +139,9 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
 Kernel PartOfColumns(const Kernel& whole, double part, double element_bytes) {
   Kernel kernel = GemmKernel(whole.batch, whole.m, whole.n * part, whole.k,
                              element_bytes, whole.part);
+  if (whole.format != OPERAND_16_BIT) {
+    SetFormat(whole.format, Operand::kWeight, element_bytes, &kernel);
+  }
   kernel.row_alignment = whole.row_alignment;
   return kernel;
 }
@@ -225,7 +230,8 @@ void AddResidualMixture(const Transformer& transformer, const WorkSpec& spec,
   const double tensor = LocalBytes(shape);
   if (const double n = transformer.residual_streams(); n > 1) {
     // The weights of inputs, outputs and mixtures, from all streams.
-    AddRepeatedLinear(spec, shape, n * shape.hidden, 2 * n + n * n, true, work);
+    AddRepeatedLinear(WithoutQuantization(spec), shape, n * shape.hidden,
+                      2 * n + n * n, true, work);
   }
   // Attention residuals only read the sums of earlier blocks.
   const double written = transformer.residual_streams() > 1 ? width + 1 : 1;
@@ -265,9 +271,11 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
     if (block.experts) {
       AddExperts(transformer, spec, shape, &work);
     } else {
-      AddDenseFeedForward(transformer, spec, shape, &work);
+      AddDenseFeedForward(transformer, spec, shape, !parallel, &work);
     }
-    if (parallel) work.stash_bytes -= LocalBytes(shape);  // the same input
+    if (parallel && spec.quantization.weight_gradient == OPERAND_16_BIT) {
+      work.stash_bytes -= LocalBytes(shape);  // the same input
+    }
     AddResidual(spec, shape, transformer.feed_forward_bias(),
                 /*before_norm=*/false, &work);
     width = block.experts

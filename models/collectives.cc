@@ -46,6 +46,18 @@ void AddFrontCollective(const LayerCollective& collective,
   }
 }
 
+namespace {
+
+// Returns the bytes of an all-gather of 16-bit operands for a GEMM in `format`.
+double GatheredBytes(const WorkSpec& spec, OperandFormat format, double bytes) {
+  const double element = OperandBytes(format);
+  return spec.quantization.gathers_operands && element > 0
+             ? bytes * element / spec.bytes_per_element
+             : bytes;
+}
+
+}  // namespace
+
 void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (spec.tensor_parallel == 1) return;
   LayerCollective sum{.kind = CollectiveKind::kAllReduce, .bytes = bytes};
@@ -53,10 +65,13 @@ void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work) {
   if (spec.sequence_parallel) sum.kind = CollectiveKind::kReduceScatter;
   AddFrontCollective(sum, &work->backward_collectives);
   if (!spec.sequence_parallel) return;
-  LayerCollective gather{.kind = CollectiveKind::kAllGather, .bytes = bytes};
+  const Quantization& formats = spec.quantization;
+  LayerCollective gather{.kind = CollectiveKind::kAllGather,
+                         .bytes = GatheredBytes(spec, formats.forward, bytes)};
   gather.overlaps_input_gradient = spec.tensor_pieces;
   AddCollective(gather, &work->forward_collectives);
   // For the weight gradient: only the GPU's own tokens were saved.
+  gather.bytes = GatheredBytes(spec, formats.weight_gradient, bytes);
   gather.overlaps_input_gradient = spec.tensor_async || spec.tensor_pieces;
   AddFrontCollective(gather, &work->backward_collectives);
 }
@@ -67,9 +82,12 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
                              .bytes = bytes};
   if (spec.sequence_parallel) {
     collective.kind = CollectiveKind::kAllGather;
+    collective.bytes =
+        GatheredBytes(spec, spec.quantization.input_gradient, bytes);
     collective.overlaps_input_gradient = spec.tensor_pieces;
     AddFrontCollective(collective, &work->backward_collectives);
     collective.kind = CollectiveKind::kReduceScatter;
+    collective.bytes = bytes;
   }
   if (spec.sequence_parallel && spec.tensor_pieces) {
     collective.bytes /= kReduceScatterPieces;

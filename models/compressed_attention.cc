@@ -60,11 +60,18 @@ AttentionCore AddCompressedAttention(const Transformer& transformer,
   // Queries through a latent vector with a norm.
   work->stash_bytes += LocalBytes(shape);
   work->weight_gradient_stash_bytes += LocalBytes(shape);
-  AddRepeatedLinear(spec, shape, shape.hidden, rank, true, work);
+  AddRepeatedLinear(spec, shape, shape.hidden, rank, true, work,
+                    Linear::Input::kOwn);
   const double latent = e * shape.local_tokens * rank;
   AddPasses(KernelPart::kNorm, 2 * latent, 1, 5 * latent, 3, work);
   AddColumnInput(spec, e * shape.tokens * rank, work);
-  AddLinear(spec, {.rows = shape.tokens, .in = rank, .out = shape.query}, work);
+  AddLinear(spec,
+            {.rows = shape.tokens,
+             .in = rank,
+             .out = shape.query,
+             .local_input_rows = shape.local_tokens,
+             .from_norm = true},
+            work);
   work->stash_bytes += 2 * latent;
   work->weight_gradient_stash_bytes +=
       2 * latent + e * shape.tokens * shape.query;
@@ -98,9 +105,13 @@ AttentionCore AddCompressedAttention(const Transformer& transformer,
             {.batch = groups,
              .rows = shape.tokens,
              .in = shape.query / groups,
-             .out = double(compressed.output_rank())},
+             .out = double(compressed.output_rank()),
+             .input = OutputInput(spec)},
             work);
-  Linear last{.rows = shape.tokens, .in = group_width, .out = shape.hidden};
+  Linear last{.rows = shape.tokens,
+              .in = group_width,
+              .out = shape.hidden,
+              .local_output_rows = shape.local_tokens};
   SetRowPieces(spec, &last);
   AddLinear(spec, last, work);
   AddRowOutput(spec, WholeBytes(shape), work);

@@ -101,17 +101,28 @@ AttentionCore AddDeltaNet(const Transformer& transformer, const WorkSpec& spec,
   Linear in{.rows = tokens,
             .in = shape.hidden,
             .out = width,
-            .needed = (split + repeated / shape.tensor_parallel) / width};
+            .needed = (split + repeated / shape.tensor_parallel) / width,
+            .local_input_rows = shape.local_tokens,
+            .from_norm = true};
   SetColumnPieces(spec, &in);
   AddLinear(spec, in, work);
   double saved = e * tokens * width;
   if (rank > 0) {
-    AddLinear(spec, {.rows = tokens, .in = rank, .out = sizes.values()}, work);
+    AddLinear(spec,
+              {.rows = tokens,
+               .in = rank,
+               .out = sizes.values(),
+               .input = Linear::Input::kShared},
+              work);
     saved += values;
   }
   double decay = kDecayBytes * tokens * sizes.value_heads;
   if (net.channel_decay()) {
-    AddLinear(spec, {.rows = tokens, .in = sizes.key_size, .out = sizes.keys()},
+    AddLinear(spec,
+              {.rows = tokens,
+               .in = sizes.key_size,
+               .out = sizes.keys(),
+               .input = Linear::Input::kShared},
               work);
     decay = kDecayBytes * tokens * sizes.keys();
   }
@@ -124,7 +135,10 @@ AttentionCore AddDeltaNet(const Transformer& transformer, const WorkSpec& spec,
   AddDeltaRecurrence(shape, sizes, work);
   // Norm of each head's result, times the gate.
   AddPasses(KernelPart::kNorm, 3 * values, 1, 6 * values, 3, work);
-  Linear out{.rows = tokens, .in = sizes.values(), .out = shape.hidden};
+  Linear out{.rows = tokens,
+             .in = sizes.values(),
+             .out = shape.hidden,
+             .local_output_rows = shape.local_tokens};
   SetRowPieces(spec, &out);
   AddLinear(spec, out, work);
   AddRowOutput(spec, WholeBytes(shape), work);

@@ -149,7 +149,9 @@ void AddEmbedding(const WorkSpec& spec, const Transformer& transformer,
 
 }  // namespace
 
-LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
+LayerWork EmbeddingWork(const Transformer& transformer,
+                        const WorkSpec& any_spec) {
+  const WorkSpec spec = WithoutQuantization(any_spec);
   const Shape shape = ShapeOf(transformer, spec);
   const double e = shape.element_bytes;
   const double mask = spec.residual_dropout_only ? 0 : shape.mask_bytes;
@@ -190,7 +192,8 @@ LayerWork EmbeddingWork(const Transformer& transformer, const WorkSpec& spec) {
   return work;
 }
 
-LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
+LayerWork HeadWork(const Transformer& transformer, const WorkSpec& any_spec) {
+  const WorkSpec spec = WithoutQuantization(any_spec);
   const Shape shape = ShapeOf(transformer, spec);
   const double tensor = shape.element_bytes * shape.local_tokens * shape.hidden;
   LayerWork work;
@@ -228,7 +231,7 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& spec) {
       work.shared_parameters +
       PerGpu(HeadParameters(transformer), transformer, spec.tensor_parallel) +
       (work.shared_parameters > 0 ? 0 : padding);
-  AddMtpModules(transformer, spec, &work);
+  AddMtpModules(transformer, any_spec, &work);
   return work;
 }
 

@@ -84,7 +84,10 @@ void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
   const double local = whole / shape.tokens * shape.local_tokens;
   AddColumnInput(spec, whole, work);
   AddFeedForward(spec, shape,
-                 {.rows = shape.tokens, .width = width / shape.tensor_parallel},
+                 {.rows = shape.tokens,
+                  .width = width / shape.tensor_parallel,
+                  .input = Linear::Input::kShared,
+                  .local_rows = shape.local_tokens},
                  work);
   AddRowOutput(spec, whole, work);
   AddPasses(KernelPart::kElementwise, 3 * local, 1, 3 * local, 1, work);
@@ -103,7 +106,8 @@ void AddLatentProjection(const Transformer& transformer, const WorkSpec& spec,
        .rows = shape.local_tokens,
        .in = in,
        .out = out,
-       .needed = shape.tokens / shape.tensor_parallel / shape.local_tokens},
+       .needed = shape.tokens / shape.tensor_parallel / shape.local_tokens,
+       .input = in < out ? Linear::Input::kOwn : Linear::Input::kShared},
       work);
   work->weight_gradient_stash_bytes += token * (in + out);
   const double latent = token * std::min(in, out);

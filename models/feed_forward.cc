@@ -30,7 +30,8 @@ void AddActivation(const WorkSpec& spec, const FeedForward& feed_forward,
 
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work) {
-  const auto [batch, rows, width, bias, needed, experts] = feed_forward;
+  const auto [batch, rows, width, bias, needed, experts, input, from_norm,
+              local_rows] = feed_forward;
   const double e = shape.element_bytes;
   const double inputs = shape.feed_forward_inputs;
   const double inner = batch * rows * width;
@@ -41,7 +42,10 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                 .in = shape.hidden,
                 .out = inputs * width,
                 .bias = bias,
-                .needed = needed};
+                .needed = needed,
+                .input = input,
+                .local_input_rows = local_rows,
+                .from_norm = from_norm};
   const bool epilogue = spec.gelu_epilogue && inputs == 1;
   if (!experts) SetColumnPieces(spec, &linear);
   AddLinear(spec, linear, work);
@@ -50,6 +54,10 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   } else {
     AddActivation(spec, feed_forward, inputs, inner, work);
   }
+  linear.input = Linear::Input::kOwn;
+  linear.from_norm = false;
+  linear.local_input_rows = 0;
+  linear.local_output_rows = local_rows;
   linear.in = width;
   linear.out = shape.hidden;
   if (!experts) SetRowPieces(spec, &linear);

@@ -2,6 +2,7 @@
 #include "models/kernels.h"
 
 #include <cmath>
+#include <vector>
 
 #include "models/collectives.h"
 
@@ -29,6 +30,16 @@ Kernel GemmKernel(double batch, double m, double n, double k,
   return kernel;
 }
 
+void SetFormat(OperandFormat format, Operand second, double result_bytes,
+               Kernel* kernel) {
+  if (format == OPERAND_16_BIT) return;
+  kernel->format = format;
+  kernel->bytes =
+      kernel->batch * (OperandBytes(format) * kernel->m * kernel->k +
+                       OperandBytes(format, second) * kernel->k * kernel->n +
+                       result_bytes * kernel->m * kernel->n);
+}
+
 double RowAlignment(double length, double other_length) {
   constexpr double kMost = 64;
   double alignment = kMost;
@@ -38,6 +49,105 @@ double RowAlignment(double length, double other_length) {
   }
   return alignment;
 }
+
+namespace {
+
+// How a tensor of the layer is cast: by the GPUs that have parts of it before
+// an all-gather of its copies, or after that.
+struct Cast {
+  double elements = 0;  // that this GPU casts
+  // Bytes of copies per element, written by the cast; and read and written by
+  // the GPU's transpose of the gathered copy.
+  double copy_bytes = 0, transposed_bytes = 0;
+};
+
+Cast CastOf(const WorkSpec& spec, double rows, double local_rows, double width,
+            OperandFormat first) {
+  const Quantization& formats = spec.quantization;
+  const OperandFormat second = formats.weight_gradient;
+  Cast cast;
+  cast.copy_bytes = CopyBytes(formats, first, second, Operand::kActivation);
+  const bool gathered =
+      local_rows > 0 && local_rows < rows && formats.gathers_operands;
+  cast.elements = (gathered ? local_rows : rows) * width;
+  if (!gathered || first != second || first != OPERAND_FP8) return cast;
+  if (!formats.transposed_copies) return cast;
+  cast.copy_bytes = OperandBytes(first);
+  cast.transposed_bytes = 2 * OperandBytes(first) * rows * width;
+  return cast;
+}
+
+void AddCast(double bytes, std::vector<Kernel>* kernels) {
+  if (bytes > 0) kernels->push_back(MemoryKernel(bytes, KernelPart::kCast));
+}
+
+// Makes the norm before the layer write `saved_bytes` less.
+void ShrinkNorm(double saved_bytes, LayerWork* work) {
+  for (auto at = work->forward.rbegin(); at != work->forward.rend(); ++at) {
+    if (at->part != KernelPart::kNorm) continue;
+    at->bytes -= saved_bytes;
+    return;
+  }
+}
+
+void AddForwardCasts(const WorkSpec& spec, const Linear& linear,
+                     LayerWork* work) {
+  const Quantization& formats = spec.quantization;
+  const double e = spec.bytes_per_element;
+  Cast cast = CastOf(spec, linear.batch * linear.rows,
+                     linear.batch * linear.local_input_rows, linear.in,
+                     formats.forward);
+  if (cast.copy_bytes > 0) {
+    double read = formats.input_reads * e;
+    const double first = OperandBytes(formats.forward);
+    if (linear.from_norm && formats.norms_cast && first > 0) {
+      ShrinkNorm((e - first) * cast.elements, work);
+      // The norm has written the first copy, from which the other is made.
+      cast.copy_bytes -= first;
+      read = cast.copy_bytes > 0 ? first : 0;
+    }
+    AddCast((read + cast.copy_bytes) * cast.elements, &work->forward);
+  }
+  AddCast(cast.transposed_bytes, &work->backward_weight);
+  const double weights = linear.batch * linear.in * linear.out;
+  const double weight_bytes = WeightCastBytes(formats);
+  if (formats.casts_weights_each_pass)
+    AddCast(weight_bytes * weights, &work->forward);
+  if (weight_bytes > 0) work->quantized_parameters += weights;
+}
+
+void AddBackwardCasts(const WorkSpec& spec, const Linear& linear,
+                      LayerWork* work) {
+  const Quantization& formats = spec.quantization;
+  const Cast cast = CastOf(spec, linear.batch * linear.rows,
+                           linear.batch * linear.local_output_rows, linear.out,
+                           formats.input_gradient);
+  if (cast.copy_bytes == 0) return;
+  const double read = formats.gradient_reads * spec.bytes_per_element;
+  AddCast((read + cast.copy_bytes) * cast.elements, &work->backward_input);
+  AddCast(cast.transposed_bytes, &work->backward_weight);
+}
+
+// Replaces 16-bit tensors, or adds to them, what the weight gradient reads.
+void AddSavedCopies(const WorkSpec& spec, const Linear& linear,
+                    LayerWork* work) {
+  const double copy = OperandBytes(spec.quantization.weight_gradient);
+  if (copy == 0) return;
+  const double e = spec.bytes_per_element;
+  const double rows_in =
+      linear.local_input_rows > 0 ? linear.local_input_rows : linear.rows;
+  const double rows_out =
+      linear.local_output_rows > 0 ? linear.local_output_rows : linear.rows;
+  const double input = linear.batch * rows_in * linear.in;
+  const double output = linear.batch * rows_out * linear.out;
+  work->stash_bytes +=
+      (linear.input == Linear::Input::kOwn ? copy - e : copy) * input;
+  work->weight_gradient_stash_bytes +=
+      (linear.input == Linear::Input::kShared ? copy : copy - e) * input +
+      (copy - e) * output;
+}
+
+}  // namespace
 
 void SetColumnPieces(const WorkSpec& spec, Linear* linear) {
   if (!spec.tensor_pieces || !spec.sequence_parallel) return;
@@ -52,15 +162,36 @@ void SetRowPieces(const WorkSpec& spec, Linear* linear) {
   linear->input_pieces = spec.tensor_parallel;
 }
 
+WorkSpec WithoutQuantization(WorkSpec spec) {
+  spec.quantization = {};
+  return spec;
+}
+
+bool IsQuantized(const WorkSpec& spec, KernelPart part) {
+  return spec.quantization.any() && (part == KernelPart::kProjectionGemm ||
+                                     part == KernelPart::kFeedForwardGemm);
+}
+
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
-  const auto& [part, batch, rows, in, out, bias, needed, forward_pieces,
-               input_pieces] = linear;
+  const double batch = linear.batch, rows = linear.rows;
+  const double in = linear.in, out = linear.out, needed = linear.needed;
+  const KernelPart part = linear.part;
+  const int forward_pieces = linear.forward_pieces;
+  const int input_pieces = linear.input_pieces;
   const double e = spec.bytes_per_element;
   const double g = spec.gradient_bytes;
   const double weights = batch * in * out;
   Kernel forward = GemmKernel(batch, rows / forward_pieces, out, in, e, part);
   Kernel input = GemmKernel(batch, rows / input_pieces, in, out, e, part);
   Kernel weight = GemmKernel(batch, out, in, rows, e, part);
+  const bool quantized = IsQuantized(spec, part);
+  if (quantized) {
+    const Quantization& formats = spec.quantization;
+    SetFormat(formats.forward, Operand::kWeight, e, &forward);
+    SetFormat(formats.input_gradient, Operand::kWeight, e, &input);
+    SetFormat(formats.weight_gradient, Operand::kActivation, e, &weight);
+    AddForwardCasts(spec, linear, work);
+  }
   if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
     // The rows of all three GEMMs are vectors of the input, the output or the
@@ -71,14 +202,16 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
     kernel->flops *= needed;
   }
   work->forward.insert(work->forward.end(), forward_pieces, forward);
+  if (quantized) AddBackwardCasts(spec, linear, work);
   work->backward_input.insert(work->backward_input.end(), input_pieces, input);
   work->backward_weight.push_back(weight);
   if (!spec.fused_gradient_accumulation) {
     work->backward_weight.push_back(MemoryKernel((e + 2 * g) * weights));
   }
-  if (bias) {
+  if (linear.bias) {
     work->backward_weight.push_back(MemoryKernel(e * batch * rows * out));
   }
+  if (quantized) AddSavedCopies(spec, linear, work);
 }
 
 void AddPasses(KernelPart part, double forward_bytes, int forward_launches,

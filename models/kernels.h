@@ -3,6 +3,8 @@
 #ifndef WEIR_MODELS_KERNELS_H_
 #define WEIR_MODELS_KERNELS_H_
 
+#include <cstdint>
+
 #include "models/layer_work.h"
 
 namespace weir::models {
@@ -18,9 +20,19 @@ Kernel GemmKernel(double batch, double m, double n, double k,
                   double element_bytes,
                   KernelPart part = KernelPart::kProjectionGemm);
 
+// Sets the format of both operands of a GEMM, the second of which is `second`,
+// and its bytes. `result_bytes`: of an element of the result.
+void SetFormat(OperandFormat format, Operand second, double result_bytes,
+               Kernel* kernel);
+
 // Returns the largest power of two, at most 64, that divides both lengths; 0 if
 // one of them is not a positive integer.
 double RowAlignment(double length, double other_length);
+
+// Returns the same with all GEMMs in 16 bits.
+WorkSpec WithoutQuantization(WorkSpec spec);
+// Returns true if AddLinear quantizes linear layers of this part.
+bool IsQuantized(const WorkSpec& spec, KernelPart part);
 
 // A batch of equal linear layers, each of which maps its own `rows` vectors of
 // width `in` to width `out`.
@@ -38,6 +50,19 @@ struct Linear {
   // of the rows, so that each can overlap with its part of a collective.
   int forward_pieces = 1;
   int input_pieces = 1;
+
+  // For layers whose GEMMs are quantized (WorkSpec::quantization):
+  enum class Input : uint8_t {
+    kOwn,     // saved for this layer only
+    kKept,    // also saved for the backward-input of another operation
+    kShared,  // also saved for the backward-weight of another one
+  };
+  Input input = Input::kOwn;
+  // Rows of the input, and of the output, that this GPU has outside the layer:
+  // fewer than `rows` with sequence parallelism. 0: `rows`.
+  double local_input_rows = 0;
+  double local_output_rows = 0;
+  bool from_norm = false;  // a norm computes the input immediately before
 };
 
 // Sets the pieces of a layer that is split by columns, or by rows: with
@@ -50,7 +75,9 @@ void SetColumnPieces(const WorkSpec& spec, Linear* linear);
 void SetRowPieces(const WorkSpec& spec, Linear* linear);
 
 // Adds the forward GEMM, the two backward GEMMs, the reduction that computes
-// the bias gradient, and the accumulation of the weight gradient.
+// the bias gradient, and the accumulation of the weight gradient. If the layer
+// is quantized, also adds the casts of its operands and their effect on the
+// saved bytes: the caller adds the 16-bit input to them.
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work);
 
 // Adds a memory-bound kernel to the forward and one to the backward, each

@@ -34,7 +34,11 @@ void AddLatentNorm(const Shape& shape, double width, LayerWork* work) {
 // Adds a projection from a gathered latent vector to the heads.
 void AddUpProjection(const WorkSpec& spec, const Shape& shape, double in,
                      double out, LayerWork* work) {
-  Linear up{.rows = shape.tokens, .in = in, .out = out};
+  Linear up{.rows = shape.tokens,
+            .in = in,
+            .out = out,
+            .local_input_rows = shape.local_tokens,
+            .from_norm = true};
   SetColumnPieces(spec, &up);
   AddLinear(spec, up, work);
   work->weight_gradient_stash_bytes +=
@@ -90,7 +94,8 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
   work->stash_bytes += LocalBytes(shape);  // input of the down-projections
   work->weight_gradient_stash_bytes += LocalBytes(shape);
   if (query_rank > 0) {
-    AddRepeatedLinear(spec, shape, shape.hidden, query_rank, true, work);
+    AddRepeatedLinear(spec, shape, shape.hidden, query_rank, true, work,
+                      Linear::Input::kOwn);
     AddLatentNorm(shape, query_rank, work);
     AddColumnInput(spec, e * shape.tokens * query_rank, work);
     AddUpProjection(spec, shape, query_rank, heads.query, work);
@@ -121,7 +126,12 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
   AddCore(core, work);
   if (gated) {
     AddColumnInput(spec, WholeBytes(shape), work);
-    AddLinear(spec, {.rows = shape.tokens, .in = shape.hidden, .out = output},
+    AddLinear(spec,
+              {.rows = shape.tokens,
+               .in = shape.hidden,
+               .out = output,
+               .input = Linear::Input::kShared,
+               .local_input_rows = shape.local_tokens},
               work);
     AddGate(shape, shape.tokens * output, shape.tokens * output, work);
     work->stash_bytes += 2 * e * shape.tokens * output;  // gate, gated outputs
@@ -130,7 +140,9 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
   Linear last{.rows = shape.tokens,
               .in = output,
               .out = shape.hidden,
-              .bias = transformer.attention_output_bias()};
+              .bias = transformer.attention_output_bias(),
+              .input = gated ? Linear::Input::kOwn : OutputInput(spec),
+              .local_output_rows = shape.local_tokens};
   SetRowPieces(spec, &last);
   AddContextExchange(spec, heads, work);
   AddLinear(spec, last, work);

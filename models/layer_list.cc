@@ -3,7 +3,9 @@
 
 #include <numeric>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "models/block_spec.h"
 #include "models/transformer_layers.h"
 
@@ -24,12 +26,27 @@ LayerList ListLayers(const Model& model, const WorkSpec& spec) {
   LayerList layers;
   layers.Add(layers.AddKind(EmbeddingWork(transformer, spec)));
   const BlockList blocks = BlocksOf(transformer);
-  std::vector<int32_t> kinds;
-  kinds.reserve(blocks.kinds.size());
-  for (const BlockSpec& block : blocks.kinds) {
-    kinds.push_back(layers.AddKind(BlockWork(block, spec)));
+  const int num_blocks = static_cast<int>(blocks.kind_of.size());
+  const auto in_16_bits = [&](int block) {
+    return spec.quantization.any() &&
+           (block < spec.quantization.first_blocks ||
+            block >= num_blocks - spec.quantization.last_blocks);
+  };
+  // [whether in 16 bits][kind]; -1: not yet added.
+  std::vector<int32_t> kinds[2];
+  for (auto& numbers : kinds) numbers.assign(blocks.kinds.size(), -1);
+  for (int i = 0; i < num_blocks; ++i) {
+    const int kind = blocks.kind_of[i];
+    const bool plain = in_16_bits(i);
+    int32_t& number = kinds[plain ? 1 : 0][kind];
+    if (number < 0) {
+      LayerWork work = BlockWork(blocks.kinds[kind],
+                                 plain ? WithoutQuantization(spec) : spec);
+      if (plain) absl::StrAppend(&work.name, " in 16 bits");
+      number = layers.AddKind(std::move(work));
+    }
+    layers.Add(number);
   }
-  for (const int kind : blocks.kind_of) layers.Add(kinds[kind]);
   layers.Add(layers.AddKind(HeadWork(transformer, spec)));
   return layers;
 }

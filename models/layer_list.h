@@ -75,6 +75,7 @@ double ModelFlops(const LayerList& layers, int tensor_parallel);
 double ForwardFlops(const LayerList& layers, int tensor_parallel);
 double StageParameters(const LayerList& layers, int first, int last);
 double StageExpertParameters(const LayerList& layers, int first, int last);
+double StageQuantizedParameters(const LayerList& layers, int first, int last);
 
 }  // namespace weir::models
 

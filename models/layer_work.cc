@@ -75,6 +75,14 @@ double ExpertParametersOf(const Layers& layers, int first, int last) {
 }
 
 template <typename Layers>
+double QuantizedParametersOf(const Layers& layers, int first, int last) {
+  double parameters = 0;
+  for (int i = first; i < last; ++i)
+    parameters += layers[i].quantized_parameters;
+  return parameters;
+}
+
+template <typename Layers>
 double ParametersOf(const Layers& layers, int first, int last) {
   ParameterSum sum;
   for (int i = first; i < last; ++i) sum.Add(layers[i]);
@@ -251,6 +259,8 @@ const char* Name(KernelPart part) {
       return "permute";
     case KernelPart::kRecurrence:
       return "recurrence";
+    case KernelPart::kCast:
+      return "cast";
   }
   return "elementwise";
 }
@@ -341,6 +351,15 @@ double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
 
 double StageExpertParameters(const LayerList& layers, int first, int last) {
   return ExpertParametersOf(layers, first, last);
+}
+
+double StageQuantizedParameters(const std::vector<LayerWork>& layers, int first,
+                                int last) {
+  return QuantizedParametersOf(layers, first, last);
+}
+
+double StageQuantizedParameters(const LayerList& layers, int first, int last) {
+  return QuantizedParametersOf(layers, first, last);
 }
 
 double StageParameters(const std::vector<LayerWork>& layers, int first,

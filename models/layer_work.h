@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "models/collective_kind.h"
 #include "models/model.pb.h"
+#include "models/quantization.h"
 #include "models/training.pb.h"
 
 namespace weir::models {
@@ -47,6 +48,7 @@ struct WorkSpec {
   int gradient_bytes = 2;     // per element of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share the experts of a layer
   ContextSpec context;        // GPUs that share the tokens of a sequence
+  Quantization quantization;  // of the linear layers of blocks
   // Overlaps the backward's collectives of input and input gradient with its
   // GEMMs (Megatron-LM since version 3; earlier versions wait for each).
   bool tensor_async = false;
@@ -111,10 +113,11 @@ enum class KernelPart : uint8_t {
   kRouter,      // of a mixture of experts: GEMM, softmax, selection
   kPermute,     // tokens into the order of the experts and back
   kRecurrence,  // linear recurrences over the tokens: Mamba-2, delta nets
+  kCast,        // to the operand formats of a recipe
 };
 inline constexpr int kNumKernelParts =
-    static_cast<int>(KernelPart::kRecurrence) + 1;  // the last one
-const char* Name(KernelPart part);                  // "attention_gemm"
+    static_cast<int>(KernelPart::kCast) + 1;  // the last one
+const char* Name(KernelPart part);            // "attention_gemm"
 // Returns the part with this name, or nullopt.
 std::optional<KernelPart> KernelPartOf(absl::string_view name);
 
@@ -129,6 +132,9 @@ struct Kernel {
   int launches = 1;
   double batch = 0, m = 0, n = 0, k = 0;
   int num_gemms = 1;  // GEMMs in fused attention
+  // Of a GEMM's operands. Its result has 16 bits, or is accumulated in the
+  // gradient.
+  OperandFormat format = OPERAND_16_BIT;
   // FLOP that the model requires of this GPU; a multiply-add counts as two.
   // Causal attention counts in full, as in the literature.
   double flops = 0;
@@ -201,6 +207,8 @@ struct LayerWork {
   // The part of `parameters` that belongs to experts. Their gradients are
   // summed over the replicas of the expert, not over all data-parallel ranks.
   double expert_parameters = 0;
+  // The part of `parameters` that GEMMs read in the format of the recipe.
+  double quantized_parameters = 0;
   // The part of `parameters` that is a copy of the embedding's (tied
   // embeddings). A stage with both layers stores it once; StageParameters
   // accounts for that.
@@ -249,6 +257,9 @@ double StageParameters(const std::vector<LayerWork>& layers, int first,
 // Returns the part of StageParameters that belongs to experts.
 double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
                              int last);
+// Returns the part of StageParameters that GEMMs read in the recipe's format.
+double StageQuantizedParameters(const std::vector<LayerWork>& layers, int first,
+                                int last);
 
 }  // namespace weir::models
 

@@ -28,7 +28,11 @@ AttentionCore AddLightningAttention(const Transformer& transformer,
   const double e = shape.element_bytes;
   const double width = e * shape.tokens * shape.query;
   AddColumnInput(spec, WholeBytes(shape), work);
-  Linear in{.rows = shape.tokens, .in = shape.hidden, .out = 4 * shape.query};
+  Linear in{.rows = shape.tokens,
+            .in = shape.hidden,
+            .out = 4 * shape.query,
+            .local_input_rows = shape.local_tokens,
+            .from_norm = true};
   SetColumnPieces(spec, &in);
   AddLinear(spec, in, work);
   AddPasses(KernelPart::kElementwise, 6 * width, 1, 9 * width, 1, work);
@@ -40,7 +44,10 @@ AttentionCore AddLightningAttention(const Transformer& transformer,
                       .chunk = chunk > 0 ? double(chunk) : kLightningChunk},
                      work);
   AddPasses(KernelPart::kNorm, 3 * width, 1, 6 * width, 3, work);
-  Linear out{.rows = shape.tokens, .in = shape.query, .out = shape.hidden};
+  Linear out{.rows = shape.tokens,
+             .in = shape.query,
+             .out = shape.hidden,
+             .local_output_rows = shape.local_tokens};
   SetRowPieces(spec, &out);
   AddLinear(spec, out, work);
   AddRowOutput(spec, WholeBytes(shape), work);

@@ -48,7 +48,11 @@ AttentionCore AddMamba2(const Transformer& transformer, const WorkSpec& spec,
   const double e = shape.element_bytes;
   const double inner = e * shape.tokens * sizes.inner;
   AddColumnInput(spec, WholeBytes(shape), work);
-  Linear in{.rows = shape.tokens, .in = shape.hidden, .out = sizes.Projected()};
+  Linear in{.rows = shape.tokens,
+            .in = shape.hidden,
+            .out = sizes.Projected(),
+            .local_input_rows = shape.local_tokens,
+            .from_norm = true};
   SetColumnPieces(spec, &in);
   AddLinear(spec, in, work);
   AddConvolution(shape, sizes.Convolved(), work);
@@ -62,7 +66,10 @@ AttentionCore AddMamba2(const Transformer& transformer, const WorkSpec& spec,
       work);
   // Norm of the result times the gate: reads both, writes one.
   AddPasses(KernelPart::kNorm, 3 * inner, 1, 6 * inner, 3, work);
-  Linear out{.rows = shape.tokens, .in = sizes.inner, .out = shape.hidden};
+  Linear out{.rows = shape.tokens,
+             .in = sizes.inner,
+             .out = shape.hidden,
+             .local_output_rows = shape.local_tokens};
   SetRowPieces(spec, &out);
   AddLinear(spec, out, work);
   AddRowOutput(spec, WholeBytes(shape), work);

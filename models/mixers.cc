@@ -48,13 +48,15 @@ void AddCore(const AttentionCore& core, LayerWork* work) {
 }
 
 void AddRepeatedLinear(const WorkSpec& spec, const Shape& shape, double in,
-                       double out, bool local, LayerWork* work) {
+                       double out, bool local, LayerWork* work,
+                       Linear::Input input) {
   const double rows = local ? shape.local_tokens : shape.tokens;
   AddLinear(spec,
             {.rows = rows,
              .in = in,
              .out = out,
-             .needed = shape.tokens / shape.tensor_parallel / rows},
+             .needed = shape.tokens / shape.tensor_parallel / rows,
+             .input = input},
             work);
 }
 

@@ -61,6 +61,12 @@ AttentionCore AddLightningAttention(const Transformer& transformer,
                                     const WorkSpec& spec, const Shape& shape,
                                     LayerWork* work);
 
+// Returns how the input of the projection after fused attention is saved: its
+// backward needs it too.
+inline Linear::Input OutputInput(const WorkSpec& spec) {
+  return spec.flash_attention ? Linear::Input::kKept : Linear::Input::kOwn;
+}
+
 // Inserts the kernels of an attention core.
 void AddCore(const AttentionCore& core, LayerWork* work);
 
@@ -68,7 +74,8 @@ void AddCore(const AttentionCore& core, LayerWork* work);
 // repeats: its weights are not split. `local`: with sequence parallelism each
 // GPU has only its own tokens.
 void AddRepeatedLinear(const WorkSpec& spec, const Shape& shape, double in,
-                       double out, bool local, LayerWork* work);
+                       double out, bool local, LayerWork* work,
+                       Linear::Input input = Linear::Input::kShared);
 
 // Adds the multiplication of `elements` outputs by a gate after a sigmoid.
 // `gates` elements of the gate are read.

@@ -25,7 +25,10 @@ LayerWork Projection(const Transformer& transformer, const WorkSpec& spec) {
   AddLinear(spec,
             {.rows = shape.tokens,
              .in = 2 * shape.hidden,
-             .out = shape.hidden / shape.tensor_parallel},
+             .out = shape.hidden / shape.tensor_parallel,
+             .local_input_rows = shape.local_tokens,
+             .local_output_rows = shape.local_tokens,
+             .from_norm = true},
             &work);
   AddRowOutput(spec, whole, &work);
   work.stash_bytes = 4 * local;  // inputs and outputs of the norms

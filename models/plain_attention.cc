@@ -77,7 +77,9 @@ AttentionCore AddAttention(const Transformer& transformer, const WorkSpec& spec,
       .out = width,
       .bias = transformer.attention_bias(),
       .needed =
-          (shape.query + (shape.key_value_share + value_share) + gate) / width};
+          (shape.query + (shape.key_value_share + value_share) + gate) / width,
+      .local_input_rows = shape.local_tokens,
+      .from_norm = true};
   SetColumnPieces(spec, &packed);
   AddLinear(spec, packed, work);
   if (transformer.query_key_norm()) {
@@ -101,7 +103,9 @@ AttentionCore AddAttention(const Transformer& transformer, const WorkSpec& spec,
   Linear output{.rows = shape.tokens,
                 .in = shape.output(),
                 .out = shape.hidden,
-                .bias = transformer.attention_output_bias()};
+                .bias = transformer.attention_output_bias(),
+                .input = gate > 0 ? Linear::Input::kOwn : OutputInput(spec),
+                .local_output_rows = shape.local_tokens};
   SetRowPieces(spec, &output);
   AddContextExchange(spec, shape, work);
   AddLinear(spec, output, work);

@@ -62,10 +62,11 @@ void AddSparseIndex(const Transformer& transformer, const WorkSpec& spec,
   const double chosen_seen =
       transformer.causal() ? 1 - chosen * ratio / (2 * s) : 1;
 
-  AddRepeatedLinear(spec, shape, query_input, heads * head, false, work);
-  AddRepeatedLinear(spec, shape, shape.hidden, KeyWidth(transformer), false,
+  const WorkSpec plain = WithoutQuantization(spec);
+  AddRepeatedLinear(plain, shape, query_input, heads * head, false, work);
+  AddRepeatedLinear(plain, shape, shape.hidden, KeyWidth(transformer), false,
                     work);
-  AddRepeatedLinear(spec, shape, shape.hidden, heads, false, work);
+  AddRepeatedLinear(plain, shape, shape.hidden, heads, false, work);
   const double keys = e * shape.tokens / ratio * head;
   AddPasses(KernelPart::kNorm, 2 * keys, 1, 5 * keys, 3, work);
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_MODELS_SUBLAYERS_H_
 #define WEIR_MODELS_SUBLAYERS_H_
 
+#include "models/kernels.h"
 #include "models/layer_work.h"
 #include "models/shape.h"
 
@@ -18,6 +19,10 @@ struct FeedForward {
   bool bias = false;
   double needed = 1;     // FLOP required over FLOP performed
   bool experts = false;  // whose collectives do not overlap piece by piece
+  // Of the first linear layer, and of the result, see Linear.
+  Linear::Input input = Linear::Input::kOwn;
+  bool from_norm = false;
+  double local_rows = 0;
 };
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work);

@@ -7,9 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "calibrate/profile/device_profile.h"
 #include "models/block_spec.h"
 #include "models/context_parallel.h"
 #include "models/describe.h"
+#include "models/quantization.h"
+#include "models/recipe.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/slow_parts.h"
@@ -329,7 +332,19 @@ DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
 }
 
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
-                        const DeviceProfile& device) {
+                        const Recipe& recipe, const DeviceProfile& device) {
+  for (const OperandFormat operand : models::FormatsOf(recipe)) {
+    if (calibrate::FindRate(device, models::Name(operand)) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const MatrixRate& rate : device.matrix_rates()) {
+      known.push_back(rate.format());
+    }
+    problems.Add(
+        "training.recipe",
+        absl::StrCat("is \"", recipe.name(), "\", which needs a rate for ",
+                     models::Name(operand), ", but device ", device.name(),
+                     " has rates only for ", absl::StrJoin(known, ", ")));
+  }
   const Precision precision = scenario.training().precision();
   if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load
   const std::string format = precision == FP32         ? "fp32"

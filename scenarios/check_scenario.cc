@@ -142,6 +142,10 @@ void CheckTraining(Problems& problems, const Training& training,
                    const Parallelism& parallelism) {
   CheckEnum(problems, "training.precision", training.precision(),
             Precision_IsValid(training.precision()));
+  if (training.precision() == FP32 && !training.recipe().empty()) {
+    problems.Add("training.precision",
+                 "is FP32, expected MIXED_BF16 or MIXED_FP16 with a recipe");
+  }
   CheckEnum(problems, "training.optimizer", training.optimizer(),
             Optimizer_IsValid(training.optimizer()));
   CheckEnum(problems, "training.recompute", training.recompute(),
@@ -154,6 +158,16 @@ void CheckTraining(Problems& problems, const Training& training,
                  "is RECOMPUTE_OPERATORS, which needs fused attention "
                  "(training.flash_attention)");
   }
+  problems.CheckRange("training.first_blocks_in_16_bits",
+                      training.first_blocks_in_16_bits(), 0, 1e6);
+  problems.CheckRange("training.last_blocks_in_16_bits",
+                      training.last_blocks_in_16_bits(), 0, 1e6);
+  CheckEnum(problems, "training.first_moment", training.first_moment(),
+            StateFormat_IsValid(training.first_moment()));
+  CheckEnum(problems, "training.second_moment", training.second_moment(),
+            StateFormat_IsValid(training.second_moment()));
+  CheckEnum(problems, "training.main_weights", training.main_weights(),
+            StateFormat_IsValid(training.main_weights()));
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
   CheckRollbacks(problems, training);

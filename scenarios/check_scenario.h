@@ -12,6 +12,7 @@
 #include "base/problems.h"
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/model.pb.h"
+#include "models/recipe.pb.h"
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.pb.h"
 
@@ -85,9 +86,10 @@ struct DeviceNames {
 };
 DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster);
 
-// Checks that the device supports the scenario's precision.
+// Checks that the device supports the scenario's precision and the formats of
+// its recipe.
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
-                        const DeviceProfile& device);
+                        const Recipe& recipe, const DeviceProfile& device);
 
 // Returns the number of microbatches per batch and pipeline. Requires:
 // CheckFields found no problem.

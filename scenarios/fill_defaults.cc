@@ -35,6 +35,29 @@ void FillDefaults(Scenario& scenario) {
     training.set_stash_bytes_per_parameter(4);  // fp32 master weights
 }
 
+void ApplyRecipe(const Recipe& loaded, Scenario* scenario, Recipe* recipe) {
+  Training& training = *scenario->mutable_training();
+  *recipe = loaded;
+  if (!training.recipe().empty() &&
+      training.precision() == PRECISION_UNSPECIFIED) {
+    training.set_precision(recipe->precision() == PRECISION_UNSPECIFIED
+                               ? MIXED_BF16
+                               : recipe->precision());
+  }
+  if (training.has_quantized_parameters())
+    recipe->set_quantized_parameters(training.quantized_parameters());
+  if (training.has_first_blocks_in_16_bits())
+    recipe->set_first_blocks_in_16_bits(training.first_blocks_in_16_bits());
+  if (training.has_last_blocks_in_16_bits())
+    recipe->set_last_blocks_in_16_bits(training.last_blocks_in_16_bits());
+  if (training.first_moment() != STATE_FORMAT_UNSPECIFIED)
+    recipe->set_first_moment(training.first_moment());
+  if (training.second_moment() != STATE_FORMAT_UNSPECIFIED)
+    recipe->set_second_moment(training.second_moment());
+  if (training.main_weights() != STATE_FORMAT_UNSPECIFIED)
+    recipe->set_main_weights(training.main_weights());
+}
+
 void FillDefaultsOf(const Runtime& runtime, Scenario* scenario,
                     UsedDefaults* used) {
   Training& training = *scenario->mutable_training();

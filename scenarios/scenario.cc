@@ -17,6 +17,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/runtime.h"
 #include "models/model.h"
+#include "models/recipe.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
@@ -165,10 +166,22 @@ class Loader {
                     failures_);
     if (!set.has_value()) return;
     resolved_.default_set = *std::move(set);
+    TakeRecipe();
     FillFrom(resolved_.default_set, resolved_.model, &scenario_,
              &resolved_.used_defaults);
     if (fields_are_sound_)
       CheckAgainstModel(problems_, scenario_, resolved_.model, stages_);
+  }
+
+  void TakeRecipe() {
+    const std::string& name = scenario_.training().recipe();
+    if (!name.empty()) {
+      auto recipe =
+          Keep(Where("training.recipe"), models::LoadRecipe(name), failures_);
+      if (!recipe.has_value()) return;
+      resolved_.loaded_recipe = *std::move(recipe);
+    }
+    ApplyRecipe(resolved_.loaded_recipe, &scenario_, &resolved_.recipe);
   }
 
   // Returns the devices to load; none if they cannot be determined.
@@ -224,7 +237,7 @@ class Loader {
     KeepFailure(SetDeviceFigures(resolved_.label, scenario_, &*profile,
                                  &figure_notes_));
     AdaptTo(*profile, &scenario_, &resolved_.used_defaults);
-    CheckAgainstDevice(problems_, scenario_, *profile);
+    CheckAgainstDevice(problems_, scenario_, resolved_.recipe, *profile);
     if (speed != 1) profile->set_relative_speed(speed);
     if (std::exchange(has_device_, true)) {
       resolved_.other_devices.push_back(*std::move(profile));
@@ -401,6 +414,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
   FillDefaults(mine);
   if (!problems.empty()) return problems.ToStatus();
   resolved->used_defaults = {};
+  ApplyRecipe(resolved->loaded_recipe, &mine, &resolved->recipe);
   FillFrom(resolved->default_set, resolved->model, &mine,
            &resolved->used_defaults);
   AdaptTo(resolved->device, &mine, &resolved->used_defaults);

@@ -13,6 +13,7 @@
 #include "calibrate/profile/device_profile.pb.h"
 #include "calibrate/profile/runtime.pb.h"
 #include "models/model.pb.h"
+#include "models/recipe.pb.h"
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/cluster/placement.h"
 #include "scenarios/default_set.h"
@@ -40,6 +41,9 @@ struct ResolvedScenario {
   std::vector<DeviceProfile> other_devices;
   std::vector<int> gpu_device;
   Runtime runtime;
+  // As training.recipe names it, with the fields of training that replace its
+  // own; and as loaded.
+  Recipe recipe, loaded_recipe;
   DefaultSet default_set;
   UsedDefaults used_defaults;
 

@@ -81,7 +81,9 @@ std::string DescribeUnsteady(const Window& window, const SimulatedRun& run) {
 double MeanPeakFlops(const SimulatedRun& run) {
   double flops = 0;
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
-    flops += run.costs.device_of(gpu).peak_flops.value();
+    const DeviceCosts& device = run.costs.device_of(gpu);
+    flops += device.recipe_peak_flops > 0 ? device.recipe_peak_flops
+                                          : device.peak_flops.value();
   }
   return flops / run.graph.num_gpus();
 }

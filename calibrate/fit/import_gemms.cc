@@ -15,11 +15,23 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/figures.h"
 #include "calibrate/profile/gemm_model.h"
+#include "models/quantization.h"
 
 namespace weir::calibrate {
 namespace {
 
 constexpr int kNumGemmFolds = 10;
+constexpr double k16BitBytes = 2;
+
+// Returns the rate of a recipe's format in a profile that has it, or null for
+// other formats, whose GEMMs are DeviceProfile.gemm.
+MatrixRate* RateOf(absl::string_view format, DeviceProfile* profile) {
+  if (models::OperandFormatNamed(format) == OPERAND_16_BIT) return nullptr;
+  for (MatrixRate& rate : *profile->mutable_matrix_rates()) {
+    if (format == rate.format()) return &rate;
+  }
+  return nullptr;
+}
 
 std::string Percent(const char* what, const ErrorStatistics& errors,
                     const MeasuredGemms& gemms) {
@@ -67,9 +79,16 @@ absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
     return absl::InvalidArgumentError(
         absl::StrCat(label, ":2: has no rows, expected measured GEMMs"));
   }
-  const double element_bytes = gemms.format == "fp32" ? 4 : 2;
+  double element_bytes = gemms.format == "fp32" ? 4 : 2;
+  const OperandFormat format = models::OperandFormatNamed(gemms.format);
+  if (format != OPERAND_16_BIT) element_bytes = models::OperandBytes(format);
   for (int row = 0; row < table.num_rows(); ++row) {
     GemmSize shape = MakeGemmSize(m[row], n[row], k[row], element_bytes);
+    if (format != OPERAND_16_BIT) {
+      shape.result_bytes = k16BitBytes;
+      shape.bytes = element_bytes * (m[row] + n[row]) * k[row] +
+                    shape.result_bytes * m[row] * n[row];
+    }
     shape.batch = batch[row];
     shape.bytes *= batch[row];
     gemms.samples.push_back({shape, seconds[row]});
@@ -110,14 +129,17 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
                                    absl::string_view source) {
   ASSIGN_OR_RETURN(const MeasuredGemms gemms, ReadGemms(label, text));
   ASSIGN_OR_RETURN(const GemmMachine machine, MachineOf(start, gemms.format));
+  Import import;
+  import.profile = start;
+  MatrixRate* rate = RateOf(gemms.format, &import.profile);
+  const GemmModel first =
+      rate != nullptr && rate->has_gemm() ? rate->gemm() : start.gemm();
   ASSIGN_OR_RETURN(GemmFit fit,
-                   FitGemms(machine, start.gemm(), gemms.samples, source));
+                   FitGemms(machine, first, gemms.samples, source));
   std::vector<int> folds = WeightShapes(gemms.samples);
   const bool one_shape = *std::max_element(folds.begin(), folds.end()) == 0;
   for (int& fold : folds) fold %= kNumGemmFolds;
   const std::vector<double> measured = SecondsOf(gemms.samples);
-  Import import;
-  import.profile = start;
   import.report = Percent("fit", fit.errors, gemms);
   std::string what =
       absl::StrFormat("%s: %d GEMMs, mean |error| %.1f %%", source,
@@ -128,16 +150,16 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
         "warning: all rows have the same (n, k), so the fit cannot be "
         "cross-validated: gemm_residual is left as in the profile\n");
   } else {
-    ASSIGN_OR_RETURN(
-        const std::vector<double> unseen,
-        CrossValidateGemms(machine, start.gemm(), gemms.samples, folds));
+    ASSIGN_OR_RETURN(const std::vector<double> unseen,
+                     CrossValidateGemms(machine, first, gemms.samples, folds));
     const ErrorStatistics errors = SummarizeErrors(unseen, measured);
     absl::StrAppend(
         &import.report,
         Percent("cross-validation (10 folds by n, k)", errors, gemms));
     absl::StrAppendFormat(&what, ", %.1f %% with their (n, k) left out",
                           100 * errors.mean_absolute);
-    *import.profile.mutable_gemm_residual() =
+    *(rate != nullptr ? rate->mutable_gemm_residual()
+                      : import.profile.mutable_gemm_residual()) =
         ResidualOf(errors.mean_absolute, what);
   }
   for (const GemmFigure& figure : GemmFigures()) {
@@ -145,6 +167,10 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
     if (fitted->kind() == Figure::FITTED && fitted->source() == source) {
       fitted->set_source(what);
     }
+  }
+  if (rate != nullptr) {
+    *rate->mutable_gemm() = fit.model;
+    return import;
   }
   *import.profile.mutable_gemm() = fit.model;
   SetCoverage(gemms, import.profile.mutable_coverage());

@@ -22,6 +22,11 @@ constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 double Square(double x) { return x * x; }
 
+GemmMachine MachineAt(const DeviceProfile& profile, double peak_flops) {
+  return {peak_flops, profile.num_multiprocessors().value(),
+          profile.memory_bytes_per_second().value()};
+}
+
 }  // namespace
 
 GemmSize MakeGemmSize(double m, double n, double k, double element_bytes) {
@@ -97,10 +102,17 @@ GemmChoice FastestGemm(const GemmMachine& machine,
 
 double GemmSeconds(const DeviceProfile& profile, double peak_flops,
                    const GemmSize& shape, Clock clock) {
-  const GemmMachine machine = {peak_flops,
-                               profile.num_multiprocessors().value(),
-                               profile.memory_bytes_per_second().value()};
-  return FastestGemm(machine, TermsOf(profile.gemm(), clock), shape).seconds;
+  return FastestGemm(MachineAt(profile, peak_flops),
+                     TermsOf(profile.gemm(), clock), shape)
+      .seconds;
+}
+
+double GemmSeconds(const DeviceProfile& profile, const MatrixRate& rate,
+                   const GemmSize& shape, Clock clock) {
+  const GemmModel& model = rate.has_gemm() ? rate.gemm() : profile.gemm();
+  return FastestGemm(MachineAt(profile, rate.peak_flops().value()),
+                     TermsOf(model, clock), shape)
+      .seconds;
 }
 
 }  // namespace weir::calibrate

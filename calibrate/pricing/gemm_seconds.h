@@ -32,10 +32,11 @@ namespace weir::calibrate {
 // `batch` GEMMs of (m x k) by (k x n), all in one kernel.
 struct GemmSize {
   double batch = 1, m = 0, n = 0, k = 0;
-  double element_bytes = 2;  // for operands and result
+  double element_bytes = 2;  // of operands and result
   double bytes = 0;          // read and written, each operand once
   // Power of two that divides the bytes of all rows; 16 and more: aligned.
   double alignment_bytes = 16;
+  double result_bytes = 0;  // of an element of the result; 0: element_bytes
 };
 // Returns one GEMM with rows of k elements in its operands and n in its result.
 GemmSize MakeGemmSize(double m, double n, double k, double element_bytes = 2);
@@ -93,6 +94,9 @@ GemmChoice FastestGemm(const GemmMachine& machine,
 // Returns the seconds including the launch. Requires: peak_flops came from
 // PeakFlops.
 double GemmSeconds(const DeviceProfile& profile, double peak_flops,
+                   const GemmSize& shape, Clock clock);
+// The same in the format of one of the profile's rates.
+double GemmSeconds(const DeviceProfile& profile, const MatrixRate& rate,
                    const GemmSize& shape, Clock clock);
 
 }  // namespace weir::calibrate

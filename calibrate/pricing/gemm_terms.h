@@ -68,8 +68,10 @@ T TileSeconds(const GemmMachine& machine, const GemmTerms<T>& terms,
   const T load = (tile_m + tile_n) * shape.element_bytes * processors * crowd /
                  terms.cache_bytes_per_second;
   const double steps = std::ceil(shape.k / splits / kGemmStep);
-  const T output = tile_m * tile_n * shape.element_bytes * processors /
-                   terms.output_bytes_per_second;
+  const double result =
+      shape.result_bytes > 0 ? shape.result_bytes : shape.element_bytes;
+  const T output =
+      tile_m * tile_n * result * processors / terms.output_bytes_per_second;
   return waves * (terms.wave_seconds + output +
                   steps * kGemmStep * (arithmetic > load ? arithmetic : load));
 }

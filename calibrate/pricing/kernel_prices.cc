@@ -233,7 +233,8 @@ KernelPrice KernelPrices::MedianPrice(const DeviceProfile& profile,
               false,
               point.throttled};
     }
-  } else if (!lines_.empty() && kernel.kind != models::Kernel::Kind::kMemory) {
+  } else if (!lines_.empty() && kernel.format == OPERAND_16_BIT &&
+             kernel.kind != models::Kernel::Kind::kMemory) {
     const bool gemm = kernel.kind == models::Kernel::Kind::kGemm;
     for (Along along : {Along::kM, Along::kK, Along::kSequence}) {
       if (gemm == (along == Along::kSequence)) continue;

@@ -5,9 +5,12 @@
 #include <cmath>
 
 #include "calibrate/pricing/gemm_seconds.h"
+#include "calibrate/profile/device_profile.h"
 
 namespace weir::calibrate {
 namespace {
+
+constexpr double k16BitBytes = 2;
 
 // Returns the bytes of one element. kernel.bytes may exceed the operands by
 // what an epilogue moves or by a gradient that is accumulated into.
@@ -21,6 +24,9 @@ double ElementBytes(const models::Kernel& kernel) {
 }
 
 double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
+  if (part == models::KernelPart::kCast && profile.has_cast_efficiency()) {
+    return profile.cast_efficiency().value();
+  }
   if (part == models::KernelPart::kPermute &&
       profile.has_permute_efficiency()) {
     return profile.permute_efficiency().value();
@@ -111,12 +117,26 @@ StreamKind StreamKindOf(models::KernelPart part) {
     case models::KernelPart::kRouter:
     case models::KernelPart::kPermute:
     case models::KernelPart::kRecurrence:
+    case models::KernelPart::kCast:
       break;
   }
   return StreamKind::kMemory;
 }
 
 GemmSize ShapeOf(const models::Kernel& kernel) {
+  if (kernel.format != OPERAND_16_BIT) {
+    GemmSize size = {kernel.batch,
+                     kernel.m,
+                     kernel.n,
+                     kernel.k,
+                     models::OperandBytes(kernel.format),
+                     kernel.bytes};
+    size.result_bytes = k16BitBytes;
+    if (kernel.row_alignment > 0) {
+      size.alignment_bytes = kernel.row_alignment * size.element_bytes;
+    }
+    return size;
+  }
   GemmSize size = {kernel.batch,         kernel.m,    kernel.n, kernel.k,
                    ElementBytes(kernel), kernel.bytes};
   if (kernel.row_alignment > 0) {
@@ -127,6 +147,12 @@ GemmSize ShapeOf(const models::Kernel& kernel) {
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const models::Kernel& kernel) {
+  if (kernel.format != OPERAND_16_BIT) {
+    const MatrixRate* rate = FindRate(profile, models::Name(kernel.format));
+    if (rate != nullptr) {
+      return GemmSeconds(profile, *rate, ShapeOf(kernel), Clock::kSustained);
+    }
+  }
   if (kernel.kind == models::Kernel::Kind::kGemm) {
     return GemmSeconds(profile, peak_flops, ShapeOf(kernel), Clock::kSustained);
   }

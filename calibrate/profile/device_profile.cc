@@ -19,6 +19,20 @@
 namespace weir::calibrate {
 namespace {
 
+void CheckGemmModel(absl::string_view path, const GemmModel& model,
+                    Problems* problems) {
+  for (const GemmFigure& figure : GemmFigures()) {
+    CheckFigure(absl::StrCat(path, figure.name), (model.*figure.get)(),
+                figure.low, figure.high, problems);
+  }
+  for (const GemmFigure& figure : AlignmentFigures()) {
+    const Figure& rate = (model.*figure.get)();
+    if (rate.kind() == Figure::KIND_UNSPECIFIED && rate.value() == 0) continue;
+    CheckFigure(absl::StrCat(path, figure.name), rate, figure.low, figure.high,
+                problems);
+  }
+}
+
 void CheckRates(const DeviceProfile& profile, Problems* problems) {
   if (profile.matrix_rates().empty()) {
     problems->Add("matrix_rates", "is empty, expected at least one");
@@ -37,6 +51,13 @@ void CheckRates(const DeviceProfile& profile, Problems* problems) {
     }
     CheckFigure(absl::StrCat(where, "peak_flops"), rate.peak_flops(), 1e6, 1e18,
                 problems);
+    if (rate.has_gemm()) {
+      CheckGemmModel(absl::StrCat(where, "gemm."), rate.gemm(), problems);
+    }
+    if (rate.has_gemm_residual()) {
+      CheckFigure(absl::StrCat(where, "gemm_residual"), rate.gemm_residual(), 0,
+                  3, problems);
+    }
   }
 }
 
@@ -151,17 +172,7 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("full_context_bytes", profile.full_context_bytes(), 0,
                 profile.memory_bytes().value(), &problems);
   }
-  for (const GemmFigure& figure : GemmFigures()) {
-    CheckFigure(absl::StrCat("gemm.", figure.name),
-                (profile.gemm().*figure.get)(), figure.low, figure.high,
-                &problems);
-  }
-  for (const GemmFigure& figure : AlignmentFigures()) {
-    const Figure& rate = (profile.gemm().*figure.get)();
-    if (rate.kind() == Figure::KIND_UNSPECIFIED && rate.value() == 0) continue;
-    CheckFigure(absl::StrCat("gemm.", figure.name), rate, figure.low,
-                figure.high, &problems);
-  }
+  CheckGemmModel("gemm.", profile.gemm(), &problems);
   CheckHeadSizes(profile, &problems);
   CheckLibraries(profile, &problems);
   if (profile.has_attention_efficiency()) {
@@ -179,6 +190,10 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
   if (profile.has_elementwise_efficiency()) {
     CheckFigure("elementwise_efficiency", profile.elementwise_efficiency(),
                 1e-3, 1, &problems);
+  }
+  if (profile.has_cast_efficiency()) {
+    CheckFigure("cast_efficiency", profile.cast_efficiency(), 1e-3, 1,
+                &problems);
   }
   if (profile.has_norm_efficiency()) {
     CheckFigure("norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
@@ -224,6 +239,14 @@ double ReservedBytes(const DeviceProfile& profile) {
                                          profile.library_bytes().value() +
                                          profile.workspace_bytes().value()
                                    : profile.reserved_bytes().value();
+}
+
+const MatrixRate* FindRate(const DeviceProfile& profile,
+                           absl::string_view format) {
+  for (const MatrixRate& rate : profile.matrix_rates()) {
+    if (format == rate.format()) return &rate;
+  }
+  return nullptr;
 }
 
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,

@@ -21,6 +21,10 @@ absl::StatusOr<DeviceProfile> LoadDeviceProfile(
 absl::Status ValidateDeviceProfile(absl::string_view label,
                                    const DeviceProfile& profile);
 
+// Returns the rate of a number format, or null if the profile has none.
+const MatrixRate* FindRate(const DeviceProfile& profile,
+                           absl::string_view format);
+
 // Returns the peak FLOP per second in a number format, or InvalidArgument if
 // the profile does not have the format.
 absl::StatusOr<double> PeakFlops(const DeviceProfile& profile,

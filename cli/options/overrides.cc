@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "cli/options/flag_terms.h"
 #include "cli/options/imports.h"
+#include "cli/options/precision_options.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/plausibility.h"
 #include "scenarios/scenario.h"
@@ -102,6 +103,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   }
   if (!overrides.model().empty()) scenario.clear_transformer();
   if (overrides.has_transformer()) scenario.clear_model();
+  ReplacePrecision(overrides.training(), scenario.mutable_training());
   scenario.MergeFrom(overrides);
   if (scenarios::SetsGroups(overrides)) scenarios::ClearReplicas(&scenario);
   if (flags.sequence_parallel) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
+#include "cli/options/precision_options.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "scenarios/set_figures.h"
 
@@ -177,9 +178,6 @@ void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
 // Adds what else changes a layer's work.
 void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
-  const auto set_precision = [=](Precision precision) {
-    scenario->mutable_training()->set_precision(precision);
-  };
   AddChoice<ContextMethod>(
       app, "--cp-comm-type",
       "exchange of keys and values between context-parallel GPUs",
@@ -211,18 +209,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       ParseSize,
       [=](uint32_t n) { scenario->mutable_batch()->set_sequence_length(n); })
       ->default_str("the model's");
-  AddChoice<Precision>(
-      app, "--precision",
-      "training precision (fp16 and bf16 keep fp32 master weights)",
-      {{"fp16", MIXED_FP16}, {"bf16", MIXED_BF16}, {"fp32", FP32}},
-      set_precision)
-      ->default_str("by --defaults");
-  AddSwitch(app, "--fp16", "--precision fp16", [=](bool on) {
-    if (on) set_precision(MIXED_FP16);
-  });
-  AddSwitch(app, "--bf16", "--precision bf16", [=](bool on) {
-    if (on) set_precision(MIXED_BF16);
-  });
+  AddPrecision(app, scenario->mutable_training());
   AddSwitch(app, "--flash-attention,--use-flash-attn",
             "fused attention, which stores no score matrix",
             &flags->flash_attention)
@@ -327,6 +314,10 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
   AddSwitch(app, "--fp32-gradients,--accumulate-allreduce-grads-in-fp32",
             "accumulate gradients in fp32", &flags->fp32_gradients)
       ->default_str("with Megatron-LM and bf16");
+  AddChoice<int>(app, "--main-grads-dtype",
+                 "fp32: --fp32-gradients; bf16: --grad-reduce-in-bf16",
+                 {{"fp32", 1}, {"bf16", 0}},
+                 [=](int wide) { flags->fp32_gradients = wide == 1; });
   AddSwitch(app, "--grad-reduce-in-bf16",
             "keep and reduce gradients of bf16 weights in bf16", [=](bool on) {
               if (on) flags->fp32_gradients = false;

@@ -74,6 +74,19 @@ MegatronArgument Word(
           }};
 }
 
+// A format of a value that the optimizer keeps.
+MegatronArgument StateWord(void (Training::*set)(StateFormat)) {
+  const auto to = [set](StateFormat format) {
+    return [set, format](MegatronSettings* settings) {
+      (settings->training().*set)(format);
+    };
+  };
+  return Word({{"fp32", to(STATE_FP32)},
+               {"bf16", to(STATE_BF16)},
+               {"fp16", to(STATE_FP16)},
+               {"fp8", to(STATE_FP8)}});
+}
+
 // Returns an argument that accepts only the list `expected` and sets nothing.
 MegatronArgument ListOf(const std::string& expected) {
   MegatronArgument argument = Word({{expected, [](MegatronSettings*) {}}});
@@ -274,6 +287,36 @@ std::map<std::string, MegatronArgument> RunArguments() {
        Switch([](MegatronSettings* p) { p->fp32_gradients = true; })},
       {"grad-reduce-in-bf16",
        Switch([](MegatronSettings* p) { p->gradients_in_bf16 = true; })},
+      {"main-grads-dtype",
+       Word({{"fp32", [](MegatronSettings* p) { p->fp32_gradients = true; }},
+             {"bf16",
+              [](MegatronSettings* p) { p->gradients_in_bf16 = true; }}})},
+      {"main-params-dtype", StateWord(&Training::set_main_weights)},
+      {"exp-avg-dtype", StateWord(&Training::set_first_moment)},
+      {"exp-avg-sq-dtype", StateWord(&Training::set_second_moment)},
+      {"use-precision-aware-optimizer", Switch([](MegatronSettings*) {})},
+      {"fp8-format",
+       Word({{"hybrid", [](MegatronSettings* p) { p->fp8_format = "hybrid"; }},
+             {"e4m3", [](MegatronSettings* p) { p->fp8_format = "e4m3"; }}})},
+      {"fp8-recipe",
+       Word(
+           {{"delayed", [](MegatronSettings* p) { p->fp8_recipe = "delayed"; }},
+            {"tensorwise",
+             [](MegatronSettings* p) { p->fp8_recipe = "tensorwise"; }},
+            {"blockwise",
+             [](MegatronSettings* p) { p->fp8_recipe = "blockwise"; }},
+            {"mxfp8", [](MegatronSettings* p) { p->fp8_recipe = "mxfp8"; }}})},
+      {"fp4-format",
+       Word({{"e2m1", [](MegatronSettings* p) { p->fp4_format = "e2m1"; }}})},
+      {"fp8-param-gather", Switch([](MegatronSettings* p) {
+         p->training().set_quantized_parameters(true);
+       })},
+      {"first-last-layers-bf16",
+       Switch([](MegatronSettings* p) { p->first_last_in_bf16 = true; })},
+      {"num-layers-at-start-in-bf16",
+       Count([](MegatronSettings* p, uint32_t n) { p->first_in_bf16 = n; })},
+      {"num-layers-at-end-in-bf16",
+       Count([](MegatronSettings* p, uint32_t n) { p->last_in_bf16 = n; })},
       {"attention-backend",
        Word({{"flash", [](MegatronSettings* p) { p->fused_attention = true; }},
              {"fused", [](MegatronSettings* p) { p->fused_attention = true; }},

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/context_parallel.h"
+#include "models/quantization.h"
+#include "models/recipe.h"
 #include "plan/search/space.h"
 
 namespace weir::plan {
@@ -16,10 +19,36 @@ namespace {
 
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
 
+const char* MegatronName(StateFormat format) {
+  switch (format) {
+    case STATE_BF16:
+      return "bf16";
+    case STATE_FP16:
+      return "fp16";
+    case STATE_FP8:
+      return "fp8";
+    default:
+      return "fp32";
+  }
+}
+
+// Returns the value of --fp8-recipe.
+const char* MegatronRecipe(const Recipe& recipe) {
+  switch (recipe.forward()) {
+    case OPERAND_FP8_BLOCK:
+      return "blockwise";
+    case OPERAND_MXFP8:
+      return "mxfp8";
+    default:
+      return recipe.input_reads() > 1 ? "tensorwise" : "delayed";
+  }
+}
+
 class Arguments {
  public:
   explicit Arguments(const scenarios::ResolvedScenario& resolved)
       : scenario_(resolved.scenario),
+        recipe_(resolved.recipe),
         runtime_(resolved.runtime),
         model_(resolved.model.transformer()) {}
 
@@ -191,6 +220,35 @@ class Arguments {
     Switch(training.fp32_gradients(), "accumulate-allreduce-grads-in-fp32");
     Switch(training.precision() == MIXED_BF16 && !training.fp32_gradients(),
            "grad-reduce-in-bf16");
+    AddFormats(recipe_);
+  }
+
+  // MegatronObstacles refuses other recipes.
+  void AddFormats(const Recipe& recipe) {
+    const std::pair<const char*, StateFormat> states[] = {
+        {"main-params-dtype", recipe.main_weights()},
+        {"exp-avg-dtype", recipe.first_moment()},
+        {"exp-avg-sq-dtype", recipe.second_moment()}};
+    bool any = false;
+    for (const auto& [argument, format] : states) {
+      if (models::StateBytes(format) == 4) continue;
+      Add(argument, MegatronName(format));
+      any = true;
+    }
+    Switch(any, "use-precision-aware-optimizer");
+    if (models::FormatsOf(recipe).empty()) return;
+    if (recipe.forward() == OPERAND_NVFP4) {
+      Add("fp4-format", "e2m1");
+    } else {
+      Add("fp8-format", recipe.forward() == OPERAND_FP8 ? "hybrid" : "e4m3");
+      Add("fp8-recipe", MegatronRecipe(recipe));
+    }
+    Switch(recipe.quantized_parameters(), "fp8-param-gather");
+    if (recipe.first_blocks_in_16_bits() + recipe.last_blocks_in_16_bits() == 0)
+      return;
+    Switch(true, "first-last-layers-bf16");
+    Add("num-layers-at-start-in-bf16", recipe.first_blocks_in_16_bits());
+    Add("num-layers-at-end-in-bf16", recipe.last_blocks_in_16_bits());
   }
 
   void AddTraining() {
@@ -249,6 +307,7 @@ class Arguments {
   }
 
   const Scenario& scenario_;
+  const Recipe& recipe_;
   const Runtime& runtime_;
   const Transformer& model_;
   std::vector<Setting> settings_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "calibrate/profile/runtime.h"
 #include "models/block_spec.h"
+#include "models/recipe.h"
 #include "plan/frameworks/megatron_arguments.h"
 #include "plan/search/interleaving.h"
 #include "plan/search/same_order.h"
@@ -98,6 +99,12 @@ class Obstacles {
            "its distributed optimizer supports only Adam");
     Refuse(training.flash_attention() && training.precision() == FP32,
            "FlashAttention needs fp16 or bf16");
+    const Recipe& recipe = resolved_.recipe;
+    const std::vector<OperandFormat> formats = models::FormatsOf(recipe);
+    Refuse(!formats.empty() &&
+               (formats.size() > 1 || formats[0] == OPERAND_MXFP4 ||
+                recipe.forward() == OPERAND_16_BIT),
+           "it has no recipe with these formats of GEMMs");
     Refuse(training.recompute() == RECOMPUTE_OPERATORS,
            "it does not recompute by operators");
   }

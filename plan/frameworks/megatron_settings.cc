@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "calibrate/profile/runtime.h"
 #include "models/layout.h"
+#include "models/recipe.h"
 #include "plan/search/interleaving.h"
 
 namespace weir::plan {
@@ -314,6 +315,30 @@ absl::Status FinishRuntime(MegatronSettings* settings) {
   return absl::OkStatus();
 }
 
+// Sets the recipe that --fp8-format or --fp4-format turns on.
+void FinishFormats(MegatronSettings* settings, Problems* problems) {
+  Training& training = settings->training();
+  if (settings->fp8_format.empty() && settings->fp4_format.empty()) {
+    training.clear_quantized_parameters();
+    return;
+  }
+  const char* format =
+      settings->fp8_format.empty() ? "fp4-format" : "fp8-format";
+  if (!settings->fp8_format.empty() && !settings->fp4_format.empty()) {
+    Report(*settings, {"fp4-format"}, "cannot be combined with --fp8-format",
+           problems);
+  }
+  if (training.precision() == FP32) {
+    Report(*settings, {format}, "needs --bf16 or --fp16", problems);
+  }
+  training.set_recipe(settings->fp8_format.empty()
+                          ? "nvfp4"
+                          : models::RecipeNamed(settings->fp8_recipe));
+  if (!settings->first_last_in_bf16) return;
+  training.set_first_blocks_in_16_bits(settings->first_in_bf16);
+  training.set_last_blocks_in_16_bits(settings->last_in_bf16);
+}
+
 void FinishRun(MegatronSettings* settings, Problems* problems) {
   Training& training = settings->training();
   if (settings->fp16 && settings->bf16) {
@@ -322,6 +347,7 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
   training.set_precision(settings->fp16   ? MIXED_FP16
                          : settings->bf16 ? MIXED_BF16
                                           : FP32);
+  FinishFormats(settings, problems);
   const bool wide =
       training.precision() == FP32 || settings->fp32_gradients ||
       (training.precision() == MIXED_BF16 && !settings->gradients_in_bf16);

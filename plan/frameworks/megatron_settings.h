@@ -35,6 +35,10 @@ struct MegatronSettings {
   bool grouped_queries = false, fp32_gradients = false;
   bool gradients_in_bf16 = false, untied = false, learned_positions = true;
   bool experts = false, fp16 = false, bf16 = false;
+  // Formats of GEMMs: "hybrid", "tensorwise", "e2m1"; empty: 16 bits.
+  std::string fp8_format, fp8_recipe = "delayed", fp4_format;
+  bool first_last_in_bf16 = false;
+  uint32_t first_in_bf16 = 1, last_in_bf16 = 1;
   uint32_t query_groups = 1, max_positions = 0, shared_width = 0;
   uint32_t bucket_elements = 0;
   std::string tokenizer;

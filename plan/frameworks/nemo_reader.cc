@@ -195,6 +195,7 @@ class NemoReader {
         absl::StrReplaceAll(setting.value, {{"-", "_"}, {" ", ""}});
     has_precision_ = true;
     settings_.bf16 = settings_.fp16 = false;
+    if (TakeRecipe(name)) return;
     if (name == "bf16_mixed" || name == "bf16") {
       settings_.bf16 = true;
     } else if (name == "fp16_mixed" || name == "16_mixed" || name == "16") {
@@ -202,9 +203,37 @@ class NemoReader {
       if (!fp32_gradients_.has_value()) fp32_gradients_ = false;
     } else if (name != "32" && name != "fp32" && name != "32_true") {
       ReportValue(setting,
-                  "bf16_mixed, fp16_mixed or 32 (fp8 is not simulated)",
+                  "bf16_mixed, fp16_mixed, 32, or a recipe such as "
+                  "bf16_with_fp8_current_scaling_mixed",
                   &problems_);
     }
+  }
+
+  // Takes the name of a recipe of Megatron-Bridge; false: it is none. Its
+  // parameters are gathered in FP8, except with NVFP4.
+  bool TakeRecipe(absl::string_view name) {
+    const std::pair<const char*, const char*> recipes[] = {
+        {"bf16_with_fp8_mixed", "delayed"},
+        {"bf16_with_fp8_delayed_scaling_mixed", "delayed"},
+        {"bf16_with_fp8_current_scaling_mixed", "tensorwise"},
+        {"bf16_with_fp8_subchannel_scaling_mixed", "blockwise"},
+        {"bf16_with_mxfp8_mixed", "mxfp8"}};
+    settings_.bf16 = true;
+    if (name == "bf16_with_nvfp4_mixed") {
+      settings_.fp4_format = "e2m1";
+      return true;
+    }
+    for (const auto& [known, recipe] : recipes) {
+      if (name != known) continue;
+      settings_.fp8_format = "hybrid";
+      settings_.fp8_recipe = recipe;
+      settings_.training().set_quantized_parameters(true);
+      settings_.first_last_in_bf16 =
+          name == "bf16_with_fp8_current_scaling_mixed";
+      return true;
+    }
+    settings_.bf16 = false;
+    return false;
   }
 
   void TakeActivation(const Setting& setting) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "plan/frameworks/exported_run.h"
@@ -37,6 +38,7 @@ class NemoSettings {
     }
     AddContext();
     AddPrecision();
+    AddFormats();
     Add("train.train_iters", arguments_["train-iters"].value);
     Add("optimizer.lr", "0.0001");
     // YAML lists the keys of a section together.
@@ -92,6 +94,16 @@ class NemoSettings {
     if (argument == "moe-router-topk") return "2";
     if (argument == "moe-token-dispatcher-type") return "alltoall";
     return "null";
+  }
+
+  void AddFormats() {
+    for (const NemoKey& key : NemoKeys()) {
+      if (absl::StartsWith(key.key, "mixed_precision.") &&
+          arguments_.contains(std::string(key.argument)) &&
+          key.key != "mixed_precision.fp8_param") {
+        AddKey(key);
+      }
+    }
   }
 
   void AddPrecision() {

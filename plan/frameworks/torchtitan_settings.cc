@@ -176,6 +176,9 @@ class TorchtitanRules {
     Refuse(precision == MIXED_FP16, "no fp16: use --precision bf16");
     Refuse(precision == MIXED_BF16 && !training.fp32_gradients(),
            "it reduces gradients in fp32: use --fp32-gradients");
+    Refuse(!training.recipe().empty(),
+           "weir does not write its settings of 8-bit formats: use --precision "
+           "bf16");
     Refuse(!training.flash_attention(),
            "its attention is fused: use --flash-attention");
     Refuse(training.dropout(),

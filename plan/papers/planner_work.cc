@@ -119,9 +119,9 @@ PlannerLayer PriceLayer(const models::LayerWork& work,
   layer.parameter_bytes = costs.parameters.weight_bytes;
   layer.gradient_bytes = costs.parameters.gradient_bytes;
   layer.version_bytes = costs.parameters.stash_bytes;
-  layer.state_bytes = costs.parameters.weight_bytes +
-                      costs.parameters.gradient_bytes +
-                      costs.parameters.optimizer_state_bytes;
+  layer.state_bytes =
+      costs.parameters.weight_bytes + costs.parameters.weight_copy_bytes +
+      costs.parameters.gradient_bytes + costs.parameters.optimizer_state_bytes;
   return layer;
 }
 

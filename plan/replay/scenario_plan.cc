@@ -52,6 +52,9 @@ void CheckTraining(const Scenario& scenario, Problems* problems) {
   refuse(
       training.recompute() > RECOMPUTE_NONE, "recompute",
       "is on, expected none: stages save all activations (--recompute none)");
+  refuse(!training.recipe().empty(), "recipe",
+         "is given, expected none: stages compute in 16 or 32 bits "
+         "(--precision bf16)");
   refuse(training.precision() != FP32 && !training.fp32_gradients(),
          "fp32_gradients",
          "is off, expected on: stages accumulate gradients in fp32 "

@@ -21,7 +21,8 @@ double SecondsOf(const sim::StageCosts& stage) {
 }
 
 double StateBytesOf(const sim::StageCosts& stage) {
-  return stage.parameters.weight_bytes + stage.parameters.gradient_bytes +
+  return stage.parameters.weight_bytes + stage.parameters.weight_copy_bytes +
+         stage.parameters.gradient_bytes +
          stage.parameters.optimizer_state_bytes;
 }
 

@@ -29,7 +29,8 @@ double Largest(const std::vector<double>& values) {
 double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
   for (const sim::StageCosts& stage : costs.stages) {
-    double bytes = stage.parameters.weight_bytes / costs.shards;
+    double bytes = stage.parameters.weight_bytes / costs.shards +
+                   stage.parameters.weight_copy_bytes;
     if (!weights_only) {
       bytes +=
           stage.parameters.gradient_bytes / costs.shards +

@@ -12,11 +12,29 @@
 namespace weir::plan {
 namespace {
 
+// Copies the number formats, which are not searched.
+void CopyFormats(const Training& from, Training* to) {
+  to->set_precision(from.precision());
+  to->set_recipe(from.recipe());
+  to->clear_quantized_parameters();
+  to->clear_first_blocks_in_16_bits();
+  to->clear_last_blocks_in_16_bits();
+  if (from.has_quantized_parameters())
+    to->set_quantized_parameters(from.quantized_parameters());
+  if (from.has_first_blocks_in_16_bits())
+    to->set_first_blocks_in_16_bits(from.first_blocks_in_16_bits());
+  if (from.has_last_blocks_in_16_bits())
+    to->set_last_blocks_in_16_bits(from.last_blocks_in_16_bits());
+  to->set_first_moment(from.first_moment());
+  to->set_second_moment(from.second_moment());
+  to->set_main_weights(from.main_weights());
+}
+
 Scenario OnBase(const Scenario& base, const Scenario& given) {
   Scenario scenario = base;
   *scenario.mutable_parallelism() = given.parallelism();
   *scenario.mutable_training() = given.training();
-  scenario.mutable_training()->set_precision(base.training().precision());
+  CopyFormats(base.training(), scenario.mutable_training());
   scenario.mutable_batch()->set_microbatch_size(
       given.batch().microbatch_size());
   if (given.communication().gradient_reduction() != REDUCTION_UNSPECIFIED) {

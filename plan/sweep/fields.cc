@@ -16,6 +16,8 @@
 #include "absl/strings/strip.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
+#include "models/recipe.h"
+#include "scenarios/scenario.pb.h"
 
 namespace weir::plan {
 namespace {
@@ -27,6 +29,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int kAll = -1;
+
+constexpr char kPrecision[] = "training.precision";
 
 // The first name of a path is the one that is shown.
 constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
@@ -44,7 +48,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
     {"mbs", "batch.microbatch_size"},
     {"gbs", "batch.global_batch_size"},
     {"seq", "batch.sequence_length"},
-    {"precision", "training.precision"},
+    {"precision", kPrecision},
     {"optimizer", "training.optimizer"},
     {"recompute", "training.recompute"},
     {"flash_attention", "training.flash_attention"},
@@ -252,6 +256,21 @@ absl::Status SetLast(Message* message, const FieldDescriptor* field, int index,
   return absl::OkStatus();
 }
 
+// Sets a precision, or the recipe of that name.
+absl::Status SetPrecision(absl::string_view value, Scenario* scenario) {
+  Training& training = *scenario->mutable_training();
+  const auto precision = EnumValue(*Precision_descriptor(), value);
+  if (precision.ok()) {
+    training.set_precision(static_cast<Precision>(*precision));
+    training.clear_recipe();
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(models::LoadRecipe(std::string(value)).status());
+  training.set_recipe(models::RecipeNamed(value));
+  training.clear_precision();
+  return absl::OkStatus();
+}
+
 absl::Status CheckEntries(const Message& message, const FieldDescriptor* field,
                           int index) {
   const int size = message.GetReflection()->FieldSize(message, field);
@@ -340,6 +359,8 @@ absl::StatusOr<const FieldDescriptor*> FindField(const Descriptor& type,
 absl::Status SetField(absl::string_view path, absl::string_view value,
                       Message* message) {
   RETURN_IF_ERROR(FindField(*message->GetDescriptor(), path).status());
+  if (path == kPrecision && message->GetDescriptor() == Scenario::descriptor())
+    return SetPrecision(value, static_cast<Scenario*>(message));
   ASSIGN_OR_RETURN(const std::vector<Step> steps, ParsePath(path));
   return SetStep(message, steps, 0, value);
 }

@@ -100,7 +100,8 @@ class Walk {
     const schedules::WeightPolicy& weights = schedule_.weights;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
-      bytes += stage.parameters.weight_bytes / costs_.shards;
+      bytes += stage.parameters.weight_bytes / costs_.shards +
+               stage.parameters.weight_copy_bytes;
       if (schedule_.forward_only) continue;
       if (!costs_.frees_gradients) {
         bytes += GradientBytes(s) * (NeedsSecondGradient(s) ? 2 : 1);
@@ -302,7 +303,7 @@ class Walk {
     if (costs_.shards == 1) return 0;
     return in_.placement().pipeline == 1
                ? stage.parameters.most_gathered_bytes()
-               : stage.parameters.weight_bytes;
+               : stage.parameters.gathered_bytes();
   }
 
   // From the first backward of a sharded stage on, gradients are held in full.

@@ -61,7 +61,7 @@ StepBuffers StepBuffersOf(const models::LayerList& layers, int first, int last,
   const double bucket =
       num_replicas > 1 ? std::min(runtime.flat_bucket_elements(), elements) : 0;
   const double gather = training.distributed_optimizer()
-                            ? bucket * parameters.weight_bytes / elements
+                            ? bucket * parameters.gathered_bytes() / elements
                             : 0;
   if (training.fp32_gradients()) {
     buffers.bytes = buffers.separate_bytes =

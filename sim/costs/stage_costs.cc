@@ -14,6 +14,8 @@
 #include "models/layer_work.h"
 #include "models/parameter_sum.h"
 #include "models/partition.h"
+#include "models/quantization.h"
+#include "models/recipe.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/optimizer_step.h"
 #include "sim/costs/program_memory.h"
@@ -28,21 +30,50 @@ constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
 // Bytes per parameter of each copy that training keeps.
 struct ParameterBytes {
   double weight;  // in use by forward and backward
+  // The same for those that GEMMs read in a format of the recipe; their copies
+  // in addition; what is gathered; what a cast from 16 bits moves.
+  double quantized, copies, gathered, cast;
   double gradient;
   double optimizer;  // states, and fp32 master weights if weights have 16 bits
   double stash;      // one stashed version
 };
 
-ParameterBytes BytesPerParameter(const Training& training) {
+// Of one parameter, accumulated and reduced.
+double GradientBytes(const Training& training) {
+  return training.precision() != FP32 && !training.fp32_gradients() ? 2 : 4;
+}
+
+ParameterBytes BytesPerParameter(const Training& training, const Recipe& recipe,
+                                 const models::Quantization& formats) {
   const bool mixed = training.precision() != FP32;
   ParameterBytes bytes;
   bytes.weight = mixed ? 2 : 4;
-  bytes.gradient = mixed && !training.fp32_gradients() ? 2 : 4;
-  const double states = training.optimizer() == SGD_MOMENTUM ? 4 : 8;
-  bytes.optimizer = states + (mixed ? 4 : 0);
+  bytes.gradient = GradientBytes(training);
+  double states = models::StateBytes(recipe.first_moment());
+  if (training.optimizer() != SGD_MOMENTUM)
+    states += models::StateBytes(recipe.second_moment());
+  bytes.optimizer =
+      states + (mixed ? models::StateBytes(recipe.main_weights()) : 0);
   bytes.stash = training.stash_bytes_per_parameter() > 0
                     ? training.stash_bytes_per_parameter()
                     : 4;
+  const double copies = models::WeightCopyBytes(formats);
+  const double first =
+      models::OperandBytes(formats.forward, models::Operand::kWeight);
+  bytes.quantized = bytes.gathered = bytes.weight;
+  bytes.copies = formats.casts_weights_each_pass ? 0 : copies;
+  bytes.cast =
+      formats.casts_weights_each_pass ? 0 : models::WeightCastBytes(formats);
+  if (!recipe.quantized_parameters() || first == 0) return bytes;
+  if (recipe.gathers_parameters()) bytes.gathered = first;
+  if (formats.casts_weights_each_pass) return bytes;  // shards have 16 bits
+  // The first copy is the weight itself; from it, or from what is gathered, a
+  // GPU makes the other.
+  bytes.quantized = first;
+  bytes.copies = copies - first;
+  bytes.cast = recipe.gathers_parameters()
+                   ? (copies > first ? first + bytes.copies : 0)
+                   : bytes.weight + copies;
   return bytes;
 }
 
@@ -59,9 +90,14 @@ void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
   parts->weight += launches.backward_weight_seconds;
 }
 
-void SetParameters(double parameters, const ParameterBytes& bytes,
-                   StageCosts* stage) {
-  stage->parameters.weight_bytes = parameters * bytes.weight;
+// `quantized`: those of `parameters` that GEMMs read in a format of the recipe.
+void SetParameters(double parameters, double quantized,
+                   const ParameterBytes& bytes, StageCosts* stage) {
+  stage->parameters.weight_bytes =
+      parameters * bytes.weight + quantized * (bytes.quantized - bytes.weight);
+  stage->parameters.weight_copy_bytes = quantized * bytes.copies;
+  stage->parameters.gather_bytes =
+      parameters * bytes.weight + quantized * (bytes.gathered - bytes.weight);
   stage->parameters.gradient_bytes = parameters * bytes.gradient;
   stage->parameters.optimizer_state_bytes = parameters * bytes.optimizer;
   stage->parameters.stash_bytes = parameters * bytes.stash;
@@ -79,7 +115,11 @@ void SetLayers(const models::LayerList& layers, int first, int last,
     sum.Add(layers[l]);
     const double own = sum.parameters() - before;
     before = sum.parameters();
-    if (own > 0) weights.push_back(own * bytes.weight);
+    if (own > 0) {
+      weights.push_back(own * bytes.weight +
+                        layers[l].quantized_parameters *
+                            (bytes.gathered - bytes.weight));
+    }
   }
   if (weights.empty()) return;
   stage->parameters.num_layers = static_cast<int>(weights.size());
@@ -140,9 +180,8 @@ double BucketBytes(const scenarios::ResolvedScenario& resolved) {
   const double elements =
       std::max(runtime.bucket_elements(),
                runtime.bucket_elements_per_replica() * resolved.placement.data);
-  return elements > 0
-             ? elements * BytesPerParameter(scenario.training()).gradient
-             : kDefaultBucketBytes;
+  return elements > 0 ? elements * GradientBytes(scenario.training())
+                      : kDefaultBucketBytes;
 }
 
 // Adds the copies of gathered weights out of the buffer of the gather, before a
@@ -161,12 +200,14 @@ void AddShardCopies(const DeviceProfile& device,
     return seconds;
   };
   const StageParameters& all = stage->parameters;
-  stage->seconds.forward += add(2 * all.weight_bytes, &stage->kernels->forward);
+  stage->seconds.forward +=
+      add(2 * all.gathered_bytes(), &stage->kernels->forward);
   stage->seconds.backward_parts->input +=
-      add(2 * all.weight_bytes * calls.backward.bytes,
+      add(2 * all.gathered_bytes() * calls.backward.bytes,
           &stage->kernels->backward_input);
-  stage->seconds.backward_parts->weight += add(
-      all.weight_bytes + all.gradient_bytes, &stage->kernels->backward_weight);
+  stage->seconds.backward_parts->weight +=
+      add(all.gathered_bytes() + all.gradient_bytes,
+          &stage->kernels->backward_weight);
   stage->launches.forward.forward_launches += all.num_layers;
   stage->launches.backward_input.backward_launches += all.num_layers;
   stage->launches.backward_weight.backward_launches += all.num_layers;
@@ -195,7 +236,7 @@ void SetTiedGradient(const models::LayerList& layers,
   const int first_of_last = partition.first[partition.first.size() - 2];
   if (first_of_last == 0) return;  // one stage has both
   costs->tied_gradient_bytes =
-      layers.back().shared_parameters * BytesPerParameter(training).gradient;
+      layers.back().shared_parameters * GradientBytes(training);
 }
 
 // Sets the memory and slowdowns of the communication library.
@@ -215,14 +256,19 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
 
 // Returns the costs of the stages on one kind of GPU.
 absl::StatusOr<DeviceCosts> CostsOn(
-    const DeviceProfile& device, const Runtime& runtime,
-    const Scenario& scenario, const models::LayerList& layers,
-    const models::Partition& partition, const std::vector<int>& num_versions,
-    const Costs& shared, const scenarios::Placement& placement,
-    bool plain_links) {
+    const DeviceProfile& device, const Runtime& runtime, const Recipe& recipe,
+    const models::Quantization& formats, const Scenario& scenario,
+    const models::LayerList& layers, const models::Partition& partition,
+    const std::vector<int>& num_versions, const Costs& shared,
+    const scenarios::Placement& placement, bool plain_links) {
   DeviceCosts costs;
   ASSIGN_OR_RETURN(costs.peak_flops,
                    calibrate::PeakFlops(device, MatrixFormat(scenario)));
+  if (const MatrixRate* rate =
+          calibrate::FindRate(device, models::Name(recipe.forward()));
+      rate != nullptr) {
+    costs.recipe_peak_flops = rate->peak_flops().value();
+  }
   costs.prices = calibrate::KernelPrices(device, MatrixFormat(scenario),
                                          placement.num_gpus());
   costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
@@ -234,7 +280,8 @@ absl::StatusOr<DeviceCosts> CostsOn(
   if (!plain_links) SetCommunication(device, &costs);
   if (device.has_partition_slowdown())
     costs.partition_slowdown = &device.partition_slowdown();
-  const ParameterBytes bytes = BytesPerParameter(scenario.training());
+  const ParameterBytes bytes =
+      BytesPerParameter(scenario.training(), recipe, formats);
   const bool measured = layers.front().role == models::LayerRole::kMeasured;
   LayerPrices prices(device, costs);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
@@ -251,7 +298,10 @@ absl::StatusOr<DeviceCosts> CostsOn(
       stage.launches.forward.passes = stage.launches.backward_input.passes = 1;
     }
     AddLayers(layers, first, last, &prices, &stage);
-    SetParameters(models::StageParameters(layers, first, last), bytes, &stage);
+    const double quantized =
+        models::StageQuantizedParameters(layers, first, last);
+    SetParameters(models::StageParameters(layers, first, last), quantized,
+                  bytes, &stage);
     SetLayers(layers, first, last, bytes, &stage);
     if (KeepsLowPrecisionGradients(runtime, scenario.training())) {
       stage.parameters.kept_gradient_bytes = stage.parameters.weight_bytes;
@@ -272,7 +322,8 @@ absl::StatusOr<DeviceCosts> CostsOn(
     step.part = models::KernelPart::kOptimizer;
     step.bytes = OptimizerStepBytes(stage.parameters, scenario.training(),
                                     runtime, num_versions[s]) *
-                 shared.stepped_part(stage);
+                     shared.stepped_part(stage) +
+                 quantized * bytes.cast;
     stage.step.kernel = {step, 1, costs.prices.Price(device, 1, step).seconds};
     stage.step.buffers = StepBuffersOf(
         layers, first, last, scenario.training(), runtime, placement.data,
@@ -311,7 +362,8 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
     costs.links = &resolved.device;
   }
   costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
-  costs.context = ContextGroupsOf(MakeWorkSpec(resolved).context);
+  const models::WorkSpec spec = MakeWorkSpec(resolved);
+  costs.context = ContextGroupsOf(spec.context);
   costs.widens_gradients =
       WidensGradients(resolved.runtime, scenario.training());
   costs.shards_each_gradient = resolved.runtime.shards_each_gradient();
@@ -338,8 +390,9 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
     costs.forward_flops = models::ForwardFlops(layers, tensor);
   }
   const auto on = [&](const DeviceProfile& device) {
-    return CostsOn(device, resolved.runtime, scenario, layers, partition,
-                   num_versions, costs, resolved.placement, plain_links);
+    return CostsOn(device, resolved.runtime, resolved.recipe, spec.quantization,
+                   scenario, layers, partition, num_versions, costs,
+                   resolved.placement, plain_links);
   };
   ASSIGN_OR_RETURN(static_cast<DeviceCosts&>(costs), on(resolved.device));
   SetTiedGradient(layers, partition, scenario.training(), &costs);

@@ -126,6 +126,12 @@ struct StageParameters {
   double stash_bytes = 0;   // each additional version
   double fp32_bytes = 0;    // in fp32: one estimate buffer
   double optimizer_state_bytes = 0;
+  // Copies of the weights in the formats of GEMMs, besides weight_bytes.
+  double weight_copy_bytes = 0;
+  // Gathered after a sharded optimizer step, or before a pass. Absent:
+  // weight_bytes.
+  std::optional<double> gather_bytes;
+  double gathered_bytes() const { return gather_bytes.value_or(weight_bytes); }
   // 16-bit gradients that remain besides accumulated ones.
   double kept_gradient_bytes = 0;
   double gradient_bytes = 0;         // reduced over the replicas per update
@@ -182,6 +188,9 @@ struct ContextGroups {
 struct DeviceCosts {
   std::vector<StageCosts> stages;
   std::optional<double> peak_flops;  // absent: given costs
+  // In the format of the recipe's forward GEMMs, if it has one: the peak for
+  // model FLOP utilization.
+  double recipe_peak_flops = 0;  // 0: peak_flops
   calibrate::KernelPrices prices;
   // Gap after every kernel of a pass; a negative gap saves at most the kernel's
   // seconds.

@@ -60,13 +60,14 @@ double StageLaunches::SecondsOf(schedules::Op op) const {
 }
 
 double StageParameters::first_gathered_bytes(bool forward) const {
-  if (!layers.has_value()) return weight_bytes / num_layers;
+  if (!layers.has_value()) return gathered_bytes() / num_layers;
   return forward ? layers->first : layers->last;
 }
 
 double StageParameters::most_gathered_bytes() const {
-  return layers.has_value() ? layers->two
-                            : weight_bytes * std::min(2.0 / num_layers, 1.0);
+  return layers.has_value()
+             ? layers->two
+             : gathered_bytes() * std::min(2.0 / num_layers, 1.0);
 }
 
 double Costs::stepped_part(const StageCosts& stage) const {

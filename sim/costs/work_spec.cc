@@ -2,11 +2,40 @@
 #include "sim/costs/work_spec.h"
 
 #include <algorithm>
+#include <string>
 
+#include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/runtime.h"
 #include "models/context_parallel.h"
+#include "models/quantization.h"
+#include "models/recipe.h"
 
 namespace weir::sim {
+namespace {
+
+// All devices of a scenario share the bytes of layers: those of devices that
+// need transposed copies, if any does.
+models::Quantization QuantizationIn(
+    const scenarios::ResolvedScenario& resolved) {
+  const std::string fp8 = models::Name(OPERAND_FP8);
+  const auto needs_copies = [&](const DeviceProfile& device) {
+    const MatrixRate* rate = calibrate::FindRate(device, fp8);
+    return rate != nullptr && rate->transposed_copies();
+  };
+  bool copies = needs_copies(resolved.device);
+  for (const DeviceProfile& device : resolved.other_devices) {
+    copies = copies || needs_copies(device);
+  }
+  models::Quantization formats =
+      models::QuantizationOf(resolved.recipe, copies);
+  // Sharded weights are freed after each use, with their copies.
+  formats.casts_weights_each_pass =
+      resolved.scenario.training().fully_sharded();
+  return formats;
+}
+
+}  // namespace
+
 models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   const Scenario& scenario = resolved.scenario;
   models::WorkSpec spec;
@@ -29,6 +58,7 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   const bool mixed = scenario.training().precision() != FP32;
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
+  spec.quantization = QuantizationIn(resolved);
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   return spec;
 }

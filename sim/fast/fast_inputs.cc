@@ -66,6 +66,7 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
   absl::StrAppend(&key, "\n", scenario.model.SerializeAsString(), "\n",
                   scenario.device.SerializeAsString(), "\n",
                   scenario.runtime.SerializeAsString(), "\n",
+                  scenario.recipe.SerializeAsString(), "\n",
                   scenario.cluster.plain_links());
   for (const DeviceProfile& device : scenario.other_devices) {
     absl::StrAppend(&key, "\n", device.SerializeAsString());

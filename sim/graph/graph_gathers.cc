@@ -12,7 +12,7 @@ ShardGathers CollectivesOfGather(const PipelineInputs& inputs,
   const ShardCalls& shard = inputs.costs.shard_calls;
   const PassGathers& pass = forward ? shard.forward : shard.backward;
   const double first = stage.parameters.first_gathered_bytes(forward);
-  const double others = stage.parameters.weight_bytes - first;
+  const double others = stage.parameters.gathered_bytes() - first;
   const double num_others = stage.parameters.num_layers - 1;
   const auto calls_of = [](double bytes, double count) {
     return Collectives{models::CollectiveKind::kAllGather,

@@ -93,9 +93,10 @@ ReductionCollectives CollectivesOfStepGather(const PipelineInputs& inputs,
       num_matrices, 1.0, std::max(1.0 * inputs.costs.optimizer_shards, 1.0));
   ReductionCollectives gather;
   gather.dense = {models::CollectiveKind::kAllGather,
-                  stage.parameters.weight_bytes * (1 - part) / calls, calls};
+                  stage.parameters.gathered_bytes() * (1 - part) / calls,
+                  calls};
   gather.experts = gather.dense;
-  gather.experts.bytes = stage.parameters.weight_bytes * part / calls;
+  gather.experts.bytes = stage.parameters.gathered_bytes() * part / calls;
   return gather;
 }
 

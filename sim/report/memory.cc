@@ -61,7 +61,8 @@ class Tracer {
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
       const double shards = in_.costs.shards;
-      Static(MemoryClass::WEIGHTS) += stage.parameters.weight_bytes / shards;
+      Static(MemoryClass::WEIGHTS) += stage.parameters.weight_bytes / shards +
+                                      stage.parameters.weight_copy_bytes;
       if (in_.schedule.forward_only) continue;
       Static(MemoryClass::GRADIENTS) +=
           (in_.costs.frees_gradients
@@ -265,7 +266,7 @@ class Tracer {
       const StageCosts& stage = stage_of(i);
       if (!by_layer) {
         AddFor(gathered, end_of(i), MemoryClass::GATHERED_WEIGHTS,
-               stage.parameters.weight_bytes);
+               stage.parameters.gathered_bytes());
         continue;
       }
       const double before = i > 0 ? end_of(i - 1) : gathered;
@@ -307,7 +308,7 @@ class Tracer {
       const bool by_layer = graph_.pipeline == 1 &&
                             std::count_if(first, actions.end(), makes) == 1;
       const double part = by_layer ? stage.parameters.most_gathered_bytes() /
-                                         stage.parameters.weight_bytes
+                                         stage.parameters.gathered_bytes()
                                    : 1;
       AddFor(start_[graph_.ActionTask(
                  gpu_, static_cast<int>(first - actions.begin()))],
@@ -321,8 +322,8 @@ class Tracer {
   template <typename Makes>
   void AddLayerGradients(const StageCosts& stage, const Makes& makes) {
     const auto& actions = in_.schedule.rank_actions[rank_];
-    const double part =
-        stage.parameters.most_gathered_bytes() / stage.parameters.weight_bytes;
+    const double part = stage.parameters.most_gathered_bytes() /
+                        stage.parameters.gathered_bytes();
     for (size_t i = 0; i < actions.size(); ++i) {
       if (!makes(actions[i])) continue;
       AddFor(start_[graph_.ActionTask(gpu_, static_cast<int>(i))],

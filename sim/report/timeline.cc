@@ -157,7 +157,7 @@ class Filler {
                 steps[i].update, in_.costs.tied_gradient_bytes,
                 graph_.TiedReduction(gpu, index));
       AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, steps[i].stage,
-                steps[i].update, stage.parameters.weight_bytes,
+                steps[i].update, stage.parameters.gathered_bytes(),
                 graph_.StepGather(gpu, index));
       const int32_t task = graph_.StepTask(gpu, index);
       AddAction(gpu, Timeline::Actions::OPTIMIZER_STEP, steps[i].stage,

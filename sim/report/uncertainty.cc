@@ -15,6 +15,8 @@
 #include "base/units.h"
 #include "calibrate/pricing/link_seconds.h"
 #include "calibrate/profile/figures.h"
+#include "models/quantization.h"
+#include "models/recipe.h"
 #include "sim/costs/stage_costs.h"
 #include "sim/report/evidence.h"
 
@@ -228,6 +230,9 @@ Unrecorded UnrecordedOf(const scenarios::ResolvedScenario& scenario,
   }
   const std::string format = MatrixFormat(scenario.scenario);
   if (format != "bf16" && format != "fp16") add(format, kUnrecordedFormat);
+  for (const OperandFormat operand : models::FormatsOf(scenario.recipe)) {
+    add(models::Name(operand), kUnrecordedFormat);
+  }
   unrecorded.names = absl::StrJoin(names, ", ");
   return unrecorded;
 }

@@ -2,11 +2,14 @@
 #include "tests/fuzz/generate_model.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/assets.h"
 #include "models/context_parallel.h"
 #include "models/model.h"
+#include "models/recipe.h"
 
 namespace weir::fuzz {
 namespace {
@@ -263,6 +266,15 @@ models::WorkSpec GenerateWorkSpec(const Model& model, Choices* choices) {
         choices->Of<int>({1, 2, 3, 4}), {});
   }
   spec.vocabulary_multiple = choices->Of<int>({0, 1, 128});
+  if (choices->OneIn(4)) {
+    const std::vector<std::string> recipes = ListAssets("models/recipes");
+    const auto recipe = models::LoadRecipe(
+        recipes[choices->Int(0, static_cast<int>(recipes.size()) - 1)]);
+    if (recipe.ok()) {
+      spec.quantization = models::QuantizationOf(*recipe, choices->OneIn(2));
+      spec.quantization.first_blocks = choices->Int(0, 2);
+    }
+  }
   return spec;
 }
 

@@ -54,7 +54,22 @@ Scenario RandomPlan::DrawScenario() {
   if (OneIn(4)) communication->set_compressed_bits_per_element(4);
   const auto flushes = schedules::ScheduleFlushes(scenario.schedule());
   if (OneIn(2) && !*flushes) scenario.set_num_batches(Int(1, 4));
+  DrawRecipe(&scenario);
   return scenario;
+}
+
+void RandomPlan::DrawRecipe(Scenario* scenario) {
+  Training* training = scenario->mutable_training();
+  const bool has_fp8 =
+      scenario->cluster() == "dgx-h100" || scenario->cluster() == "dgx-h200";
+  if (!has_fp8 || scenario->has_costs() || training->precision() == FP32)
+    return;
+  if (OneIn(2)) return;
+  training->set_recipe(Of<std::string>(
+      {"fp8-delayed", "fp8-current", "fp8-blockwise", "deepseek-v3"}));
+  if (OneIn(2)) training->set_quantized_parameters(OneIn(2));
+  if (OneIn(3)) training->set_first_blocks_in_16_bits(Int(1, 3));
+  if (OneIn(3)) training->set_last_blocks_in_16_bits(1);
 }
 
 void RandomPlan::DrawShape(Scenario* scenario) {

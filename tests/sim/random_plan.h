@@ -55,6 +55,7 @@ class RandomPlan {
   void DrawTraining(Scenario* scenario);
   void DrawBlocks(Scenario* scenario);
   void DrawContext(Scenario* scenario);
+  void DrawRecipe(Scenario* scenario);
 
   void ChangeNodes(Cluster* cluster);
   void ChangeAdapters(Node* node);

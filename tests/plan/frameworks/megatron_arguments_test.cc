@@ -377,10 +377,51 @@ TEST(MegatronReaderTest, RefusesArgumentsThatExcludeEachOther) {
             "a multiple of --pipeline-model-parallel-size, which is 3");
 }
 
+Training TrainingOf(const std::string& args) {
+  const auto run = ReadMegatronArguments(
+      "x.args",
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + args, {});
+  EXPECT_TRUE(run.ok()) << run.status();
+  return run.ok() ? run->scenario.training() : Training();
+}
+
+TEST(MegatronReaderTest, ReadsRecipes) {
+  const struct {
+    const char* arguments;
+    const char* recipe;
+  } cases[] = {
+      {"--bf16", ""},
+      {"--bf16 --fp8-recipe tensorwise", ""},  // without a format
+      {"--bf16 --fp8-format hybrid", "fp8-delayed"},
+      {"--bf16 --fp8-format hybrid --fp8-recipe tensorwise", "fp8-current"},
+      {"--bf16 --fp8-format e4m3 --fp8-recipe blockwise", "fp8-blockwise"},
+      {"--bf16 --fp8-format e4m3 --fp8-recipe mxfp8", "mxfp8"},
+      {"--bf16 --fp4-format e2m1", "nvfp4"}};
+  for (const auto& [arguments, recipe] : cases) {
+    EXPECT_EQ(TrainingOf(arguments).recipe(), recipe) << arguments;
+    EXPECT_EQ(TrainingOf(arguments).precision(), MIXED_BF16) << arguments;
+  }
+  const Training training = TrainingOf(
+      "--bf16 --fp8-format hybrid --fp8-param-gather --first-last-layers-bf16 "
+      "--num-layers-at-end-in-bf16 3 --use-precision-aware-optimizer "
+      "--exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 --main-params-dtype fp16 "
+      "--main-grads-dtype bf16");
+  EXPECT_TRUE(training.quantized_parameters());
+  EXPECT_EQ(training.first_blocks_in_16_bits(), 1u);
+  EXPECT_EQ(training.last_blocks_in_16_bits(), 3u);
+  EXPECT_EQ(training.first_moment(), STATE_BF16);
+  EXPECT_EQ(training.second_moment(), STATE_FP8);
+  EXPECT_EQ(training.main_weights(), STATE_FP16);
+  EXPECT_FALSE(training.fp32_gradients());
+  EXPECT_THAT(MessageFor("--fp8-format hybrid"), HasSubstr("needs --bf16"));
+  EXPECT_THAT(MessageFor("--bf16 --fp8-format hybrid --fp4-format e2m1"),
+              HasSubstr("cannot be combined with --fp8-format"));
+}
+
 // Arguments that change a step are not dropped silently.
 TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
   for (const char* args :
-       {"--decoder-first-pipeline-num-layers 2", "--fp8-format hybrid",
+       {"--decoder-first-pipeline-num-layers 2", "--fp16-lm-cross-entropy",
         "--account-for-loss-in-pipeline-split", "--rampup-batch-size 8 8 100",
         "--multi-latent-attention", "--mtp-num-layers 1", "--enable-cuda-graph",
         "--hybrid-attention-ratio 0.5"}) {

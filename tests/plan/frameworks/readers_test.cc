@@ -222,6 +222,25 @@ TEST(NemoReaderTest, ReadsContextParallelism) {
   EXPECT_THAT(parallelism.hierarchical_context(), ElementsAre(2u, 4u));
 }
 
+TEST(NemoReaderTest, ReadsRecipes) {
+  const auto run = ReadNemoSettings(
+      "x.yaml", "mixed_precision: bf16_with_fp8_current_scaling_mixed\n", {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  const Training& training = run->scenario.training();
+  EXPECT_EQ(training.recipe(), "fp8-current");
+  EXPECT_TRUE(training.quantized_parameters());
+  EXPECT_EQ(training.first_blocks_in_16_bits(), 1u);
+  EXPECT_EQ(training.last_blocks_in_16_bits(), 1u);
+  const auto keys = ReadNemoSettings(
+      "x.yaml",
+      "mixed_precision:\n  bf16: true\n  fp8: e4m3\n  fp8_recipe: mxfp8\n"
+      "  fp8_param_gather: true\n",
+      {});
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ(keys->scenario.training().recipe(), "mxfp8");
+  EXPECT_TRUE(keys->scenario.training().quantized_parameters());
+}
+
 TEST(TorchtitanReaderTest, NamesLineAndKeyOfWhatItRefuses) {
   const auto run = ReadTorchtitanJob(
       "x.toml",
