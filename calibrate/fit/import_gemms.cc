@@ -118,7 +118,14 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
   const std::vector<double> measured = SecondsOf(gemms.samples);
   Import import;
   import.profile = start;
+  import.profile.clear_gemms_of();
   import.report = Percent("fit", fit.errors, gemms);
+  absl::StrAppend(
+      &import.report,
+      Percent("before the fit",
+              SummarizeErrors(
+                  PredictGemms(machine, start.gemm(), gemms.samples), measured),
+              gemms));
   std::string what =
       absl::StrFormat("%s: %d GEMMs, mean |error| %.1f %%", source,
                       fit.errors.num_rows, 100 * fit.errors.mean_absolute);
