@@ -188,7 +188,8 @@ class Loader {
   DeviceNames TakeCluster() {
     auto cluster = Keep(Where("cluster"),
                         LoadCluster(scenario_.cluster(),
-                                    static_cast<int>(scenario_.num_nodes())),
+                                    static_cast<int>(scenario_.num_nodes()),
+                                    scenario_.cluster_changes()),
                         failures_);
     if (!cluster.has_value()) {
       if (scenario_.profile().empty()) return {};

@@ -44,7 +44,9 @@ absl::Status FillNodes(Scenario* scenario) {
   if (num_gpus == 0 || num_gpus > kMaxGpus || scenario->num_nodes() > 0) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const Cluster cluster, LoadCluster(scenario->cluster(), 0));
+  ASSIGN_OR_RETURN(
+      const Cluster cluster,
+      LoadCluster(scenario->cluster(), 0, scenario->cluster_changes()));
   if (cluster.groups_size() != 1) return absl::OkStatus();
   const uint32_t each = OrOne(cluster.groups(0).node().num_gpus());
   scenario->set_num_nodes((num_gpus + each - 1) / each);
@@ -88,7 +90,8 @@ absl::Status FillReplicas(absl::string_view label, uint64_t num_gpus,
 // Returns the most GPUs to suggest: a cluster of equal nodes grows with their
 // number.
 uint64_t MostGpus(const Scenario& scenario) {
-  const auto cluster = LoadCluster(scenario.cluster(), 0);
+  const auto cluster =
+      LoadCluster(scenario.cluster(), 0, scenario.cluster_changes());
   if (!cluster.ok() || cluster->groups_size() == 1) return kMaxGpus;
   return static_cast<uint64_t>(NumGpus(*cluster));
 }
@@ -167,7 +170,8 @@ absl::Status FillSizes(absl::string_view label, Scenario* scenario) {
     return CheckNumGpus(label, *scenario);
   }
   const auto cluster =
-      LoadCluster(scenario->cluster(), static_cast<int>(scenario->num_nodes()));
+      LoadCluster(scenario->cluster(), static_cast<int>(scenario->num_nodes()),
+                  scenario->cluster_changes());
   if (!cluster.ok()) return absl::OkStatus();
   if (cluster->plain_links()) {
     // One GPU that plays the ranks of a replay.
@@ -182,12 +186,14 @@ bool SetsGroups(const Scenario& changes) {
   const Parallelism& parallelism = changes.parallelism();
   return parallelism.data() == 0 &&
          (parallelism.tensor() > 0 || parallelism.pipeline() > 0 ||
-          parallelism.num_gpus() > 0 || changes.num_nodes() > 0);
+          parallelism.num_gpus() > 0 || changes.num_nodes() > 0 ||
+          changes.cluster_changes().nvlink_domain() > 0);
 }
 
 void ClearReplicas(Scenario* scenario) {
   if (scenario->has_costs() || scenario->cluster().empty()) return;
-  const auto cluster = LoadCluster(scenario->cluster(), 0);
+  const auto cluster =
+      LoadCluster(scenario->cluster(), 0, scenario->cluster_changes());
   if (cluster.ok() && cluster->plain_links()) return;
   scenario->mutable_parallelism()->clear_data();
 }

@@ -299,6 +299,11 @@ std::string DescribeProfile(const DeviceProfile& profile) {
   std::string text =
       absl::StrCat(Ascii(profile.name()), ": ", ProvenanceText(profile), "\n",
                    FiguresTable(profile));
+  if (!profile.gemms_of().empty()) {
+    absl::StrAppend(&text, "\nGEMMs: assumed from the ",
+                    Ascii(profile.gemms_of()),
+                    "; none of this device are on record\n");
+  }
   if (profile.kernels_size() > 0) {
     absl::StrAppend(&text, "\n", KernelsTable(profile));
   }

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "calibrate/fit/import_attention.h"
 #include "calibrate/fit/import_gemms.h"
+#include "calibrate/fit/import_streams.h"
 #include "calibrate/fit/nccl_tests.h"
 #include "calibrate/profile/device_profile.h"
 
@@ -22,6 +23,10 @@ const std::vector<MeasurementFormat>& MeasurementFormats() {
        "a CSV with the columns pass, batch, heads, sequence_length, head_size, "
        "causal and one of latency_ms, latency_us, seconds",
        LooksLikeAttention, ImportAttention},
+      {"memory-bound kernels",
+       "a CSV with the columns kernel, bytes and one of latency_ms, "
+       "latency_us, seconds",
+       LooksLikeStreams, ImportStreams},
       {"collectives",
        "the output of nccl-tests, or the file written by its option -J",
        LooksLikeNcclTests, ImportNcclTests},

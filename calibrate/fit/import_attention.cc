@@ -226,7 +226,14 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
   }
   Import import;
   import.profile = start;
-  import.report = ErrorLine("fit", fit.errors, attention);
+  std::vector<double> seconds_before;
+  for (const models::Kernel& kernel : attention.kernels) {
+    seconds_before.push_back(KernelSeconds(start, peak, kernel));
+  }
+  import.report = absl::StrCat(
+      ErrorLine("fit", fit.errors, attention),
+      ErrorLine("before the fit",
+                SummarizeErrors(seconds_before, attention.seconds), attention));
   if (fit.errors.mean_absolute > kMaxError ||
       fit.figures.ramp_keys >
           kMaxRamp * *std::max_element(lengths.begin(), lengths.end())) {

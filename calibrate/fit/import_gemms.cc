@@ -140,7 +140,14 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
   const bool one_shape = *std::max_element(folds.begin(), folds.end()) == 0;
   for (int& fold : folds) fold %= kNumGemmFolds;
   const std::vector<double> measured = SecondsOf(gemms.samples);
+  if (rate == nullptr) import.profile.clear_gemms_of();
   import.report = Percent("fit", fit.errors, gemms);
+  absl::StrAppend(
+      &import.report,
+      Percent("before the fit",
+              SummarizeErrors(
+                  PredictGemms(machine, first, gemms.samples), measured),
+              gemms));
   std::string what =
       absl::StrFormat("%s: %d GEMMs, mean |error| %.1f %%", source,
                       fit.errors.num_rows, 100 * fit.errors.mean_absolute);

@@ -16,6 +16,7 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/profile/figures.h"
 
 namespace weir::calibrate {
 namespace {
@@ -61,6 +62,24 @@ void ClearReplaced(const Message& variant, Message* base) {
       base->GetReflection()->ClearField(base, field);
     }
   }
+}
+
+// Turns what was measured on the base into assumptions about another GPU.
+void AssumeFigures(double spread, DeviceProfile* base) {
+  const std::string device =
+      base->gemms_of().empty() ? base->name() : base->gemms_of();
+  for (const NamedFigure& named : FiguresOf(base)) {
+    Figure& figure = *named.figure;
+    if (figure.kind() != Figure::MEASURED && figure.kind() != Figure::FITTED) {
+      continue;
+    }
+    const double error = RelativeError(figure);
+    if (error > 0) figure.set_relative_error(std::max(error, spread));
+    figure.set_kind(Figure::ASSUMED);
+    figure.set_source(
+        absl::StrCat("that of the ", base->name(), ": ", figure.source()));
+  }
+  base->set_gemms_of(device);
 }
 
 absl::Status BaseError(const Asset& asset, absl::string_view what) {
@@ -131,6 +150,10 @@ absl::StatusOr<T> Resolve(const char* folder, const Asset& asset,
 }  // namespace
 
 DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
+  if (variant.inherited_spread() > 0) {
+    AssumeFigures(variant.inherited_spread(), &base);
+  }
+  if (variant.gemm().has_matrix_rate()) base.clear_gemms_of();
   base.clear_name();
   base.clear_gpu_names();
   base.clear_purpose();
@@ -142,6 +165,7 @@ DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
   ClearReplaced(variant, &base);
   base.MergeFrom(variant);
   base.clear_base();
+  base.clear_inherited_spread();
   return base;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/fit/new_device.h"
 #include "plan/papers/pipedream.h"
 #include "plan/search/plan.pb.h"
 #include "results/trace/select_gpus.h"
@@ -102,6 +103,8 @@ struct MeasuredFlags {
 // "profile import" and "profile diff".
 struct ProfileFlags {
   std::string start;   // the starting point
+  std::vector<std::string> also;   // further measurements
+  calibrate::NewDevice device;     // without a name: that of `start`
   std::string source;  // named by its parameters; empty: the file
   std::string out;
   std::string other;     // the second profile

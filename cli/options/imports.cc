@@ -43,12 +43,13 @@ std::vector<Source> SourcesOf(const ImportFlags& flags) {
 }
 
 // Returns 0 if no cluster is named.
-absl::StatusOr<uint32_t> NumGpus(const std::string& cluster,
-                                 uint32_t num_nodes) {
-  if (cluster.empty()) return 0;
+absl::StatusOr<uint32_t> NumGpus(const Scenario& scenario) {
+  if (scenario.cluster().empty()) return 0;
   ASSIGN_OR_RETURN(
       const Cluster loaded,
-      scenarios::LoadCluster(cluster, static_cast<int>(num_nodes)));
+      scenarios::LoadCluster(scenario.cluster(),
+                             static_cast<int>(scenario.num_nodes()),
+                             scenario.cluster_changes()));
   return static_cast<uint32_t>(scenarios::NumGpus(loaded));
 }
 
@@ -91,9 +92,7 @@ absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags) {
                            : absl::StrCat("the scenario ", flags.scenario),
         " cannot be combined"));
   }
-  ASSIGN_OR_RETURN(
-      const uint32_t num_gpus,
-      NumGpus(flags.overrides.cluster(), flags.overrides.num_nodes()));
+  ASSIGN_OR_RETURN(const uint32_t num_gpus, NumGpus(flags.overrides));
   const plan::ImportContext context = ContextOf(flags, num_gpus);
   for (const Source& source : sources) {
     request.label = *source.file;
@@ -112,8 +111,7 @@ absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags) {
   // Its batch depends on the replicas, and so on the layout of the flags.
   Scenario base = request.scenario;
   RETURN_IF_ERROR(Override(flags, &base));
-  ASSIGN_OR_RETURN(const uint32_t all,
-                   NumGpus(base.cluster(), base.num_nodes()));
+  ASSIGN_OR_RETURN(const uint32_t all, NumGpus(base));
   ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
   ASSIGN_OR_RETURN(
       plan::ImportedRun run,
@@ -129,8 +127,7 @@ absl::Status CheckImportedGpus(const ScenarioRequest& request,
       scenario.parallelism().num_gpus() > 0) {
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const uint32_t num_gpus,
-                   NumGpus(scenario.cluster(), scenario.num_nodes()));
+  ASSIGN_OR_RETURN(const uint32_t num_gpus, NumGpus(scenario));
   if (num_gpus == 0 || num_gpus == request.num_gpus) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       request.label, ": runs on ", request.num_gpus,

@@ -67,6 +67,7 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
   AddText(app, "--cluster", "C", "preset, or textproto file",
           scenario->mutable_cluster());
   AddNodes(app, flags);
+  AddNetwork(app, flags);
   AddText(app, "--runtime", "R",
           "training framework: megatron-lm, megatron-lm-2021, zero-bubble, "
           "megatron-deepspeed, pytorch, weir, none, or textproto file",
@@ -405,6 +406,44 @@ void AddNodes(CLI::App* app, ScenarioFlags* flags) {
            [=](uint32_t n) { scenario->set_num_nodes(n); })
       ->group("Cluster")
       ->default_str("the cluster's");
+}
+
+void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
+  app->option_defaults()->group("Cluster");
+  AddChoice<Topology>(
+      app, "--topology", "network between the nodes (docs/clusters.md)",
+      {{"one-switch", ONE_SWITCH},
+       {"fat-tree", FAT_TREE},
+       {"rail-optimized", RAIL_OPTIMIZED},
+       {"dragonfly", DRAGONFLY}},
+      [=](Topology topology) {
+        scenario->mutable_cluster_changes()->set_topology(topology);
+      })
+      ->default_str("the cluster's");
+  AddOption(app, "--oversubscription", "RATIO",
+            "capacity into the leaf switches over that out of them, of a "
+            "dragonfly over that between groups; 1: non-blocking",
+            ParsePositive,
+            [=](double ratio) {
+              scenario->mutable_cluster_changes()->set_oversubscription(ratio);
+            })
+      ->default_str("the cluster's");
+  AddCount(app, "--nodes-per-leaf", "nodes of a leaf switch", [=](uint32_t n) {
+    scenario->mutable_cluster_changes()->set_nodes_per_leaf(n);
+  })->default_str("the cluster's");
+  AddCount(app, "--leaves-per-group", "switches in a group of a dragonfly",
+           [=](uint32_t n) {
+             scenario->mutable_cluster_changes()->set_leaves_per_group(n);
+           })
+      ->default_str("the cluster's, or 8");
+  AddCount(app, "--nvlink-domain",
+           "GPUs that NVLink switches connect, 72 for example: joins nodes, or "
+           "uses the first GPUs of each; --nodes then counts domains",
+           [=](uint32_t n) {
+             scenario->mutable_cluster_changes()->set_nvlink_domain(n);
+           })
+      ->default_str("the node");
 }
 
 void AddImports(CLI::App* app, ScenarioFlags* flags) {

@@ -32,6 +32,9 @@ void AddMicrobatches(CLI::App* app, const std::string& microbatches,
                      const std::string& batches, ScenarioFlags* flags);
 void AddNodes(CLI::App* app, ScenarioFlags* flags);
 
+// Adds the options that change the cluster's network (ClusterChanges).
+void AddNetwork(CLI::App* app, ScenarioFlags* flags);
+
 // Adds the files of frameworks that replace the scenario.
 void AddImports(CLI::App* app, ScenarioFlags* flags);
 

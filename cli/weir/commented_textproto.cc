@@ -40,6 +40,8 @@ constexpr Comment kComments[] = {
     {"nodes_per_leaf", "0: all nodes under one switch"},
     {"oversubscription", "downlinks over uplinks of a leaf; 1: non-blocking"},
     {"rail_optimized", "GPU i of all nodes shares leaf switches"},
+    {"dragonfly", "groups of leaf switches instead of a spine"},
+    {"leaves_per_group", "leaf switches of a group of a dragonfly"},
     // weir.Scenario
     {"model",
      "preset (weir model list), or a file, relative to the folder in "

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // "model", "cluster", "scenario", "profile" and "doctor".
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "calibrate/fit/new_device.h"
 #include "cli/options/add_option.h"
 #include "cli/options/program.h"
 #include "cli/options/scenario_options.h"
@@ -13,6 +18,31 @@ void AddList(CLI::App* group, const std::string& summary, Command* run,
              CommandLine* line) {
   AddWeirCommand(group, "list", summary, {group->get_name() + " list"}, run,
                  line);
+}
+
+// Adds the options of a device that weir does not know.
+void AddNewDevice(CLI::App* app, calibrate::NewDevice* device) {
+  app->option_defaults()->group("New device");
+  AddText(app, "--device", "NAME",
+          "create a profile of a device that weir does not know. What is not "
+          "measured is assumed from --profile, with a spread of 20 %",
+          &device->name);
+  AddOption(app, "--peak", "FORMAT=FLOPS,...",
+            "dense peak rates: bf16=989e12,fp32=67e12", calibrate::ParsePeaks,
+            &device->peaks);
+  AddOption(app, "--bandwidth", "BYTES",
+            "peak memory bandwidth in bytes per second: 3.35e12", ParseBytes,
+            &device->memory_bytes_per_second);
+  AddOption(app, "--memory", "BYTES", "usable memory: 79GiB", ParseBytes,
+            &device->memory_bytes);
+  AddOption(app, "--multiprocessors", "N",
+            "multiprocessors, or compute units", ParsePositive,
+            &device->num_multiprocessors);
+  AddOption(app, "--links", "BYTES",
+            "rate of all links between GPUs of a node, bytes per second in one "
+            "direction",
+            ParseBytes, &device->link_bytes_per_second)
+      ->default_str("that of --profile");
 }
 
 void AddProfileCommands(CLI::App* app, CommandLine* line) {
@@ -44,16 +74,29 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
 
   CLI::App* import = AddWeirCommand(
       group, "import", "Fits a device profile to measurements.",
-      {"profile import gemm.csv --profile h100-sxm --out my.textproto"},
+      {"profile import gemm.csv --profile h100-sxm --out my.textproto",
+       "profile import gemm.csv --also attention.csv --device X1 --peak bf16=500e12 "
+       "--bandwidth 4e12 --memory 96GiB --multiprocessors 120 --profile "
+       "h100-sxm --out x1.textproto"},
       RunProfileImport, line);
   AddName(import, "FILE",
-          "measurements: a CSV of GEMMs (columns m, n, k, latency_ms) or of "
-          "attention (docs/measured-profiles.md), or output of nccl-tests",
+          "measurements: a CSV of GEMMs (columns m, n, k, latency_ms), of "
+          "attention or of memory-bound kernels (docs/measured-profiles.md), "
+          "or output of nccl-tests",
           &flags->name);
   import->option_defaults()->group("Profile");
   AddText(import, "--profile", "P",
           "device profile to start from: preset or file", &flags->profile.start)
       ->required();
+  AddOption(
+      import, "--also", "FILE,...",
+      "further measurements, imported after FILE. May be repeated",
+      [](const std::string& text) -> absl::StatusOr<std::vector<std::string>> {
+        return std::vector<std::string>(absl::StrSplit(text, ','));
+      },
+      &flags->profile.also)
+      ->join(',');
+  AddNewDevice(import, &flags->profile.device);
   AddText(import, "--source", "TEXT", "source of the measurements",
           &flags->profile.source)
       ->default_str("the file's name");
@@ -116,10 +159,13 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
   show = AddWeirCommand(cluster, "show",
                         "Shows a cluster: nodes, GPUs and every kind of link.",
                         {"cluster show p3-16xlarge",
-                         "cluster show dgx-h100 --nodes 4 --format textproto"},
+                         "cluster show dgx-h100 --nodes 4 --format textproto",
+                         "cluster show dgx-h100 --nodes 512 "
+                         "--oversubscription 2"},
                         RunClusterShow, line);
   AddName(show, "CLUSTER", "preset or file", &flags->name);
   AddNodes(show, &flags->scenario);
+  AddNetwork(show, &flags->scenario);
   AddInputFormat(show, &flags->output);
 
   CLI::App* scenario =

@@ -110,7 +110,8 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
   ASSIGN_OR_RETURN(
       const Cluster cluster,
       scenarios::LoadCluster(
-          flags.name, static_cast<int>(flags.scenario.overrides.num_nodes())));
+          flags.name, static_cast<int>(flags.scenario.overrides.num_nodes()),
+          flags.scenario.overrides.cluster_changes()));
   for (const std::string& warning :
        scenarios::ImplausibleValues(flags.name, cluster)) {
     PrintWarning(warning, flags.output);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows, compares and imports device profiles.
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,6 +12,7 @@
 #include "base/json_text.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "base/textproto.h"
 #include "calibrate/describe/describe_profile.h"
 #include "calibrate/fit/import.h"
@@ -59,12 +63,43 @@ absl::StatusOr<calibrate::ProfileDifference> Compared(const Flags& flags) {
 
 absl::StatusOr<calibrate::Import> Imported(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutput(flags.profile.out, ReplaceOf(flags.output)));
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.name));
-  ASSIGN_OR_RETURN(const DeviceProfile start,
-                   calibrate::LoadDeviceProfile(flags.profile.start));
-  return calibrate::ImportMeasurements(
-      flags.name, text, start,
-      flags.profile.source.empty() ? flags.name : flags.profile.source);
+  const ProfileFlags& given = flags.profile;
+  calibrate::Import import;
+  ASSIGN_OR_RETURN(import.profile, calibrate::LoadDeviceProfile(given.start));
+  if (given.device.name.empty() &&
+      (!given.device.peaks.empty() || given.device.memory_bytes > 0 ||
+       given.device.memory_bytes_per_second > 0 ||
+       given.device.num_multiprocessors > 0 ||
+       given.device.link_bytes_per_second > 0)) {
+    return absl::InvalidArgumentError(
+        "--peak, --bandwidth, --memory, --multiprocessors and --links "
+        "describe a new device, expected --device NAME");
+  }
+  if (!given.device.name.empty()) {
+    ASSIGN_OR_RETURN(import.profile,
+                     calibrate::ProfileOf(given.device, import.profile));
+  }
+  std::vector<std::string> files = {flags.name};
+  files.insert(files.end(), given.also.begin(), given.also.end());
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    ASSIGN_OR_RETURN(calibrate::Import one,
+                     calibrate::ImportMeasurements(
+                         file, text, import.profile,
+                         given.source.empty() ? file : given.source));
+    import.profile = std::move(one.profile);
+    if (files.size() > 1) {
+      absl::StrAppend(&import.report, EscapeLine(file), "\n");
+    }
+    absl::StrAppend(&import.report, one.report);
+  }
+  if (!import.profile.gemms_of().empty()) {
+    absl::StrAppend(&import.report, "warning: no GEMMs were imported: those of ",
+                    EscapeLine(import.profile.name()),
+                    " are assumed from the ",
+                    EscapeLine(import.profile.gemms_of()), "\n");
+  }
+  return import;
 }
 
 }  // namespace

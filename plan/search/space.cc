@@ -40,7 +40,8 @@ absl::Status CountNodes(const PlanSpace& space, Scenario* scenario) {
       scenario->cluster().empty()) {
     return absl::OkStatus();
   }
-  const auto cluster = scenarios::LoadCluster(scenario->cluster(), 0);
+  const auto cluster = scenarios::LoadCluster(scenario->cluster(), 0,
+                                              scenario->cluster_changes());
   if (!cluster.ok() || cluster->groups_size() != 1) return absl::OkStatus();
   const uint32_t each = cluster->groups(0).node().num_gpus();
   const uint32_t most =

@@ -19,7 +19,8 @@ std::string IdleWarningOf(Scenario scenario) {
     return "";
   }
   const auto cluster = scenarios::LoadCluster(
-      scenario.cluster(), static_cast<int>(scenario.num_nodes()));
+      scenario.cluster(), static_cast<int>(scenario.num_nodes()),
+      scenario.cluster_changes());
   return cluster.ok() ? scenarios::IdleWarning(scenario, *cluster) : "";
 }
 

@@ -158,7 +158,8 @@ bool SetGroups(const ResolvedSweep& sweep) {
   for (const std::string& field : sweep.fields) {
     if (field == "parallelism.num_gpus" || field == "num_nodes" ||
         field == "parallelism.tensor" || field == "parallelism.pipeline" ||
-        field == "parallelism.data") {
+        field == "parallelism.data" ||
+        field == "cluster_changes.nvlink_domain") {
       SetField(field, "1", &changes).IgnoreError();
     }
   }

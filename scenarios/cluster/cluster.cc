@@ -5,15 +5,18 @@
 #include "base/assets.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "scenarios/cluster/cluster_changes.h"
 
 namespace weir::scenarios {
 
 absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
-                                    int num_nodes) {
+                                    int num_nodes,
+                                    const ClusterChanges& changes) {
   ASSIGN_OR_RETURN(const Asset asset,
                    LoadAsset("scenarios/cluster/presets", name_or_path));
   Cluster cluster;
   RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &cluster));
+  RETURN_IF_ERROR(ChangeCluster(asset.label, changes, &cluster));
   if (num_nodes > 0) {
     if (cluster.groups_size() != 1) {
       return absl::InvalidArgumentError(absl::StrCat(

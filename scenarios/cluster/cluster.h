@@ -20,9 +20,10 @@ inline constexpr int kMaxLinks = 1 << 24;
 
 // Loads and validates a preset ("p3-16xlarge") or a textproto file. A positive
 // `num_nodes` replaces the number of nodes of a cluster with a single node
-// group.
+// group, after the changes (cluster_changes.h): it counts NVLink domains.
 absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
-                                    int num_nodes = 0);
+                                    int num_nodes = 0,
+                                    const ClusterChanges& changes = {});
 
 // Reports all problems of a cluster at once. SimGrid aborts on bad platforms,
 // so this must detect everything that is bad.

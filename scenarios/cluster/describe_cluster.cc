@@ -2,6 +2,7 @@
 #include "scenarios/cluster/describe_cluster.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/units.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/dragonfly.h"
 #include "scenarios/cluster/node_wiring.h"
 
 namespace weir::scenarios {
@@ -135,7 +137,40 @@ std::string NicText(const NodeWiring& wiring) {
   return text;
 }
 
-std::string FabricText(const Fabric& fabric) {
+// Returns the rates and numbers of the links between leaf switches.
+std::string DragonflyText(const Cluster& cluster) {
+  const Fabric& fabric = cluster.fabric();
+  const DragonflyLinks dragonfly(cluster);
+  const double hop = fabric.hop_latency_seconds();
+  const int64_t num_local =
+      static_cast<int64_t>(dragonfly.links().size()) -
+      int64_t{1} * dragonfly.num_groups() * (dragonfly.num_groups() - 1);
+  std::string text = absl::StrCat(
+      "fabric: dragonfly of ", Plural(dragonfly.num_groups(), "group"),
+      ", each of ", fabric.dragonfly().leaves_per_group(),
+      " switches with ", Plural(fabric.nodes_per_leaf(), "node"), ", ",
+      Latency(fabric.latency_seconds()), ", each further switch ",
+      Latency(hop));
+  absl::StrAppend(&text, "; in groups ", Plural(num_local / 2, "link"), " of ",
+                  Rate(dragonfly.local_bytes_per_second()));
+  if (dragonfly.num_groups() > 1) {
+    absl::StrAppend(&text, ", between groups ",
+                    Plural(int64_t{1} * dragonfly.num_groups() *
+                               (dragonfly.num_groups() - 1) / 2,
+                           "link"),
+                    " of ", Rate(dragonfly.global_bytes_per_second()),
+                    " each way");
+  }
+  if (fabric.oversubscription() > 1) {
+    absl::StrAppendFormat(&text, ", oversubscribed %.4g:1",
+                          fabric.oversubscription());
+  }
+  return WrapText(absl::StrCat(text, "\n"));
+}
+
+std::string FabricText(const Cluster& cluster) {
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.has_dragonfly()) return DragonflyText(cluster);
   std::string text = "fabric: ";
   if (fabric.nodes_per_leaf() == 0) {
     absl::StrAppend(&text, "one switch, ", Latency(fabric.latency_seconds()));
@@ -196,6 +231,28 @@ nlohmann::ordered_json NodeJson(const Node& node) {
 
 }  // namespace
 
+namespace {
+
+// Returns the rate of the links of a dragonfly from the first nodes to the
+// rest. A leaf switch with nodes of both sides belongs to the second.
+double DragonflyCut(const Cluster& cluster, int64_t first_nodes) {
+  const int64_t nodes_per_leaf = cluster.fabric().nodes_per_leaf();
+  if (first_nodes < nodes_per_leaf) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const int64_t first_leaves = first_nodes / nodes_per_leaf;
+  const DragonflyLinks dragonfly(cluster);
+  double cut = 0;
+  for (const LeafLink& link : dragonfly.links()) {
+    if (link.from < first_leaves && link.to >= first_leaves) {
+      cut += link.bytes_per_second;
+    }
+  }
+  return cut;
+}
+
+}  // namespace
+
 double BisectionBytesPerSecond(const Cluster& cluster) {
   const int64_t num_nodes = NumNodes(cluster);
   const int64_t half = num_nodes / 2;
@@ -212,6 +269,9 @@ double BisectionBytesPerSecond(const Cluster& cluster) {
   }
   const double bisection = std::min(first, rest);
   const Fabric& fabric = cluster.fabric();
+  if (fabric.has_dragonfly()) {
+    return std::min(bisection, DragonflyCut(cluster, half));
+  }
   const bool over_spine =
       fabric.nodes_per_leaf() > 0 && half >= fabric.nodes_per_leaf();
   return over_spine ? bisection / std::max(1.0, fabric.oversubscription())
@@ -234,7 +294,7 @@ std::string DescribeCluster(const Cluster& cluster) {
         ")\n", NvLinkText(wiring), PcieText(wiring), NicText(wiring));
   }
   if (num_nodes > 1) {
-    absl::StrAppend(&text, "\n", FabricText(cluster.fabric()),
+    absl::StrAppend(&text, "\n", FabricText(cluster),
                     "bisection: ", Rate(BisectionBytesPerSecond(cluster)),
                     " in each direction between ", num_nodes / 2, " and ",
                     num_nodes - num_nodes / 2, " nodes\n");
@@ -275,6 +335,15 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
     fabric["latency_seconds"] = cluster.fabric().latency_seconds();
     fabric["hop_latency_seconds"] = cluster.fabric().hop_latency_seconds();
     fabric["rail_optimized"] = cluster.fabric().rail_optimized();
+    if (cluster.fabric().has_dragonfly()) {
+      const DragonflyLinks links(cluster);
+      auto& dragonfly = fabric["dragonfly"];
+      dragonfly["leaves_per_group"] =
+          cluster.fabric().dragonfly().leaves_per_group();
+      dragonfly["num_groups"] = links.num_groups();
+      dragonfly["local_bytes_per_second"] = links.local_bytes_per_second();
+      dragonfly["global_bytes_per_second"] = links.global_bytes_per_second();
+    }
   }
   if (cluster.plain_links()) json["plain_links"] = true;
   for (const SlowPart& part : cluster.slow()) {

@@ -45,6 +45,10 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
   const int nodes_per_leaf =
       static_cast<int>(std::min<uint32_t>(fabric_.nodes_per_leaf(), num_nodes));
   first_leaf_link_ = static_cast<int32_t>(links_.size());
+  if (fabric_.has_dragonfly()) {
+    AddDragonfly(cluster);
+    return;
+  }
   const bool saturates = fabric_.oversubscription() > 1 || HasSlowLeaf(cluster);
   if (!saturates || nodes_per_leaf == 0) return;
   std::set<uint32_t> rails = {0};
@@ -72,6 +76,16 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
       links_.push_back({name + ".up", bytes_per_second});
       links_.push_back({name + ".down", bytes_per_second});
     }
+  }
+}
+
+void Network::AddDragonfly(const Cluster& cluster) {
+  dragonfly_ = DragonflyLinks(cluster);
+  for (const LeafLink& link : dragonfly_.links()) {
+    links_.push_back(
+        {absl::StrCat("leaf", link.from, "-leaf", link.to),
+         link.bytes_per_second * std::min(SpeedOfLeaf(cluster, link.from),
+                                          SpeedOfLeaf(cluster, link.to))});
   }
 }
 
@@ -155,6 +169,13 @@ void Network::AppendFabric(int from_node, int to_node, uint32_t rail,
   const int from_leaf = static_cast<int>(from_node / nodes_per_leaf);
   const int to_leaf = static_cast<int>(to_node / nodes_per_leaf);
   if (from_leaf == to_leaf) return;
+  if (fabric_.has_dragonfly()) {
+    for (const int link : dragonfly_.RouteBetween(from_leaf, to_leaf)) {
+      route.links.push_back(first_leaf_link_ + link);
+      route.latency_seconds += fabric_.hop_latency_seconds();
+    }
+    return;
+  }
   route.latency_seconds += fabric_.hop_latency_seconds();
   if (leaf_rails_.empty()) return;
   const uint32_t key = fabric_.rail_optimized() ? rail : 0;

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "scenarios/cluster/cluster.pb.h"
+#include "scenarios/cluster/dragonfly.h"
 
 namespace weir::scenarios {
 
@@ -89,6 +90,7 @@ class Network {
 
   Network() = default;
   void AddLeafSwitches(const Cluster& cluster);
+  void AddDragonfly(const Cluster& cluster);
   void AppendWayBetweenNodes(int from, int to, Route& route) const;
   void AppendFabric(int from_node, int to_node, uint32_t rail,
                     Route& route) const;
@@ -108,6 +110,7 @@ class Network {
   std::vector<std::shared_ptr<const NodeWiring>> wiring_;  // [group]
   std::vector<uint32_t> leaf_rails_;  // rails with leaf links, ascending
   int32_t first_leaf_link_ = 0;
+  DragonflyLinks dragonfly_;  // empty: no dragonfly
 };
 
 }  // namespace weir::scenarios

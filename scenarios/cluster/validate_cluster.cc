@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/dragonfly.h"
 #include "scenarios/cluster/slow_parts.h"
 
 namespace weir::scenarios {
@@ -21,6 +22,7 @@ namespace {
 constexpr int kMaxNics = 1024;
 constexpr int kMaxSockets = 8;
 constexpr int kMaxRails = 1024;
+constexpr int kMaxLeavesPerGroup = 1024;
 // Far beyond any real link; keeps SimGrid's arithmetic accurate.
 constexpr double kMinBytesPerSecond = 1;
 constexpr double kMaxBytesPerSecond = 1e18;
@@ -224,6 +226,34 @@ void CheckNode(Problems& problems, const std::string& path, const Node& node,
   CheckNics(problems, path, node);
 }
 
+void CheckDragonfly(Problems& problems, const Fabric& fabric) {
+  const Dragonfly& dragonfly = fabric.dragonfly();
+  problems.CheckRange("fabric.dragonfly.leaves_per_group",
+                      dragonfly.leaves_per_group(), 1, kMaxLeavesPerGroup);
+  if (fabric.nodes_per_leaf() == 0) {
+    problems.Add("fabric.dragonfly",
+                 "is given without nodes_per_leaf, expected the number of "
+                 "nodes below each switch");
+  }
+  if (fabric.rail_optimized()) {
+    problems.Add("fabric.dragonfly",
+                 "is given with rail_optimized, expected one of them");
+  }
+  if (dragonfly.local_bytes_per_second() != 0) {
+    CheckBandwidth(problems, "fabric.dragonfly.local_bytes_per_second",
+                   dragonfly.local_bytes_per_second());
+  }
+  if (dragonfly.global_bytes_per_second() == 0) return;
+  CheckBandwidth(problems, "fabric.dragonfly.global_bytes_per_second",
+                 dragonfly.global_bytes_per_second());
+  if (fabric.oversubscription() > 1) {
+    problems.Add("fabric.oversubscription",
+                 absl::StrFormat("is %.12g with dragonfly.global_bytes_per_"
+                                 "second, expected one of them",
+                                 fabric.oversubscription()));
+  }
+}
+
 void CheckFabric(Problems& problems, const Fabric& fabric) {
   CheckLatency(problems, "fabric.latency_seconds", fabric.latency_seconds());
   CheckLatency(problems, "fabric.hop_latency_seconds",
@@ -238,6 +268,7 @@ void CheckFabric(Problems& problems, const Fabric& fabric) {
                                  "has no uplinks to oversubscribe",
                                  ratio));
   }
+  if (fabric.has_dragonfly()) CheckDragonfly(problems, fabric);
 }
 
 std::string RailsOf(const Node& node) {
@@ -285,6 +316,13 @@ void CheckTotals(Problems& problems, const Cluster& cluster) {
     num_nodes += group.count();
     num_gpus += 1.0 * group.count() * group.node().num_gpus();
     num_links += group.count() * LinksPerNode(group.node());
+  }
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.nodes_per_leaf() > 0 &&
+      fabric.dragonfly().leaves_per_group() > 0) {
+    num_links +=
+        NumDragonflyLinks(std::ceil(num_nodes / fabric.nodes_per_leaf()),
+                          fabric.dragonfly().leaves_per_group());
   }
   if (num_gpus > kMaxGpus) {
     problems.Add("groups", absl::StrFormat("have %.0f GPUs, expected at most "

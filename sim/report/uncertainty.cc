@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -371,6 +372,13 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
     result->add_warnings(
         absl::StrCat("no measured training step is on record for ",
                      unrecorded.names, "; the interval is wider"));
+  }
+  if (!scenario.device.gemms_of().empty()) {
+    result->add_warnings(absl::StrFormat(
+        "no GEMM of %s is on record: its rates are assumed from the %s, with "
+        "a spread of %.0f %%; weir profile import fits measured ones",
+        Ascii(scenario.device.name()), Ascii(scenario.device.gemms_of()),
+        100 * calibrate::RelativeError(scenario.device.gemm().matrix_rate())));
   }
   const Outside outside = OutsideOf(scenario, work);
   const std::string& device = scenario.device.name();

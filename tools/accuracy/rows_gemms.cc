@@ -34,6 +34,7 @@ constexpr Device kDevices[] = {
     {"gemm_h100", "h100-sxm", "gemm_h100_sxm_bf16.csv"},
     {"gemm_h200", "h200-sxm", "gemm_h200_sxm_bf16.csv"},
     {"gemm_b200", "b200-sxm", "gemm_b200_sxm_bf16.csv"},
+    {"gemm_gb200", "gb200", "gemm_gb200_bf16.csv"},
 };
 
 absl::Status Write(const Device& device, const std::string& data,

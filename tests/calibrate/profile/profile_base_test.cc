@@ -59,6 +59,68 @@ std::vector<std::string> DifferentFigures(DeviceProfile a, DeviceProfile b) {
   return paths;
 }
 
+// What was measured on one kind of GPU is an assumption about another.
+TEST(ProfileBaseTest, FiguresOfAnotherKindOfGpuAreAssumptions) {
+  DeviceProfile base = Parse(
+      "name: 'A' num_step_sources: 3"
+      " gemm { matrix_rate { value: 0.8 kind: FITTED source: 's' }"
+      "        sustained_rate { value: 0.9 kind: FITTED source: 's' } }"
+      " kernel_seconds { value: 3 kind: MEASURED source: 't'"
+      "                  relative_error: 0.4 }"
+      " training_slowdown { value: 2 kind: FITTED source: 'u'"
+      "                     relative_error: 0 }"
+      " memory_bytes { value: 1 kind: DATASHEET source: 'v' }"
+      " reserved_bytes { value: 1 kind: ASSUMED source: 'w' }");
+  const DeviceProfile variant =
+      Inherit(base, Parse("name: 'B' inherited_spread: 0.2"
+                          " num_step_sources: 0"
+                          " gemm { sustained_rate { value: 1 kind: FITTED"
+                          "                         source: 'x' } }"));
+  EXPECT_EQ(
+      PrintTextProto(variant),
+      PrintTextProto(Parse(
+          "name: 'B' num_step_sources: 0 gemms_of: 'A'"
+          " gemm { matrix_rate { value: 0.8 kind: ASSUMED"
+          "                      source: 'that of the A: s'"
+          "                      relative_error: 0.2 }"
+          "        sustained_rate { value: 1 kind: FITTED source: 'x' } }"
+          " kernel_seconds { value: 3 kind: ASSUMED"
+          "                  source: 'that of the A: t' relative_error: 0.4 }"
+          " training_slowdown { value: 2 kind: ASSUMED"
+          "                     source: 'that of the A: u' relative_error: 0 }"
+          " memory_bytes { value: 1 kind: DATASHEET source: 'v' }"
+          " reserved_bytes { value: 1 kind: ASSUMED source: 'w' }")));
+  // Its own GEMMs, and a variant of the same kind.
+  EXPECT_EQ(Inherit(base, Parse("inherited_spread: 0.2 gemm { matrix_rate { "
+                                "value: 0.7 kind: FITTED source: 'y' } }"))
+                .gemms_of(),
+            "");
+  EXPECT_EQ(Inherit(base, Parse("name: 'C'")).gemms_of(), "");
+  // The third in a chain names the device that was measured.
+  EXPECT_EQ(Inherit(variant, Parse("name: 'D' inherited_spread: 0.3"))
+                .gemms_of(),
+            "A");
+}
+
+// Every preset says where each figure comes from, and presets without published
+// GEMMs have none that count as fitted.
+TEST(ProfileBaseTest, PresetsWithoutMeasuredGemmsSaySo) {
+  for (const char* name : {"b300-sxm", "gb300", "h20", "mi300x", "mi355x"}) {
+    const auto profile = LoadDeviceProfile(name);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_NE(profile->gemms_of(), "") << name;
+    EXPECT_EQ(profile->gemm().matrix_rate().kind(), Figure::ASSUMED) << name;
+    EXPECT_GE(RelativeError(profile->gemm().matrix_rate()), 0.1) << name;
+    EXPECT_EQ(profile->num_step_sources(), 0u) << name;
+  }
+  for (const char* name : {"h100-sxm", "b200-sxm", "gb200"}) {
+    const auto profile = LoadDeviceProfile(name);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(profile->gemms_of(), "") << name;
+    EXPECT_EQ(profile->gemm().matrix_rate().kind(), Figure::FITTED) << name;
+  }
+}
+
 // The relative error of the base's figure must not be taken for that of the
 // variant's.
 TEST(ProfileBaseTest, AFigureReplacesTheWholeFigureOfTheBase) {

@@ -15,6 +15,7 @@ namespace weir::cli::profile_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kGemms[] =
     "m,n,k,latency_us,note\n"
@@ -150,6 +151,80 @@ TEST(ProfileImportTest, ErrorsNameFileLineAndColumn) {
   EXPECT_THAT(
       RunWeir(absl::StrCat("profile import ", file)).err,
       AllOf(HasSubstr("--profile is missing"), HasSubstr("--out is missing")));
+}
+
+TEST(ProfileImportTest, CreatesAProfileOfANewDevice) {
+  const std::string gemms = WriteInput("new_gemm.csv", kGemms);
+  const std::string streams = WriteInput(
+      "new_streams.csv",
+      "kernel,bytes,latency_us\ncopy,1e9,500\ncopy,2e9,998\nnorm,1e9,600\n"
+      "norm,4e9,2400\nelementwise,1e9,520\n");
+  const std::string device =
+      " --device X1 --peak bf16=500e12,fp16=500e12 --bandwidth 2.5e12 --memory "
+      "48GiB --multiprocessors 100 --profile h100-sxm --out x1.textproto";
+  const ProgramRun run = RunWeir(absl::StrCat(
+      "profile import ", gemms, " --also ", streams, device, " --force"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("new_gemm.csv\nfit: mean |error|"),
+                             HasSubstr("new_streams.csv\nfit: mean |error|"),
+                             HasSubstr("cross-validation (10 folds)"),
+                             HasSubstr("before the fit: mean |error|")));
+  EXPECT_THAT(run.out, Not(HasSubstr("warning")));
+  const ProgramRun shown = RunWeir("profile show x1.textproto --format json");
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  const auto result = nlohmann::json::parse(shown.out)["result"];
+  EXPECT_EQ(result["name"], "X1");
+  for (const auto& figure : result["parameters"]) {
+    const std::string path = figure["path"], kind = figure["kind"];
+    if (path == "matrix_rates[0].peak_flops") {
+      EXPECT_EQ(figure["value"], 500e12);
+      EXPECT_EQ(kind, "datasheet");
+    } else if (path == "gemm.matrix_rate" || path == "norm_efficiency" ||
+               path == "memory_efficiency") {
+      EXPECT_EQ(kind, "fitted") << path;
+    } else if (path == "attention_efficiency" ||
+               path == "collectives.simple.base_seconds") {
+      // Measured on the H100, assumed here.
+      EXPECT_EQ(kind, "assumed") << path;
+      EXPECT_GE(figure["relative_error"], 0.2) << path;
+    }
+  }
+  // Without GEMMs, those of the similar device are assumed, with a warning.
+  const ProgramRun assumed = RunWeir(
+      absl::StrCat("profile import ", streams, device, " --force"));
+  EXPECT_EQ(assumed.exit_code, 0) << assumed.err;
+  EXPECT_THAT(assumed.out,
+              HasSubstr("warning: no GEMMs were imported: those of X1 are "
+                        "assumed from the H100-SXM5-80GB"));
+  EXPECT_THAT(RunWeir("profile show x1.textproto").out,
+              HasSubstr("GEMMs: assumed from the H100-SXM5-80GB"));
+}
+
+TEST(ProfileImportTest, NewDevicesNeedTheirDatasheet) {
+  const std::string file = WriteInput("new_gemm.csv", kGemms);
+  EXPECT_THAT(RunWeir(absl::StrCat("profile import ", file,
+                                   " --device X1 --peak bf16=500e12 --profile "
+                                   "h100-sxm --out x2.textproto"))
+                  .err,
+              AllOf(HasSubstr("--bandwidth is missing"),
+                    HasSubstr("--memory is missing"),
+                    HasSubstr("--multiprocessors is missing")));
+  EXPECT_THAT(RunWeir(absl::StrCat("profile import ", file,
+                                   " --memory 48GiB --profile h100-sxm --out "
+                                   "x2.textproto"))
+                  .err,
+              HasSubstr("expected --device NAME"));
+  EXPECT_THAT(RunWeir(absl::StrCat("profile import ", file,
+                                   " --device X1 --peak bf16 --profile "
+                                   "h100-sxm --out x2.textproto"))
+                  .err,
+              HasSubstr("expected FORMAT=FLOPS, for example bf16=989e12"));
+  const std::string bad =
+      WriteInput("bad_streams.csv", "kernel,bytes,latency_us\nfoo,1e9,5\n");
+  EXPECT_THAT(RunWeir(absl::StrCat("profile import ", bad,
+                                   " --profile t4 --out x2.textproto"))
+                  .err,
+              HasSubstr("expected copy, elementwise or norm"));
 }
 
 }  // namespace weir::cli::profile_test

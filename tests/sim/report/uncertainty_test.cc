@@ -154,6 +154,24 @@ TEST(UncertaintyTest, WhatIsNotOnRecordWidensTheInterval) {
   EXPECT_NEAR(error_of(other, 1), std::hypot(0.15, 0.1), 1e-12);
 }
 
+// A prediction says if its GEMM rates are those of another device.
+TEST(UncertaintyTest, AssumedGemmsAreNamed) {
+  scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
+  const auto num_warnings = [&] {
+    const auto result = Simulate(scenario);
+    EXPECT_TRUE(result.ok()) << result.status();
+    int found = 0;
+    for (const std::string& warning : result->warnings()) {
+      found += absl::StrContains(
+          warning, "is on record: its rates are assumed from the H100");
+    }
+    return found;
+  };
+  EXPECT_EQ(num_warnings(), 0);
+  scenario.device.set_gemms_of("H100");
+  EXPECT_EQ(num_warnings(), 1);
+}
+
 // The residuals of slow and of fast steps move one limit each.
 TEST(UncertaintyTest, SlowAndFastStepsMoveOneLimitEach) {
   scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");
