@@ -3,35 +3,15 @@
 #include <cmath>
 #include <cstdint>
 
-#include "models/collectives.h"
-#include "models/context_parallel.h"
 #include "models/kernels.h"
 #include "models/mixers.h"
+#include "models/recompute_work.h"
 #include "models/shape.h"
 #include "models/sublayers.h"
 #include "models/transformer_layers.h"
 
 namespace weir::models {
 namespace {
-
-// Adds a norm of the residual stream, after a residual or at the beginning of
-// the block. The backward moves three tensors (gradient, input, output), and
-// two more for the gradients of gain and shift. With fused_residual_norm, one
-// kernel also adds the two gradients at the residual: it reads the input and
-// both gradients and writes one.
-void AddNorm(const WorkSpec& spec, const Shape& shape, bool after_residual,
-             LayerWork* work) {
-  const double tensor = LocalBytes(shape);
-  work->stash_bytes += tensor;
-  if (!spec.fused_residual_norm) {
-    AddPasses(KernelPart::kNorm, 2 * tensor, 1, 5 * tensor, 3, work);
-    return;
-  }
-  work->stash_bytes += kStatisticsBytes * shape.local_tokens;
-  const double masks = shape.mask_bytes * shape.local_tokens * shape.hidden;
-  AddPasses(KernelPart::kNorm, after_residual ? 4 * tensor + masks : 2 * tensor,
-            1, 4 * tensor, 1, work);
-}
 
 // Adds the kernels that add a sublayer's output to the residual stream, with
 // bias and dropout if any. The backward adds the gradients of the two branches.
@@ -56,24 +36,6 @@ void AddResidual(const WorkSpec& spec, const Shape& shape, bool bias,
               work);
   }
   work->stash_bytes += mask * elements;
-}
-
-void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
-                         const Shape& shape, bool from_norm, LayerWork* work) {
-  AddColumnInput(spec, WholeBytes(shape), work);
-  AddFeedForward(spec, shape,
-                 {.rows = shape.tokens,
-                  .width = shape.feed_forward,
-                  .bias = transformer.feed_forward_bias(),
-                  .from_norm = from_norm,
-                  .local_rows = shape.local_tokens},
-                 work);
-  AddRowOutput(spec, WholeBytes(shape), work);
-  work->stash_bytes += LocalBytes(shape);  // first linear layer's input
-  // That input, and only this GPU's part of the output gradient instead of the
-  // whole, which AddFeedForward has added.
-  work->weight_gradient_stash_bytes +=
-      2 * LocalBytes(shape) - WholeBytes(shape);
 }
 
 // Returns the peak bytes besides saved activations in a backward with eager
@@ -135,75 +97,21 @@ double EarlyReleaseBackwardScratch(const WorkSpec& spec, const Shape& shape,
   return peak.most();
 }
 
-// Returns the GEMM of `part` of the columns of another.
-Kernel PartOfColumns(const Kernel& whole, double part, double element_bytes) {
-  Kernel kernel = GemmKernel(whole.batch, whole.m, whole.n * part, whole.k,
-                             element_bytes, whole.part);
-  if (whole.format != OPERAND_16_BIT) {
-    SetFormat(whole.format, Operand::kWeight, element_bytes, &kernel);
-  }
-  kernel.row_alignment = whole.row_alignment;
-  return kernel;
-}
-
-// Recomputes everything but the fused attention and the outputs of the first,
-// third, fifth, ... GEMM. The program runs one GEMM for each matrix, in the
-// order query, key, value, output, gate (if any), up, down; nothing reads the
-// last output again.
-void RecomputeOperators(const WorkSpec& spec, const Shape& shape,
-                        LayerWork* work) {
-  const double e = shape.element_bytes;
-  const bool gated = shape.feed_forward_inputs == 2;
-  int num_projections = 0, num_feed_forward = 0;
-  double rows = 0, width = 0;  // of the inputs of the last GEMM
-  for (const Kernel& kernel : work->forward) {
-    if (kernel.part == KernelPart::kFeedForwardGemm &&
-        ++num_feed_forward == 2) {
-      rows = kernel.batch * kernel.m;
-      width = kernel.k;
-      break;
-    }
-    // What context parallelism adds to the attention is kept with its output.
-    if (kernel.part == KernelPart::kAttentionCore) continue;
-    if (kernel.kind == Kernel::Kind::kMemory) {
-      work->recompute.push_back(kernel);
-    } else if (kernel.part == KernelPart::kProjectionGemm) {
-      if (++num_projections == 1) {
-        work->recompute.push_back(
-            PartOfColumns(kernel, shape.key_value / kernel.n, e));
-      } else {
-        work->recompute.push_back(kernel);
-      }
-    } else if (kernel.part == KernelPart::kFeedForwardGemm && gated) {
-      work->recompute.push_back(PartOfColumns(kernel, 0.5, e));
-    }
-  }
-  const double kept = LocalBytes(shape) +
-                      e * shape.tokens * (2 * shape.query + shape.key_value) +
-                      kAttentionStatisticBytes * shape.sequences * shape.heads *
-                          shape.sequence_length +
-                      e * rows * (width + (gated ? shape.hidden : 0));
-  work->recompute_scratch_bytes = std::max(work->stash_bytes - kept, 0.0);
-  work->stash_bytes = std::min(work->stash_bytes, kept);
-  if (spec.sequence_parallel) RepeatGathers(work);
-}
-
 // `input_bytes`: size of the block's input.
-void SetRecompute(const WorkSpec& spec, const Shape& shape,
-                  const AttentionCore& core, double input_bytes,
-                  LayerWork* work) {
-  if (spec.recompute == RECOMPUTE_OPERATORS) {
-    RecomputeOperators(spec, shape, work);
-  } else if (spec.recompute == RECOMPUTE_FULL) {
-    work->recompute = work->forward;
-    work->recompute_scratch_bytes = work->stash_bytes - input_bytes;
-    work->stash_bytes = input_bytes;
-    RepeatForwardCollectives(work);
-  } else if (spec.recompute == RECOMPUTE_SELECTIVE && !spec.flash_attention) {
-    // Fused attention saves no scores that could be recomputed.
-    work->recompute = core.forward;
-    work->recompute_scratch_bytes = core.stash_bytes;
-    work->stash_bytes -= core.stash_bytes;
+void SetRecompute(const BlockSpec& block, const WorkSpec& spec,
+                  const Shape& shape, const AttentionCore& core,
+                  double input_bytes, LayerWork* work) {
+  switch (spec.recompute.mode()) {
+    case RECOMPUTE_OPERATORS:
+      return RecomputeOperators(spec, shape, work);
+    case RECOMPUTE_FULL:
+      // Otherwise it depends on the stage.
+      if (!spec.recompute.by_stage()) RecomputeFully(input_bytes, work);
+      return;
+    case RECOMPUTE_SELECTIVE:
+      return RecomputeModules(block, spec, shape, core, work);
+    default:
+      return;
   }
 }
 
@@ -300,7 +208,7 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   }
   work.stash_bytes += core.stash_bytes;
   const double stream = LocalBytes(shape) * ResidualWidth(transformer);
-  SetRecompute(spec, shape, core, stream, &work);
+  SetRecompute(block, spec, shape, core, stream, &work);
   work.output_bytes = stream;
   work.expert_parameters =
       ExpertParameters(block) / (spec.expert_parallel * shape.tensor_parallel);

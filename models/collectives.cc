@@ -11,21 +11,6 @@ bool SameButCount(const LayerCollective& a, LayerCollective b) {
   return a == b;
 }
 
-// Inserts the forward's collectives before those of the backward.
-void RepeatForward(bool only_gathers, LayerWork* work) {
-  std::vector<LayerCollective> all = work->forward_collectives;
-  if (only_gathers) {
-    std::erase_if(all, [](const LayerCollective& collective) {
-      return collective.kind != CollectiveKind::kAllGather ||
-             collective.group != LayerCollective::Group::kTensor;
-    });
-  }
-  for (LayerCollective& collective : all) collective.of_recompute = true;
-  all.insert(all.end(), work->backward_collectives.begin(),
-             work->backward_collectives.end());
-  work->backward_collectives = std::move(all);
-}
-
 }  // namespace
 
 void AddCollective(const LayerCollective& collective,
@@ -99,12 +84,26 @@ void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work) {
   AddCollective(collective, &work->forward_collectives);
 }
 
+void RepeatCollectives(const std::vector<LayerCollective>& forward,
+                       LayerWork* work) {
+  std::vector<LayerCollective> all = forward;
+  for (LayerCollective& collective : all) collective.of_recompute = true;
+  all.insert(all.end(), work->backward_collectives.begin(),
+             work->backward_collectives.end());
+  work->backward_collectives = std::move(all);
+}
+
 void RepeatForwardCollectives(LayerWork* work) {
-  RepeatForward(/*only_gathers=*/false, work);
+  RepeatCollectives(work->forward_collectives, work);
 }
 
 void RepeatGathers(LayerWork* work) {
-  RepeatForward(/*only_gathers=*/true, work);
+  std::vector<LayerCollective> gathers = work->forward_collectives;
+  std::erase_if(gathers, [](const LayerCollective& collective) {
+    return collective.kind != CollectiveKind::kAllGather ||
+           collective.group != LayerCollective::Group::kTensor;
+  });
+  RepeatCollectives(gathers, work);
 }
 
 }  // namespace weir::models

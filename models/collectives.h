@@ -33,8 +33,11 @@ void AddColumnInput(const WorkSpec& spec, double bytes, LayerWork* work);
 // rows, or of a split embedding table. `bytes` is the size of the whole output.
 void AddRowOutput(const WorkSpec& spec, double bytes, LayerWork* work);
 
-// Repeats the forward's collectives at the beginning of the backward, for
+// Repeats collectives of a forward at the beginning of the backward, for
 // recomputation.
+void RepeatCollectives(const std::vector<LayerCollective>& forward,
+                       LayerWork* work);
+// Repeats the forward's collectives at the beginning of the backward.
 void RepeatForwardCollectives(LayerWork* work);
 // Repeats only its all-gathers.
 void RepeatGathers(LayerWork* work);

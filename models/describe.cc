@@ -119,7 +119,7 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
   if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
   if (spec.dropout) absl::StrAppend(&line, ", dropout");
   if (spec.recompute > RECOMPUTE_NONE) {
-    absl::StrAppend(&line, ", ", RecomputeName(spec.recompute),
+    absl::StrAppend(&line, ", ", RecomputeText(spec.recompute),
                     " recomputation");
   }
   return line;
@@ -332,7 +332,7 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
       {"context_parallel", spec.context.size()},
       {"flash_attention", spec.flash_attention},
       {"dropout", spec.dropout},
-      {"recompute", RecomputeName(spec.recompute)},
+      {"recompute", RecomputeText(spec.recompute)},
       {"bytes_per_element", spec.bytes_per_element},
       {"model_flops", Number(ModelFlops(layers, GpusOf(spec)))},
       {"parameters_per_gpu", Number(totals.parameters)},

@@ -77,23 +77,6 @@ void AddCombine(const WorkSpec& spec, double sent, double gathered,
   work->stash_bytes += sent;
 }
 
-void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
-                      const Shape& shape, LayerWork* work) {
-  const double width = SharedExpertWidth(transformer);
-  const double whole = shape.element_bytes * shape.tokens * shape.hidden;
-  const double local = whole / shape.tokens * shape.local_tokens;
-  AddColumnInput(spec, whole, work);
-  AddFeedForward(spec, shape,
-                 {.rows = shape.tokens,
-                  .width = width / shape.tensor_parallel,
-                  .input = Linear::Input::kShared,
-                  .local_rows = shape.local_tokens},
-                 work);
-  AddRowOutput(spec, whole, work);
-  AddPasses(KernelPart::kElementwise, 3 * local, 1, 3 * local, 1, work);
-  work->weight_gradient_stash_bytes += local - whole;
-}
-
 // Adds the projection of the tokens to the narrower vectors that experts
 // process, or back, on every GPU of the tensor-parallel group for its tokens.
 void AddLatentProjection(const Transformer& transformer, const WorkSpec& spec,
@@ -121,46 +104,81 @@ void AddLatentProjection(const Transformer& transformer, const WorkSpec& spec,
   work->stash_bytes += latent;
 }
 
+// Returns the bytes of the tokens that this GPU sends to experts.
+double SentBytes(const Transformer& transformer, const Shape& shape) {
+  const double latent =
+      shape.element_bytes * shape.local_tokens * ExpertHidden(transformer);
+  const double capacity = transformer.capacity_factor();
+  const double copies =
+      transformer.experts_per_token() * (capacity > 0 ? capacity : 1);
+  return copies * latent;
+}
+
+// Returns the bytes of the tokens of this GPU's experts.
+double GatheredBytes(const Transformer& transformer, const WorkSpec& spec,
+                     const Shape& shape) {
+  const double sent = SentBytes(transformer, shape);
+  return spec.sequence_parallel ? sent * shape.tensor_parallel : sent;
+}
+
 }  // namespace
+
+void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
+                      const Shape& shape, LayerWork* work) {
+  const double width = SharedExpertWidth(transformer);
+  const double whole = shape.element_bytes * shape.tokens * shape.hidden;
+  const double local = whole / shape.tokens * shape.local_tokens;
+  AddColumnInput(spec, whole, work);
+  AddFeedForward(spec, shape,
+                 {.rows = shape.tokens,
+                  .width = width / shape.tensor_parallel,
+                  .input = Linear::Input::kShared,
+                  .local_rows = shape.local_tokens},
+                 work);
+  AddRowOutput(spec, whole, work);
+  AddPasses(KernelPart::kElementwise, 3 * local, 1, 3 * local, 1, work);
+  work->weight_gradient_stash_bytes += local - whole;
+}
+
+void AddRoutedExperts(const Transformer& transformer, const WorkSpec& spec,
+                      const Shape& shape, LayerWork* work) {
+  Shape inner = shape;
+  inner.hidden = ExpertHidden(transformer);
+  const double num_local =
+      double(transformer.num_experts()) / spec.expert_parallel;
+  AddFeedForward(
+      spec, inner,
+      {.batch = num_local,
+       .rows = GatheredBytes(transformer, spec, shape) /
+               (shape.element_bytes * inner.hidden) / num_local,
+       .width = transformer.expert_feed_forward_size() / shape.tensor_parallel,
+       .bias = transformer.expert_bias(),
+       .needed = 1 / std::max<double>(transformer.capacity_factor(), 1.0),
+       .experts = true},
+      work);
+}
 
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,
                 const Shape& shape, LayerWork* work) {
   const double e = shape.element_bytes;
   const double local = e * shape.local_tokens * shape.hidden;
-  Shape inner = shape;  // of the routed experts
-  inner.hidden = ExpertHidden(transformer);
-  const double latent = e * shape.local_tokens * inner.hidden;
-  const double capacity = transformer.capacity_factor();
-  const double copies =
-      transformer.experts_per_token() * (capacity > 0 ? capacity : 1);
-  const double sent = copies * latent;
-  const double gathered =
-      spec.sequence_parallel ? sent * shape.tensor_parallel : sent;
-  const double num_local =
-      double(transformer.num_experts()) / spec.expert_parallel;
+  const double hidden = ExpertHidden(transformer);
+  const double latent = e * shape.local_tokens * hidden;
+  const double sent = SentBytes(transformer, shape);
+  const double gathered = GatheredBytes(transformer, spec, shape);
   AddRouter(transformer, spec, shape, work);
   work->stash_bytes += local;  // input of the router and of the shared experts
   work->weight_gradient_stash_bytes += local;
   if (transformer.expert_hidden_size() > 0) {
-    AddLatentProjection(transformer, spec, shape, shape.hidden, inner.hidden,
-                        work);
+    AddLatentProjection(transformer, spec, shape, shape.hidden, hidden, work);
   }
   AddDispatch(spec, sent, gathered, work);
-  AddFeedForward(
-      spec, inner,
-      {.batch = num_local,
-       .rows = gathered / (e * inner.hidden) / num_local,
-       .width = transformer.expert_feed_forward_size() / shape.tensor_parallel,
-       .bias = transformer.expert_bias(),
-       .needed = 1 / std::max(capacity, 1.0),
-       .experts = true},
-      work);
+  AddRoutedExperts(transformer, spec, shape, work);
   work->stash_bytes += gathered;  // the experts' input
   work->weight_gradient_stash_bytes += gathered;
   AddCombine(spec, sent, gathered, latent, work);
   if (transformer.expert_hidden_size() > 0) {
-    AddLatentProjection(transformer, spec, shape, inner.hidden, shape.hidden,
-                        work);
+    AddLatentProjection(transformer, spec, shape, hidden, shape.hidden, work);
   }
   if (SharedExpertWidth(transformer) > 0) {
     AddSharedExperts(transformer, spec, shape, work);

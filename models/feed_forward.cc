@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/collectives.h"
 #include "models/kernels.h"
 #include "models/sublayers.h"
 
@@ -68,6 +69,24 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   const double kept = inputs + 1 + (inputs == 2 && !spec.fused_bias_gelu);
   work->stash_bytes += e * kept * inner;
   work->weight_gradient_stash_bytes += e * (1 + inputs) * inner + e * outer;
+}
+
+void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
+                         const Shape& shape, bool from_norm, LayerWork* work) {
+  AddColumnInput(spec, WholeBytes(shape), work);
+  AddFeedForward(spec, shape,
+                 {.rows = shape.tokens,
+                  .width = shape.feed_forward,
+                  .bias = transformer.feed_forward_bias(),
+                  .from_norm = from_norm,
+                  .local_rows = shape.local_tokens},
+                 work);
+  AddRowOutput(spec, WholeBytes(shape), work);
+  work->stash_bytes += LocalBytes(shape);  // first linear layer's input
+  // That input, and only this GPU's part of the output gradient instead of the
+  // whole, which AddFeedForward has added.
+  work->weight_gradient_stash_bytes +=
+      2 * LocalBytes(shape) - WholeBytes(shape);
 }
 
 }  // namespace weir::models

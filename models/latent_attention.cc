@@ -45,6 +45,50 @@ void AddUpProjection(const WorkSpec& spec, const Shape& shape, double in,
       shape.element_bytes * (shape.local_tokens * in + shape.tokens * out);
 }
 
+// Returns the width of the keys without rotation and the values of all heads.
+double ExpandedWidth(const LatentAttention& latent, const Shape& shape) {
+  return shape.heads *
+         (double(latent.plain_head_size()) + latent.value_head_size());
+}
+
+// Adds the projection to the queries, with the gather of its input.
+void AddQueryProjection(const LatentAttention& latent, const WorkSpec& spec,
+                        const Shape& shape, const Shape& heads,
+                        LayerWork* work) {
+  const double rank = latent.query_rank();
+  if (rank > 0) {
+    AddColumnInput(spec, shape.element_bytes * shape.tokens * rank, work);
+    AddUpProjection(spec, shape, rank, heads.query, work);
+  } else {
+    AddColumnInput(spec, WholeBytes(shape), work);
+    AddUpProjection(spec, shape, shape.hidden, heads.query, work);
+  }
+}
+
+// Adds the projection to keys and values, with the gather of its input.
+void AddKeyValueProjection(const LatentAttention& latent, const WorkSpec& spec,
+                           const Shape& shape, LayerWork* work) {
+  const double rank = latent.key_value_rank();
+  AddColumnInput(
+      spec, shape.element_bytes * shape.tokens * (rank + latent.rotary_head_size()),
+      work);
+  AddUpProjection(spec, shape, rank, ExpandedWidth(latent, shape), work);
+}
+
+// Adds the rotation of queries in place, and the assembly of the keys: the
+// rotary part, which all heads share, is copied to each of them.
+void AddRotation(const LatentAttention& latent, const Shape& shape,
+                 const Shape& heads, LayerWork* work) {
+  const double e = shape.element_bytes;
+  const double rotated =
+      e * shape.tokens * (shape.heads + 1) * latent.rotary_head_size();
+  const double assembled =
+      e * shape.tokens *
+      (ExpandedWidth(latent, shape) + heads.query + heads.output());
+  AddPasses(KernelPart::kElementwise, 2 * rotated, 2, 2 * rotated, 2, work);
+  AddPasses(KernelPart::kElementwise, assembled, 2, assembled, 2, work);
+}
+
 }  // namespace
 
 ParameterCount LatentAttentionParameters(const Transformer& transformer) {
@@ -87,8 +131,6 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
   const double rank = latent.key_value_rank();
   const double rotary = latent.rotary_head_size();
   const double output = heads.output();
-  const double key_values = shape.heads * (double(latent.plain_head_size()) +
-                                           latent.value_head_size());
   const bool gated = transformer.attention_gate() != ATTENTION_GATE_NONE;
 
   work->stash_bytes += LocalBytes(shape);  // input of the down-projections
@@ -97,28 +139,18 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
     AddRepeatedLinear(spec, shape, shape.hidden, query_rank, true, work,
                       Linear::Input::kOwn);
     AddLatentNorm(shape, query_rank, work);
-    AddColumnInput(spec, e * shape.tokens * query_rank, work);
-    AddUpProjection(spec, shape, query_rank, heads.query, work);
+    AddQueryProjection(latent, spec, shape, heads, work);
   } else {
-    AddColumnInput(spec, WholeBytes(shape), work);
-    AddUpProjection(spec, shape, shape.hidden, heads.query, work);
+    AddQueryProjection(latent, spec, shape, heads, work);
     work->weight_gradient_stash_bytes -= LocalBytes(shape);  // counted above
   }
   AddRepeatedLinear(spec, shape, shape.hidden, rank + rotary, true, work);
   AddLatentNorm(shape, rank, work);
-  AddColumnInput(spec, e * shape.tokens * (rank + rotary), work);
-  AddUpProjection(spec, shape, rank, key_values, work);
+  AddKeyValueProjection(latent, spec, shape, work);
   // Gradients of the outputs of the down-projections.
   work->weight_gradient_stash_bytes +=
       e * shape.local_tokens * (query_rank + rank + rotary);
-
-  // Rotation of queries in place, and assembly of the keys: the rotary part,
-  // which all heads share, is copied to each of them.
-  const double rotated = e * shape.tokens * (shape.heads + 1) * rotary;
-  const double assembled =
-      e * shape.tokens * (key_values + heads.query + output);
-  AddPasses(KernelPart::kElementwise, 2 * rotated, 2, 2 * rotated, 2, work);
-  AddPasses(KernelPart::kElementwise, assembled, 2, assembled, 2, work);
+  AddRotation(latent, shape, heads, work);
   if (transformer.has_sparse_index()) {
     AddSparseIndex(transformer, spec, shape,
                    query_rank > 0 ? query_rank : shape.hidden, work);
@@ -155,6 +187,19 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
   core.backward_scratch_bytes =
       std::max(core.backward_scratch_bytes, e * shape.tokens * expanded);
   return core;
+}
+
+LayerWork LatentExpansion(const Transformer& transformer, const WorkSpec& spec,
+                          const Shape& shape) {
+  const LatentAttention& latent = transformer.latent_attention();
+  const Shape heads = CoreShape(transformer, shape);
+  LayerWork work;
+  AddQueryProjection(latent, spec, shape, heads, &work);
+  AddKeyValueProjection(latent, spec, shape, &work);
+  AddRotation(latent, shape, heads, &work);
+  work.stash_bytes =
+      shape.element_bytes * shape.tokens * (2 * heads.query + heads.output());
+  return work;
 }
 
 }  // namespace weir::models

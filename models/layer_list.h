@@ -31,6 +31,8 @@ class LayerList {
   const LayerWork& operator[](size_t i) const { return kinds_[kind_of_[i]]; }
   const LayerWork& front() const { return (*this)[0]; }
   const LayerWork& back() const { return (*this)[size() - 1]; }
+  // Returns the number of the kind of a layer.
+  int32_t kind_of(size_t i) const { return kind_of_[i]; }
   size_t num_kinds() const { return kinds_.size(); }
 
   class Iterator {

@@ -220,7 +220,7 @@ void CheckTransformerSpec(const Transformer& transformer, const WorkSpec& spec,
     CheckTensorParallel(transformer, spec.tensor_parallel, problems);
     CheckBlocksDivide(transformer, spec.tensor_parallel, problems);
   }
-  if (spec.recompute == RECOMPUTE_OPERATORS) {
+  if (spec.recompute.mode() == RECOMPUTE_OPERATORS) {
     CheckOperators(transformer, problems);
   }
   CheckExpertParallel(transformer, spec, problems);

@@ -15,6 +15,7 @@
 #include "models/collective_kind.h"
 #include "models/model.pb.h"
 #include "models/quantization.h"
+#include "models/recompute.h"
 #include "models/training.pb.h"
 
 namespace weir::models {
@@ -43,7 +44,7 @@ struct WorkSpec {
   bool sequence_parallel = false;  // Korthikanti et al. 2022, section 4.2.2
   bool flash_attention = false;    // no score matrix in memory
   bool dropout = false;            // masks are saved for the backward
-  RecomputeMode recompute = RECOMPUTE_NONE;
+  Recompute recompute;
   int bytes_per_element = 2;  // of activations and of weights in use
   int gradient_bytes = 2;     // per element of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share the experts of a layer
@@ -238,6 +239,7 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
                               const WorkSpec& spec);
 
 // Returns the layers in order: embedding, blocks, head; or the measured chain.
+// Recomputation by stage is left out, see RecomputeStages.
 // Requires: ValidateModel and ValidateWorkSpec return OK.
 std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec);
 

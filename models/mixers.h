@@ -32,6 +32,11 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
                                  const WorkSpec& spec, const Shape& shape,
                                  LayerWork* work);
 
+// Returns what makes queries, keys and values of the latent vectors: projections
+// and rotation. They are its saved bytes.
+LayerWork LatentExpansion(const Transformer& transformer, const WorkSpec& spec,
+                          const Shape& shape);
+
 // CompressedAttention.
 ParameterCount CompressedAttentionParameters(const Transformer& transformer);
 AttentionCore AddCompressedAttention(const Transformer& transformer,

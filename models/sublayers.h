@@ -10,6 +10,14 @@
 
 namespace weir::models {
 
+// Adds a norm of the residual stream, after a residual or at the beginning of
+// the block. The backward moves three tensors (gradient, input, output), and
+// two more for the gradients of gain and shift. With fused_residual_norm, one
+// kernel also adds the two gradients at the residual: it reads the input and
+// both gradients and writes one.
+void AddNorm(const WorkSpec& spec, const Shape& shape, bool after_residual,
+             LayerWork* work);
+
 // Two linear layers around an activation, `width` wide on each GPU, with `rows`
 // input vectors of the hidden size; `batch` equal copies.
 struct FeedForward {
@@ -27,12 +35,24 @@ struct FeedForward {
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work);
 
+// Adds the feed-forward layer of a block without experts, with the collectives
+// around it. from_norm: see Linear.
+void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
+                         const Shape& shape, bool from_norm, LayerWork* work);
+
 // Adds router, token exchange, experts and shared experts, from the norm's
 // output to the weighted sum. Tokens are spread evenly over the experts. The
 // order of kernels and exchanges is that of Megatron Core's all-to-all token
 // dispatcher.
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,
                 const Shape& shape, LayerWork* work);
+// Adds only the feed-forward layers of the routed experts.
+void AddRoutedExperts(const Transformer& transformer, const WorkSpec& spec,
+                      const Shape& shape, LayerWork* work);
+// Adds only the shared experts; the last kernel of the forward adds their
+// output to that of the others.
+void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
+                      const Shape& shape, LayerWork* work);
 
 }  // namespace weir::models
 

@@ -16,6 +16,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/slow_parts.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::scenarios {
 namespace {
@@ -116,6 +117,7 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                               "and a feed-forward layer"));
   }
   CheckContext(problems, scenario, transformer);
+  CheckRecomputation(problems, scenario.training(), transformer);
   const uint32_t sequence_length = scenario.batch().sequence_length();
   if (transformer.num_positions() > 0 &&
       sequence_length > transformer.num_positions()) {

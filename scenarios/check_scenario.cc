@@ -15,6 +15,7 @@
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/costs.h"
+#include "scenarios/recomputation.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
@@ -148,16 +149,10 @@ void CheckTraining(Problems& problems, const Training& training,
   }
   CheckEnum(problems, "training.optimizer", training.optimizer(),
             Optimizer_IsValid(training.optimizer()));
-  CheckEnum(problems, "training.recompute", training.recompute(),
-            RecomputeMode_IsValid(training.recompute()));
+  CheckRecomputation(problems, training);
+  CheckOffload(problems, training);
   CheckEnum(problems, "training.attention_kernel", training.attention_kernel(),
             AttentionKernel_IsValid(training.attention_kernel()));
-  if (training.recompute() == RECOMPUTE_OPERATORS &&
-      training.has_flash_attention() && !training.flash_attention()) {
-    problems.Add("training.recompute",
-                 "is RECOMPUTE_OPERATORS, which needs fused attention "
-                 "(training.flash_attention)");
-  }
   problems.CheckRange("training.first_blocks_in_16_bits",
                       training.first_blocks_in_16_bits(), 0, 1e6);
   problems.CheckRange("training.last_blocks_in_16_bits",

@@ -2,12 +2,15 @@
 #include "sim/count_flops.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "models/block_spec.h"
 #include "models/layer_list.h"
 #include "models/layer_work.h"
+#include "models/recompute_work.h"
 #include "results/flops.h"
+#include "scenarios/stage_cut.h"
 #include "sim/costs/work_spec.h"
 
 namespace weir::sim {
@@ -83,7 +86,7 @@ double UsedParameters(const scenarios::ResolvedScenario& scenario,
 }  // namespace
 
 FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
-                      bool forward_only) {
+                      bool forward_only, int num_stages) {
   FlopCounts counts;
   if (scenario.given_costs || !scenario.model.has_transformer()) return counts;
   const Transformer& transformer = scenario.model.transformer();
@@ -95,8 +98,13 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
   // The part of the scores that a causal mask keeps.
   const double kept = transformer.causal() ? 1 - reach / (2 * s) : 1;
 
-  const KernelFlops of_gpu =
-      FlopsOfLayers(models::ListLayers(scenario.model, spec), forward_only);
+  models::LayerList layers = models::ListLayers(scenario.model, spec);
+  const auto partition = scenarios::CutIntoStages(scenario, layers, num_stages);
+  if (partition.ok()) {
+    layers =
+        models::RecomputeStages(std::move(layers), *partition, spec.recompute);
+  }
+  const KernelFlops of_gpu = FlopsOfLayers(layers, forward_only);
   const double gpus = 1.0 * scenario.num_microbatches *
                       scenario.placement.data * spec.tensor_parallel;
   counts.set_model(gpus * of_gpu.model);
@@ -106,7 +114,7 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
 
   const double sequences = batch.global_batch_size();
   const bool recomputed =
-      scenario.scenario.training().recompute() == RECOMPUTE_FULL;
+      spec.recompute == RECOMPUTE_FULL;
   counts.set_megatron(results::MegatronFlops(
       sequences, s, transformer.num_layers(), transformer.hidden_size(),
       transformer.vocabulary_size(),

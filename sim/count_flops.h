@@ -9,9 +9,10 @@
 namespace weir::sim {
 
 // Returns the counts of a batch with its backward, or of its forward only.
-// Empty for given costs and measured models.
+// Empty for given costs and measured models. `num_stages`: those of the
+// schedule, on which the recomputed layers may depend.
 FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
-                      bool forward_only);
+                      bool forward_only, int num_stages = 1);
 
 }  // namespace weir::sim
 

@@ -16,6 +16,7 @@
 #include "cli/options/precision_options.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/plausibility.h"
+#include "scenarios/recomputation.h"
 #include "scenarios/scenario.h"
 #include "scenarios/sizes.h"
 #include "schedules/options.h"
@@ -92,6 +93,13 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (overrides.parallelism().hierarchical_context_size() > 0 ||
       overrides.parallelism().context_method() != CONTEXT_METHOD_UNSPECIFIED) {
     parallelism->clear_hierarchical_context();
+  }
+  const Training& training = overrides.training();
+  if (training.recompute() != RECOMPUTE_UNSPECIFIED) {
+    scenarios::SetRecompute(training.recompute(), scenario.mutable_training());
+  }
+  if (training.recompute_modules_size() > 0) {
+    scenario.mutable_training()->clear_recompute_modules();
   }
   if (overrides.parallelism().blocks_per_stage_size() > 0 ||
       !overrides.parallelism().layout().empty()) {

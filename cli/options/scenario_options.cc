@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
+#include "cli/options/memory_options.h"
 #include "cli/options/precision_options.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "scenarios/set_figures.h"
@@ -174,6 +175,7 @@ void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
                              scenario->mutable_training()->set_recompute(mode);
                            })
       ->default_str("none");
+  AddRecomputation(app, scenario);
 }
 
 // Adds what else changes a layer's work.
@@ -343,6 +345,7 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
             "shard weights, gradients and optimizer states across "
             "data-parallel ranks (FSDP, ZeRO-3)",
             &flags->fully_sharded);
+  AddOffload(app, scenario);
 }
 
 }  // namespace

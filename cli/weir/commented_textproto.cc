@@ -61,6 +61,8 @@ constexpr Comment kComments[] = {
     {"precision", "FP32, MIXED_FP16 or MIXED_BF16"},
     {"optimizer", "ADAM or SGD"},
     {"recompute", "RECOMPUTE_NONE, RECOMPUTE_SELECTIVE or RECOMPUTE_FULL"},
+    {"recompute_method",
+     "RECOMPUTE_UNIFORM, RECOMPUTE_BLOCK or RECOMPUTE_EVERY"},
     {"flash_attention", "fused attention: scores are never stored"},
     {"fp32_gradients", "gradients are accumulated and reduced in fp32"},
     {"distributed_optimizer", "ZeRO-1: optimizer states are sharded"},

@@ -22,6 +22,7 @@
 #include "scenarios/cluster/describe_cluster.h"
 #include "scenarios/cluster/plausibility.h"
 #include "scenarios/default_set.h"
+#include "scenarios/recomputation.h"
 #include "scenarios/scenario.h"
 
 namespace weir::cli {
@@ -65,10 +66,9 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
   spec.flash_attention = flags.scenario.flash_attention.value_or(
       defaults.flash_attention() || shares_sequences);
   spec.dropout = flags.scenario.dropout.value_or(false);
-  spec.recompute = scenario.training().recompute();
-  if (spec.recompute == RECOMPUTE_UNSPECIFIED) {
-    spec.recompute = defaults.recompute();
-  }
+  spec.recompute = scenario.training().recompute() == RECOMPUTE_UNSPECIFIED
+                       ? defaults.recompute()
+                       : scenarios::RecomputeOf(scenario.training());
   const Precision precision =
       scenario.training().precision() == PRECISION_UNSPECIFIED
           ? defaults.precision()

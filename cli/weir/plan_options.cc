@@ -10,6 +10,7 @@
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/weir/weir_app.h"
+#include "models/recompute.h"
 #include "plan/papers/registry.h"
 
 namespace weir::cli {
@@ -83,6 +84,26 @@ auto ParserOf(const Choices& choices) {
   };
 }
 
+// Parses "none,selective:mlp+moe,full:block=2".
+absl::StatusOr<std::vector<Recomputation>> ParseRecomputations(
+    const std::string& text) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> words, ParseWords(text));
+  std::vector<Recomputation> all;
+  for (const std::string& word : words) {
+    Recomputation one;
+    if (!models::ParseRecomputation(absl::AsciiStrToLower(word), &one)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "is ", word,
+          ", expected none, selective, operators or full, selective: and "
+          "modules (core_attn, mlp, moe, layernorm, moe_act, mla_up_proj, "
+          "shared_experts) joined by +, or full: and uniform=N, block=N or "
+          "every=N"));
+    }
+    all.push_back(one);
+  }
+  return all;
+}
+
 // Adds an option whose value is a list of these words, which are also its
 // placeholder.
 CLI::Option* AddWords(CLI::App* app, const std::string& name,
@@ -152,13 +173,22 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
             "use only those of --schedule that have a flush",
             &plan->synchronous);
   AddOption(app, "--recompute,--recompute-granularity",
-            "none,selective,operators,full", "activations to recompute",
-            ParserOf({{"none", RECOMPUTE_NONE},
-                      {"selective", RECOMPUTE_SELECTIVE},
-                      {"operators", RECOMPUTE_OPERATORS},
-                      {"full", RECOMPUTE_FULL}}),
-            space->mutable_recompute())
-      ->default_str("all");
+            "none,selective,operators,full,...",
+            "activations to recompute, also selective:mlp+moe (modules) and "
+            "full:block=2 (method and layers)",
+            ParseRecomputations,
+            [space](const std::vector<Recomputation>& all) {
+              space->clear_recompute();
+              space->clear_partial_recompute();
+              for (const Recomputation& one : all) {
+                if (one.modules().empty() && one.num_layers() == 0) {
+                  space->add_recompute(one.mode());
+                } else {
+                  *space->add_partial_recompute() = one;
+                }
+              }
+            })
+      ->default_str("all useful ones");
   AddWords(app, "--order", "tp-dp-pp,tp-pp-dp",
            "orders of the parallel dimensions in GPU numbers",
            space->mutable_orders())

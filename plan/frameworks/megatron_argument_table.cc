@@ -8,8 +8,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "models/recompute.h"
 
 namespace weir::plan {
 namespace {
@@ -88,10 +90,19 @@ MegatronArgument StateWord(void (Training::*set)(StateFormat)) {
 }
 
 // Returns an argument that accepts only the list `expected` and sets nothing.
-MegatronArgument ListOf(const std::string& expected) {
-  MegatronArgument argument = Word({{expected, [](MegatronSettings*) {}}});
-  argument.is_list = true;
-  return argument;
+std::string TakeRecomputeModules(const std::string& text,
+                                 MegatronSettings* settings) {
+  Training& training = settings->training();
+  training.clear_recompute_modules();
+  Recomputation all;
+  if (!models::ParseRecomputation(
+          absl::StrCat("selective:", absl::StrReplaceAll(text, {{" ", "+"}})),
+          &all)) {
+    return "core_attn, mlp, moe, layernorm, moe_act, mla_up_proj or "
+           "shared_experts";
+  }
+  *training.mutable_recompute_modules() = all.modules();
+  return "";
 }
 
 // Returns an argument for a type of exchange. Megatron-LM takes one for all
@@ -353,10 +364,28 @@ std::map<std::string, MegatronArgument> RunArguments() {
       {"recompute-activations", Switch([](MegatronSettings* p) {
          p->training().set_recompute(RECOMPUTE_SELECTIVE);
        })},
-      // Other ways of recomputation are not simulated.
-      {"recompute-method", Word({{"uniform", [](MegatronSettings*) {}}})},
-      {"recompute-num-layers", Word({{"1", [](MegatronSettings*) {}}})},
-      {"recompute-modules", ListOf("core_attn")},
+      {"recompute-method",
+       Word({{"uniform",
+              [](MegatronSettings* p) {
+                p->training().set_recompute_method(RECOMPUTE_UNIFORM);
+              }},
+             {"block",
+              [](MegatronSettings* p) {
+                p->training().set_recompute_method(RECOMPUTE_BLOCK);
+              }}})},
+      {"recompute-num-layers", Size([](MegatronSettings* p, uint32_t n) {
+         p->training().set_recompute_num_layers(n);
+       })},
+      {"recompute-modules", {true, TakeRecomputeModules, true}},
+      {"cpu-offloading-num-layers", Count([](MegatronSettings* p, uint32_t n) {
+         p->training().set_cpu_offloading_num_layers(n);
+       })},
+      {"optimizer-cpu-offload", Switch([](MegatronSettings* p) {
+         p->optimizer_cpu_offload = true;
+       })},
+      {"optimizer-offload-fraction", Number([](MegatronSettings* p, double n) {
+         p->optimizer_offload_fraction = n;
+       })},
       {"cuda-graph-impl", Word({{"none", [](MegatronSettings*) {}}})},
       {"attention-dropout",
        Number([](MegatronSettings* p, double n) { p->attention_dropout = n; })},

@@ -13,6 +13,7 @@
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "plan/search/space.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
@@ -253,12 +254,9 @@ class Arguments {
 
   void AddTraining() {
     const Training& training = scenario_.training();
-    if (training.recompute() == RECOMPUTE_SELECTIVE) {
-      Add("recompute-granularity", "selective");
-    } else if (training.recompute() == RECOMPUTE_FULL) {
-      Add("recompute-granularity", "full");
-      Add("recompute-method", "uniform");
-      Add("recompute-num-layers", 1);
+    AddRecomputation();
+    if (training.cpu_offloading_num_layers() > 0) {
+      Add("cpu-offloading-num-layers", training.cpu_offloading_num_layers());
     }
     const double dropout = training.dropout() ? 0.1 : 0;
     Add("attention-dropout", dropout);
@@ -267,6 +265,27 @@ class Arguments {
     Switch(training.distributed_optimizer(), "use-distributed-optimizer");
     Switch(training.fully_sharded(), "use-torch-fsdp2");
     AddReduction();
+  }
+
+  void AddRecomputation() {
+    const models::Recompute recompute =
+        scenarios::RecomputeOf(scenario_.training());
+    if (recompute.mode() == RECOMPUTE_SELECTIVE) {
+      Add("recompute-granularity", "selective");
+      std::vector<std::string> modules;
+      const Recomputation chosen = recompute.ToProto();
+      for (const int module : chosen.modules()) {
+        modules.emplace_back(
+            models::Name(static_cast<RecomputeModule>(module)));
+      }
+      if (!modules.empty()) {
+        Add("recompute-modules", absl::StrJoin(modules, " "));
+      }
+    } else if (recompute.mode() == RECOMPUTE_FULL) {
+      Add("recompute-granularity", "full");
+      Add("recompute-method", models::Name(recompute.method()));
+      Add("recompute-num-layers", std::max(recompute.num_layers(), 1));
+    }
   }
 
   void AddReduction() {

@@ -107,6 +107,14 @@ class Obstacles {
            "it has no recipe with these formats of GEMMs");
     Refuse(training.recompute() == RECOMPUTE_OPERATORS,
            "it does not recompute by operators");
+    Refuse(training.cpu_offloading_num_layers() > 0 &&
+               scenario_.parallelism().pipeline() > 1,
+           "it offloads activations only without a pipeline");
+    Refuse(training.optimizer_offload_fraction() > 0,
+           "its optimizer on the host needs --use-precision-aware-optimizer, "
+           "which is not simulated");
+    Refuse(training.recompute_method() == RECOMPUTE_EVERY,
+           "it recomputes no every n-th layer: use --recompute-method block");
   }
 
   const scenarios::ResolvedScenario& resolved_;

@@ -10,6 +10,7 @@
 #include "models/layout.h"
 #include "models/recipe.h"
 #include "plan/search/interleaving.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
@@ -250,9 +251,12 @@ void FinishTraining(MegatronSettings* settings) {
   if (training.optimizer() == OPTIMIZER_UNSPECIFIED) {
     training.set_optimizer(ADAM);
   }
-  if (training.recompute() == RECOMPUTE_UNSPECIFIED) {
-    training.set_recompute(RECOMPUTE_NONE);
+  if (settings->optimizer_cpu_offload) {
+    training.set_optimizer_offload_fraction(
+        settings->optimizer_offload_fraction);
   }
+  // Without the granularity, Megatron-LM ignores the other arguments.
+  scenarios::SetRecompute(scenarios::RecomputeOf(training), &training);
 }
 
 void FinishCommunication(MegatronSettings* settings) {

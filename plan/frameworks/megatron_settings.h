@@ -45,6 +45,8 @@ struct MegatronSettings {
   uint32_t vocabulary = 0, padded_vocabulary = 0;
   std::optional<bool> fused_attention;
   bool overlap_p2p = true, overlap_param_gather = false;
+  bool optimizer_cpu_offload = false;
+  double optimizer_offload_fraction = 1;
   bool tp_comm_overlap = false, fused_cross_entropy = false;
   bool scatters_transfers = true, fused_softmax = true, fused_bias_act = true;
   bool fused_bias_dropout = true, fused_accumulation = true;

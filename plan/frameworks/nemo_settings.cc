@@ -37,6 +37,7 @@ class NemoSettings {
       Add("model.moe_pad_expert_input_to_capacity", "true");
     }
     AddContext();
+    AddRecomputedModules();
     AddPrecision();
     AddFormats();
     Add("train.train_iters", arguments_["train-iters"].value);
@@ -73,6 +74,15 @@ class NemoSettings {
       Add(key.key, given ? arguments_[std::string(key.argument)].value
                          : DefaultOf(key.argument));
     }
+  }
+
+  void AddRecomputedModules() {
+    const auto modules = arguments_.find("recompute-modules");
+    if (modules == arguments_.end()) return;
+    Add("model.recompute_modules",
+        absl::StrCat("[",
+                     absl::StrReplaceAll(modules->second.value, {{" ", ", "}}),
+                     "]"));
   }
 
   void AddContext() {

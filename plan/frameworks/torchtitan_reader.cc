@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -12,6 +14,8 @@
 
 namespace weir::plan {
 namespace {
+
+constexpr uint32_t kMostLayers = 100000;
 
 class TorchtitanReader {
  public:
@@ -208,14 +212,21 @@ class TorchtitanReader {
       training.set_recompute(RECOMPUTE_FULL);
     } else if (mode == "selective" && option == "op") {
       training.set_recompute(RECOMPUTE_OPERATORS);
+    } else if (uint32_t n = 0; mode == "selective" &&
+                               absl::SimpleAtoi(option, &n) && n > 0 &&
+                               n <= kMostLayers) {
+      // The n-th layer of each pipeline stage, and so on.
+      training.set_recompute(RECOMPUTE_FULL);
+      if (n > 1) {
+        training.set_recompute_method(RECOMPUTE_EVERY);
+        training.set_recompute_num_layers(n);
+      }
     } else if (mode == "selective" &&
                !context_.left_out.contains(
                    "activation_checkpoint.selective_ac_option")) {
       values_.Report(
           "activation_checkpoint.selective_ac_option",
-          "op (recomputing every n-th layer is not simulated; --leave-out "
-          "activation_checkpoint.selective_ac_option predicts without "
-          "recomputation)");
+          "op, or n to recompute every n-th layer");
     } else if (mode != "selective" && mode != "none" &&
                !context_.left_out.contains("activation_checkpoint.mode")) {
       values_.Report(

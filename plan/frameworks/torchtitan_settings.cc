@@ -11,6 +11,7 @@
 #include "plan/frameworks/exported_run.h"
 #include "plan/frameworks/option_table.h"
 #include "plan/frameworks/torchtitan_stages.h"
+#include "scenarios/recomputation.h"
 #include "schedules/interop/schedule_text.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
@@ -188,6 +189,13 @@ class TorchtitanRules {
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
            "its selective recomputation is that of operators: use --recompute "
            "operators");
+    const RecomputeMethod method =
+        scenarios::RecomputeOf(training).method();
+    Refuse(method == RECOMPUTE_BLOCK || method == RECOMPUTE_UNIFORM,
+           "it recomputes every n-th layer: use --recompute-method every");
+    Refuse(training.cpu_offloading_num_layers() > 0 ||
+               training.optimizer_offload_fraction() > 0,
+           "weir does not write its offloading to the host");
     Refuse(training.post_validation(), "no post-validation of steps");
     const Communication& communication = scenario_.communication();
     const bool reduces = HasReplicas();
@@ -317,13 +325,16 @@ std::vector<Setting> TorchtitanSettingsOf(
     add("parallelism.module_fqns_per_model_part",
         TorchtitanModules(BlocksOf(run)));
   }
-  const RecomputeMode recompute = scenario.training().recompute();
+  const models::Recompute recompute =
+      scenarios::RecomputeOf(scenario.training());
+  const bool operators = recompute == RECOMPUTE_OPERATORS;
   add("activation_checkpoint.mode", recompute == RECOMPUTE_FULL ? "full"
-                                    : recompute == RECOMPUTE_OPERATORS
+                                    : operators || recompute.by_stage()
                                         ? "selective"
                                         : "none");
-  if (recompute == RECOMPUTE_OPERATORS) {
-    add("activation_checkpoint.selective_ac_option", "op");
+  if (operators || recompute.by_stage()) {
+    add("activation_checkpoint.selective_ac_option",
+        operators ? "op" : absl::StrCat(recompute.num_layers()));
   }
   add("compile.enable",
       run.runtime.name() == "torchtitan-compile" ? "true" : "false");

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "plan/papers/run_planner.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
@@ -140,7 +141,14 @@ absl::StatusOr<scenarios::ResolvedScenario> GivenByRequest(
   }
   if (const uint32_t mode =
           OneOf("--recompute", space.recompute(), &problems)) {
-    given.mutable_training()->set_recompute(static_cast<RecomputeMode>(mode));
+    scenarios::SetRecompute(static_cast<RecomputeMode>(mode),
+                            given.mutable_training());
+  }
+  if (!space.partial_recompute().empty() ||
+      scenarios::RecomputeOf(given.training()).by_stage()) {
+    problems.Add("--recompute",
+                 "is of some layers or modules, expected none, selective, "
+                 "operators or full: planners of papers choose among these");
   }
   if (given.parallelism().context() > 1) {
     problems.Add("parallelism.context",

@@ -17,6 +17,7 @@
 #include "plan/papers/run_planner.h"
 #include "plan/search/space.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/recomputation.h"
 #include "schedules/registry.h"
 
 namespace weir::plan {
@@ -151,9 +152,10 @@ absl::StatusOr<PlanReport> ReportOf(const Space& made,
   scenario.mutable_parallelism()->clear_context_method();
   scenario.mutable_parallelism()->clear_hierarchical_context();
   scenario.mutable_batch()->set_microbatch_size(seed.microbatch_size);
-  scenario.mutable_training()->set_recompute(
+  scenarios::SetRecompute(
       static_cast<RecomputeMode>(Preferred(
-          space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)));
+          space.recompute(), scenario.training().recompute(), RECOMPUTE_NONE)),
+      scenario.mutable_training());
   ASSIGN_OR_RETURN(
       const scenarios::ResolvedScenario given,
       GivenForPlanners(made.base.label, scenario, static_cast<int>(seed.gpus),

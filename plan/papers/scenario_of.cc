@@ -11,6 +11,7 @@
 #include "plan/papers/planner_work.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/placement.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
@@ -181,8 +182,9 @@ absl::StatusOr<Scenario> ScenarioOf(const PlannedPipeline& plan,
     scenario.mutable_batch()->set_microbatch_size(plan.microbatch_size);
   }
   if (plan.chooses_recompute) {
-    scenario.mutable_training()->set_recompute(
-        plan.stages[0].recompute ? RECOMPUTE_FULL : RECOMPUTE_NONE);
+    scenarios::SetRecompute(
+        plan.stages[0].recompute ? RECOMPUTE_FULL : RECOMPUTE_NONE,
+        scenario.mutable_training());
   }
   return scenario;
 }

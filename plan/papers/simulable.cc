@@ -12,6 +12,7 @@
 #include "plan/papers/layer_sums.h"
 #include "plan/papers/spp.h"
 #include "scenarios/cluster/network.h"
+#include "scenarios/recomputation.h"
 #include "schedules/schedule.h"
 #include "sim/costs/schedule_costs.h"
 #include "sim/costs/stage_costs.h"
@@ -76,7 +77,8 @@ absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
     const scenarios::ResolvedScenario& given, const PlannerLinks& links) {
   scenarios::ResolvedScenario scenario = given;
-  scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
+  scenarios::SetRecompute(RECOMPUTE_NONE,
+                          scenario.scenario.mutable_training());
   ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(scenario, links));
   RETURN_IF_ERROR(CheckPlannerWork("dawnpiper", work));
   const int num_devices = static_cast<int>(work.devices.size());

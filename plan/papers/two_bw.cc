@@ -13,6 +13,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
@@ -207,7 +208,8 @@ namespace {
 absl::StatusOr<TwoBwProblem> ProblemOf(const scenarios::ResolvedScenario& given,
                                        const PlannerLinks& links) {
   scenarios::ResolvedScenario scenario = given;
-  scenario.scenario.mutable_training()->set_recompute(RECOMPUTE_NONE);
+  scenarios::SetRecompute(RECOMPUTE_NONE,
+                          scenario.scenario.mutable_training());
   Batch& batch = *scenario.scenario.mutable_batch();
   TwoBwProblem request;
   request.global_batch_size = static_cast<int>(batch.global_batch_size());

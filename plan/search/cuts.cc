@@ -9,6 +9,7 @@
 #include "base/infinity.h"
 #include "base/status_macros.h"
 #include "models/partition.h"
+#include "scenarios/recomputation.h"
 #include "sim/costs/stage_costs.h"
 
 namespace weir::plan {

@@ -73,12 +73,20 @@ SearchEstimate Invalid(const absl::Status& status) {
   return estimate;
 }
 
+// Returns the recomputation of a block whose stage is not known, for cuts into
+// stages: every stage recomputes the same number of blocks.
+models::Recompute CutRecompute(const models::Recompute& recompute) {
+  if (!recompute.by_stage()) return recompute;
+  return recompute.method() == RECOMPUTE_UNIFORM ? RECOMPUTE_FULL
+                                                 : RECOMPUTE_NONE;
+}
+
 }  // namespace
 
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   const auto key =
       std::make_tuple(shape.tensor, shape.context, shape.expert,
-                      shape.microbatch_size, static_cast<int>(shape.recompute),
+                      shape.microbatch_size, CutRecompute(shape.recompute),
                       shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
@@ -86,6 +94,7 @@ absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   Shape whole = shape;
   whole.chunks = 1;
   whole.pipeline = 1;
+  whole.recompute = CutRecompute(shape.recompute);
   RETURN_IF_ERROR(scenarios::ResolveAgain(
       ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
   ASSIGN_OR_RETURN(LayerPrice price, PriceLayers(work_));
@@ -100,7 +109,9 @@ absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
 
 absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& shape,
                                                  const LayerPrice* price) {
-  for (const RecomputeMode mode : space_.recomputes) {
+  // Its effect depends on the cut.
+  if (shape.recompute.by_stage()) return false;
+  for (const models::Recompute& mode : space_.recomputes) {
     if (mode == shape.recompute) break;
     Shape other = shape;
     other.recompute = mode;
@@ -108,6 +119,30 @@ absl::StatusOr<bool> Evaluator::RecomputesInVain(const Shape& shape,
     if (known == price) return true;
   }
   return false;
+}
+
+bool Evaluator::RecomputesAllOrNone(const Shape& shape) const {
+  const models::Recompute& recompute = shape.recompute;
+  if (!recompute.by_stage()) return false;
+  const auto has = [&](RecomputeMode mode) {
+    return std::find(space_.recomputes.begin(), space_.recomputes.end(),
+                     models::Recompute(mode)) != space_.recomputes.end();
+  };
+  const int even = (NumBlocks(space_.base.model) - 1) /
+                       (shape.pipeline * shape.chunks) +
+                   1;
+  const int most = shape.blocks.empty()
+                       ? even
+                       : *std::max_element(shape.blocks.begin(),
+                                           shape.blocks.end());
+  switch (recompute.method()) {
+    case RECOMPUTE_BLOCK:
+      return recompute.num_layers() >= most && has(RECOMPUTE_FULL);
+    case RECOMPUTE_EVERY:
+      return recompute.num_layers() > most && has(RECOMPUTE_NONE);
+    default:
+      return false;
+  }
 }
 
 // Returns an error if no schedule of the shape interleaves its chunks on so few
@@ -148,6 +183,7 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   // A missing even cut is an error below; any other missing cut makes the shape
   // absent.
   estimate->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
+  if (RecomputesAllOrNone(*shape)) estimate->set_absent(true);
   if (estimate->absent()) return absl::OkStatus();
   estimate->mutable_blocks()->Assign(shape->blocks.begin(),
                                      shape->blocks.end());

@@ -38,11 +38,15 @@ class Evaluator {
   absl::StatusOr<bool> RecomputesInVain(const Shape& shape,
                                         const LayerPrice* price);
 
+  // Returns true if the space has the same recomputation in another form: all
+  // blocks of every stage, or none.
+  bool RecomputesAllOrNone(const Shape& shape) const;
+
   const Space& space_;
   scenarios::ResolvedScenario work_;
   // [tensor, context, expert, microbatch size, recompute, sequence parallel,
   // sharding]
-  std::map<std::tuple<int, int, int, int, int, bool, Sharding>,
+  std::map<std::tuple<int, int, int, int, models::Recompute, bool, Sharding>,
            const LayerPrice*>
       prices_;
   std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;

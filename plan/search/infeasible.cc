@@ -60,6 +60,7 @@ PlanRequest OnGpus(const PlanRequest& request, uint32_t num_gpus) {
   space.clear_microbatch_size();
   space.add_microbatch_size(1);
   space.clear_recompute();
+  space.clear_partial_recompute();
   space.add_recompute(RECOMPUTE_FULL);
   space.clear_orders();
   space.add_orders("tp-dp-pp");

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "models/describe.h"
+#include "models/recompute.h"
 #include "plan/search/explain_plan.h"
 #include "plan/search/schedule_variants.h"
 #include "plan/search/seeds.h"
@@ -66,7 +66,7 @@ std::vector<Choice> ChoicesOf(const Shape& best, const Shape& other) {
     number("vpp", best.chunks, other.chunks);
   }
   word("recompute", best.recompute != other.recompute,
-       models::RecomputeName(other.recompute));
+       models::RecomputeText(other.recompute));
   word("sharding", replicated && best.sharding != other.sharding,
        NameOf(other.sharding));
   word("order", replicated && piped && best.order != other.order, other.order);

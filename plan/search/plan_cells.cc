@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "models/describe.h"
 #include "plan/search/space.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 
 std::string RecomputeText(const Plan& plan) {
-  return models::RecomputeName(plan.scenario().training().recompute());
+  return models::RecomputeText(
+      scenarios::RecomputeOf(plan.scenario().training()));
 }
 
 std::string LayersText(const Plan& plan) {

@@ -17,7 +17,7 @@ namespace {
 // Returns the shapes that differ in size, cut or recomputation from all others,
 // with optimizer sharding where the space has it.
 std::vector<Shape> FewShapes(const std::vector<Shape>& shapes) {
-  using Sizes = std::tuple<int, int, int, int, int, RecomputeMode>;
+  using Sizes = std::tuple<int, int, int, int, int, models::Recompute>;
   const auto sizes_of = [](const Shape& shape) -> Sizes {
     return {shape.tensor,  shape.pipeline, shape.data,
             shape.context, shape.expert,   shape.recompute};

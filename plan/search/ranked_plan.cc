@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/units.h"
-#include "models/describe.h"
+#include "scenarios/recomputation.h"
 #include "schedules/registry.h"
 
 namespace weir::plan {
@@ -97,7 +97,8 @@ bool IsSamePlan(const RankedPlan& one, const RankedPlan& other) {
 bool HasSameLayout(const Scenario& one, const Scenario& other) {
   return SizesOf(one) == SizesOf(other) &&
          one.parallelism().layout() == other.parallelism().layout() &&
-         one.training().recompute() == other.training().recompute() &&
+         scenarios::RecomputeOf(one.training()) ==
+             scenarios::RecomputeOf(other.training()) &&
          one.schedule() == other.schedule();
 }
 
@@ -108,8 +109,10 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
     if (theirs != ours) words.push_back(absl::StrCat(name, " ", theirs));
   };
   add("schedule", other.schedule(), plan.schedule());
-  add("recompute", models::RecomputeName(other.training().recompute()),
-      models::RecomputeName(plan.training().recompute()));
+  const auto recompute = [](const Scenario& scenario) {
+    return models::RecomputeText(scenarios::RecomputeOf(scenario.training()));
+  };
+  add("recompute", recompute(other), recompute(plan));
   add("order", OrderName(other), OrderName(plan));
   add("gradient reduction", ReductionName(other), ReductionName(plan));
   add("sequence parallelism",

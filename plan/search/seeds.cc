@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "scenarios/recomputation.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
@@ -109,7 +110,7 @@ Shape ShapeOfScenario(const Scenario& scenario) {
   shape.expert = one(parallelism.expert());
   shape.chunks = one(parallelism.chunks());
   shape.microbatch_size = one(scenario.batch().microbatch_size());
-  shape.recompute = static_cast<RecomputeMode>(one(training.recompute()));
+  shape.recompute = scenarios::RecomputeOf(training);
   shape.sequence_parallel = parallelism.sequence_parallel();
   shape.sharding = ShardingOf(training);
   shape.reduction = scenario.communication().gradient_reduction();

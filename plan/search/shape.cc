@@ -6,9 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "models/describe.h"
 #include "models/layout.h"
+#include "models/recompute.h"
 #include "plan/search/space.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 
@@ -51,7 +52,7 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   }
   scenario.mutable_batch()->set_microbatch_size(shape.microbatch_size);
   Training& training = *scenario.mutable_training();
-  training.set_recompute(shape.recompute);
+  scenarios::SetRecompute(shape.recompute, &training);
   training.set_fully_sharded(shape.sharding == Sharding::kFull);
   training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
   scenario.mutable_communication()->set_gradient_reduction(shape.reduction);
@@ -96,7 +97,7 @@ std::string DescribeShape(const Shape& shape) {
   if (shape.chunks > 1) absl::StrAppend(&text, " chunks=", shape.chunks);
   if (shape.recompute != RECOMPUTE_NONE) {
     absl::StrAppend(&text,
-                    " recompute=", models::RecomputeName(shape.recompute));
+                    " recompute=", models::RecomputeText(shape.recompute));
   }
   if (shape.sharding != Sharding::kNone) {
     absl::StrAppend(&text, " sharding=", NameOf(shape.sharding));

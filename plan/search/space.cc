@@ -138,6 +138,16 @@ int MinRanksOf(const PlanSpace& space,
                                    base.runtime, base.scenario.communication());
 }
 
+// Returns the recomputations worth trying that do not depend on the stage.
+std::vector<models::Recompute> UsualRecomputes(
+    const scenarios::ResolvedScenario& base) {
+  if (base.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
+  const RecomputeMode selective = base.runtime.recomputes_operators()
+                                      ? RECOMPUTE_OPERATORS
+                                      : RECOMPUTE_SELECTIVE;
+  return {RECOMPUTE_NONE, selective, RECOMPUTE_FULL};
+}
+
 class Shapes {
  public:
   Shapes(const PlanRequest& request, const scenarios::ResolvedScenario& base)
@@ -166,22 +176,22 @@ class Shapes {
     return std::move(shapes_);
   }
 
-  std::vector<RecomputeMode> Recomputes() const {
-    std::vector<RecomputeMode> modes;
+  // Returns the recomputations that do not depend on the stage, or that the
+  // request lists.
+  std::vector<models::Recompute> Recomputes() const {
+    std::vector<models::Recompute> all;
     for (const int mode : space_.recompute()) {
-      modes.push_back(static_cast<RecomputeMode>(mode));
+      all.emplace_back(static_cast<RecomputeMode>(mode));
     }
-    if (!modes.empty()) return modes;
-    if (base_.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
-    const RecomputeMode selective = base_.runtime.recomputes_operators()
-                                        ? RECOMPUTE_OPERATORS
-                                        : RECOMPUTE_SELECTIVE;
-    return {RECOMPUTE_NONE, selective, RECOMPUTE_FULL};
+    for (const Recomputation& partial : space_.partial_recompute()) {
+      all.emplace_back(partial);
+    }
+    return all.empty() ? UsualRecomputes(base_) : all;
   }
 
  private:
   void AddWays() {
-    for (const RecomputeMode recompute : Recomputes()) {
+    for (const models::Recompute& recompute : Recomputes()) {
       for (const bool sequence_parallel : SequenceParallel()) {
         for (const Sharding sharding : Shardings()) {
           shape_.recompute = recompute;

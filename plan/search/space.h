@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/recompute.h"
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.h"
 
@@ -28,7 +29,7 @@ struct Shape {
   int context = 1;  // GPUs that share each sequence
   int microbatch_size = 1;
   int chunks = 1;
-  RecomputeMode recompute = RECOMPUTE_NONE;
+  models::Recompute recompute;
   bool sequence_parallel = false;
   Sharding sharding = Sharding::kNone;
   ReductionMode reduction = REDUCTION_BLOCKING;
@@ -80,7 +81,7 @@ struct Space {
   // Candidate schedules, by [pipeline].
   std::vector<std::vector<PlannedSchedule>> schedules;
   // In the order of the shapes.
-  std::vector<RecomputeMode> recomputes;
+  std::vector<models::Recompute> recomputes;
   std::vector<std::string> warnings;
 
   // Names of the candidate schedules without options, and whether they are

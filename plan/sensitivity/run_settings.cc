@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
@@ -58,16 +59,14 @@ class Settings {
   }
 
   void AddRecompute() {
-    RecomputeMode now = base_.training().recompute();
-    if (now == RECOMPUTE_UNSPECIFIED) now = RECOMPUTE_NONE;
+    const models::Recompute now = scenarios::RecomputeOf(base_.training());
     for (const auto& [name, mode] :
          {std::pair("none", RECOMPUTE_NONE),
           std::pair("selective", RECOMPUTE_SELECTIVE),
           std::pair("full", RECOMPUTE_FULL)}) {
       if (mode == now) continue;
-      Add(absl::StrCat("--recompute ", name))
-          .mutable_training()
-          ->set_recompute(mode);
+      scenarios::SetRecompute(mode, Add(absl::StrCat("--recompute ", name))
+                                        .mutable_training());
     }
   }
 

@@ -56,6 +56,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
     {"precision", kPrecision},
     {"optimizer", "training.optimizer"},
     {"recompute", "training.recompute"},
+    {"recompute_method", "training.recompute_method"},
+    {"recompute_num_layers", "training.recompute_num_layers"},
     {"flash_attention", "training.flash_attention"},
     {"fp32_gradients", "training.fp32_gradients"},
     {"distributed_optimizer", "training.distributed_optimizer"},

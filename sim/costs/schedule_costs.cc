@@ -11,6 +11,7 @@
 #include "models/layer_work.h"
 #include "scenarios/costs.h"
 #include "schedules/action.h"
+#include "sim/costs/host_offload.h"
 
 namespace weir::sim {
 namespace {
@@ -166,6 +167,9 @@ absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
                            const schedules::Schedule& schedule, Costs* costs) {
   absl::Status status = CheckSplit(scenario, schedule, *costs);
   if (status.ok()) status = CheckOffload(scenario, network, schedule, *costs);
+  if (status.ok()) {
+    status = ApplyHostOffload(scenario, network, schedule, costs);
+  }
   if (!status.ok()) return status;
   ScatterTransfers(scenario, schedule, costs);
   if (schedule.forward_only) {

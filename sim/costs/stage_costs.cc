@@ -16,7 +16,9 @@
 #include "models/partition.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
+#include "models/recompute_work.h"
 #include "scenarios/stage_cut.h"
+#include "sim/costs/host_offload.h"
 #include "sim/costs/optimizer_step.h"
 #include "sim/costs/program_memory.h"
 #include "sim/costs/stage_layers.h"
@@ -318,18 +320,25 @@ absl::StatusOr<DeviceCosts> CostsOn(
     }
     stage.seconds.offload =
         OffloadSeconds(device, stage.activations.saved_bytes);
+    OffloadActivations(
+        layers, first, last,
+        static_cast<int>(scenario.training().cpu_offloading_num_layers()),
+        &prices, &stage);
+    const double step_bytes =
+        OptimizerStepBytes(stage.parameters, scenario.training(), runtime,
+                           num_versions[s]) *
+        shared.stepped_part(stage);
+    const double on_host = scenario.training().optimizer_offload_fraction();
     models::Kernel step;
     step.part = models::KernelPart::kOptimizer;
-    step.bytes = OptimizerStepBytes(stage.parameters, scenario.training(),
-                                    runtime, num_versions[s]) *
-                     shared.stepped_part(stage) +
-                 quantized * bytes.cast;
+    step.bytes = step_bytes * (1 - on_host) + quantized * bytes.cast;
     stage.step.kernel = {step, 1, costs.prices.Price(device, 1, step).seconds};
     stage.step.buffers = StepBuffersOf(
         layers, first, last, scenario.training(), runtime, placement.data,
         shared.stepped_part(stage), stage.parameters);
     stage.step.update_seconds = runtime.update_seconds().value();
     stage.step.seconds = stage.step.kernel->seconds + stage.step.update_seconds;
+    OffloadOptimizer(on_host, shared.stepped_part(stage), step_bytes, &stage);
     costs.stages.push_back(stage);
   }
   return costs;
@@ -428,10 +437,11 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
     return GivenCostsOf(scenario, num_stages);
   }
 
-  const models::LayerList layers =
-      models::ListLayers(resolved.model, MakeWorkSpec(resolved));
+  const models::WorkSpec spec = MakeWorkSpec(resolved);
+  models::LayerList layers = models::ListLayers(resolved.model, spec);
   ASSIGN_OR_RETURN(const models::Partition partition,
                    scenarios::CutIntoStages(resolved, layers, num_stages));
+  layers = models::RecomputeStages(std::move(layers), partition, spec.recompute);
   return CostsOfCut(resolved, layers, partition, num_versions);
 }
 
@@ -443,12 +453,13 @@ absl::StatusOr<Costs> ComputeLayerCosts(
                      ": costs are given per stage, expected a model "
                      "whose layers can be partitioned"));
   }
-  const models::LayerList layers =
-      models::ListLayers(resolved.model, MakeWorkSpec(resolved));
+  const models::WorkSpec spec = MakeWorkSpec(resolved);
+  models::LayerList layers = models::ListLayers(resolved.model, spec);
   models::Partition partition;
   for (size_t layer = 0; layer <= layers.size(); ++layer) {
     partition.first.push_back(static_cast<int>(layer));
   }
+  layers = models::RecomputeStages(std::move(layers), partition, spec.recompute);
   return CostsOfCut(resolved, layers, partition,
                     std::vector<int>(layers.size(), 1));
 }

@@ -157,6 +157,21 @@ struct StageActivations {
   double weight_gradient_stash_bytes = 0;  // from I to the end of W
 };
 
+// Copies between a GPU and its host that training adds (docs/offload.md), and
+// what the host computes. Empty: none.
+struct HostOffload {
+  // A copy of activations in a forward, and back in its backward, and the
+  // kernels that overlap with it.
+  struct Window {
+    double bytes = 0;
+    double forward_seconds = 0, backward_seconds = 0;
+  };
+  std::vector<Window> windows;
+  // Of an optimizer step: gradients to the host and weights back; memory
+  // traffic on the host.
+  double copied_optimizer_bytes = 0, host_step_bytes = 0;
+};
+
 // Costs of one stage, on each GPU of its tensor-parallel group. Generators
 // order passes by schedules::StagePassCosts, which may have any units and have
 // a default for every value (PassCostsOf).
@@ -168,6 +183,7 @@ struct StageCosts {
   StageStep step;
   StageParameters parameters;
   StageActivations activations;
+  HostOffload offload;
 };
 
 // Replicas that share the tokens of each sequence, all neighbors: `ring` groups

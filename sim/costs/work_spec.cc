@@ -9,6 +9,7 @@
 #include "models/context_parallel.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::sim {
 namespace {
@@ -54,7 +55,7 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.sequence_parallel = scenario.parallelism().sequence_parallel();
   spec.flash_attention = scenario.training().flash_attention();
   spec.dropout = scenario.training().dropout();
-  spec.recompute = scenario.training().recompute();
+  spec.recompute = scenarios::RecomputeOf(scenario.training());
   const bool mixed = scenario.training().precision() != FP32;
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;

@@ -204,6 +204,11 @@ void RandomPlan::DrawTraining(Scenario* scenario) {
     training->set_post_validation(true);
     if (OneIn(2)) training->set_rollback_fraction(0.125);
   }
+  if (training->recompute() == RECOMPUTE_FULL && OneIn(2)) {
+    training->set_recompute_method(Of<RecomputeMethod>(
+        {RECOMPUTE_UNIFORM, RECOMPUTE_BLOCK, RECOMPUTE_EVERY}));
+    training->set_recompute_num_layers(Int(1, 3));
+  }
 }
 
 // Turns replicas into ranks that share sequences.

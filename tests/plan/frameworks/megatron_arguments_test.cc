@@ -8,7 +8,9 @@
 
 #include "base/textproto.h"
 #include "plan/frameworks/exported_run.h"
+#include "models/recompute.h"
 #include "plan/frameworks/imported_run.h"
+#include "scenarios/recomputation.h"
 #include "sim/simulate.h"
 #include "tests/plan/frameworks/megatron_rules.h"
 #include "tests/plan/frameworks/same_run.h"
@@ -432,16 +434,46 @@ TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
     EXPECT_THAT(MessageFor(args),
                 testing::EndsWith("by --leave-out " + name.substr(2)));
   }
-  EXPECT_THAT(MessageFor("--recompute-method block"),
-              HasSubstr("--recompute-method is block, expected uniform"));
-  EXPECT_THAT(MessageFor("--recompute-num-layers 4"),
-              HasSubstr("--recompute-num-layers is 4, expected 1"));
-  EXPECT_THAT(
-      MessageFor("--recompute-modules core_attn mlp --bf16"),
-      HasSubstr("--recompute-modules is core_attn mlp, expected core_attn"));
+  EXPECT_THAT(MessageFor("--recompute-method first"),
+              HasSubstr("--recompute-method is first, expected block or "
+                        "uniform"));
+  EXPECT_THAT(MessageFor("--recompute-num-layers 0"),
+              HasSubstr("--recompute-num-layers is 0, expected a whole number, "
+                        "1 or more"));
+  EXPECT_THAT(MessageFor("--recompute-modules core_attn norm --bf16"),
+              HasSubstr("--recompute-modules is core_attn norm, expected "
+                        "core_attn, mlp, moe, "));
   EXPECT_EQ(MessageFor("--recompute-modules core_attn --bf16"), "");
   // The list is at the end of eight words, which exactly fill a vector.
   EXPECT_EQ(MessageFor("--recompute-modules core_attn"), "");
+}
+
+TEST(MegatronReaderTest, ReadsWhatToRecompute) {
+  const std::string rest =
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --bf16 "
+      "--tokenizer-type NullTokenizer --vocab-size 99 --seq-length 64 "
+      "--max-position-embeddings 64 --micro-batch-size 1 ";
+  const auto read = [&](const std::string& args) {
+    const auto run = ReadMegatronArguments("x.args", rest + args,
+                                           {.num_gpus = 8, .left_out = {}});
+    EXPECT_TRUE(run.ok()) << run.status();
+    return models::RecomputeText(
+        scenarios::RecomputeOf(run->scenario.training()));
+  };
+  EXPECT_EQ(read("--recompute-granularity full --recompute-method block "
+                 "--recompute-num-layers 3"),
+            "full:block=3");
+  EXPECT_EQ(read("--recompute-granularity full --recompute-method uniform "
+                 "--recompute-num-layers 2"),
+            "full:uniform=2");
+  EXPECT_EQ(read("--recompute-granularity full --recompute-method uniform "
+                 "--recompute-num-layers 1"),
+            "full");
+  EXPECT_EQ(read("--recompute-granularity selective "
+                 "--recompute-modules mlp core_attn"),
+            "selective:core_attn+mlp");
+  // Modules count only with the granularity.
+  EXPECT_EQ(read("--recompute-modules mlp"), "none");
 }
 
 // What no argument says is Megatron-LM's default, not weir's.

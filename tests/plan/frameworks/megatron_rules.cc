@@ -53,6 +53,7 @@ const std::map<std::string, Rule>& Rules() {
       {"--recompute-granularity", {Kind::kText, {"full", "selective"}}},
       {"--recompute-method", {Kind::kText, {"uniform", "block"}}},
       {"--recompute-num-layers", {Kind::kWhole}},
+      {"--recompute-modules", {Kind::kText}},
       {"--train-iters", {Kind::kWhole}},
       {"--no-masked-softmax-fusion", {}},
       {"--no-bias-gelu-fusion", {}},

@@ -255,10 +255,30 @@ TEST(TorchtitanReaderTest, NamesLineAndKeyOfWhatItRefuses) {
   EXPECT_THAT(message,
               HasSubstr("x.toml:6: parallelism.expert_parallel_degree is 2, "
                         "expected 1"));
-  // The default of torchtitan recomputes every second layer.
-  EXPECT_THAT(message,
-              HasSubstr("activation_checkpoint.selective_ac_option is not "
-                        "given, expected op"));
+}
+
+TEST(TorchtitanReaderTest, ReadsRecomputationOfEveryNthLayer) {
+  const auto read = [](const std::string& option) {
+    return ReadTorchtitanJob("x.toml",
+                             "[model]\nname = \"llama3\"\n"
+                             "flavor = \"8B\"\n"
+                             "[activation_checkpoint]\n"
+                             "mode = \"selective\"\n" +
+                                 option,
+                             {});
+  };
+  // The default is every second layer.
+  for (const char* option : {"", "selective_ac_option = \"2\"\n"}) {
+    const auto run = read(option);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_EQ(run->scenario.training().recompute(), RECOMPUTE_FULL);
+    EXPECT_EQ(run->scenario.training().recompute_method(), RECOMPUTE_EVERY);
+    EXPECT_EQ(run->scenario.training().recompute_num_layers(), 2u);
+  }
+  EXPECT_THAT(
+      std::string(read("selective_ac_option = \"all\"\n").status().message()),
+      HasSubstr("activation_checkpoint.selective_ac_option is all, expected "
+                "op, or n"));
 }
 
 TEST(TorchtitanReaderTest, ReadsRecomputationOfOperators) {

@@ -124,6 +124,14 @@ Scenario RandomRun(uint32_t seed) {
   if (one_in(4)) training.set_fp32_gradients(one_in(2));
   training.set_recompute(OneOf<RecomputeMode>(
       {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}, &random));
+  if (training.recompute() == RECOMPUTE_FULL && one_in(2)) {
+    training.set_recompute_method(
+        one_in(2) ? RECOMPUTE_BLOCK : RECOMPUTE_UNIFORM);
+    training.set_recompute_num_layers(2 + random() % 2);
+  } else if (training.recompute() == RECOMPUTE_SELECTIVE && one_in(2)) {
+    training.add_recompute_modules(CORE_ATTN);
+    training.add_recompute_modules(LAYERNORM);
+  }
   training.set_distributed_optimizer(one_in(3));
   training.set_fully_sharded(one_in(3));
   if (one_in(3)) training.set_optimizer(SGD_MOMENTUM);
@@ -189,6 +197,10 @@ Scenario RandomTorchtitanRun(uint32_t seed) {
   training.set_fp32_gradients(true);
   training.set_flash_attention(true);
   training.set_recompute(one_in(2) ? RECOMPUTE_FULL : RECOMPUTE_NONE);
+  if (training.recompute() == RECOMPUTE_FULL && one_in(2)) {
+    training.set_recompute_method(RECOMPUTE_EVERY);
+    training.set_recompute_num_layers(2);
+  }
   scenario.mutable_communication()->set_gradient_reduction(
       one_in(8) ? REDUCTION_BLOCKING : REDUCTION_OVERLAPPED);
   return scenario;
