@@ -318,6 +318,18 @@ class Tracer {
     buffers_.push_back({to, MemoryClass::COMMUNICATION_BUFFERS, -bytes, -1});
   }
 
+  // Adds a sample of each class that changed since the last one.
+  static void SampleClasses(double seconds, const MemoryByKind& now,
+                            MemoryByKind* sampled,
+                            std::vector<ClassSample>* samples) {
+    for (size_t kind = 0; kind < now.size(); ++kind) {
+      if (now[kind] == (*sampled)[kind]) continue;
+      (*sampled)[kind] = now[kind];
+      samples->push_back(
+          {static_cast<MemoryClass::Kind>(kind), seconds, now[kind]});
+    }
+  }
+
   MemoryTimeline Sweep(const std::vector<Event>& events, bool keep_samples) {
     MemoryTimeline timeline;
     timeline.communicator_bytes = Static(MemoryClass::COMMUNICATION_BUFFERS);
@@ -330,7 +342,11 @@ class Tracer {
     double of_steps = 0;                          // part of the total
     double most_of_passes = timeline.peak_bytes;  // without it
     timeline.peak_by_kind = now;
-    if (keep_samples) timeline.samples.push_back({0, timeline.floor_bytes});
+    MemoryByKind sampled{};  // the last sample of each class
+    if (keep_samples) {
+      timeline.samples.push_back({0, timeline.floor_bytes});
+      SampleClasses(0, now, &sampled, &timeline.class_samples);
+    }
     for (size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
       const auto kind = static_cast<size_t>(event.kind);
@@ -353,6 +369,7 @@ class Tracer {
         timeline.peak_by_kind = now;
       }
       if (!keep_samples) continue;
+      SampleClasses(event.seconds, now, &sampled, &timeline.class_samples);
       if (event.seconds == 0) {
         timeline.samples.front().bytes = bytes;
       } else {
