@@ -82,6 +82,8 @@ int SimulateAndWrite(const Flags& flags) {
 }  // namespace
 
 int RunReport(const Flags& flags) {
+  const absl::Status named = CheckReportPath("--output", flags.output.report);
+  if (!named.ok()) return PrintError(named, flags.output);
   if (!IsResult(flags.scenario.scenario)) return SimulateAndWrite(flags);
   absl::StatusOr<std::vector<Result>> results = Load(flags);
   return results.ok() ? WriteAll(*std::move(results), flags.output)

@@ -31,7 +31,7 @@ export function bars(label: string, rows: Bar[], limit?: {value: number; text: s
       at += part.value;
     }
     if (limit) track.append(style(h('span', {class: 'bar-limit', title: limit.text}), {left: percent(limit.value)}));
-    list.append(h('div', {class: 'bar-row'}, h('span', {class: 'bar-label'}, name(row.label)), track,
+    list.append(h('div', {class: 'bar-row'}, h('span', {class: 'bar-label', title: row.label}, name(row.label)), track,
                   h('span', {class: 'bar-text'}, row.text)));
   }
   const box = h('div', {class: 'bars-box'}, list);

@@ -53,7 +53,8 @@ function waterfallSteps(section: BreakdownSection, a: number, b: number, names: 
   const steps: Step[] = [{label: names[a], text: formatSeconds(from.batch_seconds), from: 0, to: at, color: '#777777'}];
   section.parts.forEach((part, i) => {
     const change = to.seconds![i] - from.seconds![i];
-    if (change === 0) return;
+    // Smaller changes are rounding errors.
+    if (Math.abs(change) <= 1e-12 * from.batch_seconds) return;
     steps.push({label: part.name, text: signedSeconds(change), from: at, to: at + change,
                 color: change > 0 ? '#D55E00' : '#0072B2'});
     at += change;

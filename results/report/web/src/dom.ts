@@ -61,7 +61,7 @@ async function copyText(text: string): Promise<void> {
 // Copies what `rows` returns; the page keeps the last copy for tests.
 export function csvButton(what: string, rows: () => Iterable<CsvRow>): HTMLElement {
   const label = 'Copy CSV';
-  const button = h('button', {type: 'button', class: 'csv', 'aria-label': `Copy the data of ${what} as CSV`}, label);
+  const button = h('button', {type: 'button', class: 'csv', 'aria-label': `Copy CSV: ${what}`}, label);
   button.addEventListener('click', async () => {
     const text = csvText(rows());
     (window as any).weirLastCsv = text;

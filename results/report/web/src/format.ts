@@ -38,21 +38,16 @@ export function signedSeconds(seconds: number): string {
   return (seconds > 0 ? '+' : seconds < 0 ? '\u2212' : '') + formatSeconds(Math.abs(seconds));
 }
 
-// Digits enough for a time of which neighbors on screen differ by `step`.
-export function formatTime(seconds: number, step: number): string {
+// With digits enough to tell times apart that differ by `step`, in the unit of
+// `largest`.
+export function formatTime(seconds: number, step: number, largest: number): string {
   const units: Unit[] = [[1, 's'], [1e-3, 'ms'], [1e-6, 'us'], [1e-9, 'ns']];
-  let unit = units[units.length - 1];
-  for (const one of units) {
-    if (Math.max(Math.abs(seconds), step) >= one[0] * 0.9999) {
-      unit = one;
-      break;
-    }
-  }
+  const unit = units.find(([size]) => largest >= size) ?? units[units.length - 1];
   const digits = Math.min(Math.max(Math.ceil(-Math.log10(step / unit[0]) - 1e-9), 0), 12);
   return `${(seconds / unit[0]).toFixed(digits)} ${unit[1]}`;
 }
 
-// The largest of 1, 2 and 5 times a power of ten that is at least `least`.
+// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 export function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   for (const factor of [1, 2, 5]) if (factor * power >= least * 0.9999) return factor * power;

@@ -160,7 +160,7 @@ class MemoryPlot {
     const options: uPlot.Options = {
       ...this.size(),
       scales: {x: {time: false}, y: {range: (_plot, _low, high) => [0, (high || 1) * 1.08]}},
-      axes: [{...axis, values: (_plot, ticks) => ticks.map(tick => formatTime(tick, Math.max(ticks[1] - ticks[0] || tick, 1e-12)))},
+      axes: [{...axis, values: (_plot, ticks) => ticks.map(tick => formatTime(tick, Math.max(ticks[1] - ticks[0] || tick, 1e-12), ticks[ticks.length - 1]))},
              {...axis, size: 72, values: (_plot, ticks) => ticks.map(tick => formatBytes(tick * GIB))}],
       cursor: {points: {show: false}},
       legend: {live: true},

@@ -176,7 +176,7 @@ await test('pointing at slices shows what they are and why ranks wait', async ()
 
 await test('idle time by cause adds up to the run', async () => {
   const {page, context} = await open(browser, join(folder, 'costs.html'));
-  await page.getByLabel('Copy the data of idle time by cause as CSV').click();
+  await page.getByLabel('Copy CSV: idle time by cause').click();
   const [head, ...rows] = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n').map(line => line.split(','));
   assert.equal(rows.length, 4);
   for (const row of rows) {
@@ -201,7 +201,7 @@ await test('every chart copies its data as CSV', async () => {
 
 await test('the waterfall goes from one step time to the other', async () => {
   const {page, context} = await open(browser, join(folder, 'several.html'));
-  await page.getByLabel('Copy the data of the changes from A to B as CSV').click();
+  await page.getByLabel('Copy CSV: the changes from A to B').click();
   const rows = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n').slice(1).map(line => line.split(',').map(Number));
   const total = rows.pop();
   const sum = rows.reduce((all, row) => all + row[3], 0);

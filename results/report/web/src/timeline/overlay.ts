@@ -54,8 +54,8 @@ export class Overlay {
     context.rect(scene.gutter, scene.scroll, scene.width, scene.height);
     context.clip();
     context.translate(scene.gutter, 0);
-    this.sliceLabels(scene);
     this.arrows(scene);
+    this.sliceLabels(scene);
     this.outline(scene, scene.hovered, 1.5);
     this.outline(scene, scene.selected, 3);
     context.restore();
@@ -82,7 +82,7 @@ export class Overlay {
       context.lineTo(x, AXIS);
       context.stroke();
       context.fillStyle = cssColor('--muted');
-      const text = formatTime(k * step, step);
+      const text = formatTime(k * step, step, view.to * slices.tick);
       if (x + context.measureText(text).width + 4 < scene.gutter + scene.width) context.fillText(text, x + 3, AXIS / 2);
     }
   }

@@ -168,7 +168,8 @@ export class Slices {
       if (this.version(i) >= 0) add('weight version', String(this.version(i)));
     }
     add('rank', String(row.rank));
-    add('time', `${this.seconds(this.start[i])} + ${this.seconds(this.end[i] - this.start[i])}`);
+    add('start', this.seconds(this.start[i]));
+    add('duration', this.seconds(this.end[i] - this.start[i]));
     if (kind >= 10 && kind < 20) add(kind < 12 ? 'to rank' : 'from rank', String(this.peer(i)));
     if (this.bytes(i) > 0) add('bytes', formatBytes(this.bytes(i)));
     const input = this.input(i);

@@ -84,7 +84,7 @@ export class Timeline {
   private toolbar(): HTMLElement {
     const button = (label: string, text: string, click: () => void) =>
       h('button', {type: 'button', 'aria-label': label, title: label, click}, text);
-    const search = h('input', {type: 'search', placeholder: 'mb 5, 2F5, stage 3 B, queued', 'aria-label': 'Search the timeline',
+    const search = h('input', {type: 'search', placeholder: '2F5, stage 3 mb 5, queued', 'aria-label': 'Search the timeline',
                                class: 'tl-search'});
     search.addEventListener('input', () => this.search(search.value));
     search.addEventListener('keydown', event => {
@@ -98,7 +98,7 @@ export class Timeline {
     });
     const tools = h('div', {class: 'controls'},
       button('Zoom in', '+', () => this.zoom(0.5)), button('Zoom out', '\u2212', () => this.zoom(2)),
-      button('Show the whole run', 'Fit', () => this.show(this.wholeRun())),
+      button('Fit: show the whole run', 'Fit', () => this.show(this.wholeRun())),
       search, button('Previous match', '\u2039', () => this.step(-1)), button('Next match', '\u203a', () => this.step(1)), this.count,
       this.slices.rows.some(row => row.lane !== 'compute')
         ? h('label', {class: 'choice'}, communication, ' communication') : null);
