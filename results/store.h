@@ -23,7 +23,8 @@ absl::Status SaveResults(const std::string& path, const Results& results,
 // first invalid result.
 absl::StatusOr<Results> LoadResults(const std::string& path);
 
-// Returns true if `path` is a regular file that begins as SaveResults writes it.
+// Returns true if `path` is a regular file that begins as SaveResults writes
+// it.
 bool IsResultFile(const std::string& path);
 
 // The same as LoadResults from memory; messages name `label`.

@@ -98,10 +98,9 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
                 ? trace + std::string(FileNameOf(output.out))
                 : "";
   }
-  return weir::CheckOutputs(
-      {{"--out", output.out, replace},
-       {"--trace", trace, replace},
-       {"--report", output.report, replace}});
+  return weir::CheckOutputs({{"--out", output.out, replace},
+                             {"--trace", trace, replace},
+                             {"--report", output.report, replace}});
 }
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
@@ -152,8 +151,8 @@ absl::Status CheckReportPath(absl::string_view option,
                              const std::string& path) {
   if (path.empty() || absl::EndsWith(path, ".html")) return absl::OkStatus();
   Problems problems("command line");
-  problems.Add(option, absl::StrCat("is ", path,
-                                    ", expected a name ending in .html"));
+  problems.Add(option,
+               absl::StrCat("is ", path, ", expected a name ending in .html"));
   return problems.ToStatus();
 }
 

@@ -196,8 +196,9 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
 CLI::Option* AddReport(CLI::App* app, const std::string& option,
                        std::string* path) {
   return AddText(app, option, "FILE.html",
-          "write a page with timeline, memory and idle time, for any browser",
-          path)
+                 "write a page with timeline, memory and idle time, for any "
+                 "browser",
+                 path)
       ->group("Output");
 }
 

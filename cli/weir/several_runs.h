@@ -35,7 +35,8 @@ struct Outcome {
   int exit_code = kExitOk;  // the worst of the failed simulations
 };
 
-// Checks every schedule before the first one is simulated, and the output files.
+// Checks every schedule before the first one is simulated, and the output
+// files.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags);
 
 // Simulates one job after the other. Reports failures at once and continues.

@@ -262,8 +262,7 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
   AddFlops(report, &flags->flops);
   AddReport(report, "-o,--output", &flags->output.report)->required();
   AddText(report, "--result", "NAME",
-          "show only this schedule or name of the saved result",
-          &flags->result)
+          "show only this schedule or name of the saved result", &flags->result)
       ->group("Output");
   AddForce(report, &flags->output.force);
 

@@ -34,9 +34,10 @@ int DataBlock::Add(std::span<const uint32_t> values) {
     AppendLittleEndian(value, width, &bytes_);
   }
   Pad('\0', &bytes_);
-  columns_.push_back({{"type", width == 1 ? "u8" : (width == 2 ? "u16" : "u32")},
-                      {"length", values.size()},
-                      {"offset", offset}});
+  columns_.push_back(
+      {{"type", width == 1 ? "u8" : (width == 2 ? "u16" : "u32")},
+       {"length", values.size()},
+       {"offset", offset}});
   return static_cast<int>(columns_.size()) - 1;
 }
 
@@ -79,8 +80,8 @@ Ticks::Ticks(double end_seconds) {
 
 uint32_t Ticks::Of(double seconds) const {
   const double ticks = std::round(seconds / tick_seconds_);
-  return static_cast<uint32_t>(std::clamp(
-      ticks, 0.0, double{std::numeric_limits<uint32_t>::max()}));
+  return static_cast<uint32_t>(
+      std::clamp(ticks, 0.0, double{std::numeric_limits<uint32_t>::max()}));
 }
 
 }  // namespace weir::results

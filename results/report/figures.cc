@@ -92,7 +92,9 @@ std::vector<Figure> TimeFigures(std::span<const Result> results) {
        Optional<&R::has_span_idle_ratio, &R::span_idle_ratio>},
       {"Exposed communication", "exposed_communication_ratio", "",
        Better::kLower,
-       [](const R& r) { return FormatPercent(r.exposed_communication_ratio()); },
+       [](const R& r) {
+         return FormatPercent(r.exposed_communication_ratio());
+       },
        [](const R& r) { return Value(r.exposed_communication_ratio()); }},
   };
 }
@@ -210,10 +212,9 @@ Json FiguresSection(std::span<const Result> results) {
   for (Figure& figure : MemoryFigures()) figures.push_back(std::move(figure));
   Json rows = Json::array();
   for (const Figure& figure : figures) {
-    const bool known =
-        std::any_of(results.begin(), results.end(), [&](const Result& result) {
-          return figure.text(result) != "-";
-        });
+    const bool known = std::any_of(
+        results.begin(), results.end(),
+        [&](const Result& result) { return figure.text(result) != "-"; });
     if (!known) continue;
     Json cells = Json::array();
     for (const Result& result : results) {
@@ -231,8 +232,8 @@ Json FiguresSection(std::span<const Result> results) {
   return {{"type", "figures"},
           {"rows", rows},
           {"texts", texts},
-          {"fastest", fastest.that_fits.has_value() ? Json(*fastest.that_fits)
-                                                    : Json()},
+          {"fastest",
+           fastest.that_fits.has_value() ? Json(*fastest.that_fits) : Json()},
           {"warnings", MergeWarnings(results)}};
 }
 
@@ -302,8 +303,7 @@ Json RanksSection(std::span<const Result> results) {
           {{"rank", rank},
            {"busy_seconds", w.busy_seconds()},
            {"idle_seconds", w.idle_seconds()},
-           {"exposed_communication_seconds",
-            w.exposed_communication_seconds()},
+           {"exposed_communication_seconds", w.exposed_communication_seconds()},
            {"peak_memory_bytes", w.peak_memory_bytes()},
            {"peak_activation_microbatches", w.peak_activation_microbatches()},
            {"weight_versions", w.weight_versions()}});

@@ -140,11 +140,12 @@ Json MemorySection(std::span<const Result> results,
   Samples samples(ticks);
   Json runs = Json::array();
   for (const Result& result : results) {
-    runs.push_back({{"capacity_bytes", result.has_memory_capacity_bytes()
-                                           ? Json(result.memory_capacity_bytes())
-                                           : Json()},
-                    {"makespan_seconds", result.makespan_seconds()},
-                    {"peaks", WorstPeaks(result)}});
+    runs.push_back(
+        {{"capacity_bytes", result.has_memory_capacity_bytes()
+                                ? Json(result.memory_capacity_bytes())
+                                : Json()},
+         {"makespan_seconds", result.makespan_seconds()},
+         {"peaks", WorstPeaks(result)}});
   }
   Json series = Json::array();
   for (const ShownPipeline& pipeline : pipelines) {

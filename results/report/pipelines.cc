@@ -24,11 +24,10 @@ struct Fingerprint {
 
 bool AreNear(const std::vector<double>& a, const std::vector<double>& b,
              double relative, double absolute) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](double x, double y) {
-                      return std::abs(x - y) <=
-                             absolute + relative * std::max(x, y);
-                    });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [&](double x, double y) {
+        return std::abs(x - y) <= absolute + relative * std::max(x, y);
+      });
 }
 
 class Reader {

@@ -100,8 +100,7 @@ std::string Gzip(absl::string_view text) {
   do {
     const absl::string_view part = text.substr(0, kPart);
     text.remove_prefix(part.size());
-    stream.next_in =
-        reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(part.data()));
     stream.avail_in = static_cast<uInt>(part.size());
     do {
       stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
@@ -159,10 +158,10 @@ std::string ReportPage(absl::string_view data) {
       FindPreset("results/report", "template.html")->contents;
   const size_t at = page.find(kDataMarker);
   const size_t begin = page.find(kDoctype) + sizeof(kDoctype) - 1;
-  return absl::StrCat(
-      page.substr(0, begin), "\n<!-- ", kOutputMark, " -->",
-      page.substr(begin, at - begin), absl::Base64Escape(Gzip(data)),
-      page.substr(at + sizeof(kDataMarker) - 1));
+  return absl::StrCat(page.substr(0, begin), "\n<!-- ", kOutputMark, " -->",
+                      page.substr(begin, at - begin),
+                      absl::Base64Escape(Gzip(data)),
+                      page.substr(at + sizeof(kDataMarker) - 1));
 }
 
 absl::StatusOr<std::string> ReportHtml(std::span<const Result> results,

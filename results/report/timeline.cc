@@ -58,11 +58,10 @@ class PipelineRows {
     for (size_t i = 0; i < trace_.slices.size(); ++i) {
       rows_[trace_.slices[i].track].slices.push_back(SliceOf(i));
     }
-    std::stable_sort(rows_.begin(), rows_.end(),
-                     [](const Row& a, const Row& b) {
-                       return std::tie(a.rank, a.lane) <
-                              std::tie(b.rank, b.lane);
-                     });
+    std::stable_sort(
+        rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
+          return std::tie(a.rank, a.lane) < std::tie(b.rank, b.lane);
+        });
     std::vector<Row> all = std::exchange(rows_, {});
     for (size_t i = 0; i < all.size();) {
       size_t end = i;

@@ -130,10 +130,9 @@ absl::StatusOr<Result> SelectGpus(const Result& result,
   std::vector<int> number(result.ranks_size(), kLeftOut);
   for (int i = 0; i < result.ranks_size(); ++i) {
     const RankResult& gpu = result.ranks(i);
-    const bool of_replica =
-        !selection.replica.has_value() ||
-        (gpu.replica() == *selection.replica &&
-         gpu.tensor_rank() == selection.tensor_rank);
+    const bool of_replica = !selection.replica.has_value() ||
+                            (gpu.replica() == *selection.replica &&
+                             gpu.tensor_rank() == selection.tensor_rank);
     const bool of_rank =
         selection.ranks.empty() ||
         std::find(selection.ranks.begin(), selection.ranks.end(), gpu.rank()) !=

@@ -36,8 +36,8 @@ struct MemoryTimeline {
   // because blocks of passes do not fit the buffers of the step. It can be
   // released.
   double cached_bytes = 0;
-  double floor_bytes = 0;             // before the first action
-  double final_bytes = 0;             // after the last
+  double floor_bytes = 0;                  // before the first action
+  double final_bytes = 0;                  // after the last
   std::vector<MemorySample> samples;       // only if requested
   std::vector<ClassSample> class_samples;  // the same, by class
 };

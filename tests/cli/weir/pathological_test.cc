@@ -67,9 +67,9 @@ const std::map<std::string, std::string>& BaseArguments() {
 // Returns the options that name an output. These are not given files that other
 // runs read.
 const std::set<std::string>& OutputNames() {
-  static const auto& names =
-      *new std::set<std::string>{"--out",    "--output", "--trace",   "--csv",
-                                 "--sqlite", "--plot",   "--emit-to", "--report"};
+  static const auto& names = *new std::set<std::string>{
+      "--out",    "--output", "--trace",   "--csv",
+      "--sqlite", "--plot",   "--emit-to", "--report"};
   return names;
 }
 

@@ -131,8 +131,7 @@ Result Replicated(const Result& pipeline, int copies) {
 
 Result Pipeline(int num_ranks, int num_microbatches) {
   Result result = PipelineTimeline(num_ranks, num_microbatches);
-  result.set_makespan_seconds(
-      PipelineEventsOf("x", result)->makespan_seconds);
+  result.set_makespan_seconds(PipelineEventsOf("x", result)->makespan_seconds);
   return result;
 }
 
@@ -246,7 +245,8 @@ TEST(ReportTest, IdenticalPipelinesAreShownOnce) {
   few.max_slices = 1;
   const Data data = DataOf({result}, few);
   EXPECT_EQ(data.Section("timeline")["panels"].size(), 1u);
-  EXPECT_THAT(data.header["notes"].dump(), HasSubstr("1 pipelines that differ"));
+  EXPECT_THAT(data.header["notes"].dump(),
+              HasSubstr("1 pipelines that differ"));
 }
 
 TEST(ReportTest, NamesAreOnlyInTheData) {
@@ -289,7 +289,8 @@ TEST(ReportTest, ThePageHasTheMarkOfOwnFilesAndAPlaceForTheData) {
 }
 
 TEST(ReportTest, ResultsWithoutTimelineHaveTheirFiguresAndANote) {
-  const Data data = DataOf({SampleRow("gpipe", 2, 1e9), SampleRow("gpipe", 1, 2e9)});
+  const Data data =
+      DataOf({SampleRow("gpipe", 2, 1e9), SampleRow("gpipe", 1, 2e9)});
   EXPECT_EQ(data.header["runs"][1]["name"], "gpipe (2)");
   EXPECT_TRUE(data.Section("timeline").is_null());
   EXPECT_EQ(data.header["notes"].size(), 2u);

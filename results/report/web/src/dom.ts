@@ -19,7 +19,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 
 // A name from a file: its direction does not affect the text around it.
 export function name(text: string): HTMLElement {
-  return h('bdi', {class: 'name'}, text);
+  return h('bdi', {class: text.length > 60 ? 'name long' : 'name'}, text);
 }
 
 export function style(element: HTMLElement, styles: Partial<CSSStyleDeclaration>): HTMLElement {

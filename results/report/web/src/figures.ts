@@ -31,18 +31,12 @@ function cards(section: FiguresSection): HTMLElement {
   }));
 }
 
-// Index of the best value, or -1.
-function best(row: FiguresSection['rows'][0]): number {
-  if (row.better === '') return -1;
-  const sign = row.better === 'lower' ? 1 : -1;
-  let index = -1;
-  let all = true;
-  row.cells.forEach((cell, i) => {
-    if (cell.value === null) return;
-    if (index >= 0 && cell.value !== row.cells[index].value) all = false;
-    if (index < 0 || sign * cell.value < sign * row.cells[index].value!) index = i;
-  });
-  return all ? -1 : index;
+// The best value; null if all are equal or there is none.
+function best(row: FiguresSection['rows'][0]): number | null {
+  const values = row.cells.map(cell => cell.value).filter(value => value !== null);
+  const low = Math.min(...values), high = Math.max(...values);
+  if (row.better === '' || !(low < high)) return null;
+  return row.better === 'lower' ? low : high;
 }
 
 function comparison(section: FiguresSection, names: string[]): HTMLElement {
@@ -51,7 +45,7 @@ function comparison(section: FiguresSection, names: string[]): HTMLElement {
     const winner = best(row);
     return [row.label, ...row.cells.map((cell, run) => {
       const element = h('span', {}, h('span', dataAttributes(row.json, run, cell), cell.text));
-      if (run === winner) element.append(h('span', {class: 'mark'}, ' best'));
+      if (winner !== null && cell.value === winner) element.append(h('span', {class: 'mark'}, ' best'));
       if (cell.interval) element.append(h('span', {class: 'interval'}, cell.interval));
       return {text: cell.text, value: cell.value, element};
     })];

@@ -6,7 +6,10 @@ const listeners: (() => void)[] = [];
 const dark = matchMedia('(prefers-color-scheme: dark)');
 let chosen: 'light' | 'dark' | null = null;
 
+let printing = false;
+
 export function isDark(): boolean {
+  if (printing) return false;
   return chosen === null ? dark.matches : chosen === 'dark';
 }
 
@@ -48,10 +51,10 @@ export function startTheme(): void {
   document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
   dark.addEventListener('change', () => { if (chosen === null) apply(); });
   // Paper is white.
-  let before: string | undefined;
-  addEventListener('beforeprint', () => {
-    before = document.documentElement.dataset.theme;
-    if (before === 'dark') document.documentElement.dataset.theme = 'light';
-  });
-  addEventListener('afterprint', () => { if (before) document.documentElement.dataset.theme = before; });
+  const print = (on: boolean) => {
+    printing = on;
+    if (chosen === 'dark' || (chosen === null && dark.matches)) apply();
+  };
+  addEventListener('beforeprint', () => print(true));
+  addEventListener('afterprint', () => print(false));
 }
