@@ -83,15 +83,15 @@ function stepsOf(section: MemorySection, report: Report, series: MemorySeries): 
   return steps;
 }
 
-const MOST_STEPS = 6000;
+const MOST_DRAWN = 6000, MOST_ROWS = 200;
 
-// Keeps the fullest step of each of equal parts of the time.
-function thinned(steps: Steps): number[] {
+// Keeps the fullest step of each of `most` equal parts of the time.
+function thinned(steps: Steps, most: number): number[] {
   const total = steps.seconds.length;
-  if (total <= MOST_STEPS) return steps.seconds.map((_, i) => i);
-  const first = steps.seconds[0], width = (steps.seconds[total - 1] - first) / MOST_STEPS;
+  if (total <= most) return steps.seconds.map((_, i) => i);
+  const first = steps.seconds[0], width = (steps.seconds[total - 1] - first) / most;
   const kept: number[] = [];
-  let bucket = -1, most = -1;
+  let bucket = -1, fullest = -1;
   for (let i = 0; i < total; i++) {
     let bytes = 0;
     for (const column of steps.bytes) bytes += column[i];
@@ -99,10 +99,10 @@ function thinned(steps: Steps): number[] {
     if (at !== bucket) {
       kept.push(i);
       bucket = at;
-      most = bytes;
-    } else if (bytes > most) {
+      fullest = bytes;
+    } else if (bytes > fullest) {
       kept[kept.length - 1] = i;
-      most = bytes;
+      fullest = bytes;
     }
   }
   if (kept[kept.length - 1] !== total - 1) kept.push(total - 1);
@@ -123,6 +123,19 @@ function* csvRows(section: MemorySection, report: Report, names: string[]): Gene
   }
 }
 
+function stepsTable(section: MemorySection, steps: Steps): HTMLElement {
+  const kept = thinned(steps, MOST_ROWS);
+  const columns = [{label: 'Time', left: true}, ...steps.classes.map(one => ({label: classText(section.classes[one])})), {label: 'sum'}];
+  const bytes = (value: number) => ({text: formatBytes(value), value});
+  const cells = kept.map(step => {
+    const row = steps.bytes.map(column => column[step]);
+    return [{text: formatSeconds(steps.seconds[step]), value: steps.seconds[step]}, ...row.map(bytes),
+            bytes(row.reduce((a, b) => a + b, 0))];
+  });
+  const what = kept.length < steps.seconds.length ? `; the fullest moment of each of ${MOST_ROWS} equal parts of the time` : '';
+  return table(`Memory from that time on${what}`, columns, cells);
+}
+
 class MemoryPlot {
   readonly element = h('div', {class: 'plot', role: 'img'});
   private plot: uPlot | null = null;
@@ -141,7 +154,7 @@ class MemoryPlot {
     this.shown = series;
     this.plot?.destroy();
     const steps = stepsOf(this.section, this.report, series);
-    const kept = thinned(steps);
+    const kept = thinned(steps, MOST_DRAWN);
     const stacked: number[][] = [];
     const below = kept.map(() => 0);
     for (const column of steps.bytes) {
@@ -213,8 +226,17 @@ function timeChart(section: MemorySection, report: Report, names: string[]): HTM
     (series.replica > 0 || series.tensor_rank > 0 ? `, replica ${series.replica}, tensor rank ${series.tensor_rank}` : '');
   const worst = section.series.reduce((best, series, i) =>
     (series.peak_bytes > section.series[best].peak_bytes ? i : best), 0);
+  const box = details('Table');
+  let shown = worst;
+  const fill = () => {
+    while (box.children.length > 1) box.lastChild!.remove();
+    if (box.open) box.append(stepsTable(section, stepsOf(section, report, section.series[shown])));
+  };
+  box.addEventListener('toggle', fill);
   const show = (index: number) => {
     const series = section.series[index];
+    shown = index;
+    fill();
     plot.show(series);
     note.replaceChildren(name(label(series)), `: peak ${formatBytes(series.peak_bytes)} at ${formatSeconds(series.peak_at_seconds)}.`);
   };
@@ -222,7 +244,7 @@ function timeChart(section: MemorySection, report: Report, names: string[]): HTM
   requestAnimationFrame(() => show(worst));
   return chart('Memory over time', 'Drag to zoom, double-click to see the whole run. The values below are those at the pointer.',
                csvButton('memory over time', () => csvRows(section, report, names)),
-               select('Rank', section.series.map(label), worst, show), note, plot.element);
+               select('Rank', section.series.map(label), worst, show), note, plot.element, box);
 }
 
 export function memoryView(section: MemorySection, report: Report): HTMLElement | null {
