@@ -4,7 +4,10 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <system_error>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -73,6 +76,16 @@ absl::StatusOr<Results> ParseResults(absl::string_view label,
                                    results.results(i)));
   }
   return results;
+}
+
+bool IsResultFile(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const std::string mark = MarkField();
+  std::string begin(mark.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == mark;
 }
 
 absl::StatusOr<Results> LoadResults(const std::string& path) {

@@ -23,7 +23,11 @@ absl::Status SaveResults(const std::string& path, const Results& results,
 // first invalid result.
 absl::StatusOr<Results> LoadResults(const std::string& path);
 
-// The same from memory; messages name `label`.
+// Returns true if `path` is a regular file that begins as SaveResults writes
+// it.
+bool IsResultFile(const std::string& path);
+
+// The same as LoadResults from memory; messages name `label`.
 absl::StatusOr<Results> ParseResults(absl::string_view label,
                                      absl::string_view bytes);
 

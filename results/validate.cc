@@ -132,6 +132,9 @@ void CheckTimeline(const Result& result, Problems* problems) {
       check.CheckAtMost("num_microbatches", actions.num_microbatches(),
                         schedules::kMaxSpan);
     }
+    if (!actions.weight_version().empty()) {
+      check.HasSize("weight_version", actions.weight_version());
+    }
     check.CheckTimes(actions);
   }
   {
@@ -167,6 +170,14 @@ void CheckTimeline(const Result& result, Problems* problems) {
     check.CheckAtMost("gpu", memory.gpu(), last_gpu);
     check.CheckFinite("seconds", memory.seconds());
     check.CheckFinite("bytes", memory.bytes());
+  }
+  {
+    const auto& classes = result.timeline().class_memory();
+    ColumnChecker check("timeline.class_memory", classes.gpu_size(), problems);
+    check.CheckAtMost("gpu", classes.gpu(), last_gpu);
+    check.CheckAtMost("kind", classes.kind(), MemoryClass::Kind_MAX);
+    check.CheckFinite("seconds", classes.seconds());
+    check.CheckFinite("bytes", classes.bytes());
   }
 }
 

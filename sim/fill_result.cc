@@ -282,6 +282,9 @@ void FillRank(const scenarios::ResolvedScenario& resolved,
       TraceMemory(inputs, run.graph, run.recording, gpu, keep_timeline);
   FillMemory(memory, entry);
   if (keep_timeline) FillMemory(gpu, memory, result->mutable_timeline());
+  if (keep_timeline && entry->replica() == 0 && entry->tensor_rank() == 0) {
+    FillClassMemory(gpu, memory, result->mutable_timeline());
+  }
   entry->set_weight_versions(
       LargestOf(run.graph.rank_stages[rank], run.semantics.max_live_versions));
   entry->set_staleness_updates(

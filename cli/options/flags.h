@@ -57,6 +57,7 @@ struct OutputFlags {
   std::string out;                   // results, protobuf
   std::string trace;                 // timeline, .pftrace, .json or .svg
   results::GpuSelection traced;      // GPUs in it
+  std::string report;                // HTML
   std::vector<std::string> emit;     // frameworks for which files are written
   std::string emit_to = "run";       // their path without suffix
 };

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/options/messages.h"
+#include "results/report/report.h"
 #include "results/store.h"
 #include "results/summary.h"
 
@@ -80,8 +81,13 @@ ReplaceOptions ReplaceOf(const OutputFlags& output,
   return options;
 }
 
+bool NeedsTimeline(const OutputFlags& output) {
+  return !output.out.empty() || !output.trace.empty() || !output.report.empty();
+}
+
 absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
   RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, folders));
+  RETURN_IF_ERROR(CheckReportPath("--report", output.report));
   const ReplaceOptions replace = ReplaceOf(output);
   std::string trace = output.trace;
   // The file in a folder is named after the schedule, which is not known yet:
@@ -92,8 +98,9 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
                 ? trace + std::string(FileNameOf(output.out))
                 : "";
   }
-  return weir::CheckOutputs(
-      {{"--out", output.out, replace}, {"--trace", trace, replace}});
+  return weir::CheckOutputs({{"--out", output.out, replace},
+                             {"--trace", trace, replace},
+                             {"--report", output.report, replace}});
 }
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
@@ -140,6 +147,25 @@ absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                        "predicted and measured timelines", output);
 }
 
+absl::Status CheckReportPath(absl::string_view option,
+                             const std::string& path) {
+  if (path.empty() || absl::EndsWith(path, ".html")) return absl::OkStatus();
+  Problems problems("command line");
+  problems.Add(option,
+               absl::StrCat("is ", path, ", expected a name ending in .html"));
+  return problems.ToStatus();
+}
+
+absl::Status WriteReport(const OutputFlags& output, const Results& results) {
+  const std::vector<Result> all(results.results().begin(),
+                                results.results().end());
+  ASSIGN_OR_RETURN(const std::string page, results::ReportHtml(all));
+  RETURN_IF_ERROR(WriteOutput(output.report, page, ReplaceOf(output)));
+  PrintNote(absl::StrCat("wrote ", output.report, " (open it in a browser)"),
+            output);
+  return absl::OkStatus();
+}
+
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
                           const Result* traced) {
   std::vector<std::string> messages;
@@ -147,6 +173,7 @@ absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
     if (!status.ok()) messages.emplace_back(status.message());
   };
   if (!output.out.empty()) keep(WriteResults(output, results));
+  if (!output.report.empty()) keep(WriteReport(output, results));
   if (!output.trace.empty() && traced != nullptr) {
     keep(WriteTrace(output.trace, *traced, output));
   }

@@ -20,8 +20,11 @@ ReplaceOptions ReplaceOf(
     const OutputFlags& output,
     std::function<bool(absl::string_view)> is_own_line = nullptr);
 
-// Checks, before hours of work, that --out and --trace can be written and are
-// not the same file. `folders`: --trace may name a folder.
+// Returns true if a file is written that contains the timeline.
+bool NeedsTimeline(const OutputFlags& output);
+
+// Checks, before hours of work, that --out, --trace and --report can be written
+// and are different files. `folders`: --trace may name a folder.
 absl::Status CheckOutputs(const OutputFlags& output, bool folders);
 
 // Checks, before hours of work, that the ending of a trace file names a format.
@@ -38,8 +41,14 @@ absl::Status WriteTrace(const std::string& path, const Result& result,
 absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                           const OutputFlags& output);
 
-// Writes --out and, if `traced` is not null, --trace; tries both. Prints a note
-// about each file.
+// Checks, before hours of work, that the name of a report ends in .html.
+absl::Status CheckReportPath(absl::string_view option, const std::string& path);
+
+// Writes --report. Prints a note about the file.
+absl::Status WriteReport(const OutputFlags& output, const Results& results);
+
+// Writes --out, --report and, if `traced` is not null, --trace; tries all.
+// Prints a note about each file.
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
                           const Result* traced);
 

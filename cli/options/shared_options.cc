@@ -188,16 +188,26 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
                   : "write the timeline: .pftrace (ui.perfetto.dev), .json, or "
                     ".svg (a picture of one pipeline)",
           &flags->output.trace);
+  AddReport(app, "--report", &flags->output.report);
   AddTraceSelection(app, &flags->output.traced);
   AddForce(app, &flags->output.force);
+}
+
+CLI::Option* AddReport(CLI::App* app, const std::string& option,
+                       std::string* path) {
+  return AddText(app, option, "FILE.html",
+                 "write a page with timeline, memory and idle time, for any "
+                 "browser",
+                 path)
+      ->group("Output");
 }
 
 void AddSimulate(CLI::App* app, Flags* flags) {
   AddRun(app, /*several=*/false, flags);
   AddMethod(app, "Output",
             "full simulates every GPU and microbatch; fast simulates only "
-            "representative ones: same time and memory, but no --trace, --out "
-            "and CSV",
+            "representative ones: same time and memory, but no --trace, --out, "
+            "--report and CSV",
             &flags->fast);
   app->option_defaults()->group("Output");
   AddEmit(app,

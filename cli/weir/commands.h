@@ -19,6 +19,7 @@ Command RunPlan;
 Command RunValidateReplay;  // "validate --replay"
 Command RunShow;            // shows a stored result
 Command RunTrace;           // writes a trace of a stored result
+Command RunReport;
 Command RunScheduleList;
 Command RunScheduleShow;
 Command RunScheduleSemantics;

@@ -26,8 +26,7 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   RETURN_IF_ERROR(CheckEmitted(scenario, flags.output));
   ProgressLine progress(flags.output);
   sim::SimulateOptions options;
-  options.keep_timeline =
-      !flags.output.out.empty() || !flags.output.trace.empty();
+  options.keep_timeline = NeedsTimeline(flags.output);
   options.progress = [&](double done) {
     progress.Show(scenario.scenario.schedule(), done);
   };
@@ -55,6 +54,7 @@ absl::Status CheckFast(const Flags& flags) {
   std::string asked;
   if (!output.trace.empty()) asked = "--trace";
   if (!output.out.empty()) asked = "--out";
+  if (!output.report.empty()) asked = "--report";
   if (!flags.flops.empty()) asked = "--flops";
   if (output.format == OutputFlags::Format::kCsv) asked = "--format csv";
   if (asked.empty()) return absl::OkStatus();

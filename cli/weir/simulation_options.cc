@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "simulate", "compare", "explain", "validate", "train-study", and "show" and
-// "trace" of stored results.
+// "simulate", "compare", "explain", "validate", "train-study", "report", and
+// "show" and "trace" of stored results.
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -243,6 +243,28 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
           &flags->result)
       ->group("Output");
   AddFormat(show, /*csv=*/true, &flags->output);
+
+  CLI::App* report = AddWeirCommand(
+      app, "report",
+      "Writes an HTML page of a saved result, or of a scenario's schedules.",
+      {"report out/compare.pb -o out/report.html",
+       "report pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw -o "
+       "report.html",
+       "report --schedule 1f1b,zb-h1 --costs f=1,i=1,w=1,c=0.1 --pp 4 "
+       "--microbatches 8 -o report.html"},
+      RunReport, line);
+  AddScenarioName(report,
+                  "file written by --out, or preset or textproto file with "
+                  "flags that override it",
+                  &flags->scenario);
+  AddImports(report, &flags->scenario);
+  AddScenario(report, /*several=*/true, &flags->scenario);
+  AddFlops(report, &flags->flops);
+  AddReport(report, "-o,--output", &flags->output.report)->required();
+  AddText(report, "--result", "NAME",
+          "show only this schedule or name of the saved result", &flags->result)
+      ->group("Output");
+  AddForce(report, &flags->output.force);
 
   CLI::App* trace = AddWeirCommand(
       app, "trace", "Writes the timeline of a saved result for a trace viewer.",

@@ -15,6 +15,7 @@ namespace {
 // When an input from another rank was computed, sent and received.
 struct Arrival {
   double made_seconds = 0, start_seconds = 0, end_seconds = 0;
+  int from_rank = IdlePiece::kNone;
 };
 
 struct Producer {
@@ -94,10 +95,11 @@ class Inputs {
                                                   static_cast<int32_t>(stage),
                                                   producer.first_microbatch));
     if (found == transfers_.end()) {
-      return {producer.end_seconds, producer.end_seconds, producer.end_seconds};
+      return {producer.end_seconds, producer.end_seconds, producer.end_seconds,
+              producer.rank};
     }
     return {found->second->ready_seconds, found->second->start_seconds,
-            found->second->end_seconds};
+            found->second->end_seconds, producer.rank};
   }
 
   // [gradient, stage]
@@ -197,9 +199,14 @@ class Covered {
 
 class Walk {
  public:
+  // `pieces`: where to append pieces; null: nowhere.
   Walk(const PipelineEvents& timeline, const Inputs& inputs,
-       const Copies& copies, int rank)
-      : timeline_(timeline), inputs_(inputs), copies_(copies), rank_(rank) {
+       const Copies& copies, int rank, std::vector<IdlePiece>* pieces)
+      : timeline_(timeline),
+        inputs_(inputs),
+        copies_(copies),
+        rank_(rank),
+        pieces_(pieces) {
     for (const TimelineAction& action : timeline.ranks[rank]) {
       if (action.computes()) {
         actions_.push_back(&action);
@@ -229,6 +236,7 @@ class Walk {
       until = action.end_seconds;
     }
     idle_.drain_seconds = timeline_.makespan_seconds - until;
+    AddPiece({until, timeline_.makespan_seconds});
     return idle_;
   }
 
@@ -236,6 +244,8 @@ class Walk {
   // Divides the gap from `from` to the start of action `i`.
   void Cut(double from, size_t i, IdleSeconds* causes) {
     const double to = actions_[i]->start_seconds;
+    const int next =
+        static_cast<int>(actions_[i] - timeline_.ranks[rank_].data());
     Arrival last;
     double copies = 0;
     for (; i < actions_.size() && actions_[i]->start_seconds == to; ++i) {
@@ -246,32 +256,58 @@ class Walk {
         copies = std::max(copies, copies_.AwaitedUntil(rank_, *actions_[i]));
       }
     }
-    const auto take = [&](double until, IdleCause cause) {
+    const auto take = [&](double until, IdleCause cause, int awaited_rank) {
       until = std::min(until, to);
       if (until <= from) return;
       (*causes)[static_cast<int>(cause)] += until - from;
+      AddPiece({from, until, cause, next, awaited_rank});
       from = until;
     };
-    take(last.made_seconds, IdleCause::kPass);
-    take(last.start_seconds, IdleCause::kQueued);
-    take(last.end_seconds, IdleCause::kWire);
-    take(copies, IdleCause::kCopies);
-    if (from < to) TakeRest(from, to, causes);
+    take(last.made_seconds, IdleCause::kPass, last.from_rank);
+    take(last.start_seconds, IdleCause::kQueued, last.from_rank);
+    take(last.end_seconds, IdleCause::kWire, last.from_rank);
+    take(copies, IdleCause::kCopies, IdlePiece::kNone);
+    if (from < to) TakeRest(from, to, next, causes);
   }
 
-  void TakeRest(double from, double to, IdleSeconds* causes) {
+  void TakeRest(double from, double to, int next, IdleSeconds* causes) {
     std::vector<Interval> gaps = {{from, to}};
-    (*causes)[static_cast<int>(IdleCause::kHost)] +=
-        TakeOut(host_.Clip(from, to), &gaps);
-    (*causes)[static_cast<int>(IdleCause::kCopies)] +=
-        TakeOut(gathers_.Clip(from, to), &gaps);
+    const size_t first = pieces_ == nullptr ? 0 : pieces_->size();
+    // Takes the covered parts of the gaps.
+    const auto take = [&](std::vector<Interval> covers, IdleCause cause) {
+      if (pieces_ != nullptr) {
+        std::vector<Interval> taken = gaps, rest = gaps;
+        TakeOut(covers, &rest);
+        TakeOut(rest, &taken);
+        for (const Interval& gap : taken) {
+          AddPiece({gap.begin, gap.end, cause, next});
+        }
+      }
+      (*causes)[static_cast<int>(cause)] += TakeOut(std::move(covers), &gaps);
+    };
+    take(host_.Clip(from, to), IdleCause::kHost);
+    take(gathers_.Clip(from, to), IdleCause::kCopies);
     (*causes)[static_cast<int>(IdleCause::kOther)] += LengthOf(gaps);
+    if (pieces_ == nullptr) return;
+    for (const Interval& gap : gaps) {
+      AddPiece({gap.begin, gap.end, IdleCause::kOther, next});
+    }
+    std::sort(pieces_->begin() + static_cast<int64_t>(first), pieces_->end(),
+              [](const IdlePiece& a, const IdlePiece& b) {
+                return a.from_seconds < b.from_seconds;
+              });
+  }
+
+  void AddPiece(const IdlePiece& piece) {
+    if (pieces_ == nullptr || !(piece.to_seconds > piece.from_seconds)) return;
+    pieces_->push_back(piece);
   }
 
   const PipelineEvents& timeline_;
   const Inputs& inputs_;
   const Copies& copies_;
   const int rank_;
+  std::vector<IdlePiece>* const pieces_;
   std::vector<const TimelineAction*> actions_;  // that compute
   Covered host_, gathers_;
   RankIdle idle_;
@@ -297,9 +333,20 @@ std::vector<RankIdle> FindIdleCauses(const PipelineEvents& timeline) {
   const Copies copies(timeline);
   std::vector<RankIdle> ranks;
   for (int rank = 0; rank < timeline.num_ranks(); ++rank) {
-    ranks.push_back(Walk(timeline, inputs, copies, rank).Run());
+    ranks.push_back(Walk(timeline, inputs, copies, rank, nullptr).Run());
   }
   return ranks;
+}
+
+std::vector<std::vector<IdlePiece>> FindIdlePieces(
+    const PipelineEvents& timeline) {
+  const Inputs inputs(timeline);
+  const Copies copies(timeline);
+  std::vector<std::vector<IdlePiece>> pieces(timeline.ranks.size());
+  for (int rank = 0; rank < timeline.num_ranks(); ++rank) {
+    Walk(timeline, inputs, copies, rank, &pieces[rank]).Run();
+  }
+  return pieces;
 }
 
 RankIdle SumOf(const std::vector<RankIdle>& ranks) {

@@ -69,6 +69,23 @@ struct RankIdle {
 
 std::vector<RankIdle> FindIdleCauses(const PipelineEvents& timeline);
 
+// A part of a gap in the work of a rank, with one cause.
+struct IdlePiece {
+  static constexpr int kNone = -1;
+  double from_seconds = 0, to_seconds = 0;
+  IdleCause cause = IdleCause::kOther;  // unused if `next` is kNone
+  // Index into PipelineEvents::ranks[rank] of the action that the gap precedes;
+  // kNone: drain, after the last action.
+  int next = kNone;
+  // Rank whose pass it waits for (kPass, kQueued, kWire), else kNone.
+  int awaited_rank = kNone;
+};
+
+// Returns [rank] the pieces of its idle time, in the order of time. Their
+// lengths by cause add up to FindIdleCauses, except for rounding.
+std::vector<std::vector<IdlePiece>> FindIdlePieces(
+    const PipelineEvents& timeline);
+
 // Returns the sum over all ranks.
 RankIdle SumOf(const std::vector<RankIdle>& ranks);
 

@@ -52,6 +52,7 @@ void SelectEvents(const std::vector<int>& number, Timeline* timeline) {
     Keep(kept, actions.mutable_stage());
     Keep(kept, actions.mutable_microbatch());
     Keep(kept, actions.mutable_num_microbatches());
+    Keep(kept, actions.mutable_weight_version());
     KeepTimes(kept, &actions);
     Renumber(number, actions.mutable_gpu());
   }
@@ -83,12 +84,22 @@ void SelectEvents(const std::vector<int>& number, Timeline* timeline) {
     KeepTimes(kept, &collectives);
     Renumber(number, collectives.mutable_gpu());
   }
-  auto& memory = *timeline->mutable_memory();
-  const auto kept = Kept(number, memory.gpu());
-  Keep(kept, memory.mutable_gpu());
-  Keep(kept, memory.mutable_seconds());
-  Keep(kept, memory.mutable_bytes());
-  Renumber(number, memory.mutable_gpu());
+  {
+    auto& memory = *timeline->mutable_memory();
+    const auto kept = Kept(number, memory.gpu());
+    Keep(kept, memory.mutable_gpu());
+    Keep(kept, memory.mutable_seconds());
+    Keep(kept, memory.mutable_bytes());
+    Renumber(number, memory.mutable_gpu());
+  }
+  if (!timeline->has_class_memory()) return;
+  auto& classes = *timeline->mutable_class_memory();
+  const auto kept = Kept(number, classes.gpu());
+  Keep(kept, classes.mutable_gpu());
+  Keep(kept, classes.mutable_kind());
+  Keep(kept, classes.mutable_seconds());
+  Keep(kept, classes.mutable_bytes());
+  Renumber(number, classes.mutable_gpu());
 }
 
 }  // namespace
@@ -119,9 +130,9 @@ absl::StatusOr<Result> SelectGpus(const Result& result,
   std::vector<int> number(result.ranks_size(), kLeftOut);
   for (int i = 0; i < result.ranks_size(); ++i) {
     const RankResult& gpu = result.ranks(i);
-    const bool of_replica =
-        !selection.replica.has_value() ||
-        (gpu.replica() == *selection.replica && gpu.tensor_rank() == 0);
+    const bool of_replica = !selection.replica.has_value() ||
+                            (gpu.replica() == *selection.replica &&
+                             gpu.tensor_rank() == selection.tensor_rank);
     const bool of_rank =
         selection.ranks.empty() ||
         std::find(selection.ranks.begin(), selection.ranks.end(), gpu.rank()) !=

@@ -14,9 +14,10 @@
 namespace weir::results {
 
 struct GpuSelection {
-  // Only the GPUs of this data-parallel rank, and of them tensor rank 0;
-  // absent: all.
+  // Only the GPUs of this data-parallel rank, and of them those of
+  // `tensor_rank`; absent: all.
   std::optional<uint32_t> replica;
+  uint32_t tensor_rank = 0;
   std::vector<uint32_t> ranks;  // pipeline ranks; empty: all
 
   bool all() const { return !replica.has_value() && ranks.empty(); }

@@ -21,6 +21,12 @@ struct MemorySample {
   double bytes = 0;  // in use from then on
 };
 
+struct ClassSample {
+  MemoryClass::Kind kind = MemoryClass::WEIGHTS;
+  double seconds = 0;
+  double bytes = 0;  // of that class in use from then on
+};
+
 struct MemoryTimeline {
   double peak_bytes = 0;
   double peak_at_seconds = 0;
@@ -30,9 +36,10 @@ struct MemoryTimeline {
   // because blocks of passes do not fit the buffers of the step. It can be
   // released.
   double cached_bytes = 0;
-  double floor_bytes = 0;             // before the first action
-  double final_bytes = 0;             // after the last
-  std::vector<MemorySample> samples;  // only if requested
+  double floor_bytes = 0;                  // before the first action
+  double final_bytes = 0;                  // after the last
+  std::vector<MemorySample> samples;       // only if requested
+  std::vector<ClassSample> class_samples;  // the same, by class
 };
 
 MemoryTimeline TraceMemory(const PipelineInputs& inputs,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 namespace weir::sim {
 namespace {
@@ -30,6 +31,17 @@ class StreamPeaks {
   double gathered_ = 0, gradients_ = 0, others_ = 0;
 };
 
+// Adds a sample of each class that changed since the last one.
+void SampleClasses(double seconds, const MemoryByKind& now,
+                   MemoryByKind* sampled, std::vector<ClassSample>* samples) {
+  for (size_t kind = 0; kind < now.size(); ++kind) {
+    if (now[kind] == (*sampled)[kind]) continue;
+    (*sampled)[kind] = now[kind];
+    samples->push_back(
+        {static_cast<MemoryClass::Kind>(kind), seconds, now[kind]});
+  }
+}
+
 }  // namespace
 
 MemoryTimeline SweepMemory(const MemoryByKind& lasting,
@@ -48,8 +60,11 @@ MemoryTimeline SweepMemory(const MemoryByKind& lasting,
   double of_steps = 0;                          // part of the total
   double most_of_passes = timeline.peak_bytes;  // without it
   timeline.peak_by_kind = now;
-  if (options.keep_samples)
+  MemoryByKind sampled{};  // the last sample of each class
+  if (options.keep_samples) {
     timeline.samples.push_back({0, timeline.floor_bytes});
+    SampleClasses(0, now, &sampled, &timeline.class_samples);
+  }
   for (size_t i = 0; i < events.size(); ++i) {
     const MemoryEvent& event = events[i];
     const auto kind = static_cast<size_t>(event.kind);
@@ -73,6 +88,7 @@ MemoryTimeline SweepMemory(const MemoryByKind& lasting,
       timeline.peak_by_kind = now;
     }
     if (!options.keep_samples) continue;
+    SampleClasses(event.seconds, now, &sampled, &timeline.class_samples);
     if (event.seconds == 0) {
       timeline.samples.front().bytes = bytes;
     } else {

@@ -2,6 +2,7 @@
 #include "sim/report/timeline.h"
 
 #include <algorithm>
+#include <array>
 
 #include "results/result_enums.h"
 
@@ -35,7 +36,7 @@ class Filler {
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
       AddAction(gpu, results::TimelineOpOf(action.op), action.stage,
                 action.microbatch, start_[task], end_[task],
-                action.num_microbatches);
+                action.num_microbatches, VersionOf(action));
       if (schedules::IsCompute(action.op))
         AddCollectivesIn(gpu, static_cast<int>(i));
       AddTransfer(gpu, action);
@@ -45,8 +46,25 @@ class Filler {
   }
 
  private:
+  static constexpr int kNoVersion = -1;
+
+  // Returns the version of the weights that the action reads.
+  int VersionOf(const schedules::Action& action) const {
+    const auto& use = in_.semantics.uses[action.stage][action.microbatch];
+    switch (action.op) {
+      case schedules::Op::kForward:
+        return use.forward_version;
+      case schedules::Op::kBackward:
+      case schedules::Op::kBackwardInput:
+        return use.backward_version;
+      default:
+        return kNoVersion;
+    }
+  }
+
   void AddAction(int gpu, Timeline::Actions::Op op, int stage, int microbatch,
-                 double start, double end, int num_microbatches = 1) {
+                 double start, double end, int num_microbatches = 1,
+                 int version = kNoVersion) {
     if (end < from_seconds_) return;
     Timeline::Actions* actions = timeline_->mutable_actions();
     AddSpan(num_microbatches, actions);
@@ -56,6 +74,7 @@ class Filler {
     actions->add_microbatch(microbatch);
     actions->add_start_seconds(start);
     actions->add_end_seconds(end);
+    actions->add_weight_version(version);
   }
 
   // The column exists only if an action spans several microbatches.
@@ -212,6 +231,30 @@ void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline) {
         std::max(samples[i].seconds, from_seconds));
     timeline->mutable_memory()->add_bytes(samples[i].bytes);
   }
+}
+
+void FillClassMemory(int gpu, const MemoryTimeline& memory,
+                     Timeline* timeline) {
+  const double from_seconds = timeline->from_seconds();
+  const auto add = [&](const ClassSample& sample) {
+    Timeline::ClassMemory* columns = timeline->mutable_class_memory();
+    columns->add_gpu(gpu);
+    columns->add_kind(sample.kind);
+    columns->add_seconds(std::max(sample.seconds, from_seconds));
+    columns->add_bytes(sample.bytes);
+  };
+  // [kind]: in use at from_seconds
+  std::array<ClassSample, MemoryClass::Kind_ARRAYSIZE> first{};
+  size_t i = 0;
+  for (; i < memory.class_samples.size(); ++i) {
+    const ClassSample& sample = memory.class_samples[i];
+    if (sample.seconds > from_seconds) break;
+    first[static_cast<size_t>(sample.kind)] = sample;
+  }
+  for (const ClassSample& sample : first) {
+    if (sample.bytes != 0) add(sample);
+  }
+  for (; i < memory.class_samples.size(); ++i) add(memory.class_samples[i]);
 }
 
 }  // namespace weir::sim

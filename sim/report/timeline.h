@@ -19,6 +19,9 @@ void FillTimeline(const PipelineInputs& inputs, const PipelineGraph& graph,
 // including the bytes in use at that time.
 void FillMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline);
 
+// The same by class.
+void FillClassMemory(int gpu, const MemoryTimeline& memory, Timeline* timeline);
+
 }  // namespace weir::sim
 
 #endif  // WEIR_SIM_REPORT_TIMELINE_H_

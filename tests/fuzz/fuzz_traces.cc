@@ -3,6 +3,7 @@
 // events overlap or transfers lack their other end.
 #include "results/compare/idle_causes.h"
 #include "results/pipeline_events.h"
+#include "results/report/report.h"
 #include "results/trace/trace.h"
 #include "results/validate.h"
 #include "tests/fuzz/generate_message.h"
@@ -39,6 +40,7 @@ bool CheckBoth(const Result& result) {
   const auto chrome = results::ChromeTrace(result);
   REQUIRE(perfetto.ok() == chrome.ok());
   results::SvgTrace(result).IgnoreError();  // must not crash
+  REQUIRE(!perfetto.ok() || results::ReportData({&result, 1}).ok());
   if (!perfetto.ok()) return false;
   const results::ReadTrace one = results::ReadPerfetto(*perfetto),
                            other = results::ReadChrome(*chrome);

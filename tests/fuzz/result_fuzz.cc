@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/textproto.h"
 #include "results/compare/execution_comparison.h"
+#include "results/report/report.h"
 #include "results/store.h"
 #include "results/trace/trace.h"
 #include "results/views/views.h"
@@ -46,6 +47,7 @@ void ShowAll(absl::string_view bytes) {
     weir::results::ChromeTrace(result).IgnoreError();
   }
   if (all.empty()) return;
+  weir::results::ReportData(all).IgnoreError();
   CompareBoth(all.front(), all.back());
 }
 

@@ -113,6 +113,16 @@ TEST(StoreTest, BrokenTimelinesNameTheColumnAndTheEntry) {
          t->mutable_actions()->mutable_num_microbatches()->Resize(17, 1 << 30);
        },
        "timeline.actions.num_microbatches[0] is 1073741824, expected 0 to"},
+      {[](Timeline* t) { t->mutable_actions()->add_weight_version(0); },
+       "timeline.actions.weight_version has 1 entries, expected 17"},
+      {[](Timeline* t) { t->mutable_class_memory()->add_gpu(3); },
+       "timeline.class_memory.gpu[0] is 3, expected 0 to 2"},
+      {[](Timeline* t) {
+         t->mutable_class_memory()->add_gpu(2);
+         t->mutable_class_memory()->add_kind(MemoryClass::WEIGHTS);
+         t->mutable_class_memory()->add_seconds(0);
+       },
+       "timeline.class_memory.bytes has 0 entries, expected 1"},
       {[](Timeline* t) { t->mutable_collectives()->mutable_kind()->Set(0, 6); },
        "timeline.collectives.kind[0] is 6, expected 0 to 5"},
       {[](Timeline* t) { t->mutable_memory()->clear_bytes(); },

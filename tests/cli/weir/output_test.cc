@@ -56,6 +56,11 @@ std::vector<Writer> Writers() {
       {"CompareOut", absl::StrCat("compare ", given, " --out FILE"), "r"},
       {"CompareTrace", absl::StrCat("compare ", given, " --trace FILE"),
        "t.json"},
+      {"SimulateReport", absl::StrCat("simulate ", given, " --report FILE"),
+       "t.html"},
+      {"Report", "report ../result.pb -o FILE", "t.html"},
+      {"ReportOfScenario", absl::StrCat("report ", given, " -o FILE"),
+       "t.html"},
       {"Trace", "trace ../result.pb -o FILE", "t.json"},
       {"ValidateTrace",
        "validate --replay ../result.pb --against ../result.pb --trace FILE",
@@ -359,6 +364,7 @@ TEST(OutputCommandTest, TwoOutputsNeedTwoFiles) {
   for (const std::string& command : {
            absl::StrCat("simulate", given, "--out a.json --trace ./a.json"),
            absl::StrCat("compare", given, "--out a.json --trace a.json"),
+           absl::StrCat("simulate", given, "--out a.html --report a.html"),
            absl::StrCat("simulate", given, "--out t/any.pftrace --trace t/"),
            std::string("train-study --schedule gpipe --updates 2 --seeds 1 "
                        "--out z.svg --plot z.svg"),

@@ -46,6 +46,7 @@ const std::map<std::string, std::string>& BaseArguments() {
        "--model tiny-gpt --cluster p3-16xlarge --gbs 4 --gpus 2 --tp 1 --mbs 1 "
        "--schedule gpipe --algorithm pipedream --machines 2 --bandwidth 1e9"},
       {"show", "nowhere"},
+      {"report", "nowhere -o t.html"},
       {"trace", "nowhere -o t.json"},
       {"schedule show", "gpipe --pp 2 --microbatches 2"},
       {"schedule semantics", "gpipe --pp 2 --microbatches 2"},
@@ -66,9 +67,9 @@ const std::map<std::string, std::string>& BaseArguments() {
 // Returns the options that name an output. These are not given files that other
 // runs read.
 const std::set<std::string>& OutputNames() {
-  static const auto& names =
-      *new std::set<std::string>{"--out",    "--output", "--trace",  "--csv",
-                                 "--sqlite", "--plot",   "--emit-to"};
+  static const auto& names = *new std::set<std::string>{
+      "--out",    "--output", "--trace",   "--csv",
+      "--sqlite", "--plot",   "--emit-to", "--report"};
   return names;
 }
 

@@ -53,6 +53,38 @@ constexpr char kEachOnce[] =
     "1,1REDUCE_GRAD,15.25,16.25,\n"
     "1,1 step u0,16.5,17,\n";
 
+// Requires that pieces and passes cover the time of each rank once and that the
+// pieces of each cause add up to FindIdleCauses.
+void ExpectPiecesAddUp(const PipelineEvents& timeline) {
+  const std::vector<RankIdle> idle = FindIdleCauses(timeline);
+  const auto pieces = FindIdlePieces(timeline);
+  ASSERT_EQ(pieces.size(), idle.size());
+  for (size_t rank = 0; rank < idle.size(); ++rank) {
+    IdleSeconds by_cause{};
+    double drain = 0, until = 0;
+    for (const IdlePiece& piece : pieces[rank]) {
+      EXPECT_GE(piece.from_seconds, until - 1e-12);
+      until = piece.to_seconds;
+      const double seconds = piece.to_seconds - piece.from_seconds;
+      (piece.next == IdlePiece::kNone
+           ? drain
+           : by_cause[static_cast<int>(piece.cause)]) += seconds;
+      for (const TimelineAction& action : timeline.ranks[rank]) {
+        if (!action.computes()) continue;
+        EXPECT_TRUE(action.end_seconds <= piece.from_seconds + 1e-12 ||
+                    action.start_seconds >= piece.to_seconds - 1e-12 ||
+                    action.seconds() == 0);
+      }
+    }
+    EXPECT_NEAR(drain, idle[rank].drain_seconds, 1e-9);
+    for (int cause = 0; cause < kNumIdleCauses; ++cause) {
+      EXPECT_NEAR(by_cause[cause], idle[rank].of(static_cast<IdleCause>(cause)),
+                  1e-9)
+          << "rank " << rank << ", " << Name(static_cast<IdleCause>(cause));
+    }
+  }
+}
+
 TEST(IdleCausesTest, EveryCauseOfAHandMadePipeline) {
   const PipelineEvents timeline = Read(kEachOnce);
   ASSERT_EQ(timeline.num_ranks(), 2);
@@ -218,6 +250,31 @@ TEST(PipelineEventsTest, PassesHoldTheCollectivesInThem) {
   const auto timeline = PipelineEventsOf("x", result);
   ASSERT_TRUE(timeline.ok());
   EXPECT_EQ(timeline->ranks[0][0].end_seconds, 1.5);
+}
+
+TEST(IdleCausesTest, PiecesNameTheCauseAndTheAwaitedRank) {
+  const PipelineEvents timeline = Read(kEachOnce);
+  ExpectPiecesAddUp(timeline);
+  const auto pieces = FindIdlePieces(timeline);
+  ASSERT_GE(pieces[1].size(), 3u);
+  // Rank 1 waits for 0F0: computed at 2, sent from 2.5 to 3.5.
+  EXPECT_EQ(pieces[1][0].cause, IdleCause::kPass);
+  EXPECT_EQ(pieces[1][0].to_seconds, 2);
+  EXPECT_EQ(pieces[1][0].awaited_rank, 0);
+  EXPECT_EQ(pieces[1][1].cause, IdleCause::kQueued);
+  EXPECT_EQ(pieces[1][2].cause, IdleCause::kWire);
+  EXPECT_EQ(pieces[1][2].to_seconds, 3.5);
+  EXPECT_EQ(pieces[1][2].next, 0);
+}
+
+TEST(IdleCausesTest, PiecesOfRandomTimelinesAddUp) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    const auto timeline = PipelineEventsOf("x", RandomTimeline(seed, 40));
+    if (timeline.ok()) ExpectPiecesAddUp(*timeline);
+  }
+  const auto timeline = PipelineEventsOf("x", PipelineTimeline(4, 6));
+  ASSERT_TRUE(timeline.ok()) << timeline.status();
+  ExpectPiecesAddUp(*timeline);
 }
 
 }  // namespace weir::results::idle_causes_test

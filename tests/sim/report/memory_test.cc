@@ -392,4 +392,45 @@ TEST(MemoryTest, StashedWeightsAreHeldDuringTheLastStep) {
   EXPECT_EQ(LeastPeakBytes(result.inputs())[0], 400 + 200);
 }
 
+TEST(MemoryTest, ClassesAddUpToTheMemoryInUseAtAnyTime) {
+  for (const char* schedule : {"gpipe", "1f1b", "pipedream"}) {
+    Measured measured = TwoStages(schedule, 5);
+    if (std::string(schedule) == "pipedream") measured.num_batches = 2;
+    const Result result = RunTwoStages(measured);
+    const auto& total = result.timeline().memory();
+    const auto& classes = result.timeline().class_memory();
+    ASSERT_GT(classes.gpu_size(), 0) << schedule;
+    int next = 0;
+    std::map<std::pair<uint32_t, int>, double> now;
+    for (int i = 0; i < total.gpu_size(); ++i) {
+      for (; next < classes.gpu_size() && classes.gpu(next) == total.gpu(i) &&
+             classes.seconds(next) <= total.seconds(i);
+           ++next) {
+        now[{classes.gpu(next), classes.kind(next)}] = classes.bytes(next);
+      }
+      double sum = 0;
+      for (const auto& [key, bytes] : now) {
+        if (key.first == total.gpu(i)) sum += bytes;
+      }
+      EXPECT_NEAR(sum, total.bytes(i), 1e-9 * total.bytes(i)) << schedule;
+    }
+    EXPECT_EQ(next, classes.gpu_size());
+  }
+}
+
+TEST(MemoryTest, PassesNameTheVersionOfTheirWeights) {
+  Measured measured = TwoStages("pipedream", 4);
+  measured.num_batches = 1;
+  const Result result = RunTwoStages(measured);
+  const auto& actions = result.timeline().actions();
+  ASSERT_EQ(actions.weight_version_size(), actions.gpu_size());
+  int largest = 0;
+  for (int i = 0; i < actions.gpu_size(); ++i) {
+    const bool reads = actions.op(i) <= Timeline::Actions::BACKWARD_INPUT;
+    EXPECT_EQ(actions.weight_version(i) >= 0, reads) << i;
+    largest = std::max<int>(largest, actions.weight_version(i));
+  }
+  EXPECT_GT(largest, 0);  // weights change from microbatch to microbatch
+}
+
 }  // namespace weir::sim::memory_test

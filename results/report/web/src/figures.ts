@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Key figures: cards for one run, a table for several.
+import {chart, csvButton, type CsvRow, h, name, table, type TableCell} from './dom.ts';
+import type {Report} from './load.ts';
+import type {Cell, FiguresSection} from './model.ts';
+
+function intervalText(cell: Cell): string {
+  return cell.interval ? `${cell.interval} in 9 of 10 cases` : '';
+}
+
+// The page's own numbers, for tests and scripts.
+function dataAttributes(json: string, run: number, cell: Cell): Record<string, string> {
+  return {'data-json': json, 'data-run': String(run), 'data-value': cell.value === null ? '' : String(cell.value)};
+}
+
+function csvRows(section: FiguresSection, names: string[]): CsvRow[] {
+  const rows: CsvRow[] = [['figure', 'unit', 'run', 'value', 'low', 'high', 'text']];
+  for (const row of section.rows) {
+    row.cells.forEach((cell, run) =>
+      rows.push([row.label, row.unit, names[run], cell.value, cell.low, cell.high, cell.text]));
+  }
+  return rows;
+}
+
+function cards(section: FiguresSection): HTMLElement {
+  return h('dl', {class: 'cards'}, ...section.rows.filter(row => row.cells[0].text !== '-').map(row => {
+    const cell = row.cells[0];
+    return h('div', {class: 'card'}, h('dt', {}, row.label),
+             h('dd', {}, h('span', {class: 'value', ...dataAttributes(row.json, 0, cell)}, cell.text),
+               cell.interval ? h('span', {class: 'interval'}, intervalText(cell)) : null));
+  }));
+}
+
+// The best value; null if all are equal or there is none.
+function best(row: FiguresSection['rows'][0]): number | null {
+  const values = row.cells.map(cell => cell.value).filter(value => value !== null);
+  const low = Math.min(...values), high = Math.max(...values);
+  if (row.better === '' || !(low < high)) return null;
+  return row.better === 'lower' ? low : high;
+}
+
+function comparison(section: FiguresSection, names: string[]): HTMLElement {
+  const columns = [{label: 'Figure', left: true}, ...names.map(label => ({label}))];
+  const rows: TableCell[][] = section.rows.map(row => {
+    const winner = best(row);
+    return [row.label, ...row.cells.map((cell, run) => {
+      const element = h('span', {}, h('span', dataAttributes(row.json, run, cell), cell.text));
+      if (winner !== null && cell.value === winner) element.append(h('span', {class: 'mark'}, ' best'));
+      if (cell.interval) element.append(h('span', {class: 'interval'}, cell.interval));
+      return {text: cell.text, value: cell.value, element};
+    })];
+  });
+  return table('Key figures of all runs; small print: the interval that holds in 9 of 10 cases', columns, rows, false);
+}
+
+export function figuresView(section: FiguresSection, report: Report): HTMLElement {
+  const names = report.header.runs.map(run => run.name);
+  const several = names.length > 1;
+  const csv = csvButton('the key figures', () => csvRows(section, names));
+  const root = h('section', {id: 'figures'}, h('h2', {}, several ? 'Comparison' : 'Key figures'));
+  if (several && section.fastest !== null) {
+    root.append(h('p', {class: 'verdict'}, 'Fastest that fits in memory: ', name(names[section.fastest])));
+  } else if (several) {
+    root.append(h('p', {class: 'verdict'}, 'None of the runs fits in memory.'));
+  }
+  root.append(chart(several ? 'All figures' : 'Figures', '', csv,
+                    several ? comparison(section, names) : cards(section)));
+  section.texts.forEach((texts, run) => {
+    const list = h('dl', {class: 'texts'}, ...texts.flatMap(({label, text}) =>
+      [h('dt', {}, label), h('dd', {}, name(text))]));
+    if (several) {
+      const box = h('details', {}, h('summary', {}, 'About ', name(names[run])), list);
+      root.append(box);
+    } else {
+      root.append(list);
+    }
+  });
+  if (section.warnings.length > 0) {
+    root.append(h('div', {class: 'warnings'}, h('h3', {}, 'Warnings'),
+                  h('ul', {}, ...section.warnings.map(text => h('li', {}, name(text))))));
+  }
+  return root;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantities as base/units.h prints them: three significant digits.
+
+type Unit = [factor: number, name: string];
+
+function format(value: number, units: Unit[]): string {
+  const unit = units.find(([size]) => Math.abs(value) >= size * 0.9995) ?? units[units.length - 1];
+  const scaled = value / unit[0];
+  const whole = Number.isInteger(scaled) && unit[0] === 1;
+  const text = whole ? scaled.toFixed(0) : threeDigits(scaled);
+  return unit[1] ? `${text} ${unit[1]}` : text;
+}
+
+function threeDigits(value: number): string {
+  const magnitude = Math.abs(value);
+  return value.toFixed(magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : 2);
+}
+
+export function formatSeconds(seconds: number): string {
+  if (seconds === 0) return '0 s';
+  return format(seconds, [[1, 's'], [1e-3, 'ms'], [1e-6, 'us'], [1e-9, 'ns']]);
+}
+
+export function formatBytes(bytes: number): string {
+  return format(bytes, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]);
+}
+
+export function formatPercent(ratio: number): string {
+  return `${(100 * ratio).toFixed(1)} %`;
+}
+
+export function formatCount(count: number): string {
+  return Number.isInteger(count) ? String(count) : threeDigits(count);
+}
+
+// "+12 ms", "-3.40 s"
+export function signedSeconds(seconds: number): string {
+  return (seconds > 0 ? '+' : seconds < 0 ? '\u2212' : '') + formatSeconds(Math.abs(seconds));
+}
+
+// With digits enough to tell times apart that differ by `step`, in the unit of
+// `largest`.
+export function formatTime(seconds: number, step: number, largest: number): string {
+  const units: Unit[] = [[1, 's'], [1e-3, 'ms'], [1e-6, 'us'], [1e-9, 'ns']];
+  const unit = units.find(([size]) => largest >= size) ?? units[units.length - 1];
+  const digits = Math.min(Math.max(Math.ceil(-Math.log10(step / unit[0]) - 1e-9), 0), 12);
+  return `${(seconds / unit[0]).toFixed(digits)} ${unit[1]}`;
+}
+
+// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+export function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  for (const factor of [1, 2, 5]) if (factor * power >= least * 0.9999) return factor * power;
+  return 10 * power;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Light or dark: as the system prefers, until the user chooses.
+import {h} from './dom.ts';
+
+const listeners: (() => void)[] = [];
+const dark = matchMedia('(prefers-color-scheme: dark)');
+let chosen: 'light' | 'dark' | null = null;
+
+let printing = false;
+
+export function isDark(): boolean {
+  if (printing) return false;
+  return chosen === null ? dark.matches : chosen === 'dark';
+}
+
+export function onTheme(listener: () => void): void {
+  listeners.push(listener);
+}
+
+const colors = new Map<string, string>();
+
+// Returns a color of the style; computed styles are slow to read.
+export function cssColor(variable: string): string {
+  let color = colors.get(variable);
+  if (color === undefined) {
+    color = getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
+    colors.set(variable, color);
+  }
+  return color;
+}
+
+function apply(): void {
+  document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+  colors.clear();
+  for (const listener of listeners) listener();
+}
+
+export function themeButton(): HTMLElement {
+  const button = h('button', {type: 'button', class: 'theme'});
+  const label = () => (button.textContent = isDark() ? 'Light' : 'Dark');
+  button.addEventListener('click', () => {
+    chosen = isDark() ? 'light' : 'dark';
+    apply();
+  });
+  onTheme(label);
+  label();
+  return button;
+}
+
+export function startTheme(): void {
+  document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+  dark.addEventListener('change', () => { if (chosen === null) apply(); });
+  // Paper is white.
+  const print = (on: boolean) => {
+    printing = on;
+    if (chosen === 'dark' || (chosen === null && dark.matches)) apply();
+  };
+  addEventListener('beforeprint', () => print(true));
+  addEventListener('afterprint', () => print(false));
+}
