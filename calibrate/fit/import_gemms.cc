@@ -145,8 +145,8 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
   absl::StrAppend(
       &import.report,
       Percent("before the fit",
-              SummarizeErrors(
-                  PredictGemms(machine, first, gemms.samples), measured),
+              SummarizeErrors(PredictGemms(machine, first, gemms.samples),
+                              measured),
               gemms));
   std::string what =
       absl::StrFormat("%s: %d GEMMs, mean |error| %.1f %%", source,

@@ -189,8 +189,7 @@ class TorchtitanRules {
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
            "its selective recomputation is that of operators: use --recompute "
            "operators");
-    const RecomputeMethod method =
-        scenarios::RecomputeOf(training).method();
+    const RecomputeMethod method = scenarios::RecomputeOf(training).method();
     Refuse(method == RECOMPUTE_BLOCK || method == RECOMPUTE_UNIFORM,
            "it recomputes every n-th layer: use --recompute-method every");
     Refuse(training.cpu_offloading_num_layers() > 0 ||
