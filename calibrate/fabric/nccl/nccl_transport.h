@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between GPUs with NCCL, timed by the GPU. Not yet run on real GPUs.
+// Messages between GPUs with NCCL, timed by the GPU. Not yet run between GPUs.
 #ifndef WEIR_CALIBRATE_FABRIC_NCCL_NCCL_TRANSPORT_H_
 #define WEIR_CALIBRATE_FABRIC_NCCL_NCCL_TRANSPORT_H_
 
