@@ -97,10 +97,9 @@ absl::StatusOr<std::vector<double>> PredictUnseen(
 
 std::string ErrorLine(const char* what, const ErrorStatistics& errors,
                       const Streams& streams) {
-  return absl::StrFormat("%s: %s; worst: %.0f bytes (line %d)\n", what,
-                         Describe(errors),
-                         streams.samples[errors.worst_row].bytes,
-                         streams.lines[errors.worst_row]);
+  return absl::StrFormat(
+      "%s: %s; worst: %.0f bytes (line %d)\n", what, Describe(errors),
+      streams.samples[errors.worst_row].bytes, streams.lines[errors.worst_row]);
 }
 
 void SetStreamFigure(double value, const std::string& source, Figure* figure) {
@@ -137,9 +136,8 @@ absl::StatusOr<Import> ImportStreams(absl::string_view label,
     ASSIGN_OR_RETURN(const std::vector<double> unseen,
                      PredictUnseen(peak, before, streams.samples));
     const ErrorStatistics errors = SummarizeErrors(unseen, streams.seconds);
-    absl::StrAppend(
-        &import.report,
-        ErrorLine("cross-validation (10 folds)", errors, streams));
+    absl::StrAppend(&import.report,
+                    ErrorLine("cross-validation (10 folds)", errors, streams));
     absl::StrAppendFormat(&what, ", %.1f %% left out",
                           100 * errors.mean_absolute);
     *import.profile.mutable_memory_residual() =
@@ -147,9 +145,10 @@ absl::StatusOr<Import> ImportStreams(absl::string_view label,
   }
   DeviceProfile* profile = &import.profile;
   SetStreamFigure(fit.figures.launch_seconds, what,
-            profile->mutable_kernel_seconds());
+                  profile->mutable_kernel_seconds());
   const auto set = [&](StreamKind kind, Figure* figure) {
-    SetStreamFigure(fit.figures.efficiency[static_cast<int>(kind)], what, figure);
+    SetStreamFigure(fit.figures.efficiency[static_cast<int>(kind)], what,
+                    figure);
   };
   if (streams.has[static_cast<int>(StreamKind::kMemory)]) {
     set(StreamKind::kMemory, profile->mutable_memory_efficiency());

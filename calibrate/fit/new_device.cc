@@ -67,12 +67,14 @@ absl::StatusOr<DeviceProfile> ProfileOf(const NewDevice& device,
     rate->set_format(format);
     SetDatasheet(flops, rate->mutable_peak_flops());
   }
-  SetDatasheet(device.num_multiprocessors, variant.mutable_num_multiprocessors());
+  SetDatasheet(device.num_multiprocessors,
+               variant.mutable_num_multiprocessors());
   SetDatasheet(device.memory_bytes_per_second,
-      variant.mutable_memory_bytes_per_second());
+               variant.mutable_memory_bytes_per_second());
   SetDatasheet(device.memory_bytes, variant.mutable_memory_bytes());
   if (device.link_bytes_per_second > 0) {
-    SetDatasheet(device.link_bytes_per_second,
+    SetDatasheet(
+        device.link_bytes_per_second,
         variant.mutable_collectives()->mutable_link_bytes_per_second());
   }
   DeviceProfile profile = Inherit(similar, variant);

@@ -102,10 +102,10 @@ struct MeasuredFlags {
 
 // "profile import" and "profile diff".
 struct ProfileFlags {
-  std::string start;   // the starting point
-  std::vector<std::string> also;   // further measurements
-  calibrate::NewDevice device;     // without a name: that of `start`
-  std::string source;  // named by its parameters; empty: the file
+  std::string start;              // the starting point
+  std::vector<std::string> also;  // further measurements
+  calibrate::NewDevice device;    // without a name: that of `start`
+  std::string source;             // named by its parameters; empty: the file
   std::string out;
   std::string other;     // the second profile
   double tolerance = 0;  // 0: none

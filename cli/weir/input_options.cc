@@ -35,14 +35,12 @@ void AddNewDevice(CLI::App* app, calibrate::NewDevice* device) {
             &device->memory_bytes_per_second);
   AddOption(app, "--memory", "BYTES", "usable memory: 79GiB", ParseBytes,
             &device->memory_bytes);
-  AddOption(app, "--multiprocessors", "N",
-            "multiprocessors, or compute units", ParsePositive,
-            &device->num_multiprocessors);
+  AddOption(app, "--multiprocessors", "N", "multiprocessors, or compute units",
+            ParsePositive, &device->num_multiprocessors);
   AddOption(app, "--links", "BYTES",
             "rate of all links between GPUs of a node, bytes per second in one "
-            "direction",
-            ParseBytes, &device->link_bytes_per_second)
-      ->default_str("that of --profile");
+            "direction; otherwise that of --profile",
+            ParseBytes, &device->link_bytes_per_second);
 }
 
 void AddProfileCommands(CLI::App* app, CommandLine* line) {
@@ -75,9 +73,10 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
   CLI::App* import = AddWeirCommand(
       group, "import", "Fits a device profile to measurements.",
       {"profile import gemm.csv --profile h100-sxm --out my.textproto",
-       "profile import gemm.csv --also attention.csv --device X1 --peak bf16=500e12 "
+       "profile import gemm.csv --also attention.csv --device X1 --peak "
+       "bf16=500e12 "
        "--bandwidth 4e12 --memory 96GiB --multiprocessors 120 --profile "
-       "h100-sxm --out x1.textproto"},
+       "h100-sxm --out my.textproto"},
       RunProfileImport, line);
   AddName(import, "FILE",
           "measurements: a CSV of GEMMs (columns m, n, k, latency_ms), of "

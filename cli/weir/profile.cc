@@ -94,9 +94,9 @@ absl::StatusOr<calibrate::Import> Imported(const Flags& flags) {
     absl::StrAppend(&import.report, one.report);
   }
   if (!import.profile.gemms_of().empty()) {
-    absl::StrAppend(&import.report, "warning: no GEMMs were imported: those of ",
-                    EscapeLine(import.profile.name()),
-                    " are assumed from the ",
+    absl::StrAppend(&import.report,
+                    "warning: no GEMMs were imported: those of ",
+                    EscapeLine(import.profile.name()), " are assumed from the ",
                     EscapeLine(import.profile.gemms_of()), "\n");
   }
   return import;

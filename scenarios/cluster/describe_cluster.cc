@@ -147,8 +147,8 @@ std::string DragonflyText(const Cluster& cluster) {
       int64_t{1} * dragonfly.num_groups() * (dragonfly.num_groups() - 1);
   std::string text = absl::StrCat(
       "fabric: dragonfly of ", Plural(dragonfly.num_groups(), "group"),
-      ", each of ", fabric.dragonfly().leaves_per_group(),
-      " switches with ", Plural(fabric.nodes_per_leaf(), "node"), ", ",
+      ", each of ", fabric.dragonfly().leaves_per_group(), " switches with ",
+      Plural(fabric.nodes_per_leaf(), "node"), ", ",
       Latency(fabric.latency_seconds()), ", each further switch ",
       Latency(hop));
   absl::StrAppend(&text, "; in groups ", Plural(num_local / 2, "link"), " of ",

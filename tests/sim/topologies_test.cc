@@ -93,9 +93,8 @@ TEST(TopologiesTest, OneSwitchIsLimitedByItsAdapters) {
 TEST(TopologiesTest, FatTreeIsLimitedByItsUplinks) {
   constexpr int kNodes = 12, kPerLeaf = 3;
   for (const double ratio : {2.0, 4.0, 7.0}) {
-    const Cluster cluster =
-        Nodes(kNodes, absl::StrCat("nodes_per_leaf: 3 oversubscription: ",
-                                   ratio));
+    const Cluster cluster = Nodes(
+        kNodes, absl::StrCat("nodes_per_leaf: 3 oversubscription: ", ratio));
     ExpectSeconds(SecondsOf(cluster, AllToAll(kNodes)),
                   ratio * (kNodes - kPerLeaf) * kBytes / kRate);
     ExpectSeconds(SecondsOf(cluster, RingStep(kNodes)),
@@ -154,9 +153,11 @@ TEST(TopologiesTest, DragonflyIsLimitedByTheLinksBetweenGroups) {
   }
 }
 
-absl::StatusOr<scenarios::ResolvedScenario> Resolved(
-    const std::string& cluster, int nodes, const std::string& changes,
-    int tensor = 2, int pipeline = 2) {
+absl::StatusOr<scenarios::ResolvedScenario> Resolved(const std::string& cluster,
+                                                     int nodes,
+                                                     const std::string& changes,
+                                                     int tensor = 2,
+                                                     int pipeline = 2) {
   Scenario scenario;
   scenario.set_model("gpt2");
   scenario.set_cluster(cluster);
@@ -167,9 +168,9 @@ absl::StatusOr<scenarios::ResolvedScenario> Resolved(
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.mutable_batch()->set_global_batch_size(64);
   scenario.mutable_batch()->set_sequence_length(512);
-  EXPECT_TRUE(ParseTextProto("changes", changes,
-                             scenario.mutable_cluster_changes())
-                  .ok());
+  EXPECT_TRUE(
+      ParseTextProto("changes", changes, scenario.mutable_cluster_changes())
+          .ok());
   return scenarios::ResolveScenario("test", scenario);
 }
 

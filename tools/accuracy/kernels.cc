@@ -34,11 +34,21 @@ constexpr Kind kKinds[] = {
     {"attention", "attention, bf16, all grids", "sequence length", 0.1},
     {"attention_large", "attention, bf16, at least 4 tiles per multiprocessor",
      "sequence length", 0.1},
+    {"attention_tiles",
+     "attention, bf16, all grids, with waves of tiles (not in weir)",
+     "sequence length", 0.1},
     {"mla", "latent attention (MLA), bf16, all grids", "sequence length", 0.1},
     {"mla_large",
      "latent attention (MLA), bf16, at least 4 tiles per multiprocessor",
      "sequence length", 0.1},
+    {"mla_tiles",
+     "latent attention (MLA), bf16, all grids, with waves of tiles (not in "
+     "weir)",
+     "sequence length", 0.1},
     {"experts", "experts with grouped GEMMs, bf16", "model shape", 0.1},
+    {"experts_top4",
+     "experts with grouped GEMMs, bf16, 4 and more experts per token",
+     "model shape", 0.1},
     {"nccl", "collectives in a node, NCCL 2.23 to 2.28, fp16",
      "collective and GPUs", 0.1},
     {"nccl_node", "collectives in a node, NCCL 2.29.2, fp16",
@@ -89,13 +99,16 @@ lengths of attention, model shapes of experts, or a collective with its number o
 1. The tables are forward kernels on one idle GPU; whole steps are in [README.md](README.md).
 
 - GEMMs, attention and collectives are fitted with the formulas by which weir predicts (docs/cost-model.md). "All grids"
-  includes attention with fewer tiles of queries than multiprocessors, which the formula does not describe, and grouped
-  key heads.
+  includes attention with fewer tiles of queries than multiprocessors, which weir's formula does not describe. "With
+  waves of tiles" shows what it would gain: the time of whole waves of tiles of 128 queries.
 - Latent attention has an efficiency and a ramp of its own here; a profile prices it like other attention, unless it has
   an entry of `attention_head_sizes` for 192.
-- Experts are the profile's grouped GEMMs times a factor, the bytes of activation and permutation over a bandwidth, and
-  a fixed time, all three fitted. Dispatch and combine are a fixed time, a time per peer and bytes over a rate, all
-  three fitted to the library's kernels; weir predicts all-to-alls of NCCL unless a scenario says otherwise.
+- Experts are the profile's grouped GEMMs times a factor, the bytes of activation and permutation and those of routing
+  over two bandwidths, and a fixed time, all fitted here. With one or two experts per token the table has times up to
+  five times those of the same work in other rows (kernels that the library chose badly).
+- Dispatch and combine are a fixed time, times per peer, per token and per copy of a token, and bytes over a rate, all
+  fitted here to the library's kernels. weir predicts all-to-alls of NCCL unless a scenario says otherwise. The rack has
+  one model shape, so numbers of GPUs are left out instead.
 - B300 and GB300 have no published bf16 GEMMs: their profiles assume the rates of B200 and GB200.
 
 | kernels | device | left out | rows | mean abs. error | bias | 90th percentile | worst | target | met |

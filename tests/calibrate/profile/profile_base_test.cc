@@ -97,9 +97,9 @@ TEST(ProfileBaseTest, FiguresOfAnotherKindOfGpuAreAssumptions) {
             "");
   EXPECT_EQ(Inherit(base, Parse("name: 'C'")).gemms_of(), "");
   // The third in a chain names the device that was measured.
-  EXPECT_EQ(Inherit(variant, Parse("name: 'D' inherited_spread: 0.3"))
-                .gemms_of(),
-            "A");
+  EXPECT_EQ(
+      Inherit(variant, Parse("name: 'D' inherited_spread: 0.3")).gemms_of(),
+      "A");
 }
 
 // Every preset says where each figure comes from, and presets without published

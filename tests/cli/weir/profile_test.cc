@@ -190,8 +190,8 @@ TEST(ProfileImportTest, CreatesAProfileOfANewDevice) {
     }
   }
   // Without GEMMs, those of the similar device are assumed, with a warning.
-  const ProgramRun assumed = RunWeir(
-      absl::StrCat("profile import ", streams, device, " --force"));
+  const ProgramRun assumed =
+      RunWeir(absl::StrCat("profile import ", streams, device, " --force"));
   EXPECT_EQ(assumed.exit_code, 0) << assumed.err;
   EXPECT_THAT(assumed.out,
               HasSubstr("warning: no GEMMs were imported: those of X1 are "

@@ -127,8 +127,8 @@ TEST(DragonflyTest, RoutesOfTheNetworkPassItsLinks) {
     }
     return result;
   };
-  EXPECT_THAT(names(0, 1), ElementsAre("node0.nic0.tx", "leaf0-leaf1",
-                                       "node1.nic0.rx"));
+  EXPECT_THAT(names(0, 1),
+              ElementsAre("node0.nic0.tx", "leaf0-leaf1", "node1.nic0.rx"));
   // Group 0 reaches group 2, its second other group, from its second switch;
   // group 2 reaches group 0, its first other group, from its first switch.
   EXPECT_THAT(names(0, 5),
