@@ -439,14 +439,14 @@ void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
            [=](uint32_t n) {
              scenario->mutable_cluster_changes()->set_leaves_per_group(n);
            })
-      ->default_str("the cluster's, or 8");
+      ->default_str("the cluster's");
   AddCount(app, "--nvlink-domain",
            "GPUs that NVLink switches connect, 72 for example: joins nodes, or "
            "uses the first GPUs of each; --nodes then counts domains",
            [=](uint32_t n) {
              scenario->mutable_cluster_changes()->set_nvlink_domain(n);
            })
-      ->default_str("the node");
+      ->default_str("the cluster's");
 }
 
 void AddImports(CLI::App* app, ScenarioFlags* flags) {

@@ -39,9 +39,8 @@ void AddNewDevice(CLI::App* app, calibrate::NewDevice* device) {
             ParsePositive, &device->num_multiprocessors);
   AddOption(app, "--links", "BYTES",
             "rate of all links between GPUs of a node, bytes per second in one "
-            "direction",
-            ParseBytes, &device->link_bytes_per_second)
-      ->default_str("that of --profile");
+            "direction; otherwise that of --profile",
+            ParseBytes, &device->link_bytes_per_second);
 }
 
 void AddProfileCommands(CLI::App* app, CommandLine* line) {
@@ -77,7 +76,7 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
        "profile import gemm.csv --also attention.csv --device X1 --peak "
        "bf16=500e12 "
        "--bandwidth 4e12 --memory 96GiB --multiprocessors 120 --profile "
-       "h100-sxm --out x1.textproto"},
+       "h100-sxm --out my.textproto"},
       RunProfileImport, line);
   AddName(import, "FILE",
           "measurements: a CSV of GEMMs (columns m, n, k, latency_ms), of "

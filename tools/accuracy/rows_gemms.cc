@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the GEMMs of every device in the published tables with the preset
+// Compares the GEMMs of every device in the published tables with the preset, as
+// gemm_assumed_DEVICE_left_out.csv with the parameters of a similar device,
 // and, as SET_left_out.csv, with fits that have not seen a row's weight shape
 // (n, k), nor those of a tenth of all others:
 //
@@ -25,16 +26,24 @@ struct Device {
   const char* set;
   const char* preset;
   const char* table;  // below DATA/aiconfigurator2
+  // A device whose parameters predict this one, and the name of those rows.
+  const char* similar;
+  const char* assumed;
 };
 
 constexpr int kNumFolds = 10;
 
 constexpr Device kDevices[] = {
-    {"gemm_a100", "a100-sxm-80gb", "gemm_a100_sxm_bf16.csv"},
-    {"gemm_h100", "h100-sxm", "gemm_h100_sxm_bf16.csv"},
-    {"gemm_h200", "h200-sxm", "gemm_h200_sxm_bf16.csv"},
-    {"gemm_b200", "b200-sxm", "gemm_b200_sxm_bf16.csv"},
-    {"gemm_gb200", "gb200", "gemm_gb200_bf16.csv"},
+    {"gemm_a100", "a100-sxm-80gb", "gemm_a100_sxm_bf16.csv", "h100-sxm",
+     "gemm_assumed_a100"},
+    {"gemm_h100", "h100-sxm", "gemm_h100_sxm_bf16.csv", "a100-sxm-80gb",
+     "gemm_assumed_h100"},
+    {"gemm_h200", "h200-sxm", "gemm_h200_sxm_bf16.csv", "h100-sxm",
+     "gemm_assumed_h200"},
+    {"gemm_b200", "b200-sxm", "gemm_b200_sxm_bf16.csv", "h200-sxm",
+     "gemm_assumed_b200"},
+    {"gemm_gb200", "gb200", "gemm_gb200_bf16.csv", "b200-sxm",
+     "gemm_assumed_gb200"},
 };
 
 absl::Status Write(const Device& device, const std::string& data,
@@ -60,6 +69,11 @@ absl::Status Write(const Device& device, const std::string& data,
   RETURN_IF_ERROR(WriteRows(
       path + ".csv", rows,
       calibrate::PredictGemms(machine, profile.gemm(), gemms.samples)));
+  ASSIGN_OR_RETURN(const DeviceProfile similar,
+                   calibrate::LoadDeviceProfile(device.similar));
+  RETURN_IF_ERROR(WriteRows(
+      absl::StrCat(folder, "/", device.assumed, "_left_out.csv"), rows,
+      calibrate::PredictGemms(machine, similar.gemm(), gemms.samples)));
   // Leaves out a tenth of the weight shapes at a time, each with all of its
   // rows, and starts from generic parameters, since the preset's were fitted to
   // every row.

@@ -125,10 +125,13 @@ absl::StatusOr<std::vector<double>> LeftOut(
 }
 
 // Attention with efficiency, ramp and the relative efficiency of each head
-// size, as in calibrate/pricing/kernel_seconds.cc.
+// size, as in calibrate/pricing/kernel_seconds.cc. With count_tiles, tiles of
+// 128 queries also take as long as full waves of all multiprocessors do, and
+// part of a last wave counts as a whole one; weir does not predict so.
 absl::Status WriteAttention(const std::string& path,
                             const DeviceProfile& profile,
-                            const std::vector<AttentionRow>& rows) {
+                            const std::vector<AttentionRow>& rows,
+                            bool count_tiles = false) {
   if (rows.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(profile, "bf16"));
   const double launch = profile.kernel_seconds().value();
@@ -148,13 +151,22 @@ absl::Status WriteAttention(const std::string& path,
   for (auto& [size, parameter] : sizes) parameter = next++;
   std::vector<double> start(next, 0.5);
   start[0] = 400;
+  start.push_back(0.5);
+  const double processors = profile.num_multiprocessors().value();
   const auto predict = [&](const std::vector<double>& at, int i) {
     const AttentionRow& row = rows[i];
     const double width = row.head_size + row.value_size;
     const double queries = row.batch * row.heads * row.sequence_length;
     const double flops =
         2 * queries * width * (row.sequence_length / 2 + at[0]);
-    return launch + flops / (peak * at[sizes.at(row.head_size)]);
+    double waves = 1;
+    if (count_tiles) {
+      const double x = row.batch * row.heads *
+                       std::ceil(row.sequence_length / kRowsPerTile) /
+                       processors;
+      waves = x <= 1 ? 1 / x : 1 + at[next] * (std::ceil(x) / x - 1);
+    }
+    return launch + waves * flops / (peak * at[sizes.at(row.head_size)]);
   };
   ASSIGN_OR_RETURN(const std::vector<double> left_out,
                    LeftOut(start, calibrate::GroupsOf(lengths),
@@ -176,7 +188,7 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
       calibrate::TermsOf(profile.gemm(), calibrate::Clock::kBurst);
   std::vector<MeasuredSeconds> names;
   std::vector<std::tuple<double, double, double, double>> shapes;
-  std::vector<double> gemms, bytes;
+  std::vector<double> gemms, bytes, routed;
   for (const ExpertRow& row : rows) {
     const double matrices = row.gated ? 2 : 1;
     const double width = row.width / row.tensor_parallel;
@@ -191,8 +203,10 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
     };
     gemms.push_back(grouped(matrices * width, row.hidden) +
                     grouped(row.hidden, width));
-    bytes.push_back(2 * pairs * ((matrices + 1) * width + 3 * row.hidden) +
-                    4 * row.tokens / row.expert_parallel * row.hidden);
+    bytes.push_back(2 * pairs * ((matrices + 1) * width + 3 * row.hidden));
+    // Every GPU selects experts for, and writes the sums of, all tokens.
+    routed.push_back(row.tokens *
+                     (2 * row.hidden + 4 * row.experts + 16 * row.topk));
     shapes.emplace_back(row.hidden, row.width, row.topk, row.experts);
     names.push_back(
         {row.line,
@@ -203,11 +217,12 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
          row.seconds});
   }
   const auto predict = [&](const std::vector<double>& at, int i) {
-    return at[0] + gemms[i] * at[1] + bytes[i] / (bandwidth * at[2]);
+    return at[0] + gemms[i] * at[1] + bytes[i] / (bandwidth * at[2]) +
+           routed[i] / (bandwidth * at[3]);
   };
   ASSIGN_OR_RETURN(
       const std::vector<double> left_out,
-      LeftOut({4e-5, 1.1, 0.5}, calibrate::GroupsOf(shapes), SecondsOf(names),
+      LeftOut({4e-5, 1.1, 0.5, 0.5}, calibrate::GroupsOf(shapes), SecondsOf(names),
               predict));
   return WriteRows(path + "_left_out.csv", names, left_out);
 }
@@ -233,9 +248,9 @@ absl::Status WriteCollectives(
   return WriteRows(path + "_left_out.csv", names, left_out);
 }
 
-// All-to-alls of experts, each direction: a fixed time, a time per peer, and
-// the bytes to other GPUs over a rate. Every token is sent once to each GPU
-// that has one of its experts.
+// All-to-alls of experts, each direction: a fixed time, a time per peer, per
+// token and per copy of a token, and the bytes of all copies over a rate. Every
+// token is copied once to each GPU that has one of its experts.
 absl::Status WriteExchanges(const std::string& path,
                             const std::vector<ExchangeRow>& rows) {
   if (rows.empty()) return absl::OkStatus();
@@ -253,13 +268,23 @@ absl::Status WriteExchanges(const std::string& path,
   const auto predict = [&](const std::vector<double>& at, int i) {
     const ExchangeRow& row = rows[i];
     const double peers = row.gpus - 1;
+    // GPUs that have one of a token's experts, this one included.
     const double reached =
-        peers * (1 - std::pow(1 - 1 / row.gpus, row.topk));
+        row.gpus * (1 - std::pow(1 - 1 / row.gpus, row.topk));
     return at[0] + at[1] * peers +
-           row.tokens * reached * row.hidden * row.element_bytes / at[2];
+           row.tokens * (at[2] + reached * (at[3] + row.hidden *
+                                                        row.element_bytes /
+                                                        at[4]));
   };
+  std::vector<int> groups = calibrate::GroupsOf(shapes);
+  if (*std::max_element(groups.begin(), groups.end()) == 0) {
+    // A single model shape: by number of GPUs.
+    std::vector<double> gpus;
+    for (const ExchangeRow& row : rows) gpus.push_back(row.gpus);
+    groups = calibrate::GroupsOf(gpus);
+  }
   ASSIGN_OR_RETURN(const std::vector<double> left_out,
-                   LeftOut({2e-5, 1e-7, 3e11}, calibrate::GroupsOf(shapes),
+                   LeftOut({2e-5, 1e-7, 1e-9, 1e-9, 3e11}, groups,
                            SecondsOf(names), predict));
   return WriteRows(path + "_left_out.csv", names, left_out);
 }
@@ -275,6 +300,8 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
       const std::vector<AttentionRow> attention,
       ReadAttentionRows(tables, device.system, device.attention_kernel));
   RETURN_IF_ERROR(WriteAttention(path("attention"), profile, attention));
+  RETURN_IF_ERROR(
+      WriteAttention(path("attention_tiles"), profile, attention, true));
   const double least_tiles = 4 * profile.num_multiprocessors().value();
   std::vector<AttentionRow> large;
   for (const AttentionRow& row : attention) {
@@ -288,6 +315,7 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
   ASSIGN_OR_RETURN(std::vector<AttentionRow> mla,
                    ReadLatentRows(tables, device.system));
   RETURN_IF_ERROR(WriteAttention(path("mla"), profile, mla));
+  RETURN_IF_ERROR(WriteAttention(path("mla_tiles"), profile, mla, true));
   mla.erase(std::remove_if(mla.begin(), mla.end(),
                            [&](const AttentionRow& row) {
                              return row.batch * row.heads *
@@ -300,6 +328,11 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
                    ReadExpertRows({tables, absl::StrCat(folder, "/tables")},
                                   device.system));
   RETURN_IF_ERROR(WriteExperts(path("experts"), profile, experts));
+  std::vector<ExpertRow> several;
+  for (const ExpertRow& row : experts) {
+    if (row.topk >= 4) several.push_back(row);
+  }
+  RETURN_IF_ERROR(WriteExperts(path("experts_top4"), profile, several));
   if (*device.nccl != 0) {
     const CollectiveModel nccl = calibrate::NcclDefaults(device.generation);
     calibrate::CollectiveGroup node;
