@@ -66,7 +66,8 @@ void AddKeyValueProjection(const LatentAttention& latent, const WorkSpec& spec,
                            const Shape& shape, LayerWork* work) {
   const double rank = latent.key_value_rank();
   AddColumnInput(
-      spec, shape.element_bytes * shape.tokens * (rank + latent.rotary_head_size()),
+      spec,
+      shape.element_bytes * shape.tokens * (rank + latent.rotary_head_size()),
       work);
   AddUpProjection(spec, shape, rank, ExpandedWidth(latent, shape), work);
 }

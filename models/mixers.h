@@ -32,8 +32,8 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
                                  const WorkSpec& spec, const Shape& shape,
                                  LayerWork* work);
 
-// Returns what makes queries, keys and values of the latent vectors: projections
-// and rotation. They are its saved bytes.
+// Returns what makes queries, keys and values of the latent vectors:
+// projections and rotation. They are its saved bytes.
 LayerWork LatentExpansion(const Transformer& transformer, const WorkSpec& spec,
                           const Shape& shape);
 

@@ -123,8 +123,8 @@ bool ParseRecomputation(absl::string_view text, Recomputation* parsed) {
   if (parts.size() == 1) return true;
   if (*mode == RECOMPUTE_SELECTIVE) {
     for (const absl::string_view name : absl::StrSplit(parts[1], '+')) {
-      const auto module = ValueNamed(
-          name, kModules, [](RecomputeModule m) { return Name(m); });
+      const auto module =
+          ValueNamed(name, kModules, [](RecomputeModule m) { return Name(m); });
       if (!module.has_value()) return false;
       parsed->add_modules(*module);
     }

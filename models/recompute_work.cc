@@ -72,7 +72,8 @@ void AddActivation(const Transformer& transformer, const WorkSpec& spec,
       bytes = shape.element_bytes * kernel.batch * kernel.m * kernel.k;
     }
   }
-  const bool unfused = transformer.gated_feed_forward() && !spec.fused_bias_gelu;
+  const bool unfused =
+      transformer.gated_feed_forward() && !spec.fused_bias_gelu;
   half->Add(kernels, unfused ? 2 * bytes : bytes);
 }
 
@@ -103,7 +104,7 @@ class StageRecomputation {
       : layers_(layers), recompute_(recompute) {}
 
   void AddStage(int first, int last) {
-    int count = 0;             // blocks so far
+    int count = 0;               // blocks so far
     std::vector<int32_t> group;  // kinds of the blocks of the current group
     double group_bytes = 0;
     for (int i = first; i < last; ++i) {
@@ -115,13 +116,14 @@ class StageRecomputation {
       }
       const int n = recompute_.num_layers();
       ++count;
-      if (recompute_.method() == RECOMPUTE_BLOCK ? count > n
+      if (recompute_.method() == RECOMPUTE_BLOCK   ? count > n
           : recompute_.method() == RECOMPUTE_EVERY ? count % n != 0
                                                    : false) {
         Add(i, {layers_.kind_of(i)}, 0, Part::kNone);
         continue;
       }
-      if (recompute_.method() != RECOMPUTE_UNIFORM || count % n == 1 || n == 1) {
+      if (recompute_.method() != RECOMPUTE_UNIFORM || count % n == 1 ||
+          n == 1) {
         group.clear();
         group_bytes = 0;
       }

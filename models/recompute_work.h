@@ -30,8 +30,8 @@ void RecomputeModules(const BlockSpec& block, const WorkSpec& spec,
                       const Shape& shape, const AttentionCore& core,
                       LayerWork* work);
 
-// Returns the layers with the recomputation that depends on their stage: of some
-// blocks of each, or of groups of them. Returns `layers` unchanged unless
+// Returns the layers with the recomputation that depends on their stage: of
+// some blocks of each, or of groups of them. Returns `layers` unchanged unless
 // recompute.by_stage().
 LayerList RecomputeStages(LayerList layers, const Partition& partition,
                           const Recompute& recompute);

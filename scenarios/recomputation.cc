@@ -71,9 +71,8 @@ void SetRecompute(const models::Recompute& recompute, Training* training) {
 
 void CheckRecomputation(Problems& problems, const Training& training) {
   if (!RecomputeMode_IsValid(training.recompute())) {
-    problems.Add(
-        "training.recompute",
-        absl::StrCat("is ", training.recompute(), ", which is unknown"));
+    problems.Add("training.recompute", absl::StrCat("is ", training.recompute(),
+                                                    ", which is unknown"));
   }
   if (training.recompute() == RECOMPUTE_OPERATORS &&
       training.has_flash_attention() && !training.flash_attention()) {
@@ -125,11 +124,11 @@ void CheckOffload(Problems& problems, const Training& training) {
   problems.CheckRange("training.optimizer_offload_fraction",
                       training.optimizer_offload_fraction(), 0, 1);
   if (layers > 0 && training.recompute() > RECOMPUTE_NONE) {
-    problems.Add("training.cpu_offloading_num_layers",
-                 absl::StrCat("is ", layers,
-                              ", expected 0 with recomputation (",
-                              models::RecomputeName(training.recompute()),
-                              "), as in Megatron-LM"));
+    problems.Add(
+        "training.cpu_offloading_num_layers",
+        absl::StrCat("is ", layers, ", expected 0 with recomputation (",
+                     models::RecomputeName(training.recompute()),
+                     "), as in Megatron-LM"));
   }
 }
 
@@ -138,7 +137,8 @@ void CheckRecomputation(Problems& problems, const Training& training,
   const uint32_t offloaded = training.cpu_offloading_num_layers();
   if (offloaded > 0 && offloaded >= transformer.num_layers()) {
     problems.Add("training.cpu_offloading_num_layers",
-                 absl::StrCat("is ", offloaded, ", expected less than the "
+                 absl::StrCat("is ", offloaded,
+                              ", expected less than the "
                               "model's ",
                               transformer.num_layers(), " blocks"));
   }
@@ -147,7 +147,8 @@ void CheckRecomputation(Problems& problems, const Training& training,
     const std::string lacking = LackingFor(known, transformer);
     if (lacking.empty()) continue;
     problems.Add("training.recompute_modules",
-                 absl::StrCat("has ", models::Name(known), ", expected others: "
+                 absl::StrCat("has ", models::Name(known),
+                              ", expected others: "
                               "the model has no ",
                               lacking));
   }

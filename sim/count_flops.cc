@@ -113,8 +113,7 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
   counts.set_hardware(gpus * of_gpu.executed);
 
   const double sequences = batch.global_batch_size();
-  const bool recomputed =
-      spec.recompute == RECOMPUTE_FULL;
+  const bool recomputed = spec.recompute == RECOMPUTE_FULL;
   counts.set_megatron(results::MegatronFlops(
       sequences, s, transformer.num_layers(), transformer.hidden_size(),
       transformer.vocabulary_size(),

@@ -229,9 +229,8 @@ void FillBatch(const scenarios::ResolvedScenario& resolved,
         *run.costs.model_flops * run.schedule.num_microbatches *
             resolved.placement.data,
         window.batch_seconds(), run.graph.num_gpus(), MeanPeakFlops(run)));
-    *result->mutable_flops_per_batch() =
-        CountFlops(resolved, run.schedule.forward_only,
-                   run.schedule.num_stages);
+    *result->mutable_flops_per_batch() = CountFlops(
+        resolved, run.schedule.forward_only, run.schedule.num_stages);
     result->set_flops_formula(
         std::string(results::NameOf(results::FlopsFormula::kModel)));
   }

@@ -15,11 +15,13 @@ namespace weir::cli {
 namespace {
 
 absl::StatusOr<std::vector<int>> ParseModules(const std::string& text) {
-  const Choices choices = {
-      {"core_attn", CORE_ATTN},     {"mlp", MLP},
-      {"moe", MOE},                 {"layernorm", LAYERNORM},
-      {"moe_act", MOE_ACT},         {"mla_up_proj", MLA_UP_PROJ},
-      {"shared_experts", SHARED_EXPERTS}};
+  const Choices choices = {{"core_attn", CORE_ATTN},
+                           {"mlp", MLP},
+                           {"moe", MOE},
+                           {"layernorm", LAYERNORM},
+                           {"moe_act", MOE_ACT},
+                           {"mla_up_proj", MLA_UP_PROJ},
+                           {"shared_experts", SHARED_EXPERTS}};
   std::vector<int> modules;
   for (const absl::string_view word :
        absl::StrSplit(text, absl::ByAnyChar(", "), absl::SkipWhitespace())) {
@@ -31,8 +33,7 @@ absl::StatusOr<std::vector<int>> ParseModules(const std::string& text) {
 
 absl::StatusOr<double> ParseFraction(const std::string& text) {
   double fraction = 0;
-  if (!absl::SimpleAtod(text, &fraction) ||
-      !(fraction >= 0 && fraction <= 1)) {
+  if (!absl::SimpleAtod(text, &fraction) || !(fraction >= 0 && fraction <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("is ", text, ", expected 0 to 1"));
   }
@@ -81,8 +82,7 @@ void AddOffload(CLI::App* app, Scenario* scenario) {
            })
       ->default_str("0");
   AddSwitch(app, "--optimizer-cpu-offload",
-            "keep and update all optimizer states on the host",
-            [=](bool on) {
+            "keep and update all optimizer states on the host", [=](bool on) {
               Training& training = *scenario->mutable_training();
               // The fraction may be given before.
               if (!on) training.set_optimizer_offload_fraction(0);
@@ -90,13 +90,13 @@ void AddOffload(CLI::App* app, Scenario* scenario) {
                 training.set_optimizer_offload_fraction(1);
               }
             });
-  AddOption(app, "--optimizer-offload-fraction", "F",
-            "keep and update this fraction of the optimizer states on the host",
-            ParseFraction,
-            [=](double fraction) {
-              scenario->mutable_training()->set_optimizer_offload_fraction(
-                  fraction);
-            })
+  AddOption(
+      app, "--optimizer-offload-fraction", "F",
+      "keep and update this fraction of the optimizer states on the host",
+      ParseFraction,
+      [=](double fraction) {
+        scenario->mutable_training()->set_optimizer_offload_fraction(fraction);
+      })
       ->default_str("0, or 1 with --optimizer-cpu-offload");
 }
 

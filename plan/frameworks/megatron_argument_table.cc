@@ -337,9 +337,8 @@ std::map<std::string, MegatronArgument> RunArguments() {
       {"cpu-offloading-num-layers", Count([](MegatronSettings* p, uint32_t n) {
          p->training().set_cpu_offloading_num_layers(n);
        })},
-      {"optimizer-cpu-offload", Switch([](MegatronSettings* p) {
-         p->optimizer_cpu_offload = true;
-       })},
+      {"optimizer-cpu-offload",
+       Switch([](MegatronSettings* p) { p->optimizer_cpu_offload = true; })},
       {"optimizer-offload-fraction", Number([](MegatronSettings* p, double n) {
          p->optimizer_offload_fraction = n;
        })},

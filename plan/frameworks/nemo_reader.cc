@@ -151,7 +151,8 @@ class NemoReader {
     }
     if (known.argument == "recompute-modules") {
       return absl::StrReplaceAll(
-          setting.value, {{"[", ""}, {"]", ""}, {"\"", ""}, {", ", " "}, {",", " "}});
+          setting.value,
+          {{"[", ""}, {"]", ""}, {"\"", ""}, {", ", " "}, {",", " "}});
     }
     if (known.argument == "position-embedding-type" &&
         setting.value == "yarn") {

@@ -224,9 +224,8 @@ class TorchtitanReader {
     } else if (mode == "selective" &&
                !context_.left_out.contains(
                    "activation_checkpoint.selective_ac_option")) {
-      values_.Report(
-          "activation_checkpoint.selective_ac_option",
-          "op, or n to recompute every n-th layer");
+      values_.Report("activation_checkpoint.selective_ac_option",
+                     "op, or n to recompute every n-th layer");
     } else if (mode != "selective" && mode != "none" &&
                !context_.left_out.contains("activation_checkpoint.mode")) {
       values_.Report(

@@ -186,8 +186,7 @@ class TorchtitanRules {
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
            "its selective recomputation is that of operators: use --recompute "
            "operators");
-    const RecomputeMethod method =
-        scenarios::RecomputeOf(training).method();
+    const RecomputeMethod method = scenarios::RecomputeOf(training).method();
     Refuse(method == RECOMPUTE_BLOCK || method == RECOMPUTE_UNIFORM,
            "it recomputes every n-th layer: use --recompute-method every");
     Refuse(training.cpu_offloading_num_layers() > 0 ||
@@ -332,6 +331,7 @@ std::vector<Setting> TorchtitanSettingsOf(
   if (operators || recompute.by_stage()) {
     add("activation_checkpoint.selective_ac_option",
         operators ? "op" : absl::StrCat(recompute.num_layers()));
+    settings.back().form = Setting::Form::kString;
   }
   add("compile.enable",
       run.runtime.name() == "torchtitan-compile" ? "true" : "false");

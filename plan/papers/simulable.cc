@@ -77,8 +77,7 @@ absl::StatusOr<PlannedPipeline> SimulableSpp(const PlannerWork& work,
 absl::StatusOr<PlannedPipeline> SimulableDawnPiper(
     const scenarios::ResolvedScenario& given, const PlannerLinks& links) {
   scenarios::ResolvedScenario scenario = given;
-  scenarios::SetRecompute(RECOMPUTE_NONE,
-                          scenario.scenario.mutable_training());
+  scenarios::SetRecompute(RECOMPUTE_NONE, scenario.scenario.mutable_training());
   ASSIGN_OR_RETURN(const PlannerWork work, PlannerWorkOf(scenario, links));
   RETURN_IF_ERROR(CheckPlannerWork("dawnpiper", work));
   const int num_devices = static_cast<int>(work.devices.size());

@@ -208,8 +208,7 @@ namespace {
 absl::StatusOr<TwoBwProblem> ProblemOf(const scenarios::ResolvedScenario& given,
                                        const PlannerLinks& links) {
   scenarios::ResolvedScenario scenario = given;
-  scenarios::SetRecompute(RECOMPUTE_NONE,
-                          scenario.scenario.mutable_training());
+  scenarios::SetRecompute(RECOMPUTE_NONE, scenario.scenario.mutable_training());
   Batch& batch = *scenario.scenario.mutable_batch();
   TwoBwProblem request;
   request.global_batch_size = static_cast<int>(batch.global_batch_size());

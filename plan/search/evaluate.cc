@@ -83,10 +83,9 @@ models::Recompute CutRecompute(const models::Recompute& recompute) {
 }  // namespace
 
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
-  const auto key =
-      std::make_tuple(shape.tensor, shape.context, shape.expert,
-                      shape.microbatch_size, CutRecompute(shape.recompute),
-                      shape.sequence_parallel, shape.sharding);
+  const auto key = std::make_tuple(
+      shape.tensor, shape.context, shape.expert, shape.microbatch_size,
+      CutRecompute(shape.recompute), shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
   // Layers are priced before they are cut into stages.
@@ -127,13 +126,12 @@ bool Evaluator::RecomputesAllOrNone(const Shape& shape) const {
     return std::find(space_.recomputes.begin(), space_.recomputes.end(),
                      models::Recompute(mode)) != space_.recomputes.end();
   };
-  const int even = (NumBlocks(space_.base.model) - 1) /
-                       (shape.pipeline * shape.chunks) +
-                   1;
-  const int most = shape.blocks.empty()
-                       ? even
-                       : *std::max_element(shape.blocks.begin(),
-                                           shape.blocks.end());
+  const int even =
+      (NumBlocks(space_.base.model) - 1) / (shape.pipeline * shape.chunks) + 1;
+  const int most =
+      shape.blocks.empty()
+          ? even
+          : *std::max_element(shape.blocks.begin(), shape.blocks.end());
   switch (recompute.method()) {
     case RECOMPUTE_BLOCK:
       return recompute.num_layers() >= most && has(RECOMPUTE_FULL);

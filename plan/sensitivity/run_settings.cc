@@ -65,8 +65,8 @@ class Settings {
           std::pair("selective", RECOMPUTE_SELECTIVE),
           std::pair("full", RECOMPUTE_FULL)}) {
       if (mode == now) continue;
-      scenarios::SetRecompute(mode, Add(absl::StrCat("--recompute ", name))
-                                        .mutable_training());
+      scenarios::SetRecompute(
+          mode, Add(absl::StrCat("--recompute ", name)).mutable_training());
     }
   }
 

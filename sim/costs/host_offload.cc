@@ -184,10 +184,9 @@ absl::Status ApplyHostOffload(const scenarios::ResolvedScenario& scenario,
   }
   ASSIGN_OR_RETURN(const HostRates rates, RatesOf(scenario, network));
   const Runtime& runtime = scenario.runtime;
-  const double host =
-      runtime.has_host_optimizer_bytes_per_second()
-          ? runtime.host_optimizer_bytes_per_second().value()
-          : kHostOptimizerBytesPerSecond;
+  const double host = runtime.has_host_optimizer_bytes_per_second()
+                          ? runtime.host_optimizer_bytes_per_second().value()
+                          : kHostOptimizerBytesPerSecond;
   for (StageCosts& stage : costs->stages) AddExposed(rates, host, &stage);
   for (DeviceCosts& other : costs->other_devices) {
     for (StageCosts& stage : other.stages) AddExposed(rates, host, &stage);

@@ -15,15 +15,16 @@
 
 namespace weir::sim {
 
-// Returns, for the first n of `num_blocks` blocks, the block after whose forward
-// their copies to the host must have ended. The windows between these blocks
-// are of nearly equal length (Transformer Engine, layer_window_map in
+// Returns, for the first n of `num_blocks` blocks, the block after whose
+// forward their copies to the host must have ended. The windows between these
+// blocks are of nearly equal length (Transformer Engine, layer_window_map in
 // cpu_offload.py). Requires: n < num_blocks.
 std::vector<int> OffloadWindowEnds(int num_blocks, int n);
 
 // Offloads the activations of the first `num_layers` blocks of a stage with
 // layers [first, last), at most all but one: sets the windows that its passes
-// have for the copies, and removes the bytes from the stage's saved activations.
+// have for the copies, and removes the bytes from the stage's saved
+// activations.
 void OffloadActivations(const models::LayerList& layers, int first, int last,
                         int num_layers, LayerPrices* prices, StageCosts* stage);
 

@@ -387,7 +387,8 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
   models::LayerList layers = models::ListLayers(resolved.model, spec);
   ASSIGN_OR_RETURN(const models::Partition partition,
                    scenarios::CutIntoStages(resolved, layers, num_stages));
-  layers = models::RecomputeStages(std::move(layers), partition, spec.recompute);
+  layers =
+      models::RecomputeStages(std::move(layers), partition, spec.recompute);
   return CostsOfCut(resolved, layers, partition, num_versions);
 }
 
@@ -405,7 +406,8 @@ absl::StatusOr<Costs> ComputeLayerCosts(
   for (size_t layer = 0; layer <= layers.size(); ++layer) {
     partition.first.push_back(static_cast<int>(layer));
   }
-  layers = models::RecomputeStages(std::move(layers), partition, spec.recompute);
+  layers =
+      models::RecomputeStages(std::move(layers), partition, spec.recompute);
   return CostsOfCut(resolved, layers, partition,
                     std::vector<int>(layers.size(), 1));
 }

@@ -37,8 +37,7 @@ WorkSpec SpecOf(const Recompute& recompute, int tensor = 1, int expert = 1) {
 // Returns the first block with this name.
 LayerWork BlockOf(const char* model, const WorkSpec& spec,
                   const char* name = "block") {
-  const absl::Status valid =
-      ValidateWorkSpec("test", *LoadModel(model), spec);
+  const absl::Status valid = ValidateWorkSpec("test", *LoadModel(model), spec);
   EXPECT_TRUE(valid.ok()) << valid;
   for (const LayerWork& layer : LayersOf(*LoadModel(model), spec)) {
     if (layer.name == name) return layer;
@@ -61,7 +60,7 @@ double BytesOf(const std::vector<LayerCollective>& all) {
 
 // What a recomputation changes in a block.
 struct Change {
-  double saved_bytes;    // fewer
+  double saved_bytes;  // fewer
   double repeated_flops;
   double scratch_bytes;
   double repeated_bytes;  // of collectives
@@ -77,9 +76,10 @@ Change ChangeOf(const char* model, const char* text, int tensor = 1,
   EXPECT_EQ(block.backward_input, none.backward_input);
   EXPECT_EQ(block.backward_weight, none.backward_weight);
   EXPECT_EQ(block.parameters, none.parameters);
-  return {none.stash_bytes - block.stash_bytes, FlopsOf(block.recompute),
-          block.recompute_scratch_bytes,
-          BytesOf(block.backward_collectives) - BytesOf(none.backward_collectives)};
+  return {
+      none.stash_bytes - block.stash_bytes, FlopsOf(block.recompute),
+      block.recompute_scratch_bytes,
+      BytesOf(block.backward_collectives) - BytesOf(none.backward_collectives)};
 }
 
 TEST(RecomputeTest, TextsAreParsedAndPrinted) {
@@ -126,10 +126,11 @@ TEST(RecomputeTest, MlpRepeatsTheFeedForwardLayer) {
 TEST(RecomputeTest, MoeRepeatsRouterExchangeAndExperts) {
   constexpr double h = 4096, f = 14336, experts = 8, k = 2;
   for (const int ep : {1, 8}) {
-    const Change change = ChangeOf("mixtral-8x7b", "selective:moe", 1, ep, "expert block");
+    const Change change =
+        ChangeOf("mixtral-8x7b", "selective:moe", 1, ep, "expert block");
     // Scores in fp32; tokens before and after the experts; gate, up, product.
-    const double saved = 4 * kTokens * experts +
-                         e * k * kTokens * (2 * h + 3 * f);
+    const double saved =
+        4 * kTokens * experts + e * k * kTokens * (2 * h + 3 * f);
     EXPECT_NEAR(change.saved_bytes, saved, 1e-3);
     EXPECT_NEAR(change.scratch_bytes, saved, 1e-3);
     EXPECT_NEAR(change.repeated_flops /
@@ -142,12 +143,12 @@ TEST(RecomputeTest, MoeRepeatsRouterExchangeAndExperts) {
 }
 
 TEST(RecomputeTest, MoeActRepeatsOnlyTheActivation) {
-  const Change change = ChangeOf("mixtral-8x7b", "selective:moe_act", 1, 1, "expert block");
+  const Change change =
+      ChangeOf("mixtral-8x7b", "selective:moe_act", 1, 1, "expert block");
   EXPECT_NEAR(change.saved_bytes, e * 2 * kTokens * 14336, 1e-3);
   EXPECT_EQ(change.repeated_flops, 0);
-  const LayerWork block =
-      BlockOf("mixtral-8x7b", SpecOf(Parse("selective:moe_act")),
-              "expert block");
+  const LayerWork block = BlockOf(
+      "mixtral-8x7b", SpecOf(Parse("selective:moe_act")), "expert block");
   ASSERT_EQ(block.recompute.size(), 1u);
   EXPECT_NEAR(block.recompute[0].bytes, e * 3 * 2 * kTokens * 14336, 1e-3);
 }
@@ -161,16 +162,16 @@ TEST(RecomputeTest, LatentAttentionKeepsOnlyLatentVectors) {
       ChangeOf("deepseek-v3", "selective:mla_up_proj", 1, 64, block);
   EXPECT_NEAR(change.saved_bytes,
               e * kTokens * heads * (2 * (plain + rotary) + value), 1e-3);
-  EXPECT_NEAR(change.repeated_flops / (2 * kTokens * heads *
-                                       (1536 * (plain + rotary) +
-                                        512 * (plain + value))),
+  EXPECT_NEAR(change.repeated_flops /
+                  (2 * kTokens * heads *
+                   (1536 * (plain + rotary) + 512 * (plain + value))),
               1, 1e-12);
 }
 
 TEST(RecomputeTest, NormsBeforeLatentAttentionAndExperts) {
   constexpr double h = 7168;
-  const Change experts = ChangeOf("deepseek-v3", "selective:layernorm", 1, 64,
-                                  "expert block");
+  const Change experts =
+      ChangeOf("deepseek-v3", "selective:layernorm", 1, 64, "expert block");
   EXPECT_NEAR(experts.saved_bytes, 2 * e * kTokens * h, 1e-3);
   EXPECT_EQ(experts.repeated_flops, 0);
   // Norms fused with a GEMM are not.
@@ -194,8 +195,8 @@ TEST(RecomputeTest, ModulesAddUp) {
   EXPECT_NEAR(both.saved_bytes, up.saved_bytes + moe.saved_bytes, 1e-3);
   EXPECT_NEAR(both.repeated_flops / (up.repeated_flops + moe.repeated_flops), 1,
               1e-12);
-  EXPECT_NEAR(both.scratch_bytes,
-              std::max(up.scratch_bytes, moe.scratch_bytes), 1e-3);
+  EXPECT_NEAR(both.scratch_bytes, std::max(up.scratch_bytes, moe.scratch_bytes),
+              1e-3);
   // Experts include their activation and the shared experts.
   EXPECT_NEAR(of("selective:moe+moe_act+shared_experts").saved_bytes,
               moe.saved_bytes, 1e-3);
@@ -253,9 +254,9 @@ TEST_F(StagesTest, BlockRecomputesTheFirstLayersOfEachStage) {
   const LayerWork none = BlockOf("llama-3.1-8b", SpecOf(RECOMPUTE_NONE));
   const LayerWork full = BlockOf("llama-3.1-8b", SpecOf(RECOMPUTE_FULL));
   for (int stage = 0; stage < 4; ++stage) {
-    EXPECT_THAT(RecomputedIn(layers, stage),
-                ElementsAre(true, true, true, false, false, false, false,
-                            false));
+    EXPECT_THAT(
+        RecomputedIn(layers, stage),
+        ElementsAre(true, true, true, false, false, false, false, false));
   }
   EXPECT_EQ(layers[1].recompute, full.recompute);
   EXPECT_EQ(layers[1].stash_bytes, full.stash_bytes);
@@ -268,9 +269,9 @@ TEST_F(StagesTest, BlockRecomputesTheFirstLayersOfEachStage) {
 TEST_F(StagesTest, EveryRecomputesEveryNthLayerOfEachStage) {
   const LayerList layers = Stages("full:every=3");
   for (int stage = 0; stage < 4; ++stage) {
-    EXPECT_THAT(RecomputedIn(layers, stage),
-                ElementsAre(false, false, true, false, false, true, false,
-                            false));
+    EXPECT_THAT(
+        RecomputedIn(layers, stage),
+        ElementsAre(false, false, true, false, false, true, false, false));
   }
 }
 

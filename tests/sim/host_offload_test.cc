@@ -38,8 +38,8 @@ absl::StatusOr<scenarios::ResolvedScenario> Resolve(const std::string& training,
         parallelism { data: )",
                    replicas, R"( } batch { sequence_length: 1024
         global_batch_size: )",
-                   kMicrobatches * replicas, "} training { flash_attention: true ",
-                   training, "} ", more),
+                   kMicrobatches * replicas,
+                   "} training { flash_attention: true ", training, "} ", more),
       &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
   return scenarios::ResolveScenario("test", scenario);
@@ -138,9 +138,10 @@ TEST(HostOffloadTest, WhatDoesNotFitIntoTheWindowsIsExposed) {
       exposed += std::max(window.bytes / rate - window.forward_seconds, 0.0) +
                  std::max(window.bytes / rate - window.backward_seconds, 0.0);
     }
-    EXPECT_NEAR(ResultOf(scenario).batch_seconds(),
-                ResultOf(*Resolve("")).batch_seconds() + kMicrobatches * exposed,
-                1e-9 * ResultOf(scenario).batch_seconds());
+    EXPECT_NEAR(
+        ResultOf(scenario).batch_seconds(),
+        ResultOf(*Resolve("")).batch_seconds() + kMicrobatches * exposed,
+        1e-9 * ResultOf(scenario).batch_seconds());
     if (n == 7) {
       EXPECT_GT(exposed, 0);
     }
@@ -157,8 +158,7 @@ TEST(HostOffloadTest, GpusOfANodeShareItsLinks) {
   }
   double rate = 1e300;
   for (const int32_t link : network.RouteToHost(0).links) {
-    rate = std::min(rate,
-                    network.links()[link].bytes_per_second / users[link]);
+    rate = std::min(rate, network.links()[link].bytes_per_second / users[link]);
   }
   Costs costs = CostsOf(scenario);
   const double before = costs.stages[0].step.seconds;
@@ -179,17 +179,17 @@ TEST(HostOffloadTest, OptimizerStatesMoveToTheHost) {
         *Resolve(absl::StrCat("optimizer_offload_fraction: ", part));
     const Costs costs = CostsOf(scenario);
     const StageCosts& stage = costs.stages[0];
-    EXPECT_NEAR(stage.parameters.optimizer_state_bytes /
-                    std::max(gpu.parameters.optimizer_state_bytes * (1 - part),
-                             1e-9),
-                part < 1 ? 1 : 0, 1e-9);
+    EXPECT_NEAR(
+        stage.parameters.optimizer_state_bytes /
+            std::max(gpu.parameters.optimizer_state_bytes * (1 - part), 1e-9),
+        part < 1 ? 1 : 0, 1e-9);
     EXPECT_EQ(stage.parameters.weight_bytes, gpu.parameters.weight_bytes);
     EXPECT_NEAR(stage.step.kernel->kernel.bytes,
                 gpu.step.kernel->kernel.bytes * (1 - part), 1e-3);
-    EXPECT_NEAR(stage.offload.copied_optimizer_bytes,
-                part * (gpu.parameters.gradient_bytes +
-                        gpu.parameters.weight_bytes),
-                1e-3);
+    EXPECT_NEAR(
+        stage.offload.copied_optimizer_bytes,
+        part * (gpu.parameters.gradient_bytes + gpu.parameters.weight_bytes),
+        1e-3);
     EXPECT_NEAR(stage.offload.host_step_bytes,
                 part * gpu.step.kernel->kernel.bytes, 1e-3);
     const double added =
@@ -206,10 +206,12 @@ TEST(HostOffloadTest, ShardsOfStatesAreOffloaded) {
   const auto of = [](const char* training) {
     return CostsOf(*Resolve(training, 4));
   };
-  const Costs whole = of("optimizer_offload_fraction: 1 "
-                         "distributed_optimizer: false");
-  const Costs shard = of("optimizer_offload_fraction: 1 "
-                         "distributed_optimizer: true");
+  const Costs whole =
+      of("optimizer_offload_fraction: 1 "
+         "distributed_optimizer: false");
+  const Costs shard =
+      of("optimizer_offload_fraction: 1 "
+         "distributed_optimizer: true");
   EXPECT_NEAR(whole.stages[0].offload.copied_optimizer_bytes /
                   shard.stages[0].offload.copied_optimizer_bytes,
               4, 1e-9);
@@ -245,10 +247,10 @@ TEST(HostOffloadTest, WrongCombinationsAreRefused) {
           Resolve(Layers(2) + " recompute: RECOMPUTE_FULL").status().message()),
       HasSubstr("training.cpu_offloading_num_layers is 2, expected 0 with "
                 "recomputation (full), as in Megatron-LM"));
-  EXPECT_THAT(std::string(Resolve("optimizer_offload_fraction: 1.5")
-                              .status()
-                              .message()),
-              HasSubstr("training.optimizer_offload_fraction is 1.5"));
+  EXPECT_THAT(
+      std::string(
+          Resolve("optimizer_offload_fraction: 1.5").status().message()),
+      HasSubstr("training.optimizer_offload_fraction is 1.5"));
 }
 
 }  // namespace weir::sim::host_offload_test

@@ -39,8 +39,7 @@ absl::StatusOr<scenarios::ResolvedScenario> Resolve(
 Costs CostsOf(const std::string& training) {
   const auto resolved = Resolve(training);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
-  auto costs =
-      ComputeCosts(*resolved, kStages, std::vector<int>(kStages, 1));
+  auto costs = ComputeCosts(*resolved, kStages, std::vector<int>(kStages, 1));
   EXPECT_TRUE(costs.ok()) << costs.status();
   return *std::move(costs);
 }

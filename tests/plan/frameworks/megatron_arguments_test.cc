@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/textproto.h"
-#include "plan/frameworks/exported_run.h"
 #include "models/recompute.h"
+#include "plan/frameworks/exported_run.h"
 #include "plan/frameworks/imported_run.h"
 #include "scenarios/recomputation.h"
 #include "sim/simulate.h"

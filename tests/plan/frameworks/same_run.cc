@@ -125,8 +125,8 @@ Scenario RandomRun(uint32_t seed) {
   training.set_recompute(OneOf<RecomputeMode>(
       {RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL}, &random));
   if (training.recompute() == RECOMPUTE_FULL && one_in(2)) {
-    training.set_recompute_method(
-        one_in(2) ? RECOMPUTE_BLOCK : RECOMPUTE_UNIFORM);
+    training.set_recompute_method(one_in(2) ? RECOMPUTE_BLOCK
+                                            : RECOMPUTE_UNIFORM);
     training.set_recompute_num_layers(2 + random() % 2);
   } else if (training.recompute() == RECOMPUTE_SELECTIVE && one_in(2)) {
     training.add_recompute_modules(CORE_ATTN);
