@@ -91,13 +91,19 @@ absl::StatusOr<std::vector<Recomputation>> ParseRecomputations(
   std::vector<Recomputation> all;
   for (const std::string& word : words) {
     Recomputation one;
+    if (word == "full:block=half") {
+      one.set_mode(RECOMPUTE_FULL);
+      one.set_method(RECOMPUTE_BLOCK);
+      all.push_back(one);
+      continue;
+    }
     if (!models::ParseRecomputation(absl::AsciiStrToLower(word), &one)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "is ", word,
           ", expected none, selective, operators or full, selective: and "
           "modules (core_attn, mlp, moe, layernorm, moe_act, mla_up_proj, "
-          "shared_experts) joined by +, or full: and uniform=N, block=N or "
-          "every=N"));
+          "shared_experts) joined by +, or full: and uniform=N, block=N, "
+          "block=half or every=N"));
     }
     all.push_back(one);
   }
@@ -175,13 +181,14 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
   AddOption(app, "--recompute,--recompute-granularity",
             "none,selective,operators,full,...",
             "activations to recompute, also selective:mlp+moe (modules) and "
-            "full:block=2 (method and layers)",
+            "full:block=2 (method and layers of each stage, or half)",
             ParseRecomputations,
             [space](const std::vector<Recomputation>& all) {
               space->clear_recompute();
               space->clear_partial_recompute();
               for (const Recomputation& one : all) {
-                if (one.modules().empty() && one.num_layers() == 0) {
+                if (one.modules().empty() &&
+                    one.method() == RECOMPUTE_METHOD_UNSPECIFIED) {
                   space->add_recompute(one.mode());
                 } else {
                   *space->add_partial_recompute() = one;

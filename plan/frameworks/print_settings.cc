@@ -15,8 +15,12 @@ namespace {
 
 // Numbers, truth values and lists have the same form in YAML, TOML and JSON,
 // and so have quoted strings without control characters.
-std::string ValueText(const std::string& value) {
+std::string ValueText(const Setting& setting) {
+  const std::string& value = setting.value;
   double number = 0;
+  if (setting.form == Setting::Form::kString) {
+    return DumpJson(nlohmann::json(value));
+  }
   if (value == "true" || value == "false" || value == "null" ||
       absl::StartsWith(value, "[") ||
       (!value.empty() && absl::SimpleAtod(value, &number))) {
@@ -45,7 +49,7 @@ std::string PrintYamlSettings(const std::vector<Setting>& settings) {
       absl::StrAppend(&text, std::string(2 * i, ' '), levels[i], ":",
                       i + 1 < levels.size()
                           ? "\n"
-                          : absl::StrCat(" ", ValueText(setting.value), "\n"));
+                          : absl::StrCat(" ", ValueText(setting), "\n"));
     }
     open = levels;
   }
@@ -63,7 +67,7 @@ std::string PrintTomlSettings(const std::vector<Setting>& settings) {
       absl::StrAppend(&text, text.empty() ? "" : "\n", "[", own, "]\n");
       section = own;
     }
-    absl::StrAppend(&text, name, " = ", ValueText(setting.value), "\n");
+    absl::StrAppend(&text, name, " = ", ValueText(setting), "\n");
   }
   return text;
 }

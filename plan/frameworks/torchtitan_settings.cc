@@ -334,6 +334,7 @@ std::vector<Setting> TorchtitanSettingsOf(
   if (operators || recompute.by_stage()) {
     add("activation_checkpoint.selective_ac_option",
         operators ? "op" : absl::StrCat(recompute.num_layers()));
+    settings.back().form = Setting::Form::kString;
   }
   add("compile.enable",
       run.runtime.name() == "torchtitan-compile" ? "true" : "false");

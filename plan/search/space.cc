@@ -138,7 +138,20 @@ int MinRanksOf(const PlanSpace& space,
                                    base.runtime, base.scenario.communication());
 }
 
-// Returns the recomputations worth trying that do not depend on the stage.
+models::Recompute FirstBlocks(int n) {
+  Recomputation proto;
+  proto.set_mode(RECOMPUTE_FULL);
+  proto.set_method(RECOMPUTE_BLOCK);
+  proto.set_num_layers(n);
+  return models::Recompute(proto);
+}
+
+// Returns true for PlanSpace's half of the blocks of each stage.
+bool IsHalf(const Recomputation& partial) {
+  return partial.method() == RECOMPUTE_BLOCK && partial.num_layers() == 0;
+}
+
+// Returns the recomputations that are tried unless the request lists others.
 std::vector<models::Recompute> UsualRecomputes(
     const scenarios::ResolvedScenario& base) {
   if (base.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
@@ -176,29 +189,39 @@ class Shapes {
     return std::move(shapes_);
   }
 
-  // Returns the recomputations that do not depend on the stage, or that the
-  // request lists.
+  // Returns all but half of the blocks of each stage.
   std::vector<models::Recompute> Recomputes() const {
     std::vector<models::Recompute> all;
     for (const int mode : space_.recompute()) {
       all.emplace_back(static_cast<RecomputeMode>(mode));
     }
     for (const Recomputation& partial : space_.partial_recompute()) {
-      all.emplace_back(partial);
+      if (!IsHalf(partial)) all.emplace_back(partial);
     }
-    return all.empty() ? UsualRecomputes(base_) : all;
+    const bool listed =
+        !space_.recompute().empty() || !space_.partial_recompute().empty();
+    return listed ? all : UsualRecomputes(base_);
   }
 
  private:
   void AddWays() {
     for (const models::Recompute& recompute : Recomputes()) {
-      for (const bool sequence_parallel : SequenceParallel()) {
-        for (const Sharding sharding : Shardings()) {
-          shape_.recompute = recompute;
-          shape_.sequence_parallel = sequence_parallel;
-          shape_.sharding = sharding;
-          AddStages();
-        }
+      AddSharings(recompute);
+    }
+    half_of_stage_ = std::any_of(space_.partial_recompute().begin(),
+                                 space_.partial_recompute().end(), IsHalf);
+    if (!half_of_stage_) return;
+    AddSharings(RECOMPUTE_FULL);
+    half_of_stage_ = false;
+  }
+
+  void AddSharings(const models::Recompute& recompute) {
+    for (const bool sequence_parallel : SequenceParallel()) {
+      for (const Sharding sharding : Shardings()) {
+        shape_.recompute = recompute;
+        shape_.sequence_parallel = sequence_parallel;
+        shape_.sharding = sharding;
+        AddStages();
       }
     }
   }
@@ -212,6 +235,11 @@ class Shapes {
         }
         shape_.chunks = chunks;
         shape_.cut = cut;
+        if (half_of_stage_) {
+          const int half = num_blocks_ / (2 * shape_.pipeline * chunks);
+          if (half == 0) continue;
+          shape_.recompute = FirstBlocks(half);
+        }
         // Consecutive shapes differ only in communication between stages and
         // replicas, so that workers can reuse the estimate of the last one.
         for (const std::string& order : Orders()) {
@@ -311,6 +339,7 @@ class Shapes {
   const int num_blocks_;
   const int min_ranks_;  // to interleave
   const int global_batch_;
+  bool half_of_stage_ = false;  // recomputed
   Shape shape_;
   std::vector<Shape> shapes_;
 };

@@ -171,6 +171,19 @@ constexpr BadUsage kBadUsages[] = {
     {"simulate --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
      "--seq 8192 --cp 2 --flash-attention=false",
      "--flash-attention is off, expected on: context parallelism needs"},
+    {"simulate --recompute-modules norm", "core_attn or mlp or moe or"},
+    {"simulate --recompute-method first", "uniform or block or every"},
+    {"simulate --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
+     "--recompute full --recompute-modules mlp",
+     "--recompute is full, expected selective with"},
+    {"simulate --optimizer-offload-fraction 2", "is 2, expected 0 to 1"},
+    {"simulate --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
+     "--cpu-offloading-num-layers 32",
+     "--cpu-offloading-num-layers is 32, expected less than the model's 32 "
+     "blocks"},
+    {"plan --model llama-3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 "
+     "--recompute full:half",
+     "is full:half, expected none, selective, operators or full, selective: "},
     {"simulate --pipeline 4", "--pipeline; did you mean --pp?"},
     {"simulate --micro-batch 4", "--micro-batch; did you mean --mbs?"},
     {"simulate --gbs 8z", "--gbs is 8z"},
