@@ -53,16 +53,21 @@ function comparison(section: FiguresSection, names: string[]): HTMLElement {
   return table('Key figures of all runs; small print: the interval that holds in 9 of 10 cases', columns, rows, false);
 }
 
+function verdict(section: FiguresSection, names: string[]): HTMLElement {
+  const of = (json: string) => section.rows.find(row => row.json === json)?.cells;
+  const limited = of('memory_capacity_bytes') !== undefined;
+  if (section.fastest === null) return h('p', {class: 'verdict'}, 'None of the runs fits in memory.');
+  const staleness = of('staleness_updates')?.[section.fastest].value ?? 0;
+  return h('p', {class: 'verdict'}, limited ? 'Fastest that fits in memory: ' : 'Fastest: ', name(names[section.fastest]),
+           staleness > 0 ? `, which trains with weights that are up to ${staleness} update${staleness > 1 ? 's' : ''} old` : null);
+}
+
 export function figuresView(section: FiguresSection, report: Report): HTMLElement {
   const names = report.header.runs.map(run => run.name);
   const several = names.length > 1;
   const csv = csvButton('the key figures', () => csvRows(section, names));
   const root = h('section', {id: 'figures'}, h('h2', {}, several ? 'Comparison' : 'Key figures'));
-  if (several && section.fastest !== null) {
-    root.append(h('p', {class: 'verdict'}, 'Fastest that fits in memory: ', name(names[section.fastest])));
-  } else if (several) {
-    root.append(h('p', {class: 'verdict'}, 'None of the runs fits in memory.'));
-  }
+  if (several) root.append(verdict(section, names));
   root.append(chart(several ? 'All figures' : 'Figures', '', csv,
                     several ? comparison(section, names) : cards(section)));
   section.texts.forEach((texts, run) => {

@@ -26,14 +26,26 @@ try {
   const file = join(folder, 'report.html');
   writeFileSync(file, made.page);
   const browser = await launch(playwright);
-  const {page, problems, openMs} = await open(browser, file, {viewport: {width: 1600, height: 900}});
-  await page.evaluate(() => document.getElementById('timeline').scrollIntoView());
+  // CPU time of the page's main thread, which other programs do not lengthen.
+  let session;
+  const cpuSeconds = async () => {
+    const {metrics} = await session.send('Performance.getMetrics');
+    return metrics.find(({name}) => name === 'TaskDuration').value;
+  };
+  const {page, problems, openMs} = await open(browser, file, {viewport: {width: 1600, height: 900}}, async empty => {
+    session = await empty.context().newCDPSession(empty);
+    await session.send('Performance.enable', {timeDomain: 'threadTicks'});
+  });
   const measured = {slices: made.size, bytes: made.page.length, open_ms: Math.round(openMs),
-                    ready_ms: Number(await page.evaluate(() => document.documentElement.dataset.ready)), problems};
+                    ready_ms: Number(await page.evaluate(() => document.documentElement.dataset.ready)),
+                    open_cpu_ms: Math.round(1000 * await cpuSeconds()), problems};
+  await page.evaluate(() => document.getElementById('timeline').scrollIntoView({behavior: 'instant'}));
   for (const kind of ['pan', 'zoom']) {
+    const before = await cpuSeconds();
     const times = await page.evaluate(([frames, how]) => window.weirAnimate(frames, how), [FRAMES, kind]);
     measured[kind] = {frame_ms_median: quantile(times.frame_ms, 0.5), frame_ms_95: quantile(times.frame_ms, 0.95),
-                      paint_ms_median: quantile(times.paint_ms, 0.5), paint_ms_95: quantile(times.paint_ms, 0.95)};
+                      paint_ms_median: quantile(times.paint_ms, 0.5), paint_ms_95: quantile(times.paint_ms, 0.95),
+                      cpu_ms_mean: Number((1000 * (await cpuSeconds() - before) / FRAMES).toFixed(1))};
   }
   measured.load_average = loadavg()[0];
   console.log(JSON.stringify(measured));

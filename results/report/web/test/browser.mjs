@@ -17,8 +17,8 @@ export async function launch(playwright) {
 }
 
 // Opens a file and waits until the page is complete. `problems` collects errors,
-// messages of the console and requests.
-export async function open(browser, file, options = {}) {
+// messages of the console and requests. Calls `prepare` with the empty page.
+export async function open(browser, file, options = {}, prepare = async () => {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 900}, ...options});
   const page = await context.newPage();
   const problems = [];
@@ -34,6 +34,7 @@ export async function open(browser, file, options = {}) {
     problems.push(`dialog: ${dialog.message()}`);
     dialog.dismiss();
   });
+  await prepare(page);
   const begin = performance.now();
   await page.goto(url);
   await page.waitForFunction(

@@ -131,6 +131,12 @@ await test('zoom and pan with buttons, keys, wheel and dragging', async () => {
   assert.ok((await view(page)).from > zoomed.from);
   await page.keyboard.press('0');
   assert.deepEqual(await view(page), whole);
+  // The map of the run.
+  await page.getByLabel('Zoom in').click();
+  const map = await page.locator('.tl-map').boundingBox();
+  await page.mouse.click(map.x + 0.6 * map.width, map.y + 20);
+  const {from, to} = await view(page);
+  assert.ok(Math.abs((from + to) / 2 / whole.to - 0.6) < 0.01);
   await context.close();
 });
 
@@ -207,6 +213,17 @@ await test('the waterfall goes from one step time to the other', async () => {
   const sum = rows.reduce((all, row) => all + row[3], 0);
   assert.ok(Math.abs(sum - total[3]) < 1e-9 * Math.abs(total[1]));
   assert.equal(total[1], severalJson.results[0].batch_seconds);
+  await context.close();
+});
+
+await test('the button changes the theme', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'), {colorScheme: 'light'});
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  assert.equal(await theme(), 'light');
+  await page.getByRole('button', {name: 'Dark'}).click();
+  assert.equal(await theme(), 'dark');
+  await page.getByRole('button', {name: 'Light'}).click();
+  assert.equal(await theme(), 'light');
   await context.close();
 });
 

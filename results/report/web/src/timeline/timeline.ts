@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline of all ranks: zoom, pan, search, details and a map of the run.
-import {chart, csvButton, type CsvRow, details, h, legend, name, table} from '../dom.ts';
+import {chart, csvButton, details, h, legend, name} from '../dom.ts';
 import {formatPercent, formatSeconds} from '../format.ts';
-import {isIdle, KINDS} from '../kinds.ts';
+import {KINDS} from '../kinds.ts';
 import type {Report} from '../load.ts';
 import type {TimelineSection} from '../model.ts';
 import {cssColor, isDark, onTheme} from '../theme.ts';
-import {type Layout, layOut, type PlacedRow} from './layout.ts';
+import {type Layout, layOut} from './layout.ts';
+import {RunMap} from './map.ts';
 import {AXIS, Overlay} from './overlay.ts';
 import {type Colors, colorsFor, Raster, type View} from './raster.ts';
 import {parseSearch} from './search.ts';
 import {NONE, Slices} from './slices.ts';
+import {csvRows, summary} from './tables.ts';
 
-const MAP_HEIGHT = 44;
 const LEAST_TICKS = 20;  // in view
 
 const KEYS = 'Click the timeline, then: wheel, + and \u2212 zoom; arrows and dragging move; 0 shows the whole run; ' +
@@ -41,9 +42,7 @@ export class Timeline {
 
   private readonly base = h('canvas', {class: 'tl-base', 'aria-hidden': 'true'});
   private readonly top = h('canvas', {class: 'tl-overlay', 'aria-hidden': 'true'});
-  private readonly map = h('canvas', {class: 'tl-map-canvas', 'aria-hidden': 'true'});
-  private readonly mapView = h('div', {class: 'tl-map-view'});
-  private readonly mapBox = h('div', {class: 'tl-map'}, this.map, this.mapView);
+  private readonly map: RunMap;
   private readonly spacer = h('div', {class: 'tl-spacer'});
   private readonly stick = h('div', {class: 'tl-stick'}, this.base, this.top);
   private readonly box: HTMLElement;
@@ -51,7 +50,6 @@ export class Timeline {
   private readonly info = h('div', {class: 'tl-info', 'aria-live': 'polite'});
   private readonly count = h('span', {class: 'tl-count', role: 'status'});
   private readonly raster: Raster;
-  private readonly mapRaster: Raster;
   private readonly overlay: Overlay;
 
   constructor(section: TimelineSection, report: Report) {
@@ -63,9 +61,9 @@ export class Timeline {
                          'aria-describedby': 'tl-keys'}, this.spacer);
     this.spacer.append(this.stick);
     this.raster = new Raster(this.base, this.slices);
-    this.mapRaster = new Raster(this.map, this.slices);
+    this.map = new RunMap(this.slices, part => this.center(part * this.slices.endTicks));
     this.overlay = new Overlay(this.top);
-    this.element = h('div', {class: 'timeline'}, this.toolbar(), this.mapBox,
+    this.element = h('div', {class: 'timeline'}, this.toolbar(), this.map.element,
                      h('div', {class: 'tl-frame'}, this.box, this.tip), this.info,
                      h('p', {class: 'note', id: 'tl-keys'}, KEYS), this.legend());
     this.listen();
@@ -167,20 +165,6 @@ export class Timeline {
     box.addEventListener('pointerleave', event => this.hover(NONE, event));
     box.addEventListener('dblclick', () => { if (this.selected !== NONE) this.reveal(this.selected, 0.6); });
     box.addEventListener('keydown', event => this.key(event));
-    const jump = (event: PointerEvent) => {
-      const bounds = this.mapBox.getBoundingClientRect();
-      const at = (event.clientX - bounds.left) / bounds.width * this.slices.endTicks;
-      const half = (this.view.to - this.view.from) / 2;
-      this.show({from: at - half, to: at + half});
-    };
-    let mapping = false;
-    this.mapBox.addEventListener('pointerdown', event => {
-      mapping = true;
-      this.mapBox.setPointerCapture(event.pointerId);
-      jump(event);
-    });
-    this.mapBox.addEventListener('pointermove', event => { if (mapping) jump(event); });
-    this.mapBox.addEventListener('pointerup', () => (mapping = false));
   }
 
   private key(event: KeyboardEvent): void {
@@ -216,6 +200,11 @@ export class Timeline {
     this.request();
   }
 
+  private center(tick: number): void {
+    const half = (this.view.to - this.view.from) / 2;
+    this.show({from: tick - half, to: tick + half});
+  }
+
   // `at`: the part of the view that stays where it is.
   zoom(factor: number, at = 0.5): void {
     const {from, to} = this.view;
@@ -248,8 +237,7 @@ export class Timeline {
     this.box.style.height = `${this.height + AXIS}px`;
     this.spacer.style.height = `${this.layout.height + AXIS}px`;
     this.stick.style.height = `${this.height + AXIS}px`;
-    this.mapBox.style.marginLeft = `${this.gutter}px`;
-    this.mapBox.style.width = `${this.width}px`;
+    this.map.place(this.gutter, this.width);
     Object.assign(this.base.style, {left: `${this.gutter}px`, top: `${AXIS}px`, width: `${this.width}px`, height: `${this.height}px`});
     Object.assign(this.top.style, {width: `${whole}px`, height: `${this.height + AXIS}px`});
     this.mapDirty = true;
@@ -274,19 +262,9 @@ export class Timeline {
     this.overlay.paint({slices: this.slices, layout: this.layout, view: this.view, scroll: this.scroll, width: this.width,
                         height: this.height, gutter: this.gutter, selected: this.selected, hovered: this.hovered,
                         names: this.names}, ratio);
-    if (this.mapDirty) this.drawMap(ratio);
-    const whole = this.wholeRun().to;
-    this.mapView.style.left = `${100 * this.view.from / whole}%`;
-    this.mapView.style.width = `${100 * (this.view.to - this.view.from) / whole}%`;
-  }
-
-  private drawMap(ratio: number): void {
+    if (this.mapDirty) this.map.paint(this.layout.rows, this.width, this.wholeRun(), ratio, this.colors, this.matches);
     this.mapDirty = false;
-    const rows = this.layout.rows.filter(({row}) => row.lane === 'compute');
-    const height = MAP_HEIGHT / rows.length;
-    const placed: PlacedRow[] = rows.map(({row}, i) => ({row, top: i * height, height, label: ''}));
-    this.mapRaster.resize(Math.round(this.width * ratio), Math.round(MAP_HEIGHT * ratio));
-    this.mapRaster.paint(placed, this.wholeRun(), 0, ratio, this.colors, this.matches);
+    this.map.show(this.view, this.wholeRun());
   }
 
   // ---- slices
@@ -401,58 +379,19 @@ export class Timeline {
     const small = (end[i] - start[i]) / (this.view.to - this.view.from) < 0.02;
     this.reveal(i, small ? 0.08 : undefined);
   }
-
-  // ---- data
-
-  *csvRows(): Generator<CsvRow> {
-    yield ['run', 'replica', 'tensor_rank', 'rank', 'track', 'kind', 'stage', 'microbatch', 'microbatches', 'weight_version',
-           'start_seconds', 'end_seconds', 'bytes', 'peer_rank'];
-    const s = this.slices;
-    for (const row of s.rows) {
-      for (let i = row.begin; i < row.end; i++) {
-        const idle = isIdle(s.kind[i]);
-        yield [this.names[row.panel.run], row.panel.replica, row.panel.tensor_rank, row.rank, row.lane, KINDS[s.kind[i]].name,
-               idle ? null : s.stage(i), idle ? null : s.microbatch(i), idle ? null : s.span(i),
-               s.version(i) < 0 ? null : s.version(i), s.start[i] * s.tick, s.end[i] * s.tick,
-               s.bytes(i) || null, s.peer(i) < 0 ? null : s.peer(i)];
-      }
-    }
-  }
-
-  // Seconds of each kind of slice on each rank.
-  summary(): HTMLElement {
-    const s = this.slices;
-    const used = [...new Set(s.kind)].sort((a, b) => a - b);
-    const rows = s.rows.filter(row => row.lane === 'compute');
-    const columns = [{label: 'Rank', left: true}, ...used.map(kind => ({label: KINDS[kind].name}))];
-    const several = new Set(rows.map(row => row.panel)).size > 1;
-    const keys = [...new Set(rows.map(row => `${row.panel.first}:${row.rank}`))];
-    const cells = keys.map(key => {
-      const [first, rank] = key.split(':').map(Number);
-      const ticks = new Float64Array(256);
-      let run = 0;
-      for (const row of s.rows) {
-        if (row.panel.first !== first || row.rank !== rank) continue;
-        run = row.panel.run;
-        for (let i = row.begin; i < row.end; i++) ticks[s.kind[i]] += s.end[i] - s.start[i];
-      }
-      return [{text: `${several ? `${this.names[run]}, ` : ''}rank ${rank}`, value: null},
-              ...used.map(kind => ({text: formatSeconds(ticks[kind] * s.tick), value: ticks[kind] * s.tick}))];
-    });
-    return table('Time of each kind of slice on each rank', columns, cells);
-  }
 }
 
 export function timelineView(section: TimelineSection, report: Report): HTMLElement {
   const timeline = new Timeline(section, report);
+  const names = report.header.runs.map(run => run.name);
   (window as any).weirTimeline = timeline;
   const idle = section.panels.every(panel => panel.idle_known);
   const box = details('Table: time of each kind of slice');
-  box.addEventListener('toggle', () => { if (box.open && box.children.length === 1) box.append(timeline.summary()); });
+  box.addEventListener('toggle', () => { if (box.open && box.children.length === 1) box.append(summary(timeline.slices, names)); });
   const left = section.panels.filter(panel => panel.from_seconds > 0).map(panel =>
     h('p', {class: 'note'}, name(report.header.runs[panel.run].name),
       `: shown from ${formatSeconds(panel.from_seconds)} on, the last ${formatPercent(1 - panel.from_seconds / (section.end_ticks * section.tick_seconds))} of the time axis.`));
   return h('section', {id: 'timeline'}, h('h2', {}, 'Timeline'),
            chart('All ranks', idle ? 'Gaps are colored by the cause of the wait.' : '',
-                 csvButton('the timeline', () => timeline.csvRows()), ...left, timeline.element, box));
+                 csvButton('the timeline', () => csvRows(timeline.slices, names)), ...left, timeline.element, box));
 }
