@@ -16,6 +16,7 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
+#include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/figures.h"
 
 namespace weir::calibrate {
@@ -147,6 +148,19 @@ absl::StatusOr<T> Resolve(const char* folder, const Asset& asset,
   return Inherit(std::move(inherited), variant);
 }
 
+// Adds the GEMMs of the base's formats to rates that state only a peak.
+void InheritGemms(const DeviceProfile& base, DeviceProfile* variant) {
+  for (MatrixRate& rate : *variant->mutable_matrix_rates()) {
+    const MatrixRate* of_base = FindRate(base, rate.format());
+    if (of_base == nullptr || !of_base->has_gemm() || rate.has_gemm()) continue;
+    *rate.mutable_gemm() = of_base->gemm();
+    rate.set_transposed_copies(of_base->transposed_copies());
+    if (of_base->has_gemm_residual() && !rate.has_gemm_residual()) {
+      *rate.mutable_gemm_residual() = of_base->gemm_residual();
+    }
+  }
+}
+
 }  // namespace
 
 DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
@@ -162,8 +176,10 @@ DeviceProfile Inherit(DeviceProfile base, const DeviceProfile& variant) {
   base.clear_stages();
   base.clear_memory();
   base.clear_links();
-  ClearReplaced(variant, &base);
-  base.MergeFrom(variant);
+  DeviceProfile complete = variant;
+  InheritGemms(base, &complete);
+  ClearReplaced(complete, &base);
+  base.MergeFrom(complete);
   base.clear_base();
   base.clear_inherited_spread();
   return base;

@@ -249,4 +249,38 @@ TEST(ProfileBaseTest, AtMostEightProfilesAreInAChain) {
                                    HasSubstr("at most 8 profiles in a chain")));
 }
 
+// A rate that states only a peak has the GEMMs of the base's format.
+TEST(ProfileBaseTest, RatesInheritTheGemmsOfTheirFormat) {
+  const DeviceProfile base = Parse(R"(
+      name: "base"
+      matrix_rates { format: "bf16" peak_flops { value: 1e15 } }
+      matrix_rates {
+        format: "fp8"
+        peak_flops { value: 2e15 }
+        gemm { matrix_rate { value: 0.7 } }
+        gemm_residual { value: 0.08 }
+        transposed_copies: true
+      })");
+  const DeviceProfile faster = Inherit(base, Parse(R"(
+      matrix_rates { format: "bf16" peak_flops { value: 3e15 } }
+      matrix_rates { format: "fp8" peak_flops { value: 6e15 } }
+      matrix_rates { format: "nvfp4" peak_flops { value: 9e15 } })"));
+  ASSERT_EQ(faster.matrix_rates_size(), 3);
+  EXPECT_FALSE(faster.matrix_rates(0).has_gemm());
+  const MatrixRate& fp8 = faster.matrix_rates(1);
+  EXPECT_EQ(fp8.peak_flops().value(), 6e15);
+  EXPECT_EQ(fp8.gemm().matrix_rate().value(), 0.7);
+  EXPECT_EQ(fp8.gemm_residual().value(), 0.08);
+  EXPECT_TRUE(fp8.transposed_copies());
+  EXPECT_FALSE(faster.matrix_rates(2).has_gemm());
+  const DeviceProfile own = Inherit(base, Parse(R"(
+      matrix_rates {
+        format: "fp8"
+        peak_flops { value: 6e15 }
+        gemm { matrix_rate { value: 0.5 } }
+      })"));
+  EXPECT_EQ(own.matrix_rates(0).gemm().matrix_rate().value(), 0.5);
+  EXPECT_FALSE(own.matrix_rates(0).transposed_copies());
+}
+
 }  // namespace weir::calibrate::profile_base_test
