@@ -182,6 +182,22 @@ class Loader {
       resolved_.loaded_recipe = *std::move(recipe);
     }
     ApplyRecipe(resolved_.loaded_recipe, &scenario_, &resolved_.recipe);
+    const Recipe& recipe = resolved_.recipe;
+    const bool quantizes = !models::FormatsOf(recipe).empty();
+    if (quantizes && !resolved_.model.has_transformer()) {
+      problems_.Add("training.recipe",
+                    absl::StrCat("is \"", name,
+                                 "\", expected none: the layers of this model "
+                                 "were measured whole"));
+    }
+    if (!quantizes && (recipe.quantized_parameters() ||
+                       recipe.first_blocks_in_16_bits() > 0 ||
+                       recipe.last_blocks_in_16_bits() > 0)) {
+      resolved_.warnings.push_back(
+          "training.quantized_parameters, first_blocks_in_16_bits and "
+          "last_blocks_in_16_bits have no effect without a recipe in 8 or 4 "
+          "bits");
+    }
   }
 
   // Returns the devices to load; none if they cannot be determined.

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "models/recipe.h"
 #include "plan/frameworks/exported_run.h"
 #include "plan/frameworks/megatron_arguments.h"
 #include "plan/frameworks/nemo_keys.h"
@@ -145,6 +146,14 @@ class NemoSettings {
 
 std::vector<std::string> NemoObstacles(const scenarios::ResolvedScenario& run) {
   std::vector<std::string> reasons = MegatronObstacles(run);
+  for (const StateFormat format :
+       {run.recipe.main_weights(), run.recipe.first_moment(),
+        run.recipe.second_moment()}) {
+    if (models::StateBytes(format) == 4) continue;
+    reasons.emplace_back(
+        "weir does not write its settings of optimizer states in 8 or 16 bits");
+    break;
+  }
   if (!run.model.has_transformer()) return reasons;
   const Transformer& model = run.model.transformer();
   if (model.num_positions() > 0 &&

@@ -59,12 +59,13 @@ Scenario RandomPlan::DrawScenario() {
 }
 
 void RandomPlan::DrawRecipe(Scenario* scenario) {
-  Training* training = scenario->mutable_training();
   const bool has_fp8 =
       scenario->cluster() == "dgx-h100" || scenario->cluster() == "dgx-h200";
-  if (!has_fp8 || scenario->has_costs() || training->precision() == FP32)
+  if (!has_fp8 || scenario->has_costs() ||
+      scenario->training().precision() == FP32 || OneIn(2)) {
     return;
-  if (OneIn(2)) return;
+  }
+  Training* training = scenario->mutable_training();
   training->set_recipe(Of<std::string>(
       {"fp8-delayed", "fp8-current", "fp8-blockwise", "deepseek-v3"}));
   if (OneIn(2)) training->set_quantized_parameters(OneIn(2));

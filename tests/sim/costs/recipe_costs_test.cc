@@ -132,6 +132,14 @@ TEST(RecipeCostsTest, ADeviceWithoutTheFormatRefuses) {
                         "nvfp4, but device H100-SXM5-80GB has rates only for"));
 }
 
+TEST(RecipeCostsTest, FieldsWithoutEffectAreReported) {
+  const auto resolved = scenarios::ResolveScenario(
+      "test", Text("precision: MIXED_BF16 first_blocks_in_16_bits: 2"));
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_THAT(resolved->warnings,
+              testing::Contains(HasSubstr("no effect without a recipe")));
+}
+
 TEST(RecipeCostsTest, Fp32CannotHaveARecipe) {
   const auto resolved = scenarios::ResolveScenario(
       "test", Text("precision: FP32 recipe: \"fp8-current\""));
