@@ -210,8 +210,7 @@ TEST(ProfileImportTest, CreatesAProfileOfANewDevice) {
     }
     return 0.0;
   };
-  EXPECT_NEAR(cache_rate("x1.textproto"),
-              cache_rate("h100-sxm") * 500 / 989.4,
+  EXPECT_NEAR(cache_rate("x1.textproto"), cache_rate("h100-sxm") * 500 / 989.4,
               1e-6 * cache_rate("h100-sxm"));
 }
 
