@@ -55,6 +55,13 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> ParsePeaks(
   return peaks;
 }
 
+void ScaleRates(double ratio, GemmModel* gemm) {
+  for (Figure* rate : {gemm->mutable_cache_bytes_per_second(),
+                       gemm->mutable_output_bytes_per_second()}) {
+    rate->set_value(rate->value() * ratio);
+  }
+}
+
 absl::StatusOr<DeviceProfile> ProfileOf(const NewDevice& device,
                                         const DeviceProfile& similar) {
   RETURN_IF_ERROR(CheckGiven(device));
@@ -79,6 +86,12 @@ absl::StatusOr<DeviceProfile> ProfileOf(const NewDevice& device,
   }
   DeviceProfile profile = Inherit(similar, variant);
   profile.clear_coverage();
+  for (const auto& [format, flops] : device.peaks) {
+    const absl::StatusOr<double> peak = PeakFlops(similar, format);
+    if (!peak.ok()) continue;
+    ScaleRates(flops / *peak, profile.mutable_gemm());
+    break;
+  }
   RETURN_IF_ERROR(ValidateDeviceProfile("new device", profile));
   return profile;
 }

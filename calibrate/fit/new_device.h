@@ -29,7 +29,12 @@ struct NewDevice {
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParsePeaks(
     absl::string_view text);
 
-// Returns `similar` with the figures of the new device. Everything that was
+// Multiplies the rates of a GEMM model that are absolute, those of the cache,
+// by the ratio of two devices' arithmetic peaks.
+void ScaleRates(double ratio, GemmModel* gemm);
+
+// Returns `similar` with the figures of the new device. The rates of the cache
+// grow with the first peak that both state. Everything that was
 // measured on the similar device becomes ASSUMED with a spread of 20 %, and the
 // profile claims no measured ranges or training steps. Returns InvalidArgument,
 // starting with "new device", if a value is missing or the result is invalid.

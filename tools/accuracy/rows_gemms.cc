@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "calibrate/fit/fit_gemms.h"
 #include "calibrate/fit/import_gemms.h"
+#include "calibrate/fit/new_device.h"
 #include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 #include "tools/accuracy/write_rows.h"
@@ -69,8 +70,11 @@ absl::Status Write(const Device& device, const std::string& data,
   RETURN_IF_ERROR(WriteRows(
       path + ".csv", rows,
       calibrate::PredictGemms(machine, profile.gemm(), gemms.samples)));
-  ASSIGN_OR_RETURN(const DeviceProfile similar,
+  ASSIGN_OR_RETURN(DeviceProfile similar,
                    calibrate::LoadDeviceProfile(device.similar));
+  ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(similar, "bf16"));
+  calibrate::ScaleRates(machine.flops_per_second / peak,
+                        similar.mutable_gemm());
   RETURN_IF_ERROR(WriteRows(
       absl::StrCat(folder, "/", device.assumed, "_left_out.csv"), rows,
       calibrate::PredictGemms(machine, similar.gemm(), gemms.samples)));

@@ -198,6 +198,20 @@ TEST(ProfileImportTest, CreatesAProfileOfANewDevice) {
                         "assumed from the H100-SXM5-80GB"));
   EXPECT_THAT(RunWeir("profile show x1.textproto").out,
               HasSubstr("GEMMs: assumed from the H100-SXM5-80GB"));
+  // Rates of the cache are in proportion to the arithmetic peak.
+  const auto cache_rate = [](const std::string& profile) {
+    const ProgramRun json =
+        RunWeir(absl::StrCat("profile show --format json ", profile));
+    for (const auto& figure :
+         nlohmann::json::parse(json.out)["result"]["parameters"]) {
+      if (figure["path"] == "gemm.cache_bytes_per_second") {
+        return figure["value"].get<double>();
+      }
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(cache_rate("x1.textproto"), cache_rate("h100-sxm") * 500 / 989.4,
+              1e-6 * cache_rate("h100-sxm"));
 }
 
 TEST(ProfileImportTest, NewDevicesNeedTheirDatasheet) {
