@@ -52,6 +52,11 @@ void CheckTraining(const Scenario& scenario, Problems* problems) {
   refuse(
       training.recompute() > RECOMPUTE_NONE, "recompute",
       "is on, expected none: stages save all activations (--recompute none)");
+  refuse(training.cpu_offloading_num_layers() > 0, "cpu_offloading_num_layers",
+         "is above 0, expected 0: stages keep activations on the GPU");
+  refuse(training.optimizer_offload_fraction() > 0,
+         "optimizer_offload_fraction",
+         "is above 0, expected 0: stages keep optimizer states on the GPU");
   refuse(training.precision() != FP32 && !training.fp32_gradients(),
          "fp32_gradients",
          "is off, expected on: stages accumulate gradients in fp32 "
