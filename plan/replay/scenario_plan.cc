@@ -55,6 +55,11 @@ void CheckTraining(const Scenario& scenario, Problems* problems) {
   refuse(!training.recipe().empty(), "recipe",
          "is given, expected none: stages compute in 16 or 32 bits "
          "(--precision bf16)");
+  refuse(training.cpu_offloading_num_layers() > 0, "cpu_offloading_num_layers",
+         "is above 0, expected 0: stages keep activations on the GPU");
+  refuse(training.optimizer_offload_fraction() > 0,
+         "optimizer_offload_fraction",
+         "is above 0, expected 0: stages keep optimizer states on the GPU");
   refuse(training.precision() != FP32 && !training.fp32_gradients(),
          "fp32_gradients",
          "is off, expected on: stages accumulate gradients in fp32 "
