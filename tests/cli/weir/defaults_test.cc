@@ -161,7 +161,7 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
       }
       if (question == nullptr) {
         EXPECT_TRUE(command == "compare" || command == "explain" ||
-                    command == "collect")
+                    command == "collect" || command == "report")
             << "no question for " << command << " " << name;
         continue;
       }

@@ -220,9 +220,9 @@ await test('the button changes the theme', async () => {
   const {page, context} = await open(browser, join(folder, 'one.html'), {colorScheme: 'light'});
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
   assert.equal(await theme(), 'light');
-  await page.getByRole('button', {name: 'Dark'}).click();
+  await page.getByRole('button', {name: 'Dark', exact: true}).click();
   assert.equal(await theme(), 'dark');
-  await page.getByRole('button', {name: 'Light'}).click();
+  await page.getByRole('button', {name: 'Light', exact: true}).click();
   assert.equal(await theme(), 'light');
   await context.close();
 });
