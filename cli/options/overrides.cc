@@ -111,7 +111,9 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   }
   if (!overrides.model().empty()) scenario.clear_transformer();
   if (overrides.has_transformer()) scenario.clear_model();
-  ReplacePrecision(overrides.training(), scenario.mutable_training());
+  if (overrides.has_training()) {
+    ReplacePrecision(overrides.training(), scenario.mutable_training());
+  }
   scenario.MergeFrom(overrides);
   if (scenarios::SetsGroups(overrides)) scenarios::ClearReplicas(&scenario);
   if (flags.sequence_parallel) {

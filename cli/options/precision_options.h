@@ -10,8 +10,8 @@
 namespace weir::cli {
 
 // Adds --precision and the spellings of Megatron-LM, which set fields of
-// `training`.
-void AddPrecision(CLI::App* app, Training* training);
+// `scenario`'s training.
+void AddPrecision(CLI::App* app, Scenario* scenario);
 
 // Applies the options to a scenario's training before `overrides` is merged
 // into it: a precision and a recipe replace each other.

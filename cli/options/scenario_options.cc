@@ -212,7 +212,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       ParseSize,
       [=](uint32_t n) { scenario->mutable_batch()->set_sequence_length(n); })
       ->default_str("the model's");
-  AddPrecision(app, scenario->mutable_training());
+  AddPrecision(app, scenario);
   AddSwitch(app, "--flash-attention,--use-flash-attn",
             "fused attention, which stores no score matrix",
             &flags->flash_attention)
