@@ -51,7 +51,7 @@ void AddRecomputation(CLI::App* app, Scenario* scenario) {
               scenario->mutable_training()->mutable_recompute_modules()->Assign(
                   modules.begin(), modules.end());
             })
-      ->default_str("core_attn");
+      ->default_str("core_attn, if selective");
   AddChoice<RecomputeMethod>(
       app, "--recompute-method",
       "blocks of each stage that full recomputation repeats: all, in groups "
@@ -62,14 +62,14 @@ void AddRecomputation(CLI::App* app, Scenario* scenario) {
       [=](RecomputeMethod method) {
         scenario->mutable_training()->set_recompute_method(method);
       })
-      ->default_str("uniform");
+      ->default_str("uniform, if full");
   AddCount(app, "--recompute-num-layers",
            "of --recompute-method: blocks in each group, recomputed blocks, or "
            "the n of every n-th",
            [=](uint32_t n) {
              scenario->mutable_training()->set_recompute_num_layers(n);
            })
-      ->default_str("1");
+      ->default_str("1, if full");
 }
 
 void AddOffload(CLI::App* app, Scenario* scenario) {

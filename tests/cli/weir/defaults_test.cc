@@ -53,6 +53,9 @@ bool IsProse(const std::string& fallback) {
                                  "that of --runtime",
                                  "1; for sequences of 8192 tokens and more "
                                  "also 2, 4 and 8",
+                                 "core_attn, if selective",
+                                 "uniform, if full",
+                                 "1, if full",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }

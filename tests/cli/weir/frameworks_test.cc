@@ -140,16 +140,17 @@ TEST(ImportTest, FlagsReplaceSettings) {
 }
 
 TEST(ImportTest, RefusesWhatIsNotSimulatedUnlessItIsLeftOut) {
-  WriteInput("x.args", absl::StrCat(kArguments, "--fp8-format hybrid\n"));
+  WriteInput("x.args", absl::StrCat(kArguments, "--moe-layer-recompute\n"));
   const std::string command =
       "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1";
   const ProgramRun refused = RunWeir(command);
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("x.args:3: --fp8-format is hybrid, which "
-                                     "is not simulated (precision)"));
-  const ProgramRun run = RunWeir(command + " --leave-out fp8-format");
+  EXPECT_THAT(refused.err, HasSubstr("x.args:3: --moe-layer-recompute is not "
+                                     "simulated (memory)"));
+  const ProgramRun run = RunWeir(command + " --leave-out moe-layer-recompute");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("left out as requested (--fp8-format)"));
+  EXPECT_THAT(run.err,
+              HasSubstr("left out as requested (--moe-layer-recompute)"));
 }
 
 TEST(ImportTest, ASlurmScriptDeterminesTheNodes) {
