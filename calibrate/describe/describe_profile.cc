@@ -69,10 +69,13 @@ std::string FiguresTable(const DeviceProfile& profile) {
   table.optional = {0, 0, 0, 0, 1};
   DeviceProfile copy = profile;
   for (const NamedFigure& named : FiguresOf(&copy)) {
-    table.rows.push_back({named.path, Number(named.figure->value()),
-                          std::string(UnitOf(named.path)),
-                          std::string(NameOf(named.figure->kind())),
-                          Shortened(named.figure->source(), kMaxSource)});
+    table.rows.push_back(
+        {absl::EndsWith(named.path, "].peak_flops")
+             ? absl::StrCat(named.path, " (", Ascii(named.format), ")")
+             : named.path,
+         Number(named.figure->value()), std::string(UnitOf(named.path)),
+         std::string(NameOf(named.figure->kind())),
+         Shortened(named.figure->source(), kMaxSource)});
   }
   return PrintTable(table);
 }
@@ -302,7 +305,7 @@ std::string DescribeProfile(const DeviceProfile& profile) {
   if (!profile.gemms_of().empty()) {
     absl::StrAppend(&text, "\nGEMMs: assumed from the ",
                     Ascii(profile.gemms_of()),
-                    "; none of this device are on record\n");
+                    "; none of this device in 16 bits are on record\n");
   }
   if (profile.kernels_size() > 0) {
     absl::StrAppend(&text, "\n", KernelsTable(profile));

@@ -169,6 +169,9 @@ absl::StatusOr<MeasuredAttention> ReadAttention(absl::string_view label,
                    ReadSizes(table, "head_size"));
   MeasuredAttention attention;
   ASSIGN_OR_RETURN(attention.seconds, ReadSeconds(table));
+  RETURN_IF_ERROR(
+      CheckColumns(table, {"pass", "batch", "heads", "sequence_length",
+                           "head_size", "causal", "dtype", "type", "backend"}));
   ASSIGN_OR_RETURN(attention.format, ReadFormat(table));
   ASSIGN_OR_RETURN(attention.backend, ReadCommonText(table, "backend"));
   if (table.num_rows() == 0) {
@@ -242,6 +245,11 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
         ": was not measured on ", start.name(),
         ", expected measurements of the profile's device"));
   }
+  std::vector<double> flops;
+  for (const AttentionSample& sample : samples) flops.push_back(sample.flops);
+  absl::StrAppend(&import.report,
+                  WarnAbovePeak(flops, attention.seconds, attention.lines, peak,
+                                attention.format));
   std::string what = absl::StrFormat(
       "%s%s%s: %d runs of fused attention, mean |error| %.1f %%", source,
       attention.backend.empty() ? "" : ", ", attention.backend,

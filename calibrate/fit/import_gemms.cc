@@ -47,6 +47,16 @@ std::vector<double> SecondsOf(const std::vector<GemmSample>& samples) {
   return seconds;
 }
 
+std::string Warning(const MeasuredGemms& gemms, double peak_flops) {
+  std::vector<double> flops;
+  for (const GemmSample& sample : gemms.samples) {
+    const GemmSize& shape = sample.shape;
+    flops.push_back(2 * shape.batch * shape.m * shape.n * shape.k);
+  }
+  return WarnAbovePeak(flops, SecondsOf(gemms.samples), gemms.lines, peak_flops,
+                       gemms.format);
+}
+
 void SetCoverage(const MeasuredGemms& gemms, Coverage* coverage) {
   coverage->clear_gemm_m();
   coverage->clear_gemm_n();
@@ -69,6 +79,8 @@ absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
   ASSIGN_OR_RETURN(const std::vector<double> n, ReadSizes(table, "n"));
   ASSIGN_OR_RETURN(const std::vector<double> k, ReadSizes(table, "k"));
   ASSIGN_OR_RETURN(const std::vector<double> seconds, ReadSeconds(table));
+  RETURN_IF_ERROR(
+      CheckColumns(table, {"m", "n", "k", "batch", "dtype", "type"}));
   std::vector<double> batch(m.size(), 1);
   if (table.HasColumn("batch")) {
     ASSIGN_OR_RETURN(batch, ReadSizes(table, "batch"));
@@ -143,7 +155,7 @@ absl::StatusOr<Import> ImportGemms(absl::string_view label,
   if (rate == nullptr) import.profile.clear_gemms_of();
   import.report = Percent("fit", fit.errors, gemms);
   absl::StrAppend(
-      &import.report,
+      &import.report, Warning(gemms, machine.flops_per_second),
       Percent("before the fit",
               SummarizeErrors(PredictGemms(machine, first, gemms.samples),
                               measured),

@@ -33,6 +33,7 @@ absl::StatusOr<Streams> ReadStreams(absl::string_view label,
   ASSIGN_OR_RETURN(const std::vector<double> sizes, bytes.Numbers(1, 1e15));
   Streams streams;
   ASSIGN_OR_RETURN(streams.seconds, ReadSeconds(table));
+  RETURN_IF_ERROR(CheckColumns(table, {"kernel", "bytes", "launches"}));
   std::vector<double> launches(table.num_rows(), 1);
   if (table.HasColumn("launches")) {
     ASSIGN_OR_RETURN(launches, ReadSizes(table, "launches"));

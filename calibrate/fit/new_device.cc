@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/fit/new_device.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -11,11 +15,31 @@
 #include "base/values.h"
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/profile_base.h"
+#include "models/quantization.h"
 
 namespace weir::calibrate {
 namespace {
 
 constexpr double kSpread = 0.2;
+// Peaks of GPUs, with a wide margin. The rates of the cache are scaled with
+// them and remain in their ranges.
+constexpr double kLeastPeak = 1e12;
+constexpr double kMostPeak = 1e17;
+constexpr size_t kMostNameBytes = 100;
+
+std::vector<std::string> PeakFormats() {
+  std::vector<std::string> formats = {"bf16", "fp16", "fp32"};
+  for (int i = OPERAND_16_BIT + 1; i < OperandFormat_ARRAYSIZE; ++i) {
+    formats.emplace_back(models::Name(static_cast<OperandFormat>(i)));
+  }
+  return formats;
+}
+
+bool HasPeak(const std::vector<std::pair<std::string, double>>& peaks,
+             absl::string_view format) {
+  return std::any_of(peaks.begin(), peaks.end(),
+                     [&](const auto& peak) { return peak.first == format; });
+}
 
 void SetDatasheet(double value, Figure* figure) {
   figure->set_value(value);
@@ -25,14 +49,31 @@ void SetDatasheet(double value, Figure* figure) {
 
 absl::Status CheckGiven(const NewDevice& device) {
   Problems problems("new device");
-  const auto check = [&](const char* flag, double value) {
-    if (value == 0) problems.Add(flag, "is missing, expected it with --device");
+  if (device.name.size() > kMostNameBytes) {
+    problems.Add("--device",
+                 absl::StrCat("has ", device.name.size(),
+                              " bytes, expected at most ", kMostNameBytes));
+  }
+  const auto check = [&](const char* flag, double value, double low,
+                         double high) {
+    if (value == 0) {
+      problems.Add(flag, "is missing, expected it with --device");
+    } else {
+      problems.CheckRange(flag, value, low, high);
+    }
   };
-  check("--bandwidth", device.memory_bytes_per_second);
-  check("--memory", device.memory_bytes);
-  check("--multiprocessors", device.num_multiprocessors);
+  check("--bandwidth", device.memory_bytes_per_second, 1e3, 1e16);
+  check("--memory", device.memory_bytes, 1e6, 1e15);
+  check("--multiprocessors", device.num_multiprocessors, 1, 1e5);
+  if (device.link_bytes_per_second > 0) {
+    problems.CheckRange("--links", device.link_bytes_per_second, 1e6, 1e16);
+  }
   if (device.peaks.empty()) {
     problems.Add("--peak", "is missing, expected FORMAT=FLOPS with --device");
+  } else if (!HasPeak(device.peaks, "bf16") && !HasPeak(device.peaks, "fp16")) {
+    problems.Add("--peak",
+                 "has neither bf16 nor fp16, expected the rate of at least one "
+                 "of them");
   }
   return problems.ToStatus();
 }
@@ -49,7 +90,22 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> ParsePeaks(
           absl::StrCat("is ", EscapeLine(one),
                        ", expected FORMAT=FLOPS, for example bf16=989e12"));
     }
+    const std::vector<std::string> formats = PeakFormats();
+    if (std::find(formats.begin(), formats.end(), sides[0]) == formats.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", EscapeLine(one), ", expected one of ",
+                       absl::StrJoin(formats, ", ")));
+    }
+    if (HasPeak(peaks, sides[0])) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "is ", EscapeLine(text), ", expected ", sides[0], " once"));
+    }
     ASSIGN_OR_RETURN(const double flops, ParsePositive(sides[1]));
+    if (flops < kLeastPeak || flops > kMostPeak) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("is %s, expected %g to %g FLOP/s", EscapeLine(one),
+                          kLeastPeak, kMostPeak));
+    }
     peaks.emplace_back(sides[0], flops);
   }
   return peaks;

@@ -25,7 +25,8 @@ struct NewDevice {
   double link_bytes_per_second = 0;  // of all links, one direction; 0: similar
 };
 
-// Parses "bf16=2.25e15,fp32=75e12".
+// Parses "bf16=2.25e15,fp32=75e12". Refuses formats that no recipe uses, a
+// format given twice, and rates outside of 1e12 to 1e17.
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParsePeaks(
     absl::string_view text);
 

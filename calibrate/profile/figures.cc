@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "calibrate/profile/device_profile.pb.h"
 
 namespace weir::calibrate {
 namespace {
@@ -15,7 +16,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 void Collect(Message* message, const std::string& prefix,
-             std::vector<NamedFigure>* figures);
+             const std::string& format, std::vector<NamedFigure>* figures);
 
 // Avoids visiting a profile's measured kernels, of which there may be thousands
 // and which hold no figures.
@@ -32,16 +33,18 @@ bool MayHoldFigures(const google::protobuf::Descriptor* type) {
 }
 
 void CollectOne(Message* message, const std::string& path,
-                std::vector<NamedFigure>* figures) {
+                const std::string& format, std::vector<NamedFigure>* figures) {
   if (auto* figure = dynamic_cast<Figure*>(message)) {
-    figures->push_back({path, figure});
+    figures->push_back({path, figure, format});
+  } else if (const auto* rate = dynamic_cast<MatrixRate*>(message)) {
+    Collect(message, path + ".", rate->format(), figures);
   } else {
-    Collect(message, path + ".", figures);
+    Collect(message, path + ".", format, figures);
   }
 }
 
 void Collect(Message* message, const std::string& prefix,
-             std::vector<NamedFigure>* figures) {
+             const std::string& format, std::vector<NamedFigure>* figures) {
   const Reflection& reflection = *message->GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
@@ -52,12 +55,13 @@ void Collect(Message* message, const std::string& prefix,
     }
     const std::string path = absl::StrCat(prefix, field->name());
     if (!field->is_repeated()) {
-      CollectOne(reflection.MutableMessage(message, field), path, figures);
+      CollectOne(reflection.MutableMessage(message, field), path, format,
+                 figures);
       continue;
     }
     for (int i = 0; i < reflection.FieldSize(*message, field); ++i) {
       CollectOne(reflection.MutableRepeatedMessage(message, field, i),
-                 absl::StrCat(path, "[", i, "]"), figures);
+                 absl::StrCat(path, "[", i, "]"), format, figures);
     }
   }
 }
@@ -66,7 +70,7 @@ void Collect(Message* message, const std::string& prefix,
 
 std::vector<NamedFigure> FiguresOf(Message* message) {
   std::vector<NamedFigure> figures;
-  Collect(message, "", &figures);
+  Collect(message, "", "", &figures);
   return figures;
 }
 

@@ -20,6 +20,8 @@ struct NamedFigure {
   // "collectives.ll.base_seconds", "matrix_rates[0].peak_..."
   std::string path;
   Figure* figure;  // points into the message
+  // The number format of a figure in matrix_rates, "bf16"; else empty.
+  std::string format;
 };
 
 // Returns all figures that are set, including nested ones, in field order.

@@ -3,10 +3,14 @@
 
 #include <memory>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/text.h"
+#include "base/values.h"
 #include "cli/options/add_option.h"
 #include "cli/options/memory_options.h"
 #include "cli/options/precision_options.h"
@@ -411,6 +415,13 @@ void AddNodes(CLI::App* app, ScenarioFlags* flags) {
       ->default_str("the cluster's");
 }
 
+absl::StatusOr<double> ParseOversubscription(absl::string_view text) {
+  const absl::StatusOr<double> ratio = ParsePositive(text);
+  if (ratio.ok() && *ratio >= 1 && *ratio <= 1e6) return ratio;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is ", EscapeLine(text), ", expected a number from 1 to 1000000"));
+}
+
 void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
   app->option_defaults()->group("Cluster");
@@ -427,7 +438,7 @@ void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
   AddOption(app, "--oversubscription", "RATIO",
             "capacity into the leaf switches over that out of them, of a "
             "dragonfly over that between groups; 1: non-blocking",
-            ParsePositive,
+            ParseOversubscription,
             [=](double ratio) {
               scenario->mutable_cluster_changes()->set_oversubscription(ratio);
             })

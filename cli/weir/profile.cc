@@ -95,7 +95,7 @@ absl::StatusOr<calibrate::Import> Imported(const Flags& flags) {
   }
   if (!import.profile.gemms_of().empty()) {
     absl::StrAppend(&import.report,
-                    "warning: no GEMMs were imported: those of ",
+                    "warning: no bf16 or fp16 GEMMs were imported: those of ",
                     EscapeLine(import.profile.name()), " are assumed from the ",
                     EscapeLine(import.profile.gemms_of()), "\n");
   }

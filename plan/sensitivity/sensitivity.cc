@@ -234,7 +234,8 @@ absl::StatusOr<results::Explanation> ExplainResult(
     const sim::ScenarioFigure& figure = figures[i];
     explanation.figures.push_back({figure.owner, figure.path, figure.value,
                                    std::string(calibrate::NameOf(figure.kind)),
-                                   figure.source, elasticities[i]});
+                                   figure.source, elasticities[i],
+                                   figure.format});
   }
   return explanation;
 }

@@ -62,6 +62,12 @@ std::vector<FigureInfluence> Sorted(const Explanation& explanation) {
   return figures;
 }
 
+// Returns, for example, "matrix_rates[3].peak_flops (nvfp4)".
+std::string ShownPath(const FigureInfluence& figure) {
+  if (figure.format.empty()) return Ascii(figure.path);
+  return absl::StrCat(Ascii(figure.path), " (", Ascii(figure.format), ")");
+}
+
 std::string FiguresTable(const Explanation& explanation, bool all) {
   TextTable table;
   table.header = {"fraction", "of", "parameter", "value", "kind", "source"};
@@ -77,7 +83,7 @@ std::string FiguresTable(const Explanation& explanation, bool all) {
       continue;
     }
     table.rows.push_back({absl::StrFormat("%.1f %%", 100 * part),
-                          Ascii(figure.owner), Ascii(figure.path),
+                          Ascii(figure.owner), ShownPath(figure),
                           absl::StrFormat("%.4g", figure.value), figure.kind,
                           Shortened(figure.source, kMaxSource)});
   }

@@ -19,6 +19,7 @@ struct FigureInfluence {
   // d ln(batch_seconds) / d ln(value). -0.6 for a rate means that 60 % of the
   // time shrinks as the rate grows.
   double elasticity = 0;
+  std::string format;  // of a rate in matrix_rates, "bf16"; else empty
 };
 
 // A value of one parameter with which the prediction equals the measurement.

@@ -16,7 +16,7 @@ absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
                    LoadAsset("scenarios/cluster/presets", name_or_path));
   Cluster cluster;
   RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &cluster));
-  RETURN_IF_ERROR(ChangeCluster(asset.label, changes, &cluster));
+  RETURN_IF_ERROR(ChangeCluster(name_or_path, changes, &cluster));
   if (num_nodes > 0) {
     if (cluster.groups_size() != 1) {
       return absl::InvalidArgumentError(absl::StrCat(

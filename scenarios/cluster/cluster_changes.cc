@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "scenarios/cluster/cluster.h"
@@ -15,6 +16,12 @@ namespace {
 
 constexpr uint32_t kUsualNodesPerLeaf = 16;
 constexpr uint32_t kUsualLeavesPerGroup = 8;
+
+// Returns the field as scenarios name it, and its option.
+std::string NameOf(absl::string_view field) {
+  return absl::StrCat("cluster_changes.", field, " (--",
+                      absl::StrReplaceAll(field, {{"_", "-"}}), ")");
+}
 
 // Keeps the first GPUs of a node, and the adapters and PCIe switches that they
 // use.
@@ -80,10 +87,17 @@ uint32_t NodesPerDomain(const std::string& field, uint32_t domain,
   }
   if (domain <= num_gpus) return 1;
   if (num_gpus == 0 || domain > kMaxGpusPerNode || domain % num_gpus != 0) {
-    problems->Add(field,
-                  absl::StrFormat("is %d, expected fewer than the %d GPUs of a "
-                                  "node, or a multiple up to %d",
-                                  domain, num_gpus, kMaxGpusPerNode));
+    std::string what = absl::StrFormat(
+        "is %d, expected fewer than the %d GPUs of a node, or "
+        "a multiple up to %d",
+        domain, num_gpus, kMaxGpusPerNode);
+    if (num_gpus > 0 && num_gpus <= kMaxGpusPerNode) {
+      const uint32_t most = kMaxGpusPerNode / num_gpus * num_gpus;
+      const uint32_t below = std::min(domain / num_gpus * num_gpus, most);
+      absl::StrAppend(&what, "; nearest: ", below);
+      if (below < most) absl::StrAppend(&what, " or ", below + num_gpus);
+    }
+    problems->Add(field, what);
     return 0;
   }
   return domain / num_gpus;
@@ -95,8 +109,8 @@ void ChangeDomains(uint32_t domain, Cluster* cluster, Problems* problems) {
     NodeGroup& group = *cluster->mutable_groups(i);
     Node* node = group.mutable_node();
     const bool has_pcie = node->has_pcie();
-    const uint32_t nodes = NodesPerDomain("cluster_changes.nvlink_domain",
-                                          domain, *node, problems);
+    const uint32_t nodes =
+        NodesPerDomain(NameOf("nvlink_domain"), domain, *node, problems);
     if (nodes == 0) return;
     if (nodes > 1) {
       JoinNodes(nodes, rails, node);
@@ -105,6 +119,22 @@ void ChangeDomains(uint32_t domain, Cluster* cluster, Problems* problems) {
       KeepGpus(domain, node);
     }
     if (!has_pcie) node->clear_pcie();
+  }
+}
+
+// Sets the oversubscription of a fabric whose topology is final.
+void SetOversubscription(double ratio, Fabric* fabric, Problems* problems) {
+  const std::string field = NameOf("oversubscription");
+  if (!(ratio >= 1 && ratio <= 1e6)) {
+    problems->CheckRange(field, ratio, 1, 1e6);
+  } else if (ratio > 1 && fabric->nodes_per_leaf() == 0) {
+    problems->Add(field,
+                  absl::StrFormat("is %.12g, but one switch has no uplinks to "
+                                  "oversubscribe, expected leaf switches "
+                                  "(--topology fat-tree, for example)",
+                                  ratio));
+  } else {
+    fabric->set_oversubscription(ratio);
   }
 }
 
@@ -141,21 +171,20 @@ absl::Status ChangeCluster(absl::string_view label,
   }
   if (!ChangesFabric(changes)) return problems.ToStatus();
   if (!cluster->has_fabric()) {
-    problems.Add("cluster_changes",
-                 "is given for a cluster without fabric, expected one with a "
-                 "network between nodes");
+    problems.Add("",
+                 "is a cluster without fabric, so cluster_changes cannot "
+                 "change it (--topology, --oversubscription, --nodes-per-leaf, "
+                 "--leaves-per-group), expected one with a network between "
+                 "nodes");
     return problems.ToStatus();
   }
   Fabric& fabric = *cluster->mutable_fabric();
   if (changes.topology() != TOPOLOGY_AS_GIVEN) {
     SetTopology(changes.topology(), &fabric);
   }
-  if (changes.oversubscription() != 0) {
-    fabric.set_oversubscription(changes.oversubscription());
-  }
   if (changes.nodes_per_leaf() > 0) {
     if (changes.topology() == ONE_SWITCH) {
-      problems.Add("cluster_changes.nodes_per_leaf",
+      problems.Add(NameOf("nodes_per_leaf"),
                    absl::StrCat("is ", changes.nodes_per_leaf(),
                                 ", but one switch has no leaf switches"));
     }
@@ -163,7 +192,7 @@ absl::Status ChangeCluster(absl::string_view label,
   }
   if (changes.leaves_per_group() > 0) {
     if (!fabric.has_dragonfly()) {
-      problems.Add("cluster_changes.leaves_per_group",
+      problems.Add(NameOf("leaves_per_group"),
                    absl::StrCat("is ", changes.leaves_per_group(),
                                 ", but the network is not a dragonfly, "
                                 "expected topology DRAGONFLY"));
@@ -171,6 +200,9 @@ absl::Status ChangeCluster(absl::string_view label,
     }
     fabric.mutable_dragonfly()->set_leaves_per_group(
         changes.leaves_per_group());
+  }
+  if (changes.oversubscription() != 0) {
+    SetOversubscription(changes.oversubscription(), &fabric, &problems);
   }
   return problems.ToStatus();
 }

@@ -233,8 +233,28 @@ nlohmann::ordered_json NodeJson(const Node& node) {
 
 namespace {
 
+// Returns the number of nodes on the first side of the bisection. A dragonfly
+// is cut between whole groups, or whole switches if it has one group, as evenly
+// as possible; another network in the middle.
+int64_t NodesOfFirstSide(const Cluster& cluster) {
+  const int64_t num_nodes = NumNodes(cluster);
+  const Fabric& fabric = cluster.fabric();
+  int64_t whole = 1;
+  if (fabric.has_dragonfly()) {
+    const int64_t per_leaf = fabric.nodes_per_leaf();
+    const int64_t per_group = per_leaf * fabric.dragonfly().leaves_per_group();
+    if (num_nodes > per_group) {
+      whole = per_group;
+    } else if (num_nodes > per_leaf) {
+      whole = per_leaf;
+    }
+  }
+  // Rounds num_nodes / (2 whole); only the last group may be smaller.
+  return (num_nodes + whole - 1) / (2 * whole) * whole;
+}
+
 // Returns the rate of the links of a dragonfly from the first nodes to the
-// rest. A leaf switch with nodes of both sides belongs to the second.
+// rest. Requires: these are whole leaf switches, or a part of the only one.
 double DragonflyCut(const Cluster& cluster, int64_t first_nodes) {
   const int64_t nodes_per_leaf = cluster.fabric().nodes_per_leaf();
   if (first_nodes < nodes_per_leaf) {
@@ -254,8 +274,7 @@ double DragonflyCut(const Cluster& cluster, int64_t first_nodes) {
 }  // namespace
 
 double BisectionBytesPerSecond(const Cluster& cluster) {
-  const int64_t num_nodes = NumNodes(cluster);
-  const int64_t half = num_nodes / 2;
+  const int64_t half = NodesOfFirstSide(cluster);
   double first = 0, rest = 0;
   int64_t node = 0;
   for (const NodeGroup& group : cluster.groups()) {
@@ -294,10 +313,11 @@ std::string DescribeCluster(const Cluster& cluster) {
         ")\n", NvLinkText(wiring), PcieText(wiring), NicText(wiring));
   }
   if (num_nodes > 1) {
+    const int64_t first = NodesOfFirstSide(cluster);
     absl::StrAppend(&text, "\n", FabricText(cluster),
                     "bisection: ", Rate(BisectionBytesPerSecond(cluster)),
-                    " in each direction between ", num_nodes / 2, " and ",
-                    num_nodes - num_nodes / 2, " nodes\n");
+                    " in each direction between ", first, " and ",
+                    num_nodes - first, " nodes\n");
   }
   for (const SlowPart& part : cluster.slow()) {
     absl::StrAppend(&text, "slow: ",

@@ -12,7 +12,9 @@ namespace weir::scenarios {
 
 // Returns the bytes per second in one direction between the first half of the
 // nodes and the rest; 0 for a single node. Halves under different leaf switches
-// share the oversubscribed uplinks. Requires: ValidateCluster(cluster) is OK.
+// share the oversubscribed uplinks. A dragonfly is cut between whole groups, or
+// whole switches of its only group, as evenly as possible. Requires:
+// ValidateCluster(cluster) is OK.
 double BisectionBytesPerSecond(const Cluster& cluster);
 
 // Returns the output of `weir cluster show`. Requires: as above.

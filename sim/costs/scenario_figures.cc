@@ -87,8 +87,8 @@ Found Find(scenarios::ResolvedScenario* scenario) {
     for (const calibrate::NamedFigure& named : calibrate::FiguresOf(message)) {
       if (IsCount(named.path)) continue;
       const Figure& figure = *named.figure;
-      found.figures.push_back(
-          {owner, named.path, figure.value(), figure.kind(), figure.source()});
+      found.figures.push_back({owner, named.path, figure.value(), figure.kind(),
+                               figure.source(), named.format});
       found.in_profiles.push_back(named.figure);
     }
   };

@@ -20,6 +20,7 @@ struct ScenarioFigure {
   double value = 0;
   Figure::Kind kind = Figure::KIND_UNSPECIFIED;
   std::string source;
+  std::string format;  // of a figure in matrix_rates, "bf16"; else empty
 };
 
 // Returns the parameters in the order of the files; empty for given costs.

@@ -114,11 +114,12 @@ Explanation SampleExplanation() {
   add_part("feed_forward_gemm", 1, 0.25);
   add_part("bubble", 0.25, 0);
   explanation.figures = {
-      {"A100", "memory_efficiency", 0.8, "fitted", "a table", -0.125},
+      {"A100", "memory_efficiency", 0.8, "fitted", "a table", -0.125, ""},
       {"A100", "gemm.matrix_rate", 0.9, "fitted",
        "a long source that says where each of the many products was measured",
-       -0.75},
-      {"megatron-lm", "update_seconds", 0.005, "assumed", "a guess", 0.0001}};
+       -0.75, ""},
+      {"megatron-lm", "update_seconds", 0.005, "assumed", "a guess", 0.0001,
+       ""}};
   explanation.num_without_influence = 42;
   return explanation;
 }

@@ -16,6 +16,7 @@ namespace weir::calibrate::import_gemms_test {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string ErrorOf(absl::string_view text) {
   return std::string(
@@ -53,6 +54,41 @@ TEST(ImportGemmsTest, TheFormatsColumnMayBeCalledType) {
   const auto gemms = ReadGemms("x", "m,n,k,type,seconds\n8,8,8,fp32,1\n");
   ASSERT_TRUE(gemms.ok()) << gemms.status();
   EXPECT_EQ(gemms->format, "fp32");
+}
+
+TEST(ImportGemmsTest, RefusesUnknownColumns) {
+  EXPECT_EQ(ErrorOf("m,n,k,format,seconds,note_a\n8,8,8,fp8,1,x\n"),
+            "x.csv:1: format is an unknown column, expected one of m, n, k, "
+            "batch, dtype, type, latency_ms, latency_us, seconds or a name "
+            "that begins with note; did you mean dtype?");
+  EXPECT_THAT(ErrorOf("m,n,k,bacth,seconds\n8,8,8,2,1\n"),
+              HasSubstr("bacth is an unknown column"));
+  EXPECT_THAT(ErrorOf("m,n,k,bacth,seconds\n8,8,8,2,1\n"),
+              HasSubstr("; did you mean batch?"));
+  EXPECT_THAT(ErrorOf("kernel,bytes,launch,seconds\ncopy,1e9,1,1\n"),
+              HasSubstr("x.csv:1: launch is an unknown column"));
+  EXPECT_THAT(ErrorOf("pass,batch,heads,sequence_length,head_size,causal,"
+                      "format,seconds\nforward,1,8,1024,64,yes,fp16,1\n"),
+              HasSubstr("x.csv:1: format is an unknown column"));
+}
+
+// The T4 has 65 TFLOP/s in fp16.
+TEST(ImportGemmsTest, WarnsOfRowsAboveThePeak) {
+  const std::string rows =
+      "m,n,k,seconds\n4096,4096,4096,4e-3\n4096,8192,4096,8e-3\n"
+      "8192,8192,4096,16e-3\n";
+  const auto report = [](const std::string& text) {
+    const auto import =
+        ImportMeasurements("x.csv", text, *LoadDeviceProfile("t4"), "s");
+    EXPECT_TRUE(import.ok()) << import.status();
+    return import.ok() ? import->report : "";
+  };
+  EXPECT_THAT(report(rows), Not(HasSubstr("warning")));
+  // 2 x 4096^3 / 2 ms = 68.72 TFLOP/s.
+  EXPECT_THAT(
+      report(rows + "4096,4096,4096,2e-3\n"),
+      HasSubstr("\nwarning: 1 of 4 rows are faster than the peak of 6.5e+13 "
+                "FLOP/s in 16 bits: 6.872e+13 FLOP/s in line 5, "));
 }
 
 // Returns `num_shapes` rows, each with its own (n, k) = (128, 128 i).

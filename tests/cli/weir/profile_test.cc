@@ -193,9 +193,10 @@ TEST(ProfileImportTest, CreatesAProfileOfANewDevice) {
   const ProgramRun assumed =
       RunWeir(absl::StrCat("profile import ", streams, device, " --force"));
   EXPECT_EQ(assumed.exit_code, 0) << assumed.err;
-  EXPECT_THAT(assumed.out,
-              HasSubstr("warning: no GEMMs were imported: those of X1 are "
-                        "assumed from the H100-SXM5-80GB"));
+  EXPECT_THAT(
+      assumed.out,
+      HasSubstr("warning: no bf16 or fp16 GEMMs were imported: those of "
+                "X1 are assumed from the H100-SXM5-80GB"));
   EXPECT_THAT(RunWeir("profile show x1.textproto").out,
               HasSubstr("GEMMs: assumed from the H100-SXM5-80GB"));
   // Rates of the cache are in proportion to the arithmetic peak.
@@ -212,6 +213,64 @@ TEST(ProfileImportTest, CreatesAProfileOfANewDevice) {
   };
   EXPECT_NEAR(cache_rate("x1.textproto"), cache_rate("h100-sxm") * 500 / 989.4,
               1e-6 * cache_rate("h100-sxm"));
+}
+
+TEST(ProfileImportTest, GemmsInFp8LeaveThoseIn16BitsAssumed) {
+  const std::string file = WriteInput("fp8_gemm.csv",
+                                      "m,n,k,latency_us,dtype\n"
+                                      "1024,1024,1024,20,fp8\n"
+                                      "2048,2048,2048,50,fp8\n"
+                                      "4096,4096,4096,260,fp8\n");
+  const ProgramRun run = RunWeir(absl::StrCat(
+      "profile import ", file,
+      " --device X1 --peak bf16=500e12,fp8=1e15 --bandwidth 2.5e12 --memory "
+      "48GiB --multiprocessors 100 --profile h100-sxm --out x3.textproto"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("fit: mean |error|"),
+                             HasSubstr("warning: no bf16 or fp16 GEMMs were "
+                                       "imported: those of X1 are assumed")));
+  const std::string shown = RunWeir("profile show x3.textproto").out;
+  EXPECT_THAT(shown, AllOf(HasSubstr("none of this device in 16 bits"),
+                           HasSubstr("].peak_flops (fp8) ")));
+}
+
+TEST(ProfileImportTest, RefusesPeaksThatNoRecipeCouldUse) {
+  const std::string file = WriteInput("new_gemm.csv", kGemms);
+  const auto error = [&](const std::string& options,
+                         const std::string& similar = "h100-sxm") {
+    return RunWeir(absl::StrCat("profile import ", file,
+                                " --bandwidth 2.5e12 --memory 48GiB "
+                                "--multiprocessors 100 --out x4.textproto "
+                                "--force --profile ",
+                                similar, " ", options))
+        .err;
+  };
+  EXPECT_THAT(error("--device X1 --peak foo=1e15,bf16=9e14"),
+              HasSubstr("--peak is foo=1e15, expected one of bf16, fp16, fp32, "
+                        "fp8, fp8_block, mxfp8, nvfp4, mxfp4"));
+  EXPECT_THAT(error("--device X1 --peak fp8=1e15"),
+              HasSubstr("--peak has neither bf16 nor fp16"));
+  EXPECT_THAT(error("--device X1 --peak bf16=9e14,bf16=1e15"),
+              HasSubstr("expected bf16 once"));
+  for (const char* rate : {"1e-3", "9e11", "1.1e17", "1e300"}) {
+    EXPECT_THAT(error(absl::StrCat("--device X1 --peak bf16=", rate)),
+                HasSubstr(absl::StrCat("--peak is bf16=", rate,
+                                       ", expected 1e+12 to 1e+17 FLOP/s")));
+  }
+  EXPECT_THAT(error("--device X1 --peak bf16=1e15 --links 1"),
+              HasSubstr("--links is 1, expected 1000000 to 1e+16"));
+  EXPECT_THAT(
+      error(absl::StrCat("--peak bf16=9e14 --device ", std::string(101, 'x'))),
+      HasSubstr("--device has 101 bytes, expected at most 100"));
+  // The limits leave derived rates in their ranges, whatever is similar.
+  for (const char* rate : {"1e12", "1e17"}) {
+    for (const char* similar : {"t4", "v100-sxm2-16gb", "b300-sxm"}) {
+      const std::string err =
+          error(absl::StrCat("--device X1 --peak fp16=", rate, ",bf16=", rate),
+                similar);
+      EXPECT_THAT(err, Not(HasSubstr("bytes_per_second"))) << similar << rate;
+    }
+  }
 }
 
 TEST(ProfileImportTest, NewDevicesNeedTheirDatasheet) {

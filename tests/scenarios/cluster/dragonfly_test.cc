@@ -18,6 +18,8 @@
 namespace weir::scenarios::dragonfly_test {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -154,6 +156,33 @@ TEST(DragonflyTest, BisectionIsThatOfItsLinksBetweenGroups) {
   EXPECT_NEAR(BisectionBytesPerSecond(Nodes(32, 2, 4)), 16 * kRate / 2, 1e-9);
 }
 
+// The last group may have fewer nodes.
+TEST(DragonflyTest, BisectionCutsBetweenWholeGroups) {
+  struct Case {
+    int nodes, num_groups, first;
+  };
+  // Groups of 4 switches with 4 nodes.
+  for (const Case& c :
+       {Case{64, 4, 2}, Case{63, 4, 2}, Case{62, 4, 2}, Case{56, 4, 2},
+        Case{49, 4, 2}, Case{48, 3, 1}, Case{47, 3, 1}, Case{36, 3, 1},
+        Case{32, 2, 1}, Case{80, 5, 2}}) {
+    const Cluster cluster = Nodes(c.nodes, 4, 4);
+    const double global = 4 * 4 * kRate / c.num_groups;
+    EXPECT_NEAR(BisectionBytesPerSecond(cluster),
+                c.first * (c.num_groups - c.first) * global, 1e-9 * global)
+        << c.nodes;
+    EXPECT_THAT(DescribeCluster(cluster),
+                HasSubstr(absl::StrCat("between ", 16 * c.first, " and ",
+                                       c.nodes - 16 * c.first, " nodes")));
+  }
+  // The adapters of the smaller side limit 2 groups of 16 nodes and of 1.
+  EXPECT_DOUBLE_EQ(BisectionBytesPerSecond(Nodes(17, 4, 4)), kRate);
+  // A group of 3 switches is cut into 1 and 2, whose links carry 4 B / 3 each.
+  EXPECT_NEAR(BisectionBytesPerSecond(Nodes(12, 4, 4)), 2 * 4 * kRate / 3,
+              1e-9);
+  EXPECT_DOUBLE_EQ(BisectionBytesPerSecond(Nodes(3, 4, 4)), kRate);
+}
+
 // Leaves with p nodes of rate B have uplinks of p B / R.
 TEST(FatTreeTest, BisectionIsDividedByTheOversubscription) {
   for (const char* topology : {"", "rail_optimized: true"}) {
@@ -245,8 +274,12 @@ TEST(ClusterChangesTest, MessagesNameTheField) {
     return std::string(Changed(name, changes).status().message());
   };
   EXPECT_THAT(message("dgx-h100", "nvlink_domain: 20"),
-              HasSubstr("cluster_changes.nvlink_domain is 20, expected fewer "
-                        "than the 8 GPUs of a node, or a multiple up to 1024"));
+              HasSubstr("dgx-h100: cluster_changes.nvlink_domain "
+                        "(--nvlink-domain) is 20, expected fewer than the 8 "
+                        "GPUs of a node, or a multiple up to 1024; nearest: "
+                        "16 or 24"));
+  EXPECT_THAT(message("dgx-h100", "nvlink_domain: 2000"),
+              EndsWith("nearest: 1024"));
   EXPECT_THAT(message("p3-16xlarge", "nvlink_domain: 16"),
               HasSubstr("but the node has no nv_switch"));
   EXPECT_THAT(message("dgx-h100", "leaves_per_group: 4"),
@@ -254,9 +287,12 @@ TEST(ClusterChangesTest, MessagesNameTheField) {
   EXPECT_THAT(message("dgx-h100", "topology: ONE_SWITCH nodes_per_leaf: 4"),
               HasSubstr("one switch has no leaf switches"));
   EXPECT_THAT(message("p3-16xlarge", "oversubscription: 2"),
-              HasSubstr("fabric.oversubscription is 2 without nodes_per_leaf"));
+              HasSubstr("p3-16xlarge: cluster_changes.oversubscription "
+                        "(--oversubscription) is 2, but one switch has no "
+                        "uplinks to oversubscribe"));
   EXPECT_THAT(message("dgx-h100", "oversubscription: 0.5"),
-              HasSubstr("fabric.oversubscription is 0.5"));
+              Eq("dgx-h100: cluster_changes.oversubscription "
+                 "(--oversubscription) is 0.5, expected 1 to 1000000"));
 }
 
 TEST(ClusterChangesTest, SenselessDragonfliesAreNamed) {
