@@ -23,6 +23,7 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "scenarios/fill_defaults.h"
+#include "scenarios/host_rate.h"
 #include "scenarios/profile_warnings.h"
 #include "scenarios/set_figures.h"
 #include "scenarios/sizes.h"
@@ -136,6 +137,9 @@ class Loader {
     ChooseAttention();
     resolved_.gpu_device = std::move(devices.gpu_device);
     Warn();
+    if (problems_.empty() && failures_.empty()) {
+      FillHostOptimizerRate(scenario_, resolved_.cluster, &resolved_.runtime);
+    }
     // Keep a single profile for all GPUs when the scenario is run again.
     if (devices.names.size() == 1) scenario_.set_profile(devices.names[0]);
     return Merge(problems_, failures_);
@@ -452,6 +456,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
   RETURN_IF_ERROR(Merge(problems, failures));
   resolved->placement = *std::move(placement);
   resolved->num_microbatches = NumMicrobatches(mine);
+  FillHostOptimizerRate(mine, resolved->cluster, &resolved->runtime);
   return absl::OkStatus();
 }
 

@@ -19,6 +19,7 @@
 #include "sim/report/breakdown.h"
 #include "sim/report/gpu_times.h"
 #include "sim/report/gpu_work.h"
+#include "sim/report/host_memory.h"
 #include "sim/report/limit.h"
 #include "sim/report/memory.h"
 #include "sim/report/memory_interval.h"
@@ -324,6 +325,7 @@ void FillRanks(const scenarios::ResolvedScenario& resolved,
                const PipelineInputs& inputs, const SimulatedRun& run,
                bool keep_timeline, Result* result) {
   std::vector<double> peaks;
+  double host_bytes = 0;
   for (int rank = 0; rank < run.schedule.num_ranks; ++rank) {
     peaks.push_back(PeakActivationMicrobatches(inputs, run.graph, run.recording,
                                                rank * run.graph.tensor));
@@ -332,6 +334,8 @@ void FillRanks(const scenarios::ResolvedScenario& resolved,
     FillRank(resolved, inputs, run, gpu, keep_timeline, result);
     RankResult* entry = result->mutable_ranks(gpu);
     entry->set_peak_activation_microbatches(peaks[entry->rank()]);
+    host_bytes = std::max(
+        host_bytes, HostBytes(inputs, run.graph, gpu, peaks[entry->rank()]));
     result->set_peak_memory_bytes(
         std::max(result->peak_memory_bytes(), entry->peak_memory_bytes()));
     result->set_used_memory_bytes(
@@ -343,6 +347,11 @@ void FillRanks(const scenarios::ResolvedScenario& resolved,
         std::max(result->staleness_updates(), entry->staleness_updates()));
   }
   FillCapacity(resolved, run, result);
+  if (host_bytes > 0) {
+    result->add_warnings(absl::StrCat(
+        "host memory: ", FormatBytes(host_bytes),
+        " per GPU of activations and optimizer states, which is not checked"));
+  }
 }
 
 double TimelineBegin(const SimulatedRun& run, int num_batches) {

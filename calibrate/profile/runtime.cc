@@ -16,6 +16,8 @@ namespace {
 constexpr double kMostSeconds = 10;
 constexpr double kMostBytes = 1e12;
 constexpr double kMostElements = 1e12;
+constexpr double kLeastBytesPerSecond = 1e6;
+constexpr double kMostBytesPerSecond = 1e15;
 
 // Returns true if the softmax is fused; see softmax_heads_multiple.
 bool FusesSoftmax(const Runtime& runtime, const Transformer& transformer,
@@ -47,8 +49,12 @@ absl::Status ValidateRuntime(absl::string_view label, const Runtime& runtime) {
   }
   Runtime copy = runtime;
   for (const NamedFigure& named : FiguresOf(&copy)) {
+    const bool rate = absl::EndsWith(named.path, "_bytes_per_second");
     const bool bytes = absl::EndsWith(named.path, "_bytes");
-    CheckFigure(named.path, *named.figure, 0, bytes ? kMostBytes : kMostSeconds,
+    CheckFigure(named.path, *named.figure, rate ? kLeastBytesPerSecond : 0,
+                rate    ? kMostBytesPerSecond
+                : bytes ? kMostBytes
+                        : kMostSeconds,
                 &problems);
   }
   problems.CheckRange("flat_bucket_elements", runtime.flat_bucket_elements(), 0,

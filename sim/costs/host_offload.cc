@@ -11,8 +11,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kHostOptimizerBytesPerSecond = 100e9;  // of a node
-
 // Bytes that a GPU holds while a layer runs, besides the temporary ones of the
 // layer.
 std::vector<double> HeldBytes(const std::vector<const models::LayerWork*>& all,
@@ -36,21 +34,15 @@ std::vector<double> HeldBytes(const std::vector<const models::LayerWork*>& all,
   return held;
 }
 
-struct HostRates {
-  double copy_bytes_per_second = kInfinity;  // of the slowest GPU
-  int most_gpus_per_node = 1;
-};
-
-absl::StatusOr<HostRates> RatesOf(const scenarios::ResolvedScenario& scenario,
-                                  const scenarios::Network& network) {
-  HostRates rates;
+// Returns the rate of the slowest GPU's copies while all GPUs copy.
+absl::StatusOr<double> CopyBytesPerSecond(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network) {
+  double rate = kInfinity;
   std::map<int32_t, int> users;  // by link
-  std::map<int, int> on_node;
   const std::vector<int>& gpus = scenario.placement.gpus;
   for (const int gpu : gpus) {
     for (const int32_t link : network.RouteToHost(gpu).links) ++users[link];
-    rates.most_gpus_per_node =
-        std::max(rates.most_gpus_per_node, ++on_node[network.NodeOf(gpu)]);
   }
   for (const int gpu : gpus) {
     const scenarios::Route route = network.RouteToHost(gpu);
@@ -61,25 +53,22 @@ absl::StatusOr<HostRates> RatesOf(const scenarios::ResolvedScenario& scenario,
             " has no link to it, expected pcie in the node of the cluster, or "
             "host_bytes_per_second in the device profile"));
       }
-      rates.copy_bytes_per_second =
-          std::min(rates.copy_bytes_per_second,
-                   scenario.device.host_bytes_per_second().value());
+      rate = std::min(rate, scenario.device.host_bytes_per_second().value());
     }
     for (const int32_t link : route.links) {
-      rates.copy_bytes_per_second =
-          std::min(rates.copy_bytes_per_second,
-                   network.links()[link].bytes_per_second / users[link]);
+      rate =
+          std::min(rate, network.links()[link].bytes_per_second / users[link]);
     }
   }
-  return rates;
+  return rate;
 }
 
-void AddExposed(const HostRates& rates, double host_bytes_per_second,
+void AddExposed(double copy_bytes_per_second, const Runtime& runtime,
                 StageCosts* stage) {
   const HostOffload& offload = stage->offload;
   double forward = 0, backward = 0;
   for (const HostOffload::Window& window : offload.windows) {
-    const double copy = window.bytes / rates.copy_bytes_per_second;
+    const double copy = window.bytes / copy_bytes_per_second;
     forward += std::max(copy - window.forward_seconds, 0.0);
     backward += std::max(copy - window.backward_seconds, 0.0);
   }
@@ -88,10 +77,12 @@ void AddExposed(const HostRates& rates, double host_bytes_per_second,
   if (auto& parts = stage->seconds.backward_parts; parts.has_value()) {
     parts->input += backward;
   }
-  stage->step.seconds +=
-      offload.copied_optimizer_bytes / rates.copy_bytes_per_second +
-      offload.host_step_bytes * rates.most_gpus_per_node /
-          host_bytes_per_second;
+  if (offload.host_step_bytes == 0) return;
+  StageStep& step = stage->step;
+  step.copy_seconds = offload.copied_optimizer_bytes / copy_bytes_per_second;
+  step.host_seconds = offload.host_step_bytes /
+                      runtime.host_optimizer_bytes_per_second().value();
+  step.seconds += step.copy_seconds + step.host_seconds;
 }
 
 }  // namespace
@@ -154,6 +145,8 @@ void OffloadActivations(const models::LayerList& layers, int first, int last,
 
 void OffloadOptimizer(double fraction, double stepped_part, double step_bytes,
                       StageCosts* stage) {
+  stage->offload.host_state_bytes =
+      fraction * stepped_part * stage->parameters.optimizer_state_bytes;
   stage->parameters.optimizer_state_bytes *= 1 - fraction;
   stage->offload.copied_optimizer_bytes =
       fraction * stepped_part *
@@ -182,14 +175,11 @@ absl::Status ApplyHostOffload(const scenarios::ResolvedScenario& scenario,
         training.cpu_offloading_num_layers(), ", expected 0: ", schedule.name,
         " splits backward passes into I and W"));
   }
-  ASSIGN_OR_RETURN(const HostRates rates, RatesOf(scenario, network));
+  ASSIGN_OR_RETURN(const double rate, CopyBytesPerSecond(scenario, network));
   const Runtime& runtime = scenario.runtime;
-  const double host = runtime.has_host_optimizer_bytes_per_second()
-                          ? runtime.host_optimizer_bytes_per_second().value()
-                          : kHostOptimizerBytesPerSecond;
-  for (StageCosts& stage : costs->stages) AddExposed(rates, host, &stage);
+  for (StageCosts& stage : costs->stages) AddExposed(rate, runtime, &stage);
   for (DeviceCosts& other : costs->other_devices) {
-    for (StageCosts& stage : other.stages) AddExposed(rates, host, &stage);
+    for (StageCosts& stage : other.stages) AddExposed(rate, runtime, &stage);
   }
   return absl::OkStatus();
 }

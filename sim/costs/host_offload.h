@@ -35,9 +35,10 @@ void OffloadOptimizer(double fraction, double stepped_part, double step_bytes,
                       StageCosts* stage);
 
 // Adds the seconds of copies and of steps on the host that nothing overlaps.
-// All GPUs of a node copy at the same time and share its links and its memory.
+// All GPUs of a node copy at the same time and share its links.
 // Returns InvalidArgument if a GPU has no link to its host, or if the schedule
-// splits backward passes, whose windows are not known.
+// splits backward passes, whose windows are not known. Requires: with an
+// offloaded optimizer, the runtime has the host's rate.
 absl::Status ApplyHostOffload(const scenarios::ResolvedScenario& scenario,
                               const scenarios::Network& network,
                               const schedules::Schedule& schedule,

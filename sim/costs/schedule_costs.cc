@@ -9,7 +9,9 @@
 #include "calibrate/pricing/kernel_seconds.h"
 #include "calibrate/profile/device_profile.h"
 #include "models/layer_work.h"
+#include "models/recompute.h"
 #include "scenarios/costs.h"
+#include "scenarios/recomputation.h"
 #include "schedules/action.h"
 #include "sim/costs/host_offload.h"
 
@@ -160,12 +162,45 @@ double LargestHop(const scenarios::ResolvedScenario& scenario,
   return seconds;
 }
 
+// Returns an error if a stage has too few blocks for what it offloads, or if no
+// stage has enough to recompute one. Costs of single layers are not checked.
+absl::Status CheckBlocks(const scenarios::ResolvedScenario& scenario,
+                         const schedules::Schedule& schedule,
+                         const Costs& costs) {
+  if (schedule.forward_only ||
+      schedule.num_stages != std::ssize(costs.stages)) {
+    return absl::OkStatus();
+  }
+  const Training& training = scenario.scenario.training();
+  const auto offloaded = static_cast<int>(training.cpu_offloading_num_layers());
+  int most = 0;
+  for (size_t s = 0; s < costs.stages.size(); ++s) {
+    const int blocks = costs.stages[s].num_blocks;
+    most = std::max(most, blocks);
+    if (offloaded == 0 || blocks == 0 || offloaded < blocks) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(scenario.label, ": training.cpu_offloading_num_layers is ",
+                     offloaded, ", expected at most ", blocks - 1, ": stage ",
+                     s, " has ", blocks, blocks == 1 ? " block" : " blocks"));
+  }
+  const models::Recompute recompute = scenarios::RecomputeOf(training);
+  if (recompute.method() == RECOMPUTE_EVERY && most > 0 &&
+      recompute.num_layers() > most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(scenario.label, ": training.recompute_num_layers is ",
+                     recompute.num_layers(), ", expected at most ", most,
+                     " with the method every: stages have that many blocks"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
                            const scenarios::Network& network,
                            const schedules::Schedule& schedule, Costs* costs) {
   absl::Status status = CheckSplit(scenario, schedule, *costs);
+  if (status.ok()) status = CheckBlocks(scenario, schedule, *costs);
   if (status.ok()) status = CheckOffload(scenario, network, schedule, *costs);
   if (status.ok()) {
     status = ApplyHostOffload(scenario, network, schedule, costs);

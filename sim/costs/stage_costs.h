@@ -108,8 +108,10 @@ struct StepBuffers {
 
 // One optimizer step.
 struct StageStep {
-  double seconds = 0;                  // including update_seconds
-  double update_seconds = 0;           // once for all stages of a rank
+  double seconds = 0;         // including those below
+  double update_seconds = 0;  // once for all stages of a rank
+  // Of an offloaded optimizer: copies, and the step on the host.
+  double copy_seconds = 0, host_seconds = 0;
   std::optional<PricedKernel> kernel;  // absent if the seconds were given
   StepBuffers buffers;
 };
@@ -170,6 +172,7 @@ struct HostOffload {
   // Of an optimizer step: gradients to the host and weights back; memory
   // traffic on the host.
   double copied_optimizer_bytes = 0, host_step_bytes = 0;
+  double host_state_bytes = 0;  // optimizer states on the host
 };
 
 // Costs of one stage, on each GPU of its tensor-parallel group. Generators
@@ -184,6 +187,7 @@ struct StageCosts {
   StageParameters parameters;
   StageActivations activations;
   HostOffload offload;
+  int num_blocks = 0;  // of the model; 0 if costs were given
 };
 
 // Replicas that share the tokens of each sequence, all neighbors: `ring` groups

@@ -199,6 +199,8 @@ void AddLayers(const models::LayerList& layers, int first, int last,
     AddSeconds(prices->Of(layers[l]), stage);
     AddHostWork(layers[l], stage);
     AddLayer(layers[l], stage);
+    stage->num_blocks += layers[l].role == models::LayerRole::kBlock ||
+                         layers[l].role == models::LayerRole::kMeasured;
     if (layers[l].role != models::LayerRole::kMeasured)
       CountLayer(layers[l], &counts);
   }

@@ -152,8 +152,9 @@ class Parts {
     const double seconds = graph_.tasks.amount(task);
     const double kernel =
         stage.step.kernel.has_value() ? stage.step.kernel->seconds : 0;
-    const double update =
-        std::clamp(seconds - kernel, 0.0, stage.step.update_seconds);
+    const double update = std::clamp(
+        seconds - kernel - stage.step.copy_seconds - stage.step.host_seconds,
+        0.0, stage.step.update_seconds);
     Add("update", update * scale);
     if (!sharing_.empty()) Add("card_sharing", sharing_[task] * scale);
     Add("optimizer", (seconds - update) * scale);

@@ -119,7 +119,14 @@ class Sum {
     const double count = step.count * work_.step_scale;
     AddKernel(step.kernel, count * prices_.kernels[step.kernel].seconds);
     AddGiven(count * step.given_seconds);
-    double own = prices_.kernels[step.kernel].seconds + step.given_seconds;
+    // Links are those of the cluster's description.
+    Add(Figure::DATASHEET, count * step.copy_seconds);
+    if (step.host_seconds > 0) {
+      Add(prices_.runtime.host_optimizer_bytes_per_second().kind(),
+          count * step.host_seconds);
+    }
+    double own = prices_.kernels[step.kernel].seconds + step.given_seconds +
+                 step.copy_seconds + step.host_seconds;
     if (step.updates) {
       const Figure& update = prices_.runtime.update_seconds();
       Add(update.kind(), count * update.value());

@@ -161,13 +161,16 @@ class Gatherer {
         in_.costs.of(gpu_, graph_.steps.plan[graph_.rank_of(gpu_)][step].stage);
     const PricedKernel kernel = stage.step.kernel.value_or(PricedKernel());
     // Not every step contains the update's fixed cost.
-    const double rest = graph_.tasks.amount(task) - kernel.seconds;
+    const double copy_seconds = stage.step.copy_seconds;
+    const double host_seconds = stage.step.host_seconds;
+    const double rest = graph_.tasks.amount(task) - kernel.seconds -
+                        copy_seconds - host_seconds;
     const double update_seconds = stage.step.update_seconds;
     const bool updates = rest > update_seconds / 2;
     work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
                            IndexOf(kernel.kernel), updates,
                            std::max(rest - (updates ? update_seconds : 0), 0.0),
-                           SharingPart(task)});
+                           copy_seconds, host_seconds, SharingPart(task)});
   }
 
   const PipelineInputs& in_;
@@ -200,6 +203,14 @@ std::array<double, kNumCallPurposes> Ratios(const GpuWork& work,
     ratios[i] = before[i] > 0 ? after[i] / before[i] : 1;
   }
   return ratios;
+}
+
+// Returns how many times longer an optimizer step on the host takes.
+double HostRatio(const Runtime& base, const Runtime& moved) {
+  return moved.has_host_optimizer_bytes_per_second()
+             ? base.host_optimizer_bytes_per_second().value() /
+                   moved.host_optimizer_bytes_per_second().value()
+             : 1;
 }
 
 double PassSeconds(const GpuWork::Pass& pass, const WorkPrices& prices,
@@ -276,6 +287,8 @@ double WorkSeconds(const GpuWork& work, const WorkPrices& base,
   for (const GpuWork::Step& step : work.steps) {
     seconds += work.step_scale * step.count * (1 + step.sharing_part) *
                (prices.kernels[step.kernel].seconds + step.given_seconds +
+                step.copy_seconds +
+                step.host_seconds * HostRatio(base.runtime, prices.runtime) +
                 (step.updates ? prices.runtime.update_seconds().value() : 0));
   }
   return seconds + work.transfer_seconds * ratio(CallPurpose::kTransfer) +

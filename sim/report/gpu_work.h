@@ -38,6 +38,8 @@ struct GpuWork {
     int kernel = 0;
     bool updates = false;  // includes the host's part of an update
     double given_seconds = 0;
+    // Of an offloaded optimizer: copies, and the step on the host.
+    double copy_seconds = 0, host_seconds = 0;
     double sharing_part = 0;
   };
 

@@ -301,7 +301,7 @@ class Tracer {
       const auto first = std::find_if(actions.begin(), actions.end(), makes);
       const StageCosts& stage = in_.costs.stages[steps[i].stage];
       if (graph_.pipeline == 1 && in_.costs.shards_each_gradient) {
-        AddLayerGradients(stage, makes);
+        AddLayerGradients(stage, makes, end_[reduced]);
         continue;
       }
       // A layer's gradients are reduced while the next layer computes its own.
@@ -318,16 +318,20 @@ class Tracer {
   }
 
   // Adds the gradients of the layers at which backward passes are, which are
-  // reduced and sharded at once.
+  // reduced and sharded at once; those of the last pass by `reduced_seconds`.
   template <typename Makes>
-  void AddLayerGradients(const StageCosts& stage, const Makes& makes) {
+  void AddLayerGradients(const StageCosts& stage, const Makes& makes,
+                         double reduced_seconds) {
     const auto& actions = in_.schedule.rank_actions[rank_];
     const double part = stage.parameters.most_gathered_bytes() /
                         stage.parameters.gathered_bytes();
+    const auto last = std::find_if(actions.rbegin(), actions.rend(), makes);
     for (size_t i = 0; i < actions.size(); ++i) {
       if (!makes(actions[i])) continue;
       AddFor(start_[graph_.ActionTask(gpu_, static_cast<int>(i))],
-             end_[graph_.ActionEnd(gpu_, static_cast<int>(i))],
+             &actions[i] == &*last
+                 ? reduced_seconds
+                 : end_[graph_.ActionEnd(gpu_, static_cast<int>(i))],
              MemoryClass::GRADIENTS, stage.parameters.gradient_bytes * part);
     }
   }

@@ -7,13 +7,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/textproto.h"
+#include "base/units.h"
 #include "scenarios/scenario.h"
 #include "sim/bounds/bound.h"
+#include "sim/costs/scenario_figures.h"
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
 
@@ -167,7 +172,7 @@ TEST(HostOffloadTest, GpusOfANodeShareItsLinks) {
   ASSERT_TRUE(ApplyHostOffload(scenario, network, schedule, &costs).ok());
   EXPECT_NEAR((costs.stages[0].step.seconds - before) /
                   (offload.copied_optimizer_bytes / rate +
-                   8 * offload.host_step_bytes / 100e9),
+                   offload.host_step_bytes / 25e9),
               1, 1e-9);
 }
 
@@ -195,11 +200,73 @@ TEST(HostOffloadTest, OptimizerStatesMoveToTheHost) {
     const double added =
         stage.step.kernel->seconds - gpu.step.kernel->seconds +
         stage.offload.copied_optimizer_bytes / LinkRate(scenario) +
-        stage.offload.host_step_bytes / 100e9;
+        stage.offload.host_step_bytes / 25e9;
     const double seconds = ResultOf(scenario).batch_seconds();
     EXPECT_NEAR(seconds, ResultOf(*Resolve("")).batch_seconds() + added,
                 1e-9 * seconds);
   }
+}
+
+// A rack of 72 GPUs has 36 hosts, whether or not it is described as a node.
+TEST(HostOffloadTest, TheHostsRateIsForEachGpu) {
+  for (const auto& [cluster, rate] :
+       {std::pair("dgx-h100", 25e9), std::pair("gb200-nvl72", 128e9)}) {
+    std::vector<double> seconds;
+    for (const int replicas : {1, 4, 8}) {
+      Scenario scenario =
+          Resolve("optimizer_offload_fraction: 1", replicas)->scenario;
+      scenario.set_cluster(cluster);
+      scenario.clear_profile();
+      const auto resolved = scenarios::ResolveScenario("test", scenario);
+      ASSERT_TRUE(resolved.ok()) << resolved.status();
+      const Figure& figure =
+          resolved->runtime.host_optimizer_bytes_per_second();
+      EXPECT_EQ(figure.value(), rate);
+      EXPECT_EQ(figure.kind(), Figure::ASSUMED);
+      EXPECT_GE(figure.relative_error(), 0.5);
+      Costs costs = CostsOf(*resolved);
+      const scenarios::Network network(resolved->cluster);
+      ASSERT_TRUE(ApplyHostOffload(*resolved, network, {}, &costs).ok());
+      const StageCosts& stage = costs.stages[0];
+      EXPECT_NEAR(stage.step.host_seconds * rate, stage.offload.host_step_bytes,
+                  1e-3);
+      seconds.push_back(stage.step.host_seconds);
+    }
+    EXPECT_NEAR(seconds[1] / seconds[0], 1, 1e-9) << cluster;
+    EXPECT_NEAR(seconds[2] / seconds[0], 1, 1e-9) << cluster;
+  }
+  EXPECT_FALSE(Resolve("")->runtime.has_host_optimizer_bytes_per_second());
+}
+
+// Half the rate is twice the time, which is assumed and not given.
+TEST(HostOffloadTest, ItsTimeIsAssumed) {
+  const std::string all = "optimizer_offload_fraction: 1";
+  const char* rate =
+      "set_figures: \"runtime.host_optimizer_bytes_per_second=1e10\"";
+  const auto scenario = *Resolve(all), slower = *Resolve(all, 1, rate);
+  EXPECT_EQ(slower.runtime.host_optimizer_bytes_per_second().value(), 1e10);
+  const Result result = ResultOf(scenario);
+  const double bytes = CostsOf(scenario).stages[0].offload.host_step_bytes;
+  EXPECT_NEAR(ResultOf(slower).batch_seconds() - result.batch_seconds(),
+              bytes / 1e10 - bytes / 25e9, 1e-9 * result.batch_seconds());
+  const double host = bytes / 25e9;
+  EXPECT_GE(result.seconds_by_evidence().assumed(), host * (1 - 1e-9));
+  EXPECT_LT(result.seconds_by_evidence().given(),
+            1e-9 * result.batch_seconds());
+  // The error of the rate is a part of that of the result, which is known
+  // without it: --set without an error is exact.
+  const double change =
+      std::log(1 + host * (std::exp(-0.7) - 1) / result.batch_seconds());
+  const Result exact = ResultOf(*Resolve(
+      all, 1, "set_figures: \"runtime.host_optimizer_bytes_per_second=25e9\""));
+  EXPECT_NEAR(result.uncertainty().figures(),
+              std::hypot(exact.uncertainty().figures(), change), 1e-6);
+  EXPECT_GT(result.batch_seconds_high(), exact.batch_seconds_high());
+  const auto figures = FiguresOf(scenario);
+  EXPECT_TRUE(std::any_of(
+      figures.begin(), figures.end(), [](const ScenarioFigure& figure) {
+        return figure.path == "host_optimizer_bytes_per_second";
+      }));
 }
 
 TEST(HostOffloadTest, ShardsOfStatesAreOffloaded) {
@@ -236,6 +303,50 @@ TEST(HostOffloadTest, FastRunsAreExactAndBoundsHold) {
       EXPECT_LE(bytes, result.peak_memory_bytes() * (1 + 1e-9));
     }
   }
+}
+
+// The model has enough blocks, but its two stages have four each.
+TEST(HostOffloadTest, EveryStageKeepsABlock) {
+  const auto of = [](int n) {
+    Scenario scenario = Resolve(Layers(n), 2)->scenario;
+    scenario.mutable_parallelism()->set_data(1);
+    scenario.mutable_parallelism()->set_pipeline(2);
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    return *resolved;
+  };
+  EXPECT_TRUE(Simulate(of(3), {}).ok());
+  const auto message = [&](const absl::Status& status) {
+    EXPECT_THAT(
+        std::string(status.message()),
+        HasSubstr("test: training.cpu_offloading_num_layers is 4, expected at "
+                  "most 3: stage 0 has 4 blocks"));
+  };
+  message(Simulate(of(4), {}).status());
+  message(FastSimulator().Estimate(of(4)).status());
+}
+
+// One microbatch at a time is in flight without a pipeline.
+TEST(HostOffloadTest, ReportsTheMemoryOfTheHost) {
+  const auto host = [](const std::string& training) {
+    const Result result = ResultOf(*Resolve(training));
+    for (const std::string& warning : result.warnings()) {
+      if (absl::StartsWith(warning, "host memory: ")) return warning;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(host(""), "");
+  const StageCosts none = CostsOf(*Resolve("")).stages[0];
+  const std::string end =
+      " per GPU of activations and optimizer states, which is not checked";
+  const double block =
+      (none.activations.saved_bytes - none.activations.end_bytes) / kBlocks;
+  EXPECT_EQ(host(Layers(3)),
+            absl::StrCat("host memory: ", FormatBytes(3 * block), end));
+  EXPECT_EQ(host("optimizer_offload_fraction: 0.5"),
+            absl::StrCat("host memory: ",
+                         FormatBytes(none.parameters.optimizer_state_bytes / 2),
+                         end));
 }
 
 TEST(HostOffloadTest, WrongCombinationsAreRefused) {

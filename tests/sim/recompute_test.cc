@@ -159,4 +159,18 @@ TEST(RecomputeTest, WrongCombinationsAreRefused) {
                     "others: the model has no latent attention")));
 }
 
+// Stages have 8 blocks.
+TEST(RecomputeTest, RefusesToRecomputeNothing) {
+  const auto run = [](int n) {
+    const auto resolved = Resolve(Method("RECOMPUTE_EVERY", n));
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    return Simulate(*resolved, {}).status();
+  };
+  EXPECT_TRUE(run(kBlocks).ok()) << run(kBlocks);
+  EXPECT_THAT(
+      std::string(run(kBlocks + 1).message()),
+      HasSubstr("test: training.recompute_num_layers is 9, expected at most 8 "
+                "with the method every: stages have that many blocks"));
+}
+
 }  // namespace weir::sim::recompute_test

@@ -61,6 +61,24 @@ TEST(RuntimeTest, InheritsFromAFileRelativeToItsOwn) {
   EXPECT_TRUE(child->base().empty());
 }
 
+TEST(RuntimeTest, RatesHaveARangeOfTheirOwn) {
+  const auto checked = [](double value) {
+    Runtime runtime;
+    runtime.set_name("test");
+    Figure& rate = *runtime.mutable_host_optimizer_bytes_per_second();
+    rate.set_value(value);
+    rate.set_kind(Figure::MEASURED);
+    rate.set_source("test");
+    return ValidateRuntime("test", runtime);
+  };
+  EXPECT_TRUE(checked(2e11).ok()) << checked(2e11);
+  for (const double value : {0.0, 10.0, 1e16}) {
+    EXPECT_THAT(std::string(checked(value).message()),
+                AllOf(HasSubstr("host_optimizer_bytes_per_second.value is"),
+                      HasSubstr("expected 1000000 to 1e+15")));
+  }
+}
+
 TEST(RuntimeTest, RefusesBasesThatAreMissingOrCircular) {
   const auto missing = LoadRuntime(
       Write("orphan.textproto", R"(name: "x" base: "megatron-ln")"));
