@@ -333,10 +333,32 @@ DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
   return devices;
 }
 
+void CheckQuantizedBlocks(Problems& problems, const Recipe& recipe,
+                          const Transformer& transformer) {
+  const uint64_t first = recipe.first_blocks_in_16_bits();
+  const uint64_t last = recipe.last_blocks_in_16_bits();
+  const uint64_t blocks = transformer.num_layers();
+  if (blocks == 0 || first + last < blocks) return;
+  const std::string expected = absl::StrCat(
+      ", expected at most ", blocks - 1, ": recipe ", recipe.name(),
+      " needs one of the model's ", blocks, " blocks");
+  if (first > 0 && last > 0) {
+    problems.Add("", absl::StrCat("training.first_blocks_in_16_bits ", first,
+                                  " + training.last_blocks_in_16_bits ", last,
+                                  " = ", first + last, expected));
+    return;
+  }
+  problems.Add(first > 0 ? "training.first_blocks_in_16_bits"
+                         : "training.last_blocks_in_16_bits",
+               absl::StrCat("is ", first + last, expected));
+}
+
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
                         const Recipe& recipe, const DeviceProfile& device) {
+  bool has_rates = true;
   for (const OperandFormat operand : models::FormatsOf(recipe)) {
     if (calibrate::FindRate(device, models::Name(operand)) != nullptr) continue;
+    has_rates = false;
     std::vector<std::string> known;
     for (const MatrixRate& rate : device.matrix_rates()) {
       known.push_back(rate.format());
@@ -347,6 +369,7 @@ void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
                      models::Name(operand), ", but device ", device.name(),
                      " has rates only for ", absl::StrJoin(known, ", ")));
   }
+  if (!has_rates) return;  // the other formats follow from the recipe
   const Precision precision = scenario.training().precision();
   if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load
   const std::string format = precision == FP32         ? "fp32"

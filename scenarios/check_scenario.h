@@ -86,6 +86,10 @@ struct DeviceNames {
 };
 DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster);
 
+// Checks that a recipe with formats of 8 or 4 bits leaves blocks to quantize.
+void CheckQuantizedBlocks(Problems& problems, const Recipe& recipe,
+                          const Transformer& transformer);
+
 // Checks that the device supports the scenario's precision and the formats of
 // its recipe.
 void CheckAgainstDevice(Problems& problems, const Scenario& scenario,

@@ -194,14 +194,27 @@ class Loader {
                                  "\", expected none: the layers of this model "
                                  "were measured whole"));
     }
-    if (!quantizes && (recipe.quantized_parameters() ||
-                       recipe.first_blocks_in_16_bits() > 0 ||
-                       recipe.last_blocks_in_16_bits() > 0)) {
-      resolved_.warnings.push_back(
-          "training.quantized_parameters, first_blocks_in_16_bits and "
-          "last_blocks_in_16_bits have no effect without a recipe in 8 or 4 "
-          "bits");
+    if (quantizes) {
+      CheckQuantizedBlocks(problems_, recipe, resolved_.model.transformer());
+    } else {
+      WarnOfRecipeFields();
     }
+  }
+
+  // Names the fields that have an effect only with a recipe.
+  void WarnOfRecipeFields() {
+    const Recipe& recipe = resolved_.recipe;
+    std::vector<std::string> fields;
+    if (recipe.quantized_parameters())
+      fields.push_back("training.quantized_parameters");
+    if (recipe.first_blocks_in_16_bits() > 0)
+      fields.push_back("training.first_blocks_in_16_bits");
+    if (recipe.last_blocks_in_16_bits() > 0)
+      fields.push_back("training.last_blocks_in_16_bits");
+    if (fields.empty()) return;
+    resolved_.warnings.push_back(absl::StrCat(
+        absl::StrJoin(fields, ", "), fields.size() == 1 ? " has" : " have",
+        " no effect without a recipe in 8 or 4 bits"));
   }
 
   // Returns the devices to load; none if they cannot be determined.

@@ -153,9 +153,7 @@ std::string Translated(absl::string_view line, const ScenarioFlags& flags) {
     text = absl::StrReplaceAll(
         text, {{"parallelism.chunks ", "v="}, {"parallelism.chunks", "v"}});
   }
-  for (const Term& term : Terms()) {
-    if (IsGiven(flags, term.field)) Replace(term, &text);
-  }
+  text = InFlagTerms(std::move(text), flags);
   const size_t label = text.find(": ");
   if (label == std::string::npos) return text;
   const size_t begin = label + 2;
@@ -172,6 +170,13 @@ std::string Translated(absl::string_view line, const ScenarioFlags& flags) {
 }
 
 }  // namespace
+
+std::string InFlagTerms(std::string warning, const ScenarioFlags& flags) {
+  for (const Term& term : Terms()) {
+    if (IsGiven(flags, term.field)) Replace(term, &warning);
+  }
+  return warning;
+}
 
 absl::Status InFlagTerms(const absl::Status& status,
                          const ScenarioFlags& flags) {

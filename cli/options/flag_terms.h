@@ -3,6 +3,8 @@
 #ifndef WEIR_CLI_OPTIONS_FLAG_TERMS_H_
 #define WEIR_CLI_OPTIONS_FLAG_TERMS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "cli/options/flags.h"
 
@@ -14,6 +16,9 @@ namespace weir::cli {
 // the file.
 absl::Status InFlagTerms(const absl::Status& status,
                          const ScenarioFlags& flags);
+
+// The same for a warning.
+std::string InFlagTerms(std::string warning, const ScenarioFlags& flags);
 
 }  // namespace weir::cli
 

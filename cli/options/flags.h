@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,18 @@ struct ImportFlags {
   std::vector<std::string> left_out;  // settings to ignore
 };
 
+// Number formats as they were given. Several flags set the same fields of the
+// scenario (cli/options/precision_options.h); empty or false: not given.
+struct FormatFlags {
+  std::string precision;
+  bool fp16 = false;
+  bool bf16 = false;
+  std::string fp8_format;
+  std::string fp8_recipe;
+  std::string fp4_format;
+  std::map<std::string, bool> fp32_gradients;  // by flag
+};
+
 // The scenario to simulate: a scenario file, and flags that override it.
 struct ScenarioFlags {
   std::string scenario;  // preset name or path; empty: only the flags
@@ -39,6 +52,7 @@ struct ScenarioFlags {
   std::optional<bool> fully_sharded;
   std::optional<bool> distributed_optimizer;
   std::optional<bool> post_validation;
+  FormatFlags formats;
   std::string costs;  // "f=1,b=2", or the path of a table
   ImportFlags imports;
   std::vector<std::string> schedules;  // "compare" takes several

@@ -76,6 +76,7 @@ absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
 }  // namespace
 
 absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
+  RETURN_IF_ERROR(CheckFormats(flags.formats));
   Scenario& scenario = *target;
   const Scenario& overrides = flags.overrides;
   // Lists are replaced, not extended. An order and a list of GPUs replace each
@@ -200,6 +201,9 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
   auto resolved = scenarios::ResolveScenario(request.label, request.scenario);
   if (!resolved.ok()) return InFlagTerms(resolved.status(), flags);
   DropImportedWarnings(request.imports, &resolved->warnings);
+  for (std::string& warning : resolved->warnings) {
+    warning = InFlagTerms(std::move(warning), flags);
+  }
   resolved->warnings.insert(resolved->warnings.begin(), request.notes.begin(),
                             request.notes.end());
   const uint32_t replicas = resolved->scenario.parallelism().data();

@@ -5,13 +5,23 @@
 
 #include <CLI/CLI.hpp>
 
+#include "absl/status/status.h"
+#include "cli/options/flags.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::cli {
 
-// Adds --precision and the spellings of Megatron-LM, which set fields of
-// `scenario`'s training.
-void AddPrecision(CLI::App* app, Scenario* scenario);
+// Adds --precision and the spellings of Megatron-LM, which set fields of the
+// training of `flags->overrides`. --bf16 and --fp16 state the 16-bit format,
+// also beside a recipe. The order of the flags has no effect.
+void AddPrecision(CLI::App* app, ScenarioFlags* flags);
+
+// Adds the flags that state whether gradients are fp32.
+void AddGradientFormat(CLI::App* app, ScenarioFlags* flags);
+
+// Returns InvalidArgument, with both flags, if two of them contradict each
+// other.
+absl::Status CheckFormats(const FormatFlags& formats);
 
 // Applies the options to a scenario's training before `overrides` is merged
 // into it: a precision and a recipe replace each other.

@@ -216,7 +216,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       ParseSize,
       [=](uint32_t n) { scenario->mutable_batch()->set_sequence_length(n); })
       ->default_str("the model's");
-  AddPrecision(app, scenario);
+  AddPrecision(app, flags);
   AddSwitch(app, "--flash-attention,--use-flash-attn",
             "fused attention, which stores no score matrix",
             &flags->flash_attention)
@@ -318,17 +318,7 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
                          scenario->mutable_training()->set_optimizer(optimizer);
                        })
       ->default_str("adam");
-  AddSwitch(app, "--fp32-gradients,--accumulate-allreduce-grads-in-fp32",
-            "accumulate gradients in fp32", &flags->fp32_gradients)
-      ->default_str("with Megatron-LM and bf16");
-  AddChoice<int>(app, "--main-grads-dtype",
-                 "fp32: --fp32-gradients; bf16: --grad-reduce-in-bf16",
-                 {{"fp32", 1}, {"bf16", 0}},
-                 [=](int wide) { flags->fp32_gradients = wide == 1; });
-  AddSwitch(app, "--grad-reduce-in-bf16",
-            "keep and reduce gradients of bf16 weights in bf16", [=](bool on) {
-              if (on) flags->fp32_gradients = false;
-            });
+  AddGradientFormat(app, flags);
   AddSwitch(app, "--use-distributed-optimizer,--distributed-optimizer",
             "shard optimizer states across data-parallel ranks (ZeRO-1)",
             &flags->distributed_optimizer)

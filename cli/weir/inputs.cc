@@ -12,6 +12,7 @@
 #include "cli/options/imports.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
+#include "cli/options/precision_options.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/commented_textproto.h"
 #include "models/block_spec.h"
@@ -41,6 +42,7 @@ int PrintAssets(absl::string_view folder, const OutputFlags& output) {
 
 absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
                                         const Model& model) {
+  RETURN_IF_ERROR(CheckFormats(flags.scenario.formats));
   const Scenario& scenario = flags.scenario.overrides;
   const auto or_else = [](uint32_t value, uint32_t fallback) {
     return static_cast<int>(value == 0 ? fallback : value);

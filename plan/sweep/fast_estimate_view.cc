@@ -10,6 +10,7 @@
 #include "base/textproto.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "models/recipe.h"
 #include "plan/sweep/point.h"
 #include "results/summary.h"
 #include "schedules/own_name.h"
@@ -85,6 +86,15 @@ std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
                               run.shared_links ? ", with contention" : "")},
       {"GPUs simulated", SymmetryText(scenario, run)},
       {"microbatches simulated", ExtrapolationText(scenario, run)}};
+  const Training& training = scenario.scenario.training();
+  if (!models::FormatsOf(scenario.recipe).empty()) {
+    table.rows.insert(
+        table.rows.begin(),
+        {"number format",
+         absl::StrCat(Ascii(training.recipe()),
+                      training.precision() == MIXED_FP16 ? " (fp16" : " (bf16",
+                      " otherwise)")});
+  }
   if (const std::string text =
           results::DefaultsText(sim::ReportDefaults(scenario.used_defaults));
       !text.empty()) {

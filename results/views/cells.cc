@@ -61,6 +61,21 @@ std::string DefaultsLine(std::span<const Result> results) {
                       : WrapText(absl::StrCat("defaults: ", Ascii(text), "\n"));
 }
 
+std::string NumberFormatCell(const Result& result) {
+  // A result contains the scenario only as text.
+  const std::string& scenario = result.provenance().scenario();
+  const std::string before = " recipe: \"";
+  const size_t field = scenario.find(before);
+  if (field == std::string::npos) return "";
+  const size_t begin = field + before.size();
+  const std::string name =
+      scenario.substr(begin, scenario.find('"', begin) - begin);
+  const bool is_fp16 = absl::StrContains(scenario, " precision: MIXED_FP16");
+  if (name == "bf16" || name == "fp16") return name;
+  return absl::StrCat(Ascii(name), is_fp16 ? " (fp16" : " (bf16",
+                      " otherwise)");
+}
+
 std::string ShapeCell(const Result& result) {
   std::string text = absl::StrCat(
       "tp ", result.tensor_parallel(), ", pp ", result.pipeline_parallel(),

@@ -32,6 +32,9 @@ std::string TimeIntervalCell(const Result& result);
 // Returns the fractions of the time by evidence, "62 % measured, 30 % fitted, 8
 // % assumed"; empty if the result does not contain them.
 std::string EvidenceCell(const Result& result);
+// Returns "fp8-current (bf16 otherwise)", the recipe of the scenario; empty if
+// it has none.
+std::string NumberFormatCell(const Result& result);
 std::string SamplesCell(const Result& result);
 std::string TokensCell(const Result& result);
 std::string TokensPerGpuCell(const Result& result);

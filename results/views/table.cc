@@ -93,6 +93,10 @@ std::string SummaryBlock(const Result& result) {
         table.rows.begin() + 1,
         {"basis", absl::StrCat(evidence, " (docs/uncertainty.md)")});
   }
+  const std::string format = NumberFormatCell(result);
+  if (!format.empty()) {
+    table.rows.insert(table.rows.begin(), {"number format", format});
+  }
   if (result.has_replay()) {
     AddExecution(result, &table);
   } else if (!result.method().empty()) {

@@ -210,7 +210,8 @@ class Variations {
 
 // What no measured step on record has.
 struct Unrecorded {
-  std::string names;  // "T4, pytorch and fp32"; empty: nothing
+  std::string names;    // "T4, pytorch and fp32"; empty: nothing
+  std::string formats;  // of the recipe: the interval is not fitted to them
   double error = 0;
 };
 
@@ -231,9 +232,12 @@ Unrecorded UnrecordedOf(const scenarios::ResolvedScenario& scenario,
   }
   const std::string format = MatrixFormat(scenario.scenario);
   if (format != "bf16" && format != "fp16") add(format, kUnrecordedFormat);
+  std::vector<std::string> formats;
   for (const OperandFormat operand : models::FormatsOf(scenario.recipe)) {
-    add(models::Name(operand), kUnrecordedFormat);
+    formats.emplace_back(models::Name(operand));
+    unrecorded.error = std::hypot(unrecorded.error, kUnrecordedFormat);
   }
+  unrecorded.formats = absl::StrJoin(formats, ", ");
   unrecorded.names = absl::StrJoin(names, ", ");
   return unrecorded;
 }
@@ -368,7 +372,14 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
                                 std::exp(-kNineOfTen * errors.faster));
   result->set_batch_seconds_high(result->batch_seconds() *
                                  std::exp(kNineOfTen * errors.slower));
-  if (unrecorded.error > 0) {
+  if (!unrecorded.formats.empty()) {
+    result->add_warnings(
+        absl::StrCat("the interval is wider by an assumption for GEMMs in ",
+                     unrecorded.formats,
+                     ": no measured step in this format was fitted "
+                     "(docs/number-formats.md, \"Errors\")"));
+  }
+  if (!unrecorded.names.empty()) {
     result->add_warnings(
         absl::StrCat("no measured training step is on record for ",
                      unrecorded.names, "; the interval is wider"));

@@ -69,8 +69,12 @@ void RandomPlan::DrawRecipe(Scenario* scenario) {
   training->set_recipe(Of<std::string>(
       {"fp8-delayed", "fp8-current", "fp8-blockwise", "deepseek-v3"}));
   if (OneIn(2)) training->set_quantized_parameters(OneIn(2));
-  if (OneIn(3)) training->set_first_blocks_in_16_bits(Int(1, 3));
-  if (OneIn(3)) training->set_last_blocks_in_16_bits(1);
+  const int first = OneIn(3) ? Int(1, 3) : 0;
+  const int last = OneIn(3) ? 1 : 0;
+  const auto blocks = static_cast<int>(scenario->transformer().num_layers());
+  if (first + last >= blocks) return;
+  if (first > 0) training->set_first_blocks_in_16_bits(first);
+  if (last > 0) training->set_last_blocks_in_16_bits(last);
 }
 
 void RandomPlan::DrawShape(Scenario* scenario) {

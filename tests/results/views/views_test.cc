@@ -97,6 +97,16 @@ TEST(ViewsTest, AReplayIsNotCalledASimulation) {
   }
 }
 
+TEST(ViewsTest, TheRecipeIsShown) {
+  Result result = SampleResult();
+  EXPECT_THAT(ResultTable(result),
+              ::testing::Not(::testing::HasSubstr("number format")));
+  result.mutable_provenance()->set_scenario(
+      "training {\n  precision: MIXED_FP16\n  recipe: \"mine\"\n}\n");
+  EXPECT_THAT(ResultTable(result),
+              ::testing::ContainsRegex("number format +mine .fp16 otherwise"));
+}
+
 TEST(ViewsGoldenTest, ResultTable) {
   ExpectGolden("results/golden/result.txt", ResultTable(SampleResult()));
 }

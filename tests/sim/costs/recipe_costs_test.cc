@@ -19,7 +19,10 @@
 
 namespace weir::sim::recipe_costs_test {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 Scenario Text(const std::string& training, const std::string& rest = "") {
   Scenario scenario;
@@ -132,12 +135,38 @@ TEST(RecipeCostsTest, ADeviceWithoutTheFormatRefuses) {
                         "nvfp4, but device H100-SXM5-80GB has rates only for"));
 }
 
+TEST(RecipeCostsTest, TheErrorOfARecipeIsTheOnlyOne) {
+  const auto resolved = scenarios::ResolveScenario(
+      "test", Text("recipe: \"fp8-current\"", "profile: \"v100-sxm2-16gb\""));
+  EXPECT_THAT(std::string(resolved.status().message()),
+              AllOf(HasSubstr("needs a rate for fp8"),
+                    Not(HasSubstr("training.precision"))));
+}
+
+TEST(RecipeCostsTest, OneBlockAtLeastIsQuantized) {
+  const auto message = [](const char* fields) {
+    return std::string(
+        scenarios::ResolveScenario(
+            "test", Text(absl::StrCat("recipe: \"fp8-current\" ", fields)))
+            .status()
+            .message());
+  };
+  EXPECT_EQ(message("first_blocks_in_16_bits: 31"), "");
+  EXPECT_THAT(message("last_blocks_in_16_bits: 32"),
+              HasSubstr("training.last_blocks_in_16_bits is 32, expected at "
+                        "most 31"));
+  EXPECT_THAT(message("first_blocks_in_16_bits: 20 last_blocks_in_16_bits: 20"),
+              HasSubstr("= 40, expected at most 31"));
+}
+
 TEST(RecipeCostsTest, FieldsWithoutEffectAreReported) {
   const auto resolved = scenarios::ResolveScenario(
       "test", Text("precision: MIXED_BF16 first_blocks_in_16_bits: 2"));
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_THAT(resolved->warnings,
-              testing::Contains(HasSubstr("no effect without a recipe")));
+              testing::Contains(StartsWith(
+                  "training.first_blocks_in_16_bits has no effect without a "
+                  "recipe")));
 }
 
 TEST(RecipeCostsTest, Fp32CannotHaveARecipe) {
