@@ -80,7 +80,7 @@ void AddOffload(CLI::App* app, Scenario* scenario) {
            [=](uint32_t n) {
              scenario->mutable_training()->set_cpu_offloading_num_layers(n);
            })
-      ->default_str("0");
+      ->default_str("none");
   AddSwitch(app, "--optimizer-cpu-offload",
             "keep and update all optimizer states on the host", [=](bool on) {
               Training& training = *scenario->mutable_training();
