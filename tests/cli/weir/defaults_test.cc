@@ -56,6 +56,7 @@ bool IsProse(const std::string& fallback) {
                                  "core_attn, if selective",
                                  "uniform, if full",
                                  "1, if full",
+                                 "all useful ones",
                                  "0, or 1 with --optimizer-cpu-offload",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
