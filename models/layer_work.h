@@ -133,8 +133,8 @@ struct Kernel {
   int launches = 1;
   double batch = 0, m = 0, n = 0, k = 0;
   int num_gemms = 1;  // GEMMs in fused attention
-  // Of a GEMM's operands. Its result has 16 bits, or is accumulated in the
-  // gradient.
+  // Format of a GEMM's operands. The result has 16 bits, or is accumulated in
+  // the gradient.
   OperandFormat format = OPERAND_16_BIT;
   // FLOP that the model requires of this GPU; a multiply-add counts as two.
   // Causal attention counts in full, as in the literature.

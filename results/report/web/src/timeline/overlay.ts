@@ -163,7 +163,8 @@ export class Overlay {
     }
   }
 
-  // Of the slice before it in its row and its input: the one that ended last.
+  // Returns the slice that delayed this one: the previous slice of its row or
+  // its input, whichever ended last.
   private predecessor(slices: Slices, i: number): number {
     if (isIdle(slices.kind[i])) return NONE;
     const row = slices.rowOf(i), input = slices.input(i);
