@@ -2,7 +2,7 @@
 
 option(WEIR_UNITY "Compile several sources at once, with precompiled headers" ON)
 set(WEIR_UNITY_BATCH 8 CACHE STRING "Sources that are compiled at once")
-set(WEIR_COLD_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+set(WEIR_COLD_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
 
 # weir_fast_build(<target> <precompiled header target> <sources that are compiled at once>)
 function(weir_fast_build name pch batch)
@@ -99,15 +99,32 @@ endfunction()
 
 set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hung")
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [PREFIX <text>]
+# weir_add_suites(<target> <filter> <prefix> <timeout> <labels>) adds a ctest entry per test suite of the target, without
+# the tests that the filter selects.
+function(weir_add_suites name slow prefix timeout labels)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
+  add_custom_command(
+    TARGET ${name} POST_BUILD BYPRODUCTS "${file}"
+    COMMAND "${CMAKE_COMMAND}" -D "program=$<TARGET_FILE:${name}>" -D "filter=-${slow}"
+            -D "directory=${CMAKE_CURRENT_BINARY_DIR}" -D "prefix=${prefix}" -D "timeout=${timeout}"
+            -D "labels=${labels}" -D "out=${file}" -P "${PROJECT_SOURCE_DIR}/cmake/AddTestSuites.cmake"
+    VERBATIM)
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake"
+       CONTENT "if(EXISTS [=[${file}]=])\n  include([=[${file}]=])\nelse()\n  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n"
+       @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake")
+endfunction()
+
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [CASES] [PREFIX <text>]
 #           [TIMEOUT <seconds>])
-# runs each TEST in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. The tests that SLOW selects
-# (a filter of GoogleTest), which take 4 s or more, get the label "slow". PREFIX comes before the names in ctest.
+# runs each test suite in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. The tests that SLOW
+# selects (a filter of GoogleTest), which take 4 s or more, get the label "slow" and a process each. With CASES, which
+# programs need whose tests may be skipped, every test gets a process. PREFIX comes before the names in ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "CASES" "PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT ${WEIR_TEST_TIMEOUT})
   endif()
@@ -123,11 +140,14 @@ function(weir_test name)
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")
   endif()
-  if(ARG_SLOW)
+  if(ARG_CASES)
     gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" ${options} ${labels})
-    gtest_discover_tests(${name} TEST_FILTER "${ARG_SLOW}" TEST_LIST ${name}_slow ${options}
-                         LABELS "slow;${ARG_LABELS}")
   else()
-    gtest_discover_tests(${name} ${options} ${labels})
+    weir_add_suites(${name} "${ARG_SLOW}" "${ARG_PREFIX}" ${ARG_TIMEOUT} "${ARG_LABELS}")
+  endif()
+  if(ARG_SLOW)
+    # ctest starts the tests of the highest cost first.
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_SLOW}" TEST_LIST ${name}_slow ${options} COST 10
+                         LABELS "slow;${ARG_LABELS}")
   endif()
 endfunction()

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes the ctest entries of a GoogleTest program, one per test suite: a process per test case would spend more time
+# on loading libraries than on most cases.
+#
+# cmake -D program=<path> -D filter=<GoogleTest filter> -D directory=<working directory> -D prefix=<text>
+#       -D timeout=<seconds> -D labels=<list> -D out=<file.cmake> -P AddTestSuites.cmake
+
+execute_process(COMMAND "${program}" --gtest_list_tests "--gtest_filter=${filter}"
+                WORKING_DIRECTORY "${directory}" TIMEOUT 60
+                OUTPUT_VARIABLE listing RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  file(REMOVE "${program}")  # so that the next build tries again
+  message(FATAL_ERROR "${program} --gtest_list_tests: ${status}\n${listing}")
+endif()
+
+# Lines without indentation are suites: "Suite." or "Instance/Suite.  # TypeParam = ...".
+string(REGEX MATCHALL "(^|\n)[A-Za-z_][^ \n]*\\." lines "${listing}")
+if(filter MATCHES "^-(.*)")
+  set(excluded "-${CMAKE_MATCH_1}")
+endif()
+set(text "")
+foreach(line IN LISTS lines)
+  string(STRIP "${line}" suite)
+  string(REGEX REPLACE "\\.$" "" name "${suite}")
+  # A skipped case would be reported as passed: its program belongs under weir_test's CASES.
+  string(APPEND text
+    "add_test([=[${prefix}${name}]=] [=[${program}]=] [=[--gtest_brief=1]=] [=[--gtest_filter=${suite}*${excluded}]=])\n"
+    "set_tests_properties([=[${prefix}${name}]=] PROPERTIES WORKING_DIRECTORY [=[${directory}]=] TIMEOUT ${timeout}"
+    " LABELS [=[${labels}]=] FAIL_REGULAR_EXPRESSION [=[\\[  SKIPPED \\]]=])\n")
+endforeach()
+file(WRITE "${out}" "${text}")
