@@ -27,7 +27,7 @@ Frontier::Family Frontier::FamilyOf(const OpenEntry& entry) const {
   const Shape& shape = space_.shapes[entry.shape];
   return {
       {shape.tensor, shape.pipeline, shape.data, shape.context, shape.expert,
-       shape.order, shape.sharding, shape.sequence_parallel, shape.reduction},
+       shape.expert_tensor, shape.data_replicate, shape.order, shape.sharding, shape.sequence_parallel, shape.reduction},
       shape.chunks,
       std::string(schedules::WithoutOptions(
           space_.schedules_of(shape)[entry.schedule].name))};
