@@ -186,11 +186,10 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
     }
     AddResidual(spec, shape, transformer.feed_forward_bias(),
                 /*before_norm=*/false, &work);
-    width = block.experts
-                ? transformer.expert_feed_forward_size() *
-                      transformer.experts_per_token() * spec.expert_load /
-                      shape.tensor_parallel
-                : shape.feed_forward;
+    width = block.experts ? transformer.expert_feed_forward_size() *
+                                transformer.experts_per_token() *
+                                spec.expert_load / shape.tensor_parallel
+                          : shape.feed_forward;
   }
   for (uint32_t i = 0; i < transformer.extra_norms(); ++i) {
     AddNorm(spec, shape, /*after_residual=*/false, &work);

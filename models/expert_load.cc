@@ -20,8 +20,7 @@ double LargestShare(double n, double concentration) {
   // Outside these limits the integrand is 1, or 0, up to this.
   constexpr double kNegligible = 1e-16;
   const double a = concentration;
-  const double low =
-      boost::math::gamma_p_inv(a, std::pow(kNegligible, 1 / n));
+  const double low = boost::math::gamma_p_inv(a, std::pow(kNegligible, 1 / n));
   const double high = boost::math::gamma_q_inv(a, kNegligible / n);
   const auto above = [&](double x) {
     // 1 - (1 - q)^n without cancellation.

@@ -17,8 +17,8 @@
 
 namespace weir::models {
 
-// Returns the expectation of the largest of n shares over the mean share, 1 / n.
-// Requires: n >= 1, concentration > 0.
+// Returns the expectation of the largest of n shares over the mean share, 1 /
+// n. Requires: n >= 1, concentration > 0.
 double LargestShare(double n, double concentration);
 
 // Returns the concentration with which LargestShare() of n shares is `ratio`.

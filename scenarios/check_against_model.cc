@@ -36,12 +36,11 @@ void CheckImbalance(Problems& problems, double imbalance,
                               "every expert processes equally many tokens"));
   } else if (const double most = models::LargestImbalance(transformer);
              imbalance > most) {
-    problems.Add(field, absl::StrCat("is ", imbalance, ", expected at most ",
-                                     most, ", the model's ",
-                                     transformer.num_experts(),
-                                     " experts / ",
-                                     transformer.experts_per_token(),
-                                     " experts per token"));
+    problems.Add(
+        field,
+        absl::StrCat("is ", imbalance, ", expected at most ", most,
+                     ", the model's ", transformer.num_experts(), " experts / ",
+                     transformer.experts_per_token(), " experts per token"));
   }
 }
 
@@ -309,8 +308,9 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
         transformer.hidden_size() % tensor == 0);
   check(transformer.feed_forward_size(), "feed-forward units",
         transformer.feed_forward_size() % tensor == 0);
-  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
-        own_expert_size || transformer.expert_feed_forward_size() % tensor == 0);
+  check(
+      transformer.expert_feed_forward_size(), "feed-forward units per expert",
+      own_expert_size || transformer.expert_feed_forward_size() % tensor == 0);
   for (const models::BlockSpec& block : models::BlocksOf(transformer).kinds) {
     const uint32_t heads = models::MixerHeads(block.transformer);
     if (!block.mixer || heads == transformer.num_heads()) continue;
@@ -325,6 +325,16 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
 
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model, StageCheck stages) {
+  // Only now are all defaults known.
+  const Training& training = scenario.training();
+  if (scenario.parallelism().data_replicate() > 1 &&
+      !training.fully_sharded() && !training.distributed_optimizer()) {
+    problems.Add("parallelism.data_replicate",
+                 absl::StrCat("is ", scenario.parallelism().data_replicate(),
+                              ", expected 1 unless training.fully_sharded or "
+                              "training.distributed_optimizer shards "
+                              "something"));
+  }
   if (stages != StageCheck::kNone && !HasOptions(scenario)) {
     CheckStages(problems, scenario.parallelism(), model,
                 stages == StageCheck::kDividesGpus);

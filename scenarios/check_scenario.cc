@@ -77,9 +77,8 @@ void CheckExpertRanks(Problems& problems, const Scenario& scenario) {
   const auto context = static_cast<uint64_t>(Degree(parallelism.context()));
   const auto tensor = static_cast<uint64_t>(Degree(parallelism.tensor()));
   const auto expert = static_cast<uint64_t>(Degree(parallelism.expert()));
-  const uint64_t expert_tensor = parallelism.expert_tensor() > 0
-                                     ? parallelism.expert_tensor()
-                                     : tensor;
+  const uint64_t expert_tensor =
+      parallelism.expert_tensor() > 0 ? parallelism.expert_tensor() : tensor;
   if (expert_tensor == tensor) {
     if (data * context % expert == 0) return;
     problems.Add(
@@ -94,13 +93,12 @@ void CheckExpertRanks(Problems& problems, const Scenario& scenario) {
                            "): experts are distributed over data-parallel "
                            "ranks"));
   } else if (tensor * data * context % (expert * expert_tensor) != 0) {
-    problems.Add(
-        "parallelism.expert",
-        absl::StrCat("is ", expert, ", expected that it x ",
-                     "parallelism.expert_tensor ", expert_tensor,
-                     " divides parallelism.tensor ", tensor, " x ",
-                     ReplicasText(parallelism), " = ",
-                     tensor * data * context));
+    problems.Add("parallelism.expert",
+                 absl::StrCat("is ", expert, ", expected that it x ",
+                              "parallelism.expert_tensor ", expert_tensor,
+                              " divides parallelism.tensor ", tensor, " x ",
+                              ReplicasText(parallelism), " = ",
+                              tensor * data * context));
   }
   if (scenario.training().fully_sharded() &&
       expert * expert_tensor % tensor != 0) {
@@ -122,35 +120,27 @@ void CheckReplication(Problems& problems, const Scenario& scenario) {
   if (groups <= 1) return;
   const auto data = static_cast<uint64_t>(Degree(parallelism.data()));
   if (data % groups != 0) {
-    problems.Add("parallelism.data_replicate",
-                 absl::StrCat("is ", groups,
-                              ", expected a divisor of parallelism.data (",
-                              data, ")"));
+    problems.Add(
+        "parallelism.data_replicate",
+        absl::StrCat("is ", groups,
+                     ", expected a divisor of parallelism.data (", data, ")"));
     return;
-  }
-  const Training& training = scenario.training();
-  if (!training.fully_sharded() && training.has_distributed_optimizer() &&
-      !training.distributed_optimizer()) {
-    problems.Add("parallelism.data_replicate",
-                 absl::StrCat("is ", groups,
-                              ", expected 1 unless training.fully_sharded or "
-                              "training.distributed_optimizer shards "
-                              "something"));
   }
   // Each group has all experts, with the same number of copies.
   const auto tensor = static_cast<uint64_t>(Degree(parallelism.tensor()));
   const uint64_t block =
       static_cast<uint64_t>(Degree(parallelism.expert())) *
       (parallelism.expert_tensor() > 0 ? parallelism.expert_tensor() : tensor);
-  const uint64_t gpus =
-      data / groups * static_cast<uint64_t>(Degree(parallelism.context())) *
-      tensor;
+  const uint64_t gpus = data / groups *
+                        static_cast<uint64_t>(Degree(parallelism.context())) *
+                        tensor;
   if (gpus % block == 0) return;
   problems.Add(
       "parallelism.data_replicate",
       absl::StrCat("is ", groups, ", which leaves groups of ", gpus,
                    " GPUs per pipeline rank, expected a multiple of the ",
-                   block, " that have all experts (parallelism.expert x "
+                   block,
+                   " that have all experts (parallelism.expert x "
                    "parallelism.expert_tensor)"));
 }
 

@@ -43,10 +43,10 @@ void FillExperts(const scenarios::ResolvedScenario& resolved, Result* result) {
   if (parallelism.data_replicate() > 1) {
     result->set_data_replicate(parallelism.data_replicate());
   }
-  const double load = models::ExpertLoad(
-      resolved.model.transformer(),
-      resolved.scenario.training().expert_imbalance(),
-      static_cast<int>(parallelism.expert()));
+  const double load =
+      models::ExpertLoad(resolved.model.transformer(),
+                         resolved.scenario.training().expert_imbalance(),
+                         static_cast<int>(parallelism.expert()));
   if (load > 1) result->set_expert_load(load);
 }
 

@@ -248,13 +248,12 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       })
       ->type_name("LIBRARY")
       ->default_str("that of --runtime");
-  AddOption(
-      app, "--expert-imbalance", "X",
-      "tokens of the most loaded expert over the mean, in expectation",
-      ParsePositive,
-      [=](double imbalance) {
-        scenario->mutable_training()->set_expert_imbalance(imbalance);
-      })
+  AddOption(app, "--expert-imbalance", "X",
+            "tokens of the most loaded expert over the mean, in expectation",
+            ParsePositive,
+            [=](double imbalance) {
+              scenario->mutable_training()->set_expert_imbalance(imbalance);
+            })
       ->default_str("1");
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",

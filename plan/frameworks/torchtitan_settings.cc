@@ -304,8 +304,7 @@ std::vector<Setting> TorchtitanSettingsOf(
   const uint32_t replicate =
       sharded ? std::max(parallelism.data_replicate(), 1u) : parallelism.data();
   add("parallelism.data_parallel_replicate_degree", replicate);
-  add("parallelism.data_parallel_shard_degree",
-      parallelism.data() / replicate);
+  add("parallelism.data_parallel_shard_degree", parallelism.data() / replicate);
   add("parallelism.fsdp_reshard_after_forward", "always");
   add("parallelism.tensor_parallel_degree", parallelism.tensor());
   add("parallelism.pipeline_parallel_degree", parallelism.pipeline());

@@ -48,7 +48,7 @@ class Evaluator {
   // sequence parallel, sharding]
   std::map<
       std::tuple<int, int, int, int, int, models::Recompute, bool, Sharding>,
-           const LayerPrice*>
+      const LayerPrice*>
       prices_;
   std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;
   // [price, stages, cut]

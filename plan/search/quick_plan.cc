@@ -20,8 +20,8 @@ std::vector<Shape> FewShapes(const std::vector<Shape>& shapes) {
   using Sizes =
       std::tuple<int, int, int, int, int, int, int, models::Recompute>;
   const auto sizes_of = [](const Shape& shape) -> Sizes {
-    return {shape.tensor,         shape.pipeline,      shape.data,
-            shape.context,        shape.expert,        shape.expert_tensor,
+    return {shape.tensor,         shape.pipeline, shape.data,
+            shape.context,        shape.expert,   shape.expert_tensor,
             shape.data_replicate, shape.recompute};
   };
   // The least that all others of these sizes are compared with.

@@ -37,8 +37,8 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   parallelism.set_chunks(shape.chunks);
   parallelism.set_expert(shape.expert);
   parallelism.set_expert_tensor(shape.expert_tensor);
-  parallelism.set_data_replicate(
-      shape.data_replicate > 1 ? shape.data_replicate : 0);
+  parallelism.set_data_replicate(shape.data_replicate > 1 ? shape.data_replicate
+                                                          : 0);
   if (shape.context > 1) {
     parallelism.set_context(shape.context);
   } else {

@@ -277,8 +277,8 @@ class Shapes {
     if (shape_.sharding == Sharding::kNone || !shape_.replicated()) return {1};
     if (!space_.data_replicate().empty())
       return Sorted(space_.data_replicate());
-    return {std::max(static_cast<int>(given_.parallelism().data_replicate()),
-                     1)};
+    return {
+        std::max(static_cast<int>(given_.parallelism().data_replicate()), 1)};
   }
 
   std::vector<int> Experts() const {

@@ -47,8 +47,8 @@ std::string ShapeText(const Result& result) {
     absl::StrAppend(&text, ", shards in ", result.data_replicate(), " groups");
   }
   if (result.has_expert_load()) {
-    absl::StrAppend(&text, absl::StrFormat(", expert load %.2f",
-                                           result.expert_load()));
+    absl::StrAppend(
+        &text, absl::StrFormat(", expert load %.2f", result.expert_load()));
   }
   return text;
 }

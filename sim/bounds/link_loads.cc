@@ -214,9 +214,9 @@ double LinkLoads::AddCollectives(const Copies& copies,
   double latency = 0;
   for (const Group& group : copies.all) {
     if (group.links.num_ranks == 1) continue;
-    latency = AddGroup(group,
-                       std::span(all).first(calls.small.count > 0 ? 2 : 1),
-                       calls.num_pieces);
+    latency =
+        AddGroup(group, std::span(all).first(calls.small.count > 0 ? 2 : 1),
+                 calls.num_pieces);
   }
   const bool more = calls.experts.bytes > 0 || calls.shards.count > 0;
   if (!more && copies.all.size() == 1) return latency;

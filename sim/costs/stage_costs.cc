@@ -107,7 +107,8 @@ void SetParameters(double parameters, double quantized,
 }
 
 // Sets the bytes of layers for sharded weights. A copy of a tied embedding is
-// gathered with the embedding. `gathers_experts`: several ranks shard each expert.
+// gathered with the embedding. `gathers_experts`: several ranks shard each
+// expert.
 void SetLayers(const models::LayerList& layers, int first, int last,
                const ParameterBytes& bytes, bool gathers_experts,
                StageCosts* stage) {
@@ -120,10 +121,9 @@ void SetLayers(const models::LayerList& layers, int first, int last,
     before = sum.parameters();
     if (own > 0) {
       const double of_experts = layers[l].expert_parameters;
-      weights.push_back((gathers_experts ? own : own - of_experts) *
-                            bytes.weight +
-                        layers[l].quantized_parameters *
-                            (bytes.gathered - bytes.weight));
+      weights.push_back(
+          (gathers_experts ? own : own - of_experts) * bytes.weight +
+          layers[l].quantized_parameters * (bytes.gathered - bytes.weight));
       experts.push_back(gathers_experts ? of_experts * bytes.weight : 0);
       stage->parameters.gathered_expert_bytes += experts.back();
     }

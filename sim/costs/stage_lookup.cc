@@ -82,9 +82,9 @@ double Costs::stepped_part(const StageCosts& stage) const {
   }
   const double experts =
       stage.parameters.expert_gradient_bytes / stage.parameters.gradient_bytes;
-  const double block =
-      expert_tensor > 0 ? 1.0 * expert_parallel * expert_tensor / tensor
-                        : expert_parallel;
+  const double block = expert_tensor > 0
+                           ? 1.0 * expert_parallel * expert_tensor / tensor
+                           : expert_parallel;
   return (1 - experts) / num_shards + experts * block / num_shards;
 }
 

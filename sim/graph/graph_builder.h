@@ -112,7 +112,7 @@ class GraphBuilder {
 
   // The copies of a stage on one tensor rank.
   struct Copies {
-    std::vector<Group> all;  // several with hybrid sharding
+    std::vector<Group> all;      // several with hybrid sharding
     std::vector<Group> experts;  // with the same experts; empty: all have them
     std::vector<Group> shards;   // with the same shards; empty: no others
   };
@@ -124,9 +124,9 @@ class GraphBuilder {
   int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
                          const Copies& copies,
                          const ReductionCollectives& calls, int32_t last);
-  // Adds the collectives of all weights but experts, those of experts, and those
-  // between groups of hybrid sharding, in this order. Groups of experts whose
-  // members have several tensor ranks follow those of all tensor ranks.
+  // Adds the collectives of all weights but experts, those of experts, and
+  // those between groups of hybrid sharding, in this order. Groups of experts
+  // whose members have several tensor ranks follow those of all tensor ranks.
   void AddPiece(const Copies& copies, const ReductionCollectives& calls,
                 int32_t start, int32_t end);
   // Adds the gather of the new weights after the steps that updated their
@@ -182,7 +182,8 @@ class GraphBuilder {
   CollectiveSpan AddGather(const Copies& copies, int rank, int t, int32_t i,
                            int32_t start, int32_t end);
   // Adds the gathers of all weights but experts, and then those of experts.
-  void AddWeightGathers(const Copies& copies, std::span<const Collectives> dense,
+  void AddWeightGathers(const Copies& copies,
+                        std::span<const Collectives> dense,
                         std::span<const Collectives> experts, int32_t start,
                         int32_t end);
   void AddTransfers();

@@ -87,10 +87,9 @@ void GraphBuilder::AddWeightGathers(const Copies& copies,
                                     std::span<const Collectives> dense,
                                     std::span<const Collectives> experts,
                                     int32_t start, int32_t end) {
-  const bool both = std::any_of(experts.begin(), experts.end(),
-                                [](const Collectives& one) {
-                                  return one.bytes * one.count > 0;
-                                });
+  const bool both = std::any_of(
+      experts.begin(), experts.end(),
+      [](const Collectives& one) { return one.bytes * one.count > 0; });
   const int32_t next = both ? graph_.tasks.AddTimer(0) : end;
   if (copies.all.size() == 1) {
     lowering_.AddCollectives(copies.all[0], dense, start, next);

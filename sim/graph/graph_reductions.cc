@@ -19,7 +19,8 @@ constexpr int kMaxPieces = 8;
 // other parameters.
 double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
   if (stage.parameters.gradient_bytes == 0 ||
-      !ReplicaGroups(inputs.costs, inputs.placement_of_all()).experts_differ()) {
+      !ReplicaGroups(inputs.costs, inputs.placement_of_all())
+           .experts_differ()) {
     return 0;
   }
   return stage.parameters.expert_gradient_bytes /
@@ -195,8 +196,7 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
     // All of these replicas are in the graph, or one represents them all.
     if (place_.data < full_placement_.data && !runs.empty()) runs.resize(1);
     for (const GpuRun& run : runs) {
-      const int replica =
-          runs.size() > 1 ? groups_.ReplicaOf(run.first) : 0;
+      const int replica = runs.size() > 1 ? groups_.ReplicaOf(run.first) : 0;
       groups->push_back(lowering_.GroupOf(groups_.GpusOf(run, ranks),
                                           {kind, index, 0, replica, t}));
     }

@@ -42,8 +42,8 @@ struct InstanceRole {
     kTied,          // ranks a and b
     kToHost,        // from rank a
     kFromHost,
-    kContext,      // context-parallel neighbors of rank a
-    kContextRing,  // from a GPU of rank a to the next one of its ring
+    kContext,       // context-parallel neighbors of rank a
+    kContextRing,   // from a GPU of rank a to the next one of its ring
     kExpertTensor,  // the GPUs of rank a that share an expert
   };
   Kind kind = Kind::kSend;

@@ -47,8 +47,8 @@ std::vector<GpuRun> ReplicaGroups::ExpertTensors(int first_gpu,
 std::vector<GpuRun> ReplicaGroups::Copies(int tensor_rank) const {
   std::vector<GpuRun> runs;
   for (int group = 0; group < shard_replicas_; ++group) {
-    runs.push_back({group * shard_gpus() + tensor_rank,
-                    shard_gpus() / tensor_, tensor_});
+    runs.push_back(
+        {group * shard_gpus() + tensor_rank, shard_gpus() / tensor_, tensor_});
   }
   return runs;
 }
@@ -81,8 +81,7 @@ std::vector<int> ReplicaGroups::GpusOf(const GpuRun& run,
   for (const int rank : ranks) {
     for (int i = 0; i < run.count; ++i) {
       const int gpu = run.first + i * run.stride;
-      gpus.push_back(
-          placement_.gpu(ReplicaOf(gpu), rank, TensorRankOf(gpu)));
+      gpus.push_back(placement_.gpu(ReplicaOf(gpu), rank, TensorRankOf(gpu)));
     }
   }
   return gpus;

@@ -2,8 +2,8 @@
 // Groups of the GPUs of one pipeline rank. These GPUs are numbered by replica
 // and tensor rank, tensor ranks fastest. Experts use the same GPUs in a grid of
 // their own (Liu et al. 2025, MoE Parallel Folding, arXiv:2504.14960):
-// `expert_tensor` consecutive GPUs share each expert, and `expert_parallel` such
-// groups in a row have all of them.
+// `expert_tensor` consecutive GPUs share each expert, and `expert_parallel`
+// such groups in a row have all of them.
 #ifndef WEIR_SIM_GRAPH_REPLICA_GROUPS_H_
 #define WEIR_SIM_GRAPH_REPLICA_GROUPS_H_
 

@@ -142,9 +142,9 @@ class Counter {
                place_.tensor * (1 + expert_flows_) / parallel;
     }
     if (expert_tensor) {
-      tasks += 1.0 / groups_.replicas_of_exchange() +
-               place_.tensor * (1 + expert_tensor_flows_) /
-                   in_.costs.expert_tensor;
+      tasks +=
+          1.0 / groups_.replicas_of_exchange() +
+          place_.tensor * (1 + expert_tensor_flows_) / in_.costs.expert_tensor;
     }
     return tasks + OfContext(neighbors, ring);
   }
@@ -174,7 +174,7 @@ class Counter {
     for (int32_t position : positions) {
       tasks += 2 + num_pieces *
                        OfPiece(StageOf(schedule_.rank_actions[rank][position]),
-                               place_.data, flows);
+                               place_.data, flows, /*sums_shards=*/false);
     }
     return tasks;
   }
@@ -187,29 +187,40 @@ class Counter {
                                   in_.communication.gradient_reduction()))) {
       const auto& members = reduction.members;
       const auto copies = static_cast<double>(members.size()) * place_.data;
-      if (copies < 2) continue;
       const StageCosts& stage = in_.costs.stages[reduction.stage];
+      if (copies < 2 && (!groups_.crosses_tensor() ||
+                         stage.parameters.expert_gradient_bytes == 0)) {
+        continue;
+      }
       const double pieces = PartsOfReduction(in_, stage).num_pieces;
       // Copies on several ranks are counted as one ring.
       const double flows =
           members.size() > 1 ? copies : replica_flows_[members[0].rank];
       const bool lists =
           in_.costs.shards > 1 && in_.costs.shard_calls.list_seconds > 0;
-      tasks += (lists ? 3 : 2) + pieces * OfPiece(stage, copies, flows) +
+      tasks += (lists ? 3 : 2) +
+               pieces * OfPiece(stage, copies, flows, members.size() == 1) +
                (pieces - 1) * (2 + copies);
     }
     return tasks;
   }
 
-  double OfPiece(const StageCosts& stage, double copies, double flows) const {
-    if (in_.costs.shard_replicas > 1) flows += 1 + flows + copies;
+  // Returns the tasks of a piece on one tensor rank. `sums_shards`: it ends
+  // with sums across groups of hybrid sharding.
+  double OfPiece(const StageCosts& stage, double copies, double flows,
+                 bool sums_shards) const {
+    const double groups = in_.costs.shard_replicas;
+    double tasks = flows;
+    if (groups > 1) tasks += groups;
+    if (groups > 1 && sums_shards) tasks += 1 + copies / groups + flows;
     if (!groups_.experts_differ() ||
         stage.parameters.expert_gradient_bytes == 0) {
-      return flows;
+      return tasks;
     }
-    // Groups of experts on each tensor rank.
-    const double parallel = 1.0 * groups_.block() / place_.tensor;
-    return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
+    // Groups with the same experts on each tensor rank.
+    const double parallel = groups * groups_.block() / place_.tensor;
+    if (groups_.crosses_tensor()) tasks += 2.0 / place_.tensor;
+    return copies > parallel ? tasks + flows + parallel + 1 : tasks + 1;
   }
 
   // Returns the tasks on one tensor rank.
@@ -223,7 +234,9 @@ class Counter {
                              schedules::Op::kForward;
         const ShardGathers calls =
             CollectivesOfGather(in_, in_.costs.stages[run.stage], forward);
-        tasks += (2 + flows) * (calls.overlapped.count > 0 ? 2 : 1) +
+        const double groups =
+            in_.costs.shard_replicas > 1 ? in_.costs.shard_replicas : 0;
+        tasks += (2 + flows + groups) * (calls.overlapped.count > 0 ? 2 : 1) +
                  (calls.host_seconds > 0 ? 1 : 0);
       }
     }

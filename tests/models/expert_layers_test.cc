@@ -204,15 +204,16 @@ TEST(ExpertLayersTest, FoldedExpertsExchangeTokensOfTheirOwnGroups) {
   spec.expert_tensor_parallel = 2;
   all = Block(spec).forward_collectives;
   ASSERT_EQ(all.size(), 6u);
-  EXPECT_THAT(std::vector(all.begin() + 2, all.end()),
-              ElementsAre(exchange,
-                          LayerCollective{.kind = CollectiveKind::kAllGather,
-                                          .group = Group::kExpertTensor,
-                                          .bytes = 2 * sent},
-                          LayerCollective{.kind = CollectiveKind::kReduceScatter,
-                                          .group = Group::kExpertTensor,
-                                          .bytes = 2 * sent},
-                          exchange));
+  EXPECT_THAT(
+      std::vector(all.begin() + 2, all.end()),
+      ElementsAre(exchange,
+                  LayerCollective{.kind = CollectiveKind::kAllGather,
+                                  .group = Group::kExpertTensor,
+                                  .bytes = 2 * sent},
+                  LayerCollective{.kind = CollectiveKind::kReduceScatter,
+                                  .group = Group::kExpertTensor,
+                                  .bytes = 2 * sent},
+                  exchange));
 }
 
 // The most loaded GPU computes and receives more tokens than the model needs on

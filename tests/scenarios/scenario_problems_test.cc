@@ -240,10 +240,10 @@ TEST(ScenarioProblemsTest, ExpertsFillTheGpusOfAPipelineRank) {
   Scenario scenario = WithExperts(2, 2);
   Parallelism& parallelism = *scenario.mutable_parallelism();
   parallelism.set_expert(4);
-  EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre(HasSubstr(
-                  "parallelism.expert is 4, expected a divisor of "
-                  "parallelism.data (2)")));
+  EXPECT_THAT(
+      ProblemsOf(scenario),
+      ElementsAre(HasSubstr("parallelism.expert is 4, expected a divisor of "
+                            "parallelism.data (2)")));
   parallelism.set_expert_tensor(1);
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
   parallelism.set_expert_tensor(4);

@@ -241,24 +241,30 @@ TEST(HybridShardingTest, OnlyShardsLeaveTheNode) {
 
 std::string Text(const char* parallelism, const char* training,
                  const char* cluster = "dgx-h100") {
-  return absl::StrCat(R"pb(cluster: ")pb", cluster, R"pb("
-    batch { microbatch_size: 1 global_batch_size: 32 sequence_length: 256 }
-    transformer {
-      num_layers: 4
-      hidden_size: 512
-      num_heads: 8
-      feed_forward_size: 2048
-      vocabulary_size: 8192
-      causal: true
-      num_experts: 16
-      experts_per_token: 2
-      expert_feed_forward_size: 1024
-    }
-    parallelism { )pb", parallelism, " } training { ", training, " }");
+  return absl::StrCat(R"pb(cluster: ")pb", cluster,
+                      R"pb("
+                           batch {
+                             microbatch_size: 1
+                             global_batch_size: 32
+                             sequence_length: 256
+                           }
+                           transformer {
+                             num_layers: 4
+                             hidden_size: 512
+                             num_heads: 8
+                             feed_forward_size: 2048
+                             vocabulary_size: 8192
+                             causal: true
+                             num_experts: 16
+                             experts_per_token: 2
+                             expert_feed_forward_size: 1024
+                           }
+                           parallelism {)pb",
+                      parallelism, " } training { ", training, " }");
 }
 
-class AgreementTest : public testing::TestWithParam<
-                          std::tuple<const char*, const char*>> {};
+class AgreementTest
+    : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 // Bounds hold, and fast estimates, which reduce symmetries, equal full runs.
 TEST_P(AgreementTest, FastEqualsFullAndBoundsHold) {

@@ -274,8 +274,8 @@ TEST(TorchtitanReaderTest, ReadsExpertsAndHybridSharding) {
   EXPECT_TRUE(run->scenario.training().fully_sharded());
   EXPECT_EQ(parallelism.expert(), 16);
   EXPECT_EQ(parallelism.expert_tensor(), 1);
-  const auto same = read(
-      "expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 2\n");
+  const auto same =
+      read("expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 2\n");
   ASSERT_TRUE(same.ok()) << same.status();
   EXPECT_EQ(same->scenario.parallelism().expert(), 4);
   EXPECT_EQ(same->scenario.parallelism().expert_tensor(), 0);
