@@ -186,10 +186,10 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
     }
     AddResidual(spec, shape, transformer.feed_forward_bias(),
                 /*before_norm=*/false, &work);
-    width = block.experts
-                ? transformer.expert_feed_forward_size() *
-                      transformer.experts_per_token() / shape.tensor_parallel
-                : shape.feed_forward;
+    width = block.experts ? transformer.expert_feed_forward_size() *
+                                transformer.experts_per_token() *
+                                spec.expert_load / shape.tensor_parallel
+                          : shape.feed_forward;
   }
   for (uint32_t i = 0; i < transformer.extra_norms(); ++i) {
     AddNorm(spec, shape, /*after_residual=*/false, &work);
@@ -211,7 +211,8 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   SetRecompute(block, spec, shape, core, stream, &work);
   work.output_bytes = stream;
   work.expert_parameters =
-      ExpertParameters(block) / (spec.expert_parallel * shape.tensor_parallel);
+      ExpertParameters(block) /
+      (1.0 * spec.expert_parallel * spec.gpus_per_expert());
   work.parameters =
       PerGpu(BlockParameters(block), transformer, spec.tensor_parallel) +
       work.expert_parameters;

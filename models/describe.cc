@@ -116,6 +116,9 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
   if (spec.expert_parallel > 1) {
     absl::StrAppend(&line, ", experts over ", spec.expert_parallel, " GPUs");
   }
+  if (spec.gpus_per_expert() != spec.tensor_parallel) {
+    absl::StrAppend(&line, ", each on ", spec.gpus_per_expert());
+  }
   if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
   if (spec.dropout) absl::StrAppend(&line, ", dropout");
   if (spec.recompute > RECOMPUTE_NONE) {
@@ -337,6 +340,9 @@ std::string ModelJson(const Model& model, const WorkSpec& spec) {
       {"model_flops", Number(ModelFlops(layers, GpusOf(spec)))},
       {"parameters_per_gpu", Number(totals.parameters)},
       {"stash_bytes", Number(totals.stash_bytes)}};
+  if (spec.gpus_per_expert() != spec.tensor_parallel) {
+    json["expert_tensor_parallel"] = spec.gpus_per_expert();
+  }
   for (const Group& group : GroupsOf(layers, HasPattern(model))) {
     json["layers"].push_back(LayerJson(group));
   }

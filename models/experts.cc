@@ -38,19 +38,29 @@ void AddExchange(const LayerCollective& forward, CollectiveKind backward,
   AddFrontCollective(back, &work->backward_collectives);
 }
 
+// Returns the GPUs that share one expert.
+LayerCollective::Group ExpertTensorGroup(const WorkSpec& spec) {
+  return spec.gpus_per_expert() == spec.tensor_parallel
+             ? LayerCollective::Group::kTensor
+             : LayerCollective::Group::kExpertTensor;
+}
+
 // Adds the dispatch of tokens to the experts. This GPU sends `sent` bytes and
-// has `gathered` bytes after the all-gather in the tensor-parallel group.
+// has `gathered` bytes after the all-gather among the GPUs of an expert. The
+// exchange ends when the most loaded GPU has received its tokens.
 void AddDispatch(const WorkSpec& spec, double sent, double gathered,
                  LayerWork* work) {
   AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
   if (spec.expert_parallel > 1) {
     AddExchange({.kind = CollectiveKind::kAllToAll,
                  .group = LayerCollective::Group::kExpert,
-                 .bytes = sent},
+                 .bytes = sent * spec.expert_load},
                 CollectiveKind::kAllToAll, work);
   }
-  if (spec.tensor_parallel > 1) {
-    AddExchange({.kind = CollectiveKind::kAllGather, .bytes = gathered},
+  if (spec.gpus_per_expert() > 1) {
+    AddExchange({.kind = CollectiveKind::kAllGather,
+                 .group = ExpertTensorGroup(spec),
+                 .bytes = gathered},
                 CollectiveKind::kReduceScatter, work);
   }
   // Sorts the chunks of each sender into the order of the experts.
@@ -62,14 +72,16 @@ void AddDispatch(const WorkSpec& spec, double sent, double gathered,
 void AddCombine(const WorkSpec& spec, double sent, double gathered,
                 double local, LayerWork* work) {
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
-  if (spec.tensor_parallel > 1) {
-    AddExchange({.kind = CollectiveKind::kReduceScatter, .bytes = gathered},
+  if (spec.gpus_per_expert() > 1) {
+    AddExchange({.kind = CollectiveKind::kReduceScatter,
+                 .group = ExpertTensorGroup(spec),
+                 .bytes = gathered},
                 CollectiveKind::kAllGather, work);
   }
   if (spec.expert_parallel > 1) {
     AddExchange({.kind = CollectiveKind::kAllToAll,
                  .group = LayerCollective::Group::kExpert,
-                 .bytes = sent},
+                 .bytes = sent * spec.expert_load},
                 CollectiveKind::kAllToAll, work);
   }
   // The backward also computes the gradients of the weights in that sum.
@@ -117,8 +129,10 @@ double SentBytes(const Transformer& transformer, const Shape& shape) {
 // Returns the bytes of the tokens of this GPU's experts.
 double GatheredBytes(const Transformer& transformer, const WorkSpec& spec,
                      const Shape& shape) {
-  const double sent = SentBytes(transformer, shape);
-  return spec.sequence_parallel ? sent * shape.tensor_parallel : sent;
+  const double sent = SentBytes(transformer, shape) * spec.expert_load;
+  const bool folded = spec.gpus_per_expert() != spec.tensor_parallel;
+  return spec.sequence_parallel || folded ? sent * spec.gpus_per_expert()
+                                          : sent;
 }
 
 }  // namespace
@@ -151,9 +165,11 @@ void AddRoutedExperts(const Transformer& transformer, const WorkSpec& spec,
       {.batch = num_local,
        .rows = GatheredBytes(transformer, spec, shape) /
                (shape.element_bytes * inner.hidden) / num_local,
-       .width = transformer.expert_feed_forward_size() / shape.tensor_parallel,
+       .width = transformer.expert_feed_forward_size() /
+                static_cast<double>(spec.gpus_per_expert()),
        .bias = transformer.expert_bias(),
-       .needed = 1 / std::max<double>(transformer.capacity_factor(), 1.0),
+       .needed = 1 / (std::max<double>(transformer.capacity_factor(), 1.0) *
+                      spec.expert_load),
        .experts = true},
       work);
 }

@@ -162,6 +162,14 @@ void CheckExpertParallel(const Transformer& transformer, const WorkSpec& spec,
                                   "experts",
                                   ep, experts));
   }
+  const int etp = spec.gpus_per_expert();
+  const int width = static_cast<int>(transformer.expert_feed_forward_size());
+  if (etp >= 1 && spec.expert_tensor_parallel > 0 && width % etp != 0) {
+    problems->Add("expert_tensor_parallel",
+                  absl::StrFormat("is %d, expected a divisor of the %d "
+                                  "feed-forward units of an expert",
+                                  etp, width));
+  }
   // Otherwise every GPU of the group would send every token (Megatron-LM
   // rejects this).
   if (spec.tensor_parallel > 1 && !spec.sequence_parallel) {
@@ -287,6 +295,8 @@ const char* Name(LayerCollective::Group group) {
       return "expert";
     case LayerCollective::Group::kContext:
       return "context";
+    case LayerCollective::Group::kExpertTensor:
+      return "expert_tensor";
     case LayerCollective::Group::kTensor:
       break;
   }
@@ -299,6 +309,9 @@ absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
   problems.CheckRange("microbatch_size", spec.microbatch_size, 1, 1e6);
   problems.CheckRange("tensor_parallel", spec.tensor_parallel, 1, 1e5);
   problems.CheckRange("expert_parallel", spec.expert_parallel, 1, 1e5);
+  problems.CheckRange("expert_tensor_parallel", spec.expert_tensor_parallel, 0,
+                      1e5);
+  problems.CheckRange("expert_load", spec.expert_load, 1, 1e5);
   problems.CheckRange("context.heads_parallel", spec.context.heads_parallel, 1,
                       1e4);
   problems.CheckRange("context.ring", spec.context.ring, 1, 1e4);

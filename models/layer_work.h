@@ -48,6 +48,11 @@ struct WorkSpec {
   int bytes_per_element = 2;  // of activations and of weights in use
   int gradient_bytes = 2;     // per element of accumulated weight gradients
   int expert_parallel = 1;    // GPUs that share the experts of a layer
+  // GPUs that share each expert; 0: t. The tokens that they receive are
+  // gathered and their outputs summed.
+  int expert_tensor_parallel = 0;
+  // Tokens of this GPU's experts over the mean of all GPUs (expert_load.h).
+  double expert_load = 1;
   ContextSpec context;        // GPUs that share the tokens of a sequence
   Quantization quantization;  // of the linear layers of blocks
   // Overlaps the backward's collectives of input and input gradient with its
@@ -96,6 +101,11 @@ struct WorkSpec {
   // backward-input of all layers before their backward-weight. False: tensor
   // lifetimes of eager execution.
   bool early_release = false;
+
+  int gpus_per_expert() const {
+    return expert_tensor_parallel > 0 ? expert_tensor_parallel
+                                      : tensor_parallel;
+  }
 };
 
 // The purpose of a kernel, for explaining predictions part by part.
@@ -156,7 +166,9 @@ struct Kernel {
 struct LayerCollective {
   // kContext: the context-parallel group. An all-to-all runs over
   // ContextSpec::heads_parallel neighbors, everything else over the ring.
-  enum class Group : uint8_t { kTensor, kExpert, kContext };
+  // kExpert: the GPUs that share the experts. kExpertTensor: those that share
+  // one expert, if they are not the tensor-parallel group.
+  enum class Group : uint8_t { kTensor, kExpert, kContext, kExpertTensor };
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Group group = Group::kTensor;
   // Bytes of each collective: the whole tensor, which is the input and output

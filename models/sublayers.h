@@ -41,7 +41,8 @@ void AddDenseFeedForward(const Transformer& transformer, const WorkSpec& spec,
                          const Shape& shape, bool from_norm, LayerWork* work);
 
 // Adds router, token exchange, experts and shared experts, from the norm's
-// output to the weighted sum. Tokens are spread evenly over the experts. The
+// output to the weighted sum. Experts of a GPU have equally many tokens, those
+// of this GPU spec.expert_load times the mean. The
 // order of kernels and exchanges is that of Megatron Core's all-to-all token
 // dispatcher.
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,

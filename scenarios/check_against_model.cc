@@ -11,6 +11,7 @@
 #include "models/block_spec.h"
 #include "models/context_parallel.h"
 #include "models/describe.h"
+#include "models/expert_load.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "scenarios/check_scenario.h"
@@ -20,6 +21,28 @@
 
 namespace weir::scenarios {
 namespace {
+
+void CheckImbalance(Problems& problems, double imbalance,
+                    const Transformer& transformer) {
+  if (imbalance <= 1) return;
+  const std::string field = "training.expert_imbalance";
+  if (transformer.num_experts() == 0) {
+    problems.Add(field, absl::StrCat("is ", imbalance,
+                                     ", expected 1: the model has no experts"));
+  } else if (transformer.capacity_factor() > 0) {
+    problems.Add(field,
+                 absl::StrCat("is ", imbalance,
+                              ", expected 1: with the model's capacity_factor, "
+                              "every expert processes equally many tokens"));
+  } else if (const double most = models::LargestImbalance(transformer);
+             imbalance > most) {
+    problems.Add(
+        field,
+        absl::StrCat("is ", imbalance, ", expected at most ", most,
+                     ", the model's ", transformer.num_experts(), " experts / ",
+                     transformer.experts_per_token(), " experts per token"));
+  }
+}
 
 void CheckExperts(Problems& problems, const Parallelism& parallelism,
                   const Transformer& transformer) {
@@ -31,7 +54,20 @@ void CheckExperts(Problems& problems, const Parallelism& parallelism,
                    absl::StrCat("is ", expert,
                                 ", expected 1: the model has no experts"));
     }
+    if (parallelism.expert_tensor() > 1) {
+      problems.Add("parallelism.expert_tensor",
+                   absl::StrCat("is ", parallelism.expert_tensor(),
+                                ", expected 1: the model has no experts"));
+    }
     return;
+  }
+  const uint32_t width = transformer.expert_feed_forward_size();
+  if (parallelism.expert_tensor() > 0 &&
+      width % parallelism.expert_tensor() != 0) {
+    problems.Add("parallelism.expert_tensor",
+                 absl::StrCat("is ", parallelism.expert_tensor(),
+                              ", expected a divisor of the model's ", width,
+                              " feed-forward units per expert"));
   }
   if (num_experts % expert != 0) {
     problems.Add("parallelism.expert",
@@ -104,8 +140,10 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                              const Transformer& transformer) {
   const Parallelism& parallelism = scenario.parallelism();
   const uint32_t tensor = std::max(parallelism.tensor(), 1u);
-  CheckTensorDegree(problems, tensor, transformer);
+  CheckTensorDegree(problems, tensor, transformer,
+                    parallelism.expert_tensor() > 0);
   CheckExperts(problems, parallelism, transformer);
+  CheckImbalance(problems, scenario.training().expert_imbalance(), transformer);
   const std::string other = models::BlockWithOtherOperators(transformer);
   if (scenario.training().recompute() == RECOMPUTE_OPERATORS &&
       !other.empty()) {
@@ -159,6 +197,10 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   };
   refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
   refuse(scenario.parallelism().expert() > 1, "parallelism.expert");
+  refuse(scenario.parallelism().expert_tensor() > 1,
+         "parallelism.expert_tensor");
+  refuse(scenario.training().expert_imbalance() > 1,
+         "training.expert_imbalance");
   refuse(scenario.parallelism().context() > 1, "parallelism.context");
   refuse(scenario.parallelism().sequence_parallel(),
          "parallelism.sequence_parallel");
@@ -246,7 +288,7 @@ void CheckStages(Problems& problems, const Parallelism& parallelism,
 // Megatron splits heads, key-value heads, and the two matrices of the
 // feed-forward layer. A key-value head may also be copied to several ranks.
 void CheckTensorDegree(Problems& problems, uint32_t tensor,
-                       const Transformer& transformer) {
+                       const Transformer& transformer, bool own_expert_size) {
   const auto check = [&](uint32_t size, const char* what, bool divides) {
     if (divides) return;
     problems.Add("parallelism.tensor",
@@ -266,8 +308,9 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
         transformer.hidden_size() % tensor == 0);
   check(transformer.feed_forward_size(), "feed-forward units",
         transformer.feed_forward_size() % tensor == 0);
-  check(transformer.expert_feed_forward_size(), "feed-forward units per expert",
-        transformer.expert_feed_forward_size() % tensor == 0);
+  check(
+      transformer.expert_feed_forward_size(), "feed-forward units per expert",
+      own_expert_size || transformer.expert_feed_forward_size() % tensor == 0);
   for (const models::BlockSpec& block : models::BlocksOf(transformer).kinds) {
     const uint32_t heads = models::MixerHeads(block.transformer);
     if (!block.mixer || heads == transformer.num_heads()) continue;
@@ -282,6 +325,16 @@ void CheckTensorDegree(Problems& problems, uint32_t tensor,
 
 void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        const Model& model, StageCheck stages) {
+  // Only now are all defaults known.
+  const Training& training = scenario.training();
+  if (scenario.parallelism().data_replicate() > 1 &&
+      !training.fully_sharded() && !training.distributed_optimizer()) {
+    problems.Add("parallelism.data_replicate",
+                 absl::StrCat("is ", scenario.parallelism().data_replicate(),
+                              ", expected 1 unless training.fully_sharded or "
+                              "training.distributed_optimizer shards "
+                              "something"));
+  }
   if (stages != StageCheck::kNone && !HasOptions(scenario)) {
     CheckStages(problems, scenario.parallelism(), model,
                 stages == StageCheck::kDividesGpus);

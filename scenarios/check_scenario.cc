@@ -58,6 +58,92 @@ void CheckContext(Problems& problems, const Parallelism& parallelism) {
   }
 }
 
+// Returns "parallelism.data 2 x parallelism.context 4".
+std::string ReplicasText(const Parallelism& parallelism) {
+  std::string text =
+      absl::StrCat("parallelism.data ", Degree(parallelism.data()));
+  if (parallelism.context() > 1) {
+    absl::StrAppend(&text, " x parallelism.context ", parallelism.context());
+  }
+  return text;
+}
+
+// Checks the grid of experts over the GPUs of a pipeline rank.
+void CheckExpertRanks(Problems& problems, const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  problems.CheckRange("parallelism.expert_tensor", parallelism.expert_tensor(),
+                      0, kMaxGpus);
+  const auto data = static_cast<uint64_t>(Degree(parallelism.data()));
+  const auto context = static_cast<uint64_t>(Degree(parallelism.context()));
+  const auto tensor = static_cast<uint64_t>(Degree(parallelism.tensor()));
+  const auto expert = static_cast<uint64_t>(Degree(parallelism.expert()));
+  const uint64_t expert_tensor =
+      parallelism.expert_tensor() > 0 ? parallelism.expert_tensor() : tensor;
+  if (expert_tensor == tensor) {
+    if (data * context % expert == 0) return;
+    problems.Add(
+        "parallelism.expert",
+        context > 1
+            ? absl::StrCat("is ", expert,
+                           ", expected a divisor of parallelism.data ", data,
+                           " x parallelism.context ", context,
+                           ": experts are distributed over these ranks")
+            : absl::StrCat("is ", expert,
+                           ", expected a divisor of parallelism.data (", data,
+                           "): experts are distributed over data-parallel "
+                           "ranks"));
+  } else if (tensor * data * context % (expert * expert_tensor) != 0) {
+    problems.Add("parallelism.expert",
+                 absl::StrCat("is ", expert, ", expected that it x ",
+                              "parallelism.expert_tensor ", expert_tensor,
+                              " divides parallelism.tensor ", tensor, " x ",
+                              ReplicasText(parallelism), " = ",
+                              tensor * data * context));
+  }
+  if (scenario.training().fully_sharded() &&
+      expert * expert_tensor % tensor != 0) {
+    problems.Add(
+        "parallelism.expert",
+        absl::StrCat("is ", expert, ", expected that it x ",
+                     "parallelism.expert_tensor ", expert_tensor,
+                     " is a multiple of parallelism.tensor ", tensor,
+                     " with training.fully_sharded: other shards of experts "
+                     "are not simulated"));
+  }
+}
+
+// Checks the groups of hybrid sharding.
+void CheckReplication(Problems& problems, const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  const uint32_t groups = parallelism.data_replicate();
+  problems.CheckRange("parallelism.data_replicate", groups, 0, kMaxGpus);
+  if (groups <= 1) return;
+  const auto data = static_cast<uint64_t>(Degree(parallelism.data()));
+  if (data % groups != 0) {
+    problems.Add(
+        "parallelism.data_replicate",
+        absl::StrCat("is ", groups,
+                     ", expected a divisor of parallelism.data (", data, ")"));
+    return;
+  }
+  // Each group has all experts, with the same number of copies.
+  const auto tensor = static_cast<uint64_t>(Degree(parallelism.tensor()));
+  const uint64_t block =
+      static_cast<uint64_t>(Degree(parallelism.expert())) *
+      (parallelism.expert_tensor() > 0 ? parallelism.expert_tensor() : tensor);
+  const uint64_t gpus = data / groups *
+                        static_cast<uint64_t>(Degree(parallelism.context())) *
+                        tensor;
+  if (gpus % block == 0) return;
+  problems.Add(
+      "parallelism.data_replicate",
+      absl::StrCat("is ", groups, ", which leaves groups of ", gpus,
+                   " GPUs per pipeline rank, expected a multiple of the ",
+                   block,
+                   " that have all experts (parallelism.expert x "
+                   "parallelism.expert_tensor)"));
+}
+
 void CheckParallelism(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const std::string path = "parallelism.";
@@ -65,21 +151,8 @@ void CheckParallelism(Problems& problems, const Scenario& scenario) {
   problems.CheckRange(path + "tensor", parallelism.tensor(), 0, kMaxGpus);
   problems.CheckRange(path + "expert", parallelism.expert(), 0, kMaxGpus);
   CheckContext(problems, parallelism);
-  const uint64_t data = std::max(parallelism.data(), 1u);
-  const uint64_t context = std::max(parallelism.context(), 1u);
-  if (parallelism.expert() > 1 && data * context % parallelism.expert() != 0) {
-    problems.Add(
-        path + "expert",
-        context > 1
-            ? absl::StrCat("is ", parallelism.expert(),
-                           ", expected a divisor of parallelism.data ", data,
-                           " x parallelism.context ", context,
-                           ": experts are distributed over these ranks")
-            : absl::StrCat("is ", parallelism.expert(),
-                           ", expected a divisor of parallelism.data (", data,
-                           "): experts are distributed over data-parallel "
-                           "ranks"));
-  }
+  CheckExpertRanks(problems, scenario);
+  CheckReplication(problems, scenario);
   problems.CheckRange(path + "data", parallelism.data(), 0, kMaxGpus);
   problems.CheckRange(path + "pipeline", parallelism.pipeline(), 0, kMaxGpus);
   problems.CheckRange(path + "chunks", parallelism.chunks(), 0, kMaxGpus);
@@ -139,8 +212,7 @@ void CheckRollbacks(Problems& problems, const Training& training) {
                       training.rollback_fraction(), 0, 1);
 }
 
-void CheckTraining(Problems& problems, const Training& training,
-                   const Parallelism& parallelism) {
+void CheckTraining(Problems& problems, const Training& training) {
   CheckEnum(problems, "training.precision", training.precision(),
             Precision_IsValid(training.precision()));
   if (training.precision() == FP32 && !training.recipe().empty()) {
@@ -171,10 +243,13 @@ void CheckTraining(Problems& problems, const Training& training,
                  "cannot be combined with fully_sharded: gathers of weights "
                  "after steps that may be rolled back are not simulated");
   }
-  if (training.fully_sharded() && parallelism.expert() > 1) {
-    problems.Add("training.fully_sharded",
-                 "cannot be combined with parallelism.expert: sharding "
-                 "of experts that are already distributed is not simulated");
+  problems.CheckRange("training.expert_imbalance", training.expert_imbalance(),
+                      0, 1e6);
+  if (training.expert_imbalance() > 0 && training.expert_imbalance() < 1) {
+    problems.Add("training.expert_imbalance",
+                 absl::StrCat("is ", training.expert_imbalance(),
+                              ", expected at least 1: tokens of the most "
+                              "loaded expert over the mean"));
   }
   if (training.fully_sharded() && training.distributed_optimizer()) {
     problems.Add("training.distributed_optimizer",
@@ -195,7 +270,7 @@ void CheckModelMode(Problems& problems, const Scenario& scenario) {
   }
   problems.CheckRange("num_nodes", scenario.num_nodes(), 0, kMaxGpus);
   CheckBatch(problems, scenario);
-  CheckTraining(problems, scenario.training(), scenario.parallelism());
+  CheckTraining(problems, scenario.training());
 }
 
 void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
@@ -225,7 +300,9 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   CheckRollbacks(problems, scenario.training());
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
   refuse(parallelism.expert() > 1, "parallelism.expert");
+  refuse(parallelism.expert_tensor() > 0, "parallelism.expert_tensor");
   refuse(parallelism.data() > 1, "parallelism.data");
+  refuse(parallelism.data_replicate() > 1, "parallelism.data_replicate");
   refuse(parallelism.context() > 1, "parallelism.context");
   refuse(!parallelism.gpus().empty(), "parallelism.gpus");
   refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");

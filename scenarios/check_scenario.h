@@ -71,8 +71,10 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
                        StageCheck stages = StageCheck::kAny);
 
 // Checks that the tensor-parallel ranks divide every size that they split.
+// `own_expert_size`: experts have a tensor-parallel size of their own.
 void CheckTensorDegree(Problems& problems, uint32_t tensor,
-                       const Transformer& transformer);
+                       const Transformer& transformer,
+                       bool own_expert_size = false);
 
 // The devices of the cluster's GPUs, each name and speed once, in order; with
 // only the scenario's profile if that is given.

@@ -69,6 +69,7 @@ double UsedParameters(const scenarios::ResolvedScenario& scenario,
                       models::WorkSpec spec) {
   spec.tensor_parallel = 1;
   spec.expert_parallel = 1;
+  spec.expert_tensor_parallel = 1;
   const Transformer& transformer = scenario.model.transformer();
   const double unused = transformer.num_experts() > 0
                             ? 1 - 1.0 * transformer.experts_per_token() /

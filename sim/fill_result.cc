@@ -11,6 +11,7 @@
 #include "base/textproto.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "models/expert_load.h"
 #include "results/flops.h"
 #include "results/metrics.h"
 #include "results/result_enums.h"
@@ -31,6 +32,23 @@
 
 namespace weir::sim {
 namespace {
+
+// Sets only what differs from usual.
+void FillExperts(const scenarios::ResolvedScenario& resolved, Result* result) {
+  const Parallelism& parallelism = resolved.scenario.parallelism();
+  const uint32_t each = parallelism.expert_tensor();
+  if (each > 0 && each != parallelism.tensor()) {
+    result->set_expert_tensor_parallel(each);
+  }
+  if (parallelism.data_replicate() > 1) {
+    result->set_data_replicate(parallelism.data_replicate());
+  }
+  const double load =
+      models::ExpertLoad(resolved.model.transformer(),
+                         resolved.scenario.training().expert_imbalance(),
+                         static_cast<int>(parallelism.expert()));
+  if (load > 1) result->set_expert_load(load);
+}
 
 void FillShape(const scenarios::ResolvedScenario& resolved,
                const SimulatedRun& run, Result* result) {
@@ -53,6 +71,7 @@ void FillShape(const scenarios::ResolvedScenario& resolved,
       std::max(static_cast<int>(scenario.parallelism().context()), 1);
   result->set_data_parallel(resolved.placement.data / context);
   if (context > 1) result->set_context_parallel(context);
+  FillExperts(resolved, result);
   result->set_chunks(
       std::max(run.schedule.num_stages / run.schedule.num_ranks, 1));
   result->set_microbatch_size(scenario.batch().microbatch_size());

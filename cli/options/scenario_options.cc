@@ -104,6 +104,13 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
            "data-parallel size (replicas of the pipeline)",
            [=](uint32_t n) { scenario->mutable_parallelism()->set_data(n); })
       ->default_str("GPUs / (tp x pp x cp)");
+  AddCount(app, "--data-replicate,--num-distributed-optimizer-instances",
+           "groups of data-parallel GPUs, within each of which what training "
+           "shards is sharded (hybrid sharding)",
+           [=](uint32_t n) {
+             scenario->mutable_parallelism()->set_data_replicate(n);
+           })
+      ->default_str("1");
   AddText(app, "--order", "ORDER",
           "parallel dimensions in the order of GPU numbers, fastest-varying "
           "first: tp-dp-pp or tp-pp-dp",
@@ -164,6 +171,12 @@ void AddLayerLayout(CLI::App* app, ScenarioFlags* flags) {
   AddCount(app, "--ep,--expert-model-parallel-size", "expert-parallel size",
            [=](uint32_t n) { scenario->mutable_parallelism()->set_expert(n); })
       ->default_str("1");
+  AddCount(app, "--etp,--expert-tensor-parallel-size",
+           "expert tensor-parallel size: GPUs that share each expert",
+           [=](uint32_t n) {
+             scenario->mutable_parallelism()->set_expert_tensor(n);
+           })
+      ->default_str("--tp");
   app->option_defaults()->group("Training");
   AddCount(
       app, "--mbs,--micro-batch-size", "sequences per microbatch",
@@ -235,6 +248,13 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       })
       ->type_name("LIBRARY")
       ->default_str("that of --runtime");
+  AddOption(app, "--expert-imbalance", "X",
+            "tokens of the most loaded expert over the mean, in expectation",
+            ParsePositive,
+            [=](double imbalance) {
+              scenario->mutable_training()->set_expert_imbalance(imbalance);
+            })
+      ->default_str("1");
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",
             &flags->dropout);

@@ -18,6 +18,7 @@
 #include "models/block_spec.h"
 #include "models/context_parallel.h"
 #include "models/describe.h"
+#include "models/expert_load.h"
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/describe_cluster.h"
@@ -55,6 +56,10 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
   spec.tensor_parallel = or_else(scenario.parallelism().tensor(), 1);
   spec.expert_parallel = or_else(scenario.parallelism().expert(), 1);
   const Parallelism& parallelism = scenario.parallelism();
+  spec.expert_tensor_parallel = static_cast<int>(parallelism.expert_tensor());
+  spec.expert_load = models::ExpertLoad(model.transformer(),
+                                        scenario.training().expert_imbalance(),
+                                        spec.expert_parallel);
   spec.context = models::ContextSpecOf(
       parallelism.context_method(), or_else(parallelism.context(), 1),
       {parallelism.hierarchical_context().begin(),

@@ -152,6 +152,13 @@ void AddSizes(CLI::App* app, PlanSpace* space) {
       "1; for sequences of 8192 tokens and more also 2, 4 and 8");
   AddCounts(app, "--ep,--expert-model-parallel-size", "expert-parallel sizes",
             space->mutable_expert());
+  AddCounts(app, "--etp,--expert-tensor-parallel-size",
+            "expert tensor-parallel sizes", space->mutable_expert_tensor());
+  app->get_option("--etp")->default_str("1 and --tp");
+  AddCounts(app, "--data-replicate,--num-distributed-optimizer-instances",
+            "numbers of groups within which sharded data is sharded",
+            space->mutable_data_replicate());
+  app->get_option("--data-replicate")->default_str("1");
   AddCounts(app, "--chunks,--vpp", "stages per rank", space->mutable_chunks());
   AddCounts(app, "--mbs,--micro-batch-size", "sequences per microbatch",
             space->mutable_microbatch_size());

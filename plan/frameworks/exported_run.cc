@@ -134,6 +134,10 @@ std::vector<std::string> ReadBackOptions(
   }
   // Frameworks use all GPUs.
   add("--dp", absl::StrCat(scenario.parallelism().data()));
+  if (scenario.training().expert_imbalance() > 1) {
+    add("--expert-imbalance",
+        absl::StrCat(scenario.training().expert_imbalance()));
+  }
   if (!scenario.profile().empty()) {
     add("--profile", AbsoluteIfFile(scenario.profile()));
   }

@@ -273,6 +273,10 @@ std::map<std::string, MegatronArgument> RunArguments() {
        {true, TakeContextSizes, /*is_list=*/true}},
       {"expert-tensor-parallel-size",
        Size([](MegatronSettings* p, uint32_t n) { p->expert_tensor = n; })},
+      {"num-distributed-optimizer-instances",
+       Size([](MegatronSettings* p, uint32_t n) {
+         if (n > 1) p->parallelism().set_data_replicate(n);
+       })},
       {"sequence-parallel", Switch([](MegatronSettings* p) {
          p->parallelism().set_sequence_parallel(true);
        })},

@@ -179,7 +179,10 @@ class Arguments {
     if (model_.num_experts() == 0) return;
     Add("num-experts", model_.num_experts());
     Add("expert-model-parallel-size", scenario_.parallelism().expert());
-    Add("expert-tensor-parallel-size", scenario_.parallelism().tensor());
+    const Parallelism& parallelism = scenario_.parallelism();
+    Add("expert-tensor-parallel-size", parallelism.expert_tensor() > 0
+                                           ? parallelism.expert_tensor()
+                                           : parallelism.tensor());
     Add("moe-router-topk", model_.experts_per_token());
     const uint32_t width = model_.expert_feed_forward_size() > 0
                                ? model_.expert_feed_forward_size()
@@ -263,6 +266,11 @@ class Arguments {
     Add("hidden-dropout", dropout);
     Add("optimizer", training.optimizer() == SGD_MOMENTUM ? "sgd" : "adam");
     Switch(training.distributed_optimizer(), "use-distributed-optimizer");
+    if (training.distributed_optimizer() &&
+        scenario_.parallelism().data_replicate() > 1) {
+      Add("num-distributed-optimizer-instances",
+          scenario_.parallelism().data_replicate());
+    }
     Switch(training.fully_sharded(), "use-torch-fsdp2");
     AddReduction();
   }

@@ -86,10 +86,13 @@ class Obstacles {
            "expert parallelism needs bf16 or fp32");
     if (!training.fully_sharded()) return;
     Refuse(parallelism.pipeline() > 1 || parallelism.expert() > 1 ||
+               parallelism.expert_tensor() > 0 ||
                training.precision() == MIXED_FP16 ||
                resolved_.model.transformer().tied_embeddings(),
            "--use-torch-fsdp2 needs one pipeline rank, no expert parallelism, "
            "no fp16 and untied embeddings");
+    Refuse(parallelism.data_replicate() > 1,
+           "weir writes no hybrid sharding with --use-torch-fsdp2");
   }
 
   void CheckTraining() {

@@ -45,13 +45,6 @@ void Report(const MegatronSettings& settings,
 
 void FinishExperts(MegatronSettings* settings, Problems* problems) {
   Transformer& model = settings->model();
-  const uint32_t tensor = std::max(settings->parallelism().tensor(), 1u);
-  if (settings->expert_tensor > 0 && settings->expert_tensor != tensor) {
-    Report(*settings, {"expert-tensor-parallel-size", kTensor},
-           absl::StrCat("is ", settings->expert_tensor, ", expected ",
-                        settings->NameOf(kTensor), ", ", tensor),
-           problems);
-  }
   if (model.experts_per_token() == 0) model.set_experts_per_token(2);
   const uint32_t width = model.expert_feed_forward_size() > 0
                              ? model.expert_feed_forward_size()
@@ -125,6 +118,7 @@ void FinishModel(MegatronSettings* settings, Problems* problems) {
     FinishExperts(settings, problems);
   } else {
     // Settings of experts have no effect.
+    settings->parallelism().clear_expert_tensor();
     model.clear_num_experts();
     model.clear_experts_per_token();
     model.clear_expert_feed_forward_size();
@@ -230,6 +224,9 @@ void FinishParallelism(MegatronSettings* settings) {
   parallelism.set_tensor(std::max(parallelism.tensor(), 1u));
   parallelism.set_pipeline(std::max(parallelism.pipeline(), 1u));
   parallelism.set_expert(std::max(parallelism.expert(), 1u));
+  if (settings->expert_tensor != parallelism.tensor()) {
+    parallelism.set_expert_tensor(settings->expert_tensor);
+  }
   FinishContext(&parallelism);
   if (parallelism.order().empty()) parallelism.set_order("tp-dp-pp");
   // Megatron-LM turns it off without tensor parallelism.

@@ -74,6 +74,9 @@ const std::vector<NemoKey>& NemoKeys() {
       {"ddp.use_distributed_optimizer", "use-distributed-optimizer",
        K::kSwitch},
       {"ddp.bucket_size", "ddp-bucket-size"},
+      // Written only with hybrid sharding.
+      {"ddp.num_distributed_optimizer_instances",
+       "num-distributed-optimizer-instances", K::kValue, false},
       {"optimizer.optimizer", "optimizer"},
       {"optimizer.use_distributed_optimizer", "use-distributed-optimizer",
        K::kSwitch},

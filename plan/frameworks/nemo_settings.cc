@@ -38,6 +38,7 @@ class NemoSettings {
       Add("model.moe_pad_expert_input_to_capacity", "true");
     }
     AddContext();
+    AddInstances();
     AddRecomputedModules();
     AddPrecision();
     AddFormats();
@@ -84,6 +85,12 @@ class NemoSettings {
         absl::StrCat("[",
                      absl::StrReplaceAll(modules->second.value, {{" ", ", "}}),
                      "]"));
+  }
+
+  void AddInstances() {
+    const auto found = arguments_.find("num-distributed-optimizer-instances");
+    if (found == arguments_.end()) return;
+    Add("ddp.num_distributed_optimizer_instances", found->second.value);
   }
 
   void AddContext() {

@@ -85,12 +85,10 @@ class TorchtitanReader {
     pipeline_ = values_.Whole("parallelism.pipeline_parallel_degree", 1);
     replicate_ = values_.Whole("parallelism.data_parallel_replicate_degree", 1);
     shard_ = values_.Whole("parallelism.data_parallel_shard_degree", -1);
-    const std::string experts = "parallelism.expert_parallel_degree";
-    if (values_.Whole(experts, 1) > 1) values_.Report(experts, "1");
     TakeContext();
     parallelism.set_tensor(static_cast<uint32_t>(tensor_));
     parallelism.set_pipeline(static_cast<uint32_t>(pipeline_));
-    parallelism.set_expert(1);
+    TakeExperts();
     parallelism.set_order("tp-dp-pp");
     parallelism.set_sequence_parallel(tensor_ > 1);
     for (const char* key : {"parallelism.tensor_parallel_degree",
@@ -100,6 +98,22 @@ class TorchtitanReader {
       if (values_.IsReported(key)) return false;
     }
     return true;
+  }
+
+  // Experts borrow the ranks of other dimensions; with a tensor-parallel degree
+  // of 1, the default, also tensor-parallel ones (ParallelDims in torchtitan).
+  void TakeExperts() {
+    const std::string key = "parallelism.expert_tensor_parallel_degree";
+    const int64_t experts =
+        values_.Whole("parallelism.expert_parallel_degree", 1);
+    const int64_t each = values_.Whole(key, 1);
+    Parallelism& parallelism = *run_.scenario.mutable_parallelism();
+    parallelism.set_expert(static_cast<uint32_t>(experts));
+    if (experts == 1) return;  // tensor-parallel like other layers
+    if (each != 1 && each != tensor_) {
+      values_.Report(key, "1 or parallelism.tensor_parallel_degree");
+    }
+    if (each != tensor_) parallelism.set_expert_tensor(1);
   }
 
   void TakeContext() {
@@ -127,11 +141,13 @@ class TorchtitanReader {
       }
       shard_ = std::max<int64_t>(context_.num_gpus / group, 1);
     }
-    if (replicate_ > 1 && shard_ > 1) {
-      values_.Report("parallelism.data_parallel_replicate_degree",
-                     "1 with sharding (hybrid sharding is not simulated)");
-    }
-    if (replicate_ > 1 && tensor_ * pipeline_ > 1) {
+    // Unless the number of GPUs is unknown, when data parallelism shards.
+    // Context-parallel ranks shard, too.
+    sharded_ = shard_ != 1 || context_size_ > 1;
+    if (replicate_ > 1 && sharded_) {
+      run_.scenario.mutable_parallelism()->set_data_replicate(
+          static_cast<uint32_t>(replicate_));
+    } else if (replicate_ > 1 && tensor_ * pipeline_ > 1) {
       values_.Report(
           "parallelism.data_parallel_replicate_degree",
           "1 with tensor or pipeline parallelism, which torchtitan's DDP "
@@ -141,9 +157,6 @@ class TorchtitanReader {
       run_.scenario.mutable_parallelism()->set_data(
           static_cast<uint32_t>(replicate_ * shard_));
     }
-    // Unless the number of GPUs is unknown, when data parallelism shards.
-    // Context-parallel ranks shard, too.
-    sharded_ = shard_ != 1 || context_size_ > 1;
     run_.scenario.mutable_training()->set_fully_sharded(sharded_);
     run_.scenario.mutable_training()->set_distributed_optimizer(false);
     if (!sharded_) return;
@@ -266,7 +279,7 @@ class TorchtitanReader {
     Communication& communication = *run_.scenario.mutable_communication();
     communication.set_transfers(OVERLAPPED);
     communication.set_gradient_reduction(REDUCTION_OVERLAPPED);
-    if (replicate_ > 1) {
+    if (replicate_ > 1 && !sharded_) {
       communication.set_bucket_bytes(100.0 * (1 << 20));  // apply_ddp
     }
     const bool compiled = values_.Switch("compile.enable", false) ||

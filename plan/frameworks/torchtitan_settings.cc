@@ -131,7 +131,10 @@ class TorchtitanRules {
     Refuse(parallelism.tensor() > 1 && !parallelism.sequence_parallel(),
            "its tensor parallelism is always sequence parallel: use "
            "--sequence-parallel");
-    Refuse(parallelism.expert() > 1, "no expert parallelism");
+    Refuse(parallelism.expert() > 1 && parallelism.expert_tensor() > 1 &&
+               parallelism.expert_tensor() != parallelism.tensor(),
+           "its experts are shared by one GPU or a tensor-parallel group: use "
+           "--etp 1");
     Refuse(parallelism.context_method() == CONTEXT_A2A ||
                parallelism.context_method() == CONTEXT_A2A_P2P,
            "its context parallelism does not exchange tokens for heads: use "
@@ -298,13 +301,19 @@ std::vector<Setting> TorchtitanSettingsOf(
       scenario.training().precision() == FP32 ? "float32" : "bfloat16");
   add("training.mixed_precision_reduce", "float32");
   const bool sharded = scenario.training().fully_sharded();
-  add("parallelism.data_parallel_replicate_degree",
-      sharded ? 1 : parallelism.data());
-  add("parallelism.data_parallel_shard_degree",
-      sharded ? parallelism.data() : 1);
+  const uint32_t replicate =
+      sharded ? std::max(parallelism.data_replicate(), 1u) : parallelism.data();
+  add("parallelism.data_parallel_replicate_degree", replicate);
+  add("parallelism.data_parallel_shard_degree", parallelism.data() / replicate);
   add("parallelism.fsdp_reshard_after_forward", "always");
   add("parallelism.tensor_parallel_degree", parallelism.tensor());
   add("parallelism.pipeline_parallel_degree", parallelism.pipeline());
+  if (parallelism.expert() > 1) {
+    add("parallelism.expert_parallel_degree", parallelism.expert());
+    add("parallelism.expert_tensor_parallel_degree",
+        parallelism.expert_tensor() > 0 ? parallelism.expert_tensor()
+                                        : parallelism.tensor());
+  }
   add("parallelism.context_parallel_degree",
       std::max(parallelism.context(), 1u));
   if (parallelism.context() > 1) {

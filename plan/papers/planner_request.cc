@@ -41,6 +41,8 @@ void RefuseSearchOptions(const PlanRequest& request, bool synchronous,
   search_only("--pp", !space.pipeline().empty());
   search_only("--dp", !space.data().empty());
   search_only("--ep", !space.expert().empty());
+  search_only("--etp", !space.expert_tensor().empty());
+  search_only("--data-replicate", !space.data_replicate().empty());
   search_only("--cp", !space.context().empty());
   search_only("--chunks", !space.chunks().empty());
   search_only("--schedule", !space.schedules().empty() || space.any_runtime());

@@ -123,6 +123,11 @@ bool IsAllowed(const Plan& plan, const PlanSpace& space, const Space& made) {
          Allows(space.data(), parallelism.data()) &&
          Allows(space.context(), std::max(parallelism.context(), 1u)) &&
          Allows(space.expert(), std::max(parallelism.expert(), 1u)) &&
+         Allows(space.expert_tensor(), parallelism.expert_tensor() > 0
+                                           ? parallelism.expert_tensor()
+                                           : parallelism.tensor()) &&
+         Allows(space.data_replicate(),
+                std::max(parallelism.data_replicate(), 1u)) &&
          Allows(space.chunks(), std::max(parallelism.chunks(), 1u)) &&
          Allows(space.microbatch_size(),
                 plan.scenario().batch().microbatch_size()) &&

@@ -29,11 +29,11 @@ double Largest(const std::vector<double>& values) {
 double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
   for (const sim::StageCosts& stage : costs.stages) {
-    double bytes = stage.parameters.weight_bytes / costs.shards +
+    double bytes = costs.sharded_bytes(stage, stage.parameters.weight_bytes) +
                    stage.parameters.weight_copy_bytes;
     if (!weights_only) {
       bytes +=
-          stage.parameters.gradient_bytes / costs.shards +
+          costs.sharded_bytes(stage, stage.parameters.gradient_bytes) +
           stage.parameters.optimizer_state_bytes * costs.stepped_part(stage);
     }
     sum += bytes;
@@ -84,9 +84,10 @@ models::Recompute CutRecompute(const models::Recompute& recompute) {
 }  // namespace
 
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
-  const auto key = std::make_tuple(
-      shape.tensor, shape.context, shape.expert, shape.microbatch_size,
-      CutRecompute(shape.recompute), shape.sequence_parallel, shape.sharding);
+  const auto key = std::make_tuple(shape.tensor, shape.context, shape.expert,
+                                   shape.expert_tensor, shape.microbatch_size,
+                                   CutRecompute(shape.recompute),
+                                   shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
   // Layers are priced before they are cut into stages.

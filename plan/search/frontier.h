@@ -76,8 +76,8 @@ class Frontier {
 
  private:
   // Sizes, order, sharding, sequence parallelism and mode of reductions.
-  using Layout = std::tuple<int, int, int, int, int, std::string, Sharding,
-                            bool, ReductionMode>;
+  using Layout = std::tuple<int, int, int, int, int, int, int, std::string,
+                            Sharding, bool, ReductionMode>;
   using Family = std::tuple<Layout, int, std::string>;  // chunks, schedule
 
   Family FamilyOf(const OpenEntry& entry) const;

@@ -61,6 +61,14 @@ std::vector<Choice> ChoicesOf(const Shape& best, const Shape& other) {
   number("pp", best.pipeline, other.pipeline);
   number("cp", best.context, other.context);
   number("ep", best.expert, other.expert);
+  const auto expert_tensor = [](const Shape& shape) {
+    return shape.expert_tensor > 0 ? shape.expert_tensor : shape.tensor;
+  };
+  // Otherwise it follows the tensor-parallel size.
+  if (best.expert_tensor > 0 || other.expert_tensor > 0) {
+    number("etp", expert_tensor(best), expert_tensor(other));
+  }
+  number("replicate", best.data_replicate, other.data_replicate);
   number("mbs", best.microbatch_size, other.microbatch_size);
   if (piped || best.pipeline == other.pipeline) {
     number("vpp", best.chunks, other.chunks);

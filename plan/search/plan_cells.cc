@@ -76,6 +76,30 @@ bool HasExperts(const PlanReport& report) {
                      });
 }
 
+bool HasExpertTensor(const PlanReport& report) {
+  return std::any_of(report.plans().begin(), report.plans().end(),
+                     [](const Plan& plan) {
+                       return plan.scenario().parallelism().expert_tensor() > 0;
+                     });
+}
+
+bool HasReplicates(const PlanReport& report) {
+  return std::any_of(
+      report.plans().begin(), report.plans().end(), [](const Plan& plan) {
+        return plan.scenario().parallelism().data_replicate() > 1;
+      });
+}
+
+uint32_t ExpertTensorOf(const Plan& plan) {
+  const Parallelism& parallelism = plan.scenario().parallelism();
+  return parallelism.expert_tensor() > 0 ? parallelism.expert_tensor()
+                                         : parallelism.tensor();
+}
+
+uint32_t ReplicatesOf(const Plan& plan) {
+  return std::max(plan.scenario().parallelism().data_replicate(), 1u);
+}
+
 bool HasContext(const PlanReport& report) {
   return std::any_of(report.plans().begin(), report.plans().end(),
                      [](const Plan& plan) {

@@ -29,9 +29,14 @@ bool HasTokens(const PlanReport& report);
 double TokensOf(const PlanReport& report);
 
 bool HasPrices(const PlanReport& report);
-// Return true if a plan has expert or context parallelism.
+// Return true if a plan has expert, expert tensor or context parallelism.
 bool HasExperts(const PlanReport& report);
+bool HasExpertTensor(const PlanReport& report);
+bool HasReplicates(const PlanReport& report);
 bool HasContext(const PlanReport& report);
+// Return the GPUs that share each expert, and the groups of hybrid sharding.
+uint32_t ExpertTensorOf(const Plan& plan);
+uint32_t ReplicatesOf(const Plan& plan);
 bool HasFlops(const PlanReport& report);
 // Returns what results/flops.h needs of a plan.
 Result FlopsOfPlan(const PlanReport& report, const Plan& plan);

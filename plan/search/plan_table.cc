@@ -139,6 +139,16 @@ std::string LayoutsTable(const PlanReport& report) {
   if (HasExperts(report)) {
     columns.push_back({"ep", false, size(&Parallelism::expert)});
   }
+  if (HasExpertTensor(report)) {
+    columns.push_back({"etp", false, [](const Plan& plan) {
+                         return absl::StrCat(ExpertTensorOf(plan));
+                       }});
+  }
+  if (HasReplicates(report)) {
+    columns.push_back({"replicate", false, [](const Plan& plan) {
+                         return absl::StrCat(ReplicatesOf(plan));
+                       }});
+  }
   columns.push_back({"vpp", false, size(&Parallelism::chunks)});
   columns.push_back({"mbs", false, [](const Plan& plan) {
                        return absl::StrCat(

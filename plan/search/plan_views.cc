@@ -153,6 +153,10 @@ std::string PlanJson(const PlanReport& report) {
   for (const Plan& plan : report.plans()) {
     plans.push_back(PlanObject(plan));
     if (HasContext(report)) plans.back()["context"] = ContextOf(plan);
+    if (HasExpertTensor(report))
+      plans.back()["expert_tensor"] = ExpertTensorOf(plan);
+    if (HasReplicates(report))
+      plans.back()["data_replicate"] = ReplicatesOf(plan);
     if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
     if (HasTokens(report)) AddTokensOf(report, plan, &plans.back());
   }
@@ -189,7 +193,11 @@ std::string PlanCsv(const PlanReport& report) {
       "gradient_reduction,tokens_per_second_per_gpu,"
       "flops_per_second_per_gpu,flops_formula";
   const bool context = HasContext(report);
-  absl::StrAppend(&text, context ? ",context\n" : "\n");
+  const bool expert_tensor = HasExpertTensor(report);
+  const bool replicates = HasReplicates(report);
+  absl::StrAppend(&text, context ? ",context" : "",
+                  expert_tensor ? ",expert_tensor" : "",
+                  replicates ? ",data_replicate\n" : "\n");
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -230,7 +238,9 @@ std::string PlanCsv(const PlanReport& report) {
              FlopsCell(report, plan),
              CsvField(report.request().flops_formula())},
             ","),
-        context ? absl::StrCat(",", ContextOf(plan)) : "", "\n");
+        context ? absl::StrCat(",", ContextOf(plan)) : "",
+        expert_tensor ? absl::StrCat(",", ExpertTensorOf(plan)) : "",
+        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "", "\n");
   }
   return text;
 }

@@ -17,10 +17,12 @@ namespace {
 // Returns the shapes that differ in size, cut or recomputation from all others,
 // with optimizer sharding where the space has it.
 std::vector<Shape> FewShapes(const std::vector<Shape>& shapes) {
-  using Sizes = std::tuple<int, int, int, int, int, models::Recompute>;
+  using Sizes =
+      std::tuple<int, int, int, int, int, int, int, models::Recompute>;
   const auto sizes_of = [](const Shape& shape) -> Sizes {
-    return {shape.tensor,  shape.pipeline, shape.data,
-            shape.context, shape.expert,   shape.recompute};
+    return {shape.tensor,         shape.pipeline, shape.data,
+            shape.context,        shape.expert,   shape.expert_tensor,
+            shape.data_replicate, shape.recompute};
   };
   // The least that all others of these sizes are compared with.
   const auto rank_of = [](const Shape& shape) {

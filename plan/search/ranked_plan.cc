@@ -29,9 +29,11 @@ std::vector<uint32_t> SizesOf(const Scenario& scenario) {
   for (const uint32_t size :
        {parallelism.tensor(), parallelism.data(), parallelism.pipeline(),
         parallelism.chunks(), parallelism.expert(), parallelism.context(),
-        scenario.batch().microbatch_size()}) {
+        parallelism.data_replicate(), scenario.batch().microbatch_size()}) {
     sizes.push_back(std::max(size, 1u));
   }
+  sizes.push_back(parallelism.expert_tensor() > 0 ? parallelism.expert_tensor()
+                                                  : sizes[0]);
   sizes.push_back(scenario.training().fully_sharded());
   sizes.push_back(scenario.training().distributed_optimizer());
   // An even cut may be given explicitly.
@@ -67,6 +69,9 @@ std::string BestText(const RankedPlan& plan) {
   }
   if (parallelism.expert() > 1) {
     absl::StrAppend(&text, " ep ", parallelism.expert());
+  }
+  if (parallelism.expert_tensor() > 0) {
+    absl::StrAppend(&text, " etp ", parallelism.expert_tensor());
   }
   if (parallelism.chunks() > 1) {
     absl::StrAppend(&text, " vpp ", parallelism.chunks());

@@ -108,6 +108,9 @@ Shape ShapeOfScenario(const Scenario& scenario) {
   shape.data = one(parallelism.data());
   shape.context = one(parallelism.context());
   shape.expert = one(parallelism.expert());
+  shape.expert_tensor = static_cast<int>(parallelism.expert_tensor());
+  if (shape.expert_tensor == shape.tensor) shape.expert_tensor = 0;
+  shape.data_replicate = one(parallelism.data_replicate());
   shape.chunks = one(parallelism.chunks());
   shape.microbatch_size = one(scenario.batch().microbatch_size());
   shape.recompute = scenarios::RecomputeOf(training);

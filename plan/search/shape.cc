@@ -36,6 +36,9 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   parallelism.set_pipeline(shape.pipeline);
   parallelism.set_chunks(shape.chunks);
   parallelism.set_expert(shape.expert);
+  parallelism.set_expert_tensor(shape.expert_tensor);
+  parallelism.set_data_replicate(shape.data_replicate > 1 ? shape.data_replicate
+                                                          : 0);
   if (shape.context > 1) {
     parallelism.set_context(shape.context);
   } else {
@@ -94,6 +97,12 @@ std::string DescribeShape(const Shape& shape) {
                       shape.data, shape.microbatch_size);
   if (shape.context > 1) absl::StrAppend(&text, " cp=", shape.context);
   if (shape.expert > 1) absl::StrAppend(&text, " ep=", shape.expert);
+  if (shape.expert_tensor > 0) {
+    absl::StrAppend(&text, " etp=", shape.expert_tensor);
+  }
+  if (shape.data_replicate > 1) {
+    absl::StrAppend(&text, " replicate=", shape.data_replicate);
+  }
   if (shape.chunks > 1) absl::StrAppend(&text, " chunks=", shape.chunks);
   if (shape.recompute != RECOMPUTE_NONE) {
     absl::StrAppend(&text,

@@ -103,6 +103,8 @@ absl::Status CheckRequest(const std::string& label,
   positive("pipeline", space.pipeline());
   positive("data", space.data());
   positive("expert", space.expert());
+  positive("expert_tensor", space.expert_tensor());
+  positive("data_replicate", space.data_replicate());
   positive("context", space.context());
   positive("chunks", space.chunks());
   positive("microbatch_size", space.microbatch_size());
@@ -174,15 +176,18 @@ class Shapes {
 
   std::vector<Shape> All() {
     for (const Layout& layout : LayoutsOf(space_, base_)) {
-      for (const int expert : Experts(layout.data * layout.context)) {
-        for (const int size : MicrobatchSizes(layout.data)) {
-          shape_.tensor = layout.tensor;
-          shape_.pipeline = layout.pipeline;
-          shape_.data = layout.data;
-          shape_.context = layout.context;
-          shape_.expert = expert;
-          shape_.microbatch_size = size;
-          AddWays();
+      shape_.tensor = layout.tensor;
+      shape_.pipeline = layout.pipeline;
+      shape_.data = layout.data;
+      shape_.context = layout.context;
+      for (const int expert_tensor : ExpertTensors(layout.tensor)) {
+        shape_.expert_tensor = expert_tensor;
+        for (const int expert : Experts()) {
+          for (const int size : MicrobatchSizes(layout.data)) {
+            shape_.expert = expert;
+            shape_.microbatch_size = size;
+            AddWays();
+          }
         }
       }
     }
@@ -221,7 +226,10 @@ class Shapes {
         shape_.recompute = recompute;
         shape_.sequence_parallel = sequence_parallel;
         shape_.sharding = sharding;
-        AddStages();
+        for (const int groups : Replicates()) {
+          shape_.data_replicate = groups;
+          AddStages();
+        }
       }
     }
   }
@@ -253,14 +261,37 @@ class Shapes {
     }
   }
 
-  std::vector<int> Experts(int replicas) const {
+  // Returns 0 for the tensor-parallel size.
+  std::vector<int> ExpertTensors(int tensor) const {
+    if (base_.model.transformer().num_experts() == 0) return {0};
+    std::vector<int> sizes = Sorted(space_.expert_tensor());
+    const auto given = static_cast<int>(given_.parallelism().expert_tensor());
+    if (sizes.empty() && given > 0) sizes = {given};
+    if (sizes.empty()) sizes = {tensor, 1};
+    for (int& size : sizes) size = size == tensor ? 0 : size;
+    if (tensor == 1 && sizes == std::vector<int>{0, 0}) sizes.resize(1);
+    return sizes;
+  }
+
+  std::vector<int> Replicates() const {
+    if (shape_.sharding == Sharding::kNone || !shape_.replicated()) return {1};
+    if (!space_.data_replicate().empty())
+      return Sorted(space_.data_replicate());
+    return {
+        std::max(static_cast<int>(given_.parallelism().data_replicate()), 1)};
+  }
+
+  std::vector<int> Experts() const {
     if (!space_.expert().empty()) return Sorted(space_.expert());
+    const int gpus = shape_.data * shape_.context * shape_.tensor;
+    const int each =
+        shape_.expert_tensor > 0 ? shape_.expert_tensor : shape_.tensor;
     const auto num_experts =
         static_cast<int>(base_.model.transformer().num_experts());
     if (num_experts == 0) return {1};
     std::vector<int> experts;
     for (const int divisor : DivisorsOf(num_experts, num_experts)) {
-      if (replicas % divisor == 0) experts.push_back(divisor);
+      if (gpus % (divisor * each) == 0) experts.push_back(divisor);
     }
     return experts;
   }
@@ -290,8 +321,8 @@ class Shapes {
       const auto given = GivenSharding(given_.training());
       if (given.has_value()) return {*given};
       all = {Sharding::kNone, Sharding::kOptimizer};
-      // Experts are not sharded again, see Training.fully_sharded.
-      if (shape_.expert == 1 &&
+      // Experts are seldom sharded again.
+      if (shape_.expert == 1 && shape_.expert_tensor == 0 &&
           (space_.any_runtime() || ShardsFully(base_, shape_))) {
         all.push_back(Sharding::kFull);
       }

@@ -26,7 +26,9 @@ enum class Sharding { kNone, kOptimizer, kFull };
 
 struct Shape {
   int tensor = 1, pipeline = 1, data = 1, expert = 1;
-  int context = 1;  // GPUs that share each sequence
+  int context = 1;         // GPUs that share each sequence
+  int expert_tensor = 0;   // GPUs that share each expert; 0: `tensor`
+  int data_replicate = 1;  // groups of hybrid sharding
   int microbatch_size = 1;
   int chunks = 1;
   models::Recompute recompute;

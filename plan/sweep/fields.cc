@@ -40,6 +40,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
     {"cp", "parallelism.context"},
     {"cp_comm_type", "parallelism.context_method"},
     {"ep", "parallelism.expert"},
+    {"etp", "parallelism.expert_tensor"},
+    {"data_replicate", "parallelism.data_replicate"},
     {"chunks", "parallelism.chunks"},
     {"vpp", "parallelism.chunks"},
     {"order", "parallelism.order"},

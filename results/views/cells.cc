@@ -40,6 +40,16 @@ std::string ShapeText(const Result& result) {
   if (result.sequence_length() > 0) {
     absl::StrAppend(&text, ", sequence ", result.sequence_length());
   }
+  if (result.has_expert_tensor_parallel()) {
+    absl::StrAppend(&text, ", expert tensor ", result.expert_tensor_parallel());
+  }
+  if (result.has_data_replicate()) {
+    absl::StrAppend(&text, ", shards in ", result.data_replicate(), " groups");
+  }
+  if (result.has_expert_load()) {
+    absl::StrAppend(
+        &text, absl::StrFormat(", expert load %.2f", result.expert_load()));
+  }
   return text;
 }
 

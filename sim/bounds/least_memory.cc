@@ -100,13 +100,14 @@ class Walk {
     const schedules::WeightPolicy& weights = schedule_.weights;
     for (int s : stages_) {
       const StageCosts& stage = costs_.stages[s];
-      bytes += stage.parameters.weight_bytes / costs_.shards +
+      bytes += costs_.sharded_bytes(stage, stage.parameters.weight_bytes) +
                stage.parameters.weight_copy_bytes;
       if (schedule_.forward_only) continue;
       if (!costs_.frees_gradients) {
         bytes += GradientBytes(s) * (NeedsSecondGradient(s) ? 2 : 1);
       }
-      bytes += stage.parameters.kept_gradient_bytes / costs_.shards;
+      bytes +=
+          costs_.sharded_bytes(stage, stage.parameters.kept_gradient_bytes);
       bytes +=
           stage.parameters.optimizer_state_bytes * costs_.stepped_part(stage);
       bytes += stage.parameters.weight_bytes * weights.predicted_copies +
@@ -144,8 +145,9 @@ class Walk {
     if (calls && place.tensor > 1) {
       count(place.tensor, [&](int t) { return place.gpu(0, rank_, t); });
     }
-    if (reduces && place.data > 1) {
-      count(place.data, [&](int r) { return place.gpu(r, rank_, 0); });
+    if (const int shards = place.data / costs_.shard_replicas;
+        reduces && shards > 1) {
+      count(shards, [&](int r) { return place.gpu(r, rank_, 0); });
     }
     counts.num_pair_peers = NumPeers();
     return counts;
@@ -185,7 +187,8 @@ class Walk {
   }
 
   double GradientBytes(int stage) const {
-    return costs_.stages[stage].parameters.gradient_bytes / costs_.shards;
+    return costs_.sharded_bytes(costs_.stages[stage],
+                                costs_.stages[stage].parameters.gradient_bytes);
   }
 
   // Counts the temporary buffers of steps after these positions, one stage

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/infinity.h"
+#include "sim/graph/replica_groups.h"
 
 namespace weir::sim {
 namespace {
@@ -168,24 +169,29 @@ const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
   const auto [at, added] = copies_.try_emplace(ranks);
   if (!added) return at->second;
   const int index = gpus_.IndexOfCopies(ranks);
+  const ReplicaGroups groups(in_.costs, in_.placement());
   for (int t = 0; t < num_tensor_ranks(); ++t) {
-    const auto group_of = [&](InstanceRole::Kind kind, int first, int stride) {
-      std::vector<int> gpus;
-      for (const int rank : ranks) {
-        for (int r = first; r < in_.placement().data; r += stride) {
-          gpus.push_back(in_.placement().gpu(r, rank, gpus_.TensorRankOf(t)));
-        }
+    const auto groups_of = [&](InstanceRole::Kind kind,
+                               std::vector<GpuRun> runs) {
+      if (num_replicas() < in_.placement().data && !runs.empty())
+        runs.resize(1);
+      std::vector<Group> all;
+      for (const GpuRun& run : runs) {
+        const int replica = runs.size() > 1 ? groups.ReplicaOf(run.first) : 0;
+        all.push_back(uncontended_.lowering().GroupOf(
+            groups.GpusOf(run, ranks), {kind, index, 0, replica, t}));
       }
-      return uncontended_.lowering().GroupOf(gpus, {kind, index, 0, first, t});
+      return all;
     };
-    Copies copies{group_of(InstanceRole::Kind::kCopies, 0, 1), {}};
-    const int stride = in_.costs.expert_parallel;
-    const int num_parts = std::min(stride, num_replicas());
-    for (int part = 0; stride > 1 && part < num_parts; ++part) {
-      copies.experts.push_back(
-          group_of(InstanceRole::Kind::kExpertCopies, part, stride));
-    }
-    at->second.push_back(std::move(copies));
+    const int tensor_rank = gpus_.TensorRankOf(t);
+    at->second.push_back(
+        {groups_of(in_.costs.shard_replicas > 1 ? InstanceRole::Kind::kShards
+                                                : InstanceRole::Kind::kCopies,
+                   groups.Copies(tensor_rank)),
+         groups_of(InstanceRole::Kind::kExpertCopies,
+                   groups.ExpertCopies(tensor_rank)),
+         groups_of(InstanceRole::Kind::kShardCopies,
+                   groups.ShardCopies(tensor_rank))});
   }
   return at->second;
 }
@@ -205,14 +211,24 @@ double LinkLoads::AddGroup(const Group& group,
 double LinkLoads::AddCollectives(const Copies& copies,
                                  const ReductionCollectives& calls) {
   const Collectives all[] = {calls.dense, calls.small};
-  const double latency =
-      AddGroup(copies.all, std::span(all).first(calls.small.count > 0 ? 2 : 1),
-               calls.num_pieces);
-  if (calls.experts.bytes == 0) return latency;
-  for (const Group& group : copies.experts) {
+  double latency = 0;
+  for (const Group& group : copies.all) {
     if (group.links.num_ranks == 1) continue;
-    AddGroup(group, {&calls.experts, 1}, calls.num_pieces);
+    latency =
+        AddGroup(group, std::span(all).first(calls.small.count > 0 ? 2 : 1),
+                 calls.num_pieces);
   }
+  const bool more = calls.experts.bytes > 0 || calls.shards.count > 0;
+  if (!more && copies.all.size() == 1) return latency;
+  const auto add = [&](const std::vector<Group>& groups,
+                       const Collectives& one) {
+    for (const Group& group : groups) {
+      if (group.links.num_ranks == 1 || one.bytes == 0) continue;
+      AddGroup(group, {&one, 1}, calls.num_pieces);
+    }
+  };
+  add(copies.experts, calls.experts);
+  if (calls.shards.count > 0) add(copies.shards, calls.shards);
   return 0;
 }
 
@@ -240,7 +256,10 @@ void LinkLoads::AddReductions() {
     const StageCosts& stage = in_.costs.stages[s];
     const std::vector<int>& ranks = ranks_of[s];
     steps |= stage.step.seconds > 0;
-    if (ranks.size() * in_.placement().data < 2 ||
+    const bool copied_experts =
+        ReplicaGroups(in_.costs, in_.placement()).crosses_tensor() &&
+        stage.parameters.expert_gradient_bytes > 0;
+    if ((ranks.size() * in_.placement().data < 2 && !copied_experts) ||
         stage.parameters.gradient_bytes == 0) {
       continue;
     }
@@ -310,10 +329,16 @@ void LinkLoads::AddGathers() {
         const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
         for (const Copies& copies : CopiesOf({rank})) {
           const bool exposed = calls.before[1].count > 0;
-          AddGroup(copies.all, std::span(calls.before).first(exposed ? 2 : 1),
-                   1);
-          if (calls.overlapped.count > 0)
-            AddGroup(copies.all, {&calls.overlapped, 1}, 1);
+          const auto add = [&](const std::vector<Group>& groups,
+                               std::span<const Collectives> before,
+                               const Collectives& overlapped) {
+            for (const Group& group : groups) {
+              AddGroup(group, before.first(exposed ? 2 : 1), 1);
+              if (overlapped.count > 0) AddGroup(group, {&overlapped, 1}, 1);
+            }
+          };
+          add(copies.all, calls.before, calls.overlapped);
+          add(copies.experts, calls.experts_before, calls.experts_overlapped);
         }
       }
     }

@@ -63,8 +63,7 @@ class LinkLoads {
     double seconds;
   };
   struct Copies {
-    Group all;
-    std::vector<Group> experts;
+    std::vector<Group> all, experts, shards;
   };
 
   int num_replicas() const { return gpus_.placement().data; }
@@ -83,7 +82,8 @@ class LinkLoads {
   // in their passes.
   bool ReplicasComputeAlike() const {
     return in_.placement().tensor == 1 && in_.costs.expert_parallel == 1 &&
-           in_.costs.context.size() == 1 && in_.costs.other_devices.empty();
+           in_.costs.expert_tensor <= 1 && in_.costs.context.size() == 1 &&
+           in_.costs.other_devices.empty();
   }
   // Pairs of bytes and number of transfers.
   using Sent = std::vector<std::pair<double, int>>;

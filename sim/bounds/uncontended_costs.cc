@@ -8,6 +8,7 @@
 #include "schedules/stages_by_rank.h"
 #include "sim/graph/action_seconds.h"
 #include "sim/graph/pass_collectives.h"
+#include "sim/graph/replica_groups.h"
 
 namespace weir::sim {
 namespace {
@@ -43,6 +44,7 @@ UncontendedCosts::UncontendedCosts(const PipelineInputs& inputs,
       gpus_(gpus),
       tensors_(inputs.placement().pipeline),
       experts_(inputs.placement().pipeline),
+      expert_tensors_(inputs.placement().pipeline),
       context_(inputs.placement().pipeline) {
   if (!inputs.schedule.flush)
     rank_stages_ = schedules::StagesByRank(inputs.schedule);
@@ -114,8 +116,22 @@ const UncontendedCosts::TimedGroup& UncontendedCosts::TensorGroup(int rank) {
 const UncontendedCosts::TimedGroup& UncontendedCosts::ExpertGroup(int rank) {
   std::optional<TimedGroup>& group = experts_[rank];
   if (!group.has_value()) {
-    group = ReplicaGroup(rank, in_.costs.expert_parallel,
-                         InstanceRole::Kind::kExperts);
+    const ReplicaGroups groups(in_.costs, in_.placement());
+    group = Timed(lowering_.GroupOf(
+        groups.GpusOf(groups.Exchanges(0, groups.block())[0], {rank}),
+        {InstanceRole::Kind::kExperts, rank}));
+  }
+  return *group;
+}
+
+const UncontendedCosts::TimedGroup& UncontendedCosts::ExpertTensorGroup(
+    int rank) {
+  std::optional<TimedGroup>& group = expert_tensors_[rank];
+  if (!group.has_value()) {
+    const ReplicaGroups groups(in_.costs, in_.placement());
+    group = Timed(lowering_.GroupOf(
+        groups.GpusOf(groups.ExpertTensors(0, groups.block())[0], {rank}),
+        {InstanceRole::Kind::kExpertTensor, rank}));
   }
   return *group;
 }
@@ -182,6 +198,10 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
       parts.off_host +=
           lowering_.SecondsAlone(ExpertGroup(rank).group, calls.experts);
     }
+    if (!calls.expert_tensor.empty()) {
+      parts.off_host += lowering_.SecondsAlone(ExpertTensorGroup(rank).group,
+                                               calls.expert_tensor);
+    }
     if (!calls.context.empty()) {
       parts.off_host +=
           lowering_.SecondsAlone(ContextGroup(rank).group, calls.context);
@@ -189,7 +209,7 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   }
   // Flows carry whole bytes; without bytes there is no latency either.
   for (auto* some : {&calls.in_line, &calls.overlapped, &calls.experts,
-                     &calls.context, &calls.ring}) {
+                     &calls.expert_tensor, &calls.context, &calls.ring}) {
     std::erase_if(*some, [](const Collectives& one) {
       return one.bytes * one.count < kFewBytes;
     });
@@ -199,6 +219,10 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
   }
   if (!calls.experts.empty()) {
     parts.experts = OfCollectives(ExpertGroup(rank), calls.experts);
+  }
+  if (!calls.expert_tensor.empty()) {
+    parts.experts +=
+        OfCollectives(ExpertTensorGroup(rank), calls.expert_tensor);
   }
   if (!calls.context.empty()) {
     parts.context = OfCollectives(ContextGroup(rank), calls.context);

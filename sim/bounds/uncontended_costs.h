@@ -71,6 +71,7 @@ class UncontendedCosts {
                        const std::vector<Collectives>& calls);
   const TimedGroup& TensorGroup(int rank);
   const TimedGroup& ExpertGroup(int rank);
+  const TimedGroup& ExpertTensorGroup(int rank);
   const TimedGroup& ContextGroup(int rank);
   // Returns the group of the first `num_replicas` replicas of a rank.
   TimedGroup ReplicaGroup(int rank, int num_replicas, InstanceRole::Kind kind);
@@ -88,7 +89,7 @@ class UncontendedCosts {
   TaskGraph scratch_;  // receives the pairs of lowering_
   CommunicationLowering lowering_;
   const Representatives gpus_;
-  std::vector<std::optional<TimedGroup>> tensors_, experts_,
+  std::vector<std::optional<TimedGroup>> tensors_, experts_, expert_tensors_,
       context_;                                // [rank]
   std::vector<std::vector<int>> rank_stages_;  // [rank]; empty with a flush
 };

@@ -209,13 +209,28 @@ absl::Status ApplySchedule(const scenarios::ResolvedScenario& scenario,
   ScatterTransfers(scenario, schedule, costs);
   if (schedule.forward_only) {
     costs->model_flops = costs->forward_flops;
-    costs->shards = costs->optimizer_shards = 1;
+    costs->shards = costs->optimizer_shards = costs->shard_replicas = 1;
   }
   if (!schedule.flush && costs->shards * costs->optimizer_shards > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         scenario.label,
         ": training shards optimizer states across data-parallel ranks, but ",
         schedule.name, " has no flush, expected a schedule with a flush"));
+  }
+  if (costs->shard_replicas > 1 && costs->owned_matrices_per_layer > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        scenario.label, ": parallelism.data_replicate is ",
+        costs->shard_replicas, ", expected 1 with runtime ",
+        scenario.runtime.name(),
+        ", whose ranks own whole matrices (broadcasts_updated_weights)"));
+  }
+  for (int s = 0; costs->shard_replicas > 1 && s < schedule.num_stages; ++s) {
+    if (schedule.RanksOf(s).size() == 1) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        scenario.label, ": parallelism.data_replicate is ",
+        costs->shard_replicas, ", but ", schedule.name,
+        " has copies of a stage on several pipeline ranks, expected 1: hybrid "
+        "sharding of such copies is not simulated"));
   }
   if (scenario.given_costs) {
     for (StageCosts& stage : costs->stages) {

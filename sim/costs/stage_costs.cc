@@ -107,10 +107,12 @@ void SetParameters(double parameters, double quantized,
 }
 
 // Sets the bytes of layers for sharded weights. A copy of a tied embedding is
-// gathered with the embedding.
+// gathered with the embedding. `gathers_experts`: several ranks shard each
+// expert.
 void SetLayers(const models::LayerList& layers, int first, int last,
-               const ParameterBytes& bytes, StageCosts* stage) {
-  std::vector<double> weights;
+               const ParameterBytes& bytes, bool gathers_experts,
+               StageCosts* stage) {
+  std::vector<double> weights, experts;
   models::ParameterSum sum;
   double before = 0;
   for (int l = first; l < last; ++l) {
@@ -118,9 +120,12 @@ void SetLayers(const models::LayerList& layers, int first, int last,
     const double own = sum.parameters() - before;
     before = sum.parameters();
     if (own > 0) {
-      weights.push_back(own * bytes.weight +
-                        layers[l].quantized_parameters *
-                            (bytes.gathered - bytes.weight));
+      const double of_experts = layers[l].expert_parameters;
+      weights.push_back(
+          (gathers_experts ? own : own - of_experts) * bytes.weight +
+          layers[l].quantized_parameters * (bytes.gathered - bytes.weight));
+      experts.push_back(gathers_experts ? of_experts * bytes.weight : 0);
+      stage->parameters.gathered_expert_bytes += experts.back();
     }
   }
   if (weights.empty()) return;
@@ -128,6 +133,8 @@ void SetLayers(const models::LayerList& layers, int first, int last,
   LayerBytes& sizes = stage->parameters.layers.emplace();
   sizes.first = weights.front();
   sizes.last = weights.back();
+  sizes.first_experts = experts.front();
+  sizes.last_experts = experts.back();
   sizes.two = weights.front();
   for (size_t i = 1; i < weights.size(); ++i) {
     sizes.two = std::max(sizes.two, weights[i - 1] + weights[i]);
@@ -304,7 +311,13 @@ absl::StatusOr<DeviceCosts> CostsOn(
         models::StageQuantizedParameters(layers, first, last);
     SetParameters(models::StageParameters(layers, first, last), quantized,
                   bytes, &stage);
-    SetLayers(layers, first, last, bytes, &stage);
+    const bool gathers_experts =
+        shared.shards == 1 || shared.expert_shards() > 1;
+    SetLayers(layers, first, last, bytes, gathers_experts, &stage);
+    if (!gathers_experts) {
+      *stage.parameters.gather_bytes -=
+          bytes.weight * models::StageExpertParameters(layers, first, last);
+    }
     if (KeepsLowPrecisionGradients(runtime, scenario.training())) {
       stage.parameters.kept_gradient_bytes = stage.parameters.weight_bytes;
     }
@@ -357,11 +370,18 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
                                  const std::vector<int>& num_versions) {
   const Scenario& scenario = resolved.scenario;
   Costs costs;
-  if (scenario.training().fully_sharded()) {
-    costs.shards = std::max(resolved.placement.data, 1);
+  const Parallelism& parallelism = scenario.parallelism();
+  const int replicas = std::max(resolved.placement.data, 1);
+  if (scenario.training().fully_sharded() ||
+      scenario.training().distributed_optimizer()) {
+    costs.shard_replicas =
+        std::max(static_cast<int>(parallelism.data_replicate()), 1);
   }
+  const int shards = replicas / costs.shard_replicas;
+  if (shards == 1) costs.shard_replicas = 1;  // nothing is sharded
+  if (scenario.training().fully_sharded()) costs.shards = shards;
   if (scenario.training().distributed_optimizer()) {
-    costs.optimizer_shards = std::max(resolved.placement.data, 1);
+    costs.optimizer_shards = shards;
   }
   const bool plain_links = resolved.cluster.plain_links();
   if (resolved.device.has_collectives() && !plain_links) {
@@ -370,7 +390,11 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
   if (resolved.device.links_size() > 0 && !plain_links) {
     costs.links = &resolved.device;
   }
-  costs.expert_parallel = std::max<int>(scenario.parallelism().expert(), 1);
+  costs.expert_parallel = std::max<int>(parallelism.expert(), 1);
+  costs.tensor = std::max<int>(parallelism.tensor(), 1);
+  if (static_cast<int>(parallelism.expert_tensor()) != costs.tensor) {
+    costs.expert_tensor = static_cast<int>(parallelism.expert_tensor());
+  }
   const models::WorkSpec spec = MakeWorkSpec(resolved);
   costs.context = ContextGroupsOf(spec.context);
   costs.widens_gradients =

@@ -120,6 +120,8 @@ struct StageStep {
 struct LayerBytes {
   double first = 0, last = 0;
   double two = 0;  // largest sum of two neighbors
+  // The parts of first and last that belong to experts.
+  double first_experts = 0, last_experts = 0;
 };
 
 // Bytes of everything that a stage keeps per parameter.
@@ -138,13 +140,17 @@ struct StageParameters {
   double kept_gradient_bytes = 0;
   double gradient_bytes = 0;         // reduced over the replicas per update
   double expert_gradient_bytes = 0;  // part of it that belongs to experts
+  // Part of gathered_bytes() that belongs to experts, if weights are sharded.
+  double gathered_expert_bytes = 0;
   // Number of layers with parameters: sharded weights are gathered one by one.
   int num_layers = 1;
   std::optional<LayerBytes> layers;  // absent: all layers are alike
 
-  // Return the gathered bytes that a pass needs before it can start, and the
-  // most while it runs if layers are gathered and freed one by one.
+  // Return the gathered bytes that a pass needs before it can start, those of
+  // experts, and the most while it runs if layers are gathered and freed one by
+  // one.
   double first_gathered_bytes(bool forward) const;
+  double first_gathered_expert_bytes(bool forward) const;
   double most_gathered_bytes() const;
 };
 
@@ -251,8 +257,17 @@ struct Costs : DeviceCosts {
   // Returns the fraction of a stage's states and of its step that each replica
   // has. Experts have fewer copies across which to shard.
   double stepped_part(const StageCosts& stage) const;
-  // Replicas across which the experts of a layer are sharded.
+  // Returns the ranks across which an expert's weights are sharded.
+  int expert_shards() const;
+  // Returns what each replica has of `bytes` of sharded weights or gradients.
+  double sharded_bytes(const StageCosts& stage, double bytes) const;
+  // Groups of replicas that all have the same shards (hybrid sharding).
+  int shard_replicas = 1;
+  // GPUs across which the experts of a layer are distributed, and that share
+  // each expert (0: the `tensor` GPUs that share other layers).
   int expert_parallel = 1;
+  int expert_tensor = 0;
+  int tensor = 1;
   ContextGroups context;
   // Gradient bytes that the first and the last stage sum because they share one
   // embedding; 0: none.

@@ -64,6 +64,11 @@ double StageParameters::first_gathered_bytes(bool forward) const {
   return forward ? layers->first : layers->last;
 }
 
+double StageParameters::first_gathered_expert_bytes(bool forward) const {
+  if (!layers.has_value()) return gathered_expert_bytes / num_layers;
+  return forward ? layers->first_experts : layers->last_experts;
+}
+
 double StageParameters::most_gathered_bytes() const {
   return layers.has_value()
              ? layers->two
@@ -77,7 +82,22 @@ double Costs::stepped_part(const StageCosts& stage) const {
   }
   const double experts =
       stage.parameters.expert_gradient_bytes / stage.parameters.gradient_bytes;
-  return (1 - experts) / num_shards + experts * expert_parallel / num_shards;
+  const double block = expert_tensor > 0
+                           ? 1.0 * expert_parallel * expert_tensor / tensor
+                           : expert_parallel;
+  return (1 - experts) / num_shards + experts * block / num_shards;
+}
+
+int Costs::expert_shards() const {
+  const int of_expert = expert_tensor > 0 ? expert_tensor : tensor;
+  return shards * tensor / (expert_parallel * of_expert);
+}
+
+double Costs::sharded_bytes(const StageCosts& stage, double bytes) const {
+  if (shards == 1) return bytes;
+  return stage.parameters.expert_gradient_bytes > 0
+             ? bytes * stepped_part(stage)
+             : bytes / shards;
 }
 
 }  // namespace weir::sim

@@ -7,6 +7,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/runtime.h"
 #include "models/context_parallel.h"
+#include "models/expert_load.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "scenarios/recomputation.h"
@@ -46,6 +47,10 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.expert_parallel =
       std::max(static_cast<int>(scenario.parallelism().expert()), 1);
   const Parallelism& parallelism = scenario.parallelism();
+  spec.expert_tensor_parallel = static_cast<int>(parallelism.expert_tensor());
+  spec.expert_load = models::ExpertLoad(resolved.model.transformer(),
+                                        scenario.training().expert_imbalance(),
+                                        spec.expert_parallel);
   if (parallelism.context() > 1) {
     spec.context = models::ContextSpecOf(
         parallelism.context_method(), static_cast<int>(parallelism.context()),

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "sim/graph/communication_lowering.h"
 #include "sim/graph/pass_collectives.h"
 #include "sim/graph/pipeline_graph.h"
+#include "sim/graph/replica_groups.h"
 
 namespace weir::sim {
 
@@ -60,6 +62,8 @@ class GraphBuilder {
     std::vector<int> firsts;     // [replica] first GPU of the tensor group
     std::vector<Group> tensors;  // [replica], empty without tensor parallelism
     std::vector<Group> experts;  // empty without experts
+    // Empty if tensor groups share experts.
+    std::vector<Group> expert_tensors;
     std::vector<Group> context;  // empty without context-parallel neighbors
     std::vector<RingHop> ring;   // empty without a context-parallel ring
   };
@@ -78,7 +82,9 @@ class GraphBuilder {
   void AddTensorEnd(const PassGroup& group, size_t replica, int position,
                     const PassCollectives& collectives, int32_t end);
   void AddExchange(const PassGroup& group, int position,
-                   const std::vector<Collectives>& experts);
+                   const PassCollectives& collectives);
+  // Adds the groups of experts that run passes with these replicas.
+  void AddExpertGroups(int rank, int replica, PassGroup* group);
   // Adds the exchanges of keys and values: those that nothing overlaps follow
   // the kernels, and messages of a ring run during the attention.
   void AddContext(const PassGroup& group, int position,
@@ -106,8 +112,9 @@ class GraphBuilder {
 
   // The copies of a stage on one tensor rank.
   struct Copies {
-    Group all;
+    std::vector<Group> all;      // several with hybrid sharding
     std::vector<Group> experts;  // with the same experts; empty: all have them
+    std::vector<Group> shards;   // with the same shards; empty: no others
   };
   const Copies& CopiesOf(const std::vector<int>& ranks, int t);
   // Adds a reduction in pieces, as the last backward completes them; the last
@@ -117,7 +124,9 @@ class GraphBuilder {
   int32_t AddEarlyPieces(const Reduction& reduction, int t, int32_t index,
                          const Copies& copies,
                          const ReductionCollectives& calls, int32_t last);
-  // Adds the dense and the experts' collectives, in this order.
+  // Adds the collectives of all weights but experts, those of experts, and
+  // those between groups of hybrid sharding, in this order. Groups of experts
+  // whose members have several tensor ranks follow those of all tensor ranks.
   void AddPiece(const Copies& copies, const ReductionCollectives& calls,
                 int32_t start, int32_t end);
   // Adds the gather of the new weights after the steps that updated their
@@ -133,6 +142,14 @@ class GraphBuilder {
   int32_t StepOfStage(int rank, int stage, int update) const;
   void AddTiedReduction(int replica, int t, const int (&ranks)[2],
                         const int32_t (&steps)[2]);
+
+  // Adds collectives of each of the groups.
+  void AddToAll(const std::vector<Group>& groups,
+                std::span<const Collectives> calls, int32_t start, int32_t end);
+  // Adds those of experts on all tensor ranks. Calls for one tensor rank after
+  // the other have the same order.
+  void AddSharedExperts(const Copies& copies, const Collectives& experts,
+                        int32_t start, int32_t end);
 
   // Makes every GPU compute its passes and steps one at a time.
   void AddStreams();
@@ -162,8 +179,13 @@ class GraphBuilder {
   // during it may precede them.
   bool StartsWithTheOneBefore(int rank, int32_t run) const;
   // Returns the gather of the other layers.
-  CollectiveSpan AddGather(const Group& group, int rank, int t, int32_t i,
+  CollectiveSpan AddGather(const Copies& copies, int rank, int t, int32_t i,
                            int32_t start, int32_t end);
+  // Adds the gathers of all weights but experts, and then those of experts.
+  void AddWeightGathers(const Copies& copies,
+                        std::span<const Collectives> dense,
+                        std::span<const Collectives> experts, int32_t start,
+                        int32_t end);
   void AddTransfers();
 
   // Adds the transfer of an action's output to the next stage, or of its input
@@ -199,12 +221,17 @@ class GraphBuilder {
   const scenarios::Placement& full_placement_;  // without symmetry reduction
   const bool blocking_;
   const schedules::Dependencies dependencies_;
+  const ReplicaGroups groups_;
   const bool has_queues_;
   bool has_channels_ = false;  // some rank offloads
   bool has_pairs_ = false;     // some passes overlap
   PipelineGraph graph_;
   CommunicationLowering lowering_;
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
+  // Of experts with copies on several tensor ranks, in the order of AddPiece;
+  // and the next of them.
+  std::vector<CollectiveSpan> shared_experts_;
+  size_t next_shared_experts_ = 0;
   std::vector<int32_t> last_step_gather_;               // [rank]
   std::map<std::vector<double>, int32_t> curve_index_;  // by curve
   // Linked lists of the tasks that start together with a pass. The list of a

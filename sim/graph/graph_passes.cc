@@ -12,20 +12,58 @@
 namespace weir::sim {
 
 bool GraphBuilder::HasExpertCollectives() const {
-  if (in_.costs.expert_parallel == 1) return false;
+  if (groups_.block() == 1 ||
+      (in_.costs.expert_parallel == 1 && !groups_.folded())) {
+    return false;
+  }
   for (const StageCosts& stage : in_.costs.stages) {
     for (const models::LayerCollective& collective :
          stage.communication.forward_collectives) {
-      if (collective.group == models::LayerCollective::Group::kExpert)
+      if (collective.group == models::LayerCollective::Group::kExpert ||
+          collective.group == models::LayerCollective::Group::kExpertTensor) {
         return true;
+      }
     }
   }
   return false;
 }
 
 int GraphBuilder::ReplicasOfPass() const {
-  return std::lcm(HasExpertCollectives() ? in_.costs.expert_parallel : 1,
+  return std::lcm(HasExpertCollectives() ? groups_.replicas_of_exchange() : 1,
                   in_.costs.context.size());
+}
+
+void GraphBuilder::AddExpertGroups(int rank, int replica, PassGroup* group) {
+  const int expert_parallel = in_.costs.expert_parallel;
+  if (!groups_.folded()) {
+    AddReplicaGroups(InstanceRole::Kind::kExperts, expert_parallel, rank,
+                     replica, &group->experts);
+    return;
+  }
+  // A folded group joins replicas and tensor ranks, so that either all are in
+  // the graph, or one represents them all.
+  const auto add = [&](InstanceRole::Kind kind, std::vector<GpuRun> runs,
+                       std::vector<Group>* groups) {
+    if (in_.gpus.reduced()) runs.resize(1);
+    for (const GpuRun& run : runs) {
+      InstanceRole role{kind, rank};
+      if (!in_.gpus.reduced()) {
+        role.replica = groups_.ReplicaOf(run.first);
+        role.tensor_rank = groups_.TensorRankOf(run.first);
+      }
+      groups->push_back(lowering_.GroupOf(groups_.GpusOf(run, {rank}), role));
+    }
+  };
+  const int first = replica * full_placement_.tensor;
+  const int count = ReplicasOfPass() * full_placement_.tensor;
+  if (expert_parallel > 1) {
+    add(InstanceRole::Kind::kExperts, groups_.Exchanges(first, count),
+        &group->experts);
+  }
+  if (in_.costs.expert_tensor > 1) {
+    add(InstanceRole::Kind::kExpertTensor, groups_.ExpertTensors(first, count),
+        &group->expert_tensors);
+  }
 }
 
 void GraphBuilder::AddReplicaGroups(InstanceRole::Kind kind, int size, int rank,
@@ -67,10 +105,7 @@ GraphBuilder::PassGroup GraphBuilder::PassGroupOf(int rank, int replica) {
     group.tensors.push_back(
         lowering_.GroupOf(gpus, RoleOf(InstanceRole::Kind::kTensor, first)));
   }
-  if (HasExpertCollectives()) {
-    AddReplicaGroups(InstanceRole::Kind::kExperts, in_.costs.expert_parallel,
-                     rank, replica, &group.experts);
-  }
+  if (HasExpertCollectives()) AddExpertGroups(rank, replica, &group);
   if (context.neighbors > 1) {
     AddReplicaGroups(InstanceRole::Kind::kContext, context.neighbors, rank,
                      replica, &group.context);
@@ -121,7 +156,8 @@ bool GraphBuilder::MergePassesWithCollectives() {
       graph_.reductions.has_value() &&
       in_.communication.gradient_reduction() == REDUCTION_OVERLAPPED;
   if (full_placement_.tensor == 1 || place_.tensor > 1 ||
-      in_.costs.shards > 1 || ReplicasOfPass() > 1 || in_pieces ||
+      in_.costs.shards > 1 || ReplicasOfPass() > 1 ||
+      (HasExpertCollectives() && groups_.folded()) || in_pieces ||
       slows(in_.costs) || !in_.costs.gpu_device.empty()) {
     return false;
   }
@@ -228,9 +264,7 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
     }
     if (pair) graph_.tasks.AddEdge(end, end + 1);
   }
-  if (!collectives.experts.empty()) {
-    AddExchange(group, at, collectives.experts);
-  }
+  if (collectives.has_experts()) AddExchange(group, at, collectives);
 }
 
 void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
@@ -325,8 +359,8 @@ void GraphBuilder::AddContext(const PassGroup& group, int position,
 
 // All GPUs send at the same time, once the last of them can.
 void GraphBuilder::AddExchange(const PassGroup& group, int position,
-                               const std::vector<Collectives>& experts) {
-  const int32_t join = graph_.tasks.AddTimer(0);
+                               const PassCollectives& collectives) {
+  int32_t join = graph_.tasks.AddTimer(0);
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
   }
@@ -334,14 +368,23 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
-  const int32_t done = graph_.tasks.AddTimer(0);
-  for (const Group& members : group.experts) {
-    const int32_t end = graph_.tasks.AddTimer(0);
-    lowering_.AddCollectives(members, experts, join, end);
-    graph_.tasks.AddEdge(end, done);
-  }
+  int32_t done = join;
+  const auto add = [&](const std::vector<Group>& groups,
+                       const std::vector<Collectives>& calls) {
+    if (calls.empty()) return;
+    join = std::exchange(done, graph_.tasks.AddTimer(0));
+    for (const Group& members : groups) {
+      const int32_t end = graph_.tasks.AddTimer(0);
+      lowering_.AddCollectives(members, calls, join, end);
+      graph_.tasks.AddEdge(end, done);
+    }
+  };
+  add(group.expert_tensors, collectives.expert_tensor);
+  add(group.experts, collectives.experts);
   for (int first : group.firsts) {
-    graph_.tasks.AddEdge(done, graph_.ActionEnd(first, position));
+    const int32_t end = graph_.ActionEnd(first, position);
+    graph_.tasks.AddEdge(done, end);
+    if (in_.costs.shards > 1) graph_.passes.expert_end[end] = done;
   }
   lowering_.set_purpose(CallPurpose::kTensor);
 }
@@ -363,6 +406,10 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   }
   if (!collectives.experts.empty()) {
     alone += lowering_.SecondsAlone(group.experts[0], collectives.experts);
+  }
+  if (!collectives.expert_tensor.empty()) {
+    alone += lowering_.SecondsAlone(group.expert_tensors[0],
+                                    collectives.expert_tensor);
   }
   if (!collectives.context.empty()) {
     alone += lowering_.SecondsAlone(group.context[0], collectives.context);

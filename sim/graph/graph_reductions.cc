@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/graph/graph_builder.h"
+#include "sim/graph/replica_groups.h"
 
 namespace weir::sim {
 namespace {
@@ -14,10 +15,14 @@ namespace {
 // More pieces would hardly end earlier, but each needs as many flows.
 constexpr int kMaxPieces = 8;
 
-// Returns the fraction of a stage's parameters that not all replicas have.
+// Returns the fraction of a stage's parameters whose copies are not those of
+// other parameters.
 double ExpertPart(const PipelineInputs& inputs, const StageCosts& stage) {
-  if (inputs.costs.expert_parallel == 1 || stage.parameters.gradient_bytes == 0)
+  if (stage.parameters.gradient_bytes == 0 ||
+      !ReplicaGroups(inputs.costs, inputs.placement_of_all())
+           .experts_differ()) {
     return 0;
+  }
   return stage.parameters.expert_gradient_bytes /
          stage.parameters.gradient_bytes;
 }
@@ -79,6 +84,13 @@ ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                    stage.parameters.gradient_bytes * small / count,
                    count / num_pieces};
   }
+  const int groups = inputs.costs.shard_replicas;
+  if (scatters && groups > 1) {
+    calls.shards = {models::CollectiveKind::kAllReduce,
+                    inputs.costs.stepped_part(stage) *
+                        stage.parameters.gradient_bytes / num_calls,
+                    num_calls / num_pieces};
+  }
   return calls;
 }
 
@@ -108,7 +120,10 @@ bool GathersBeforeForward(const PipelineInputs& inputs) {
 void GraphBuilder::SelectReductions() {
   std::vector<Reduction> all = PlanReductions(graph_.steps.plan);
   const auto meets = [&](const Reduction& reduction) {
-    return reduction.members.size() * full_placement_.data > 1;
+    return reduction.members.size() * full_placement_.data > 1 ||
+           (groups_.crosses_tensor() &&
+            in_.costs.stages[reduction.stage].parameters.expert_gradient_bytes >
+                0);
   };
   const bool reduces =
       std::any_of(all.begin(), all.end(), [&](const Reduction& reduction) {
@@ -139,6 +154,7 @@ void GraphBuilder::AddReductions() {
   const auto count = static_cast<int64_t>(reductions.plan.size());
   last_step_gather_.assign(schedule_.num_ranks, PipelineGraph::kNone);
   for (int t = 0; t < place_.tensor; ++t) {
+    next_shared_experts_ = 0;
     reductions.first_start.push_back(graph_.tasks.AddTimers(count));
     reductions.first_end.push_back(graph_.tasks.AddTimers(count));
     reductions.pieces.emplace_back(count);
@@ -175,47 +191,81 @@ const GraphBuilder::Copies& GraphBuilder::CopiesOf(
   Copies& copies = at->second;
   if (!added) return copies;
   const int index = in_.gpus.IndexOfCopies(ranks);
-  const auto group_of = [&](InstanceRole::Kind kind, int first_replica,
-                            int stride) {
-    std::vector<int> gpus;
-    for (int rank : ranks) {
-      for (int r = first_replica; r < full_placement_.data; r += stride) {
-        gpus.push_back(full_placement_.gpu(r, rank, in_.gpus.TensorRankOf(t)));
-      }
+  const auto add = [&](InstanceRole::Kind kind, std::vector<GpuRun> runs,
+                       std::vector<Group>* groups) {
+    // All of these replicas are in the graph, or one represents them all.
+    if (place_.data < full_placement_.data && !runs.empty()) runs.resize(1);
+    for (const GpuRun& run : runs) {
+      const int replica = runs.size() > 1 ? groups_.ReplicaOf(run.first) : 0;
+      groups->push_back(lowering_.GroupOf(groups_.GpusOf(run, ranks),
+                                          {kind, index, 0, replica, t}));
     }
-    return lowering_.GroupOf(gpus, {kind, index, 0, first_replica, t});
   };
-  copies.all = group_of(InstanceRole::Kind::kCopies, 0, 1);
-  const int stride = in_.costs.expert_parallel;
-  const int num_parts = std::min(stride, place_.data);
-  for (int part = 0; stride > 1 && part < num_parts; ++part) {
-    copies.experts.push_back(
-        group_of(InstanceRole::Kind::kExpertCopies, part, stride));
-  }
+  const int tensor_rank = in_.gpus.TensorRankOf(t);
+  add(in_.costs.shard_replicas > 1 ? InstanceRole::Kind::kShards
+                                   : InstanceRole::Kind::kCopies,
+      groups_.Copies(tensor_rank), &copies.all);
+  add(InstanceRole::Kind::kExpertCopies, groups_.ExpertCopies(tensor_rank),
+      &copies.experts);
+  add(InstanceRole::Kind::kShardCopies, groups_.ShardCopies(tensor_rank),
+      &copies.shards);
   return copies;
+}
+
+void GraphBuilder::AddToAll(const std::vector<Group>& groups,
+                            std::span<const Collectives> calls, int32_t start,
+                            int32_t end) {
+  for (const Group& group : groups) {
+    if (group.links.num_ranks == 1) {
+      graph_.tasks.AddEdge(start, end);
+      continue;
+    }
+    const int32_t done = graph_.tasks.AddTimer(0);
+    lowering_.AddCollectives(group, calls, start, done);
+    graph_.tasks.AddEdge(done, end);
+  }
+}
+
+void GraphBuilder::AddSharedExperts(const Copies& copies,
+                                    const Collectives& experts, int32_t start,
+                                    int32_t end) {
+  if (next_shared_experts_ == shared_experts_.size()) {
+    const CollectiveSpan span = {graph_.tasks.AddTimer(0),
+                                 graph_.tasks.AddTimer(0)};
+    AddToAll(copies.experts, {&experts, 1}, span.start, span.end);
+    shared_experts_.push_back(span);
+  }
+  const CollectiveSpan span = shared_experts_[next_shared_experts_++];
+  graph_.tasks.AddEdge(start, span.start);
+  graph_.tasks.AddEdge(span.end, end);
 }
 
 void GraphBuilder::AddPiece(const Copies& copies,
                             const ReductionCollectives& calls, int32_t start,
                             int32_t end) {
-  const auto& [num_pieces, dense, experts, small] = calls;
-  if (experts.bytes == 0) {
-    const Collectives both[] = {dense, small};
-    lowering_.AddCollectives(
-        copies.all, std::span(both).first(small.count > 0 ? 2 : 1), start, end);
-    return;
+  const auto& [num_pieces, dense, experts, small, shards] = calls;
+  const Collectives both[] = {dense, small};
+  const auto others = std::span(both).first(small.count > 0 ? 2 : 1);
+  const bool has_shards = shards.count > 0;
+  // Ends the collectives before those that follow.
+  const auto next = [&](bool last) {
+    return last ? end : graph_.tasks.AddTimer(0);
+  };
+  int32_t done = next(experts.bytes == 0 && !has_shards);
+  if (copies.all.size() == 1 && copies.all[0].links.num_ranks > 1) {
+    lowering_.AddCollectives(copies.all[0], others, start, done);
+  } else {
+    AddToAll(copies.all, others, start, done);
   }
-  const int32_t next = graph_.tasks.AddTimer(0);
-  lowering_.AddCollectives(copies.all, dense, start, next);
-  for (const Group& same : copies.experts) {
-    if (same.links.num_ranks == 1) {
-      graph_.tasks.AddEdge(next, end);
-      continue;
+  if (experts.bytes > 0) {
+    start = std::exchange(done, next(!has_shards));
+    if (groups_.crosses_tensor()) {
+      AddSharedExperts(copies, experts, start, done);
+    } else {
+      AddToAll(copies.experts, {&experts, 1}, start, done);
     }
-    const int32_t reduced = graph_.tasks.AddTimer(0);
-    lowering_.AddCollectives(same, experts, next, reduced);
-    graph_.tasks.AddEdge(reduced, end);
   }
+  if (has_shards) AddToAll(copies.shards, {&shards, 1}, done, end);
 }
 
 void GraphBuilder::AddReduction(const Reduction& reduction, int t,

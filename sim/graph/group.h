@@ -37,11 +37,14 @@ struct InstanceRole {
     kExperts,       // an expert-parallel group of rank a
     kCopies,        // the a-th of Traffic::copies
     kExpertCopies,  // the same, but with the same experts
+    kShards,        // the same, but in one group of hybrid sharding
+    kShardCopies,   // the same, but with the same shards
     kTied,          // ranks a and b
     kToHost,        // from rank a
     kFromHost,
-    kContext,      // context-parallel neighbors of rank a
-    kContextRing,  // from a GPU of rank a to the next one of its ring
+    kContext,       // context-parallel neighbors of rank a
+    kContextRing,   // from a GPU of rank a to the next one of its ring
+    kExpertTensor,  // the GPUs of rank a that share an expert
   };
   Kind kind = Kind::kSend;
   int32_t a = 0, b = 0;

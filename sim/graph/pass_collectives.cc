@@ -16,6 +16,8 @@ void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
                               static_cast<double>(one.count)};
     if (one.group == models::LayerCollective::Group::kExpert) {
       if (costs.expert_parallel > 1) calls->experts.push_back(call);
+    } else if (one.group == models::LayerCollective::Group::kExpertTensor) {
+      calls->expert_tensor.push_back(call);
     } else if (one.group == models::LayerCollective::Group::kContext) {
       (models::IsRing(one) ? calls->ring : calls->context).push_back(call);
     } else if (tensor > 1) {

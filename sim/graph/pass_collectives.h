@@ -12,11 +12,16 @@
 namespace weir::sim {
 
 // Collectives of one pass or of one overlapped pair: in sequence with its
-// kernels, overlapped with them, over the expert-parallel group, over
-// context-parallel neighbors, and the messages of a context-parallel ring.
+// kernels, overlapped with them, over the expert-parallel group, over the GPUs
+// that share an expert, over context-parallel neighbors, and the messages of a
+// context-parallel ring.
 struct PassCollectives {
-  std::vector<Collectives> in_line, overlapped, experts, context, ring;
+  std::vector<Collectives> in_line, overlapped, experts, expert_tensor, context,
+      ring;
 
+  bool has_experts() const {
+    return !experts.empty() || !expert_tensor.empty();
+  }
   bool has_context() const { return !context.empty() || !ring.empty(); }
 };
 

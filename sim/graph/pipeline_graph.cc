@@ -23,6 +23,7 @@ GraphBuilder::GraphBuilder(const PipelineInputs& inputs)
       full_placement_(inputs.gpus.full_placement()),
       blocking_(inputs.communication.transfers() == BLOCKING),
       dependencies_(inputs.schedule),
+      groups_(inputs.costs, inputs.gpus.full_placement()),
       has_queues_(HasQueues()),
       lowering_(inputs.network, inputs.costs.collectives, inputs.costs.links,
                 &graph_.tasks, inputs.gpus) {

@@ -78,6 +78,9 @@ struct PipelineInputs {
   const Communication& communication;
 
   const scenarios::Placement& placement() const { return gpus.placement(); }
+  const scenarios::Placement& placement_of_all() const {
+    return gpus.full_placement();
+  }
   // Returns the links that routes of the graph name.
   const std::vector<scenarios::Link>& links() const {
     return gpus.LinksOf(network);
@@ -96,6 +99,8 @@ struct PassTasks {
   std::optional<std::vector<int32_t>> first_tensor_end;
   // The start of the experts' collectives in a pass, by its ActionEnd.
   absl::flat_hash_map<int32_t, int32_t> expert_start;
+  // Their end, with sharded weights, gathers of which may end later.
+  absl::flat_hash_map<int32_t, int32_t> expert_end;
 };
 
 struct StepTasks {
@@ -196,6 +201,13 @@ struct PipelineGraph {
     }
     return tensor > 1 ? ActionEnd(gpu, position) : ActionTask(gpu, position);
   }
+  // Returns the task whose end is the end of the collectives inside the action,
+  // without gathers of sharded weights. Requires: weights are sharded.
+  int32_t ExchangeEnd(int gpu, int position) const {
+    const auto at = passes.expert_end.find(ActionEnd(gpu, position));
+    return at == passes.expert_end.end() ? TensorEnd(gpu, position)
+                                         : at->second;
+  }
   // Return the transfer of an action's input, and of its output.
   int32_t InboundTransfer(int gpu, const schedules::Action& action) const;
   int32_t OutboundTransfer(int gpu, const schedules::Action& action) const;
@@ -245,6 +257,8 @@ struct ReductionCollectives {
   Collectives dense, experts;
   // Biases and norms that are reduced one by one; count 0: none.
   Collectives small = {.count = 0};
+  // Of shards, over the groups of hybrid sharding that have the same ones.
+  Collectives shards = {.count = 0};
 };
 ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,
                                             const StageCosts& stage,
@@ -263,6 +277,10 @@ struct ShardGathers {
   std::array<Collectives, 2> before;
   // During it; count 0: none.
   Collectives overlapped = {.count = 0};
+  // The same of experts, over the GPUs that have the same ones; bytes 0: they
+  // are gathered with other weights, or not sharded.
+  std::array<Collectives, 2> experts_before;
+  Collectives experts_overlapped = {.count = 0};
   // The host launches copies for at least this long before the pass.
   double host_seconds = 0;
   // They start when the pass before has ended.

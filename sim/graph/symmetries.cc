@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "sim/graph/replica_groups.h"
 
 namespace weir::sim {
 namespace {
@@ -19,6 +20,7 @@ std::string SymmetryKey(const scenarios::ResolvedScenario& scenario,
   std::string key =
       absl::StrCat(NetworkKey(scenario), "\n", place.tensor, " ", place.data,
                    " ", place.pipeline, " ", traffic.expert_parallel, " ",
+                   traffic.expert_tensor, " ", traffic.shard_replicas, " ",
                    traffic.context_neighbors, " ", traffic.context_ring, " ",
                    traffic.slows_passes, traffic.models_collectives, "\n");
   const auto append = [&key](const std::vector<int>& numbers) {
@@ -93,7 +95,7 @@ Traffic TrafficOf(const schedules::Schedule& schedule) {
 
 Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
                      const schedules::Schedule& schedule, const Costs& costs) {
-  if (place.data > 1) {
+  if (place.data > 1 || ReplicaGroups(costs, place).crosses_tensor()) {
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
       traffic.copies.push_back({rank});
     }
@@ -106,6 +108,8 @@ Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
     traffic.tied = {first[0], last[0]};
   }
   traffic.expert_parallel = costs.expert_parallel;
+  traffic.expert_tensor = costs.expert_tensor;
+  traffic.shard_replicas = costs.shard_replicas;
   traffic.context_neighbors = costs.context.neighbors;
   traffic.context_ring = costs.context.ring;
   traffic.models_collectives = costs.collectives != nullptr;

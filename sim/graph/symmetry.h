@@ -68,7 +68,9 @@ struct Traffic {
   std::vector<std::vector<int>> copies;
   std::vector<int> tied;  // the two ranks that sum a tied embedding, or none
   std::vector<int> offloads;  // ranks that offload to their host
-  int expert_parallel = 1;    // replicas across which experts are sharded
+  int expert_parallel = 1;    // as in Costs
+  int expert_tensor = 0;
+  int shard_replicas = 1;
   int context_neighbors = 1;  // ContextGroups
   int context_ring = 1;
   bool slows_passes = false;        // flows slow down passes on their GPUs

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/graph/replica_groups.h"
 #include "sim/graph/symmetry_search.h"
 
 namespace weir::sim {
@@ -67,10 +68,13 @@ bool SymmetrySearch::SplitClasses() {
     if (name.kind != Kind::kCopies) of_replica[name.replica] += mixed;
     if (name.kind != Kind::kTensor) of_tensor[name.tensor_rank] += mixed;
   }
-  if (traffic_.expert_parallel > 1 ||
+  const ReplicaGroups groups(traffic_.expert_parallel, traffic_.expert_tensor,
+                             traffic_.shard_replicas, place_);
+  if (groups.folded()) std::iota(of_tensor.begin(), of_tensor.end(), 0);
+  if (groups.joins_replicas() ||
       traffic_.context_neighbors * traffic_.context_ring > 1) {
-    // Replicas that share experts or sequences must stay together: all in one
-    // class, or each in its own.
+    // Replicas that share experts, shards or sequences must stay together: all
+    // in one class, or each in its own. So must tensor ranks of folded experts.
     std::iota(of_replica.begin(), of_replica.end(), 0);
   }
   const bool by_replica = Split(of_replica, &symmetry_.replica_class_);

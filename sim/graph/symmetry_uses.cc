@@ -3,12 +3,22 @@
 #include <utility>
 
 #include "sim/costs/stage_costs.h"
+#include "sim/graph/replica_groups.h"
 #include "sim/graph/symmetry_search.h"
 
 namespace weir::sim {
 
 void SymmetrySearch::AddUses() {
-  const int d = place_.data, n = place_.tensor, e = traffic_.expert_parallel;
+  const int d = place_.data, n = place_.tensor;
+  const ReplicaGroups groups(traffic_.expert_parallel, traffic_.expert_tensor,
+                             traffic_.shard_replicas, place_);
+  const auto add = [&](const InstanceRole& role, const GpuRun& run,
+                       const std::vector<int>& ranks) {
+    InstanceRole name = role;
+    name.replica = groups.ReplicaOf(run.first);
+    name.tensor_rank = groups.TensorRankOf(run.first);
+    AddGroup(name, groups.GpusOf(run, ranks));
+  };
   using Kind = InstanceRole::Kind;
   for (int r = 0; r < d; ++r) {
     for (int t = 0; t < n; ++t) AddUsesOf(r, t);
@@ -18,10 +28,14 @@ void SymmetrySearch::AddUses() {
       AddGroup({Kind::kTensor, rank, 0, r, 0},
                Members({rank}, r, r + 1, 1, 0, n));
     }
-    for (int r = 0; e > 1 && r < d; r += e) {
-      for (int t = 0; t < n; ++t) {
-        AddGroup({Kind::kExperts, rank, 0, r, t},
-                 Members({rank}, r, r + e, 1, t, t + 1));
+    if (traffic_.expert_parallel > 1) {
+      for (const GpuRun& run : groups.Exchanges(0, d * n)) {
+        add({Kind::kExperts, rank}, run, {rank});
+      }
+    }
+    if (groups.folded() && traffic_.expert_tensor > 1) {
+      for (const GpuRun& run : groups.ExpertTensors(0, d * n)) {
+        add({Kind::kExpertTensor, rank}, run, {rank});
       }
     }
   }
@@ -29,10 +43,14 @@ void SymmetrySearch::AddUses() {
   for (int i = 0; i < static_cast<int>(traffic_.copies.size()); ++i) {
     const std::vector<int>& ranks = traffic_.copies[i];
     for (int t = 0; t < n; ++t) {
-      AddGroup({Kind::kCopies, i, 0, 0, t}, Members(ranks, 0, d, 1, t, t + 1));
-      for (int part = 0; e > 1 && part < e; ++part) {
-        AddGroup({Kind::kExpertCopies, i, 0, part, t},
-                 Members(ranks, part, d, e, t, t + 1));
+      const Kind kind =
+          traffic_.shard_replicas > 1 ? Kind::kShards : Kind::kCopies;
+      for (const GpuRun& run : groups.Copies(t)) add({kind, i}, run, ranks);
+      for (const GpuRun& run : groups.ExpertCopies(t)) {
+        add({Kind::kExpertCopies, i}, run, ranks);
+      }
+      for (const GpuRun& run : groups.ShardCopies(t)) {
+        add({Kind::kShardCopies, i}, run, ranks);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/graph/pipeline_graph.h"
+#include "sim/graph/replica_groups.h"
 
 namespace weir::sim {
 namespace {
@@ -15,7 +16,10 @@ class Counter {
         place_(inputs.placement()),
         schedule_(inputs.schedule),
         tensor_flows_(FlowsOver(1, 0, place_.tensor)),
-        expert_flows_(FlowsOver(in_.costs.expert_parallel, 0, 1)),
+        groups_(in_.costs, place_),
+        expert_flows_(FlowsOfRun(groups_.Exchanges(0, groups_.block())[0])),
+        expert_tensor_flows_(
+            FlowsOfRun(groups_.ExpertTensors(0, groups_.block())[0])),
         context_flows_(FlowsOver(in_.costs.context.neighbors, 0, 1)) {
     for (int rank = 0; rank < place_.pipeline; ++rank) {
       replica_flows_.push_back(FlowsOver(place_.data, rank, 1));
@@ -48,6 +52,14 @@ class Counter {
         gpus.push_back(place_.gpu(r, rank, t));
       }
     }
+    return FlowsOver(gpus);
+  }
+
+  double FlowsOfRun(const GpuRun& run) const {
+    return FlowsOver(groups_.GpusOf(run, {0}));
+  }
+
+  double FlowsOver(const std::vector<int>& gpus) const {
     double flows = 0;
     for (const scenarios::Ring& ring : in_.network.RingsOver(gpus)) {
       flows += static_cast<double>(ring.gpus.size());
@@ -60,7 +72,8 @@ class Counter {
   }
 
   bool HasExpertCollectives() const {
-    return in_.costs.expert_parallel > 1 &&
+    return (in_.costs.expert_parallel > 1 ||
+            (groups_.folded() && in_.costs.expert_tensor > 1)) &&
            std::any_of(in_.costs.stages.begin(), in_.costs.stages.end(),
                        [](const StageCosts& stage) {
                          return stage.parameters.expert_gradient_bytes > 0;
@@ -96,6 +109,7 @@ class Counter {
   double OfCollectives(const std::vector<schedules::Action>& actions,
                        size_t i) const {
     bool in_line = false, overlapped = false, experts = false;
+    bool expert_tensor = false;
     bool neighbors = false, ring = false;
     for (size_t k = i; k < i + (actions[i].overlaps_next ? 2 : 1); ++k) {
       const bool forward = actions[k].op == schedules::Op::kForward;
@@ -110,6 +124,10 @@ class Counter {
           (models::IsRing(one) ? ring : neighbors) = true;
           continue;
         }
+        if (one.group == models::LayerCollective::Group::kExpertTensor) {
+          expert_tensor = true;
+          continue;
+        }
         const bool expert =
             one.group == models::LayerCollective::Group::kExpert;
         (expert ? experts : hides ? overlapped : in_line) = true;
@@ -120,7 +138,13 @@ class Counter {
     if (overlapped && place_.tensor > 1) tasks += 2 + tensor_flows_;
     const int parallel = in_.costs.expert_parallel;
     if (experts && parallel > 1) {
-      tasks += (2 + place_.tensor * (1 + expert_flows_)) / parallel;
+      tasks += 2.0 / groups_.replicas_of_exchange() +
+               place_.tensor * (1 + expert_flows_) / parallel;
+    }
+    if (expert_tensor) {
+      tasks +=
+          1.0 / groups_.replicas_of_exchange() +
+          place_.tensor * (1 + expert_tensor_flows_) / in_.costs.expert_tensor;
     }
     return tasks + OfContext(neighbors, ring);
   }
@@ -150,7 +174,7 @@ class Counter {
     for (int32_t position : positions) {
       tasks += 2 + num_pieces *
                        OfPiece(StageOf(schedule_.rank_actions[rank][position]),
-                               place_.data, flows);
+                               place_.data, flows, /*sums_shards=*/false);
     }
     return tasks;
   }
@@ -163,25 +187,40 @@ class Counter {
                                   in_.communication.gradient_reduction()))) {
       const auto& members = reduction.members;
       const auto copies = static_cast<double>(members.size()) * place_.data;
-      if (copies < 2) continue;
       const StageCosts& stage = in_.costs.stages[reduction.stage];
+      if (copies < 2 && (!groups_.crosses_tensor() ||
+                         stage.parameters.expert_gradient_bytes == 0)) {
+        continue;
+      }
       const double pieces = PartsOfReduction(in_, stage).num_pieces;
       // Copies on several ranks are counted as one ring.
       const double flows =
           members.size() > 1 ? copies : replica_flows_[members[0].rank];
       const bool lists =
           in_.costs.shards > 1 && in_.costs.shard_calls.list_seconds > 0;
-      tasks += (lists ? 3 : 2) + pieces * OfPiece(stage, copies, flows) +
+      tasks += (lists ? 3 : 2) +
+               pieces * OfPiece(stage, copies, flows, members.size() == 1) +
                (pieces - 1) * (2 + copies);
     }
     return tasks;
   }
 
-  double OfPiece(const StageCosts& stage, double copies, double flows) const {
-    const double parallel = in_.costs.expert_parallel;
-    if (parallel == 1 || stage.parameters.expert_gradient_bytes == 0)
-      return flows;
-    return copies == parallel ? flows + 1 : 2 * flows + parallel + 1;
+  // Returns the tasks of a piece on one tensor rank. `sums_shards`: it ends
+  // with sums across groups of hybrid sharding.
+  double OfPiece(const StageCosts& stage, double copies, double flows,
+                 bool sums_shards) const {
+    const double groups = in_.costs.shard_replicas;
+    double tasks = flows;
+    if (groups > 1) tasks += groups;
+    if (groups > 1 && sums_shards) tasks += 1 + copies / groups + flows;
+    if (!groups_.experts_differ() ||
+        stage.parameters.expert_gradient_bytes == 0) {
+      return tasks;
+    }
+    // Groups with the same experts on each tensor rank.
+    const double parallel = groups * groups_.block() / place_.tensor;
+    if (groups_.crosses_tensor()) tasks += 2.0 / place_.tensor;
+    return copies > parallel ? tasks + flows + parallel + 1 : tasks + 1;
   }
 
   // Returns the tasks on one tensor rank.
@@ -195,7 +234,9 @@ class Counter {
                              schedules::Op::kForward;
         const ShardGathers calls =
             CollectivesOfGather(in_, in_.costs.stages[run.stage], forward);
-        tasks += (2 + flows) * (calls.overlapped.count > 0 ? 2 : 1) +
+        const double groups =
+            in_.costs.shard_replicas > 1 ? in_.costs.shard_replicas : 0;
+        tasks += (2 + flows + groups) * (calls.overlapped.count > 0 ? 2 : 1) +
                  (calls.host_seconds > 0 ? 1 : 0);
       }
     }
@@ -205,7 +246,9 @@ class Counter {
   const PipelineInputs& in_;
   const scenarios::Placement& place_;
   const schedules::Schedule& schedule_;
-  const double tensor_flows_, expert_flows_, context_flows_;
+  const double tensor_flows_;
+  const ReplicaGroups groups_;
+  const double expert_flows_, expert_tensor_flows_, context_flows_;
   std::vector<double> replica_flows_;  // [rank]
 };
 

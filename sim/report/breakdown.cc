@@ -128,11 +128,13 @@ class Parts {
   }
 
   void AddCollectives(int32_t task, int position, bool forward) {
-    // With sharded weights, gathers follow the tensor collectives.
-    const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
-                                             : graph_.ActionEnd(gpu_, position);
+    // With sharded weights, gathers follow the exchanges.
+    const int32_t end = in_.costs.shards > 1
+                            ? graph_.ExchangeEnd(gpu_, position)
+                            : graph_.ActionEnd(gpu_, position);
     double experts = end_[end];
-    if (const auto found = graph_.passes.expert_start.find(end);
+    if (const auto found =
+            graph_.passes.expert_start.find(graph_.ActionEnd(gpu_, position));
         found != graph_.passes.expert_start.end()) {
       experts = end_[found->second];
     }

@@ -136,15 +136,18 @@ class Walk {
         Interval{end_[task], exchanged}.Clip(window_).length();
     times_.tensor_collective_seconds +=
         Interval{exchanged, tensor_end}.Clip(window_).length();
-    const double rest = Interval{tensor_end, last_end_}.Clip(window_).length();
+    // What follows the exchanges of sharded weights is a gather.
+    const double exchange_end = in_.costs.shards > 1
+                                    ? end_[graph_.ExchangeEnd(gpu_, first)]
+                                    : last_end_;
     times_.busy_seconds +=
         Interval{start_[task], tensor_end}.Clip(window_).length();
-    if (in_.costs.shards > 1) {
-      times_.exposed_gather_seconds += rest;
-    } else {
-      times_.busy_seconds += rest;
-      times_.expert_exchange_seconds += rest;
-    }
+    const double experts =
+        Interval{tensor_end, exchange_end}.Clip(window_).length();
+    times_.busy_seconds += experts;
+    times_.expert_exchange_seconds += experts;
+    times_.exposed_gather_seconds +=
+        Interval{exchange_end, last_end_}.Clip(window_).length();
   }
 
   // A blocking exchange precedes the step; the reduction may explain the rest

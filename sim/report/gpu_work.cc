@@ -102,9 +102,10 @@ class Gatherer {
         passes_[{action.stage, action.op, action.num_microbatches}];
     if (pass.kernels.empty()) Describe(action, extra_seconds, &pass);
     const int32_t task = graph_.ActionTask(gpu_, position);
-    // With sharded weights, what follows the tensor collectives is a gather.
-    const int32_t end = in_.costs.shards > 1 ? graph_.TensorEnd(gpu_, position)
-                                             : graph_.ActionEnd(gpu_, position);
+    // With sharded weights, what follows the exchanges is a gather.
+    const int32_t end = in_.costs.shards > 1
+                            ? graph_.ExchangeEnd(gpu_, position)
+                            : graph_.ActionEnd(gpu_, position);
     pass.count += InWindow(task);
     if (second) return;
     pass.seconds += Clipped(start_[task], end_[end]);
@@ -115,7 +116,8 @@ class Gatherer {
           InWindow(task) *
           (end_[task] - start_[task] - (1 + SharingPart(task)) * alone);
     }
-    const auto found = graph_.passes.expert_start.find(end);
+    const auto found =
+        graph_.passes.expert_start.find(graph_.ActionEnd(gpu_, position));
     const double experts = found == graph_.passes.expert_start.end()
                                ? end_[end]
                                : end_[found->second];

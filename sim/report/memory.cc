@@ -60,15 +60,15 @@ class Tracer {
     const schedules::WeightPolicy& weights = in_.schedule.weights;
     for (int s : graph_.rank_stages[rank_]) {
       const StageCosts& stage = in_.costs.stages[s];
-      const double shards = in_.costs.shards;
-      Static(MemoryClass::WEIGHTS) += stage.parameters.weight_bytes / shards +
-                                      stage.parameters.weight_copy_bytes;
+      Static(MemoryClass::WEIGHTS) +=
+          in_.costs.sharded_bytes(stage, stage.parameters.weight_bytes) +
+          stage.parameters.weight_copy_bytes;
       if (in_.schedule.forward_only) continue;
       Static(MemoryClass::GRADIENTS) +=
           (in_.costs.frees_gradients
                ? 0
                : GradientBytes(s) * (NeedsSecondGradient(s) ? 2 : 1)) +
-          stage.parameters.kept_gradient_bytes / shards;
+          in_.costs.sharded_bytes(stage, stage.parameters.kept_gradient_bytes);
       Static(MemoryClass::OPTIMIZER_STATE) +=
           stage.parameters.optimizer_state_bytes *
           in_.costs.stepped_part(stage);
@@ -89,7 +89,8 @@ class Tracer {
   }
 
   double GradientBytes(int stage) const {
-    return in_.costs.stages[stage].parameters.gradient_bytes / in_.costs.shards;
+    const StageCosts& costs = in_.costs.stages[stage];
+    return in_.costs.sharded_bytes(costs, costs.parameters.gradient_bytes);
   }
 
   // `count` below 0: frees.

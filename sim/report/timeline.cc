@@ -111,12 +111,15 @@ class Filler {
           action.num_microbatches * BytesOf(collectives, Group::kTensor),
           exchanged, tensor_end);
     }
-    if (end > tensor_end && in_.costs.shards == 1) {
-      AddCollective(
-          gpu, Timeline::Collectives::EXPERT_EXCHANGE, action.stage,
-          action.microbatch,
-          action.num_microbatches * BytesOf(collectives, Group::kExpert),
-          tensor_end, end);
+    const double exchange_end =
+        in_.costs.shards > 1 ? end_[graph_.ExchangeEnd(gpu, position)] : end;
+    if (exchange_end > tensor_end) {
+      AddCollective(gpu, Timeline::Collectives::EXPERT_EXCHANGE, action.stage,
+                    action.microbatch,
+                    action.num_microbatches *
+                        (BytesOf(collectives, Group::kExpert) +
+                         BytesOf(collectives, Group::kExpertTensor)),
+                    tensor_end, exchange_end);
     }
   }
 
@@ -195,9 +198,12 @@ class Filler {
           schedules::Op::kForward;
       const ShardGathers calls = CollectivesOfGather(in_, stage, forward);
       const auto& [first, exposed] = calls.before;
-      AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
-                first.bytes * first.count + exposed.bytes * exposed.count,
-                {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
+      AddSpanOf(
+          gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
+          first.bytes * first.count + exposed.bytes * exposed.count +
+              calls.experts_before[0].bytes * calls.experts_before[0].count +
+              calls.experts_before[1].bytes * calls.experts_before[1].count,
+          {graph_.GatherStart(gpu, index), graph_.GatherEnd(gpu, index)});
       AddSpanOf(gpu, Timeline::Collectives::WEIGHT_GATHER, runs[i].stage, index,
                 calls.overlapped.bytes * calls.overlapped.count,
                 graph_.LayersGather(gpu, index));

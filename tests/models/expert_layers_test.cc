@@ -143,12 +143,104 @@ TEST(ExpertLayersTest, SpecMustFitTheExperts) {
   EXPECT_THAT(message, HasSubstr("expert_parallel is 3, expected a divisor of "
                                  "the model's 8 experts"));
   EXPECT_THAT(message, HasSubstr("sequence_parallel is off"));
+  spec.expert_parallel = 1;
+  spec.expert_tensor_parallel = 3;
+  EXPECT_THAT(std::string(ValidateWorkSpec("s", model, spec).message()),
+              HasSubstr("expert_tensor_parallel is 3, expected a divisor of "
+                        "the 14336 feed-forward units of an expert"));
+  spec.expert_tensor_parallel = 0;
   spec.tensor_parallel = 1;
   spec.expert_parallel = 2;
   EXPECT_THAT(
       std::string(
           ValidateWorkSpec("s", *LoadModel("mistral-7b-v0.1"), spec).message()),
       HasSubstr("the model has no experts"));
+}
+
+// Tokens of the GPUs of an expert are gathered, whatever the tensor-parallel
+// size is, so that the FLOP of all GPUs remain the same.
+TEST(ExpertLayersTest, FoldedExpertsChangeNoFlop) {
+  const Model model = *LoadModel("mixtral-8x7b");
+  const double flops = ModelFlops(LayersOf(model, Spec()), 1);
+  for (int each : {1, 2, 4, 8}) {
+    for (int tensor : {1, 2, 4}) {
+      WorkSpec spec = Spec();
+      spec.expert_parallel = 4;
+      spec.expert_tensor_parallel = each;
+      spec.tensor_parallel = tensor;
+      spec.sequence_parallel = tensor > 1;
+      EXPECT_SAME(ModelFlops(LayersOf(model, spec), tensor), flops);
+      EXPECT_EQ(Block(spec).expert_parameters,
+                8 * 3 * kHidden * kFeedForward / (4 * each));
+    }
+  }
+}
+
+// Of 4096 tokens on four tensor-parallel GPUs, each sends its own to two
+// experts; without expert tensor parallelism nothing else is exchanged.
+TEST(ExpertLayersTest, FoldedExpertsExchangeTokensOfTheirOwnGroups) {
+  WorkSpec spec = Spec();
+  spec.expert_parallel = 8;
+  spec.tensor_parallel = 4;
+  spec.sequence_parallel = true;
+  spec.expert_tensor_parallel = 1;
+  const double sent = 2 * 2 * kTokens * kHidden / 4;
+  const LayerCollective exchange = {.kind = CollectiveKind::kAllToAll,
+                                    .group = Group::kExpert,
+                                    .bytes = sent};
+  LayerCollective twice = exchange;
+  twice.count = 2;
+  auto all = Block(spec).forward_collectives;
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all.back(), twice);
+  double rows = 0;
+  for (const Kernel& kernel : Block(spec).forward) {
+    if (kernel.part != KernelPart::kFeedForwardGemm) continue;
+    EXPECT_EQ(kernel.batch, 1);
+    rows = kernel.m;
+  }
+  // As many tokens as each GPU sends arrive at its expert.
+  EXPECT_EQ(rows * 2 * kHidden, sent);
+  spec.expert_tensor_parallel = 2;
+  all = Block(spec).forward_collectives;
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_THAT(
+      std::vector(all.begin() + 2, all.end()),
+      ElementsAre(exchange,
+                  LayerCollective{.kind = CollectiveKind::kAllGather,
+                                  .group = Group::kExpertTensor,
+                                  .bytes = 2 * sent},
+                  LayerCollective{.kind = CollectiveKind::kReduceScatter,
+                                  .group = Group::kExpertTensor,
+                                  .bytes = 2 * sent},
+                  exchange));
+}
+
+// The most loaded GPU computes and receives more tokens than the model needs on
+// average, which is no useful work.
+TEST(ExpertLayersTest, LoadedExpertsNeedTimeAndMemoryButNoFlop) {
+  const Model model = *LoadModel("mixtral-8x7b");
+  WorkSpec spec = Spec();
+  spec.expert_parallel = 4;
+  const LayerWork even = Block(spec);
+  const double flops = ModelFlops(LayersOf(model, spec), 1);
+  spec.expert_load = 1.5;
+  const LayerWork loaded = Block(spec);
+  EXPECT_SAME(ModelFlops(LayersOf(model, spec), 1), flops);
+  ASSERT_EQ(loaded.forward.size(), even.forward.size());
+  for (size_t i = 0; i < even.forward.size(); ++i) {
+    const Kernel& kernel = loaded.forward[i];
+    if (kernel.part != KernelPart::kFeedForwardGemm) continue;
+    EXPECT_SAME(kernel.m, 1.5 * even.forward[i].m);
+    EXPECT_SAME(kernel.performed_flops, 1.5 * even.forward[i].flops);
+  }
+  EXPECT_SAME(loaded.forward_collectives[0].bytes,
+              1.5 * even.forward_collectives[0].bytes);
+  // Inputs, both inner tensors and their product, of half the experts' tokens;
+  // outputs are saved where they return to.
+  EXPECT_SAME(loaded.stash_bytes - even.stash_bytes,
+              0.5 * 2 * (2 * kTokens * (kHidden + 3 * kFeedForward)));
+  EXPECT_EQ(loaded.parameters, even.parameters);
 }
 
 struct Published {

@@ -8,6 +8,7 @@
 namespace weir::scenarios::scenario_problems_test {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -221,13 +222,92 @@ TEST(ScenarioProblemsTest, OneKindOfSharding) {
       ElementsAre("s: training.distributed_optimizer cannot be combined with "
                   "fully_sharded, which includes it"));
   scenario.mutable_training()->set_distributed_optimizer(false);
+}
+
+// Mixtral 8x7B on four GPUs of a pipeline rank.
+Scenario WithExperts(uint32_t tensor, uint32_t data) {
+  Scenario scenario = Small();
   scenario.set_model("mixtral-8x7b");
-  scenario.mutable_parallelism()->set_expert(2);
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_tensor(tensor);
+  parallelism.set_data(data);
+  parallelism.set_pipeline(1);
+  parallelism.set_sequence_parallel(tensor > 1);
+  return scenario;
+}
+
+TEST(ScenarioProblemsTest, ExpertsFillTheGpusOfAPipelineRank) {
+  Scenario scenario = WithExperts(2, 2);
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  parallelism.set_expert(4);
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre("s: training.fully_sharded cannot be combined with "
-                  "parallelism.expert: sharding "
-                  "of experts that are already distributed is not simulated"));
+      ElementsAre(HasSubstr("parallelism.expert is 4, expected a divisor of "
+                            "parallelism.data (2)")));
+  parallelism.set_expert_tensor(1);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  parallelism.set_expert_tensor(4);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.expert is 4, expected that it x "
+                          "parallelism.expert_tensor 4 divides "
+                          "parallelism.tensor 2 x parallelism.data 2 = 4"));
+  parallelism.set_expert(1);
+  parallelism.set_expert_tensor(3);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre(HasSubstr("parallelism.expert is 1, expected that it "
+                                    "x parallelism.expert_tensor 3 divides"),
+                          "s: parallelism.expert_tensor is 3, expected a "
+                          "divisor of the model's 14336 feed-forward units "
+                          "per expert"));
+  scenario = Small();
+  scenario.mutable_parallelism()->set_expert_tensor(2);
+  scenario.mutable_training()->set_expert_imbalance(2);
+  EXPECT_THAT(ProblemsOf(scenario),
+              Contains("s: parallelism.expert_tensor is 2, expected 1: the "
+                       "model has no experts"));
+  EXPECT_THAT(ProblemsOf(scenario),
+              Contains("s: training.expert_imbalance is 2, expected 1: the "
+                       "model has no experts"));
+}
+
+TEST(ScenarioProblemsTest, ImbalanceIsThatOfSomeDistribution) {
+  Scenario scenario = WithExperts(1, 4);
+  scenario.mutable_training()->set_expert_imbalance(4);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  scenario.mutable_training()->set_expert_imbalance(5);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.expert_imbalance is 5, expected at most "
+                          "4, the model's 8 experts / 2 experts per token"));
+  scenario.mutable_training()->set_expert_imbalance(0.5);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: training.expert_imbalance is 0.5, expected at "
+                          "least 1: tokens of the most loaded expert over the "
+                          "mean"));
+}
+
+TEST(ScenarioProblemsTest, GroupsOfShardsDivideTheReplicas) {
+  Scenario scenario = WithExperts(1, 4);
+  Parallelism& parallelism = *scenario.mutable_parallelism();
+  scenario.mutable_training()->set_distributed_optimizer(true);
+  parallelism.set_expert(2);
+  parallelism.set_data_replicate(2);
+  EXPECT_TRUE(ResolveScenario("s", scenario).ok());
+  parallelism.set_data_replicate(3);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.data_replicate is 3, expected a "
+                          "divisor of parallelism.data (4)"));
+  parallelism.set_data_replicate(4);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.data_replicate is 4, which leaves "
+                          "groups of 1 GPUs per pipeline rank, expected a "
+                          "multiple of the 2 that have all experts "
+                          "(parallelism.expert x parallelism.expert_tensor)"));
+  parallelism.set_data_replicate(2);
+  scenario.mutable_training()->set_distributed_optimizer(false);
+  EXPECT_THAT(ProblemsOf(scenario),
+              ElementsAre("s: parallelism.data_replicate is 2, expected 1 "
+                          "unless training.fully_sharded or "
+                          "training.distributed_optimizer shards something"));
 }
 
 TEST(ScenarioProblemsTest, BucketsHaveASize) {

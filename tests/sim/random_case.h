@@ -91,6 +91,45 @@ class RandomCase {
     } else {
       network_.emplace(SharedEverything(placement_.num_gpus()));
     }
+    FoldExperts();
+    GroupShards();
+  }
+
+  // Gives experts sizes of their own in some cases. Draws no number, like
+  // GroupShards.
+  void FoldExperts() {
+    costs_.tensor = placement_.tensor;
+    const int num_gpus = placement_.tensor * placement_.data;
+    const double any = costs_.stages[0].seconds.forward;  // 0.1 to 2
+    if (costs_.stages[0].parameters.expert_gradient_bytes == 0 || any > 1.5)
+      return;
+    costs_.expert_tensor = any < 1 || num_gpus % 2 == 1 ? 1 : 2;
+    costs_.expert_parallel = num_gpus / costs_.expert_tensor;
+    if (any < 0.5 && num_gpus % 2 == 0) costs_.expert_parallel = 2;
+    if (costs_.expert_tensor == placement_.tensor) costs_.expert_tensor = 0;
+    for (StageCosts& stage : costs_.stages) {
+      if (costs_.expert_tensor < 2) break;
+      stage.communication.forward_collectives.push_back(
+          {.kind = models::CollectiveKind::kAllGather,
+           .group = models::LayerCollective::Group::kExpertTensor,
+           .bytes = 30});
+    }
+  }
+
+  // Divides four replicas into two groups that shard, in some cases.
+  void GroupShards() {
+    const int shards = costs_.shards * costs_.optimizer_shards;
+    const int each =
+        costs_.expert_tensor > 0 ? costs_.expert_tensor : placement_.tensor;
+    if (shards != 4 || costs_.stages[0].seconds.forward < 0.4 ||
+        2 * placement_.tensor % (costs_.expert_parallel * each) != 0) {
+      return;
+    }
+    for (int s = 0; s < schedule_.num_stages; ++s) {
+      if (schedule_.RanksOf(s).size() > 1) return;
+    }
+    costs_.shard_replicas = 2;
+    (costs_.shards > 1 ? costs_.shards : costs_.optimizer_shards) = 2;
   }
 
   void PlaceOnNodes(std::mt19937* random) {

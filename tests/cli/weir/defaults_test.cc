@@ -51,6 +51,8 @@ bool IsProse(const std::string& fallback) {
                                  "the model's",
                                  "about 1 Mi tokens",
                                  "that of --runtime",
+                                 "--tp",
+                                 "1 and --tp",
                                  "1; for sequences of 8192 tokens and more "
                                  "also 2, 4 and 8",
                                  "core_attn, if selective",

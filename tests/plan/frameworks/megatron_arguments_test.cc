@@ -110,6 +110,15 @@ const Case kCases[] = {
          parallelism { tensor: 2 pipeline: 2 data: 2 expert: 2
                        sequence_parallel: true }
          training { precision: MIXED_BF16 flash_attention: true })"},
+    {"FoldedExperts", std::string(kExperts) + kOnEight + R"(
+         schedule: "1f1b"
+         parallelism { tensor: 2 pipeline: 2 data: 2 expert: 4 expert_tensor: 1
+                       sequence_parallel: true }
+         training { precision: MIXED_BF16 flash_attention: true })"},
+    {"HybridShards", std::string(kLlama) + kOnEight + R"(
+         schedule: "1f1b"
+         parallelism { pipeline: 2 data: 4 data_replicate: 2 }
+         training { precision: MIXED_BF16 distributed_optimizer: true })"},
     {"Unfused", std::string(kLlama) + kOnEight + R"(
          schedule: "1f1b" parallelism { pipeline: 4 data: 2 }
          runtime: "pytorch")"},

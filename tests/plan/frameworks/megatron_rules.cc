@@ -102,6 +102,7 @@ const std::map<std::string, Rule>& Rules() {
       // _add_moe_args
       {"--expert-model-parallel-size", {Kind::kWhole}},
       {"--expert-tensor-parallel-size", {Kind::kWhole}},
+      {"--num-distributed-optimizer-instances", {Kind::kWhole}},
       {"--num-experts", {Kind::kWhole}},
       {"--moe-layer-freq", {Kind::kText}},
       {"--moe-ffn-hidden-size", {Kind::kWhole}},
@@ -265,8 +266,9 @@ class Checker {
               "experts are divisible by expert parallelism");
       Require(!Has("--fp16"), "no fp16 with expert parallelism");
     }
-    Require(num_gpus_ / (tensor() * pipeline()) % parallel == 0,
-            "expert parallelism divides the replicas");
+    const int expert_tensor = Whole("--expert-tensor-parallel-size", tensor());
+    Require(num_gpus_ / pipeline() % (parallel * expert_tensor) == 0,
+            "expert and expert tensor parallelism divide the GPUs of a stage");
     if (experts > 0 && tensor() > 1) {
       Require(Has("--sequence-parallel"),
               "experts with tensor parallelism need sequence parallelism");
@@ -284,6 +286,11 @@ class Checker {
                                            Has("--overlap-grad-reduce")),
         "overlapped gathers need a distributed optimizer and overlapped "
         "reductions");
+    const int instances = Whole("--num-distributed-optimizer-instances", 1);
+    Require(instances == 1 || Has("--use-distributed-optimizer"),
+            "instances are of a distributed optimizer");
+    Require(num_gpus_ / (tensor() * pipeline()) % instances == 0,
+            "instances divide the replicas");
     Require(!Has("--tp-comm-overlap") || Has("--sequence-parallel"),
             "userbuffers need sequence parallelism");
     Require(!Has("--use-distributed-optimizer") ||

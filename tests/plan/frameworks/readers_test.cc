@@ -252,9 +252,40 @@ TEST(TorchtitanReaderTest, NamesLineAndKeyOfWhatItRefuses) {
                                  "expected one of llama3 8B"));
   EXPECT_THAT(message, HasSubstr("x.toml:4: model.converters is [\"float8\"], "
                                  "which is not simulated (precision)"));
-  EXPECT_THAT(message,
-              HasSubstr("x.toml:6: parallelism.expert_parallel_degree is 2, "
-                        "expected 1"));
+}
+
+TEST(TorchtitanReaderTest, ReadsExpertsAndHybridSharding) {
+  ImportContext context;
+  context.num_gpus = 64;
+  const auto read = [&](const std::string& more) {
+    return ReadTorchtitanJob(
+        "x.toml",
+        absl::StrCat("[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+                     "[parallelism]\ntensor_parallel_degree = 2\n"
+                     "data_parallel_replicate_degree = 4\n",
+                     more, "[activation_checkpoint]\nmode = \"none\"\n"),
+        context);
+  };
+  const auto run = read("expert_parallel_degree = 16\n");
+  ASSERT_TRUE(run.ok()) << run.status();
+  const Parallelism& parallelism = run->scenario.parallelism();
+  EXPECT_EQ(parallelism.data(), 32);
+  EXPECT_EQ(parallelism.data_replicate(), 4);
+  EXPECT_TRUE(run->scenario.training().fully_sharded());
+  EXPECT_EQ(parallelism.expert(), 16);
+  EXPECT_EQ(parallelism.expert_tensor(), 1);
+  const auto same =
+      read("expert_parallel_degree = 4\nexpert_tensor_parallel_degree = 2\n");
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->scenario.parallelism().expert(), 4);
+  EXPECT_EQ(same->scenario.parallelism().expert_tensor(), 0);
+  EXPECT_THAT(
+      std::string(read("expert_parallel_degree = 4\n"
+                       "expert_tensor_parallel_degree = 4\n")
+                      .status()
+                      .message()),
+      HasSubstr("parallelism.expert_tensor_parallel_degree is 4, expected 1 or "
+                "parallelism.tensor_parallel_degree"));
 }
 
 TEST(TorchtitanReaderTest, ReadsRecomputationOfEveryNthLayer) {
