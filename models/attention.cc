@@ -172,9 +172,9 @@ AttentionCore AttentionCoreOf(const Transformer& transformer,
       MemoryKernel(bytes * shape.tokens *
                        (shape.query + shape.key_value + shape.value()),
                    KernelPart::kCast, 3));
-  core.backward.insert(core.backward.begin(),
-                       MemoryKernel(bytes * shape.tokens * shape.output(),
-                                    KernelPart::kCast));
+  core.backward.insert(
+      core.backward.begin(),
+      MemoryKernel(bytes * shape.tokens * shape.output(), KernelPart::kCast));
   return core;
 }
 

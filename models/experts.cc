@@ -201,8 +201,7 @@ Exchange ExchangeOf(const Transformer& transformer, const WorkSpec& spec,
       .tokens = shape.local_tokens,
       .token_bytes = shape.element_bytes * hidden,
       .experts = static_cast<double>(transformer.num_experts()),
-      .experts_per_token =
-          static_cast<double>(transformer.experts_per_token()),
+      .experts_per_token = static_cast<double>(transformer.experts_per_token()),
       .multiprocessors = spec.dispatch_multiprocessors};
   exchange.reached =
       exchange.local * GroupsReached(exchange.routing.experts,

@@ -176,7 +176,7 @@ WorkSpec WithoutQuantization(WorkSpec spec) {
 
 bool IsQuantized(const WorkSpec& spec, KernelPart part) {
   return spec.quantization.gemms() && (part == KernelPart::kProjectionGemm ||
-                                     part == KernelPart::kFeedForwardGemm);
+                                       part == KernelPart::kFeedForwardGemm);
 }
 
 namespace {

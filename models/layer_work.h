@@ -185,8 +185,8 @@ struct TokenRouting {
   auto operator<=>(const TokenRouting&) const = default;
 };
 // Returns the expected number of groups that have one of a token's experts, if
-// the experts are divided among `num_groups` equal groups and each token chooses
-// its experts at random.
+// the experts are divided among `num_groups` equal groups and each token
+// chooses its experts at random.
 double GroupsReached(double experts, double experts_per_token,
                      double num_groups);
 

@@ -40,10 +40,10 @@ void CheckAdapters(Problems& problems, const Scenario& scenario) {
   }
   const uint32_t tensor = std::max(scenario.parallelism().tensor(), 1u);
   if (lora.rank() % tensor != 0) {
-    problems.Add("training.lora.rank",
-                 absl::StrCat("is ", lora.rank(),
-                              ", expected a multiple of parallelism.tensor ",
-                              tensor));
+    problems.Add(
+        "training.lora.rank",
+        absl::StrCat("is ", lora.rank(),
+                     ", expected a multiple of parallelism.tensor ", tensor));
   }
   if (training.recompute() == RECOMPUTE_OPERATORS) {
     problems.Add("training.recompute",
@@ -123,11 +123,11 @@ void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
                  "ran");
   }
   if (muon) {
-    problems.Add("training.optimizer",
-                 absl::StrCat("is ",
-                              Optimizer_Name(scenario.training().optimizer()),
-                              ", expected ADAM or SGD_MOMENTUM: the matrices of "
-                              "a measured model are not known"));
+    problems.Add(
+        "training.optimizer",
+        absl::StrCat("is ", Optimizer_Name(scenario.training().optimizer()),
+                     ", expected ADAM or SGD_MOMENTUM: the matrices of "
+                     "a measured model are not known"));
   }
 }
 

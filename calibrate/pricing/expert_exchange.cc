@@ -16,12 +16,13 @@ CollectiveCost ExchangeCost(const CollectiveModel& model,
   const double ranks = group.num_ranks, per_node = group.ranks_per_node;
   if (ranks <= 1) return {};
   const double nodes = ranks / per_node;
-  const bool known = routing.combine ? model.has_combine() : model.has_dispatch();
+  const bool known =
+      routing.combine ? model.has_combine() : model.has_dispatch();
   const TokenExchange& figures =
       routing.combine ? model.combine() : model.dispatch();
   const double bytes = routing.tokens * routing.token_bytes;
-  const double copies = models::GroupsReached(
-      routing.experts, routing.experts_per_token, ranks);
+  const double copies =
+      models::GroupsReached(routing.experts, routing.experts_per_token, ranks);
   const double reached_nodes =
       models::GroupsReached(routing.experts, routing.experts_per_token, nodes);
   CollectiveCost cost{CollectiveAlgorithm::kPairs, CollectiveProtocol::kSimple};
@@ -49,15 +50,15 @@ CollectiveCost ExchangeCost(const CollectiveModel& model,
       (routing.tokens * (figures.token_seconds().value() +
                          copies * figures.copy_seconds().value()) +
        bytes * copies / figures.multiprocessor_bytes_per_second().value() +
-       (nodes > 1 ? bytes * reached_nodes /
-                        figures.forward_bytes_per_second().value()
-                  : 0)) /
+       (nodes > 1
+            ? bytes * reached_nodes / figures.forward_bytes_per_second().value()
+            : 0)) /
       routing.multiprocessors;
   const double link = cost.LinkSeconds();
-  cost.latency_seconds =
-      figures.base_seconds().value() +
-      (nodes > 1 ? figures.net_base_seconds().value() : 0) +
-      std::sqrt(std::sqrt(Fourth(work) + Fourth(link))) - link;
+  cost.latency_seconds = figures.base_seconds().value() +
+                         (nodes > 1 ? figures.net_base_seconds().value() : 0) +
+                         std::sqrt(std::sqrt(Fourth(work) + Fourth(link))) -
+                         link;
   return cost;
 }
 

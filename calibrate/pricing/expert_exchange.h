@@ -2,8 +2,8 @@
 // Time of DeepEP's high-throughput dispatch and combine (DeepSeek-V3, section
 // 3.2.2): a token is sent once to each node that has one of its experts, to the
 // GPU with the sender's index, and from there over NVLink once to each GPU that
-// has one. With T tokens per GPU, of which a copy has b bytes, g GPUs in n nodes
-// of r, C GPUs and N nodes reached by a token, m multiprocessors:
+// has one. With T tokens per GPU, of which a copy has b bytes, g GPUs in n
+// nodes of r, C GPUs and N nodes reached by a token, m multiprocessors:
 //
 //   NVLink bytes  = T C (r - 1) / r b
 //   network bytes = T N (n - 1) / n b
@@ -13,8 +13,8 @@
 // where link is the longer of the two transfers at their efficiencies, and the
 // two parts overlap except near the point where they are equal. Across nodes,
 // the copy for the sender's own node passes through the buffers of the
-// forwarding multiprocessors, too; in one node nothing is forwarded. The combine
-// moves the same copies back.
+// forwarding multiprocessors, too; in one node nothing is forwarded. The
+// combine moves the same copies back.
 #ifndef WEIR_CALIBRATE_PRICING_EXPERT_EXCHANGE_H_
 #define WEIR_CALIBRATE_PRICING_EXPERT_EXCHANGE_H_
 

@@ -66,9 +66,9 @@ AttentionFigures FiguresOf(const DeviceProfile& profile,
   if (kernel.variant == models::Kernel::Variant::kLatent &&
       profile.has_latent_attention()) {
     const LatentAttentionSpeed& speed = profile.latent_attention();
-    return {(backward ? speed.backward_efficiency() : speed.efficiency())
-                .value(),
-            speed.ramp_keys().value(), speed.tail().value()};
+    return {
+        (backward ? speed.backward_efficiency() : speed.efficiency()).value(),
+        speed.ramp_keys().value(), speed.tail().value()};
   }
   const GemmModel& gemm = profile.gemm();
   double efficiency =
@@ -109,7 +109,8 @@ double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
       peak_flops * figures.efficiency * FormatSpeed(profile, kernel);
   const double seconds = (flops + ramp_flops) / rate;
   if (figures.tail == 0) return seconds;
-  // The longest tile sees all keys; a causal mask shows half of them on average.
+  // The longest tile sees all keys; a causal mask shows half of them on
+  // average.
   const double queries = kernel.batch * kernel.m;
   const double unmasked = 2 * kernel.num_gemms * queries * kernel.n * kernel.k;
   const double longest =
@@ -201,12 +202,11 @@ double KernelSeconds(const DeviceProfile& profile, double peak_flops,
         kernel.format == OPERAND_16_BIT
             ? nullptr
             : FindRate(profile, models::Name(kernel.format));
-    return grouped *
-           (rate != nullptr
-                ? GemmSeconds(profile, *rate, ShapeOf(kernel),
-                              Clock::kSustained)
-                : GemmSeconds(profile, peak_flops, ShapeOf(kernel),
-                              Clock::kSustained));
+    return grouped * (rate != nullptr
+                          ? GemmSeconds(profile, *rate, ShapeOf(kernel),
+                                        Clock::kSustained)
+                          : GemmSeconds(profile, peak_flops, ShapeOf(kernel),
+                                        Clock::kSustained));
   }
   const double memory_seconds =
       kernel.bytes / (profile.memory_bytes_per_second().value() *

@@ -85,12 +85,12 @@ void AddTokenDispatcher(CLI::App* app, Scenario* scenario) {
       ->default_str("alltoall");
   AddSwitch(app, "--moe-enable-deepep", "--moe-token-dispatcher-type flex",
             [=](bool on) { set(on ? TOKENS_DEEPEP : TOKENS_ALL_TO_ALL); });
-  AddCount(app, "--moe-deepep-num-sms",
-           "multiprocessors that DeepEP's kernels occupy",
-           [=](uint32_t count) {
-             scenario->mutable_communication()->set_dispatch_multiprocessors(
-                 count);
-           })
+  AddCount(
+      app, "--moe-deepep-num-sms",
+      "multiprocessors that DeepEP's kernels occupy",
+      [=](uint32_t count) {
+        scenario->mutable_communication()->set_dispatch_multiprocessors(count);
+      })
       ->default_str("20, with DeepEP");
 }
 

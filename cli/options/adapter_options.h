@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of low-rank adapters, Muon, the exchange of tokens between experts and
-// the formats of attention and dispatch.
+// Options of low-rank adapters, Muon, the exchange of tokens between experts
+// and the formats of attention and dispatch.
 #ifndef WEIR_CLI_OPTIONS_ADAPTER_OPTIONS_H_
 #define WEIR_CLI_OPTIONS_ADAPTER_OPTIONS_H_
 

@@ -237,8 +237,9 @@ std::map<std::string, MegatronArgument> ModelArguments() {
        })},
       {"moe-layer-freq", {true, TakeExpertBlocks}},
       {"moe-token-dispatcher-type",
-       Word({{"alltoall", [](MegatronSettings*) {}},
-             {"flex", [](MegatronSettings* p) { p->flex_dispatcher = true; }}})},
+       Word(
+           {{"alltoall", [](MegatronSettings*) {}},
+            {"flex", [](MegatronSettings* p) { p->flex_dispatcher = true; }}})},
       {"moe-enable-deepep",
        Switch([](MegatronSettings* p) { p->deepep = true; })},
       {"moe-flex-dispatcher-backend",
@@ -411,9 +412,8 @@ std::map<std::string, MegatronArgument> RunArguments() {
               [](MegatronSettings* p) {
                 p->training().set_optimizer(DIST_MUON);
               }}})},
-      {"muon-num-ns-steps", Size([](MegatronSettings* p, uint32_t n) {
-         p->muon_num_ns_steps = n;
-       })},
+      {"muon-num-ns-steps",
+       Size([](MegatronSettings* p, uint32_t n) { p->muon_num_ns_steps = n; })},
       {"use-distributed-optimizer", Switch([](MegatronSettings* p) {
          p->training().set_distributed_optimizer(true);
        })},

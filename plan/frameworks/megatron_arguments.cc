@@ -284,9 +284,9 @@ class Arguments {
     if (training.muon_num_ns_steps() > 0) {
       Add("muon-num-ns-steps", training.muon_num_ns_steps());
     }
-    Switch(training.distributed_optimizer() &&
-               training.optimizer() != DIST_MUON,
-           "use-distributed-optimizer");
+    Switch(
+        training.distributed_optimizer() && training.optimizer() != DIST_MUON,
+        "use-distributed-optimizer");
     Switch(training.fully_sharded(), "use-torch-fsdp2");
     AddReduction();
   }

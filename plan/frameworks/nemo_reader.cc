@@ -204,9 +204,8 @@ class NemoReader {
       lora.set_rank(CountValue(setting, kMaxSettingCount, &problems_));
     } else if (setting.key == "peft.target_modules") {
       lora.clear_target_modules();
-      for (const absl::string_view name :
-           absl::StrSplit(setting.value, absl::ByAnyChar("[]\"', "),
-                          absl::SkipEmpty())) {
+      for (const absl::string_view name : absl::StrSplit(
+               setting.value, absl::ByAnyChar("[]\"', "), absl::SkipEmpty())) {
         LoraModule module = LORA_MODULE_UNSPECIFIED;
         LoraModule_Parse(absl::AsciiStrToUpper(name), &module);
         if (module == LORA_MODULE_UNSPECIFIED) {
@@ -301,8 +300,8 @@ class NemoReader {
     has_adapters_ |= lora.rank() > 0 || !lora.target_modules().empty();
     if (has_adapters_ && lora.rank() == 0) {
       lora.set_rank(kDefaultRank);
-      settings_.notes.push_back(absl::StrCat(
-          "adapters of rank ", kDefaultRank, ", since peft.dim is not given"));
+      settings_.notes.push_back(absl::StrCat("adapters of rank ", kDefaultRank,
+                                             ", since peft.dim is not given"));
     }
     if (!has_adapters_) settings_.training().clear_lora();
     RETURN_IF_ERROR(CombineSettings(context_.num_gpus, &settings_, &problems_));

@@ -188,8 +188,7 @@ class TorchtitanRules {
     Refuse(training.attention_format() != OPERAND_16_BIT ||
                training.dispatch_format() != OPERAND_16_BIT,
            "weir does not write its settings of 8-bit formats");
-    Refuse(training.optimizer() != ADAM,
-           "only Adam: use --optimizer adam");
+    Refuse(training.optimizer() != ADAM, "only Adam: use --optimizer adam");
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
            "its selective recomputation is that of operators: use --recompute "
            "operators");

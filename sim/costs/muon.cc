@@ -65,8 +65,8 @@ Orthogonalization OrthogonalizationOf(const models::LayerList& layers,
       all.seconds += times * prices.Price(device, peak_flops, kernel).seconds;
     }
     // X and its successor, A and B.
-    all.scratch_bytes = std::max(all.scratch_bytes,
-                                 2 * kElementBytes * (m * n + m * m));
+    all.scratch_bytes =
+        std::max(all.scratch_bytes, 2 * kElementBytes * (m * n + m * m));
   }
   return all;
 }

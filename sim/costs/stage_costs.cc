@@ -144,7 +144,7 @@ void SetTiedGradient(const models::LayerList& layers,
                      const models::Partition& partition,
                      const Training& training, Costs* costs) {
   const int first_of_last = partition.first[partition.first.size() - 2];
-  if (first_of_last == 0) return;  // one stage has both
+  if (first_of_last == 0) return;          // one stage has both
   if (training.lora().rank() > 0) return;  // frozen
   costs->tied_gradient_bytes =
       layers.back().shared_parameters * GradientBytes(training);

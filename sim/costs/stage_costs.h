@@ -113,7 +113,7 @@ struct StageStep {
   // Of an offloaded optimizer: copies, and the step on the host.
   double copy_seconds = 0, host_seconds = 0;
   double orthogonalization_seconds = 0;  // of Muon's updates
-  std::optional<PricedKernel> kernel;  // absent if the seconds were given
+  std::optional<PricedKernel> kernel;    // absent if the seconds were given
   StepBuffers buffers;
 };
 

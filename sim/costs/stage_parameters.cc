@@ -112,9 +112,8 @@ void SetParameters(const models::LayerList& layers, int first, int last,
   parameters.expert_gradient_bytes = experts * bytes.gradient;
   const double matrices =
       UsesMuon(training) ? MatrixParameters(layers, first, last) : 0;
-  parameters.optimizer_state_bytes =
-      (trained - matrices) * bytes.optimizer +
-      matrices * bytes.matrix_optimizer;
+  parameters.optimizer_state_bytes = (trained - matrices) * bytes.optimizer +
+                                     matrices * bytes.matrix_optimizer;
   parameters.stash_bytes = trained * bytes.stash;
   parameters.fp32_bytes = trained * 4;
   SetLayers(layers, first, last, bytes, stage);

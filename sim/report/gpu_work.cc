@@ -168,12 +168,11 @@ class Gatherer {
                         copy_seconds - host_seconds - matrix_seconds;
     const double update_seconds = stage.step.update_seconds;
     const bool updates = rest > update_seconds / 2;
-    work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
-                           IndexOf(kernel.kernel), updates,
-                           matrix_seconds +
-                               std::max(rest - (updates ? update_seconds : 0),
-                                        0.0),
-                           copy_seconds, host_seconds, SharingPart(task)});
+    work_.steps.push_back(
+        {InWindow(task), Clipped(start_[task], end_[task]),
+         IndexOf(kernel.kernel), updates,
+         matrix_seconds + std::max(rest - (updates ? update_seconds : 0), 0.0),
+         copy_seconds, host_seconds, SharingPart(task)});
   }
 
   const PipelineInputs& in_;

@@ -125,10 +125,9 @@ class Variations {
     };
     if (absl::StartsWith(path, "collectives.dispatch.") ||
         absl::StartsWith(path, "collectives.combine.")) {
-      return std::any_of(work_.calls.begin(), work_.calls.end(),
-                         [](const CollectiveCall& call) {
-                           return call.routing.tokens > 0;
-                         });
+      return std::any_of(
+          work_.calls.begin(), work_.calls.end(),
+          [](const CollectiveCall& call) { return call.routing.tokens > 0; });
     }
     if (absl::StartsWith(path, "latent_attention.")) {
       return any_kernel(models::Kernel::Variant::kLatent);
@@ -262,8 +261,7 @@ Unrecorded UnrecordedOf(const scenarios::ResolvedScenario& scenario,
     unrecorded.error = std::hypot(unrecorded.error, kUnrecordedFormat);
   };
   for (const OperandFormat operand : models::FormatsOf(scenario.recipe)) {
-    const MatrixRate* rate =
-        calibrate::FindRate(device, models::Name(operand));
+    const MatrixRate* rate = calibrate::FindRate(device, models::Name(operand));
     if (rate != nullptr && rate->num_step_sources() > 0) continue;
     add_format(absl::StrCat("GEMMs in ", models::Name(operand)));
   }
@@ -407,13 +405,11 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
   result->set_batch_seconds_high(result->batch_seconds() *
                                  std::exp(kNineOfTen * errors.slower));
   if (!unrecorded.formats.empty()) {
-    result->add_warnings(
-        absl::StrCat("the interval is wider by an assumption for ",
-                     unrecorded.formats,
-                     ": no measured step of the ",
-                     Ascii(scenario.device.name()),
-                     " in this format is on record "
-                     "(docs/number-formats.md, \"Errors\")"));
+    result->add_warnings(absl::StrCat(
+        "the interval is wider by an assumption for ", unrecorded.formats,
+        ": no measured step of the ", Ascii(scenario.device.name()),
+        " in this format is on record "
+        "(docs/number-formats.md, \"Errors\")"));
   }
   if (!unrecorded.names.empty()) {
     result->add_warnings(

@@ -83,8 +83,8 @@ TEST(AdaptersTest, ProductsWithARemainForTheBackward) {
 // Each GPU has 1 / t of A and B of layers split by columns, and of A of the
 // others.
 TEST(AdaptersTest, TensorParallelismSplitsAdapters) {
-  const double columns = kHidden + (kHidden + 2 * kKeyValue) + kHidden +
-                         2 * kFeedForward;
+  const double columns =
+      kHidden + (kHidden + 2 * kKeyValue) + kHidden + 2 * kFeedForward;
   const double rows = kHidden + kFeedForward, outputs = 2 * kHidden;
   for (const int t : {2, 4}) {
     WorkSpec spec = Lora();

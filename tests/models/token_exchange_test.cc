@@ -107,8 +107,7 @@ TEST(TokenExchangeTest, DispatchIn8BitsHalvesTheBytesOfOneDirection) {
     if (!deepep) continue;
     EXPECT_SAME(narrow.forward_collectives[0].routing.token_bytes,
                 kRatio * 2 * kHidden);
-    EXPECT_SAME(narrow.forward_collectives[1].routing.token_bytes,
-                2 * kHidden);
+    EXPECT_SAME(narrow.forward_collectives[1].routing.token_bytes, 2 * kHidden);
   }
 }
 

@@ -51,8 +51,7 @@ std::string Moe(const std::string& more, int expert = 16) {
                       more);
 }
 
-constexpr char kDeepEp[] =
-    "communication { token_dispatcher: TOKENS_DEEPEP } ";
+constexpr char kDeepEp[] = "communication { token_dispatcher: TOKENS_DEEPEP } ";
 
 Costs CostsOf(const std::string& text, int num_stages) {
   const auto resolved = Resolve(text);
@@ -85,7 +84,8 @@ void ExpectFastEqualsFull(const std::string& text) {
 TEST(LoraTest, OnlyAdaptersHaveGradientsAndStates) {
   const Costs all = CostsOf(Llama(""), 2);
   const Costs lora = CostsOf(Llama("lora { rank: 16 }"), 2);
-  // Inputs plus outputs: qkv 4096 + 6144, proj 8192, fc1 4096 + 28672, fc2 18432.
+  // Inputs plus outputs: qkv 4096 + 6144, proj 8192, fc1 4096 + 28672, fc2
+  // 18432.
   const double adapters = 16.0 * (10240 + 8192 + 32768 + 18432) * 16;
   for (int s = 0; s < 2; ++s) {
     const StageParameters& before = all.stages[s].parameters;
@@ -125,9 +125,8 @@ TEST(LoraTest, TiedEmbeddingsAreNotReduced) {
 TEST(LoraTest, FastEqualsFull) {
   ExpectFastEqualsFull(Llama("lora { rank: 16 }"));
   ExpectFastEqualsFull(Llama("lora { rank: 16 } distributed_optimizer: false"));
-  ExpectFastEqualsFull(
-      Llama("lora { rank: 16 target_modules: LINEAR_QKV }", 2, 2,
-            " tensor: 2 sequence_parallel: true"));
+  ExpectFastEqualsFull(Llama("lora { rank: 16 target_modules: LINEAR_QKV }", 2,
+                             2, " tensor: 2 sequence_parallel: true"));
   ExpectFastEqualsFull(Llama("lora { rank: 16 } fully_sharded: true", 1, 8));
   ExpectFastEqualsFull(Moe("training { lora { rank: 8 } }"));
 }
@@ -181,16 +180,15 @@ TEST(MuonTest, FlopAreThoseOfTheIterations) {
                        iteration(4096, 28672) + iteration(4096, 14336);
   EXPECT_NEAR(UpdatesOf("optimizer: MUON", 1).flops / (5 * 32 * block), 1,
               1e-9);
-  EXPECT_NEAR(
-      UpdatesOf("optimizer: MUON muon_num_ns_steps: 9", 1).flops /
-          (9 * 32 * block),
-      1, 1e-9);
+  EXPECT_NEAR(UpdatesOf("optimizer: MUON muon_num_ns_steps: 9", 1).flops /
+                  (9 * 32 * block),
+              1, 1e-9);
   // 192 matrices, of which each of 4 ranks owns 48, and of 5 at most 39.
   EXPECT_NEAR(UpdatesOf("optimizer: MUON", 0.25).flops / (5 * 8 * block), 1,
               1e-9);
-  EXPECT_NEAR(UpdatesOf("optimizer: MUON", 0.2).flops /
-                  (5 * 32 * block * 39 / 192),
-              1, 1e-9);
+  EXPECT_NEAR(
+      UpdatesOf("optimizer: MUON", 0.2).flops / (5 * 32 * block * 39 / 192), 1,
+      1e-9);
 }
 
 TEST(MuonTest, RanksOfTheDistributedFormOwnMatrices) {
@@ -234,8 +232,8 @@ TEST(DeepEpTest, ExchangesTakeTheirTimeInEveryBlock) {
     const std::string text = absl::StrCat(
         R"(model: "qwen3-30b-a3b" cluster: "dgx-h100" num_nodes: )", nodes,
         " parallelism { pipeline: 1 data: ", gpus, " expert: ", gpus,
-        " } batch { global_batch_size: ", 2 * gpus,
-        " sequence_length: 4096 } ", kDeepEp);
+        " } batch { global_batch_size: ", 2 * gpus, " sequence_length: 4096 } ",
+        kDeepEp);
     const auto scenario = *Resolve(text);
     const Costs costs = CostsOf(text, 1);
     calibrate::CollectiveGroup group;
@@ -249,10 +247,10 @@ TEST(DeepEpTest, ExchangesTakeTheirTimeInEveryBlock) {
           &costs.stages[0].communication.backward_collectives}) {
       for (const models::LayerCollective& one : *all) {
         ASSERT_EQ(one.group, models::LayerCollective::Group::kExpert);
-        seconds += one.count *
-                   calibrate::ExchangeCost(scenario.device.collectives(),
-                                           one.routing, group)
-                       .Seconds();
+        seconds +=
+            one.count * calibrate::ExchangeCost(scenario.device.collectives(),
+                                                one.routing, group)
+                            .Seconds();
         bytes += one.count * one.bytes;
         tokens += one.count * one.routing.tokens;
       }
@@ -276,8 +274,7 @@ TEST(DeepEpTest, ExchangesTakeTheirTimeInEveryBlock) {
 TEST(DeepEpTest, FastEqualsFull) {
   ExpectFastEqualsFull(Moe(kDeepEp));
   ExpectFastEqualsFull(Moe(kDeepEp, 8));
-  ExpectFastEqualsFull(
-      Moe(R"(communication { token_dispatcher: TOKENS_DEEPEP
+  ExpectFastEqualsFull(Moe(R"(communication { token_dispatcher: TOKENS_DEEPEP
                              dispatch_multiprocessors: 8 }
              training { dispatch_format: OPERAND_FP8_BLOCK })"));
   ExpectFastEqualsFull(Moe("training { dispatch_format: OPERAND_FP8_BLOCK }"));

@@ -162,15 +162,18 @@ absl::Status WriteAttention(const std::string& path,
          row.seconds});
   }
   std::vector<std::string> parameters = {"fixed_seconds", "ramp_keys", "tail"};
+  // Starts at the profile's figures; a tail of 0 remains 0.
+  std::vector<double> start = {
+      profile.kernel_seconds().value(), ramp.value(),
+      form == AttentionForm::kWithoutTail ? 0
+      : tail.value() > 0                  ? tail.value()
+                                          : 0.5};
   for (auto& [size, parameter] : sizes) {
     parameter = parameters.size();
     parameters.push_back(absl::StrFormat("efficiency of %.0f", size));
+    start.push_back(efficiency.value() *
+                    (latent ? 1 : calibrate::HeadSizeEfficiency(profile, size)));
   }
-  std::vector<double> start(parameters.size(), 0.5);
-  start[0] = profile.kernel_seconds().value();
-  start[1] = 400;
-  const bool has_tail = form != AttentionForm::kWithoutTail;
-  if (!has_tail) start[2] = 0;  // remains 0
   const auto predict = [&](const std::vector<double>& at, int i) {
     ramp.set_value(at[1]);
     tail.set_value(at[2]);
@@ -186,7 +189,11 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
   if (rows.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(profile, "bf16"));
   const double bandwidth = profile.memory_bytes_per_second().value();
-  const double streams = bandwidth * profile.elementwise_efficiency().value();
+  const double streams =
+      bandwidth * (profile.has_elementwise_efficiency()
+                       ? profile.elementwise_efficiency()
+                       : profile.memory_efficiency())
+                      .value();
   const double permutes = bandwidth * profile.permute_efficiency().value();
   const calibrate::GemmMachine machine = {
       peak, profile.num_multiprocessors().value(), bandwidth};

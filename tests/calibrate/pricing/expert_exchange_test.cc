@@ -15,9 +15,7 @@ void ExpectRelative(double found, double expected, double error = 1e-9) {
   EXPECT_NEAR(found / expected, 1, error) << found << " for " << expected;
 }
 
-CollectiveModel H100() {
-  return LoadDeviceProfile("h100-sxm")->collectives();
-}
+CollectiveModel H100() { return LoadDeviceProfile("h100-sxm")->collectives(); }
 
 CollectiveGroup Nodes(int num_nodes, int per_node = 8) {
   CollectiveGroup group;
@@ -50,9 +48,9 @@ TEST(ExpertExchangeTest, BytesAreThoseOfTheGpusAndNodesReached) {
     if (nodes == 1) {
       EXPECT_EQ(cost.inter_bytes, 0);
     } else {
-      ExpectRelative(cost.inter_bytes, bytes *
-                                           models::GroupsReached(256, 8, nodes) *
-                                           (nodes - 1) / nodes);
+      ExpectRelative(
+          cost.inter_bytes,
+          bytes * models::GroupsReached(256, 8, nodes) * (nodes - 1) / nodes);
     }
   }
 }
@@ -66,9 +64,9 @@ TEST(ExpertExchangeTest, TheNetworkCarriesOneCopyPerNode) {
                          8 * 4096 * tokens.token_bytes, group);
   const CollectiveCost deepep = ExchangeCost(H100(), tokens, group);
   ExpectRelative(pairs.inter_bytes, 4096 * tokens.token_bytes * 8 * 3 / 4);
-  ExpectRelative(deepep.inter_bytes,
-                 4096 * tokens.token_bytes *
-                     models::GroupsReached(256, 8, 4) * 3 / 4);
+  ExpectRelative(
+      deepep.inter_bytes,
+      4096 * tokens.token_bytes * models::GroupsReached(256, 8, 4) * 3 / 4);
   EXPECT_LT(deepep.inter_bytes, pairs.inter_bytes / 2);
 }
 
@@ -95,9 +93,8 @@ TEST(ExpertExchangeTest, TimeIsBetweenTheLongerPartAndTheSumOfBoth) {
         work /= sms;
         const double rest = cost.Seconds() - base;
         EXPECT_GE(rest, std::max(work, cost.LinkSeconds()));
-        EXPECT_LE(rest,
-                  std::pow(2, 0.25) * std::max(work, cost.LinkSeconds()) +
-                      1e-12);
+        EXPECT_LE(rest, std::pow(2, 0.25) * std::max(work, cost.LinkSeconds()) +
+                            1e-12);
         EXPECT_GE(cost.latency_seconds, base);
       }
     }
@@ -125,15 +122,14 @@ TEST(ExpertExchangeTest, MeasuredExchangesOfH100) {
     int nodes, sms;
     bool combine;
     double us;
-  } rows[] = {{1, 20, false, 492.2},       {1, 12, false, 754.0},
-              {1, 20, true, 982.7},        {1, 24, true, 960.6},
+  } rows[] = {{1, 20, false, 492.2},        {1, 12, false, 754.0},
+              {1, 20, true, 982.7},         {1, 24, true, 960.6},
               {2, 20, false, 843.5 + 49.7}, {2, 20, true, 2099 + 50.5},
               {4, 20, false, 1801 + 59.5},  {4, 20, true, 3528 + 105.7}};
   for (const auto& [nodes, sms, combine, us] : rows) {
     ExpectRelative(
-        1e6 *
-            ExchangeCost(H100(), Tokens(4096, combine, sms), Nodes(nodes))
-                .Seconds(),
+        1e6 * ExchangeCost(H100(), Tokens(4096, combine, sms), Nodes(nodes))
+                  .Seconds(),
         us, 0.11);
   }
 }
@@ -162,8 +158,8 @@ TEST(ExpertExchangeTest, OneGpuExchangesNothing) {
 }
 
 TEST(ExpertExchangeTest, OtherCallsAreThoseOfNccl) {
-  const CollectiveCost pairs = CallCost(
-      H100(), models::CollectiveKind::kAllToAll, 1e9, {}, Nodes(2));
+  const CollectiveCost pairs =
+      CallCost(H100(), models::CollectiveKind::kAllToAll, 1e9, {}, Nodes(2));
   EXPECT_EQ(pairs.Seconds(),
             CheapestCollective(H100(), models::CollectiveKind::kAllToAll, 1e9,
                                Nodes(2))

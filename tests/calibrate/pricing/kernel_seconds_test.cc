@@ -184,9 +184,8 @@ TEST(KernelSecondsTest, MeasuredLatentAttentionOfH100) {
     kernel.num_gemms = 2;
     kernel.flops = 2 * kernel.batch * tokens * tokens * (192 + 128);
     kernel.performed_flops = kernel.flops / 2;
-    const double seconds =
-        KernelSeconds(profile, 989.4e12, kernel) -
-        profile.kernel_seconds().value() + 14e-6;
+    const double seconds = KernelSeconds(profile, 989.4e12, kernel) -
+                           profile.kernel_seconds().value() + 14e-6;
     EXPECT_NEAR(1e6 * seconds / us, 1, 0.25) << tokens;
   }
 }

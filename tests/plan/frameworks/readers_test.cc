@@ -234,17 +234,16 @@ TEST(NemoReaderTest, ReadsAdapters) {
                     "  dim: 16\n  alpha: 32\n")
                 .rank(),
             16u);
-  const Lora some = lora_of(
-      "peft:\n  dim: 8\n  target_modules: [linear_qkv, linear_fc2]\n");
+  const Lora some =
+      lora_of("peft:\n  dim: 8\n  target_modules: [linear_qkv, linear_fc2]\n");
   EXPECT_EQ(some.rank(), 8u);
   EXPECT_THAT(some.target_modules(), ElementsAre(LINEAR_QKV, LINEAR_FC2));
   EXPECT_EQ(lora_of("peft: null\n").rank(), 0u);
-  EXPECT_THAT(
-      std::string(ReadNemoSettings("x.yaml",
-                                   std::string(kNemo) + "peft: dora\n", {})
-                      .status()
-                      .message()),
-      HasSubstr("peft is dora, expected lora"));
+  EXPECT_THAT(std::string(ReadNemoSettings(
+                              "x.yaml", std::string(kNemo) + "peft: dora\n", {})
+                              .status()
+                              .message()),
+              HasSubstr("peft is dora, expected lora"));
 }
 
 TEST(NemoReaderTest, ReadsDispatchers) {
