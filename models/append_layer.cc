@@ -27,6 +27,10 @@ void AppendOnce(const LayerWork& layer, LayerWork* work) {
   work->parameters += layer.parameters;
   work->expert_parameters += layer.expert_parameters;
   work->quantized_parameters += layer.quantized_parameters;
+  work->adapter_parameters += layer.adapter_parameters;
+  work->expert_adapter_parameters += layer.expert_adapter_parameters;
+  work->matrices.insert(work->matrices.end(), layer.matrices.begin(),
+                        layer.matrices.end());
   work->stash_bytes += layer.stash_bytes;
   work->weight_gradient_stash_bytes += layer.weight_gradient_stash_bytes;
   work->backward_kept_bytes += layer.backward_kept_bytes;

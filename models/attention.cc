@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "models/context_parallel.h"
 #include "models/kernels.h"
@@ -153,11 +154,28 @@ KeyCount KeysOf(const Transformer& transformer, double s) {
 
 AttentionCore AttentionCoreOf(const Transformer& transformer,
                               const WorkSpec& spec, const Shape& shape) {
-  if (spec.context.size() > 1) {
-    return ContextAttention(transformer, spec, shape);
-  }
-  return spec.flash_attention ? FusedAttention(transformer, spec, shape)
+  AttentionCore core =
+      spec.context.size() > 1 ? ContextAttention(transformer, spec, shape)
+      : spec.flash_attention  ? FusedAttention(transformer, spec, shape)
                               : Apart(transformer, spec, shape);
+  const OperandFormat format = spec.quantization.attention;
+  if (format == OPERAND_16_BIT || !spec.flash_attention) return core;
+  for (std::vector<Kernel>* kernels : {&core.forward, &core.backward}) {
+    for (Kernel& kernel : *kernels) {
+      if (kernel.kind == Kernel::Kind::kAttention) kernel.format = format;
+    }
+  }
+  // Casts of queries, keys and values, and of the output's gradient.
+  const double bytes = shape.element_bytes + OperandBytes(format);
+  core.forward.insert(
+      core.forward.begin(),
+      MemoryKernel(bytes * shape.tokens *
+                       (shape.query + shape.key_value + shape.value()),
+                   KernelPart::kCast, 3));
+  core.backward.insert(
+      core.backward.begin(),
+      MemoryKernel(bytes * shape.tokens * shape.output(), KernelPart::kCast));
+  return core;
 }
 
 }  // namespace weir::models

@@ -210,12 +210,14 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   const double stream = LocalBytes(shape) * ResidualWidth(transformer);
   SetRecompute(block, spec, shape, core, stream, &work);
   work.output_bytes = stream;
-  work.expert_parameters =
+  // The layers have added those of adapters.
+  work.expert_parameters +=
       ExpertParameters(block) /
       (1.0 * spec.expert_parallel * spec.gpus_per_expert());
   work.parameters =
       PerGpu(BlockParameters(block), transformer, spec.tensor_parallel) +
-      work.expert_parameters;
+      work.expert_parameters + work.adapter_parameters -
+      work.expert_adapter_parameters;
   return work;
 }
 

@@ -76,8 +76,9 @@ void AddLogits(const WorkSpec& spec, const Shape& shape, bool bias,
   AddLoss(spec, logits, work);
   work->backward_scratch_bytes =
       e * (logits + shape.tokens * shape.hidden) +
-      (spec.fused_gradient_accumulation ? 0
-                                        : e * shape.vocabulary * shape.hidden);
+      (spec.fused_gradient_accumulation || spec.lora.active()
+           ? 0
+           : e * shape.vocabulary * shape.hidden);
   work->stash_bytes +=
       input + (spec.in_place_cross_entropy ? e : kLogitBytes) * logits;
   work->weight_gradient_stash_bytes += input + e * logits;
@@ -126,6 +127,7 @@ void AddEmbedding(const WorkSpec& spec, const Transformer& transformer,
     work->forward.push_back(MemoryKernel(bytes, KernelPart::kEmbedding));
   };
   const auto backward = [&](double bytes, int launches = 1) {
+    if (spec.lora.active()) return;  // the tables are frozen
     work->backward_weight.push_back(
         MemoryKernel(bytes, KernelPart::kEmbedding, launches));
   };
@@ -182,7 +184,7 @@ LayerWork EmbeddingWork(const Transformer& transformer,
                     PaddingParameters(transformer, spec);
   if (spec.early_release) {
     work.forward_scratch_bytes = e * local;  // the sum while it is computed
-  } else {
+  } else if (!spec.lora.active()) {
     // The table's gradient, before it is accumulated.
     work.backward_scratch_bytes =
         e * (shape.vocabulary * shape.hidden + 2 * local);

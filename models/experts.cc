@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "models/collectives.h"
 #include "models/kernels.h"
@@ -45,17 +46,75 @@ LayerCollective::Group ExpertTensorGroup(const WorkSpec& spec) {
              : LayerCollective::Group::kExpertTensor;
 }
 
-// Adds the dispatch of tokens to the experts. This GPU sends `sent` bytes and
-// has `gathered` bytes after the all-gather among the GPUs of an expert. The
-// exchange ends when the most loaded GPU has received its tokens.
-void AddDispatch(const WorkSpec& spec, double sent, double gathered,
+// The tokens of a GPU on their way to experts and back. Bytes are those of 16
+// bits unless said otherwise.
+struct Exchange {
+  double sent = 0;      // a copy for each expert
+  double gathered = 0;  // after the all-gather in the tensor-parallel group
+  double local = 0;     // one copy
+  double ratio = 1;     // bytes of the format of the dispatch over these
+  // The exchange ends when the most loaded GPU has received its tokens: those
+  // over the mean.
+  double load = 1;
+  OperandFormat format = OPERAND_16_BIT;
+  // With DeepEP: how tokens are spread, and one copy for each GPU reached.
+  TokenRouting routing = {};
+  double reached = 0;
+  bool deepep() const { return routing.tokens > 0; }
+};
+
+// Returns true if tokens cross GPUs.
+bool IsDivided(const WorkSpec& spec) { return spec.expert_parallel > 1; }
+
+// Returns the all-to-all that moves tokens in 16 bits, or in the format of the
+// dispatch.
+LayerCollective TokenCollective(const Exchange& exchange, bool combine) {
+  const double ratio = combine ? 1 : exchange.ratio;
+  LayerCollective one{.kind = CollectiveKind::kAllToAll,
+                      .group = LayerCollective::Group::kExpert,
+                      .bytes = ratio * exchange.sent * exchange.load};
+  if (!exchange.deepep()) return one;
+  one.bytes = ratio * exchange.reached * exchange.load;
+  one.routing = exchange.routing;
+  one.routing.token_bytes *= ratio;
+  one.routing.tokens *= exchange.load;
+  one.routing.combine = combine;
+  return one;
+}
+
+// Adds the cast of the local tokens to the format of the dispatch, in one
+// direction.
+void AddDispatchCast(const WorkSpec& spec, const Exchange& exchange,
+                     std::vector<Kernel>* kernels) {
+  if (exchange.format == OPERAND_16_BIT || !IsDivided(spec)) return;
+  kernels->push_back(
+      MemoryKernel((1 + exchange.ratio) * exchange.local, KernelPart::kCast));
+}
+
+// Adds the dispatch of tokens to the experts.
+void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
                  LayerWork* work) {
-  AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
-  if (spec.expert_parallel > 1) {
-    AddExchange({.kind = CollectiveKind::kAllToAll,
-                 .group = LayerCollective::Group::kExpert,
-                 .bytes = sent * spec.expert_load},
-                CollectiveKind::kAllToAll, work);
+  const auto [sent, gathered, local, ratio, load, format, routing,
+              reached] =
+      exchange;
+  AddDispatchCast(spec, exchange, &work->forward);
+  if (IsDivided(spec)) {
+    if (exchange.deepep()) {
+      // Its kernels read and write the tokens in their own order.
+      AddCollective(TokenCollective(exchange, false),
+                    &work->forward_collectives);
+      AddPasses(KernelPart::kPermute, ratio * (reached + sent), 1,
+                reached + sent, 1, work);
+    } else {
+      AddPasses(KernelPart::kPermute, 2 * ratio * sent, 2, 2 * sent, 1, work);
+      AddCollective(TokenCollective(exchange, false),
+                    &work->forward_collectives);
+    }
+    // Gradients of the tokens return and are summed.
+    AddFrontCollective(TokenCollective(exchange, true),
+                       &work->backward_collectives);
+  } else {
+    AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
   }
   if (spec.gpus_per_expert() > 1) {
     AddExchange({.kind = CollectiveKind::kAllGather,
@@ -63,29 +122,37 @@ void AddDispatch(const WorkSpec& spec, double sent, double gathered,
                  .bytes = gathered},
                 CollectiveKind::kReduceScatter, work);
   }
+  if (exchange.deepep()) return;
   // Sorts the chunks of each sender into the order of the experts.
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
 }
 
-// Adds the return of the tokens and their weighted sum, from `sent` bytes to
-// `local` bytes.
-void AddCombine(const WorkSpec& spec, double sent, double gathered,
-                double local, LayerWork* work) {
-  AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
+// Adds the return of the tokens and their weighted sum.
+void AddCombine(const WorkSpec& spec, const Exchange& exchange,
+                LayerWork* work) {
+  const auto [sent, gathered, local, ratio, load, format, routing,
+              reached] =
+      exchange;
+  if (!exchange.deepep()) {
+    AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
+  }
   if (spec.gpus_per_expert() > 1) {
     AddExchange({.kind = CollectiveKind::kReduceScatter,
                  .group = ExpertTensorGroup(spec),
                  .bytes = gathered},
                 CollectiveKind::kAllGather, work);
   }
-  if (spec.expert_parallel > 1) {
-    AddExchange({.kind = CollectiveKind::kAllToAll,
-                 .group = LayerCollective::Group::kExpert,
-                 .bytes = sent * spec.expert_load},
-                CollectiveKind::kAllToAll, work);
+  AddDispatchCast(spec, exchange, &work->backward_input);
+  if (IsDivided(spec)) {
+    AddCollective(TokenCollective(exchange, true), &work->forward_collectives);
+    // Gradients of the sums are dispatched like tokens.
+    AddFrontCollective(TokenCollective(exchange, false),
+                       &work->backward_collectives);
   }
-  // The backward also computes the gradients of the weights in that sum.
-  AddPasses(KernelPart::kPermute, sent + local, 2, 2 * sent + local, 2, work);
+  // The backward also computes the gradients of the weights in that sum. DeepEP
+  // sums the copies of a GPU before, and those of several GPUs in its kernels.
+  const double summed = exchange.deepep() && IsDivided(spec) ? reached : local;
+  AddPasses(KernelPart::kPermute, sent + summed, 2, 2 * sent + summed, 2, work);
   work->stash_bytes += sent;
 }
 
@@ -135,6 +202,34 @@ double GatheredBytes(const Transformer& transformer, const WorkSpec& spec,
                                           : sent;
 }
 
+Exchange ExchangeOf(const Transformer& transformer, const WorkSpec& spec,
+                    const Shape& shape) {
+  Exchange exchange;
+  const double hidden = ExpertHidden(transformer);
+  exchange.sent = SentBytes(transformer, shape);
+  exchange.gathered = GatheredBytes(transformer, spec, shape);
+  exchange.local = shape.element_bytes * shape.local_tokens * hidden;
+  exchange.load = spec.expert_load;
+  exchange.format = spec.quantization.dispatch;
+  if (exchange.format != OPERAND_16_BIT) {
+    exchange.ratio = OperandBytes(exchange.format) / shape.element_bytes;
+  }
+  if (spec.token_dispatcher != TOKENS_DEEPEP || !IsDivided(spec)) {
+    return exchange;
+  }
+  exchange.routing = {
+      .tokens = shape.local_tokens,
+      .token_bytes = shape.element_bytes * hidden,
+      .experts = static_cast<double>(transformer.num_experts()),
+      .experts_per_token = static_cast<double>(transformer.experts_per_token()),
+      .multiprocessors = spec.dispatch_multiprocessors};
+  exchange.reached =
+      exchange.local * GroupsReached(exchange.routing.experts,
+                                     exchange.routing.experts_per_token,
+                                     spec.expert_parallel);
+  return exchange;
+}
+
 }  // namespace
 
 void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
@@ -170,7 +265,9 @@ void AddRoutedExperts(const Transformer& transformer, const WorkSpec& spec,
        .bias = transformer.expert_bias(),
        .needed = 1 / (std::max<double>(transformer.capacity_factor(), 1.0) *
                       spec.expert_load),
-       .experts = true},
+       .experts = true,
+       .input_format =
+           IsDivided(spec) ? spec.quantization.dispatch : OPERAND_16_BIT},
       work);
 }
 
@@ -179,20 +276,18 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
   const double e = shape.element_bytes;
   const double local = e * shape.local_tokens * shape.hidden;
   const double hidden = ExpertHidden(transformer);
-  const double latent = e * shape.local_tokens * hidden;
-  const double sent = SentBytes(transformer, shape);
-  const double gathered = GatheredBytes(transformer, spec, shape);
+  const Exchange exchange = ExchangeOf(transformer, spec, shape);
   AddRouter(transformer, spec, shape, work);
   work->stash_bytes += local;  // input of the router and of the shared experts
   work->weight_gradient_stash_bytes += local;
   if (transformer.expert_hidden_size() > 0) {
     AddLatentProjection(transformer, spec, shape, shape.hidden, hidden, work);
   }
-  AddDispatch(spec, sent, gathered, work);
+  AddDispatch(spec, exchange, work);
   AddRoutedExperts(transformer, spec, shape, work);
-  work->stash_bytes += gathered;  // the experts' input
-  work->weight_gradient_stash_bytes += gathered;
-  AddCombine(spec, sent, gathered, latent, work);
+  work->stash_bytes += exchange.gathered;  // the experts' input
+  work->weight_gradient_stash_bytes += exchange.gathered;
+  AddCombine(spec, exchange, work);
   if (transformer.expert_hidden_size() > 0) {
     AddLatentProjection(transformer, spec, shape, hidden, shape.hidden, work);
   }

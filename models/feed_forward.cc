@@ -32,7 +32,7 @@ void AddActivation(const WorkSpec& spec, const FeedForward& feed_forward,
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work) {
   const auto [batch, rows, width, bias, needed, experts, input, from_norm,
-              local_rows] = feed_forward;
+              local_rows, input_format] = feed_forward;
   const double e = shape.element_bytes;
   const double inputs = shape.feed_forward_inputs;
   const double inner = batch * rows * width;
@@ -46,7 +46,10 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                 .needed = needed,
                 .input = input,
                 .local_input_rows = local_rows,
-                .from_norm = from_norm};
+                .from_norm = from_norm,
+                .input_format = input_format,
+                .module = LINEAR_FC1,
+                .experts = experts};
   const bool epilogue = spec.gelu_epilogue && inputs == 1;
   if (!experts) SetColumnPieces(spec, &linear);
   AddLinear(spec, linear, work);
@@ -57,6 +60,8 @@ void AddFeedForward(const WorkSpec& spec, const Shape& shape,
   }
   linear.input = Linear::Input::kOwn;
   linear.from_norm = false;
+  linear.input_format = OPERAND_16_BIT;
+  linear.module = LINEAR_FC2;
   linear.local_input_rows = 0;
   linear.local_output_rows = local_rows;
   linear.in = width;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "models/adapters.h"
 #include "models/collectives.h"
 
 namespace weir::models {
@@ -105,6 +107,11 @@ void AddForwardCasts(const WorkSpec& spec, const Linear& linear,
       // The norm has written the first copy, from which the other is made.
       cast.copy_bytes -= first;
       read = cast.copy_bytes > 0 ? first : 0;
+    } else if (linear.input_format == formats.forward && first > 0) {
+      cast.copy_bytes -= first;
+      read = cast.copy_bytes > 0 ? first : 0;
+    } else {
+      read = std::max(read, OperandBytes(linear.input_format));
     }
     AddCast((read + cast.copy_bytes) * cast.elements, &work->forward);
   }
@@ -168,11 +175,46 @@ WorkSpec WithoutQuantization(WorkSpec spec) {
 }
 
 bool IsQuantized(const WorkSpec& spec, KernelPart part) {
-  return spec.quantization.any() && (part == KernelPart::kProjectionGemm ||
-                                     part == KernelPart::kFeedForwardGemm);
+  return spec.quantization.gemms() && (part == KernelPart::kProjectionGemm ||
+                                       part == KernelPart::kFeedForwardGemm);
 }
 
-void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
+namespace {
+
+// Adds the GEMMs of a layer's weight gradient, and what else it costs.
+void AddWeightGradient(const WorkSpec& spec, const Linear& linear,
+                       const Kernel& weight, LayerWork* work) {
+  const double e = spec.bytes_per_element;
+  work->backward_weight.push_back(weight);
+  if (!spec.fused_gradient_accumulation) {
+    work->backward_weight.push_back(
+        MemoryKernel((e + 2.0 * spec.gradient_bytes) * linear.batch *
+                     linear.in * linear.out));
+  }
+  if (linear.bias) {
+    work->backward_weight.push_back(
+        MemoryKernel(e * linear.batch * linear.rows * linear.out));
+  }
+}
+
+// Lists the matrices of a linear layer of a block.
+void ListMatrices(const Linear& linear, LayerWork* work) {
+  if (linear.joined[0] == 0) {
+    work->matrices.push_back({linear.batch, linear.in, linear.out});
+  }
+  for (const double width : linear.joined) {
+    if (width > 0) work->matrices.push_back({linear.batch, linear.in, width});
+  }
+}
+
+// Returns the spec of a layer whose weights are frozen: no GEMM reads its input
+// or the gradient of its output for the gradient of the weight.
+WorkSpec Frozen(WorkSpec spec) {
+  spec.quantization.weight_gradient = OPERAND_16_BIT;
+  return spec;
+}
+
+void AddLinearOf(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   const double batch = linear.batch, rows = linear.rows;
   const double in = linear.in, out = linear.out, needed = linear.needed;
   const KernelPart part = linear.part;
@@ -194,6 +236,7 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   }
   if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
+    if (linear.experts) kernel->variant = Kernel::Variant::kGrouped;
     // The rows of all three GEMMs are vectors of the input, the output or the
     // weights.
     kernel->row_alignment = RowAlignment(in, out);
@@ -204,14 +247,22 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   work->forward.insert(work->forward.end(), forward_pieces, forward);
   if (quantized) AddBackwardCasts(spec, linear, work);
   work->backward_input.insert(work->backward_input.end(), input_pieces, input);
-  work->backward_weight.push_back(weight);
-  if (!spec.fused_gradient_accumulation) {
-    work->backward_weight.push_back(MemoryKernel((e + 2 * g) * weights));
-  }
-  if (linear.bias) {
-    work->backward_weight.push_back(MemoryKernel(e * batch * rows * out));
-  }
+  if (!spec.lora.active()) AddWeightGradient(spec, linear, weight, work);
   if (quantized) AddSavedCopies(spec, linear, work);
+}
+
+}  // namespace
+
+void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
+  if (spec.lists_matrices && linear.part != KernelPart::kVocabularyGemm) {
+    ListMatrices(linear, work);
+  }
+  if (!spec.lora.active()) {
+    AddLinearOf(spec, linear, work);
+    return;
+  }
+  AddLinearOf(Frozen(spec), linear, work);
+  if (spec.lora.Adapts(linear.module)) AddAdapter(spec, linear, work);
 }
 
 void AddPasses(KernelPart part, double forward_bytes, int forward_launches,

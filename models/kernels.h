@@ -3,6 +3,7 @@
 #ifndef WEIR_MODELS_KERNELS_H_
 #define WEIR_MODELS_KERNELS_H_
 
+#include <array>
 #include <cstdint>
 
 #include "models/layer_work.h"
@@ -63,6 +64,13 @@ struct Linear {
   double local_input_rows = 0;
   double local_output_rows = 0;
   bool from_norm = false;  // a norm computes the input immediately before
+  // The input arrives in this format (tokens of experts).
+  OperandFormat input_format = OPERAND_16_BIT;
+
+  LoraModule module = LORA_MODULE_UNSPECIFIED;
+  bool experts = false;
+  // Widths of the matrices that are joined in the output; all 0: one matrix.
+  std::array<double, 4> joined = {};
 };
 
 // Sets the pieces of a layer that is split by columns, or by rows: with

@@ -3,6 +3,7 @@
 // are computed from the latent vectors, as in Megatron Core's
 // MLASelfAttention. (Inference multiplies the matrices instead.)
 #include <algorithm>
+#include <vector>
 
 #include "models/collectives.h"
 #include "models/context_parallel.h"
@@ -38,7 +39,8 @@ void AddUpProjection(const WorkSpec& spec, const Shape& shape, double in,
             .in = in,
             .out = out,
             .local_input_rows = shape.local_tokens,
-            .from_norm = true};
+            .from_norm = true,
+            .module = LINEAR_QKV};
   SetColumnPieces(spec, &up);
   AddLinear(spec, up, work);
   work->weight_gradient_stash_bytes +=
@@ -127,6 +129,12 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
   const LatentAttention& latent = transformer.latent_attention();
   const Shape heads = CoreShape(transformer, shape);
   AttentionCore core = AttentionCoreOf(transformer, spec, heads);
+  for (std::vector<Kernel>* kernels : {&core.forward, &core.backward}) {
+    for (Kernel& kernel : *kernels) {
+      if (kernel.kind == Kernel::Kind::kAttention)
+        kernel.variant = Kernel::Variant::kLatent;
+    }
+  }
   const double e = shape.element_bytes;
   const double query_rank = latent.query_rank();
   const double rank = latent.key_value_rank();
@@ -175,7 +183,8 @@ AttentionCore AddLatentAttention(const Transformer& transformer,
               .out = shape.hidden,
               .bias = transformer.attention_output_bias(),
               .input = gated ? Linear::Input::kOwn : OutputInput(spec),
-              .local_output_rows = shape.local_tokens};
+              .local_output_rows = shape.local_tokens,
+              .module = LINEAR_PROJ};
   SetRowPieces(spec, &last);
   AddContextExchange(spec, heads, work);
   AddLinear(spec, last, work);

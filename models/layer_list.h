@@ -78,6 +78,11 @@ double ForwardFlops(const LayerList& layers, int tensor_parallel);
 double StageParameters(const LayerList& layers, int first, int last);
 double StageExpertParameters(const LayerList& layers, int first, int last);
 double StageQuantizedParameters(const LayerList& layers, int first, int last);
+// Returns the parameters of adapters in a stage, and those of experts'
+// adapters.
+double StageAdapterParameters(const LayerList& layers, int first, int last);
+double StageExpertAdapterParameters(const LayerList& layers, int first,
+                                    int last);
 
 }  // namespace weir::models
 

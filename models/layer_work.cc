@@ -74,6 +74,13 @@ double ExpertParametersOf(const Layers& layers, int first, int last) {
   return parameters;
 }
 
+double SumOver(const LayerList& layers, int first, int last,
+               double LayerWork::*field) {
+  double sum = 0;
+  for (int i = first; i < last; ++i) sum += layers[i].*field;
+  return sum;
+}
+
 template <typename Layers>
 double QuantizedParametersOf(const Layers& layers, int first, int last) {
   double parameters = 0;
@@ -289,6 +296,17 @@ const char* Name(CollectiveKind kind) {
   return "all_reduce";
 }
 
+// The experts of a token are chosen without repetition.
+double GroupsReached(double experts, double experts_per_token,
+                     double num_groups) {
+  const double own = experts / num_groups;
+  double missed = 1;  // probability that all are in other groups
+  for (int i = 0; i < experts_per_token; ++i) {
+    missed *= std::max(experts - own - i, 0.0) / (experts - i);
+  }
+  return num_groups * (1 - missed);
+}
+
 const char* Name(LayerCollective::Group group) {
   switch (group) {
     case LayerCollective::Group::kExpert:
@@ -364,6 +382,15 @@ double StageExpertParameters(const std::vector<LayerWork>& layers, int first,
 
 double StageExpertParameters(const LayerList& layers, int first, int last) {
   return ExpertParametersOf(layers, first, last);
+}
+
+double StageAdapterParameters(const LayerList& layers, int first, int last) {
+  return SumOver(layers, first, last, &LayerWork::adapter_parameters);
+}
+
+double StageExpertAdapterParameters(const LayerList& layers, int first,
+                                    int last) {
+  return SumOver(layers, first, last, &LayerWork::expert_adapter_parameters);
 }
 
 double StageQuantizedParameters(const std::vector<LayerWork>& layers, int first,

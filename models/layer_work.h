@@ -34,6 +34,19 @@ struct ContextSpec {
   bool operator==(const ContextSpec&) const = default;
 };
 
+// Low-rank adapters; rank 0: none, and all weights are trained.
+struct LoraSpec {
+  int rank = 0;
+  uint32_t modules = 0;  // bit m: those of LoraModule m
+
+  bool active() const { return rank > 0; }
+  bool Adapts(LoraModule module) const {
+    return active() && module != LORA_MODULE_UNSPECIFIED &&
+           (modules >> module & 1) != 0;
+  }
+  bool operator==(const LoraSpec&) const = default;
+};
+
 // How a layer is executed. Fusions are properties of the framework; each saves
 // the passes over memory that its name implies (Narayanan et al. 2021, section
 // 5.9: from 113 to 135 and from 133 to 148 TFLOP/s on A100).
@@ -55,6 +68,10 @@ struct WorkSpec {
   double expert_load = 1;
   ContextSpec context;        // GPUs that share the tokens of a sequence
   Quantization quantization;  // of the linear layers of blocks
+  LoraSpec lora;
+  TokenDispatcher token_dispatcher = TOKENS_ALL_TO_ALL;
+  int dispatch_multiprocessors = 0;  // that TOKENS_DEEPEP occupies
+  bool lists_matrices = false;       // LayerWork::matrices are needed
   // Overlaps the backward's collectives of input and input gradient with its
   // GEMMs (Megatron-LM since version 3; earlier versions wait for each).
   bool tensor_async = false;
@@ -137,14 +154,18 @@ std::optional<KernelPart> KernelPartOf(absl::string_view name);
 // head size k. Kind kMemory: a kernel that only moves bytes (m = n = k = 0).
 struct Kernel {
   enum class Kind : uint8_t { kGemm, kAttention, kMemory };
+  // kGrouped: GEMMs of experts, whose sizes are not equal in a real step.
+  // kLatent: attention whose queries are wider than its values.
+  enum class Variant : uint8_t { kPlain, kGrouped, kLatent };
   Kind kind = Kind::kMemory;
+  Variant variant = Variant::kPlain;
   KernelPart part = KernelPart::kElementwise;
   // Number of GPU kernels that an eager framework launches for it.
   int launches = 1;
   double batch = 0, m = 0, n = 0, k = 0;
   int num_gemms = 1;  // GEMMs in fused attention
-  // Format of a GEMM's operands. The result has 16 bits, or is accumulated in
-  // the gradient.
+  // Format of the operands of a GEMM or of fused attention. The result has 16
+  // bits, or is accumulated in the gradient.
   OperandFormat format = OPERAND_16_BIT;
   // FLOP that the model requires of this GPU; a multiply-add counts as two.
   // Causal attention counts in full, as in the literature.
@@ -161,6 +182,23 @@ struct Kernel {
 
   bool operator==(const Kernel&) const = default;
 };
+
+// The tokens of one GPU that it exchanges with experts by TOKENS_DEEPEP.
+struct TokenRouting {
+  double tokens = 0;       // 0: another kind of collective
+  double token_bytes = 0;  // of one copy of a token
+  double experts = 0, experts_per_token = 0;
+  int multiprocessors = 0;
+  bool combine = false;  // copies return and are summed
+
+  bool operator==(const TokenRouting&) const = default;
+  auto operator<=>(const TokenRouting&) const = default;
+};
+// Returns the expected number of groups that have one of a token's experts, if
+// the experts are divided among `num_groups` equal groups and each token
+// chooses its experts at random.
+double GroupsReached(double experts, double experts_per_token,
+                     double num_groups);
 
 // Consecutive collectives of equal size in which a GPU takes part.
 struct LayerCollective {
@@ -185,6 +223,7 @@ struct LayerCollective {
   bool overlaps_weight_gradient = false;
   bool overlaps_input_gradient = false;
   bool of_recompute = false;  // repeated for recomputation
+  TokenRouting routing = {};  // of an all-to-all of TOKENS_DEEPEP
 
   bool operator==(const LayerCollective&) const = default;
 };
@@ -193,6 +232,11 @@ const char* Name(LayerCollective::Group group);  // "tensor"
 inline bool IsRing(const LayerCollective& collective) {
   return collective.kind == CollectiveKind::kSendReceive;
 }
+
+// Equal matrices of a layer's weights, on one GPU.
+struct WeightMatrix {
+  double count = 0, rows = 0, columns = 0;
+};
 
 enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };
 
@@ -222,6 +266,11 @@ struct LayerWork {
   double expert_parameters = 0;
   // The part of `parameters` that GEMMs read in the format of the recipe.
   double quantized_parameters = 0;
+  // The part of `parameters` that belongs to low-rank adapters, and to adapters
+  // of experts. All others are frozen if there are adapters.
+  double adapter_parameters = 0, expert_adapter_parameters = 0;
+  // The weights of linear layers of blocks, with WorkSpec::lists_matrices.
+  std::vector<WeightMatrix> matrices;
   // The part of `parameters` that is a copy of the embedding's (tied
   // embeddings). A stage with both layers stores it once; StageParameters
   // accounts for that.

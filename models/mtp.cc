@@ -18,8 +18,10 @@ LayerWork Projection(const Transformer& transformer, const WorkSpec& spec) {
   const double whole = WholeBytes(shape);
   LayerWork work;
   work.forward.push_back(MemoryKernel(2 * whole, KernelPart::kEmbedding));
-  work.backward_weight.push_back(
-      MemoryKernel(3 * whole, KernelPart::kEmbedding));
+  if (!spec.lora.active()) {
+    work.backward_weight.push_back(
+        MemoryKernel(3 * whole, KernelPart::kEmbedding));
+  }
   AddPasses(KernelPart::kNorm, 4 * local, 2, 10 * local, 6, &work);
   AddColumnInput(spec, 2 * whole, &work);
   AddLinear(spec,

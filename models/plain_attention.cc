@@ -79,7 +79,9 @@ AttentionCore AddAttention(const Transformer& transformer, const WorkSpec& spec,
       .needed =
           (shape.query + (shape.key_value_share + value_share) + gate) / width,
       .local_input_rows = shape.local_tokens,
-      .from_norm = true};
+      .from_norm = true,
+      .module = LINEAR_QKV,
+      .joined = {shape.query, shape.key_value, values, gate}};
   SetColumnPieces(spec, &packed);
   AddLinear(spec, packed, work);
   if (transformer.query_key_norm()) {
@@ -105,7 +107,8 @@ AttentionCore AddAttention(const Transformer& transformer, const WorkSpec& spec,
                 .out = shape.hidden,
                 .bias = transformer.attention_output_bias(),
                 .input = gate > 0 ? Linear::Input::kOwn : OutputInput(spec),
-                .local_output_rows = shape.local_tokens};
+                .local_output_rows = shape.local_tokens,
+                .module = LINEAR_PROJ};
   SetRowPieces(spec, &output);
   AddContextExchange(spec, shape, work);
   AddLinear(spec, output, work);

@@ -45,10 +45,16 @@ struct Quantization {
   // are freed after each use.
   bool casts_weights_each_pass = false;
   int first_blocks = 0, last_blocks = 0;  // that remain in 16 bits
+  OperandFormat attention = OPERAND_16_BIT;
+  OperandFormat dispatch = OPERAND_16_BIT;  // of tokens to experts
 
-  bool any() const {
+  // Returns true if GEMMs of linear layers are quantized.
+  bool gemms() const {
     return forward != OPERAND_16_BIT || input_gradient != OPERAND_16_BIT ||
            weight_gradient != OPERAND_16_BIT;
+  }
+  bool any() const {
+    return gemms() || attention != OPERAND_16_BIT || dispatch != OPERAND_16_BIT;
   }
   bool operator==(const Quantization&) const = default;
 };

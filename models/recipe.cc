@@ -73,6 +73,8 @@ absl::Status ValidateRecipe(absl::string_view label, const Recipe& recipe) {
   CheckFormat("forward", recipe.forward(), &problems);
   CheckFormat("input_gradient", recipe.input_gradient(), &problems);
   CheckFormat("weight_gradient", recipe.weight_gradient(), &problems);
+  CheckFormat("attention", recipe.attention(), &problems);
+  CheckFormat("dispatch", recipe.dispatch(), &problems);
   const std::pair<const char*, uint32_t> reads[] = {
       {"input_reads", recipe.input_reads()},
       {"gradient_reads", recipe.gradient_reads()},
@@ -95,7 +97,10 @@ absl::Status ValidateRecipe(absl::string_view label, const Recipe& recipe) {
   if (!Precision_IsValid(recipe.precision())) {
     problems.Add("precision", "is unknown, expected one such as MIXED_BF16");
   }
-  if (FormatsOf(recipe).empty()) return problems.ToStatus();
+  if (FormatsOf(recipe).empty() && recipe.attention() == OPERAND_16_BIT &&
+      recipe.dispatch() == OPERAND_16_BIT) {
+    return problems.ToStatus();
+  }
   if (recipe.precision() == FP32) {
     problems.Add("precision",
                  "is FP32, expected MIXED_BF16 or MIXED_FP16 with GEMMs in 8 "
@@ -118,6 +123,8 @@ Quantization QuantizationOf(const Recipe& recipe, bool transposed_copies) {
   formats.norms_cast = recipe.norms_cast();
   formats.gathers_operands = recipe.gathers_operands();
   formats.transposed_copies = transposed_copies;
+  formats.attention = recipe.attention();
+  formats.dispatch = recipe.dispatch();
   formats.first_blocks = static_cast<int>(recipe.first_blocks_in_16_bits());
   formats.last_blocks = static_cast<int>(recipe.last_blocks_in_16_bits());
   return formats;

@@ -31,6 +31,7 @@ struct FeedForward {
   Linear::Input input = Linear::Input::kOwn;
   bool from_norm = false;
   double local_rows = 0;
+  OperandFormat input_format = OPERAND_16_BIT;
 };
 void AddFeedForward(const WorkSpec& spec, const Shape& shape,
                     const FeedForward& feed_forward, LayerWork* work);

@@ -15,6 +15,7 @@
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/check_training.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "scenarios/recomputation.h"
@@ -344,6 +345,8 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
   } else {
     CheckAgainstMeasured(problems, scenario);
   }
+  CheckAdaptersAgainst(problems, scenario, model);
+  CheckDispatchAgainst(problems, scenario, model);
 }
 
 namespace {
@@ -422,6 +425,7 @@ void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
                      models::Name(operand), ", but device ", device.name(),
                      " has rates only for ", absl::StrJoin(known, ", ")));
   }
+  CheckFormatsAgainst(problems, scenario, recipe, device);
   if (!has_rates) return;  // the other formats follow from the recipe
   const Precision precision = scenario.training().precision();
   if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load

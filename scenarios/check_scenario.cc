@@ -13,6 +13,7 @@
 #include "base/check_utf8.h"
 #include "base/units.h"
 #include "calibrate/profile/software.h"
+#include "scenarios/check_training.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/costs.h"
 #include "scenarios/recomputation.h"
@@ -223,6 +224,11 @@ void CheckTraining(Problems& problems, const Training& training) {
             Optimizer_IsValid(training.optimizer()));
   CheckRecomputation(problems, training);
   CheckOffload(problems, training);
+  CheckMuon(problems, training, parallelism);
+  CheckEnum(problems, "training.attention_format", training.attention_format(),
+            OperandFormat_IsValid(training.attention_format()));
+  CheckEnum(problems, "training.dispatch_format", training.dispatch_format(),
+            OperandFormat_IsValid(training.dispatch_format()));
   CheckEnum(problems, "training.attention_kernel", training.attention_kernel(),
             AttentionKernel_IsValid(training.attention_kernel()));
   problems.CheckRange("training.first_blocks_in_16_bits",
@@ -270,7 +276,8 @@ void CheckModelMode(Problems& problems, const Scenario& scenario) {
   }
   problems.CheckRange("num_nodes", scenario.num_nodes(), 0, kMaxGpus);
   CheckBatch(problems, scenario);
-  CheckTraining(problems, scenario.training());
+  CheckTraining(problems, scenario.training(), scenario.parallelism());
+  CheckAdapters(problems, scenario);
 }
 
 void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
@@ -398,6 +405,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
                       communication.compressed_bits_per_element(), 0, 32);
   problems.CheckRange("communication.bucket_bytes",
                       communication.bucket_bytes(), 0, 1e12);
+  CheckDispatch(problems, communication);
   problems.CheckRange("num_batches", scenario.num_batches(), 0, kMaxBatches);
   CheckSize(problems, scenario);
 }

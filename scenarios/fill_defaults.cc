@@ -31,6 +31,13 @@ void FillDefaults(Scenario& scenario) {
   Training& training = *scenario.mutable_training();
   if (training.optimizer() == OPTIMIZER_UNSPECIFIED)
     training.set_optimizer(ADAM);
+  // Its ranks own matrices.
+  if (training.optimizer() == DIST_MUON &&
+      !training.has_distributed_optimizer()) {
+    training.set_distributed_optimizer(true);
+  }
+  if (training.optimizer() == MUON && !training.has_distributed_optimizer())
+    training.set_distributed_optimizer(false);
   if (training.stash_bytes_per_parameter() == 0)
     training.set_stash_bytes_per_parameter(4);  // fp32 master weights
 }
@@ -56,6 +63,10 @@ void ApplyRecipe(const Recipe& loaded, Scenario* scenario, Recipe* recipe) {
     recipe->set_second_moment(training.second_moment());
   if (training.main_weights() != STATE_FORMAT_UNSPECIFIED)
     recipe->set_main_weights(training.main_weights());
+  if (training.has_attention_format())
+    recipe->set_attention(training.attention_format());
+  if (training.has_dispatch_format())
+    recipe->set_dispatch(training.dispatch_format());
 }
 
 void FillDefaultsOf(const Runtime& runtime, Scenario* scenario,

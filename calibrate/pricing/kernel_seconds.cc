@@ -52,26 +52,71 @@ double LibraryEfficiency(const DeviceProfile& profile, bool backward) {
   return 1;
 }
 
-// Returns the time of the work on the keys visible to each query, plus a ramp
-// for every tile of queries. Efficiency rises with the sequence length, and
-// more slowly if a causal mask halves the keys.
-double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
-                        const models::Kernel& kernel) {
+// Rows of a tile of queries (of keys, in the backward).
+constexpr double kTileRows = 128;
+
+// What the time of attention depends on.
+struct AttentionFigures {
+  double efficiency = 1, ramp_keys = 0, tail = 0;
+};
+
+AttentionFigures FiguresOf(const DeviceProfile& profile,
+                           const models::Kernel& kernel) {
+  const bool backward = kernel.num_gemms > 2;
+  if (kernel.variant == models::Kernel::Variant::kLatent &&
+      profile.has_latent_attention()) {
+    const LatentAttentionSpeed& speed = profile.latent_attention();
+    return {
+        (backward ? speed.backward_efficiency() : speed.efficiency()).value(),
+        speed.ramp_keys().value(), speed.tail().value()};
+  }
   const GemmModel& gemm = profile.gemm();
   double efficiency =
       profile.has_attention_efficiency()
           ? profile.attention_efficiency().value()
           : gemm.matrix_rate().value() * gemm.sustained_rate().value();
-  if (kernel.num_gemms > 2 && profile.has_attention_backward_efficiency()) {
+  if (backward && profile.has_attention_backward_efficiency()) {
     efficiency = profile.attention_backward_efficiency().value();
   }
   efficiency *= HeadSizeEfficiency(profile, kernel.k) *
-                LibraryEfficiency(profile, kernel.num_gemms > 2);
+                LibraryEfficiency(profile, backward);
+  return {efficiency, profile.attention_ramp_keys().value(),
+          profile.attention_tail().value()};
+}
+
+// Returns the speed of attention in the kernel's format relative to 16 bits.
+double FormatSpeed(const DeviceProfile& profile, const models::Kernel& kernel) {
+  if (kernel.format == OPERAND_16_BIT) return 1;
+  const MatrixRate* rate = FindRate(profile, models::Name(kernel.format));
+  return rate != nullptr && rate->has_attention_speed()
+             ? rate->attention_speed().value()
+             : 1;
+}
+
+// Returns the time of the work on the keys visible to each query, plus a ramp
+// for every tile of queries, plus the tail in which multiprocessors wait for
+// the longest tiles (Graham 1969, list scheduling: at most the mean load plus
+// the longest job). Efficiency rises with the sequence length, and more slowly
+// if a causal mask halves the keys.
+double AttentionSeconds(const DeviceProfile& profile, double peak_flops,
+                        const models::Kernel& kernel) {
+  const AttentionFigures figures = FiguresOf(profile, kernel);
   const double flops =
       kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
   const double ramp_flops = 2 * kernel.num_gemms * kernel.batch * kernel.m *
-                            kernel.k * profile.attention_ramp_keys().value();
-  return (flops + ramp_flops) / (peak_flops * efficiency);
+                            kernel.k * figures.ramp_keys;
+  const double rate =
+      peak_flops * figures.efficiency * FormatSpeed(profile, kernel);
+  const double seconds = (flops + ramp_flops) / rate;
+  if (figures.tail == 0) return seconds;
+  // The longest tile sees all keys; a causal mask shows half of them on
+  // average.
+  const double queries = kernel.batch * kernel.m;
+  const double unmasked = 2 * kernel.num_gemms * queries * kernel.n * kernel.k;
+  const double longest =
+      std::max(flops, std::min(2 * flops, unmasked)) + ramp_flops;
+  return seconds + figures.tail * kTileRows / queries *
+                       profile.num_multiprocessors().value() * longest / rate;
 }
 
 }  // namespace
@@ -147,14 +192,21 @@ GemmSize ShapeOf(const models::Kernel& kernel) {
 
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const models::Kernel& kernel) {
-  if (kernel.format != OPERAND_16_BIT) {
-    const MatrixRate* rate = FindRate(profile, models::Name(kernel.format));
-    if (rate != nullptr) {
-      return GemmSeconds(profile, *rate, ShapeOf(kernel), Clock::kSustained);
-    }
-  }
   if (kernel.kind == models::Kernel::Kind::kGemm) {
-    return GemmSeconds(profile, peak_flops, ShapeOf(kernel), Clock::kSustained);
+    const double grouped =
+        kernel.variant == models::Kernel::Variant::kGrouped &&
+                profile.has_grouped_gemm_time()
+            ? profile.grouped_gemm_time().value()
+            : 1;
+    const MatrixRate* rate =
+        kernel.format == OPERAND_16_BIT
+            ? nullptr
+            : FindRate(profile, models::Name(kernel.format));
+    return grouped * (rate != nullptr
+                          ? GemmSeconds(profile, *rate, ShapeOf(kernel),
+                                        Clock::kSustained)
+                          : GemmSeconds(profile, peak_flops, ShapeOf(kernel),
+                                        Clock::kSustained));
   }
   const double memory_seconds =
       kernel.bytes / (profile.memory_bytes_per_second().value() *

@@ -32,6 +32,16 @@ namespace {
       WEIR_FIGURE_OF(part, link_part, 1e-3, 1, false),         \
       WEIR_FIGURE_OF(part, max_bytes_per_second, 1e6, 1e16, true)
 
+#define WEIR_EXCHANGE(part)                                                   \
+  WEIR_FIGURE_OF(part, base_seconds, 0, 1, true),                             \
+      WEIR_FIGURE_OF(part, token_seconds, 0, 1, true),                        \
+      WEIR_FIGURE_OF(part, copy_seconds, 0, 1, true),                         \
+      WEIR_FIGURE_OF(part, multiprocessor_bytes_per_second, 1e6, 1e16, true), \
+      WEIR_FIGURE_OF(part, forward_bytes_per_second, 1e6, 1e16, true),        \
+      WEIR_FIGURE_OF(part, link_efficiency, 1e-3, 1, true),                   \
+      WEIR_FIGURE_OF(part, net_efficiency, 1e-3, 1, true),                    \
+      WEIR_FIGURE_OF(part, net_base_seconds, 0, 1, true)
+
 Figure Constant(double value, const char* what) {
   Figure figure;
   figure.set_value(value);
@@ -107,6 +117,8 @@ const std::vector<CollectiveFigure>& CollectiveFigures() {
       WEIR_FIGURE_OF(memory, ll128_buffer_bytes, 0, 1e9, false),
       WEIR_FIGURE_OF(memory, simple_buffer_bytes, 0, 1e9, false),
       WEIR_FIGURE_OF(memory, nvls_bytes, 0, 1e12, false),
+      WEIR_EXCHANGE(dispatch),
+      WEIR_EXCHANGE(combine),
   };
   return *figures;
 }

@@ -54,6 +54,10 @@ void CheckRates(const DeviceProfile& profile, Problems* problems) {
     if (rate.has_gemm()) {
       CheckGemmModel(absl::StrCat(where, "gemm."), rate.gemm(), problems);
     }
+    if (rate.has_attention_speed()) {
+      CheckFigure(absl::StrCat(where, "attention_speed"),
+                  rate.attention_speed(), 1e-1, 1e1, problems);
+    }
     if (rate.has_gemm_residual()) {
       CheckFigure(absl::StrCat(where, "gemm_residual"), rate.gemm_residual(), 0,
                   3, problems);
@@ -66,6 +70,38 @@ void CheckCollectives(const CollectiveModel& model, Problems* problems) {
     if (figure.optional && !figure.has(model)) continue;
     CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
                 figure.low, figure.high, problems);
+  }
+}
+
+// Rates without which an exchange has no time.
+void CheckExchange(const char* field, bool given, const TokenExchange& exchange,
+                   Problems* problems) {
+  if (!given) return;
+  const std::pair<const char*, bool> required[] = {
+      {"multiprocessor_bytes_per_second",
+       exchange.has_multiprocessor_bytes_per_second()},
+      {"forward_bytes_per_second", exchange.has_forward_bytes_per_second()},
+      {"link_efficiency", exchange.has_link_efficiency()},
+      {"net_efficiency", exchange.has_net_efficiency()}};
+  for (const auto& [name, is_given] : required) {
+    if (is_given) continue;
+    problems->Add(absl::StrCat("collectives.", field, ".", name),
+                  "is missing, expected a rate or fraction with its source");
+  }
+}
+
+void CheckLatentAttention(const LatentAttentionSpeed& speed,
+                          Problems* problems) {
+  CheckFigure("latent_attention.efficiency", speed.efficiency(), 1e-3, 1,
+              problems);
+  CheckFigure("latent_attention.backward_efficiency",
+              speed.backward_efficiency(), 1e-3, 1, problems);
+  if (speed.has_ramp_keys()) {
+    CheckFigure("latent_attention.ramp_keys", speed.ramp_keys(), 0, 1e5,
+                problems);
+  }
+  if (speed.has_tail()) {
+    CheckFigure("latent_attention.tail", speed.tail(), 0, 10, problems);
   }
 }
 
@@ -187,6 +223,16 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
                 &problems);
   }
+  if (profile.has_attention_tail()) {
+    CheckFigure("attention_tail", profile.attention_tail(), 0, 10, &problems);
+  }
+  if (profile.has_latent_attention()) {
+    CheckLatentAttention(profile.latent_attention(), &problems);
+  }
+  if (profile.has_grouped_gemm_time()) {
+    CheckFigure("grouped_gemm_time", profile.grouped_gemm_time(), 0.1, 10,
+                &problems);
+  }
   if (profile.has_elementwise_efficiency()) {
     CheckFigure("elementwise_efficiency", profile.elementwise_efficiency(),
                 1e-3, 1, &problems);
@@ -211,7 +257,11 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
                 1e16, &problems);
   }
   if (profile.has_collectives()) {
-    CheckCollectives(profile.collectives(), &problems);
+    const CollectiveModel& model = profile.collectives();
+    CheckCollectives(model, &problems);
+    CheckExchange("dispatch", model.has_dispatch(), model.dispatch(),
+                  &problems);
+    CheckExchange("combine", model.has_combine(), model.combine(), &problems);
   }
   CheckUncertainty(profile, &problems);
   CheckMeasured(profile, &problems);

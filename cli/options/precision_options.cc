@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/values.h"
+#include "cli/options/adapter_options.h"
 #include "cli/options/add_option.h"
 #include "models/recipe.h"
 
@@ -306,6 +307,7 @@ void AddPrecision(CLI::App* app, ScenarioFlags* flags) {
               scenario->mutable_training()->set_quantized_parameters(on);
             });
   AddBlocks(app, scenario);
+  AddOtherFormats(app, scenario);
   AddChoice<StateFormat>(
       app, "--exp-avg-dtype", "format of Adam's first moment", StateFormats(),
       [=](StateFormat format) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/text.h"
 #include "base/values.h"
+#include "cli/options/adapter_options.h"
 #include "cli/options/add_option.h"
 #include "cli/options/memory_options.h"
 #include "cli/options/precision_options.h"
@@ -316,6 +317,8 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
               scenario->mutable_communication()->set_bucket_bytes(bytes);
             })
       ->default_str("25 MiB");
+  AddTokenDispatcher(app, scenario);
+  app->option_defaults()->group("Schedule");
   AddOption(
       app, "--stash-bytes-per-parameter", "BYTES",
       "bytes per parameter of a stashed weight version", ParsePositive,
@@ -332,12 +335,20 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
       app, "--gbs,--global-batch-size", "N",
       "sequences per batch, over all data-parallel ranks", ParseSize,
       [=](uint32_t n) { scenario->mutable_batch()->set_global_batch_size(n); });
-  AddChoice<Optimizer>(app, "--optimizer", "optimizer (sgd: SGD with momentum)",
-                       {{"adam", ADAM}, {"sgd", SGD_MOMENTUM}},
-                       [=](Optimizer optimizer) {
-                         scenario->mutable_training()->set_optimizer(optimizer);
-                       })
+  AddChoice<Optimizer>(
+      app, "--optimizer",
+      "optimizer (sgd: SGD with momentum; dist_muon: Muon whose "
+      "data-parallel ranks share the matrices; docs/optimizers.md)",
+      {{"adam", ADAM},
+       {"sgd", SGD_MOMENTUM},
+       {"muon", MUON},
+       {"dist_muon", DIST_MUON}},
+      [=](Optimizer optimizer) {
+        scenario->mutable_training()->set_optimizer(optimizer);
+      })
       ->default_str("adam");
+  AddMuon(app, scenario);
+  AddAdapters(app, scenario);
   AddGradientFormat(app, flags);
   AddSwitch(app, "--use-distributed-optimizer,--distributed-optimizer",
             "shard optimizer states across data-parallel ranks (ZeRO-1)",

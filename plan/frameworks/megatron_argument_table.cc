@@ -237,7 +237,16 @@ std::map<std::string, MegatronArgument> ModelArguments() {
        })},
       {"moe-layer-freq", {true, TakeExpertBlocks}},
       {"moe-token-dispatcher-type",
-       Word({{"alltoall", [](MegatronSettings*) {}}})},
+       Word(
+           {{"alltoall", [](MegatronSettings*) {}},
+            {"flex", [](MegatronSettings* p) { p->flex_dispatcher = true; }}})},
+      {"moe-enable-deepep",
+       Switch([](MegatronSettings* p) { p->deepep = true; })},
+      {"moe-flex-dispatcher-backend",
+       Word({{"deepep", [](MegatronSettings* p) { p->deepep = true; }}})},
+      {"moe-deepep-num-sms", Size([](MegatronSettings* p, uint32_t n) {
+         p->deepep_multiprocessors = n;
+       })},
   };
 }
 
@@ -400,7 +409,15 @@ std::map<std::string, MegatronArgument> RunArguments() {
              {"sgd",
               [](MegatronSettings* p) {
                 p->training().set_optimizer(SGD_MOMENTUM);
+              }},
+             {"muon",
+              [](MegatronSettings* p) { p->training().set_optimizer(MUON); }},
+             {"dist_muon",
+              [](MegatronSettings* p) {
+                p->training().set_optimizer(DIST_MUON);
               }}})},
+      {"muon-num-ns-steps",
+       Size([](MegatronSettings* p, uint32_t n) { p->muon_num_ns_steps = n; })},
       {"use-distributed-optimizer", Switch([](MegatronSettings* p) {
          p->training().set_distributed_optimizer(true);
        })},

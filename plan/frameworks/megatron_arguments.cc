@@ -45,6 +45,19 @@ const char* MegatronRecipe(const Recipe& recipe) {
   }
 }
 
+const char* OptimizerName(Optimizer optimizer) {
+  switch (optimizer) {
+    case SGD_MOMENTUM:
+      return "sgd";
+    case MUON:
+      return "muon";
+    case DIST_MUON:
+      return "dist_muon";
+    default:
+      return "adam";
+  }
+}
+
 class Arguments {
  public:
   explicit Arguments(const scenarios::ResolvedScenario& resolved)
@@ -193,7 +206,13 @@ class Arguments {
           width * model_.num_shared_experts());
     }
     AddExpertBlocks();
-    Add("moe-token-dispatcher-type", "alltoall");
+    const Communication& communication = scenario_.communication();
+    const bool deepep = communication.token_dispatcher() == TOKENS_DEEPEP;
+    Add("moe-token-dispatcher-type", deepep ? "flex" : "alltoall");
+    Switch(deepep, "moe-enable-deepep");
+    if (deepep && communication.dispatch_multiprocessors() > 0) {
+      Add("moe-deepep-num-sms", communication.dispatch_multiprocessors());
+    }
     // Megatron-LM's grouped GEMM supports only bf16.
     Switch(scenario_.training().precision() == MIXED_BF16, "moe-grouped-gemm");
     if (model_.capacity_factor() > 0) {
@@ -264,8 +283,13 @@ class Arguments {
     const double dropout = training.dropout() ? 0.1 : 0;
     Add("attention-dropout", dropout);
     Add("hidden-dropout", dropout);
-    Add("optimizer", training.optimizer() == SGD_MOMENTUM ? "sgd" : "adam");
-    Switch(training.distributed_optimizer(), "use-distributed-optimizer");
+    Add("optimizer", OptimizerName(training.optimizer()));
+    if (training.muon_num_ns_steps() > 0) {
+      Add("muon-num-ns-steps", training.muon_num_ns_steps());
+    }
+    Switch(
+        training.distributed_optimizer() && training.optimizer() != DIST_MUON,
+        "use-distributed-optimizer");
     if (training.distributed_optimizer() &&
         scenario_.parallelism().data_replicate() > 1) {
       Add("num-distributed-optimizer-instances",

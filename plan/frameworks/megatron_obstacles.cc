@@ -108,6 +108,12 @@ class Obstacles {
                (formats.size() > 1 || formats[0] == OPERAND_MXFP4 ||
                 recipe.forward() == OPERAND_16_BIT),
            "it has no recipe with these formats of GEMMs");
+    Refuse(training.lora().rank() > 0,
+           "it has no low-rank adapters; Megatron Bridge adds them (peft)");
+    Refuse(recipe.attention() != OPERAND_16_BIT ||
+               recipe.dispatch() != OPERAND_16_BIT,
+           "weir does not write its arguments for attention or dispatch in 8 "
+           "bits");
     Refuse(training.recompute() == RECOMPUTE_OPERATORS,
            "it does not recompute by operators");
     Refuse(training.cpu_offloading_num_layers() > 0 &&

@@ -248,12 +248,35 @@ void FinishTraining(MegatronSettings* settings) {
   if (training.optimizer() == OPTIMIZER_UNSPECIFIED) {
     training.set_optimizer(ADAM);
   }
+  if (training.optimizer() == MUON || training.optimizer() == DIST_MUON) {
+    training.set_muon_num_ns_steps(settings->muon_num_ns_steps);
+  }
+  // Its ranks own matrices without --use-distributed-optimizer.
+  if (training.optimizer() == DIST_MUON) {
+    training.set_distributed_optimizer(true);
+  }
   if (settings->optimizer_cpu_offload) {
     training.set_optimizer_offload_fraction(
         settings->optimizer_offload_fraction);
   }
   // Without the granularity, Megatron-LM ignores the other arguments.
   scenarios::SetRecompute(scenarios::RecomputeOf(training), &training);
+}
+
+void FinishDispatcher(MegatronSettings* settings, Problems* problems) {
+  if (!settings->flex_dispatcher) return;
+  if (!settings->deepep) {
+    problems->Add(
+        settings->NameOf("moe-token-dispatcher-type"),
+        absl::StrCat("is flex, expected ",
+                     settings->NameOf("moe-enable-deepep"),
+                     " with it: other programs of this dispatcher are not "
+                     "simulated"));
+    return;
+  }
+  Communication& communication = settings->communication();
+  communication.set_token_dispatcher(TOKENS_DEEPEP);
+  communication.set_dispatch_multiprocessors(settings->deepep_multiprocessors);
 }
 
 void FinishCommunication(MegatronSettings* settings) {
@@ -370,6 +393,7 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
   FinishParallelism(settings);
   FinishStages(settings, problems);
   FinishCommunication(settings);
+  FinishDispatcher(settings, problems);
 }
 
 }  // namespace

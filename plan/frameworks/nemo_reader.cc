@@ -3,10 +3,12 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "plan/frameworks/imported_run.h"
@@ -16,6 +18,9 @@
 
 namespace weir::plan {
 namespace {
+
+// Of megatron.bridge.peft.lora.LoRA.
+constexpr uint32_t kDefaultRank = 32;
 
 // "model_config.x" of Megatron-Bridge's first examples and "ConfigContainer.x"
 // of its benchmarks are "model.x" and "x".
@@ -184,10 +189,38 @@ class NemoReader {
                setting.key == "model.activation_func._target_" ||
                setting.key == "model.activation") {
       TakeActivation(setting);
+    } else if (absl::StartsWith(setting.key, "peft")) {
+      TakeAdapters(setting);
     } else if (setting.key == "trainer.num_nodes") {
       num_nodes_ = CountValue(setting, kMaxSettingCount, &problems_);
     } else if (setting.key == "trainer.devices") {
       devices_ = CountValue(setting, kMaxSettingCount, &problems_);
+    }
+  }
+
+  void TakeAdapters(const Setting& setting) {
+    Lora& lora = *settings_.training().mutable_lora();
+    if (setting.key == "peft.dim") {
+      lora.set_rank(CountValue(setting, kMaxSettingCount, &problems_));
+    } else if (setting.key == "peft.target_modules") {
+      lora.clear_target_modules();
+      for (const absl::string_view name : absl::StrSplit(
+               setting.value, absl::ByAnyChar("[]\"', "), absl::SkipEmpty())) {
+        LoraModule module = LORA_MODULE_UNSPECIFIED;
+        LoraModule_Parse(absl::AsciiStrToUpper(name), &module);
+        if (module == LORA_MODULE_UNSPECIFIED) {
+          ReportValue(setting,
+                      "some of linear_qkv, linear_proj, linear_fc1, linear_fc2",
+                      &problems_);
+          return;
+        }
+        lora.add_target_modules(module);
+      }
+    } else if (setting.value == "lora" ||
+               absl::EndsWith(setting.value, ".LoRA")) {
+      has_adapters_ = true;
+    } else if (setting.value != "null" && setting.value != "none") {
+      ReportValue(setting, "lora", &problems_);
     }
   }
 
@@ -263,6 +296,14 @@ class NemoReader {
     if (settings_.max_positions == 0) {
       settings_.max_positions = settings_.batch().sequence_length();
     }
+    Lora& lora = *settings_.training().mutable_lora();
+    has_adapters_ |= lora.rank() > 0 || !lora.target_modules().empty();
+    if (has_adapters_ && lora.rank() == 0) {
+      lora.set_rank(kDefaultRank);
+      settings_.notes.push_back(absl::StrCat("adapters of rank ", kDefaultRank,
+                                             ", since peft.dim is not given"));
+    }
+    if (!has_adapters_) settings_.training().clear_lora();
     RETURN_IF_ERROR(CombineSettings(context_.num_gpus, &settings_, &problems_));
     RETURN_IF_ERROR(problems_.ToStatus());
     run_.num_gpus = num_nodes_ * devices_;
@@ -307,6 +348,7 @@ class NemoReader {
   std::optional<bool> fp32_gradients_, ddp_fp32_gradients_;
   uint32_t num_nodes_ = 0, devices_ = 0;
   bool has_comm_overlap_ = false, has_precision_ = false;
+  bool has_adapters_ = false;
 };
 
 }  // namespace

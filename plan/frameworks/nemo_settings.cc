@@ -39,6 +39,7 @@ class NemoSettings {
     }
     AddContext();
     AddInstances();
+    AddDispatcher();
     AddRecomputedModules();
     AddPrecision();
     AddFormats();
@@ -102,6 +103,18 @@ class NemoSettings {
     Add("model.hierarchical_context_parallel_sizes",
         absl::StrCat(
             "[", absl::StrReplaceAll(sizes->second.value, {{" ", ","}}), "]"));
+  }
+
+  void AddDispatcher() {
+    for (const NemoKey& key : NemoKeys()) {
+      const std::string argument(key.argument);
+      if ((argument == "moe-enable-deepep" ||
+           argument == "moe-deepep-num-sms" ||
+           argument == "muon-num-ns-steps") &&
+          arguments_.contains(argument)) {
+        AddKey(key);
+      }
+    }
   }
 
   static std::string DefaultOf(absl::string_view argument) {

@@ -187,8 +187,11 @@ class TorchtitanRules {
            "its attention is fused: use --flash-attention");
     Refuse(training.dropout(),
            "its models have no dropout: use --dropout=false");
-    Refuse(training.optimizer() == SGD_MOMENTUM,
-           "only Adam: use --optimizer adam");
+    Refuse(training.lora().rank() > 0, "weir does not write its adapters");
+    Refuse(training.attention_format() != OPERAND_16_BIT ||
+               training.dispatch_format() != OPERAND_16_BIT,
+           "weir does not write its settings of 8-bit formats");
+    Refuse(training.optimizer() != ADAM, "only Adam: use --optimizer adam");
     Refuse(training.recompute() == RECOMPUTE_SELECTIVE,
            "its selective recomputation is that of operators: use --recompute "
            "operators");

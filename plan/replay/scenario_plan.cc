@@ -55,6 +55,12 @@ void CheckTraining(const Scenario& scenario, Problems* problems) {
   refuse(!training.recipe().empty(), "recipe",
          "is given, expected none: stages compute in 16 or 32 bits "
          "(--precision bf16)");
+  refuse(training.attention_format() != OPERAND_16_BIT, "attention_format",
+         "is given, expected none: stages compute in 16 or 32 bits");
+  refuse(training.lora().rank() > 0, "lora",
+         "is given, expected none: stages train all weights");
+  refuse(training.optimizer() == MUON || training.optimizer() == DIST_MUON,
+         "optimizer", "is Muon, expected adam or sgd (--optimizer adam)");
   refuse(training.cpu_offloading_num_layers() > 0, "cpu_offloading_num_layers",
          "is above 0, expected 0: stages keep activations on the GPU");
   refuse(training.optimizer_offload_fraction() > 0,

@@ -127,6 +127,8 @@ Sharding ShardingOf(const std::string& name) {
 // Returns what the scenario itself says about the sharding, if anything.
 std::optional<Sharding> GivenSharding(const Training& training) {
   if (training.fully_sharded()) return Sharding::kFull;
+  if (training.optimizer() == MUON) return Sharding::kNone;
+  if (training.optimizer() == DIST_MUON) return Sharding::kOptimizer;
   if (!training.has_distributed_optimizer()) return {};
   return training.distributed_optimizer() ? Sharding::kOptimizer
                                           : Sharding::kNone;

@@ -17,7 +17,7 @@ double OptimizerStepBytes(const StageParameters& parameters,
   const double gradients =
       widens ? parameters.fp32_bytes : parameters.gradient_bytes;
   double bytes = gradients + 2 * parameters.optimizer_state_bytes +
-                 (has_master_weights ? 1 : 2) * parameters.weight_bytes;
+                 (has_master_weights ? 1 : 2) * parameters.written_bytes();
   if (widens) bytes += parameters.gradient_bytes + gradients;
   if (runtime.unscales_gradients() && training.precision() == MIXED_FP16) {
     bytes += 2 * gradients;

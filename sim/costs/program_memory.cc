@@ -64,8 +64,9 @@ StepBuffers StepBuffersOf(const models::LayerList& layers, int first, int last,
                             ? bucket * parameters.gathered_bytes() / elements
                             : 0;
   if (training.fp32_gradients()) {
-    buffers.bytes = buffers.separate_bytes =
-        std::max(kFp32Bytes * LargestTensor(layers, first, last), gather);
+    buffers.bytes = buffers.separate_bytes = std::max(
+        kFp32Bytes * std::min(LargestTensor(layers, first, last), elements),
+        gather);
     return buffers;
   }
   const double reduction = bucket * parameters.gradient_bytes / elements;

@@ -12,72 +12,22 @@
 #include "calibrate/profile/device_profile.h"
 #include "models/layer_list.h"
 #include "models/layer_work.h"
-#include "models/parameter_sum.h"
 #include "models/partition.h"
 #include "models/quantization.h"
-#include "models/recipe.h"
 #include "models/recompute_work.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/host_offload.h"
+#include "sim/costs/muon.h"
 #include "sim/costs/optimizer_step.h"
 #include "sim/costs/program_memory.h"
 #include "sim/costs/stage_layers.h"
+#include "sim/costs/stage_parameters.h"
 #include "sim/costs/work_spec.h"
 
 namespace weir::sim {
 namespace {
 
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
-
-// Bytes per parameter of each copy that training keeps.
-struct ParameterBytes {
-  double weight;  // in use by forward and backward
-  // The same for those that GEMMs read in a format of the recipe; their copies
-  // in addition; what is gathered; what a cast from 16 bits moves.
-  double quantized, copies, gathered, cast;
-  double gradient;
-  double optimizer;  // states, and fp32 master weights if weights have 16 bits
-  double stash;      // one stashed version
-};
-
-// Of one parameter, accumulated and reduced.
-double GradientBytes(const Training& training) {
-  return training.precision() != FP32 && !training.fp32_gradients() ? 2 : 4;
-}
-
-ParameterBytes BytesPerParameter(const Training& training, const Recipe& recipe,
-                                 const models::Quantization& formats) {
-  const bool mixed = training.precision() != FP32;
-  ParameterBytes bytes;
-  bytes.weight = mixed ? 2 : 4;
-  bytes.gradient = GradientBytes(training);
-  double states = models::StateBytes(recipe.first_moment());
-  if (training.optimizer() != SGD_MOMENTUM)
-    states += models::StateBytes(recipe.second_moment());
-  bytes.optimizer =
-      states + (mixed ? models::StateBytes(recipe.main_weights()) : 0);
-  bytes.stash = training.stash_bytes_per_parameter() > 0
-                    ? training.stash_bytes_per_parameter()
-                    : 4;
-  const double copies = models::WeightCopyBytes(formats);
-  const double first =
-      models::OperandBytes(formats.forward, models::Operand::kWeight);
-  bytes.quantized = bytes.gathered = bytes.weight;
-  bytes.copies = formats.casts_weights_each_pass ? 0 : copies;
-  bytes.cast =
-      formats.casts_weights_each_pass ? 0 : models::WeightCastBytes(formats);
-  if (!recipe.quantized_parameters() || first == 0) return bytes;
-  if (recipe.gathers_parameters()) bytes.gathered = first;
-  if (formats.casts_weights_each_pass) return bytes;  // shards have 16 bits
-  // The first copy is the weight itself; from it, or from what is gathered, a
-  // GPU makes the other.
-  bytes.quantized = first;
-  bytes.copies = copies - first;
-  bytes.cast = recipe.gathers_parameters()
-                   ? (copies > first ? first + bytes.copies : 0)
-                   : bytes.weight + copies;
-  return bytes;
-}
 
 void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
   StageLaunches& launches = stage->launches;
@@ -90,55 +40,6 @@ void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
   if (!parts.has_value()) return;  // measured: includes the host
   parts->input += launches.backward_input_seconds;
   parts->weight += launches.backward_weight_seconds;
-}
-
-// `quantized`: those of `parameters` that GEMMs read in a format of the recipe.
-void SetParameters(double parameters, double quantized,
-                   const ParameterBytes& bytes, StageCosts* stage) {
-  stage->parameters.weight_bytes =
-      parameters * bytes.weight + quantized * (bytes.quantized - bytes.weight);
-  stage->parameters.weight_copy_bytes = quantized * bytes.copies;
-  stage->parameters.gather_bytes =
-      parameters * bytes.weight + quantized * (bytes.gathered - bytes.weight);
-  stage->parameters.gradient_bytes = parameters * bytes.gradient;
-  stage->parameters.optimizer_state_bytes = parameters * bytes.optimizer;
-  stage->parameters.stash_bytes = parameters * bytes.stash;
-  stage->parameters.fp32_bytes = parameters * 4;
-}
-
-// Sets the bytes of layers for sharded weights. A copy of a tied embedding is
-// gathered with the embedding. `gathers_experts`: several ranks shard each
-// expert.
-void SetLayers(const models::LayerList& layers, int first, int last,
-               const ParameterBytes& bytes, bool gathers_experts,
-               StageCosts* stage) {
-  std::vector<double> weights, experts;
-  models::ParameterSum sum;
-  double before = 0;
-  for (int l = first; l < last; ++l) {
-    sum.Add(layers[l]);
-    const double own = sum.parameters() - before;
-    before = sum.parameters();
-    if (own > 0) {
-      const double of_experts = layers[l].expert_parameters;
-      weights.push_back(
-          (gathers_experts ? own : own - of_experts) * bytes.weight +
-          layers[l].quantized_parameters * (bytes.gathered - bytes.weight));
-      experts.push_back(gathers_experts ? of_experts * bytes.weight : 0);
-      stage->parameters.gathered_expert_bytes += experts.back();
-    }
-  }
-  if (weights.empty()) return;
-  stage->parameters.num_layers = static_cast<int>(weights.size());
-  LayerBytes& sizes = stage->parameters.layers.emplace();
-  sizes.first = weights.front();
-  sizes.last = weights.back();
-  sizes.first_experts = experts.front();
-  sizes.last_experts = experts.back();
-  sizes.two = weights.front();
-  for (size_t i = 1; i < weights.size(); ++i) {
-    sizes.two = std::max(sizes.two, weights[i - 1] + weights[i]);
-  }
 }
 
 Costs GivenCostsOf(const Scenario& scenario, int num_stages) {
@@ -243,7 +144,8 @@ void SetTiedGradient(const models::LayerList& layers,
                      const models::Partition& partition,
                      const Training& training, Costs* costs) {
   const int first_of_last = partition.first[partition.first.size() - 2];
-  if (first_of_last == 0) return;  // one stage has both
+  if (first_of_last == 0) return;          // one stage has both
+  if (training.lora().rank() > 0) return;  // frozen
   costs->tied_gradient_bytes =
       layers.back().shared_parameters * GradientBytes(training);
 }
@@ -307,27 +209,20 @@ absl::StatusOr<DeviceCosts> CostsOn(
       stage.launches.forward.passes = stage.launches.backward_input.passes = 1;
     }
     AddLayers(layers, first, last, &prices, &stage);
-    const double quantized =
-        models::StageQuantizedParameters(layers, first, last);
-    SetParameters(models::StageParameters(layers, first, last), quantized,
-                  bytes, &stage);
+    const Training& training = scenario.training();
+    // Whether several ranks shard each expert.
     const bool gathers_experts =
         shared.shards == 1 || shared.expert_shards() > 1;
-    SetLayers(layers, first, last, bytes, gathers_experts, &stage);
-    if (!gathers_experts) {
-      *stage.parameters.gather_bytes -=
-          bytes.weight * models::StageExpertParameters(layers, first, last);
-    }
-    if (KeepsLowPrecisionGradients(runtime, scenario.training())) {
-      stage.parameters.kept_gradient_bytes = stage.parameters.weight_bytes;
+    SetParameters(layers, first, last, training, bytes, gathers_experts,
+                  &stage);
+    if (KeepsLowPrecisionGradients(runtime, training)) {
+      stage.parameters.kept_gradient_bytes = stage.parameters.written_bytes();
     }
     if (shared.shards > 1 && runtime.copies_gathered_weights()) {
       AddShardCopies(device, costs.prices, shared.shard_calls, &stage);
     }
     SetHostSeconds(runtime, &stage);
     if (shared.shards > 1) AddListSeconds(shared.shard_calls, &stage);
-    stage.parameters.expert_gradient_bytes =
-        models::StageExpertParameters(layers, first, last) * bytes.gradient;
     if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {
       stage.seconds.backward = parts->input + parts->weight;
     }
@@ -344,13 +239,21 @@ absl::StatusOr<DeviceCosts> CostsOn(
     const double on_host = scenario.training().optimizer_offload_fraction();
     models::Kernel step;
     step.part = models::KernelPart::kOptimizer;
-    step.bytes = step_bytes * (1 - on_host) + quantized * bytes.cast;
+    step.bytes = step_bytes * (1 - on_host) + stage.parameters.cast_bytes;
     stage.step.kernel = {step, 1, costs.prices.Price(device, 1, step).seconds};
     stage.step.buffers = StepBuffersOf(
         layers, first, last, scenario.training(), runtime, placement.data,
         shared.stepped_part(stage), stage.parameters);
     stage.step.update_seconds = runtime.update_seconds().value();
     stage.step.seconds = stage.step.kernel->seconds + stage.step.update_seconds;
+    if (UsesMuon(training)) {
+      const Orthogonalization updates = OrthogonalizationOf(
+          layers, first, last, training, shared.stepped_part(stage), device,
+          costs.prices, *costs.peak_flops);
+      stage.step.orthogonalization_seconds = updates.seconds;
+      stage.step.seconds += updates.seconds;
+      stage.step.buffers.bytes += updates.scratch_bytes;
+    }
     OffloadOptimizer(on_host, shared.stepped_part(stage), step_bytes, &stage);
     costs.stages.push_back(stage);
   }
@@ -410,7 +313,8 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
         static_cast<int>(scenario.parallelism().tensor()), costs.shards);
   }
   costs.overlaps_step_gather = resolved.runtime.overlaps_step_gather();
-  if (resolved.runtime.broadcasts_updated_weights() &&
+  if ((resolved.runtime.broadcasts_updated_weights() ||
+       scenario.training().optimizer() == DIST_MUON) &&
       resolved.model.has_transformer()) {
     costs.owned_matrices_per_layer =
         MatricesPerBlock(resolved.model.transformer());

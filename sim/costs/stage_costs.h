@@ -112,7 +112,8 @@ struct StageStep {
   double update_seconds = 0;  // once for all stages of a rank
   // Of an offloaded optimizer: copies, and the step on the host.
   double copy_seconds = 0, host_seconds = 0;
-  std::optional<PricedKernel> kernel;  // absent if the seconds were given
+  double orthogonalization_seconds = 0;  // of Muon's updates
+  std::optional<PricedKernel> kernel;    // absent if the seconds were given
   StepBuffers buffers;
 };
 
@@ -136,6 +137,10 @@ struct StageParameters {
   // weight_bytes.
   std::optional<double> gather_bytes;
   double gathered_bytes() const { return gather_bytes.value_or(weight_bytes); }
+  // The part of the weights that an optimizer step writes. Absent: all.
+  std::optional<double> trained_bytes;
+  double written_bytes() const { return trained_bytes.value_or(weight_bytes); }
+  double cast_bytes = 0;  // moved by casts of weights after a step
   // 16-bit gradients that remain besides accumulated ones.
   double kept_gradient_bytes = 0;
   double gradient_bytes = 0;         // reduced over the replicas per update

@@ -11,9 +11,12 @@
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "scenarios/recomputation.h"
+#include "sim/costs/muon.h"
 
 namespace weir::sim {
 namespace {
+
+constexpr int kDispatchMultiprocessors = 20;  // DeepSeek-V3, section 3.2.2
 
 // All devices of a scenario share the bytes of layers: those of devices that
 // need transposed copies, if any does.
@@ -65,6 +68,19 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
   spec.quantization = QuantizationIn(resolved);
+  const Lora& lora = scenario.training().lora();
+  spec.lora.rank = static_cast<int>(lora.rank());
+  for (const int module : lora.target_modules()) {
+    spec.lora.modules |= 1u << module;
+  }
+  if (lora.target_modules().empty()) spec.lora.modules = ~0u;
+  spec.lists_matrices = UsesMuon(scenario.training());
+  const Communication& communication = scenario.communication();
+  spec.token_dispatcher = communication.token_dispatcher();
+  spec.dispatch_multiprocessors =
+      communication.dispatch_multiprocessors() > 0
+          ? static_cast<int>(communication.dispatch_multiprocessors())
+          : kDispatchMultiprocessors;
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   return spec;
 }

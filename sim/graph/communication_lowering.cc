@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "calibrate/pricing/expert_exchange.h"
 #include "calibrate/pricing/link_seconds.h"
 
 namespace weir::sim {
@@ -118,7 +119,7 @@ RingCost CommunicationLowering::RingOver(
     const RingHop& hop, std::span<const Collectives> messages) {
   RingCost cost;
   const scenarios::Route& route = RouteOf(hop.from, hop.to);
-  for (const auto& [kind, bytes, count] : messages) {
+  for (const auto& [kind, bytes, count, routing] : messages) {
     if (bytes == 0) continue;
     if (route.links.empty()) {
       cost.latency_seconds += count * route.latency_seconds;
@@ -168,7 +169,7 @@ int32_t CommunicationLowering::CommunicatorOf(std::vector<int> gpus,
 void CommunicationLowering::AddLoad(const Group& group,
                                     const Collectives& collectives,
                                     Load* load) const {
-  const auto [kind, bytes, count] = collectives;
+  const auto& [kind, bytes, count, routing] = collectives;
   if (model_ == nullptr) {
     const int n = group.links.num_ranks;
     const double steps = Passes(kind) * (n - 1);
@@ -178,8 +179,10 @@ void CommunicationLowering::AddLoad(const Group& group,
     load->latency_seconds += steps * count * group.hop_seconds;
     return;
   }
-  const calibrate::CollectiveCost& cost =
-      prices_.Of(*model_, kind, bytes, group.links);
+  const calibrate::CollectiveCost cost =
+      routing.tokens > 0
+          ? calibrate::ExchangeCost(*model_, routing, group.links)
+          : prices_.Of(*model_, kind, bytes, group.links);
   load->latency_seconds += count * cost.latency_seconds;
   if (group.shares_links) {
     const double hop_bytes =
@@ -205,12 +208,15 @@ void CommunicationLowering::CountCall(const Collectives& collectives,
                                       LinkClass::Distance distance) {
   const bool measured = distance != LinkClass::DISTANCE_UNSPECIFIED;
   if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
-  const auto& [kind, bytes, count] = collectives;
+  const auto& [kind, bytes, count, routing] = collectives;
   const auto [at, added] = call_index_.try_emplace(
       {purpose_, kind, bytes, group.num_ranks, group.ranks_per_node,
-       group.intra_bytes_per_second, group.inter_bytes_per_second, distance},
+       group.intra_bytes_per_second, group.inter_bytes_per_second, distance,
+       routing.tokens, routing.experts, routing.combine},
       calls_.size());
-  if (added) calls_.push_back({purpose_, kind, bytes, group, 0, distance});
+  if (added) {
+    calls_.push_back({purpose_, kind, bytes, group, 0, routing, distance});
+  }
   calls_[at->second].count += count;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "calibrate/pricing/collective_seconds.h"
 #include "calibrate/profile/device_profile.pb.h"
+#include "models/layer_work.h"
 #include "scenarios/cluster/network.h"
 #include "sim/costs/call_prices.h"
 #include "sim/engine/task_graph.h"
@@ -29,6 +30,7 @@ struct Collectives {
   models::CollectiveKind kind = models::CollectiveKind::kAllReduce;
   double bytes = 0;
   double count = 1;
+  models::TokenRouting routing = {};  // of an all-to-all of tokens by DeepEP
 };
 
 // The purpose of calls that are priced together. Unlike
@@ -50,6 +52,7 @@ struct CollectiveCall {
   double bytes = 0;
   calibrate::CollectiveGroup group;
   double count = 0;
+  models::TokenRouting routing = {};
   // For transfers between GPUs at this distance, if the profile has measured
   // them.
   LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED;
@@ -185,11 +188,12 @@ class CommunicationLowering {
   const std::unique_ptr<FlowPairs> pairs_;
   CallPurpose purpose_ = CallPurpose::kTensor;
   std::vector<CollectiveCall> calls_;
-  // Index into calls_ by purpose, kind, bytes, ranks, ranks in a node, rates
-  // and distance.
-  absl::flat_hash_map<std::tuple<CallPurpose, models::CollectiveKind, double,
-                                 int, int, double, double, LinkClass::Distance>,
-                      size_t>
+  // Index into calls_ by purpose, kind, bytes, ranks, ranks in a node, rates,
+  // distance, and tokens, experts and direction of a routing.
+  absl::flat_hash_map<
+      std::tuple<CallPurpose, models::CollectiveKind, double, int, int, double,
+                 double, LinkClass::Distance, double, double, bool>,
+      size_t>
       call_index_;
   // The kinds of calls over a set of GPUs.
   struct Communicator {

@@ -12,8 +12,9 @@ void AddCollectivesOf(const schedules::Action& action, const Costs& costs,
   for (const models::LayerCollective& one :
        forward ? stage.communication.forward_collectives
                : stage.communication.backward_collectives) {
-    const Collectives call = {one.kind, one.bytes * action.num_microbatches,
-                              static_cast<double>(one.count)};
+    Collectives call = {one.kind, one.bytes * action.num_microbatches,
+                        static_cast<double>(one.count), one.routing};
+    call.routing.tokens *= action.num_microbatches;
     if (one.group == models::LayerCollective::Group::kExpert) {
       if (costs.expert_parallel > 1) calls->experts.push_back(call);
     } else if (one.group == models::LayerCollective::Group::kExpertTensor) {

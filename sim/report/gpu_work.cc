@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "calibrate/pricing/collective_seconds.h"
+#include "calibrate/pricing/expert_exchange.h"
 #include "calibrate/pricing/link_seconds.h"
 #include "sim/graph/action_seconds.h"
 #include "sim/report/critical_path.h"
@@ -165,14 +165,16 @@ class Gatherer {
     // Not every step contains the update's fixed cost.
     const double copy_seconds = stage.step.copy_seconds;
     const double host_seconds = stage.step.host_seconds;
+    const double matrix_seconds = stage.step.orthogonalization_seconds;
     const double rest = graph_.tasks.amount(task) - kernel.seconds -
-                        copy_seconds - host_seconds;
+                        copy_seconds - host_seconds - matrix_seconds;
     const double update_seconds = stage.step.update_seconds;
     const bool updates = rest > update_seconds / 2;
-    work_.steps.push_back({InWindow(task), Clipped(start_[task], end_[task]),
-                           IndexOf(kernel.kernel), updates,
-                           std::max(rest - (updates ? update_seconds : 0), 0.0),
-                           copy_seconds, host_seconds, SharingPart(task)});
+    work_.steps.push_back(
+        {InWindow(task), Clipped(start_[task], end_[task]),
+         IndexOf(kernel.kernel), updates,
+         matrix_seconds + std::max(rest - (updates ? update_seconds : 0), 0.0),
+         copy_seconds, host_seconds, SharingPart(task)});
   }
 
   const PipelineInputs& in_;
@@ -257,8 +259,8 @@ WorkPrices PriceWork(const GpuWork& work, const DeviceProfile& device,
     prices.call_seconds.push_back(
         link != nullptr
             ? calibrate::LinkTimeOf(*link, call.bytes).Seconds()
-            : calibrate::CheapestCollective(first.collectives(), call.kind,
-                                            call.bytes, call.group)
+            : calibrate::CallCost(first.collectives(), call.kind, call.bytes,
+                                  call.routing, call.group)
                   .Seconds());
   }
   const Figure& slowdown = SlowdownFigure(work, device);

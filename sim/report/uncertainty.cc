@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "calibrate/pricing/link_seconds.h"
+#include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/figures.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
@@ -113,6 +114,28 @@ class Variations {
     return Change(prices);
   }
 
+  // Returns false for the figures of experts and latent attention where the
+  // work has none of them.
+  bool IsUsed(absl::string_view path) const {
+    const auto any_kernel = [&](models::Kernel::Variant variant) {
+      return std::any_of(work_.kernels.begin(), work_.kernels.end(),
+                         [&](const models::Kernel& kernel) {
+                           return kernel.variant == variant;
+                         });
+    };
+    if (absl::StartsWith(path, "collectives.dispatch.") ||
+        absl::StartsWith(path, "collectives.combine.")) {
+      return std::any_of(
+          work_.calls.begin(), work_.calls.end(),
+          [](const CollectiveCall& call) { return call.routing.tokens > 0; });
+    }
+    if (absl::StartsWith(path, "latent_attention.")) {
+      return any_kernel(models::Kernel::Variant::kLatent);
+    }
+    return path != "grouped_gemm_time" ||
+           any_kernel(models::Kernel::Variant::kGrouped);
+  }
+
   // Collectives are those of the first device, kernels those of this one.
   double FiguresOfDevice(DeviceProfile* device, bool collectives) {
     double sum = 0;
@@ -120,7 +143,7 @@ class Variations {
       const double error = calibrate::RelativeError(*named.figure);
       const double value = named.figure->value();
       if (absl::StartsWith(named.path, "collectives.") != collectives ||
-          error == 0 || value == 0) {
+          error == 0 || value == 0 || !IsUsed(named.path)) {
         continue;
       }
       named.figure->set_value(value * std::exp(error));
@@ -233,9 +256,18 @@ Unrecorded UnrecordedOf(const scenarios::ResolvedScenario& scenario,
   const std::string format = MatrixFormat(scenario.scenario);
   if (format != "bf16" && format != "fp16") add(format, kUnrecordedFormat);
   std::vector<std::string> formats;
-  for (const OperandFormat operand : models::FormatsOf(scenario.recipe)) {
-    formats.emplace_back(models::Name(operand));
+  const auto add_format = [&](const std::string& name) {
+    formats.push_back(name);
     unrecorded.error = std::hypot(unrecorded.error, kUnrecordedFormat);
+  };
+  for (const OperandFormat operand : models::FormatsOf(scenario.recipe)) {
+    const MatrixRate* rate = calibrate::FindRate(device, models::Name(operand));
+    if (rate != nullptr && rate->num_step_sources() > 0) continue;
+    add_format(absl::StrCat("GEMMs in ", models::Name(operand)));
+  }
+  const OperandFormat attention = scenario.recipe.attention();
+  if (attention != OPERAND_16_BIT) {
+    add_format(absl::StrCat("attention in ", models::Name(attention)));
   }
   unrecorded.formats = absl::StrJoin(formats, ", ");
   unrecorded.names = absl::StrJoin(names, ", ");
@@ -373,11 +405,11 @@ void FillUncertainty(const scenarios::ResolvedScenario& scenario,
   result->set_batch_seconds_high(result->batch_seconds() *
                                  std::exp(kNineOfTen * errors.slower));
   if (!unrecorded.formats.empty()) {
-    result->add_warnings(
-        absl::StrCat("the interval is wider by an assumption for GEMMs in ",
-                     unrecorded.formats,
-                     ": no measured step in this format was fitted "
-                     "(docs/number-formats.md, \"Errors\")"));
+    result->add_warnings(absl::StrCat(
+        "the interval is wider by an assumption for ", unrecorded.formats,
+        ": no measured step of the ", Ascii(scenario.device.name()),
+        " in this format is on record "
+        "(docs/number-formats.md, \"Errors\")"));
   }
   if (!unrecorded.names.empty()) {
     result->add_warnings(

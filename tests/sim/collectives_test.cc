@@ -198,7 +198,7 @@ TEST(CollectivesTest, SecondsAloneAreWhatTheyTakeAlone) {
     const double alone =
         lab.lowering().SecondsAlone(lab.lowering().GroupOf(shape.gpus), calls);
     double sum = 0;
-    for (const auto& [kind, bytes, count] : calls) {
+    for (const auto& [kind, bytes, count, routing] : calls) {
       sum += count *
              calibrate::CheapestCollective(Model(), kind, bytes, shape.links)
                  .Seconds();

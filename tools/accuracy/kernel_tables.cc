@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kMost = 1e12;
 constexpr double kLeastTokens = 256;
+constexpr double kLeastMultiprocessors = 12;  // 20 by default
 
 // A table with numbers by name of column.
 class Table {
@@ -194,14 +195,16 @@ absl::StatusOr<std::vector<calibrate::CollectiveSample>> ReadNcclRows(
 
 absl::StatusOr<std::vector<ExchangeRow>> ReadDeepEpRows(
     const std::string& tables, absl::string_view system, bool dispatch) {
-  const std::string column =
-      dispatch ? "dispatch_transmit_us" : "combine_transmit_us";
+  const std::string kind = dispatch ? "dispatch" : "combine";
+  const std::string transmit = kind + "_transmit_us";
+  const std::string notify = kind + "_notify_us", count = kind + "_sms";
   ASSIGN_OR_RETURN(
       const Table table,
       Table::Load(absl::StrCat(tables, "/deepep_normal.csv"),
                   {"nodes", "gpus", "hidden", "tokens_per_gpu", "topk",
-                   "experts", column}));
-  std::map<std::tuple<double, double, double, double, double>, ExchangeRow>
+                   "experts", transmit, notify, count}));
+  std::map<std::tuple<double, double, double, double, double, double>,
+           ExchangeRow>
       fastest;
   for (int i = 0; i < table.num_rows(); ++i) {
     // Dispatch carries fp8 with a scale of 4 bytes for each 128 elements.
@@ -212,13 +215,18 @@ absl::StatusOr<std::vector<ExchangeRow>> ReadDeepEpRows(
                              table.Number("topk", i),
                              table.Number("experts", i),
                              dispatch ? 1 + 4 / 128.0 : 2,
-                             table.Number(column, i) * 1e-6};
-    if (!table.Is(i, "system", system) || table.Number("nodes", i) != 1 ||
-        row.tokens < kLeastTokens || !(row.seconds > 0)) {
+                             (table.Number(transmit, i) +
+                              table.Number(notify, i)) *
+                                 1e-6,
+                             table.Number("nodes", i),
+                             table.Number(count, i)};
+    if (!table.Is(i, "system", system) || row.tokens < kLeastTokens ||
+        row.multiprocessors < kLeastMultiprocessors || !(row.seconds > 0)) {
       continue;
     }
     const auto [at, added] = fastest.emplace(
-        std::tuple(row.gpus, row.tokens, row.hidden, row.topk, row.experts),
+        std::tuple(row.gpus, row.tokens, row.hidden, row.topk, row.experts,
+                   row.multiprocessors),
         row);
     if (!added && row.seconds < at->second.seconds) at->second = row;
   }

@@ -59,10 +59,11 @@ struct ExchangeRow {
   double gpus = 0, tokens = 0, hidden = 0, topk = 0, experts = 0;
   double element_bytes = 1;
   double seconds = 0;
+  double nodes = 1, multiprocessors = 0;
 };
 
-// Returns the rows of DeepEP inside a node with 256 and more tokens per GPU and
-// the fastest number of multiprocessors of each.
+// Returns the rows of DeepEP with 256 and more tokens per GPU and 12 and more
+// multiprocessors; the fastest of repeated measurements.
 absl::StatusOr<std::vector<ExchangeRow>> ReadDeepEpRows(
     const std::string& tables, absl::string_view system, bool dispatch);
 

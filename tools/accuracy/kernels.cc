@@ -36,16 +36,12 @@ constexpr Kind kKinds[] = {
     {"attention", "attention, bf16, all grids", "sequence length", 0.1},
     {"attention_large", "attention, bf16, at least 4 tiles per multiprocessor",
      "sequence length", 0.1},
-    {"attention_tiles",
-     "attention, bf16, all grids, with waves of tiles (not in weir)",
+    {"attention_tail",
+     "attention, bf16, all grids, with attention_tail (not in the presets)",
      "sequence length", 0.1},
     {"mla", "latent attention (MLA), bf16, all grids", "sequence length", 0.1},
     {"mla_large",
      "latent attention (MLA), bf16, at least 4 tiles per multiprocessor",
-     "sequence length", 0.1},
-    {"mla_tiles",
-     "latent attention (MLA), bf16, all grids, with waves of tiles (not in "
-     "weir)",
      "sequence length", 0.1},
     {"experts", "experts with grouped GEMMs, bf16", "model shape", 0.1},
     {"experts_top4",
@@ -57,6 +53,10 @@ constexpr Kind kKinds[] = {
      "collective and GPUs", 0.1},
     {"dispatch", "dispatch, DeepEP in a node, fp8", "model shape", 0.1},
     {"combine", "combine, DeepEP in a node, bf16", "model shape", 0.1},
+    {"dispatch_nodes", "dispatch, DeepEP on 2 and 4 nodes, fp8",
+     "nodes and tokens", 0.1},
+    {"combine_nodes", "combine, DeepEP on 2 and 4 nodes, bf16",
+     "nodes and tokens", 0.1},
     {"dispatch_nvl72", "dispatch over NVLink in a rack, 2 to 64 GPUs, bf16",
      "model shape", 0.1},
     {"combine_nvl72", "combine over NVLink in a rack, 2 to 64 GPUs, bf16",
@@ -101,17 +101,17 @@ lengths of attention, model shapes of experts, or a collective with its number o
 measured time; above 0, the prediction is too slow. The tables are forward kernels on one idle GPU; whole steps are in
 [README.md](README.md).
 
-- GEMMs, attention and collectives are fitted with the formulas by which weir predicts (docs/cost-model.md). "All grids"
-  includes attention with fewer tiles of queries than multiprocessors, which weir's formula does not describe. "With
-  waves of tiles" shows what it would gain: the time of whole waves of tiles of 128 queries.
-- Latent attention has an efficiency and a ramp of its own here; a profile prices it like other attention, unless it has
-  an entry of `attention_head_sizes` for 192 (GB200, B300, GB300).
-- Experts are the profile's grouped GEMMs times a factor, the bytes of activation and permutation and those of routing
-  over two bandwidths, and a fixed time, all fitted here. With one or two experts per token the table has times up to
-  five times those of the same work in other rows (kernels that the library chose badly).
-- Dispatch and combine are a fixed time, times per peer, per token and per copy of a token, and bytes over a rate, all
-  fitted here to the library's kernels. weir predicts all-to-alls of NCCL unless a scenario says otherwise. The rack has
-  one model shape, so numbers of GPUs are left out instead.
+- All are fitted with the formulas by which weir predicts (docs/cost-model.md, docs/experts.md), except those of the
+  rack. A fixed time of the benchmarks is fitted besides them for attention and experts; training does not have it.
+- "All grids" includes attention with fewer tiles of queries than multiprocessors. `attention_tail` describes them: the
+  last tiles of a causal mask see all keys, and with few tiles the other multiprocessors wait for them. Presets have it
+  for latent attention and not yet for plain attention, whose speed is fitted together with whole steps.
+- Experts are the GEMMs of gemm_seconds.h times `grouped_gemm_time`, activation and permutation at the profile's
+  bandwidths, the bytes of routing over a bandwidth and a fixed time. With one or two experts per token the table has
+  times up to five times those of the same work in other rows (kernels that the library chose badly).
+- Dispatch and combine have 12 to 24 multiprocessors. On 8 nodes the table was measured on a congested network (half of
+  the rate of 4 nodes, notifications of milliseconds); these rows are not fitted, and predicted times are half of them.
+  The rack has one model shape, so numbers of GPUs are left out instead.
 - B300, GB300, H20, MI300X and MI355X have no published bf16 GEMMs: their profiles assume the rates of a similar device.
   "With the rates of a similar device" is the same assumption where it can be tested: the parameters of the previous
   generation or of the nearest sibling (H200: of the H100; GB200: of the B200), with the device's own datasheet.

@@ -9,11 +9,8 @@
 // kind. Groups: sequence lengths of attention, model shapes of experts and
 // all-to-alls, collectives with their number of GPUs.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,9 +23,8 @@
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/fit_collectives.h"
 #include "calibrate/fit/fit_figures.h"
-#include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
-#include "models/layer_work.h"
+#include "tools/accuracy/kernel_fits.h"
 #include "tools/accuracy/kernel_tables.h"
 #include "tools/accuracy/write_rows.h"
 
@@ -62,170 +58,6 @@ constexpr Device kDevices[] = {
 };
 
 constexpr double kRowsPerTile = 128;
-constexpr int kNumFolds = 10;
-
-std::vector<double> SecondsOf(const std::vector<MeasuredSeconds>& rows) {
-  std::vector<double> seconds;
-  for (const MeasuredSeconds& row : rows) seconds.push_back(row.seconds);
-  return seconds;
-}
-
-// Fits positive parameters to rows by coordinate descent on the mean absolute
-// logarithm of predicted over measured.
-template <typename Predict>
-std::vector<double> FitPositive(std::vector<double> values,
-                                absl::Span<const int> rows,
-                                const std::vector<double>& measured,
-                                const Predict& predict) {
-  const auto cost = [&](const std::vector<double>& at) {
-    double sum = 0;
-    for (const int row : rows) {
-      sum += std::abs(std::log(predict(at, row) / measured[row]));
-    }
-    return sum;
-  };
-  double least = cost(values);
-  for (double step = 1; step > 1e-3; step /= 2) {
-    for (bool better = true; better;) {
-      better = false;
-      for (double& value : values) {
-        for (const double factor : {std::exp(step), std::exp(-step)}) {
-          const double before = value;
-          value *= factor;
-          const double now = cost(values);
-          if (now < least * (1 - 1e-9)) {
-            least = now;
-            better = true;
-          } else {
-            value = before;
-          }
-        }
-      }
-    }
-  }
-  return values;
-}
-
-template <typename Predict>
-absl::StatusOr<std::vector<double>> LeftOut(
-    const std::vector<double>& start, const std::vector<int>& groups,
-    const std::vector<double>& measured, const Predict& predict) {
-  std::vector<int> folds = groups;
-  for (int& fold : folds) fold %= kNumFolds;
-  return calibrate::CrossValidate(
-      folds,
-      [&](absl::Span<const int> fitted, absl::Span<const int> left_out)
-          -> absl::StatusOr<std::vector<double>> {
-        const std::vector<double> values =
-            FitPositive(start, fitted, measured, predict);
-        std::vector<double> seconds;
-        for (const int row : left_out) seconds.push_back(predict(values, row));
-        return seconds;
-      });
-}
-
-// Attention with efficiency, ramp and the relative efficiency of each head
-// size, as in calibrate/pricing/kernel_seconds.cc. With count_tiles, tiles of
-// 128 queries also take as long as full waves of all multiprocessors do, and
-// part of a last wave counts as a whole one; weir does not predict so.
-absl::Status WriteAttention(const std::string& path,
-                            const DeviceProfile& profile,
-                            const std::vector<AttentionRow>& rows,
-                            bool count_tiles = false) {
-  if (rows.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(profile, "bf16"));
-  const double launch = profile.kernel_seconds().value();
-  std::map<double, size_t> sizes;  // parameter of each head size
-  std::vector<int> lengths;
-  std::vector<MeasuredSeconds> names;
-  for (const AttentionRow& row : rows) {
-    sizes.emplace(row.head_size, 0);
-    lengths.push_back(static_cast<int>(row.sequence_length));
-    names.push_back(
-        {row.line,
-         absl::StrFormat("%.0f x %.0f tokens, %.0f heads of %.0f", row.batch,
-                         row.sequence_length, row.heads, row.head_size),
-         row.seconds});
-  }
-  size_t next = 1;
-  for (auto& [size, parameter] : sizes) parameter = next++;
-  std::vector<double> start(next, 0.5);
-  start[0] = 400;
-  start.push_back(0.5);
-  const double processors = profile.num_multiprocessors().value();
-  const auto predict = [&](const std::vector<double>& at, int i) {
-    const AttentionRow& row = rows[i];
-    const double width = row.head_size + row.value_size;
-    const double queries = row.batch * row.heads * row.sequence_length;
-    const double flops =
-        2 * queries * width * (row.sequence_length / 2 + at[0]);
-    double waves = 1;
-    if (count_tiles) {
-      const double x = row.batch * row.heads *
-                       std::ceil(row.sequence_length / kRowsPerTile) /
-                       processors;
-      waves = x <= 1 ? 1 / x : 1 + at[next] * (std::ceil(x) / x - 1);
-    }
-    return launch + waves * flops / (peak * at[sizes.at(row.head_size)]);
-  };
-  ASSIGN_OR_RETURN(const std::vector<double> left_out,
-                   LeftOut(start, calibrate::GroupsOf(lengths),
-                           SecondsOf(names), predict));
-  return WriteRows(path + "_left_out.csv", names, left_out);
-}
-
-// Experts of one GPU: two grouped GEMMs at the rates of the profile's GEMMs
-// times a factor, activation and permutation at the memory bandwidth times
-// another, and a fixed time.
-absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
-                          const std::vector<ExpertRow>& rows) {
-  if (rows.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(profile, "bf16"));
-  const double bandwidth = profile.memory_bytes_per_second().value();
-  const calibrate::GemmMachine machine = {
-      peak, profile.num_multiprocessors().value(), bandwidth};
-  const calibrate::GemmTerms<double> terms =
-      calibrate::TermsOf(profile.gemm(), calibrate::Clock::kBurst);
-  std::vector<MeasuredSeconds> names;
-  std::vector<std::tuple<double, double, double, double>> shapes;
-  std::vector<double> gemms, bytes, routed;
-  for (const ExpertRow& row : rows) {
-    const double matrices = row.gated ? 2 : 1;
-    const double width = row.width / row.tensor_parallel;
-    const double experts = row.experts / row.expert_parallel;
-    const double pairs = row.tokens * row.topk / row.expert_parallel;
-    const auto grouped = [&](double n, double k) {
-      calibrate::GemmSize size =
-          calibrate::MakeGemmSize(pairs / experts, n, k);
-      size.batch = experts;
-      size.bytes *= experts;
-      return calibrate::FastestGemm(machine, terms, size).seconds;
-    };
-    gemms.push_back(grouped(matrices * width, row.hidden) +
-                    grouped(row.hidden, width));
-    bytes.push_back(2 * pairs * ((matrices + 1) * width + 3 * row.hidden));
-    // Every GPU selects experts for, and writes the sums of, all tokens.
-    routed.push_back(row.tokens *
-                     (2 * row.hidden + 4 * row.experts + 16 * row.topk));
-    shapes.emplace_back(row.hidden, row.width, row.topk, row.experts);
-    names.push_back(
-        {row.line,
-         absl::StrFormat("%.0f tokens, top %.0f of %.0f experts, %.0f x %.0f, "
-                         "tp %.0f, ep %.0f",
-                         row.tokens, row.topk, row.experts, row.hidden,
-                         row.width, row.tensor_parallel, row.expert_parallel),
-         row.seconds});
-  }
-  const auto predict = [&](const std::vector<double>& at, int i) {
-    return at[0] + gemms[i] * at[1] + bytes[i] / (bandwidth * at[2]) +
-           routed[i] / (bandwidth * at[3]);
-  };
-  ASSIGN_OR_RETURN(
-      const std::vector<double> left_out,
-      LeftOut({4e-5, 1.1, 0.5, 0.5}, calibrate::GroupsOf(shapes), SecondsOf(names),
-              predict));
-  return WriteRows(path + "_left_out.csv", names, left_out);
-}
 
 absl::Status WriteCollectives(
     const std::string& path, const Device& device, const DeviceProfile& profile,
@@ -248,47 +80,6 @@ absl::Status WriteCollectives(
   return WriteRows(path + "_left_out.csv", names, left_out);
 }
 
-// All-to-alls of experts, each direction: a fixed time, a time per peer, per
-// token and per copy of a token, and the bytes of all copies over a rate. Every
-// token is copied once to each GPU that has one of its experts.
-absl::Status WriteExchanges(const std::string& path,
-                            const std::vector<ExchangeRow>& rows) {
-  if (rows.empty()) return absl::OkStatus();
-  std::vector<MeasuredSeconds> names;
-  std::vector<std::tuple<double, double, double>> shapes;
-  for (const ExchangeRow& row : rows) {
-    shapes.emplace_back(row.hidden, row.topk, row.experts);
-    names.push_back(
-        {row.line,
-         absl::StrFormat("%.0f tokens of %.0f, top %.0f of %.0f on %.0f GPUs",
-                         row.tokens, row.hidden, row.topk, row.experts,
-                         row.gpus),
-         row.seconds});
-  }
-  const auto predict = [&](const std::vector<double>& at, int i) {
-    const ExchangeRow& row = rows[i];
-    const double peers = row.gpus - 1;
-    // GPUs that have one of a token's experts, this one included.
-    const double reached =
-        row.gpus * (1 - std::pow(1 - 1 / row.gpus, row.topk));
-    return at[0] + at[1] * peers +
-           row.tokens * (at[2] + reached * (at[3] + row.hidden *
-                                                        row.element_bytes /
-                                                        at[4]));
-  };
-  std::vector<int> groups = calibrate::GroupsOf(shapes);
-  if (*std::max_element(groups.begin(), groups.end()) == 0) {
-    // A single model shape: by number of GPUs.
-    std::vector<double> gpus;
-    for (const ExchangeRow& row : rows) gpus.push_back(row.gpus);
-    groups = calibrate::GroupsOf(gpus);
-  }
-  ASSIGN_OR_RETURN(const std::vector<double> left_out,
-                   LeftOut({2e-5, 1e-7, 1e-9, 1e-9, 3e11}, groups,
-                           SecondsOf(names), predict));
-  return WriteRows(path + "_left_out.csv", names, left_out);
-}
-
 absl::Status WriteDevice(const Device& device, const std::string& tables,
                          const std::string& folder) {
   ASSIGN_OR_RETURN(const DeviceProfile profile,
@@ -299,9 +90,10 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
   ASSIGN_OR_RETURN(
       const std::vector<AttentionRow> attention,
       ReadAttentionRows(tables, device.system, device.attention_kernel));
-  RETURN_IF_ERROR(WriteAttention(path("attention"), profile, attention));
-  RETURN_IF_ERROR(
-      WriteAttention(path("attention_tiles"), profile, attention, true));
+  RETURN_IF_ERROR(WriteAttention(path("attention"), profile, attention,
+                                 AttentionForm::kWithoutTail));
+  RETURN_IF_ERROR(WriteAttention(path("attention_tail"), profile, attention,
+                                 AttentionForm::kWithTail));
   const double least_tiles = 4 * profile.num_multiprocessors().value();
   std::vector<AttentionRow> large;
   for (const AttentionRow& row : attention) {
@@ -311,11 +103,12 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
       large.push_back(row);
     }
   }
-  RETURN_IF_ERROR(WriteAttention(path("attention_large"), profile, large));
+  RETURN_IF_ERROR(WriteAttention(path("attention_large"), profile, large,
+                                 AttentionForm::kWithoutTail));
   ASSIGN_OR_RETURN(std::vector<AttentionRow> mla,
                    ReadLatentRows(tables, device.system));
-  RETURN_IF_ERROR(WriteAttention(path("mla"), profile, mla));
-  RETURN_IF_ERROR(WriteAttention(path("mla_tiles"), profile, mla, true));
+  RETURN_IF_ERROR(
+      WriteAttention(path("mla"), profile, mla, AttentionForm::kLatent));
   mla.erase(std::remove_if(mla.begin(), mla.end(),
                            [&](const AttentionRow& row) {
                              return row.batch * row.heads *
@@ -323,7 +116,8 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
                                     least_tiles;
                            }),
             mla.end());
-  RETURN_IF_ERROR(WriteAttention(path("mla_large"), profile, mla));
+  RETURN_IF_ERROR(
+      WriteAttention(path("mla_large"), profile, mla, AttentionForm::kLatent));
   ASSIGN_OR_RETURN(const std::vector<ExpertRow> experts,
                    ReadExpertRows({tables, absl::StrCat(folder, "/tables")},
                                   device.system));
@@ -347,8 +141,16 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
   for (const bool dispatch : {true, false}) {
     ASSIGN_OR_RETURN(const std::vector<ExchangeRow> rows,
                      ReadDeepEpRows(tables, device.system, dispatch));
-    RETURN_IF_ERROR(
-        WriteExchanges(path(dispatch ? "dispatch" : "combine"), rows));
+    const char* kind = dispatch ? "dispatch" : "combine";
+    std::vector<ExchangeRow> inside, between;
+    for (const ExchangeRow& row : rows) {
+      if (row.nodes == 1) inside.push_back(row);
+      // 8 nodes: congested, the notification alone takes milliseconds.
+      if (row.nodes == 2 || row.nodes == 4) between.push_back(row);
+    }
+    RETURN_IF_ERROR(WriteDeepEp(path(kind), profile, inside, dispatch));
+    RETURN_IF_ERROR(WriteDeepEp(path(absl::StrCat(kind, "_nodes").c_str()),
+                                profile, between, dispatch));
   }
   return absl::OkStatus();
 }
@@ -357,7 +159,7 @@ absl::Status WriteRack(const std::string& tables, const std::string& folder) {
   for (const bool dispatch : {true, false}) {
     ASSIGN_OR_RETURN(const std::vector<ExchangeRow> rows,
                      ReadRackRows(tables, dispatch));
-    RETURN_IF_ERROR(WriteExchanges(
+    RETURN_IF_ERROR(WriteRackExchanges(
         absl::StrCat(folder, "/", dispatch ? "dispatch" : "combine",
                      "_nvl72_gb200"),
         rows));

@@ -111,6 +111,116 @@ TEST(KernelSecondsTest, AttentionPaysARampBesideItsKeys) {
               1e-6 + (4e6 + 2 * 5 * 2 * 100 * 5 * 30) / 0.2e12, 1e-15);
 }
 
+// 10 multiprocessors share 200 queries; a tile of 128 of them, in which each
+// query sees all 100 keys, takes 128 / 200 of the whole work of one without a
+// mask.
+TEST(KernelSecondsTest, TheTailOfAttentionIsItsLongestTile) {
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
+  kernel.batch = 2;
+  kernel.m = kernel.n = 100;
+  kernel.k = 5;
+  kernel.num_gemms = 2;
+  const double unmasked = 2 * 2 * 2 * 100 * 100 * 5;
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.25);
+  profile.mutable_attention_tail()->set_value(0.5);
+  for (const double masked : {1.0, 0.5}) {
+    kernel.flops = unmasked;
+    kernel.performed_flops = masked * unmasked;
+    const double tail = 0.5 * 10 * 128 / 200 * unmasked;
+    EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+                1e-6 + (masked * unmasked + tail) / 0.5e12, 1e-15);
+  }
+  // A window hides more than half of the keys from nobody.
+  kernel.performed_flops = 0.1 * unmasked;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              1e-6 + (0.1 + 0.5 * 10 * 128 / 200 * 0.2) * unmasked / 0.5e12,
+              1e-15);
+}
+
+TEST(KernelSecondsTest, LatentAttentionHasFiguresOfItsOwn) {
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
+  kernel.batch = 2;
+  kernel.m = kernel.n = 100;
+  kernel.k = 5;
+  kernel.num_gemms = 2;
+  kernel.performed_flops = 4e6;
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.25);
+  const double plain = KernelSeconds(profile, kPeak, kernel);
+  kernel.variant = models::Kernel::Variant::kLatent;
+  EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+  LatentAttentionSpeed& speed = *profile.mutable_latent_attention();
+  speed.mutable_efficiency()->set_value(0.1);
+  speed.mutable_backward_efficiency()->set_value(0.05);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e6 / 0.2e12,
+              1e-15);
+  kernel.num_gemms = 5;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e6 / 0.1e12,
+              1e-15);
+  kernel.variant = models::Kernel::Variant::kPlain;
+  kernel.num_gemms = 2;
+  EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+}
+
+// github.com/ai-dynamo/aiconfigurator, mla: sequences of one length, heads of
+// 192, microseconds. Preset and fixed time of the benchmark.
+TEST(KernelSecondsTest, MeasuredLatentAttentionOfH100) {
+  const DeviceProfile profile = *LoadDeviceProfile("h100-sxm");
+  const struct {
+    double batch, tokens, heads, us;
+  } rows[] = {{1, 2048, 8, 50.7},     {1, 16384, 1, 286.2},
+              {4, 4096, 8, 364.0},    {1, 4096, 128, 1262.9},
+              {4, 4096, 128, 5363.5}, {1, 32768, 8, 4803.8}};
+  for (const auto& [batch, tokens, heads, us] : rows) {
+    models::Kernel kernel;
+    kernel.kind = models::Kernel::Kind::kAttention;
+    kernel.variant = models::Kernel::Variant::kLatent;
+    kernel.batch = batch * heads;
+    kernel.m = kernel.n = tokens;
+    kernel.k = 192;
+    kernel.num_gemms = 2;
+    kernel.flops = 2 * kernel.batch * tokens * tokens * (192 + 128);
+    kernel.performed_flops = kernel.flops / 2;
+    const double seconds = KernelSeconds(profile, 989.4e12, kernel) -
+                           profile.kernel_seconds().value() + 14e-6;
+    EXPECT_NEAR(1e6 * seconds / us, 1, 0.25) << tokens;
+  }
+}
+
+TEST(KernelSecondsTest, GroupedGemmsTakeTheirPartOfBatchedOnes) {
+  models::Kernel kernel = MakeGemm(5, 512, 128, 320);
+  DeviceProfile profile = Toy();
+  const double plain = KernelSeconds(profile, kPeak, kernel);
+  profile.mutable_grouped_gemm_time()->set_value(0.8);
+  EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+  kernel.variant = models::Kernel::Variant::kGrouped;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 0.8 * plain, 1e-15);
+  profile.clear_grouped_gemm_time();
+  EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+}
+
+TEST(KernelSecondsTest, AttentionDependsOnItsFormat) {
+  models::Kernel kernel;
+  kernel.kind = models::Kernel::Kind::kAttention;
+  kernel.batch = kernel.m = kernel.n = kernel.k = 100;
+  kernel.num_gemms = 2;
+  kernel.performed_flops = 4e9;
+  kernel.format = OPERAND_FP8;
+  DeviceProfile profile = Toy();
+  profile.mutable_attention_efficiency()->set_value(0.25);
+  MatrixRate& rate = *profile.add_matrix_rates();
+  rate.set_format("fp8");
+  rate.mutable_peak_flops()->set_value(4e12);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e9 / 0.5e12,
+              1e-12);
+  rate.mutable_attention_speed()->set_value(1.6);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 4e9 / 0.8e12,
+              1e-12);
+}
+
 TEST(KernelSecondsTest, AttentionDependsOnTheHeadSize) {
   DeviceProfile profile = Toy();
   EXPECT_EQ(HeadSizeEfficiency(profile, 64), 1);

@@ -60,6 +60,10 @@ bool IsProse(const std::string& fallback) {
                                  "1, if full",
                                  "all useful ones",
                                  "0, or 1 with --optimizer-cpu-offload",
+                                 "all, with --lora-rank",
+                                 "5, with Muon",
+                                 "20, with DeepEP",
+                                 "16-bit, unless the recipe says otherwise",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }

@@ -212,6 +212,26 @@ TEST(MegatronArgumentTest, DescribeExperts) {
   EXPECT_THAT(args, Contains(Pair("--moe-layer-freq", "[0,0,1,0,1,0,1,0]")));
 }
 
+TEST(MegatronArgumentTest, DescribeDeepEpAndMuon) {
+  std::string experts = kExperts;
+  experts.erase(experts.find("capacity_factor: 1.25"), 21);
+  const scenarios::ResolvedScenario run =
+      Resolve(experts + kOnEight + R"(
+         schedule: "1f1b" parallelism { pipeline: 2 data: 4 expert: 4 }
+         communication { token_dispatcher: TOKENS_DEEPEP
+                         dispatch_multiprocessors: 24 }
+         training { precision: MIXED_BF16 flash_attention: true
+                    optimizer: DIST_MUON muon_num_ns_steps: 3 })");
+  EXPECT_THAT(MegatronObstacles(run), IsEmpty());
+  const MegatronArgs args = ParseMegatronArgs(MegatronArguments(run));
+  EXPECT_THAT(args, Contains(Pair("--moe-token-dispatcher-type", "flex")));
+  EXPECT_THAT(args, Contains(Pair("--moe-enable-deepep", "")));
+  EXPECT_THAT(args, Contains(Pair("--moe-deepep-num-sms", "24")));
+  EXPECT_THAT(args, Contains(Pair("--optimizer", "dist_muon")));
+  EXPECT_THAT(args, Contains(Pair("--muon-num-ns-steps", "3")));
+  EXPECT_FALSE(args.contains("--use-distributed-optimizer"));
+}
+
 // Megatron-LM accumulates bf16 gradients in fp32 by default.
 TEST(MegatronArgumentTest, GradientsHaveTheBytesThatAreCounted) {
   EXPECT_TRUE(

@@ -222,6 +222,49 @@ TEST(NemoReaderTest, ReadsContextParallelism) {
   EXPECT_THAT(parallelism.hierarchical_context(), ElementsAre(2u, 4u));
 }
 
+TEST(NemoReaderTest, ReadsAdapters) {
+  const auto lora_of = [](const std::string& more) {
+    const auto run = ReadNemoSettings("x.yaml", kNemo + more, {});
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run->scenario.training().lora();
+  };
+  EXPECT_EQ(lora_of("").rank(), 0u);
+  EXPECT_EQ(lora_of("peft: lora\n").rank(), 32u);
+  EXPECT_EQ(lora_of("peft:\n  _target_: megatron.bridge.peft.lora.LoRA\n"
+                    "  dim: 16\n  alpha: 32\n")
+                .rank(),
+            16u);
+  const Lora some =
+      lora_of("peft:\n  dim: 8\n  target_modules: [linear_qkv, linear_fc2]\n");
+  EXPECT_EQ(some.rank(), 8u);
+  EXPECT_THAT(some.target_modules(), ElementsAre(LINEAR_QKV, LINEAR_FC2));
+  EXPECT_EQ(lora_of("peft: null\n").rank(), 0u);
+  EXPECT_THAT(std::string(ReadNemoSettings(
+                              "x.yaml", std::string(kNemo) + "peft: dora\n", {})
+                              .status()
+                              .message()),
+              HasSubstr("peft is dora, expected lora"));
+}
+
+TEST(NemoReaderTest, ReadsDispatchers) {
+  const auto run = ReadNemoSettings(
+      "x.txt",
+      "model.num_layers=4\nmodel.hidden_size=64\nmodel.vocab_size=1000\n"
+      "model.num_attention_heads=4\nmodel.num_moe_experts=8\n"
+      "model.moe_router_topk=2\nmodel.moe_token_dispatcher_type=flex\n"
+      "model.moe_enable_deepep=true\nmodel.moe_deepep_num_sms=24\n"
+      "optimizer.optimizer=dist_muon\noptimizer.muon_num_ns_steps=3\n"
+      "train.global_batch_size=8\nmodel.seq_length=128\n",
+      {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  const Communication& communication = run->scenario.communication();
+  EXPECT_EQ(communication.token_dispatcher(), TOKENS_DEEPEP);
+  EXPECT_EQ(communication.dispatch_multiprocessors(), 24u);
+  EXPECT_EQ(run->scenario.training().optimizer(), DIST_MUON);
+  EXPECT_EQ(run->scenario.training().muon_num_ns_steps(), 3u);
+  EXPECT_TRUE(run->scenario.training().distributed_optimizer());
+}
+
 TEST(NemoReaderTest, ReadsRecipes) {
   const auto run = ReadNemoSettings(
       "x.yaml", "mixed_precision: bf16_with_fp8_current_scaling_mixed\n", {});

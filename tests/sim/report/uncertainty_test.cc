@@ -154,6 +154,35 @@ TEST(UncertaintyTest, WhatIsNotOnRecordWidensTheInterval) {
   EXPECT_NEAR(error_of(other, 1), std::hypot(0.15, 0.1), 1e-12);
 }
 
+// Formats of GEMMs with measured steps on the device add nothing; those without
+// do, and so does attention in 8 bits.
+TEST(UncertaintyTest, FormatsWithMeasuredStepsAreOnRecord) {
+  const auto error_of = [](const std::string& recipe, bool attention,
+                           bool recorded) {
+    Scenario scenario = *scenarios::LoadScenario("llama-3-70b-64-h100");
+    scenario.mutable_training()->clear_precision();
+    scenario.mutable_training()->set_recipe(recipe);
+    if (attention) {
+      scenario.mutable_training()->set_attention_format(OPERAND_FP8);
+    }
+    auto resolved = scenarios::ResolveScenario("test", scenario);
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    if (!recorded) {
+      for (MatrixRate& rate : *resolved->device.mutable_matrix_rates()) {
+        rate.clear_num_step_sources();
+      }
+    }
+    const auto result = Simulate(*resolved);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->uncertainty().unrecorded();
+  };
+  EXPECT_EQ(error_of("fp8-current", false, true), 0);
+  EXPECT_NEAR(error_of("fp8-current", false, false), 0.1, 1e-12);
+  EXPECT_NEAR(error_of("fp8-blockwise", false, true), 0.1, 1e-12);
+  EXPECT_NEAR(error_of("fp8-current", true, true), 0.1, 1e-12);
+  EXPECT_NEAR(error_of("fp8-current", true, false), 0.1 * std::sqrt(2), 1e-12);
+}
+
 // A prediction says if its GEMM rates are those of another device.
 TEST(UncertaintyTest, AssumedGemmsAreNamed) {
   scenarios::ResolvedScenario scenario = Preset("pipedream-flush-gpt-2.2b");

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/adapter_options.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "cli/options/add_option.h"
+#include "models/recipe.pb.h"
+
+namespace weir::cli {
+namespace {
+
+absl::StatusOr<std::vector<int>> ParseLoraModules(const std::string& text) {
+  const Choices choices = {{"linear_qkv", LINEAR_QKV},
+                           {"linear_proj", LINEAR_PROJ},
+                           {"linear_fc1", LINEAR_FC1},
+                           {"linear_fc2", LINEAR_FC2}};
+  std::vector<int> modules;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(", "), absl::SkipWhitespace())) {
+    ASSIGN_OR_RETURN(modules.emplace_back(), ParseChoice(word, choices));
+  }
+  if (modules.empty()) return absl::InvalidArgumentError("is empty");
+  return modules;
+}
+
+const std::vector<std::pair<absl::string_view, OperandFormat>>& Formats() {
+  static const auto& formats =
+      *new std::vector<std::pair<absl::string_view, OperandFormat>>{
+          {"16-bit", OPERAND_16_BIT},
+          {"fp8", OPERAND_FP8},
+          {"fp8_block", OPERAND_FP8_BLOCK},
+          {"mxfp8", OPERAND_MXFP8},
+          {"nvfp4", OPERAND_NVFP4}};
+  return formats;
+}
+
+}  // namespace
+
+void AddAdapters(CLI::App* app, Scenario* scenario) {
+  AddCount(app, "--lora-rank,--lora-dim",
+           "train low-rank adapters of this rank, not the model's weights "
+           "(docs/lora.md)",
+           [=](uint32_t rank) {
+             scenario->mutable_training()->mutable_lora()->set_rank(rank);
+           })
+      ->default_str("none");
+  AddOption(app, "--lora-target-modules", "MODULE,...",
+            "linear layers with adapters: linear_qkv, linear_proj, "
+            "linear_fc1, linear_fc2",
+            ParseLoraModules,
+            [=](const std::vector<int>& modules) {
+              scenario->mutable_training()
+                  ->mutable_lora()
+                  ->mutable_target_modules()
+                  ->Assign(modules.begin(), modules.end());
+            })
+      ->default_str("all, with --lora-rank");
+}
+
+void AddMuon(CLI::App* app, Scenario* scenario) {
+  AddCount(app, "--muon-num-ns-steps",
+           "Newton-Schulz iterations of each update of Muon",
+           [=](uint32_t steps) {
+             scenario->mutable_training()->set_muon_num_ns_steps(steps);
+           })
+      ->default_str("5, with Muon");
+}
+
+void AddTokenDispatcher(CLI::App* app, Scenario* scenario) {
+  app->option_defaults()->group("Schedule");
+  const auto set = [=](TokenDispatcher dispatcher) {
+    scenario->mutable_communication()->set_token_dispatcher(dispatcher);
+  };
+  AddChoice<TokenDispatcher>(
+      app, "--moe-token-dispatcher-type",
+      "how tokens reach experts: alltoall (NCCL) or flex (DeepEP; "
+      "docs/experts.md)",
+      {{"alltoall", TOKENS_ALL_TO_ALL}, {"flex", TOKENS_DEEPEP}}, set)
+      ->default_str("alltoall");
+  AddSwitch(app, "--moe-enable-deepep", "--moe-token-dispatcher-type flex",
+            [=](bool on) { set(on ? TOKENS_DEEPEP : TOKENS_ALL_TO_ALL); });
+  AddCount(
+      app, "--moe-deepep-num-sms",
+      "multiprocessors that DeepEP's kernels occupy",
+      [=](uint32_t count) {
+        scenario->mutable_communication()->set_dispatch_multiprocessors(count);
+      })
+      ->default_str("20, with DeepEP");
+}
+
+void AddOtherFormats(CLI::App* app, Scenario* scenario) {
+  AddChoice<OperandFormat>(
+      app, "--attention-format", "format of the core of fused attention",
+      Formats(),
+      [=](OperandFormat format) {
+        scenario->mutable_training()->set_attention_format(format);
+      })
+      ->default_str("16-bit, unless the recipe says otherwise");
+  AddSwitch(app, "--fp8-dot-product-attention", "--attention-format fp8",
+            [=](bool on) {
+              scenario->mutable_training()->set_attention_format(
+                  on ? OPERAND_FP8 : OPERAND_16_BIT);
+            });
+  AddChoice<OperandFormat>(
+      app, "--dispatch-format", "format of tokens on their way to experts",
+      Formats(),
+      [=](OperandFormat format) {
+        scenario->mutable_training()->set_dispatch_format(format);
+      })
+      ->default_str("16-bit, unless the recipe says otherwise");
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios/check_training.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "calibrate/profile/device_profile.h"
+#include "models/block_spec.h"
+#include "models/quantization.h"
+
+namespace weir::scenarios {
+namespace {
+
+constexpr double kMaxRank = 1 << 16;
+constexpr double kMaxIterations = 100;
+constexpr double kMaxMultiprocessors = 1e4;
+
+}  // namespace
+
+void CheckAdapters(Problems& problems, const Scenario& scenario) {
+  const Training& training = scenario.training();
+  const Lora& lora = training.lora();
+  problems.CheckRange("training.lora.rank", lora.rank(), 0, kMaxRank);
+  for (int i = 0; i < lora.target_modules_size(); ++i) {
+    const int module = lora.target_modules(i);
+    if (LoraModule_IsValid(module) && module != LORA_MODULE_UNSPECIFIED)
+      continue;
+    problems.Add(absl::StrCat("training.lora.target_modules[", i, "]"),
+                 absl::StrCat("is ", module,
+                              ", expected LINEAR_QKV, LINEAR_PROJ, LINEAR_FC1 "
+                              "or LINEAR_FC2"));
+  }
+  if (lora.rank() == 0) {
+    if (lora.target_modules().empty()) return;
+    problems.Add("training.lora.rank",
+                 "is 0, expected the rank of the adapters of "
+                 "training.lora.target_modules");
+    return;
+  }
+  const uint32_t tensor = std::max(scenario.parallelism().tensor(), 1u);
+  if (lora.rank() % tensor != 0) {
+    problems.Add(
+        "training.lora.rank",
+        absl::StrCat("is ", lora.rank(),
+                     ", expected a multiple of parallelism.tensor ", tensor));
+  }
+  if (training.recompute() == RECOMPUTE_OPERATORS) {
+    problems.Add("training.recompute",
+                 "is RECOMPUTE_OPERATORS, expected none, selective or full "
+                 "with training.lora");
+  }
+  if (training.optimizer() == MUON || training.optimizer() == DIST_MUON) {
+    problems.Add("training.optimizer",
+                 absl::StrCat("is ", Optimizer_Name(training.optimizer()),
+                              ", expected ADAM or SGD_MOMENTUM with "
+                              "training.lora"));
+  }
+}
+
+void CheckMuon(Problems& problems, const Training& training,
+               const Parallelism& parallelism) {
+  problems.CheckRange("training.muon_num_ns_steps",
+                      training.muon_num_ns_steps(), 0, kMaxIterations);
+  const bool muon =
+      training.optimizer() == MUON || training.optimizer() == DIST_MUON;
+  if (training.muon_num_ns_steps() > 0 && !muon) {
+    problems.Add("training.muon_num_ns_steps",
+                 absl::StrCat("is ", training.muon_num_ns_steps(),
+                              ", expected training.optimizer MUON or "
+                              "DIST_MUON with it"));
+  }
+  if (!muon) return;
+  if (training.fully_sharded()) {
+    problems.Add("training.fully_sharded",
+                 "cannot be combined with Muon, which needs whole matrices");
+  }
+  if (training.optimizer() == MUON && training.distributed_optimizer()) {
+    problems.Add("training.distributed_optimizer",
+                 "is on, expected off, or training.optimizer DIST_MUON: Muon "
+                 "needs whole matrices");
+  }
+  if (training.optimizer() == DIST_MUON && parallelism.data() > 1 &&
+      training.has_distributed_optimizer() &&
+      !training.distributed_optimizer()) {
+    problems.Add("training.distributed_optimizer",
+                 "is off, expected on, or training.optimizer MUON");
+  }
+  if (training.optimizer_offload_fraction() > 0) {
+    problems.Add("training.optimizer_offload_fraction",
+                 "cannot be combined with Muon: its iterations on the host are "
+                 "not simulated");
+  }
+}
+
+void CheckDispatch(Problems& problems, const Communication& communication) {
+  const TokenDispatcher dispatcher = communication.token_dispatcher();
+  if (!TokenDispatcher_IsValid(dispatcher)) {
+    problems.Add("communication.token_dispatcher",
+                 absl::StrCat("is ", static_cast<int>(dispatcher),
+                              ", which is unknown"));
+  }
+  const uint32_t count = communication.dispatch_multiprocessors();
+  problems.CheckRange("communication.dispatch_multiprocessors", count, 0,
+                      kMaxMultiprocessors);
+  if (count > 0 && dispatcher != TOKENS_DEEPEP) {
+    problems.Add("communication.dispatch_multiprocessors",
+                 absl::StrCat("is ", count,
+                              ", expected communication.token_dispatcher "
+                              "TOKENS_DEEPEP with it"));
+  }
+}
+
+void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
+                          const Model& model) {
+  const bool adapts = scenario.training().lora().rank() > 0;
+  const bool muon = scenario.training().optimizer() == MUON ||
+                    scenario.training().optimizer() == DIST_MUON;
+  if (!model.has_measured()) return;
+  if (adapts) {
+    problems.Add("training.lora",
+                 "is given, but the layers of the model were measured as they "
+                 "ran");
+  }
+  if (muon) {
+    problems.Add(
+        "training.optimizer",
+        absl::StrCat("is ", Optimizer_Name(scenario.training().optimizer()),
+                     ", expected ADAM or SGD_MOMENTUM: the matrices of "
+                     "a measured model are not known"));
+  }
+}
+
+void CheckDispatchAgainst(Problems& problems, const Scenario& scenario,
+                          const Model& model) {
+  if (scenario.communication().token_dispatcher() != TOKENS_DEEPEP) return;
+  const char* field = "communication.token_dispatcher";
+  if (!model.has_transformer() || model.transformer().num_experts() == 0) {
+    problems.Add(field,
+                 "is TOKENS_DEEPEP, expected none: the model has no experts");
+    return;
+  }
+  if (model.transformer().capacity_factor() > 0) {
+    problems.Add(field,
+                 "is TOKENS_DEEPEP, expected TOKENS_ALL_TO_ALL: the model's "
+                 "experts have a capacity_factor");
+  }
+}
+
+void CheckFormatsAgainst(Problems& problems, const Scenario& scenario,
+                         const Recipe& recipe, const DeviceProfile& device) {
+  if (recipe.attention() == OPERAND_16_BIT) return;
+  const char* name = models::Name(recipe.attention());
+  const MatrixRate* rate = calibrate::FindRate(device, name);
+  if (rate == nullptr || !rate->has_attention_speed()) {
+    problems.Add("training.attention_format",
+                 absl::StrCat("is ", name, ", but device ", device.name(),
+                              " has no attention_speed for ", name,
+                              ", expected another format or device"));
+  }
+  if (!scenario.training().flash_attention()) {
+    problems.Add("training.flash_attention",
+                 absl::StrCat("is off, expected on: only fused attention "
+                              "computes in ",
+                              name));
+  }
+}
+
+}  // namespace weir::scenarios

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requirements of low-rank adapters, Muon, token dispatchers and the formats of
+// attention and dispatch.
+#ifndef WEIR_SCENARIOS_CHECK_TRAINING_H_
+#define WEIR_SCENARIOS_CHECK_TRAINING_H_
+
+#include "base/problems.h"
+#include "calibrate/profile/device_profile.pb.h"
+#include "models/model.pb.h"
+#include "models/recipe.pb.h"
+#include "scenarios/scenario.pb.h"
+
+namespace weir::scenarios {
+
+// Check the fields on their own, against the model and against a device.
+void CheckAdapters(Problems& problems, const Scenario& scenario);
+void CheckMuon(Problems& problems, const Training& training,
+               const Parallelism& parallelism);
+void CheckDispatch(Problems& problems, const Communication& communication);
+void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
+                          const Model& model);
+void CheckDispatchAgainst(Problems& problems, const Scenario& scenario,
+                          const Model& model);
+void CheckFormatsAgainst(Problems& problems, const Scenario& scenario,
+                         const Recipe& recipe, const DeviceProfile& device);
+
+}  // namespace weir::scenarios
+
+#endif  // WEIR_SCENARIOS_CHECK_TRAINING_H_

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of the exchange of tokens between experts by DeepEP and in 8 bits:
+// copies and bytes in closed form.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/layer_work.h"
+#include "models/model.h"
+#include "tests/models/gpt.h"
+
+namespace weir::models::token_exchange_test {
+
+// DeepSeek-V3: 256 experts, 8 of them for each token.
+constexpr double kHidden = 7168, kTokens = 4096, kExperts = 256, kTopk = 8;
+constexpr int kBlock = 10;  // with experts
+
+WorkSpec Spec(int expert_parallel) {
+  WorkSpec spec;
+  spec.sequence_length = 4096;
+  spec.flash_attention = true;
+  spec.expert_parallel = expert_parallel;
+  return spec;
+}
+
+WorkSpec DeepEp(int expert_parallel) {
+  WorkSpec spec = Spec(expert_parallel);
+  spec.token_dispatcher = TOKENS_DEEPEP;
+  spec.dispatch_multiprocessors = 20;
+  return spec;
+}
+
+LayerWork Block(const WorkSpec& spec) {
+  return LayersOf(*LoadModel("deepseek-v3"), spec)[kBlock];
+}
+
+// The sum over all subsets of groups: a token misses a group if all its experts
+// are among the others.
+TEST(TokenExchangeTest, GroupsReachedAreThoseOfDistinctExperts) {
+  EXPECT_SAME(GroupsReached(8, 2, 8), 2);  // one expert per group
+  EXPECT_SAME(GroupsReached(8, 8, 4), 4);  // all experts
+  EXPECT_SAME(GroupsReached(8, 1, 4), 1);
+  EXPECT_SAME(GroupsReached(8, 5, 1), 1);
+  // 4 experts in 2 groups, 2 per token: 2 of 6 pairs are in one group.
+  EXPECT_SAME(GroupsReached(4, 2, 2), 2 - 2.0 / 6);
+  for (const double groups : {2, 8, 64}) {
+    const double reached = GroupsReached(kExperts, kTopk, groups);
+    EXPECT_LE(reached, std::min(groups, kTopk) + 1e-9);
+    // Choices with repetition reach fewer groups.
+    EXPECT_GT(reached, groups * (1 - std::pow(1 - 1 / groups, kTopk)));
+  }
+}
+
+TEST(TokenExchangeTest, DeepEpSendsOneCopyToEachGpuThatHasAnExpert) {
+  for (const int expert : {8, 64, 256}) {
+    const LayerWork block = Block(DeepEp(expert));
+    ASSERT_EQ(block.forward_collectives.size(), 2);
+    const double reached = GroupsReached(kExperts, kTopk, expert);
+    for (const LayerCollective& one : block.forward_collectives) {
+      EXPECT_EQ(one.routing.tokens, kTokens);
+      EXPECT_EQ(one.routing.token_bytes, 2 * kHidden);
+      EXPECT_SAME(one.bytes, kTokens * reached * 2 * kHidden);
+      EXPECT_EQ(one.count, 1);
+    }
+    EXPECT_FALSE(block.forward_collectives[0].routing.combine);
+    EXPECT_TRUE(block.forward_collectives[1].routing.combine);
+    // The backward dispatches gradients and combines those of the inputs.
+    ASSERT_EQ(block.backward_collectives.size(), 2);
+    EXPECT_FALSE(block.backward_collectives[0].routing.combine);
+    EXPECT_TRUE(block.backward_collectives[1].routing.combine);
+    // NCCL sends a copy to each expert.
+    EXPECT_SAME(Block(Spec(expert)).forward_collectives[0].bytes,
+                kTokens * kTopk * 2 * kHidden);
+  }
+}
+
+TEST(TokenExchangeTest, OneGpuExchangesNothing) {
+  const LayerWork block = Block(DeepEp(1));
+  EXPECT_TRUE(block.forward_collectives.empty());
+  EXPECT_EQ(block.forward, Block(Spec(1)).forward);
+  EXPECT_EQ(block.backward_input, Block(Spec(1)).backward_input);
+}
+
+TEST(TokenExchangeTest, ExpertsComputeTheSame) {
+  EXPECT_SAME(Flops(Block(DeepEp(64)).forward), Flops(Block(Spec(64)).forward));
+  EXPECT_SAME(Flops(Block(DeepEp(64)).backward_weight),
+              Flops(Block(Spec(64)).backward_weight));
+  EXPECT_EQ(Block(DeepEp(64)).parameters, Block(Spec(64)).parameters);
+}
+
+// One byte per element and 4 for each 128; the way back remains in 16 bits.
+TEST(TokenExchangeTest, DispatchIn8BitsHalvesTheBytesOfOneDirection) {
+  constexpr double kRatio = (1 + 4.0 / 128) / 2;
+  for (const bool deepep : {false, true}) {
+    WorkSpec spec = deepep ? DeepEp(64) : Spec(64);
+    const LayerWork wide = Block(spec);
+    spec.quantization.dispatch = OPERAND_FP8_BLOCK;
+    const LayerWork narrow = Block(spec);
+    const double before = wide.forward_collectives[0].bytes;
+    ASSERT_EQ(narrow.forward_collectives.size(), 2);
+    EXPECT_SAME(narrow.forward_collectives[0].bytes, kRatio * before);
+    EXPECT_SAME(narrow.forward_collectives[1].bytes, before);
+    ASSERT_EQ(narrow.backward_collectives.size(), 2);
+    EXPECT_SAME(narrow.backward_collectives[0].bytes, kRatio * before);
+    EXPECT_SAME(narrow.backward_collectives[1].bytes, before);
+    if (!deepep) continue;
+    EXPECT_SAME(narrow.forward_collectives[0].routing.token_bytes,
+                kRatio * 2 * kHidden);
+    EXPECT_SAME(narrow.forward_collectives[1].routing.token_bytes, 2 * kHidden);
+  }
+}
+
+double CastBytes(const std::vector<Kernel>& kernels) {
+  double bytes = 0;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.part == KernelPart::kCast) bytes += kernel.bytes;
+  }
+  return bytes;
+}
+
+// The GEMM reads what has arrived, and the copy for the weight gradient is made
+// from that: the cast of each copy from 16 bits is gone.
+TEST(TokenExchangeTest, ExpertsReadTokensInTheFormatOfTheDispatch) {
+  WorkSpec spec = DeepEp(64);
+  spec.quantization.forward = spec.quantization.input_gradient =
+      spec.quantization.weight_gradient = OPERAND_FP8_BLOCK;
+  const double before = CastBytes(Block(spec).forward);
+  spec.quantization.dispatch = OPERAND_FP8_BLOCK;
+  const double bytes = OperandBytes(OPERAND_FP8_BLOCK);
+  const double elements = kTokens * kTopk * kHidden;
+  // 2 + 2 copies per element before; 1 + 1 now, and the local tokens once.
+  EXPECT_SAME(CastBytes(Block(spec).forward),
+              before - 2 * elements + (2 + bytes) * kTokens * kHidden);
+}
+
+TEST(TokenExchangeTest, AttentionIn8BitsCastsItsOperands) {
+  WorkSpec spec = Spec(1);
+  spec.quantization.attention = OPERAND_FP8;
+  const LayerWork block = Block(spec), plain = Block(Spec(1));
+  // 128 heads: queries and keys of 192, values of 128.
+  EXPECT_SAME(CastBytes(block.forward), 3 * kTokens * 128 * (2 * 192 + 128));
+  EXPECT_SAME(CastBytes(block.backward_input), 3 * kTokens * 128 * 128);
+  int in_fp8 = 0;
+  for (const Kernel& kernel : block.forward) {
+    EXPECT_EQ(kernel.format == OPERAND_FP8,
+              kernel.kind == Kernel::Kind::kAttention);
+    in_fp8 += kernel.format == OPERAND_FP8;
+  }
+  EXPECT_EQ(in_fp8, 1);
+  EXPECT_SAME(Flops(block.forward), Flops(plain.forward));
+  EXPECT_EQ(block.stash_bytes, plain.stash_bytes);
+}
+
+TEST(TokenExchangeTest, KernelsSayWhatTheyAre) {
+  for (const Kernel& kernel : Block(Spec(8)).forward) {
+    if (kernel.kind == Kernel::Kind::kAttention) {
+      EXPECT_EQ(kernel.variant, Kernel::Variant::kLatent);
+    } else if (kernel.kind == Kernel::Kind::kGemm && kernel.batch > 1) {
+      EXPECT_EQ(kernel.variant, Kernel::Variant::kGrouped);
+    } else {
+      EXPECT_EQ(kernel.variant, Kernel::Variant::kPlain);
+    }
+  }
+}
+
+}  // namespace weir::models::token_exchange_test
