@@ -26,7 +26,13 @@ bool IsSplitByColumns(LoraModule module) {
 
 void AddAdapter(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   const double e = spec.bytes_per_element;
-  const double t = spec.tensor_parallel;
+  // Experts may have a tensor-parallel group of their own.
+  const double t =
+      linear.experts ? spec.gpus_per_expert() : spec.tensor_parallel;
+  const bool folded =
+      linear.experts && spec.gpus_per_expert() != spec.tensor_parallel;
+  const auto group = folded ? LayerCollective::Group::kExpertTensor
+                            : LayerCollective::Group::kTensor;
   const double rank = spec.lora.rank;
   const double rows = linear.batch * linear.rows;
   const double low_bytes = e * rows * rank;  // A x
@@ -34,20 +40,34 @@ void AddAdapter(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   if (IsSplitByColumns(linear.module)) {
     AddMatrix(spec, linear.part, rows, linear.in, rank / t, work);
     if (t > 1) {
-      AddCollective({.kind = CollectiveKind::kAllGather, .bytes = low_bytes},
+      AddCollective({.kind = CollectiveKind::kAllGather,
+                     .group = group,
+                     .bytes = low_bytes},
                     &work->forward_collectives);
-      AddFrontCollective(
-          {.kind = CollectiveKind::kReduceScatter, .bytes = low_bytes},
-          &work->backward_collectives);
+      AddFrontCollective({.kind = CollectiveKind::kReduceScatter,
+                          .group = group,
+                          .bytes = low_bytes},
+                         &work->backward_collectives);
     }
     AddMatrix(spec, linear.part, rows, rank, linear.out, work);
     parameters = linear.in * rank / t + rank * linear.out;
   } else {
     // With sequence parallelism a GPU multiplies by B only for its tokens.
-    const bool split = spec.sequence_parallel;
+    const bool split = spec.sequence_parallel || folded;
     const double local = split ? rows / t : rows;
     AddMatrix(spec, linear.part, rows, linear.in, rank, work);
-    AddRowOutput(spec, low_bytes, work);
+    if (!folded) {
+      AddRowOutput(spec, low_bytes, work);
+    } else if (t > 1) {
+      AddCollective({.kind = CollectiveKind::kReduceScatter,
+                     .group = group,
+                     .bytes = low_bytes},
+                    &work->forward_collectives);
+      AddFrontCollective({.kind = CollectiveKind::kAllGather,
+                          .group = group,
+                          .bytes = low_bytes},
+                         &work->backward_collectives);
+    }
     AddMatrix(spec, linear.part, local, rank, linear.out, work,
               split ? 1 : 1 / t);
     parameters = linear.in * rank + rank * linear.out;
