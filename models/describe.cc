@@ -86,6 +86,10 @@ const char* RoleName(LayerRole role) {
       return "head";
     case LayerRole::kMeasured:
       return "measured";
+    case LayerRole::kMtp:
+      return "mtp";
+    case LayerRole::kVocabulary:
+      return "vocabulary";
   }
   return "block";
 }
@@ -246,7 +250,7 @@ std::string PartsLines(const Model& model) {
     absl::StrAppend(&lines, "and ", FormatCount(mtp), " parameters in ",
                     transformer.num_mtp_modules(),
                     transformer.num_mtp_modules() == 1 ? " module" : " modules",
-                    " of multi-token prediction, in the head\n");
+                    " of multi-token prediction\n");
   }
   if (transformer.has_encoder()) {
     const Encoder& encoder = transformer.encoder();

@@ -132,6 +132,10 @@ class TorchtitanRules {
            "its tensor parallelism is always sequence parallel: use "
            "--sequence-parallel");
     Refuse(parallelism.expert() > 1, "no expert parallelism");
+    Refuse(parallelism.vocabulary_parallel() != VOCABULARY_PARALLEL_UNSPECIFIED,
+           "it does not shard the vocabulary across pipeline ranks");
+    Refuse(scenario_.batch().has_packed_sequences(),
+           "weir does not write its datasets of packed sequences");
     Refuse(parallelism.context_method() == CONTEXT_A2A ||
                parallelism.context_method() == CONTEXT_A2A_P2P,
            "its context parallelism does not exchange tokens for heads: use "

@@ -170,7 +170,10 @@ class Shapes {
         num_blocks_(NumBlocks(base.model)),
         min_ranks_(MinRanksOf(request.space(), base)),
         global_batch_(
-            static_cast<int>(base.scenario.batch().global_batch_size())) {}
+            static_cast<int>(base.scenario.batch().global_batch_size())) {
+    shape_.mtp_modules =
+        static_cast<int>(base.model.transformer().num_mtp_modules());
+  }
 
   std::vector<Shape> All() {
     for (const Layout& layout : LayoutsOf(space_, base_)) {
@@ -233,6 +236,7 @@ class Shapes {
             (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
           continue;
         }
+        if (cut == Cut::kMtpApart && !HasMtpApart(chunks)) continue;
         shape_.chunks = chunks;
         shape_.cut = cut;
         if (half_of_stage_) {
@@ -251,6 +255,13 @@ class Shapes {
         }
       }
     }
+  }
+
+  // MTP modules in a stage of their own need one for the head after it. Tied
+  // embeddings would have three copies.
+  bool HasMtpApart(int chunks) const {
+    return shape_.mtp_modules > 0 && shape_.pipeline * chunks > 2 &&
+           !base_.model.transformer().tied_embeddings();
   }
 
   std::vector<int> Experts(int replicas) const {

@@ -17,6 +17,7 @@
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "models/recompute_work.h"
+#include "models/vocabulary_shards.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/host_offload.h"
 #include "sim/costs/optimizer_step.h"
@@ -230,15 +231,21 @@ void AddListSeconds(const ShardCalls& calls, StageCosts* stage) {
   }
 }
 
-// Sets the gradient bytes of an embedding that the first and the last stage
+// Sets the gradient bytes of an embedding that the first and another stage
 // share.
 void SetTiedGradient(const models::LayerList& layers,
                      const models::Partition& partition,
                      const Training& training, Costs* costs) {
-  const int first_of_last = partition.first[partition.first.size() - 2];
-  if (first_of_last == 0) return;  // one stage has both
-  costs->tied_gradient_bytes =
-      layers.back().shared_parameters * GradientBytes(training);
+  for (size_t s = partition.first.size() - 1; s-- > 1;) {
+    double shared = 0;
+    for (int l = partition.first[s]; l < partition.first[s + 1]; ++l) {
+      shared = std::max(shared, layers[l].shared_parameters);
+    }
+    if (shared == 0) continue;
+    costs->tied_gradient_bytes = shared * GradientBytes(training);
+    costs->tied_stage = static_cast<int>(s);
+    return;
+  }
 }
 
 // Sets the memory and slowdowns of the communication library.
@@ -439,10 +446,12 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
 
   const models::WorkSpec spec = MakeWorkSpec(resolved);
   models::LayerList layers = models::ListLayers(resolved.model, spec);
-  ASSIGN_OR_RETURN(const models::Partition partition,
+  ASSIGN_OR_RETURN(models::Partition partition,
                    scenarios::CutIntoStages(resolved, layers, num_stages));
   layers =
       models::RecomputeStages(std::move(layers), partition, spec.recompute);
+  models::ShardVocabulary(resolved.model.transformer(), spec, &layers,
+                          &partition);
   return CostsOfCut(resolved, layers, partition, num_versions);
 }
 
@@ -454,8 +463,10 @@ absl::StatusOr<Costs> ComputeLayerCosts(
                      ": costs are given per stage, expected a model "
                      "whose layers can be partitioned"));
   }
-  const models::WorkSpec spec = MakeWorkSpec(resolved);
-  models::LayerList layers = models::ListLayers(resolved.model, spec);
+  models::WorkSpec spec = MakeWorkSpec(resolved);
+  spec.vocabulary_shards = 1;
+  models::LayerList layers =
+      models::JoinMtpWithHead(models::ListLayers(resolved.model, spec));
   models::Partition partition;
   for (size_t layer = 0; layer <= layers.size(); ++layer) {
     partition.first.push_back(static_cast<int>(layer));

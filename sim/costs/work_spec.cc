@@ -9,7 +9,9 @@
 #include "models/context_parallel.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
+#include "scenarios/check_scenario.h"
 #include "scenarios/recomputation.h"
+#include "sim/costs/documents.h"
 
 namespace weir::sim {
 namespace {
@@ -60,6 +62,20 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.bytes_per_element = mixed ? 2 : 4;
   spec.gradient_bytes = mixed && !scenario.training().fp32_gradients() ? 2 : 4;
   spec.quantization = QuantizationIn(resolved);
+  if (scenario.parallelism().vocabulary_parallel() !=
+      VOCABULARY_PARALLEL_UNSPECIFIED) {
+    spec.vocabulary_shards =
+        std::max(static_cast<int>(parallelism.pipeline()), 1);
+  }
+  if (scenario.batch().has_packed_sequences()) {
+    spec.documents = DocumentsOf(
+        scenario.batch().packed_sequences(),
+        {.sequence_length = 1.0 * spec.sequence_length,
+         .microbatch_size = 1.0 * spec.microbatch_size,
+         .num_microbatches = std::max(scenarios::NumMicrobatches(scenario), 1),
+         .num_replicas = std::max(static_cast<int>(parallelism.data()), 1),
+         .num_ranks = std::max(static_cast<int>(parallelism.pipeline()), 1)});
+  }
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   return spec;
 }
