@@ -21,7 +21,8 @@ using testing::HasSubstr;
 // A GPT with 8 blocks and untied embeddings on 4 or 8 GPUs.
 absl::StatusOr<scenarios::ResolvedScenario> Resolve(
     const std::string& parallelism, const std::string& model = "",
-    const std::string& more = "", const char* schedule = "1f1b") {
+    const std::string& more = "", const char* schedule = "1f1b",
+    const std::string& batch = "") {
   Scenario scenario;
   const absl::Status parsed = ParseTextProto("test",
                                              absl::StrCat(R"(
@@ -32,8 +33,8 @@ absl::StatusOr<scenarios::ResolvedScenario> Resolve(
                                                           schedule, R"("
         parallelism { pipeline: 4 )",
                                                           parallelism, R"( }
-        batch { sequence_length: 4096 global_batch_size: 16 } )",
-                                                          more),
+        batch { sequence_length: 4096 global_batch_size: 16 )",
+                                                          batch, " } ", more),
                                              &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
   return scenarios::ResolveScenario("test", scenario);
@@ -99,8 +100,8 @@ TEST(LayoutsTest, ModulesMoveWithTheirWork) {
   EXPECT_EQ(apart.tied_stage, 2);
   EXPECT_EQ(with_head.tied_stage, 3);
   EXPECT_EQ(none.tied_gradient_bytes, 0);
-  // fp32 gradients of the table.
-  EXPECT_EQ(apart.tied_gradient_bytes, 2 * table);
+  // fp16 gradients of the table.
+  EXPECT_EQ(apart.tied_gradient_bytes, table);
 }
 
 TEST(LayoutsTest, FastEqualsFullWithModulesApart) {
@@ -110,7 +111,7 @@ TEST(LayoutsTest, FastEqualsFullWithModulesApart) {
       Check(Resolve("layout: \"Et*3|t*3|t*2m|L\" data: 2", kMtp));
   EXPECT_EQ(apart.flops_per_batch().model(),
             with_head.flops_per_batch().model());
-  Check(Resolve("layout: \"E|t|t|t|t|t*3|m|L\" chunks: 2", kMtp, "",
+  Check(Resolve("layout: \"E|t|t|t|t|t*4|m|L\" chunks: 2", kMtp, "",
                 "interleaved-1f1b"));
 }
 
@@ -178,9 +179,8 @@ TEST(LayoutsTest, BarriersKeepMicrobatchesInFlight) {
 
 TEST(LayoutsTest, PackedSequences) {
   const auto resolve = [](const std::string& lengths) {
-    return Resolve("data: 2", "",
-                   absl::StrCat("training { flash_attention: true } batch { ",
-                                lengths, " }"));
+    return Resolve("data: 2", "", "training { flash_attention: true }", "1f1b",
+                   lengths);
   };
   const Result whole = Check(resolve(""));
   const Result fixed = Check(resolve("packed_sequences { fixed: 1024 }"));
