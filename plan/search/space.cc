@@ -237,6 +237,7 @@ class Shapes {
           continue;
         }
         if (cut == Cut::kMtpApart && !HasMtpApart(chunks)) continue;
+        if (cut == Cut::kEven && !HasEvenCut(chunks)) continue;
         shape_.chunks = chunks;
         shape_.cut = cut;
         if (half_of_stage_) {
@@ -255,6 +256,12 @@ class Shapes {
         }
       }
     }
+  }
+
+  // An even cut that does not exist is only listed to be reported.
+  bool HasEvenCut(int chunks) const {
+    return space_.even_layers_only() || base_.model.has_measured() ||
+           num_blocks_ % (shape_.pipeline * chunks) == 0;
   }
 
   // MTP modules in a stage of their own need one for the head after it. Tied
@@ -289,6 +296,8 @@ class Shapes {
     if (shape_.tensor == 1) return {false};
     const Parallelism& given = given_.parallelism();
     if (given.has_sequence_parallel()) return {given.sequence_parallel()};
+    // Experts need it.
+    if (base_.model.transformer().num_experts() > 0) return {true};
     return {true, false};
   }
 

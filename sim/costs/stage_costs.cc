@@ -263,6 +263,29 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
   }
 }
 
+// Returns the number of an earlier stage with the same layers and versions,
+// whose costs are the same; -1 if there is none. Stages without layers also
+// depend on their position.
+int EqualStage(const models::LayerList& layers,
+               const models::Partition& partition,
+               const std::vector<int>& num_versions, size_t stage) {
+  const int first = partition.first[stage], last = partition.first[stage + 1];
+  for (size_t other = stage; first < last && other-- > 0;) {
+    const int start = partition.first[other];
+    if (partition.first[other + 1] - start != last - first ||
+        num_versions[other] != num_versions[stage]) {
+      continue;
+    }
+    int same = 0;
+    while (same < last - first &&
+           layers.kind_of(start + same) == layers.kind_of(first + same)) {
+      ++same;
+    }
+    if (same == last - first) return static_cast<int>(other);
+  }
+  return -1;
+}
+
 // Returns the costs of the stages on one kind of GPU.
 absl::StatusOr<DeviceCosts> CostsOn(
     const DeviceProfile& device, const Runtime& runtime, const Recipe& recipe,
@@ -295,6 +318,11 @@ absl::StatusOr<DeviceCosts> CostsOn(
   LayerPrices prices(device, costs);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
+    if (const int equal = EqualStage(layers, partition, num_versions, s);
+        equal >= 0) {
+      costs.stages.push_back(costs.stages[equal]);
+      continue;
+    }
     StageCosts stage;
     // A stage without layers passes its input on.
     if (s > 0) {
