@@ -121,6 +121,10 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
     absl::StrAppend(&line, ", experts over ", spec.expert_parallel, " GPUs");
   }
   if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
+  if (spec.documents.length > 0) {
+    absl::StrAppendFormat(&line, ", documents with %.0f keys per token",
+                          spec.documents.length);
+  }
   if (spec.dropout) absl::StrAppend(&line, ", dropout");
   if (spec.recompute > RECOMPUTE_NONE) {
     absl::StrAppend(&line, ", ", RecomputeText(spec.recompute),

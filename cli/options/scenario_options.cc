@@ -276,7 +276,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
             [=](const SequenceLengths& lengths) {
               *scenario->mutable_batch()->mutable_packed_sequences() = lengths;
             })
-      ->default_str("one document per sequence");
+      ->default_str("none");
   AddPrecision(app, flags);
   AddSwitch(app, "--flash-attention,--use-flash-attn",
             "fused attention, which stores no score matrix",
