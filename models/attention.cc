@@ -22,10 +22,16 @@ double CausalKeys(double s, double reach, double spacing) {
 
 AttentionCore FusedAttention(const Transformer& transformer,
                              const WorkSpec& spec, const Shape& shape) {
-  const double s = shape.sequence_length;
+  const PackedDocuments& documents = spec.documents;
+  double s = shape.sequence_length;
+  double sequences = shape.sequences;
+  if (documents.length > 0 && documents.length < s) {
+    sequences *= s / documents.length;  // one kernel over all documents
+    s = documents.length;
+  }
   const auto [stored, reach, seen] = KeysOf(transformer, s);
   const double e = shape.element_bytes;
-  const double rows = shape.sequences * shape.heads;
+  const double rows = sequences * shape.heads;
   // Bytes of queries with outputs, and of keys with values.
   const double wide = e * shape.tokens * (shape.query + shape.output()) / 2;
   const double narrow =
@@ -35,7 +41,7 @@ AttentionCore FusedAttention(const Transformer& transformer,
   Kernel forward;
   forward.kind = Kernel::Kind::kAttention;
   forward.part = KernelPart::kAttentionCore;
-  forward.batch = rows;
+  forward.batch = documents.imbalance * rows;
   forward.m = s;
   forward.n = reach;
   forward.k = shape.head_size;
@@ -45,12 +51,13 @@ AttentionCore FusedAttention(const Transformer& transformer,
   const double keys = 2 * rows * s * shape.head_size;
   const double values = shape.value_part * keys;
   forward.flops = (keys + values) * reach;
-  forward.performed_flops = (keys + values) * seen;
+  forward.performed_flops = documents.imbalance * (keys + values) * seen;
   forward.bytes = 2 * wide + 2 * narrow + statistics;
   Kernel backward = forward;
   backward.num_gemms = 5;
   backward.flops = 2 * (keys + values) * reach;
-  backward.performed_flops = (3 * keys + 2 * values) * seen;
+  backward.performed_flops =
+      documents.imbalance * (3 * keys + 2 * values) * seen;
   backward.bytes = 4 * wide + 4 * narrow + statistics;
   // Row sums of the output times its gradient.
   const double scratch = spec.early_release ? statistics : 0;

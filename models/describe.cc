@@ -86,6 +86,10 @@ const char* RoleName(LayerRole role) {
       return "head";
     case LayerRole::kMeasured:
       return "measured";
+    case LayerRole::kMtp:
+      return "mtp";
+    case LayerRole::kVocabulary:
+      return "vocabulary";
   }
   return "block";
 }
@@ -120,6 +124,10 @@ std::string SpecLine(const Model& model, const WorkSpec& spec) {
     absl::StrAppend(&line, ", each on ", spec.gpus_per_expert());
   }
   if (spec.flash_attention) absl::StrAppend(&line, ", fused attention");
+  if (spec.documents.length > 0) {
+    absl::StrAppendFormat(&line, ", documents with %.0f keys per token",
+                          spec.documents.length);
+  }
   if (spec.dropout) absl::StrAppend(&line, ", dropout");
   if (spec.recompute > RECOMPUTE_NONE) {
     absl::StrAppend(&line, ", ", RecomputeText(spec.recompute),
@@ -249,7 +257,7 @@ std::string PartsLines(const Model& model) {
     absl::StrAppend(&lines, "and ", FormatCount(mtp), " parameters in ",
                     transformer.num_mtp_modules(),
                     transformer.num_mtp_modules() == 1 ? " module" : " modules",
-                    " of multi-token prediction, in the head\n");
+                    " of multi-token prediction\n");
   }
   if (transformer.has_encoder()) {
     const Encoder& encoder = transformer.encoder();

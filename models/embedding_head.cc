@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "models/collectives.h"
 #include "models/kernels.h"
 #include "models/shape.h"
@@ -13,6 +15,17 @@ constexpr double kLogitBytes = 4;  // the loss is computed in fp32
 double PaddingParameters(const Transformer& transformer, const WorkSpec& spec) {
   return (PaddedVocabulary(transformer, spec) - transformer.vocabulary_size()) *
          transformer.hidden_size() / spec.tensor_parallel;
+}
+
+// Returns the transformer without the vocabulary if shards of it are layers of
+// their own.
+Transformer WithoutShards(const Transformer& transformer,
+                          const WorkSpec& spec) {
+  if (spec.vocabulary_shards == 1) return transformer;
+  Transformer without = transformer;
+  without.clear_vocabulary_size();
+  without.clear_head_bias();
+  return without;
 }
 
 // Adds a dense layer with GELU and norm that every GPU of the group repeats.
@@ -151,9 +164,9 @@ void AddEmbedding(const WorkSpec& spec, const Transformer& transformer,
 
 }  // namespace
 
-LayerWork EmbeddingWork(const Transformer& transformer,
-                        const WorkSpec& any_spec) {
+LayerWork EmbeddingWork(const Transformer& given, const WorkSpec& any_spec) {
   const WorkSpec spec = WithoutQuantization(any_spec);
+  const Transformer transformer = WithoutShards(given, spec);
   const Shape shape = ShapeOf(transformer, spec);
   const double e = shape.element_bytes;
   const double mask = spec.residual_dropout_only ? 0 : shape.mask_bytes;
@@ -194,8 +207,44 @@ LayerWork EmbeddingWork(const Transformer& transformer,
   return work;
 }
 
-LayerWork HeadWork(const Transformer& transformer, const WorkSpec& any_spec) {
+double TablePerGpu(const Transformer& transformer, const WorkSpec& spec) {
+  return PaddedVocabulary(transformer, spec) * transformer.hidden_size() /
+         spec.tensor_parallel;
+}
+
+// The kernels of both layers at 1 / shards of the vocabulary. The logits exist
+// only between the passes S and T of a microbatch, which are neighbors in the
+// order of a rank, so that they do not remain from a forward to its backward.
+LayerWork VocabularyShardWork(const Transformer& transformer,
+                              const WorkSpec& any_spec) {
   const WorkSpec spec = WithoutQuantization(any_spec);
+  const double shards = spec.vocabulary_shards;
+  Transformer part = transformer;
+  part.set_vocabulary_size(
+      static_cast<uint32_t>(std::ceil(transformer.vocabulary_size() / shards)));
+  part.clear_num_positions();
+  part.clear_num_token_types();
+  Shape shape = ShapeOf(part, spec);
+  shape.vocabulary_needed =
+      transformer.vocabulary_size() / shards / PaddedVocabulary(part, spec);
+  LayerWork work;
+  work.name = "vocabulary shard";
+  work.role = LayerRole::kVocabulary;
+  AddEmbedding(spec, part, shape, &work);
+  AddLogits(spec, shape, transformer.head_bias(), &work);
+  work.forward_scratch_bytes += work.stash_bytes;
+  work.backward_scratch_bytes += work.stash_bytes;
+  work.stash_bytes = 0;
+  const double tables = transformer.tied_embeddings() ? 1 : 2;
+  work.parameters = tables * TablePerGpu(part, spec);
+  if (transformer.head_bias()) work.parameters += shape.vocabulary;
+  work.output_bytes = LocalBytes(shape);
+  return work;
+}
+
+LayerWork HeadWork(const Transformer& given, const WorkSpec& any_spec) {
+  const WorkSpec spec = WithoutQuantization(any_spec);
+  const Transformer transformer = WithoutShards(given, spec);
   const Shape shape = ShapeOf(transformer, spec);
   const double tensor = shape.element_bytes * shape.local_tokens * shape.hidden;
   LayerWork work;
@@ -213,7 +262,7 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& any_spec) {
   if (transformer.pooler()) {
     AddPooler(spec, shape, transformer.next_sentence_head(), &work);
   }
-  if (HasLogits(transformer)) {
+  if (HasLogits(transformer) && spec.vocabulary_shards == 1) {
     AddLogits(spec, shape, transformer.mlm_head() || transformer.head_bias(),
               &work);
   }
@@ -233,7 +282,12 @@ LayerWork HeadWork(const Transformer& transformer, const WorkSpec& any_spec) {
       work.shared_parameters +
       PerGpu(HeadParameters(transformer), transformer, spec.tensor_parallel) +
       (work.shared_parameters > 0 ? 0 : padding);
-  AddMtpModules(transformer, any_spec, &work);
+  if (transformer.num_mtp_modules() > 0) {
+    // Every MTP module passes through the head again, with its weights.
+    LayerWork again = work;
+    again.parameters = 0;
+    AppendLayer(again, static_cast<int>(transformer.num_mtp_modules()), &work);
+  }
   return work;
 }
 

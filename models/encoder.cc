@@ -36,6 +36,7 @@ WorkSpec EncoderSpecOf(const Encoder& encoder, const WorkSpec& spec) {
       static_cast<int>(std::max(encoder.images_per_sequence(), 1u));
   images.sequence_length = static_cast<int>(encoder.patches_per_image());
   images.expert_parallel = 1;
+  images.documents = {};
   return images;
 }
 

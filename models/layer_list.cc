@@ -47,8 +47,31 @@ LayerList ListLayers(const Model& model, const WorkSpec& spec) {
     }
     layers.Add(number);
   }
+  if (const uint32_t modules = transformer.num_mtp_modules(); modules > 0) {
+    const int32_t mtp = layers.AddKind(MtpWork(transformer, spec));
+    for (uint32_t i = 0; i < modules; ++i) layers.Add(mtp);
+  }
   layers.Add(layers.AddKind(HeadWork(transformer, spec)));
   return layers;
+}
+
+LayerList JoinMtpWithHead(const LayerList& layers) {
+  LayerWork head = layers.back();
+  LayerList joined;
+  std::vector<int32_t> kinds(layers.num_kinds(), -1);
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    if (layers[i].role == LayerRole::kMtp) {
+      LayerWork module = layers[i];
+      module.parameters -= module.shared_parameters;
+      AppendLayer(module, 1, &head);
+      continue;
+    }
+    int32_t& kind = kinds[layers.kind_of(i)];
+    if (kind < 0) kind = joined.AddKind(layers[i]);
+    joined.Add(kind);
+  }
+  joined.Add(joined.AddKind(std::move(head)));
+  return joined;
 }
 
 }  // namespace weir::models

@@ -34,6 +34,7 @@ class LayerList {
   // Returns the number of the kind of a layer.
   int32_t kind_of(size_t i) const { return kind_of_[i]; }
   size_t num_kinds() const { return kinds_.size(); }
+  const LayerWork& kind(int32_t number) const { return kinds_[number]; }
 
   class Iterator {
    public:
@@ -71,6 +72,10 @@ class LayerList {
 
 // Returns the layers of LayersOf, with the same requirements.
 LayerList ListLayers(const Model& model, const WorkSpec& spec);
+
+// Returns the layers with the MTP modules as a part of the head, without copies
+// of the embedding: for programs that partition embedding, blocks and head.
+LayerList JoinMtpWithHead(const LayerList& layers);
 
 // See the functions of the same names in layer_work.h.
 double ModelFlops(const LayerList& layers, int tensor_parallel);

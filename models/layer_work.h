@@ -47,6 +47,19 @@ struct LoraSpec {
   bool operator==(const LoraSpec&) const = default;
 };
 
+// Documents of a sequence, which do not see each other
+// (docs/packed-sequences.md).
+struct PackedDocuments {
+  // Expected keys of a token without a mask: E[l^2] / E[l] of document lengths
+  // l. 0: each sequence is one document.
+  double length = 0;
+  // Attention of the busiest data-parallel rank and microbatch relative to the
+  // mean of all.
+  double imbalance = 1;
+
+  bool operator==(const PackedDocuments&) const = default;
+};
+
 // How a layer is executed. Fusions are properties of the framework; each saves
 // the passes over memory that its name implies (Narayanan et al. 2021, section
 // 5.9: from 113 to 135 and from 133 to 148 TFLOP/s on A100).
@@ -67,6 +80,10 @@ struct WorkSpec {
   // Tokens of this GPU's experts over the mean of all GPUs (expert_load.h).
   double expert_load = 1;
   ContextSpec context;        // GPUs that share the tokens of a sequence
+  // Pipeline ranks that share the embedding and the head, each with a part of
+  // the vocabulary (vocabulary_shards.h). 1: they are layers of their own.
+  int vocabulary_shards = 1;
+  PackedDocuments documents;
   Quantization quantization;  // of the linear layers of blocks
   LoraSpec lora;
   TokenDispatcher token_dispatcher = TOKENS_ALL_TO_ALL;
@@ -239,6 +256,14 @@ struct WeightMatrix {
 };
 
 enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };
+enum class LayerRole : uint8_t {
+  kEmbedding,
+  kBlock,
+  kHead,
+  kMeasured,
+  kMtp,         // a module of multi-token prediction, without its logits
+  kVocabulary,  // a part of the embedding and the head
+};
 
 struct LayerWork {
   std::string name;
@@ -272,8 +297,8 @@ struct LayerWork {
   // The weights of linear layers of blocks, with WorkSpec::lists_matrices.
   std::vector<WeightMatrix> matrices;
   // The part of `parameters` that is a copy of the embedding's (tied
-  // embeddings). A stage with both layers stores it once; StageParameters
-  // accounts for that.
+  // embeddings, MTP modules). A stage with several such layers stores it once;
+  // StageParameters accounts for that.
   double shared_parameters = 0;
   // Bytes sent to the next layer per GPU: the whole tensor, or 1/t of it with
   // sequence parallelism, where each GPU holds its own tokens.
@@ -299,7 +324,8 @@ struct LayerWork {
 absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
                               const WorkSpec& spec);
 
-// Returns the layers in order: embedding, blocks, head; or the measured chain.
+// Returns the layers in order: embedding, blocks, MTP modules, head; or the
+// measured chain.
 // Recomputation by stage is left out, see RecomputeStages.
 // Requires: ValidateModel and ValidateWorkSpec return OK.
 std::vector<LayerWork> LayersOf(const Model& model, const WorkSpec& spec);

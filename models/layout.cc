@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -96,6 +97,9 @@ char LetterOf(LayerRole role) {
       return 'E';
     case LayerRole::kHead:
       return 'L';
+    case LayerRole::kMtp:
+      return 'm';
+    case LayerRole::kVocabulary:
     case LayerRole::kBlock:
     case LayerRole::kMeasured:
       return 't';
@@ -112,6 +116,22 @@ absl::StatusOr<StageLayout> ParseLayout(absl::string_view label,
   return layout;
 }
 
+std::string LayoutText(const std::vector<int>& blocks, int mtp_modules,
+                       bool mtp_apart) {
+  const auto repeat = [](const char* letter, int n) {
+    return n == 0   ? std::string()
+           : n == 1 ? std::string(letter)
+                    : absl::StrCat(letter, "*", n);
+  };
+  std::vector<std::string> stages;
+  stages.reserve(blocks.size());
+  for (const int n : blocks) stages.push_back(repeat("t", n));
+  if (stages.empty()) stages.emplace_back();
+  const size_t last = stages.size() - 1;
+  stages[mtp_apart && last > 0 ? last - 1 : last] += repeat("m", mtp_modules);
+  return absl::StrCat("E", absl::StrJoin(stages, "|"), "L");
+}
+
 int CountBlocks(const StageLayout& layout) {
   int blocks = 0;
   for (const std::string& stage : layout) {
@@ -125,6 +145,16 @@ absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
   Problems problems("layout");
   Partition partition;
   size_t next = 0;
+  const auto with_mtp =
+      std::count_if(layout.begin(), layout.end(), [](const std::string& stage) {
+        return stage.find('m') != std::string::npos;
+      });
+  if (with_mtp > 1) {
+    problems.Add("", absl::StrCat("has MTP modules (m) in ", with_mtp,
+                                  " stages, expected all in one, as in "
+                                  "Megatron-LM"));
+    return problems.ToStatus();
+  }
   for (size_t stage = 0; stage < layout.size(); ++stage) {
     partition.first.push_back(static_cast<int>(next));
     for (const char letter : layout[stage]) {

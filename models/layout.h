@@ -28,12 +28,19 @@ using StageLayout = std::vector<std::string>;
 absl::StatusOr<StageLayout> ParseLayout(absl::string_view label,
                                         absl::string_view text);
 
+// Returns the layout of stages with these numbers of blocks, with the embedding
+// in the first and the head in the last: "Et*3|t*2|L". MTP modules are in the
+// last stage, or in the one before if `mtp_apart`.
+std::string LayoutText(const std::vector<int>& blocks, int mtp_modules = 0,
+                       bool mtp_apart = false);
+
 // Returns the number of blocks in the layout.
 int CountBlocks(const StageLayout& layout);
 
 // Cuts the layers at the stage boundaries of the layout. Returns
 // InvalidArgument unless the layout has exactly the model's layers in their
-// order.
+// order, with all MTP modules in one stage (Megatron-LM,
+// pipeline_parallel_layer_layout.py).
 absl::StatusOr<Partition> PartitionByLayout(const LayerList& layers,
                                             const StageLayout& layout);
 

@@ -11,7 +11,7 @@ namespace weir::models {
 namespace {
 
 // Returns the lookup of the embeddings, the norms of both inputs and their
-// projection to the hidden size. The table belongs to the embedding layer.
+// projection to the hidden size.
 LayerWork Projection(const Transformer& transformer, const WorkSpec& spec) {
   const Shape shape = ShapeOf(transformer, spec);
   const double local = LocalBytes(shape);
@@ -43,22 +43,20 @@ LayerWork Projection(const Transformer& transformer, const WorkSpec& spec) {
 
 }  // namespace
 
-void AddMtpModules(const Transformer& transformer, const WorkSpec& spec,
-                   LayerWork* head) {
-  const int modules = static_cast<int>(transformer.num_mtp_modules());
-  if (modules == 0) return;
+LayerWork MtpWork(const Transformer& transformer, const WorkSpec& spec) {
   const BlockList blocks = BlocksOf(transformer);
   LayerWork module = Projection(transformer, spec);
+  module.name = "mtp";
+  module.role = LayerRole::kMtp;
   for (const int kind : blocks.mtp) {
     AppendLayer(BlockWork(blocks.kinds[kind], spec), 1, &module);
   }
-  // The head again, with its weights.
-  Transformer without = transformer;
-  without.clear_num_mtp_modules();
-  LayerWork logits = HeadWork(without, spec);
-  logits.parameters = 0;
-  AppendLayer(logits, 1, &module);
-  AppendLayer(module, modules, head);
+  module.shared_parameters = TablePerGpu(transformer, spec);
+  module.parameters += module.shared_parameters;
+  // The hidden states of the last block and of every module.
+  module.output_bytes = (1 + transformer.num_mtp_modules()) *
+                        LocalBytes(ShapeOf(transformer, spec));
+  return module;
 }
 
 }  // namespace weir::models

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -12,6 +13,7 @@
 #include "models/context_parallel.h"
 #include "models/describe.h"
 #include "models/expert_load.h"
+#include "models/layout.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "scenarios/check_scenario.h"
@@ -19,6 +21,8 @@
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "scenarios/recomputation.h"
+#include "scenarios/uneven_split.h"
+#include "scenarios/vocabulary_parallel.h"
 
 namespace weir::scenarios {
 namespace {
@@ -137,6 +141,42 @@ void CheckContext(Problems& problems, const Scenario& scenario,
   }
 }
 
+// A tied embedding has a copy in the last stage. MTP modules in another stage
+// need a third one.
+void CheckTiedMtp(Problems& problems, const Parallelism& parallelism,
+                  const Transformer& transformer) {
+  if (!transformer.tied_embeddings() || parallelism.layout().empty()) return;
+  const auto layout = models::ParseLayout("", parallelism.layout());
+  if (!layout.ok()) return;  // reported by CheckLayout
+  for (size_t stage = 1; stage + 1 < layout->size(); ++stage) {
+    if (!absl::StrContains((*layout)[stage], 'm')) continue;
+    problems.Add("parallelism.layout",
+                 absl::StrCat("has MTP modules (m) in stage ", stage,
+                              ", expected the last stage: the model's "
+                              "embeddings are tied, and sums over three "
+                              "stages are not simulated"));
+    return;
+  }
+}
+
+// Fused kernels take documents of different lengths (the format thd of
+// Transformer Engine, varlen of FlashAttention).
+void CheckPackedSequences(Problems& problems, const Scenario& scenario,
+                          const Transformer& transformer) {
+  if (!scenario.batch().has_packed_sequences()) return;
+  if (!scenario.training().flash_attention()) {
+    problems.Add("training.flash_attention",
+                 "is off, expected on: packed sequences need fused attention");
+  }
+  const std::string other = models::BlockWithoutContext(transformer);
+  if (!other.empty()) {
+    problems.Add("batch.packed_sequences",
+                 absl::StrCat("is given, expected none: documents in the "
+                              "model's ",
+                              other, " are not simulated"));
+  }
+}
+
 void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                              const Transformer& transformer) {
   const Parallelism& parallelism = scenario.parallelism();
@@ -175,7 +215,10 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
                      context > 1 ? absl::StrCat(" x context ", context) : ""));
   }
   CheckLayoutAgainst(problems, parallelism,
-                     static_cast<int>(transformer.num_layers()));
+                     static_cast<int>(transformer.num_layers()),
+                     static_cast<int>(transformer.num_mtp_modules()));
+  CheckTiedMtp(problems, parallelism, transformer);
+  CheckPackedSequences(problems, scenario, transformer);
   if (parallelism.blocks_per_stage().empty()) return;
   double num_blocks = 0;
   for (const uint32_t blocks : parallelism.blocks_per_stage())
@@ -255,7 +298,7 @@ std::string NearestStages(const Parallelism& parallelism, int num_blocks,
 void CheckStages(Problems& problems, const Parallelism& parallelism,
                  const Model& model, bool divides_gpus) {
   if (!parallelism.blocks_per_stage().empty() ||
-      !parallelism.layout().empty()) {
+      !parallelism.layout().empty() || SplitsUnevenly(parallelism)) {
     return;
   }
   const double num_stages =
@@ -340,6 +383,7 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
     CheckStages(problems, scenario.parallelism(), model,
                 stages == StageCheck::kDividesGpus);
   }
+  CheckVocabularyParallel(problems, scenario, model);
   if (model.has_transformer()) {
     CheckAgainstTransformer(problems, scenario, model.transformer());
   } else {

@@ -16,7 +16,10 @@
 #include "scenarios/check_training.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/costs.h"
+#include "scenarios/packed_sequences.h"
 #include "scenarios/recomputation.h"
+#include "scenarios/uneven_split.h"
+#include "scenarios/vocabulary_parallel.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 
@@ -201,6 +204,7 @@ void CheckBatch(Problems& problems, const Scenario& scenario) {
                       kMaxGlobalBatchSize);
   problems.CheckRange("batch.sequence_length", batch.sequence_length(), 0,
                       kMaxSequenceLength);
+  CheckSequenceLengths(problems, batch);
   if (scenario.num_microbatches() != 0) {
     problems.Add("num_microbatches",
                  "is given without costs, expected only batch, from which "
@@ -241,6 +245,8 @@ void CheckTraining(Problems& problems, const Training& training) {
             StateFormat_IsValid(training.second_moment()));
   CheckEnum(problems, "training.main_weights", training.main_weights(),
             StateFormat_IsValid(training.main_weights()));
+  problems.CheckRange("training.mtp_num_layers", training.mtp_num_layers(), 0,
+                      100);
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
   CheckRollbacks(problems, training);
@@ -316,6 +322,7 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(!parallelism.blocks_per_stage().empty(),
          "parallelism.blocks_per_stage");
   refuse(!parallelism.layout().empty(), "parallelism.layout");
+  refuse(SplitsUnevenly(parallelism), "an uneven split of the layers");
   if (parallelism.pipeline() == 0) {
     problems.Add("parallelism.pipeline",
                  "is missing, expected the number of ranks");
@@ -390,6 +397,8 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   CheckParallelism(problems, scenario);
   CheckUtf8(problems, "parallelism.layout", scenario.parallelism().layout());
   CheckLayout(problems, scenario.parallelism());
+  CheckUnevenSplit(problems, scenario.parallelism());
+  CheckVocabularyParallel(problems, scenario);
   if (scenario.has_costs()) {
     CheckGivenCosts(problems, scenario);
   } else {

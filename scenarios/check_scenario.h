@@ -39,7 +39,7 @@ void CheckFields(Problems& problems, const Scenario& scenario);
 // that it contains the model's layers.
 void CheckLayout(Problems& problems, const Parallelism& parallelism);
 void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
-                        int num_blocks);
+                        int num_blocks, int num_mtp_modules);
 
 // Checks that the microbatches and data-parallel ranks divide the batch.
 // Requires: CheckFields found no problem; also for the functions below.

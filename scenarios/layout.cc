@@ -38,7 +38,7 @@ void CheckLayout(Problems& problems, const Parallelism& parallelism) {
 }
 
 void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
-                        int num_blocks) {
+                        int num_blocks, int num_mtp_modules) {
   if (parallelism.layout().empty()) return;
   const auto layout = models::ParseLayout(kField, parallelism.layout());
   if (!layout.ok()) return;  // reported by CheckLayout
@@ -50,11 +50,16 @@ void CheckLayoutAgainst(Problems& problems, const Parallelism& parallelism,
                                       num_blocks));
     return;
   }
-  std::vector<models::LayerWork> layers(num_blocks + 2);
+  std::vector<models::LayerWork> layers(num_blocks + num_mtp_modules + 2);
   layers.front().role = models::LayerRole::kEmbedding;
   layers.front().name = "embedding";
   for (int i = 0; i < num_blocks; ++i) {
     layers[i + 1].name = absl::StrCat("block ", i);
+  }
+  for (int i = 0; i < num_mtp_modules; ++i) {
+    models::LayerWork& layer = layers[num_blocks + 1 + i];
+    layer.role = models::LayerRole::kMtp;
+    layer.name = absl::StrCat("MTP module ", i);
   }
   layers.back().role = models::LayerRole::kHead;
   layers.back().name = "head";

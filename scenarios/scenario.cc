@@ -27,6 +27,8 @@
 #include "scenarios/profile_warnings.h"
 #include "scenarios/set_figures.h"
 #include "scenarios/sizes.h"
+#include "scenarios/uneven_split.h"
+#include "scenarios/vocabulary_parallel.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
@@ -109,6 +111,20 @@ absl::StatusOr<Placement> MakePlacement(const std::string& label,
   return PlaceAsGiven(where, gpus, tensor, data, pipeline, num_gpus_available);
 }
 
+// Replaces the number of MTP modules by that of the scenario.
+void SetMtpModules(Problems& problems, const Training& training, Model* model) {
+  if (!training.has_mtp_num_layers()) return;
+  if (model->has_transformer()) {
+    model->mutable_transformer()->set_num_mtp_modules(
+        training.mtp_num_layers());
+  } else if (training.mtp_num_layers() > 0) {
+    problems.Add("training.mtp_num_layers",
+                 absl::StrCat("is ", training.mtp_num_layers(),
+                              ", expected 0: the layers of this model were "
+                              "measured whole"));
+  }
+}
+
 // Loads the files that a scenario names and checks them against each other.
 class Loader {
  public:
@@ -166,6 +182,7 @@ class Loader {
     auto model = Keep(Where("model"), ModelOfScenario(), failures_);
     if (!model.has_value()) return;
     resolved_.model = *std::move(model);
+    SetMtpModules(problems_, scenario_.training(), &resolved_.model);
     auto set = Keep(Where("defaults"), DefaultSetOf(scenario_, resolved_.model),
                     failures_);
     if (!set.has_value()) return;
@@ -173,6 +190,9 @@ class Loader {
     TakeRecipe();
     FillFrom(resolved_.default_set, resolved_.model, &scenario_,
              &resolved_.used_defaults);
+    if (fields_are_sound_)
+      FillUnevenSplit(problems_, resolved_.model,
+                      scenario_.mutable_parallelism());
     if (fields_are_sound_)
       CheckAgainstModel(problems_, scenario_, resolved_.model, stages_);
   }
@@ -401,6 +421,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
                             : scenario.parallelism().data() == 0
                                 ? StageCheck::kDividesGpus
                                 : StageCheck::kAny;
+  FillVocabularySchedule(&resolved.scenario);
   RETURN_IF_ERROR(FillChunks(&resolved.scenario));
   Problems problems(label);
   const absl::Status file = FillFromScheduleFile(problems, resolved.scenario);
@@ -441,6 +462,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
                           ResolvedScenario* resolved) {
   Scenario& mine = resolved->scenario;
   mine = scenario;
+  FillVocabularySchedule(&mine);
   RETURN_IF_ERROR(TakeScheduleChunks(&mine));
   RETURN_IF_ERROR(FillChunks(&mine));
   Problems problems(resolved->label);
@@ -457,6 +479,8 @@ absl::Status ResolveAgain(const Scenario& scenario,
   }
   FillDefaultsOf(resolved->runtime, &mine, &resolved->used_defaults);
   CheckBatchDivides(problems, mine);
+  SetMtpModules(problems, mine.training(), &resolved->model);
+  FillUnevenSplit(problems, resolved->model, mine.mutable_parallelism());
   CheckAgainstModel(problems, mine, resolved->model);
   std::vector<absl::Status> failures;
   const absl::Status schedule =

@@ -9,6 +9,7 @@
 #include "models/layer_list.h"
 #include "models/layer_work.h"
 #include "models/recompute_work.h"
+#include "models/vocabulary_shards.h"
 #include "results/flops.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/work_spec.h"
@@ -80,6 +81,8 @@ double UsedParameters(const scenarios::ResolvedScenario& scenario,
        models::ListLayers(scenario.model, spec)) {
     if (layer.role == models::LayerRole::kEmbedding) continue;
     parameters += layer.parameters - unused * layer.expert_parameters;
+    if (layer.role == models::LayerRole::kMtp)
+      parameters -= layer.shared_parameters;
   }
   return parameters;
 }
@@ -91,7 +94,8 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
   FlopCounts counts;
   if (scenario.given_costs || !scenario.model.has_transformer()) return counts;
   const Transformer& transformer = scenario.model.transformer();
-  const models::WorkSpec spec = MakeWorkSpec(scenario);
+  models::WorkSpec spec = MakeWorkSpec(scenario);
+  spec.documents.imbalance = 1;  // the mean of all microbatches
   const Batch& batch = scenario.scenario.batch();
   const double s = batch.sequence_length();
   const double window = transformer.sliding_window();
@@ -100,10 +104,11 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
   const double kept = transformer.causal() ? 1 - reach / (2 * s) : 1;
 
   models::LayerList layers = models::ListLayers(scenario.model, spec);
-  const auto partition = scenarios::CutIntoStages(scenario, layers, num_stages);
+  auto partition = scenarios::CutIntoStages(scenario, layers, num_stages);
   if (partition.ok()) {
     layers =
         models::RecomputeStages(std::move(layers), *partition, spec.recompute);
+    models::ShardVocabulary(transformer, spec, &layers, &*partition);
   }
   const KernelFlops of_gpu = FlopsOfLayers(layers, forward_only);
   const double gpus = 1.0 * scenario.num_microbatches *
@@ -127,8 +132,9 @@ FlopCounts CountFlops(const scenarios::ResolvedScenario& scenario,
   double attention = 4 * passes * transformer.num_layers() *
                      transformer.num_heads() * transformer.head_size() * reach;
   double kept_attention = kept * attention;
-  if (!models::SpecialFields(transformer).empty()) {
-    // The formula counts heads of equal blocks.
+  if (!models::SpecialFields(transformer).empty() ||
+      spec.documents.length > 0) {
+    // The formula counts heads of equal blocks, and whole sequences.
     const double tokens = sequences * s;
     attention = gpus * of_gpu.attention / tokens;
     kept_attention = gpus * of_gpu.kept / tokens;

@@ -19,6 +19,7 @@
 #include "scenarios/recomputation.h"
 #include "scenarios/scenario.h"
 #include "scenarios/sizes.h"
+#include "scenarios/uneven_split.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -106,6 +107,14 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
       !overrides.parallelism().layout().empty()) {
     parallelism->clear_blocks_per_stage();
     parallelism->clear_layout();
+    scenarios::ClearUnevenSplit(parallelism);
+  }
+  if (scenarios::SplitsUnevenly(overrides.parallelism())) {
+    parallelism->clear_blocks_per_stage();
+    parallelism->clear_layout();
+  }
+  if (overrides.batch().has_packed_sequences()) {
+    scenario.mutable_batch()->clear_packed_sequences();
   }
   if (!overrides.model().empty() || overrides.has_transformer()) {
     scenario.clear_costs();

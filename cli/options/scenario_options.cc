@@ -16,6 +16,7 @@
 #include "cli/options/memory_options.h"
 #include "cli/options/precision_options.h"
 #include "scenarios/cluster/slow_parts.h"
+#include "scenarios/packed_sequences.h"
 #include "scenarios/set_figures.h"
 
 namespace weir::cli {
@@ -58,6 +59,12 @@ absl::StatusOr<std::vector<std::string>> ParseFigureSettings(
   return settings;
 }
 
+// Parses a number of MTP modules.
+absl::StatusOr<uint32_t> ParseMtpModules(absl::string_view text) {
+  if (text == "0") return 0;
+  return ParseCount(text);
+}
+
 void AddModel(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
   AddText(app, "--model", "M",
@@ -65,6 +72,14 @@ void AddModel(CLI::App* app, ScenarioFlags* flags) {
           "profile graph",
           scenario->mutable_model())
       ->group("Model");
+  AddOption(
+      app, "--mtp-num-layers", "N",
+      "modules of multi-token prediction; 0 leaves out those of the "
+      "model",
+      ParseMtpModules,
+      [=](uint32_t n) { scenario->mutable_training()->set_mtp_num_layers(n); })
+      ->group("Model")
+      ->default_str("the model's");
 }
 
 void AddCluster(CLI::App* app, ScenarioFlags* flags) {
@@ -96,6 +111,42 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
             "leaf:2=0.5 (its links to the spine). May be repeated",
             scenarios::ParseSlowParts, scenario->mutable_slow())
       ->join(',');
+}
+
+// Adds Megatron-LM's options for other numbers of blocks in the first and the
+// last rank, and for a vocabulary that all ranks share.
+void AddUnevenSplit(CLI::App* app, Parallelism* parallelism) {
+  AddCount(app, "--decoder-first-pipeline-num-layers",
+           "blocks of the first pipeline rank",
+           [=](uint32_t n) {
+             parallelism->set_decoder_first_pipeline_num_layers(n);
+           })
+      ->default_str("an equal share");
+  AddCount(
+      app, "--decoder-last-pipeline-num-layers",
+      "blocks of the last pipeline rank",
+      [=](uint32_t n) { parallelism->set_decoder_last_pipeline_num_layers(n); })
+      ->default_str("an equal share");
+  AddSwitch(app, "--account-for-embedding-in-pipeline-split",
+            "count the embedding as a block of the first stage", [=](bool on) {
+              parallelism->set_account_for_embedding_in_pipeline_split(on);
+            });
+  AddSwitch(app, "--account-for-loss-in-pipeline-split",
+            "count the head and loss as a block of the last stage",
+            [=](bool on) {
+              parallelism->set_account_for_loss_in_pipeline_split(on);
+            });
+  AddChoice<VocabularyParallel>(
+      app, "--vocabulary-parallel",
+      "shard the vocabulary across the pipeline ranks, with one or two "
+      "barriers per microbatch (algorithms 2 and 1 of Yeung et al. 2024)",
+      {{"none", VOCABULARY_PARALLEL_UNSPECIFIED},
+       {"one-barrier", VOCABULARY_ONE_BARRIER},
+       {"two-barriers", VOCABULARY_TWO_BARRIERS}},
+      [=](VocabularyParallel mode) {
+        parallelism->set_vocabulary_parallel(mode);
+      })
+      ->default_str("none");
 }
 
 void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
@@ -146,6 +197,7 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
       [=](const std::string& layout) {
         scenario->mutable_parallelism()->set_layout(layout);
       });
+  AddUnevenSplit(app, scenario->mutable_parallelism());
 }
 
 void AddDefaults(CLI::App* app, ScenarioFlags* flags) {
@@ -230,6 +282,15 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       ParseSize,
       [=](uint32_t n) { scenario->mutable_batch()->set_sequence_length(n); })
       ->default_str("the model's");
+  AddOption(app, "--packed-sequences,--sequence-lengths", "LENGTHS",
+            "tokens of the documents that are packed into a sequence: 2048, "
+            "uniform:SHORTEST-LONGEST, lognormal:MEAN,DEVIATION or "
+            "TOKENS*COUNT,... (docs/packed-sequences.md)",
+            scenarios::ParseSequenceLengths,
+            [=](const SequenceLengths& lengths) {
+              *scenario->mutable_batch()->mutable_packed_sequences() = lengths;
+            })
+      ->default_str("none");
   AddPrecision(app, flags);
   AddSwitch(app, "--flash-attention,--use-flash-attn",
             "fused attention, which stores no score matrix",

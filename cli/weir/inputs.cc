@@ -24,6 +24,7 @@
 #include "scenarios/cluster/describe_cluster.h"
 #include "scenarios/cluster/plausibility.h"
 #include "scenarios/default_set.h"
+#include "scenarios/packed_sequences.h"
 #include "scenarios/recomputation.h"
 #include "scenarios/scenario.h"
 
@@ -83,6 +84,19 @@ absl::StatusOr<models::WorkSpec> WorkOf(const Flags& flags,
   spec.bytes_per_element = precision == FP32 ? 4 : 2;
 
   Problems problems("command line");
+  scenarios::CheckSequenceLengths(problems, scenario.batch());
+  if (scenario.batch().has_packed_sequences() && problems.empty()) {
+    if (!spec.flash_attention) {
+      problems.Add("--packed-sequences",
+                   "is given, expected --flash-attention: unfused attention "
+                   "takes one document per sequence");
+    }
+    const auto moment = [&](int power) {
+      return scenarios::LengthMoment(scenario.batch().packed_sequences(), power,
+                                     spec.sequence_length);
+    };
+    spec.documents.length = moment(2) / moment(1);
+  }
   if (model.has_transformer() &&
       model.transformer().num_heads() % spec.tensor_parallel != 0) {
     problems.Add("--tp", absl::StrCat("is ", spec.tensor_parallel,

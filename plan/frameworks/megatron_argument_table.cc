@@ -202,6 +202,9 @@ std::map<std::string, MegatronArgument> ModelArguments() {
              [](MegatronSettings* p) { p->learned_positions = true; }}})},
       {"max-position-embeddings",
        Size([](MegatronSettings* p, uint32_t n) { p->max_positions = n; })},
+      {"mtp-num-layers", Count([](MegatronSettings* p, uint32_t n) {
+         p->model().set_num_mtp_modules(n);
+       })},
       {"untie-embeddings-and-output-weights",
        Switch([](MegatronSettings* p) { p->untied = true; })},
       {"vocab-size",
@@ -272,6 +275,21 @@ std::map<std::string, MegatronArgument> RunArguments() {
           p->parallelism().set_layout(text);
           return std::string();
         }}},
+      {"decoder-first-pipeline-num-layers",
+       Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_decoder_first_pipeline_num_layers(n);
+       })},
+      {"decoder-last-pipeline-num-layers",
+       Size([](MegatronSettings* p, uint32_t n) {
+         p->parallelism().set_decoder_last_pipeline_num_layers(n);
+       })},
+      {"account-for-embedding-in-pipeline-split",
+       Switch([](MegatronSettings* p) {
+         p->parallelism().set_account_for_embedding_in_pipeline_split(true);
+       })},
+      {"account-for-loss-in-pipeline-split", Switch([](MegatronSettings* p) {
+         p->parallelism().set_account_for_loss_in_pipeline_split(true);
+       })},
       {"num-layers-per-virtual-pipeline-stage",
        Size([](MegatronSettings* p, uint32_t n) { p->layers_per_stage = n; })},
       {"context-parallel-size", Size([](MegatronSettings* p, uint32_t n) {

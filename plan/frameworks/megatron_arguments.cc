@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/context_parallel.h"
+#include "models/layout.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "plan/search/space.h"
@@ -122,7 +123,8 @@ class Arguments {
     const auto& blocks = parallelism.blocks_per_stage();
     std::string layout = parallelism.layout();
     if (layout.empty() && !blocks.empty()) {
-      layout = LayoutText({blocks.begin(), blocks.end()});
+      layout = models::LayoutText({blocks.begin(), blocks.end()},
+                                  static_cast<int>(model_.num_mtp_modules()));
     }
     if (!layout.empty()) {
       // Megatron-LM derives the chunks per rank from the number of stages.
@@ -147,6 +149,9 @@ class Arguments {
     if (!model_.feed_forward_bias()) {
       Switch(true, "disable-bias-linear");
       Switch(model_.attention_bias(), "add-qkv-bias");
+    }
+    if (model_.num_mtp_modules() > 0) {
+      Add("mtp-num-layers", model_.num_mtp_modules());
     }
     AddPositions();
     Switch(!model_.tied_embeddings(), "untie-embeddings-and-output-weights");

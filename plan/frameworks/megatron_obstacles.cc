@@ -71,7 +71,8 @@ class Obstacles {
            "value, or in none");
     Refuse(model.shared_expert_gate(),
            "it does not support gates of shared experts");
-    const std::vector<std::string> special = models::SpecialFields(model);
+    std::vector<std::string> special = models::SpecialFields(model);
+    std::erase(special, "num_mtp_modules");
     Refuse(!special.empty(),
            absl::StrCat("weir does not write its arguments for ",
                         absl::StrJoin(special, ", ")));
@@ -84,6 +85,10 @@ class Obstacles {
            "it numbers GPUs only as tp-dp-pp or tp-pp-dp");
     Refuse(parallelism.expert() > 1 && training.precision() == MIXED_FP16,
            "expert parallelism needs bf16 or fp32");
+    Refuse(parallelism.vocabulary_parallel() != VOCABULARY_PARALLEL_UNSPECIFIED,
+           "it does not shard the vocabulary across pipeline ranks");
+    Refuse(scenario_.batch().has_packed_sequences(),
+           "weir does not write its arguments for packed sequences");
     if (!training.fully_sharded()) return;
     Refuse(parallelism.pipeline() > 1 || parallelism.expert() > 1 ||
                parallelism.expert_tensor() > 0 ||

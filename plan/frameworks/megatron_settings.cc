@@ -18,6 +18,8 @@ namespace {
 // Arguments.
 constexpr char kTensor[] = "tensor-model-parallel-size";
 constexpr char kPipeline[] = "pipeline-model-parallel-size";
+constexpr char kFirst[] = "decoder-first-pipeline-num-layers";
+constexpr char kLast[] = "decoder-last-pipeline-num-layers";
 constexpr char kStages[] = "pipeline-model-parallel-layout";
 constexpr char kChunks[] = "num-virtual-stages-per-pipeline-rank";
 constexpr char kLayersEach[] = "num-layers-per-virtual-pipeline-stage";
@@ -142,8 +144,23 @@ void FinishStages(MegatronSettings* settings, Problems* problems) {
            problems);
     return;
   }
+  for (const char* uneven : {kFirst, kLast}) {
+    if (!settings->layers_per_stage.has_value() ||
+        !settings->given.contains(uneven)) {
+      continue;
+    }
+    Report(
+        *settings, {uneven},
+        absl::StrCat("cannot be combined with ", settings->NameOf(kLayersEach),
+                     ", expected ", settings->NameOf(kChunks)),
+        problems);
+    return;
+  }
   if (settings->layers_per_stage.has_value()) {
-    const uint32_t layers = settings->model().num_layers();
+    const uint32_t layers =
+        settings->model().num_layers() +
+        parallelism.account_for_embedding_in_pipeline_split() +
+        parallelism.account_for_loss_in_pipeline_split();
     const uint32_t each = *settings->layers_per_stage;
     if (layers % ranks != 0 || layers / ranks % each != 0) {
       Report(*settings, {kLayersEach, kLayers, kPipeline},

@@ -46,6 +46,16 @@ const std::vector<NemoKey>& NemoKeys() {
        "num-virtual-stages-per-pipeline-rank"},
       {"model.pipeline_model_parallel_layout",
        "pipeline-model-parallel-layout"},
+      // Written as a layout.
+      {"model.num_layers_in_first_pipeline_stage",
+       "decoder-first-pipeline-num-layers", K::kValue, false},
+      {"model.num_layers_in_last_pipeline_stage",
+       "decoder-last-pipeline-num-layers", K::kValue, false},
+      {"model.account_for_embedding_in_pipeline_split",
+       "account-for-embedding-in-pipeline-split", K::kSwitch, false},
+      {"model.account_for_loss_in_pipeline_split",
+       "account-for-loss-in-pipeline-split", K::kSwitch, false},
+      {"model.mtp_num_layers", "mtp-num-layers", K::kValue, false},
       {"model.context_parallel_size", "context-parallel-size"},
       // Written only with context parallelism.
       {"model.cp_comm_type", "cp-comm-type", K::kValue, false},

@@ -135,6 +135,10 @@ class TorchtitanRules {
                parallelism.expert_tensor() != parallelism.tensor(),
            "its experts are shared by one GPU or a tensor-parallel group: use "
            "--etp 1");
+    Refuse(parallelism.vocabulary_parallel() != VOCABULARY_PARALLEL_UNSPECIFIED,
+           "it does not shard the vocabulary across pipeline ranks");
+    Refuse(scenario_.batch().has_packed_sequences(),
+           "weir does not write its datasets of packed sequences");
     Refuse(parallelism.context_method() == CONTEXT_A2A ||
                parallelism.context_method() == CONTEXT_A2A_P2P,
            "its context parallelism does not exchange tokens for heads: use "

@@ -191,9 +191,13 @@ absl::StatusOr<PlannerWork> PlannerWorkOf(
     const scenarios::ResolvedScenario& scenario, const PlannerLinks& links) {
   ASSIGN_OR_RETURN(const sim::Costs costs, sim::ComputeLayerCosts(scenario));
   models::WorkSpec spec = sim::MakeWorkSpec(scenario);
-  const models::LayerList layers = models::ListLayers(scenario.model, spec);
+  spec.vocabulary_shards = 1;
+  const auto list = [&] {
+    return models::JoinMtpWithHead(models::ListLayers(scenario.model, spec));
+  };
+  const models::LayerList layers = list();
   spec.recompute = RECOMPUTE_FULL;
-  const models::LayerList recomputed = models::ListLayers(scenario.model, spec);
+  const models::LayerList recomputed = list();
   const scenarios::Network network(scenario.cluster);
   const std::vector<Group> groups = TensorGroups(scenario);
   const double tensor_rate = RingBytesPerSecond(network, groups.front());

@@ -41,6 +41,16 @@ void CheckParallelism(const Scenario& scenario, Problems* problems) {
   one("data", scenario.parallelism().data(), "--dp");
   one("context", scenario.parallelism().context(), "--cp");
   one("expert", scenario.parallelism().expert(), "--ep");
+  if (scenario.parallelism().vocabulary_parallel() !=
+      VOCABULARY_PARALLEL_UNSPECIFIED) {
+    problems->Add("parallelism.vocabulary_parallel",
+                  "is given, expected none: the first and the last stage have "
+                  "the vocabulary");
+  }
+  if (scenario.batch().has_packed_sequences()) {
+    problems->Add("batch.packed_sequences",
+                  "is given, expected none: a sequence is one document");
+  }
 }
 
 void CheckTraining(const Scenario& scenario, Problems* problems) {

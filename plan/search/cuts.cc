@@ -8,6 +8,7 @@
 
 #include "base/infinity.h"
 #include "base/status_macros.h"
+#include "models/layout.h"
 #include "models/partition.h"
 #include "scenarios/recomputation.h"
 #include "sim/costs/stage_costs.h"
@@ -168,6 +169,16 @@ Blocks Balanced(const LayerPrice& layers, const std::vector<double>& weights,
   return blocks;
 }
 
+// Balances all but the last stage, with the MTP modules as the last layer.
+Blocks MtpApart(const LayerPrice& layers, int num_stages) {
+  if (!layers.has_ends || layers.mtp_seconds == 0 || num_stages < 3) return {};
+  std::vector<double> weights = layers.seconds;
+  weights.back() = layers.mtp_seconds;
+  Blocks blocks = Balanced(layers, weights, num_stages - 1);
+  if (blocks.has_value()) blocks->push_back(0);
+  return blocks;
+}
+
 Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut) {
   switch (cut) {
     case Cut::kEven:
@@ -180,8 +191,23 @@ Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut) {
       return Balanced(layers, layers.seconds, num_stages);
     case Cut::kLight:
       return Balanced(layers, layers.state_bytes, num_stages);
+    case Cut::kMtpApart:
+      return MtpApart(layers, num_stages);
   }
   return {};
+}
+
+// Returns the seconds of all MTP modules in a stage of their own.
+absl::StatusOr<double> MtpSeconds(scenarios::ResolvedScenario scenario,
+                                  int num_blocks) {
+  const auto modules =
+      static_cast<int>(scenario.model.transformer().num_mtp_modules());
+  if (modules == 0) return 0;
+  scenario.scenario.mutable_parallelism()->set_layout(
+      models::LayoutText({num_blocks, 0, 0}, modules, /*mtp_apart=*/true));
+  ASSIGN_OR_RETURN(const sim::Costs costs,
+                   sim::ComputeCosts(scenario, 3, {1, 1, 1}));
+  return SecondsOf(costs.stages[1]);
 }
 
 }  // namespace
@@ -219,6 +245,7 @@ absl::StatusOr<LayerPrice> PriceLayers(
       price.recomputed.push_back(figure);
     }
   }
+  ASSIGN_OR_RETURN(price.mtp_seconds, MtpSeconds(one, num_blocks));
   if (price.has_ends) {
     price.seconds = WithEnds(price.seconds);
     price.state_bytes = WithEnds(price.state_bytes);
@@ -231,7 +258,8 @@ std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
   Blocks blocks = CutAs(layers, num_stages, cut);
   if (!blocks.has_value()) return {};
   for (const Cut other : kAllCuts) {
-    if (other == cut) break;
+    // Another place of the MTP modules differs with equal blocks.
+    if (other == cut || cut == Cut::kMtpApart) break;
     if (CutAs(layers, num_stages, other) == blocks) return {};
   }
   return blocks;

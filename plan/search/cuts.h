@@ -21,6 +21,8 @@ struct LayerPrice {
   // seconds by pass, host seconds, bytes of every kind, numbers of collectives.
   std::vector<double> recomputed = {};
   bool has_ends = false;  // the first and the last layer are not blocks
+  // The part of the last layer that belongs to MTP modules, see CutBlocks.
+  double mtp_seconds = 0;
 
   int num_blocks() const {
     return static_cast<int>(seconds.size()) - (has_ends ? 2 : 0);
@@ -41,6 +43,9 @@ absl::StatusOr<LayerPrice> PriceLayers(
 //   balanced      the cut with the smallest maximum of stage times, and among
 //                 those the one with the most similar stages; exact
 //   light         as balanced, in bytes of weights and optimizer states
+//   MTP apart     the head in the last stage, without blocks, the MTP modules
+//   in
+//                 the one before; otherwise balanced
 // Returns std::nullopt if the cut does not exist or equals one listed before
 // it.
 std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,

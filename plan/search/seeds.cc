@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "models/layout.h"
 #include "scenarios/recomputation.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
@@ -79,9 +80,12 @@ void FindIn(const Space& space, const std::vector<SearchEstimate>& shapes,
   Shape own = ShapeOfScenario(scenario);
   const std::vector<int> blocks = std::move(own.blocks);
   own.blocks.clear();
+  const bool mtp_apart = own.cut == Cut::kMtpApart;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Shape& shape = space.shapes[i];
+    if (mtp_apart != (shape.cut == Cut::kMtpApart)) continue;
     own.cut = shape.cut;
+    own.mtp_modules = shape.mtp_modules;
     if (shapes[i].absent() || shape != own ||
         !std::equal(blocks.begin(), blocks.end(), shapes[i].blocks().begin(),
                     shapes[i].blocks().end())) {
@@ -93,6 +97,19 @@ void FindIn(const Space& space, const std::vector<SearchEstimate>& shapes,
     seed->shape = static_cast<int>(i);
     seed->schedule = schedule;
     return;
+  }
+}
+
+// Sets the number and the place of MTP modules in a layout.
+void SetMtp(const std::string& text, Shape* shape) {
+  const auto layout = models::ParseLayout("layout", text);
+  if (text.empty() || !layout.ok()) return;
+  for (size_t stage = 0; stage < layout->size(); ++stage) {
+    const std::string& letters = (*layout)[stage];
+    const auto modules = std::count(letters.begin(), letters.end(), 'm');
+    if (modules == 0) continue;
+    shape->mtp_modules = static_cast<int>(modules);
+    if (stage + 1 < layout->size()) shape->cut = Cut::kMtpApart;
   }
 }
 
@@ -124,6 +141,7 @@ Shape ShapeOfScenario(const Scenario& scenario) {
   } else {
     shape.cut = Cut::kBalanced;
   }
+  SetMtp(parallelism.layout(), &shape);
   return shape;
 }
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "models/layout.h"
 #include "models/recompute.h"
 #include "plan/search/space.h"
@@ -17,14 +16,6 @@ int NumBlocks(const Model& model) {
   return model.has_transformer()
              ? static_cast<int>(model.transformer().num_layers())
              : model.measured().layers_size();
-}
-
-std::string LayoutText(const std::vector<int>& blocks) {
-  std::vector<std::string> stages;
-  for (const int n : blocks) {
-    stages.push_back(n == 0 ? "" : n == 1 ? "t" : absl::StrCat("t*", n));
-  }
-  return absl::StrCat("E", absl::StrJoin(stages, "|"), "L");
 }
 
 Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
@@ -49,7 +40,8 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   parallelism.set_order(shape.order);
   parallelism.set_sequence_parallel(shape.sequence_parallel);
   if (std::count(shape.blocks.begin(), shape.blocks.end(), 0) > 0) {
-    parallelism.set_layout(LayoutText(shape.blocks));
+    parallelism.set_layout(models::LayoutText(shape.blocks, shape.mtp_modules,
+                                              shape.cut == Cut::kMtpApart));
   } else {
     for (const int n : shape.blocks) parallelism.add_blocks_per_stage(n);
   }

@@ -174,7 +174,10 @@ class Shapes {
         num_blocks_(NumBlocks(base.model)),
         min_ranks_(MinRanksOf(request.space(), base)),
         global_batch_(
-            static_cast<int>(base.scenario.batch().global_batch_size())) {}
+            static_cast<int>(base.scenario.batch().global_batch_size())) {
+    shape_.mtp_modules =
+        static_cast<int>(base.model.transformer().num_mtp_modules());
+  }
 
   std::vector<Shape> All() {
     for (const Layout& layout : LayoutsOf(space_, base_)) {
@@ -243,6 +246,8 @@ class Shapes {
             (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {
           continue;
         }
+        if (cut == Cut::kMtpApart && !HasMtpApart(chunks)) continue;
+        if (cut == Cut::kEven && !HasEvenCut(chunks)) continue;
         shape_.chunks = chunks;
         shape_.cut = cut;
         if (half_of_stage_) {
@@ -261,6 +266,19 @@ class Shapes {
         }
       }
     }
+  }
+
+  // An even cut that does not exist is only listed to be reported.
+  bool HasEvenCut(int chunks) const {
+    return space_.even_layers_only() || base_.model.has_measured() ||
+           num_blocks_ % (shape_.pipeline * chunks) == 0;
+  }
+
+  // MTP modules in a stage of their own need one for the head after it. Tied
+  // embeddings would have three copies.
+  bool HasMtpApart(int chunks) const {
+    return shape_.mtp_modules > 0 && shape_.pipeline * chunks > 2 &&
+           !base_.model.transformer().tied_embeddings();
   }
 
   // Returns 0 for the tensor-parallel size.
@@ -311,6 +329,8 @@ class Shapes {
     if (shape_.tensor == 1) return {false};
     const Parallelism& given = given_.parallelism();
     if (given.has_sequence_parallel()) return {given.sequence_parallel()};
+    // Experts need it.
+    if (base_.model.transformer().num_experts() > 0) return {true};
     return {true, false};
   }
 

@@ -16,9 +16,9 @@
 namespace weir::plan {
 
 // Distributions of blocks over the stages (plan/search/cuts.h).
-enum class Cut { kEven, kEndsLighter, kBalanced, kLight };
+enum class Cut { kEven, kEndsLighter, kBalanced, kLight, kMtpApart };
 inline constexpr Cut kAllCuts[] = {Cut::kEven, Cut::kEndsLighter,
-                                   Cut::kBalanced, Cut::kLight};
+                                   Cut::kBalanced, Cut::kLight, Cut::kMtpApart};
 
 // What is sharded across data-parallel ranks: nothing, optimizer states, or
 // also weights and gradients.
@@ -37,6 +37,7 @@ struct Shape {
   ReductionMode reduction = REDUCTION_BLOCKING;
   std::string order = "tp-dp-pp";
   Cut cut = Cut::kEven;
+  int mtp_modules = 0;  // of the model
   // By stage; empty: an equal share. A stage at an end may have no blocks.
   std::vector<int> blocks;
 
@@ -110,9 +111,6 @@ int NumBlocks(const Model& model);
 
 Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
                          const std::string& schedule);
-
-// Returns the cut in Megatron-LM's notation: "Et*3|t*2|L".
-std::string LayoutText(const std::vector<int>& blocks);
 
 // Returns the number of blocks of each stage if the scenario gives them, in
 // either form; empty: an even cut.

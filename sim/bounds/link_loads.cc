@@ -291,7 +291,7 @@ void LinkLoads::AddReductions() {
 }
 
 void LinkLoads::AddTied(const std::vector<std::vector<int>>& jobs_of_stage) {
-  const int last_stage = schedule_.num_stages - 1;
+  const int last_stage = in_.costs.tied_stage;
   const std::vector<int> first = schedule_.RanksOf(0);
   const std::vector<int> last = schedule_.RanksOf(last_stage);
   if (in_.costs.tied_gradient_bytes == 0 || first.size() != 1 ||

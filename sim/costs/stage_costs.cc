@@ -15,6 +15,7 @@
 #include "models/partition.h"
 #include "models/quantization.h"
 #include "models/recompute_work.h"
+#include "models/vocabulary_shards.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/host_offload.h"
 #include "sim/costs/muon.h"
@@ -138,16 +139,22 @@ void AddListSeconds(const ShardCalls& calls, StageCosts* stage) {
   }
 }
 
-// Sets the gradient bytes of an embedding that the first and the last stage
+// Sets the gradient bytes of an embedding that the first and another stage
 // share.
 void SetTiedGradient(const models::LayerList& layers,
                      const models::Partition& partition,
                      const Training& training, Costs* costs) {
-  const int first_of_last = partition.first[partition.first.size() - 2];
-  if (first_of_last == 0) return;          // one stage has both
   if (training.lora().rank() > 0) return;  // frozen
-  costs->tied_gradient_bytes =
-      layers.back().shared_parameters * GradientBytes(training);
+  for (size_t s = partition.first.size() - 1; s-- > 1;) {
+    double shared = 0;
+    for (int l = partition.first[s]; l < partition.first[s + 1]; ++l) {
+      shared = std::max(shared, layers[l].shared_parameters);
+    }
+    if (shared == 0) continue;
+    costs->tied_gradient_bytes = shared * GradientBytes(training);
+    costs->tied_stage = static_cast<int>(s);
+    return;
+  }
 }
 
 // Sets the memory and slowdowns of the communication library.
@@ -163,6 +170,29 @@ void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
   if (calibrate::HasMeasuredCommunicators(device)) {
     costs->communicators = &device.collectives();
   }
+}
+
+// Returns the number of an earlier stage with the same layers and versions,
+// whose costs are the same; -1 if there is none. Stages without layers also
+// depend on their position.
+int EqualStage(const models::LayerList& layers,
+               const models::Partition& partition,
+               const std::vector<int>& num_versions, size_t stage) {
+  const int first = partition.first[stage], last = partition.first[stage + 1];
+  for (size_t other = stage; first < last && other-- > 0;) {
+    const int start = partition.first[other];
+    if (partition.first[other + 1] - start != last - first ||
+        num_versions[other] != num_versions[stage]) {
+      continue;
+    }
+    int same = 0;
+    while (same < last - first &&
+           layers.kind_of(start + same) == layers.kind_of(first + same)) {
+      ++same;
+    }
+    if (same == last - first) return static_cast<int>(other);
+  }
+  return -1;
 }
 
 // Returns the costs of the stages on one kind of GPU.
@@ -197,6 +227,11 @@ absl::StatusOr<DeviceCosts> CostsOn(
   LayerPrices prices(device, costs);
   for (size_t s = 0; s + 1 < partition.first.size(); ++s) {
     const int first = partition.first[s], last = partition.first[s + 1];
+    if (const int equal = EqualStage(layers, partition, num_versions, s);
+        equal >= 0) {
+      costs.stages.push_back(costs.stages[equal]);
+      continue;
+    }
     StageCosts stage;
     // A stage without layers passes its input on.
     if (s > 0) {
@@ -367,10 +402,12 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& resolved,
 
   const models::WorkSpec spec = MakeWorkSpec(resolved);
   models::LayerList layers = models::ListLayers(resolved.model, spec);
-  ASSIGN_OR_RETURN(const models::Partition partition,
+  ASSIGN_OR_RETURN(models::Partition partition,
                    scenarios::CutIntoStages(resolved, layers, num_stages));
   layers =
       models::RecomputeStages(std::move(layers), partition, spec.recompute);
+  models::ShardVocabulary(resolved.model.transformer(), spec, &layers,
+                          &partition);
   return CostsOfCut(resolved, layers, partition, num_versions);
 }
 
@@ -382,8 +419,10 @@ absl::StatusOr<Costs> ComputeLayerCosts(
                      ": costs are given per stage, expected a model "
                      "whose layers can be partitioned"));
   }
-  const models::WorkSpec spec = MakeWorkSpec(resolved);
-  models::LayerList layers = models::ListLayers(resolved.model, spec);
+  models::WorkSpec spec = MakeWorkSpec(resolved);
+  spec.vocabulary_shards = 1;
+  models::LayerList layers =
+      models::JoinMtpWithHead(models::ListLayers(resolved.model, spec));
   models::Partition partition;
   for (size_t layer = 0; layer <= layers.size(); ++layer) {
     partition.first.push_back(static_cast<int>(layer));

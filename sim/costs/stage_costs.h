@@ -274,9 +274,10 @@ struct Costs : DeviceCosts {
   int expert_tensor = 0;
   int tensor = 1;
   ContextGroups context;
-  // Gradient bytes that the first and the last stage sum because they share one
-  // embedding; 0: none.
+  // Gradient bytes that the first stage and `tied_stage` sum because they share
+  // one embedding; 0: none.
   double tied_gradient_bytes = 0;
+  int tied_stage = 0;
   // Null: collectives are rings at the full rate of the links.
   const CollectiveModel* collectives = nullptr;
   // The profile with measured sends between GPUs; null: none.
@@ -327,7 +328,8 @@ absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& scenario,
                                    const std::vector<int>& num_versions);
 
 // The same with every layer as a "stage" of its own with one version,
-// regardless of the scenario's partition; for planners that partition layers.
+// regardless of the scenario's partition, and MTP modules as a part of the
+// head; for planners that partition layers.
 // Not for given costs.
 absl::StatusOr<Costs> ComputeLayerCosts(
     const scenarios::ResolvedScenario& scenario);

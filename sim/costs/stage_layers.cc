@@ -121,8 +121,8 @@ void AddLayer(const models::LayerWork& layer, StageCosts* stage) {
   stage->communication.output_bytes =
       layer.output_bytes;  // the last layer's remains
   stage->activations.saved_bytes += layer.stash_bytes;
-  if (layer.role == models::LayerRole::kEmbedding ||
-      layer.role == models::LayerRole::kHead) {
+  if (layer.role != models::LayerRole::kBlock &&
+      layer.role != models::LayerRole::kMeasured) {
     stage->activations.end_bytes += layer.stash_bytes;
   }
   stage->activations.layer_bytes =

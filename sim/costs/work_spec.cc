@@ -10,7 +10,9 @@
 #include "models/expert_load.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
+#include "scenarios/check_scenario.h"
 #include "scenarios/recomputation.h"
+#include "sim/costs/documents.h"
 #include "sim/costs/muon.h"
 
 namespace weir::sim {
@@ -81,6 +83,20 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
       communication.dispatch_multiprocessors() > 0
           ? static_cast<int>(communication.dispatch_multiprocessors())
           : kDispatchMultiprocessors;
+  if (scenario.parallelism().vocabulary_parallel() !=
+      VOCABULARY_PARALLEL_UNSPECIFIED) {
+    spec.vocabulary_shards =
+        std::max(static_cast<int>(parallelism.pipeline()), 1);
+  }
+  if (scenario.batch().has_packed_sequences()) {
+    spec.documents = DocumentsOf(
+        scenario.batch().packed_sequences(),
+        {.sequence_length = 1.0 * spec.sequence_length,
+         .microbatch_size = 1.0 * spec.microbatch_size,
+         .num_microbatches = std::max(scenarios::NumMicrobatches(scenario), 1),
+         .num_replicas = std::max(static_cast<int>(parallelism.data()), 1),
+         .num_ranks = std::max(static_cast<int>(parallelism.pipeline()), 1)});
+  }
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   return spec;
 }

@@ -137,7 +137,7 @@ class GraphBuilder {
   // the rank for all.
   void GatherBeforeForward(int rank, int step, int t);
   // Adds the gradient sums of an embedding that is tied between the first and
-  // the last stage.
+  // another stage.
   void AddTiedReductions();
   int32_t StepOfStage(int rank, int stage, int update) const;
   void AddTiedReduction(int replica, int t, const int (&ranks)[2],

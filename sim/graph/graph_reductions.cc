@@ -409,7 +409,7 @@ int32_t GraphBuilder::StepOfStage(int rank, int stage, int update) const {
 }
 
 void GraphBuilder::AddTiedReductions() {
-  const int last_stage = schedule_.num_stages - 1;
+  const int last_stage = in_.costs.tied_stage;
   // Without flush the two stages are at different updates: not modeled.
   if (in_.costs.tied_gradient_bytes == 0 || !schedule_.flush ||
       schedule_.forward_only) {

@@ -101,7 +101,7 @@ Traffic WholeTraffic(Traffic traffic, const scenarios::Placement& place,
     }
   }
   const std::vector<int> first = schedule.RanksOf(0);
-  const std::vector<int> last = schedule.RanksOf(schedule.num_stages - 1);
+  const std::vector<int> last = schedule.RanksOf(costs.tied_stage);
   if (costs.tied_gradient_bytes > 0 && schedule.flush &&
       !schedule.forward_only && first.size() == 1 && last.size() == 1 &&
       first != last) {

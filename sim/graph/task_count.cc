@@ -34,7 +34,7 @@ class Counter {
     tasks += place_.tensor * OfReductions();
     if (in_.costs.shards > 1) tasks += place_.tensor * OfGathers();
     const std::vector<int> first = schedule_.RanksOf(0);
-    const std::vector<int> last = schedule_.RanksOf(schedule_.num_stages - 1);
+    const std::vector<int> last = schedule_.RanksOf(in_.costs.tied_stage);
     if (in_.costs.tied_gradient_bytes > 0 && schedule_.flush &&
         first.size() == 1 && last.size() == 1 && first != last) {
       tasks += 4.0 * place_.data * place_.tensor * schedule_.num_batches;

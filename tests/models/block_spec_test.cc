@@ -157,26 +157,57 @@ TEST(SpecialFieldsTest, NamesWhatOtherProgramsDoNotHave) {
 
 // DeepSeek-V3, section 2.2: a module is a projection of two vectors, three
 // norms, one block, and the logits again. The tables are shared.
-TEST(MtpTest, ModulesBelongToTheHead) {
+TEST(MtpTest, ModulesAreLayersBeforeTheHead) {
   const Model without = *Parse("");
   const Model with = *Parse("num_mtp_modules: 2");
   const LayerList before = ListLayers(without, Spec());
   const LayerList after = ListLayers(with, Spec());
-  ASSERT_EQ(after.size(), before.size());
+  ASSERT_EQ(after.size(), before.size() + 2);
   const LayerWork& block = before[1];
   const LayerWork& head = before.back();
+  const LayerWork& module = after[after.size() - 2];
+  EXPECT_EQ(module.role, LayerRole::kMtp);
+  EXPECT_EQ(after.kind_of(after.size() - 2), after.kind_of(after.size() - 3));
   EXPECT_EQ(CountParameters(with), CountParameters(without));
   EXPECT_EQ(CountMtpParameters(with),
             2 * (2 * 64.0 * 64 + 3 * 64 + block.parameters));
-  EXPECT_EQ(after.back().parameters - head.parameters,
-            CountMtpParameters(with));
+  const double table = 64.0 * with.transformer().vocabulary_size();
+  EXPECT_EQ(module.shared_parameters, table);
+  EXPECT_EQ(2 * (module.parameters - table), CountMtpParameters(with));
+  EXPECT_EQ(after.back().parameters, head.parameters);
   constexpr double kTokens = 32;
-  EXPECT_EQ(Flops(after.back().forward),
-            3 * Flops(head.forward) +
-                2 * (Flops(block.forward) + 2 * kTokens * 2 * 64 * 64));
-  EXPECT_EQ(
-      after.back().stash_bytes,
-      3 * head.stash_bytes + 2 * (block.stash_bytes + 2 * kTokens * 4 * 64));
+  EXPECT_EQ(Flops(after.back().forward), 3 * Flops(head.forward));
+  EXPECT_EQ(Flops(module.forward),
+            Flops(block.forward) + 2 * kTokens * 2 * 64 * 64);
+  EXPECT_EQ(after.back().stash_bytes, 3 * head.stash_bytes);
+  EXPECT_EQ(module.stash_bytes, block.stash_bytes + 2 * kTokens * 4 * 64);
+  // The hidden states of the last block and of both modules.
+  EXPECT_EQ(module.output_bytes, 3 * block.output_bytes);
+}
+
+// A stage stores the table once, however many of its layers read it.
+TEST(MtpTest, CopiesOfTheEmbeddingCountOncePerStage) {
+  const LayerList layers = ListLayers(*Parse("num_mtp_modules: 2"), Spec());
+  const int n = static_cast<int>(layers.size());
+  double all = 0;
+  for (const LayerWork& layer : layers)
+    all += layer.parameters - layer.shared_parameters;
+  EXPECT_EQ(StageParameters(layers, 0, n), all);
+  const double table = layers[n - 2].shared_parameters;
+  EXPECT_GT(table, 0);
+  EXPECT_EQ(StageParameters(layers, 0, 2) + StageParameters(layers, 2, n),
+            all + table);
+}
+
+// Planners that partition embedding, blocks and head see one head.
+TEST(MtpTest, JoiningKeepsAllWork) {
+  const LayerList layers = ListLayers(*Parse("num_mtp_modules: 2"), Spec());
+  const LayerList joined = JoinMtpWithHead(layers);
+  EXPECT_EQ(joined.size(), layers.size() - 2);
+  EXPECT_EQ(joined.back().role, LayerRole::kHead);
+  EXPECT_EQ(ModelFlops(joined, 1), ModelFlops(layers, 1));
+  EXPECT_EQ(StageParameters(joined, 0, static_cast<int>(joined.size())),
+            StageParameters(layers, 0, static_cast<int>(layers.size())));
 }
 
 TEST(MtpTest, PatternsChooseTheirBlocks) {

@@ -76,4 +76,31 @@ TEST(LayoutTest, OtherLayersThanTheModelsAreRefused) {
   EXPECT_THAT(error("EttL|t"), HasSubstr("expected no more layers"));
 }
 
+TEST(LayoutTest, TextHasTheModulesAtTheEnd) {
+  EXPECT_EQ(LayoutText({3, 1, 0}), "Et*3|t|L");
+  EXPECT_EQ(LayoutText({3, 1, 0}, 1), "Et*3|t|mL");
+  EXPECT_EQ(LayoutText({3, 1, 0}, 2, true), "Et*3|tm*2|L");
+  EXPECT_EQ(LayoutText({4}, 1, true), "Et*4mL");
+}
+
+TEST(LayoutTest, ModulesHaveAnyOneStage) {
+  std::vector<LayerWork> layers = Layers(6);
+  for (int i : {5, 6}) layers[i].role = LayerRole::kMtp;
+  const auto first = [&](absl::string_view text) {
+    return PartitionByLayout(layers, *ParseLayout("layout", text))->first;
+  };
+  EXPECT_THAT(first("Ett|tt|mmL"), ElementsAre(0, 3, 5, 8));
+  EXPECT_THAT(first("Ett|tt|mm|L"), ElementsAre(0, 3, 5, 7, 8));
+  EXPECT_THAT(first("Ett|ttm*2|L"), ElementsAre(0, 3, 7, 8));
+  const auto error = [&](absl::string_view text) {
+    return std::string(PartitionByLayout(layers, *ParseLayout("layout", text))
+                           .status()
+                           .message());
+  };
+  EXPECT_THAT(
+      error("Ett|tt|m|mL"),
+      HasSubstr("has MTP modules (m) in 2 stages, expected all in one"));
+  EXPECT_THAT(error("Ett|tt|L"), HasSubstr("stage 2 has 'L', expected 'm'"));
+}
+
 }  // namespace weir::models::layout_test

@@ -26,6 +26,23 @@ void ForAllShapes(const Check& check) {
 
 int HopsOfOneFOneB(int p, int m) { return p + m - 2 - (m - 1 + p - 1) / p; }
 
+// More forwards ahead keep more microbatches in flight in the same time.
+TEST(AheadTest, EveryRankKeepsSoManyMicrobatchesMore) {
+  EXPECT_EQ(RowOf(Valid("1f1b:ahead=1", {2, 3}), 1), "1F0 1F1 1B0 1F2 1B1 1B2");
+  ForAllShapes([](int p, int m) {
+    EXPECT_EQ(Valid("1f1b:ahead=0", {p, m}).rank_actions,
+              Valid("1f1b", {p, m}).rank_actions);
+    for (int ahead : {1, 2, 5}) {
+      const Schedule schedule =
+          Valid(absl::StrCat("1f1b:ahead=", ahead), {p, m});
+      for (int s = 0; s < p; ++s) {
+        EXPECT_EQ(PeakActivations(schedule, s), std::min(p - s + ahead, m));
+      }
+      ExpectClose(Makespan(schedule, kForward, kBackward), (m + p - 1) * kBoth);
+    }
+  });
+}
+
 TEST(DappleTest, PolicyAIsOneFOneBUntilTheLimitBinds) {
   ForAllShapes([](int p, int m) {
     const Schedule schedule = Valid("dapple-pa", {p, m});

@@ -30,6 +30,7 @@ bool IsProse(const std::string& fallback) {
                                  "number of ranks, as for 1F1B",
                                  "the fastest schedule that fits",
                                  "as the schedule requires",
+                                 "an equal share",
                                  "until steady",
                                  "depends on the size",
                                  "as in the scenario",

@@ -256,10 +256,16 @@ TEST(MegatronArgumentTest, SayWhichFieldsOfTheModelAreNotWritten) {
               R"(schedule: "1f1b" parallelism { pipeline: 2 data: 4 })");
   EXPECT_THAT(MegatronObstacles(scenario), IsEmpty());
   scenario.model.mutable_transformer()->set_num_mtp_modules(1);
+  EXPECT_THAT(MegatronObstacles(scenario), IsEmpty());
   scenario.model.mutable_transformer()->set_extra_norms(2);
   EXPECT_THAT(MegatronObstacles(scenario),
               testing::ElementsAre("weir does not write its arguments for "
-                                   "extra_norms, num_mtp_modules"));
+                                   "extra_norms"));
+  scenario.model.mutable_transformer()->clear_extra_norms();
+  scenario.scenario.mutable_parallelism()->set_vocabulary_parallel(
+      VOCABULARY_ONE_BARRIER);
+  scenario.scenario.mutable_batch()->mutable_packed_sequences()->set_fixed(9);
+  EXPECT_THAT(MegatronObstacles(scenario), testing::SizeIs(2));
 }
 
 TEST(MegatronArgumentTest, SayWhyMegatronCannot) {
@@ -449,12 +455,39 @@ TEST(MegatronReaderTest, ReadsRecipes) {
               HasSubstr("cannot be combined with --fp8-format"));
 }
 
+TEST(MegatronReaderTest, ReadsUnevenLayouts) {
+  const auto read = [](const std::string& args) {
+    const auto run = ReadMegatronArguments(
+        "x.args",
+        "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + args, {});
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? run->scenario : Scenario();
+  };
+  const Scenario ends = read(
+      "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 1 "
+      "--decoder-last-pipeline-num-layers 3 --mtp-num-layers 2");
+  EXPECT_EQ(ends.parallelism().decoder_first_pipeline_num_layers(), 1u);
+  EXPECT_EQ(ends.parallelism().decoder_last_pipeline_num_layers(), 3u);
+  EXPECT_EQ(ends.transformer().num_mtp_modules(), 2u);
+  // 8 layers and the head are 9 on 3 ranks, 3 stages of one each.
+  const Scenario loss = read(
+      "--pipeline-model-parallel-size 3 --account-for-loss-in-pipeline-split "
+      "--num-layers-per-virtual-pipeline-stage 1");
+  EXPECT_TRUE(loss.parallelism().account_for_loss_in_pipeline_split());
+  EXPECT_EQ(loss.parallelism().chunks(), 3u);
+  EXPECT_EQ(MessageFor("--pipeline-model-parallel-size 2 "
+                       "--decoder-first-pipeline-num-layers 2 "
+                       "--num-layers-per-virtual-pipeline-stage 1"),
+            "x.args: --decoder-first-pipeline-num-layers cannot be combined "
+            "with --num-layers-per-virtual-pipeline-stage, expected "
+            "--num-virtual-stages-per-pipeline-rank");
+}
+
 // Arguments that change a step are not dropped silently.
 TEST(MegatronReaderTest, RefusesWhatChangesAStepAndIsNotSimulated) {
   for (const char* args :
-       {"--decoder-first-pipeline-num-layers 2", "--fp16-lm-cross-entropy",
-        "--account-for-loss-in-pipeline-split", "--rampup-batch-size 8 8 100",
-        "--multi-latent-attention", "--mtp-num-layers 1", "--enable-cuda-graph",
+       {"--fp16-lm-cross-entropy", "--rampup-batch-size 8 8 100",
+        "--multi-latent-attention", "--enable-cuda-graph",
         "--hybrid-attention-ratio 0.5"}) {
     const std::string name =
         std::string(args).substr(0, std::string(args).find(' '));

@@ -38,6 +38,17 @@ TEST(CutsTest, AHeavyHeadHasAStageOfItsOwnAndTheOthersAreAlike) {
   EXPECT_EQ(CutBlocks(Price(0, 9, 9), 4, Cut::kBalanced), Blocks({3, 3, 3, 0}));
 }
 
+// A module of two blocks' time in the stage before that of the head.
+TEST(CutsTest, ModulesMayHaveAStageBeforeTheHead) {
+  LayerPrice price = Price(0, 5, 10);
+  EXPECT_EQ(CutBlocks(price, 4, Cut::kMtpApart), std::nullopt);
+  price.mtp_seconds = 2;
+  EXPECT_EQ(CutBlocks(price, 4, Cut::kMtpApart), Blocks({4, 4, 2, 0}));
+  price.mtp_seconds = 5;
+  EXPECT_EQ(CutBlocks(price, 4, Cut::kMtpApart), Blocks({5, 5, 0, 0}));
+  EXPECT_EQ(CutBlocks(price, 2, Cut::kMtpApart), std::nullopt);
+}
+
 TEST(CutsTest, NoCutComesTwice) {
   EXPECT_EQ(CutBlocks(Price(0, 0, 8), 4, Cut::kBalanced), std::nullopt);
 }
