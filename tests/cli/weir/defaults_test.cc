@@ -37,6 +37,11 @@ bool IsProse(const std::string& fallback) {
                                  "the prediction's interval",
                                  "by the model",
                                  "as --tolerance",
+                                 "timeline; heatmap of a sweep, pareto of "
+                                 "plans, errors of a validation",
+                                 "that of --columns",
+                                 "all; eight for memory",
+                                 "the first two",
                                  "with Megatron-LM and bf16",
                                  "with split backwards on zero-bubble",
                                  "none",
