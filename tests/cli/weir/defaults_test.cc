@@ -171,7 +171,8 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
       }
       if (question == nullptr) {
         EXPECT_TRUE(command == "compare" || command == "explain" ||
-                    command == "collect" || command == "report")
+                    command == "collect" || command == "report" ||
+                    command == "draw")
             << "no question for " << command << " " << name;
         continue;
       }

@@ -101,7 +101,11 @@ TEST(DrawTest, SweepsAndPlans) {
   // Every value of the pivot table is in the picture.
   EXPECT_THAT(table.out, HasSubstr("27 s"));
   EXPECT_THAT(svg, HasSubstr(">27 s<"));
+  EXPECT_EQ(svg, Draw("grid --kind heatmap --fields pp,schedule --metric "
+                      "step_seconds"));
   EXPECT_THAT(Draw("grid --kind pareto"), HasSubstr("pp 2, schedule "));
+  EXPECT_EQ(Draw("grid --kind pareto"),
+            Draw("grid --kind pareto --against memory"));
   const ProgramRun wrong = RunWeir("draw grid --fields pp,tp -o x.svg");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--fields has tp, expected fields"));
@@ -132,6 +136,7 @@ TEST(DrawTest, WidthAndTitle) {
   EXPECT_THAT(Draw("gpipe --columns 1"), HasSubstr("width=\"85mm\""));
   EXPECT_THAT(Draw("gpipe --width 120"), HasSubstr("width=\"120mm\""));
   EXPECT_THAT(Draw("gpipe --title=false"), Not(HasSubstr(">gpipe<")));
+  EXPECT_EQ(Draw("gpipe"), Draw("gpipe --columns 2 --title --kind timeline"));
 }
 
 TEST(DrawTest, PdfAndPng) {
@@ -180,19 +185,16 @@ TEST(TimelineTest, FollowsTheEnvironment) {
   const std::string command =
       "simulate --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 2 "
       "--timeline";
-  const ProgramRun ascii =
-      RunWeirAfter("LC_ALL= LC_CTYPE= LANG=C", command);
+  const ProgramRun ascii = RunWeirAfter("LC_ALL= LC_CTYPE= LANG=C", command);
   EXPECT_EQ(ascii.exit_code, 0) << ascii.err;
   EXPECT_THAT(ascii.out, AllOf(HasSubstr("rank 1 |"), HasSubstr(". idle"),
                                HasSubstr("step time")));
   EXPECT_THAT(ascii.out, Not(HasSubstr("\u2502")));
-  const ProgramRun unicode =
-      RunWeirAfter("LC_ALL=C.UTF-8", command);
+  const ProgramRun unicode = RunWeirAfter("LC_ALL=C.UTF-8", command);
   EXPECT_THAT(unicode.out, HasSubstr("rank 1 \u2502"));
   EXPECT_THAT(unicode.out, Not(HasSubstr("\033[")));
   const ProgramRun colored =
-      RunWeirAfter("LC_ALL=C.UTF-8",
-                   absl::StrCat(command, " --color always"));
+      RunWeirAfter("LC_ALL=C.UTF-8", absl::StrCat(command, " --color always"));
   EXPECT_THAT(colored.out, HasSubstr("\033[38;5;16;48;5;74m0"));
   const ProgramRun plain = RunWeirAfter("NO_COLOR=1 CLICOLOR_FORCE=1", command);
   EXPECT_THAT(plain.out, Not(HasSubstr("\033[")));
