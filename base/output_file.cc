@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -39,6 +41,27 @@ std::string Head(const std::string& path) {
   close(*fd);
   head.resize(size);
   return head;
+}
+
+// Returns the last kMarkBytes bytes of a regular file.
+std::string Tail(const std::string& path) {
+  const absl::StatusOr<int> fd = OpenRegularFile(path, O_RDONLY);
+  if (!fd.ok()) return "";
+  const off_t size = lseek(*fd, 0, SEEK_END);
+  const auto length = std::min<off_t>(size, kMarkBytes);
+  std::string tail(static_cast<size_t>(std::max<off_t>(length, 0)), '\0');
+  const ssize_t n = pread(*fd, tail.data(), tail.size(), size - length);
+  close(*fd);
+  tail.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  return tail;
+}
+
+std::string BigEndian(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    bytes.push_back(static_cast<char>(number >> shift & 0xff));
+  }
+  return bytes;
 }
 
 // The header of SQLite's file format has the big-endian application_id at byte
@@ -90,6 +113,23 @@ std::string MarkSvg(absl::string_view svg) {
                       svg.substr(at));
 }
 
+std::string MarkPdf(absl::string_view pdf) {
+  return absl::StrCat(pdf, "% ", kOutputMark, "\n");
+}
+
+std::string MarkPng(absl::string_view png) {
+  // Signature and header chunk (PNG specification, sections 5.2 and 11.2.2).
+  constexpr size_t kHeaderBytes = 8 + 25;
+  const std::string text =
+      absl::StrCat("tEXtComment", absl::string_view("\0", 1), kOutputMark);
+  const auto sum = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(text.data()),
+            static_cast<uInt>(text.size())));
+  return absl::StrCat(png.substr(0, kHeaderBytes),
+                      BigEndian(static_cast<uint32_t>(text.size() - 4)), text,
+                      BigEndian(sum), png.substr(kHeaderBytes));
+}
+
 bool IsReplaceable(const std::string& path, const ReplaceOptions& options) {
   if (options.force) return true;
   std::error_code error;
@@ -99,6 +139,7 @@ bool IsReplaceable(const std::string& path, const ReplaceOptions& options) {
   const std::string head = Head(path);
   if (head.empty() && fs::file_size(path, error) == 0) return true;
   if (HasMark(head) || IsOwnDatabase(head)) return true;
+  if (absl::StartsWith(head, "%PDF-") && HasMark(Tail(path))) return true;
   if (options.is_own_line &&
       options.is_own_line(absl::string_view(head).substr(0, head.find('\n')))) {
     return true;

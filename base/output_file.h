@@ -14,8 +14,9 @@
 namespace weir {
 
 // Marks a file as written by weir. Every format that has room for it contains
-// this text within its first kMarkBytes bytes: textproto, scripts and SVG in a
-// comment; JSON, results and traces in a field.
+// this text within its first kMarkBytes bytes, or a PDF its last: textproto,
+// scripts, SVG and PDF in a comment; JSON, results and traces in a field; PNG
+// in a text chunk.
 inline constexpr absl::string_view kOutputMark =
     "Written by weir, which may replace this file.";
 inline constexpr size_t kMarkBytes = 256;
@@ -29,6 +30,11 @@ std::string MarkText(absl::string_view text);
 std::string MarkJson(absl::string_view object);
 // Adds the mark as a comment after the XML declaration.
 std::string MarkSvg(absl::string_view svg);
+// Adds the mark as a comment at the end, where it moves no byte to which the
+// file's table of offsets refers.
+std::string MarkPdf(absl::string_view pdf);
+// Adds the mark as a text chunk after the header. Requires: it is a PNG.
+std::string MarkPng(absl::string_view png);
 
 // Conditions under which an output file may be replaced.
 struct ReplaceOptions {

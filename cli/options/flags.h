@@ -72,6 +72,8 @@ struct OutputFlags {
   std::string trace;                 // timeline, .pftrace, .json or .svg
   results::GpuSelection traced;      // GPUs in it
   std::string report;                // HTML
+  std::string picture;               // "draw": SVG, PDF or PNG
+  bool timeline = false;             // "simulate": on standard output
   std::vector<std::string> emit;     // frameworks for which files are written
   std::string emit_to = "run";       // their path without suffix
 };
@@ -139,7 +141,30 @@ struct TrainStudyFlags {
   uint32_t seeds = 2;
   double learning_rate = 0.03;
   double momentum = 0.9;
-  std::string plot;  // SVG
+  std::string plot;  // SVG, PDF or PNG
+};
+
+// "draw".
+struct DrawFlags {
+  // In the order of the names in cli/weir/draw_options.cc.
+  enum class Kind {
+    kDefault,  // depends on the input
+    kTimeline,
+    kMemory,
+    kIdle,
+    kPareto,
+    kHeatmap,
+    kRoofline,
+    kErrors,
+  };
+  Kind kind = Kind::kDefault;
+  bool against_cost = false;  // Pareto front: of time and cost, not memory
+  std::string fields;         // of a heat map: "tp,pp"; empty: the first two
+  std::string metric = "step_seconds";
+  double width_millimeters = 0;  // 0: that of `columns`
+  bool one_column = false;
+  bool title = true;
+  std::vector<uint32_t> ranks;  // empty: all, or a selection
 };
 
 // "plan".
@@ -189,6 +214,7 @@ struct Flags {
   ProfileFlags profile;
   InitFlags init;
   TrainStudyFlags study;
+  DrawFlags draw;
   PlanFlags plan;
   SweepFlags sweep;
   OutputFlags output;

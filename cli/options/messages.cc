@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -36,17 +37,24 @@ int WidthOf(int descriptor) {
   return known && size.ws_col > 0 ? size.ws_col : TextLayout::kUsualWidth;
 }
 
-bool UseColor(const OutputFlags& output) {
+// Returns true if the descriptor is a terminal that supports control sequences.
+bool IsTerminal(int descriptor) {
+  const char* terminal = std::getenv("TERM");
+  return isatty(descriptor) == 1 && terminal != nullptr &&
+         std::strcmp(terminal, "dumb") != 0;
+}
+
+bool UsesColor(const OutputFlags& output, int descriptor) {
   if (output.color != OutputFlags::Color::kAuto) {
     return output.color == OutputFlags::Color::kAlways;
   }
   if (IsSet("NO_COLOR")) return false;
-  return IsSet("CLICOLOR_FORCE") || IsStderrTerminal();
+  return IsSet("CLICOLOR_FORCE") || IsTerminal(descriptor);
 }
 
 void PrintTagged(absl::string_view tag, absl::string_view color,
                  absl::string_view text, const OutputFlags& output) {
-  const bool colored = UseColor(output);
+  const bool colored = UsesColor(output, STDERR_FILENO);
   for (absl::string_view line :
        absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
     // An indented line is a detail of the line above.
@@ -80,6 +88,20 @@ TextLayout LayoutOf(const OutputFlags& output) {
   constexpr int kNarrowest = 40;
   return {std::max(WidthOf(STDOUT_FILENO), kNarrowest), output.wide,
           output.columns};
+}
+
+bool UsesColorOnStdout(const OutputFlags& output) {
+  return UsesColor(output, STDOUT_FILENO);
+}
+
+bool IsUtf8Locale() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!IsSet(variable)) continue;
+    const std::string locale = absl::AsciiStrToLower(std::getenv(variable));
+    return absl::StrContains(locale, "utf-8") ||
+           absl::StrContains(locale, "utf8");
+  }
+  return false;
 }
 
 std::string LimitRepetitions(absl::string_view text) {
@@ -124,8 +146,8 @@ void PrintNote(absl::string_view text, const OutputFlags& output) {
   if (!output.quiet) std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
 }
 
-absl::Status PrintResult(absl::string_view result) {
-  const std::string text = EscapeControls(result);
+absl::Status PrintResult(absl::string_view result, absl::string_view colored) {
+  const std::string text = absl::StrCat(EscapeControls(result), colored);
   const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   const bool ended = text.empty() || text.back() == '\n';
   if (written == text.size() && (ended || std::fputc('\n', stdout) != EOF) &&
@@ -136,11 +158,7 @@ absl::Status PrintResult(absl::string_view result) {
       "standard output: cannot be written: ", std::strerror(errno)));
 }
 
-bool IsStderrTerminal() {
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && terminal != nullptr &&
-         std::strcmp(terminal, "dumb") != 0;
-}
+bool IsStderrTerminal() { return IsTerminal(STDERR_FILENO); }
 
 ProgressLine::ProgressLine(const OutputFlags& output)
     : enabled_(!output.quiet && IsStderrTerminal() && !IsSet("CI")),

@@ -23,6 +23,13 @@ namespace weir::cli {
 // or 80 characters if it is none.
 TextLayout LayoutOf(const OutputFlags& output);
 
+// Returns true if a result on standard output may be colored: as --color,
+// NO_COLOR or CLICOLOR_FORCE say, otherwise on a terminal that supports it.
+bool UsesColorOnStdout(const OutputFlags& output);
+
+// Returns true if the environment (LC_ALL, LC_CTYPE or LANG) selects UTF-8.
+bool IsUtf8Locale();
+
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
 
@@ -40,8 +47,10 @@ void PrintWarning(absl::string_view text, const OutputFlags& output);
 void PrintNote(absl::string_view text, const OutputFlags& output);
 
 // Writes the result, followed by a newline if it has none. Returns
-// InvalidArgument if standard output cannot be written.
-absl::Status PrintResult(absl::string_view result);
+// InvalidArgument if standard output cannot be written. `colored` follows it
+// with its control sequences: it must contain no text from a file.
+absl::Status PrintResult(absl::string_view result,
+                         absl::string_view colored = "");
 
 // Returns true if standard error is a terminal that supports control sequences
 // (not TERM=dumb).

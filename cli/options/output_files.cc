@@ -13,12 +13,24 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/options/messages.h"
+#include "cli/options/picture_files.h"
+#include "results/draw/figures.h"
 #include "results/report/report.h"
 #include "results/store.h"
 #include "results/summary.h"
 
 namespace weir::cli {
 namespace {
+
+// Returns the picture of "weir draw --kind timeline".
+absl::StatusOr<std::string> TimelinePicture(
+    const Result& result, absl::Span<const std::string> names) {
+  ASSIGN_OR_RETURN(results::TimelineRows rows,
+                   results::RowsOfResult(result, names));
+  ASSIGN_OR_RETURN(const results::Drawing drawing,
+                   results::TimelineFigure({&rows, 1}, {}));
+  return results::SvgOf(drawing);
+}
 
 struct TraceFormat {
   absl::string_view extension;
@@ -32,7 +44,7 @@ constexpr TraceFormat kTraceFormats[] = {
     {".pftrace", results::PerfettoTrace, nullptr, "at https://ui.perfetto.dev"},
     {".json", results::ChromeTrace, MarkJson,
      "at https://ui.perfetto.dev or speedscope"},
-    {".svg", results::SvgTrace, MarkSvg, "in a browser"}};
+    {".svg", TimelinePicture, MarkSvg, "in a browser"}};
 // Written into folders.
 constexpr const TraceFormat& kDefaultTraceFormat = kTraceFormats[0];
 
@@ -82,12 +94,14 @@ ReplaceOptions ReplaceOf(const OutputFlags& output,
 }
 
 bool NeedsTimeline(const OutputFlags& output) {
-  return !output.out.empty() || !output.trace.empty() || !output.report.empty();
+  return !output.out.empty() || !output.trace.empty() ||
+         !output.report.empty() || !output.picture.empty() || output.timeline;
 }
 
 absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
   RETURN_IF_ERROR(CheckTracePath("--trace", output.trace, folders));
   RETURN_IF_ERROR(CheckReportPath("--report", output.report));
+  RETURN_IF_ERROR(CheckPicturePath("--output", output.picture));
   const ReplaceOptions replace = ReplaceOf(output);
   std::string trace = output.trace;
   // The file in a folder is named after the schedule, which is not known yet:
@@ -100,7 +114,8 @@ absl::Status CheckOutputs(const OutputFlags& output, bool folders) {
   }
   return weir::CheckOutputs({{"--out", output.out, replace},
                              {"--trace", trace, replace},
-                             {"--report", output.report, replace}});
+                             {"--report", output.report, replace},
+                             {"--output", output.picture, replace}});
 }
 
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,

@@ -20,11 +20,12 @@ ReplaceOptions ReplaceOf(
     const OutputFlags& output,
     std::function<bool(absl::string_view)> is_own_line = nullptr);
 
-// Returns true if a file is written that contains the timeline.
+// Returns true if the timeline is shown or written.
 bool NeedsTimeline(const OutputFlags& output);
 
-// Checks, before hours of work, that --out, --trace and --report can be written
-// and are different files. `folders`: --trace may name a folder.
+// Checks, before hours of work, that --out, --trace, --report and the picture
+// of draw can be written and are different files. `folders`: --trace may name a
+// folder.
 absl::Status CheckOutputs(const OutputFlags& output, bool folders);
 
 // Checks, before hours of work, that the ending of a trace file names a format.

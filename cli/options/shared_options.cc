@@ -204,6 +204,9 @@ CLI::Option* AddReport(CLI::App* app, const std::string& option,
 
 void AddSimulate(CLI::App* app, Flags* flags) {
   AddRun(app, /*several=*/false, flags);
+  AddSwitch(app, "--timeline", "also draw the timeline of one pipeline as text",
+            &flags->output.timeline)
+      ->group("Output");
   AddMethod(app, "Output",
             "full simulates every GPU and microbatch; fast simulates only "
             "representative ones: same time and memory, but no --trace, --out, "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SimGrid      3.32
-// gnuplot      not found
+// CBC          not found
 //
-// commands that do not work here  missing  remedy
-// weir train-study --plot         gnuplot  apt-get install gnuplot-nox
+// commands that do not work here      missing  remedy
+// weir schedule synthesize (proofs)   CBC      apt-get install coinor-cbc
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,6 +18,7 @@
 #include "base/text_table.h"
 #include "base/version.h"
 #include "cli/options/messages.h"
+#include "cli/options/picture_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/versions.h"
 #include "sim/engine/engine.h"
@@ -76,10 +77,10 @@ std::vector<Need> Needs() {
   const std::vector<std::string> on_gpu = {"weir-calibrate run",
                                            "weir-calibrate replay (on GPUs)"};
   return {
-      {"gnuplot",
-       FindAnyOf({"gnuplot"}),
-       {"weir train-study --plot"},
-       "apt-get install gnuplot-nox"},
+      {"rsvg-convert",
+       FindAnyOf({kPictureConverter}),
+       {"weir draw (PDF and PNG)"},
+       "apt-get install librsvg2-bin"},
       {"CBC",
        FindAnyOf({"cbc"}),
        {"weir schedule synthesize (proofs)"},

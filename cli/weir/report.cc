@@ -21,22 +21,6 @@ bool IsResult(const std::string& path) {
   return absl::EndsWith(path, ".pb") || results::IsResultFile(path);
 }
 
-bool HasScenarioFlags(const ScenarioFlags& flags) {
-  ScenarioFlags others = flags;
-  others.scenario.clear();
-  return others.overrides.ByteSizeLong() > 0 || !others.costs.empty() ||
-         !others.schedules.empty() || others.sequence_parallel.has_value() ||
-         others.flash_attention.has_value() || others.dropout.has_value() ||
-         others.fp32_gradients.has_value() ||
-         others.fully_sharded.has_value() ||
-         others.distributed_optimizer.has_value() ||
-         others.post_validation.has_value() ||
-         !others.imports.megatron_args.empty() ||
-         !others.imports.sbatch.empty() || !others.imports.nemo.empty() ||
-         !others.imports.torchtitan.empty() ||
-         !others.imports.deepspeed.empty();
-}
-
 absl::StatusOr<std::vector<Result>> Load(const Flags& flags) {
   if (HasScenarioFlags(flags.scenario)) {
     return absl::InvalidArgumentError(absl::StrCat(

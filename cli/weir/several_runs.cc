@@ -117,6 +117,22 @@ std::string DescribeInterrupt(const std::vector<std::string>& missing) {
 
 }  // namespace
 
+bool HasScenarioFlags(const ScenarioFlags& flags) {
+  ScenarioFlags others = flags;
+  others.scenario.clear();
+  return others.overrides.ByteSizeLong() > 0 || !others.costs.empty() ||
+         !others.schedules.empty() || others.sequence_parallel.has_value() ||
+         others.flash_attention.has_value() || others.dropout.has_value() ||
+         others.fp32_gradients.has_value() ||
+         others.fully_sharded.has_value() ||
+         others.distributed_optimizer.has_value() ||
+         others.post_validation.has_value() ||
+         !others.imports.megatron_args.empty() ||
+         !others.imports.sbatch.empty() || !others.imports.nemo.empty() ||
+         !others.imports.torchtitan.empty() ||
+         !others.imports.deepspeed.empty();
+}
+
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/true));
   ASSIGN_OR_RETURN(const ScenarioRequest request,

@@ -35,6 +35,9 @@ struct Outcome {
   int exit_code = kExitOk;  // the worst of the failed simulations
 };
 
+// Returns true if any flag describes a scenario, besides its file or preset.
+bool HasScenarioFlags(const ScenarioFlags& flags);
+
 // Checks every schedule before the first one is simulated, and the output
 // files.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags);

@@ -11,6 +11,7 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/emit.h"
 #include "plan/sweep/fast_estimate_view.h"
+#include "results/draw/terminal_timeline.h"
 #include "results/summary.h"
 #include "results/views/views.h"
 #include "sim/fast/fast_simulator.h"
@@ -48,6 +49,18 @@ std::string View(const Flags& flags, const Result& result) {
   return results::ResultTable(result);
 }
 
+// Returns the timeline for standard output.
+absl::StatusOr<std::string> TimelineView(const Flags& flags,
+                                         const Result& result) {
+  ASSIGN_OR_RETURN(const results::TimelineRows rows,
+                   results::RowsOfResult(result));
+  results::TerminalStyle style;
+  style.width = LayoutOf(flags.output).width;
+  style.unicode = IsUtf8Locale();
+  style.color = UsesColorOnStdout(flags.output);
+  return absl::StrCat("\n", results::TerminalTimeline(rows, style));
+}
+
 // Refuses options that only the full simulation supports.
 absl::Status CheckFast(const Flags& flags) {
   const OutputFlags& output = flags.output;
@@ -55,6 +68,7 @@ absl::Status CheckFast(const Flags& flags) {
   if (!output.trace.empty()) asked = "--trace";
   if (!output.out.empty()) asked = "--out";
   if (!output.report.empty()) asked = "--report";
+  if (output.timeline) asked = "--timeline";
   if (!flags.flops.empty()) asked = "--flops";
   if (output.format == OutputFlags::Format::kCsv) asked = "--format csv";
   if (asked.empty()) return absl::OkStatus();
@@ -62,6 +76,15 @@ absl::Status CheckFast(const Flags& flags) {
       absl::StrCat("weir simulate: ", asked,
                    " needs every GPU and microbatch, found --method fast, "
                    "expected --method full"));
+}
+
+absl::Status CheckTimeline(const OutputFlags& output) {
+  if (!output.timeline || output.format == OutputFlags::Format::kTable) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "command line: --timeline is given with --format json or csv, expected "
+      "--format table");
 }
 
 // Returns the used fraction of memory, relative to the GPU with the smallest
@@ -111,10 +134,16 @@ int RunFast(const Flags& flags) {
 }  // namespace
 
 int RunSimulate(const Flags& flags) {
+  const absl::Status possible = CheckTimeline(flags.output);
+  if (!possible.ok()) return PrintError(possible, flags.output);
   if (flags.fast) return RunFast(flags);
   absl::StatusOr<Result> result = SimulateRequest(flags);
   if (!result.ok()) return PrintError(result.status(), flags.output);
-  const absl::Status printed = PrintResult(View(flags, *result));
+  absl::StatusOr<std::string> timeline = "";
+  if (flags.output.timeline) timeline = TimelineView(flags, *result);
+  absl::Status printed =
+      PrintResult(View(flags, *result), timeline.value_or(""));
+  printed.Update(timeline.status());
   if (!printed.ok()) PrintError(printed, flags.output);
   const int verdict = results::FitsMemory(*result) ? kExitOk : kExitNegative;
 

@@ -175,8 +175,9 @@ void AddTrainStudyOptions(CLI::App* app, Flags* flags) {
   app->option_defaults()->group("Output");
   AddText(app, "--out", "FILE.csv", "write the loss of every batch",
           &flags->output.out);
-  AddText(app, "--plot", "FILE.svg",
-          "plot the loss over samples and over seconds (needs gnuplot)",
+  AddText(app, "--plot", "FILE",
+          "plot the loss over samples and over seconds: .svg; .pdf and .png "
+          "need rsvg-convert",
           &study->plot);
   AddForce(app, &flags->output.force);
 }

@@ -14,10 +14,11 @@
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
+#include "cli/options/picture_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
-#include "cli/weir/gnuplot.h"
 #include "plan/study/study.h"
+#include "results/draw/figures.h"
 
 namespace weir::cli {
 namespace {
@@ -26,15 +27,11 @@ constexpr char kScenario[] = "train-study";
 
 absl::Status CheckStudyOutputs(const Flags& flags) {
   const std::string& plot = flags.study.plot;
-  if (!plot.empty() && !absl::EndsWith(plot, ".svg")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "command line: --plot is ", plot, ", expected a name ending in .svg"));
-  }
-  RETURN_IF_ERROR(weir::CheckOutputs(
+  RETURN_IF_ERROR(CheckPicturePath("--plot", plot));
+  return weir::CheckOutputs(
       {{"--out", flags.output.out,
         ReplaceOf(flags.output, results::IsTrainStudyHeader)},
-       {"--plot", plot, ReplaceOf(flags.output)}}));
-  return plot.empty() ? absl::OkStatus() : FindGnuplot();
+       {"--plot", plot, ReplaceOf(flags.output)}});
 }
 
 absl::StatusOr<plan::StudyCase> ReadCase(const Flags& flags,
@@ -127,6 +124,33 @@ std::string View(const Flags& flags, const results::TrainStudy& study) {
   return results::TrainStudyTable(study);
 }
 
+// Draws the smoothed losses over samples and over seconds.
+absl::StatusOr<results::Drawing> StudyFigure(const results::TrainStudy& study) {
+  results::CurvesPanel by_samples = {"samples (cost of staleness)", "loss", {}};
+  results::CurvesPanel by_seconds = {
+      "seconds (cost of staleness and bubbles)", "loss", {}};
+  for (const results::StudySchedule& schedule : study.schedules) {
+    results::Curve samples = {schedule.schedule, {}};
+    results::Curve seconds = samples;
+    double batches = 0;
+    for (const double loss : results::SmoothedLosses(study, schedule)) {
+      ++batches;
+      samples.points.push_back({batches * study.samples_per_batch, loss});
+      seconds.points.push_back({batches * schedule.batch_seconds, loss});
+    }
+    by_samples.curves.push_back(std::move(samples));
+    by_seconds.curves.push_back(std::move(seconds));
+  }
+  const results::CurvesPanel panels[] = {std::move(by_samples),
+                                         std::move(by_seconds)};
+  return results::CurvesFigure(
+      absl::StrCat(study.train_model,
+                   " under several schedules; seconds of a "
+                   "batch of ",
+                   study.scenario),
+      panels, {});
+}
+
 absl::Status WriteFiles(const Flags& flags, const results::TrainStudy& study) {
   if (!flags.output.out.empty()) {
     RETURN_IF_ERROR(
@@ -135,13 +159,8 @@ absl::Status WriteFiles(const Flags& flags, const results::TrainStudy& study) {
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
   if (flags.study.plot.empty()) return absl::OkStatus();
-  const results::StudyPlot plot = results::TrainStudyPlot(study);
-  ASSIGN_OR_RETURN(const std::string svg, DrawSvg(plot.script));
-  RETURN_IF_ERROR(WriteOutput(flags.study.plot,
-                              MarkSvg(results::WithNames(svg, plot)),
-                              ReplaceOf(flags.output)));
-  PrintNote(absl::StrCat("wrote ", flags.study.plot), flags.output);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const results::Drawing drawing, StudyFigure(study));
+  return WritePicture(flags.study.plot, drawing, flags.output);
 }
 
 absl::StatusOr<int> TrainStudyCommand(const Flags& flags) {

@@ -28,6 +28,7 @@ std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
   AddColor(app.get(), &line->flags.output);
   AddQuiet(app.get(), &line->flags.output.quiet);
   AddSimulationCommands(app.get(), line);
+  AddDrawCommand(app.get(), line);
   AddSweepCommands(app.get(), line);
   AddPlanCommand(app.get(), line);
   AddScheduleCommands(app.get(), line);

@@ -38,6 +38,7 @@ CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
                          CommandLine* line);
 
 void AddSimulationCommands(CLI::App* app, CommandLine* line);
+void AddDrawCommand(CLI::App* app, CommandLine* line);
 void AddSweepCommands(CLI::App* app, CommandLine* line);
 void AddPlanCommand(CLI::App* app, CommandLine* line);
 void AddScheduleCommands(CLI::App* app, CommandLine* line);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/spelling.h"
+#include "base/status_macros.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "base/units.h"
@@ -223,9 +224,10 @@ absl::StatusOr<std::string> ParsePivotMetric(const std::string& name) {
       absl::StrJoin(PivotMetrics(), ", "), DidYouMean(name, PivotMetrics())));
 }
 
-absl::StatusOr<std::string> PivotTable(const CollectedSweep& collected,
-                                       absl::string_view fields,
-                                       absl::string_view metric_name) {
+absl::StatusOr<Pivot> PivotOf(const CollectedSweep& collected,
+                              absl::string_view option,
+                              absl::string_view fields,
+                              absl::string_view metric_name) {
   std::vector<std::string> axes;
   std::vector<std::string> known;
   for (const std::string& field : collected.sweep.fields) {
@@ -235,17 +237,19 @@ absl::StatusOr<std::string> PivotTable(const CollectedSweep& collected,
     axes.push_back(LongField(absl::StripAsciiWhitespace(name)));
     if (!absl::c_linear_search(collected.sweep.fields, axes.back())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--pivot has ", EscapeLine(name),
+          option, " has ", EscapeLine(name),
           ", expected fields of the sweep: ", absl::StrJoin(known, ", ")));
     }
   }
   if (axes.size() != 2 || axes[0] == axes[1]) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--pivot is ", EscapeLine(fields),
+        option, " is ", EscapeLine(fields),
         ", expected two different fields of ", absl::StrJoin(known, ", ")));
   }
   const Metric* metric = FindMetric(metric_name);
-  if (metric == nullptr) return ParsePivotMetric(std::string(metric_name));
+  if (metric == nullptr) {
+    return ParsePivotMetric(std::string(metric_name)).status();
+  }
   std::map<std::pair<std::string, std::string>, double> best;
   for (const auto& [point, outcome] : collected.outcomes) {
     if (outcome.kind() != SWEEP_DONE || !outcome.fits_memory()) continue;
@@ -259,20 +263,42 @@ absl::StatusOr<std::string> PivotTable(const CollectedSweep& collected,
         metric->more_is_better ? *value > at->second : *value < at->second;
     if (better) at->second = *value;
   }
+  Pivot pivot = {metric->title,
+                 ShortField(axes[0]),
+                 ShortField(axes[1]),
+                 ValuesOf(collected, axes[0]),
+                 ValuesOf(collected, axes[1]),
+                 {},
+                 metric->text,
+                 metric->more_is_better};
+  for (const std::string& row : pivot.rows) {
+    auto& cells = pivot.cells.emplace_back();
+    for (const std::string& column : pivot.columns) {
+      const auto at = best.find({row, column});
+      cells.push_back(at == best.end() ? std::nullopt
+                                       : std::optional(at->second));
+    }
+  }
+  return pivot;
+}
+
+absl::StatusOr<std::string> PivotTable(const CollectedSweep& collected,
+                                       absl::string_view fields,
+                                       absl::string_view metric_name) {
+  ASSIGN_OR_RETURN(const Pivot pivot,
+                   PivotOf(collected, "--pivot", fields, metric_name));
   TextTable table;
-  table.header = {
-      absl::StrCat(ShortField(axes[0]), " \\ ", ShortField(axes[1]))};
-  const std::vector<std::string> columns = ValuesOf(collected, axes[1]);
-  table.header.insert(table.header.end(), columns.begin(), columns.end());
-  for (const std::string& value : ValuesOf(collected, axes[0])) {
-    std::vector<std::string> row = {value};
-    for (const std::string& column : columns) {
-      const auto at = best.find({value, column});
-      row.push_back(at == best.end() ? "-" : metric->text(at->second));
+  table.header = {absl::StrCat(pivot.row_field, " \\ ", pivot.column_field)};
+  table.header.insert(table.header.end(), pivot.columns.begin(),
+                      pivot.columns.end());
+  for (size_t i = 0; i < pivot.rows.size(); ++i) {
+    std::vector<std::string> row = {pivot.rows[i]};
+    for (const std::optional<double>& cell : pivot.cells[i]) {
+      row.push_back(cell.has_value() ? pivot.text(*cell) : "-");
     }
     table.rows.push_back(std::move(row));
   }
-  return absl::StrCat(WrapText(absl::StrCat("best ", metric->title,
+  return absl::StrCat(WrapText(absl::StrCat("best ", pivot.metric,
                                             " of the points that fit\n")),
                       PrintTable(table));
 }

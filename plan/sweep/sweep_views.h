@@ -4,6 +4,7 @@
 #define WEIR_PLAN_SWEEP_SWEEP_VIEWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,24 @@ std::string PointsTable(const CollectedSweep& collected, uint32_t num_rows);
 std::vector<std::string> PivotMetrics();
 // Returns InvalidArgument "is x, expected y" for another name.
 absl::StatusOr<std::string> ParsePivotMetric(const std::string& name);
+
+// The best value of a metric for each pair of values of two fields.
+struct Pivot {
+  std::string metric;  // title: "step time"
+  std::string row_field, column_field;
+  std::vector<std::string> rows, columns;  // values in the order of the sweep
+  // [row][column]: the best value over all other fields, of points that are
+  // done and fit; absent if there are none.
+  std::vector<std::vector<std::optional<double>>> cells;
+  std::string (*text)(double value);
+  bool more_is_better = false;
+};
+
+// Returns the pivot of two fields ("tp,pp"). Errors name `option`.
+absl::StatusOr<Pivot> PivotOf(const CollectedSweep& collected,
+                              absl::string_view option,
+                              absl::string_view fields,
+                              absl::string_view metric);
 
 // Returns a table with a row for each value of one field and a column for each
 // value of another ("tp,pp"). A cell has the best value of the metric over all

@@ -29,12 +29,6 @@ absl::StatusOr<std::string> PerfettoTrace(
 absl::StatusOr<std::string> ChromeTrace(
     const Result& result, absl::Span<const std::string> names = {});
 
-// Returns a picture of one pipeline (replica 0, tensor rank 0): a row per rank,
-// a box per pass with its microbatch, colors by kind of pass. Returns the
-// errors of PipelineEventsOf, and InvalidArgument for more than 20000 passes.
-absl::StatusOr<std::string> SvgTrace(const Result& result,
-                                     absl::Span<const std::string> names = {});
-
 // Two results in one timeline, for the functions above: for each rank (replica
 // 0, tensor rank 0) the first result's row, and directly under it the second's.
 struct TwoRows {

@@ -8,14 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "base/csv.h"
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "base/units.h"
-#include "base/utf8.h"
-#include "base/xml.h"
 
 namespace weir::results {
 namespace {
@@ -48,32 +45,6 @@ bool Learns(const std::vector<double>& smoothed) {
 // Returns true if the loss is far above that of an untrained model.
 bool Diverges(double loss, const std::vector<double>& smoothed) {
   return smoothed.empty() || !(loss < 1.5 * smoothed.front());
-}
-
-// Returns the name without control characters, truncated so that the key has
-// room: one very long name may make gnuplot omit the whole key.
-std::string InPicture(absl::string_view name) {
-  constexpr int kMaxLetters = 64;
-  std::string safe = WithoutControls(name);
-  size_t end = 0;
-  for (int letters = 0; end < safe.size(); ++letters) {
-    if (letters == kMaxLetters) return absl::StrCat(safe.substr(0, end), "...");
-    end += std::max<size_t>(
-        Utf8CharacterLength(absl::string_view(safe).substr(end)), 1);
-  }
-  return safe;
-}
-
-// Returns a placeholder of about the name's width, since gnuplot lays out the
-// key by the number of characters. Letters and digits only; none is a prefix of
-// another.
-std::string Placeholder(
-    absl::string_view name,
-    std::vector<std::pair<std::string, std::string>>* names) {
-  std::string word = absl::StrCat("QNAME", names->size(), "Q");
-  word.resize(std::max(word.size(), Ascii(name).size()), 'Q');
-  names->emplace_back(word, std::string(name));
-  return word;
 }
 
 Json NumberOrNull(double number) {
@@ -241,53 +212,6 @@ std::string TrainStudyCsv(const TrainStudy& study) {
     }
   }
   return csv;
-}
-
-StudyPlot TrainStudyPlot(const TrainStudy& study) {
-  StudyPlot plot;
-  std::string& script = plot.script;
-  script =
-      "set terminal svg size 1000,420 dynamic font 'sans-serif,12' "
-      "background '#ffffff'\n";
-  std::string by_samples = "plot ", by_seconds = "plot ";
-  for (size_t s = 0; s < study.schedules.size(); ++s) {
-    const StudySchedule& schedule = study.schedules[s];
-    const std::vector<double> smoothed = SmoothedLosses(study, schedule);
-    absl::StrAppend(&script, "$s", s, " << EOD\n");
-    for (size_t b = 0; b < smoothed.size(); ++b) {
-      if (!std::isfinite(smoothed[b])) break;
-      const auto batches = static_cast<double>(b + 1);
-      absl::StrAppendFormat(&script, "%g %.6g %.6f\n",
-                            batches * study.samples_per_batch,
-                            batches * schedule.batch_seconds, smoothed[b]);
-    }
-    absl::StrAppend(&script, "EOD\n");
-    const std::string style = absl::StrCat(
-        " with lines lw 2 lc ", s + 1, " dt ", s % 4 + 1, " title '",
-        Placeholder(InPicture(schedule.schedule), &plot.names), "' noenhanced");
-    const char* comma = s == 0 ? "" : ", ";
-    absl::StrAppend(&by_samples, comma, "$s", s, " using 1:3", style);
-    absl::StrAppend(&by_seconds, comma, "$s", s, " using 2:3", style);
-  }
-  const std::string title = Placeholder(
-      absl::StrCat(InPicture(study.train_model), " under several schedules; ",
-                   "seconds of a batch of ", InPicture(study.scenario)),
-      &plot.names);
-  absl::StrAppend(&script, "set grid lc rgb '#dddddd'\nset key bottom left\n",
-                  "set multiplot layout 1,2 title '", title,
-                  "' noenhanced\nset ylabel 'loss'\n",
-                  "set xlabel 'samples (cost of staleness)'\n", by_samples,
-                  "\nset xlabel 'seconds (cost of staleness and bubbles)'\n",
-                  by_seconds, "\nunset multiplot\n");
-  return plot;
-}
-
-std::string WithNames(absl::string_view svg, const StudyPlot& plot) {
-  std::vector<std::pair<std::string, std::string>> escaped;
-  for (const auto& [placeholder, name] : plot.names) {
-    escaped.emplace_back(placeholder, EscapeXml(name));
-  }
-  return absl::StrReplaceAll(svg, escaped);
 }
 
 }  // namespace weir::results

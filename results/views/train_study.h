@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -68,19 +67,6 @@ std::string TrainStudyJson(const TrainStudy& study);
 std::string TrainStudyCsv(const TrainStudy& study);
 // Returns true if a file with this first line is such a table.
 bool IsTrainStudyHeader(absl::string_view line);
-
-// A picture for gnuplot. gnuplot executes parts of strings as programs, so the
-// script contains placeholders for names, and so does the finished SVG
-// document.
-struct StudyPlot {
-  std::string script;  // draws an SVG to standard output, data included
-  std::vector<std::pair<std::string, std::string>> names;  // placeholder, text
-};
-
-StudyPlot TrainStudyPlot(const TrainStudy& study);
-
-// Returns the document with the escaped names in place of the placeholders.
-std::string WithNames(absl::string_view svg, const StudyPlot& plot);
 
 }  // namespace weir::results
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "tests/base/temporary_folder.h"
@@ -32,6 +33,15 @@ TEST_F(OutputFileTest, FilesWithTheMarkAreReplaced) {
   EXPECT_TRUE(IsOwn(MarkJson("{\n  \"a\": 1\n}\n")));
   EXPECT_TRUE(IsOwn(MarkSvg("<?xml version=\"1.0\"?>\n<svg></svg>\n")));
   EXPECT_TRUE(IsOwn(MarkSvg("<svg></svg>\n")));
+  EXPECT_TRUE(IsOwn(MarkPdf(
+      absl::StrCat("%PDF-1.5\n", std::string(5000, 'x'), "\n%%EOF\n"))));
+  EXPECT_FALSE(IsOwn("%PDF-1.5\n%%EOF\n"));
+  // Only a PDF has the mark at its end.
+  EXPECT_FALSE(IsOwn(MarkPdf(std::string(5000, 'x'))));
+  const std::string png =
+      MarkPng(absl::StrCat("\x89PNG\r\n\x1a\n", std::string(25, 'h'), "rest"));
+  EXPECT_TRUE(IsOwn(png));
+  EXPECT_TRUE(absl::EndsWith(png, "rest"));
   EXPECT_TRUE(IsOwn(""));
 }
 

@@ -366,15 +366,4 @@ TEST(ReadmeTest, ShowsTheFirstExample) {
   EXPECT_THAT(*readme, HasSubstr(run.out));
 }
 
-TEST(ReadmeTest, ShowsTheCurrentPicture) {
-  const std::string command =
-      "simulate --schedule interleaved-1f1b --chunks 2 --pp 4 "
-      "--microbatches 8 --costs f=1,b=2,c=0.1 --trace timeline.svg";
-  ASSERT_EQ(RunWeir(command).exit_code, 0);
-  const auto drawn = ReadFile(absl::StrCat(TestFolder(), "/timeline.svg"));
-  const auto shown = ReadFile(WEIR_SOURCE_DIR "/docs/timeline.svg");
-  ASSERT_TRUE(drawn.ok() && shown.ok());
-  EXPECT_EQ(*drawn, *shown) << "in docs/: weir " << command << " --force";
-}
-
 }  // namespace weir::cli::first_hour_test

@@ -2,6 +2,8 @@
 // Timelines. Both trace formats, read as by a viewer, have every event, even if
 // events overlap or transfers lack their other end.
 #include "results/compare/idle_causes.h"
+#include "results/draw/figures.h"
+#include "results/draw/terminal_timeline.h"
 #include "results/pipeline_events.h"
 #include "results/report/report.h"
 #include "results/trace/trace.h"
@@ -33,13 +35,28 @@ void CheckTrace(const Result& result, const results::ReadTrace& read) {
   }
 }
 
+// Figures must not crash, and be drawn again with the same bytes.
+void CheckFigures(const Result& result) {
+  const auto rows = results::RowsOfResult(result);
+  if (rows.ok()) {
+    const auto timeline = results::TimelineFigure({&*rows, 1}, {});
+    if (timeline.ok()) {
+      const auto again = results::TimelineFigure({&*rows, 1}, {});
+      REQUIRE(results::SvgOf(*timeline) == results::SvgOf(*again));
+    }
+    results::TerminalTimeline(*rows, {});
+  }
+  results::MemoryFigure(result, {}, {}).IgnoreError();
+  results::IdleFigure({&result, 1}, {}, {}).IgnoreError();
+}
+
 // Checks both formats. Returns false if there is no trace, which is the case if
 // the timeline ends after 9e9 s.
 bool CheckBoth(const Result& result) {
   const auto perfetto = results::PerfettoTrace(result);
   const auto chrome = results::ChromeTrace(result);
   REQUIRE(perfetto.ok() == chrome.ok());
-  results::SvgTrace(result).IgnoreError();  // must not crash
+  CheckFigures(result);
   REQUIRE(!perfetto.ok() || results::ReportData({&result, 1}).ok());
   if (!perfetto.ok()) return false;
   const results::ReadTrace one = results::ReadPerfetto(*perfetto),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/textproto.h"
 #include "models/model.h"
+#include "sim/kernel_list.h"
 #include "sim/simulate.h"
 
 namespace weir::sim::count_flops_test {
@@ -157,6 +158,31 @@ TEST(CountFlopsTest, WindowsOfSomeLayersCountByLayer) {
               1e-9 * attention);
   EXPECT_NEAR(after.palm_causal(), before.palm() - (1 - kept) * attention,
               1e-9 * attention);
+}
+
+// The kernels of a roofline are all kernels of a microbatch.
+TEST(KernelListTest, HasTheFlopsOfTheHardware) {
+  for (const char* layout :
+       {"", "parallelism { tensor: 2 pipeline: 2 data: 2 }",
+        "parallelism { pipeline: 4 chunks: 1 } training { recompute: "
+        "RECOMPUTE_FULL }"}) {
+    const scenarios::ResolvedScenario scenario = SmallGpt(layout);
+    const auto list = ListKernels(scenario);
+    ASSERT_TRUE(list.ok()) << list.status();
+    double flops = 0;
+    for (const ListedKernel& kernel : list->kernels) {
+      flops += kernel.flops * kernel.count;
+      EXPECT_GT(kernel.seconds, 0) << kernel.part;
+      // No kernel is faster than the peak.
+      EXPECT_LE(kernel.flops / kernel.seconds, list->peak_flops[0].second);
+    }
+    const Parallelism& parallelism = scenario.scenario.parallelism();
+    const double gpus = 1.0 * scenario.num_microbatches *
+                        scenario.placement.data * parallelism.tensor();
+    const auto num_stages = static_cast<int>(parallelism.pipeline());
+    const FlopCounts counts = CountFlops(scenario, false, num_stages);
+    EXPECT_NEAR(flops * gpus / counts.hardware(), 1, 1e-9) << layout;
+  }
 }
 
 }  // namespace weir::sim::count_flops_test

@@ -38,6 +38,11 @@ bool IsProse(const std::string& fallback) {
                                  "the prediction's interval",
                                  "by the model",
                                  "as --tolerance",
+                                 "timeline; heatmap of a sweep, pareto of "
+                                 "plans, errors of a validation",
+                                 "that of --columns",
+                                 "all; eight for memory",
+                                 "the first two",
                                  "with Megatron-LM and bf16",
                                  "with split backwards on zero-bubble",
                                  "none",
@@ -173,7 +178,8 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
       }
       if (question == nullptr) {
         EXPECT_TRUE(command == "compare" || command == "explain" ||
-                    command == "collect" || command == "report")
+                    command == "collect" || command == "report" ||
+                    command == "draw")
             << "no question for " << command << " " << name;
         continue;
       }

@@ -47,6 +47,7 @@ const std::map<std::string, std::string>& BaseArguments() {
        "--schedule gpipe --algorithm pipedream --machines 2 --bandwidth 1e9"},
       {"show", "nowhere"},
       {"report", "nowhere -o t.html"},
+      {"draw", "nowhere -o t.svg"},
       {"trace", "nowhere -o t.json"},
       {"schedule show", "gpipe --pp 2 --microbatches 2"},
       {"schedule semantics", "gpipe --pp 2 --microbatches 2"},

@@ -68,7 +68,8 @@ TEST(UsageTest, EveryExampleOfTheHelpWorks) {
       if (!RunsAnywhere(example) || example == "doctor") continue;
       const ProgramRun run = RunWeir(example);
       EXPECT_LE(run.exit_code, 1) << example << "\n" << run.err;
-      const bool writes_a_file = NameOf(*command) == "report";
+      const bool writes_a_file =
+          NameOf(*command) == "report" || NameOf(*command) == "draw";
       EXPECT_THAT(writes_a_file ? run.err : run.out, Not(IsEmpty())) << example;
       ++num_examples;
     }
@@ -221,6 +222,35 @@ constexpr BadUsage kBadUsages[] = {
      "missing.pb is a result, expected no options of a scenario with it"},
     {"report --costs f=1,b=2 --pp 2 --microbatches 2 --result a -o x.html",
      "--result needs a file written by --out"},
+    {"draw gpipe", "--output is missing"},
+    {"draw gpipe -o x.gif",
+     "--output is x.gif, expected a name ending in .svg, .pdf or .png"},
+    {"draw gpipe -o x.svg --kind pie",
+     "--kind is pie, expected timeline or memory or idle or pareto or heatmap "
+     "or roofline or errors"},
+    {"draw gpipe -o x.svg --kind memory",
+     "--kind is memory, but gpipe is a schedule, expected timeline; --costs "
+     "f=1,b=2 simulates it"},
+    {"draw gpipe -o x.svg --width 5",
+     "--width is 5, expected millimeters from 40 to 2000"},
+    {"draw gpipe -o x.svg --columns 3", "--columns is 3, expected 1 or 2"},
+    {"draw gpipe -o x.svg --ranks 0,x", "expected ranks such as 0,3,7"},
+    {"draw gpipe -o x.svg --ranks 9", "--ranks has 9, expected ranks below 4"},
+    {"draw gpip -o x.svg", "gpip: no such file"},
+    {"draw gpip -o x.svg", "it is no schedule either"},
+    {"draw missing.pb -o x.svg", "missing.pb"},
+    {"draw missing.pb -o x.svg --kind roofline",
+     "expected timeline or memory or idle or pareto; a roofline needs a "
+     "scenario"},
+    {"draw . -o x.svg --kind timeline",
+     ". is a sweep, expected heatmap or pareto"},
+    {"draw . -o x.svg", "shard"},
+    {"draw gpipe --result a -o x.svg",
+     "--result needs a file written by --out"},
+    {"simulate given-costs-1f1b --timeline --format json",
+     "--timeline is given with --format json or csv"},
+    {"simulate llama-3-70b-64-h100 --timeline --method fast",
+     "--timeline needs every GPU and microbatch"},
     {"model show", "MODEL is missing"},
     {"simulate a plan", "unexpected argument plan"},
     {"help weir-calibrate", "weir-calibrate is a separate program"},

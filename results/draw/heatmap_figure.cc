@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "results/draw/figures.h"
+
+namespace weir::results {
+namespace {
+
+constexpr size_t kMaxCells = 10000;
+constexpr char kLowColor[] = "#f7fbff", kHighColor[] = "#08306b";
+
+struct CellRange {
+  double low = INFINITY, high = -INFINITY;
+
+  // Returns the position of a value between low and high.
+  double PartOf(double value) const {
+    return high > low ? (value - low) / (high - low) : 0.5;
+  }
+};
+
+CellRange RangeOf(const HeatmapData& data) {
+  CellRange range;
+  for (const auto& row : data.cells) {
+    for (const std::optional<double>& cell : row) {
+      if (!cell.has_value()) continue;
+      range.low = std::min(range.low, *cell);
+      range.high = std::max(range.high, *cell);
+    }
+  }
+  return range;
+}
+
+double WidestOf(const std::vector<std::string>& texts) {
+  double widest = 0;
+  for (const std::string& text : texts) {
+    widest = std::max(widest, TextWidth(text, kFontSize));
+  }
+  return widest;
+}
+
+}  // namespace
+
+absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
+                                      const FigureOptions& options) {
+  const size_t num_cells = data.rows.size() * data.columns.size();
+  const CellRange range = RangeOf(data);
+  if (num_cells == 0 || range.low > range.high) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        data.title, ": has no value of ", data.row_field, " and ",
+        data.column_field, " to draw, expected points that are done and fit"));
+  }
+  if (num_cells > kMaxCells) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(data.title, ": has ", num_cells,
+                     " cells, expected at most ", kMaxCells));
+  }
+  Drawing drawing(options.width, data.title,
+                  absl::StrCat("Rows are values of ", data.row_field,
+                               ", columns values of ", data.column_field, "."));
+  const double label =
+      std::min(std::max(WidestOf(data.rows), 10.0), options.width / 3);
+  const double left = kOuterMargin + 11 + label + 4;
+  const double top = kOuterMargin + (options.show_title ? 12 : 0) + 21;
+  const auto num_columns = static_cast<double>(data.columns.size());
+  const double width =
+      std::min((options.width - kOuterMargin - left) / num_columns, 60.0);
+  const double height =
+      std::clamp(600.0 / static_cast<double>(data.rows.size()), 3.0, 16.0);
+  if (options.show_title) {
+    drawing.Text(
+        kOuterMargin, kOuterMargin + 7,
+        FitText(data.title, kFontSize, options.width - 2 * kOuterMargin - 8),
+        {.bold = true});
+  }
+  const double grid_width = width * num_columns;
+  const double grid_height = height * static_cast<double>(data.rows.size());
+  drawing.Text(left + grid_width / 2, top - 13,
+               FitText(data.column_field, kFontSize,
+                       std::max(grid_width, options.width - left - 4)),
+               {.anchor = Anchor::kMiddle});
+  drawing.Text(kOuterMargin + 7, top + grid_height / 2,
+               FitText(data.row_field, kFontSize, std::max(grid_height, 60.0)),
+               {.anchor = Anchor::kMiddle, .vertical = true});
+  for (size_t column = 0; column < data.columns.size() && width >= 5;
+       ++column) {
+    drawing.Text(left + width * (static_cast<double>(column) + 0.5), top - 4,
+                 FitText(data.columns[column], kFontSize, width),
+                 {.anchor = Anchor::kMiddle});
+  }
+  const double best = data.more_is_better ? range.high : range.low;
+  std::vector<Point> best_cells;
+  for (size_t row = 0; row < data.rows.size(); ++row) {
+    const double y = top + height * static_cast<double>(row);
+    if (height >= 7) {
+      drawing.Text(left - 4, y + height / 2 + 2.5,
+                   FitText(data.rows[row], kFontSize, label),
+                   {.anchor = Anchor::kEnd});
+    }
+    for (size_t column = 0; column < data.columns.size(); ++column) {
+      const double x = left + width * static_cast<double>(column);
+      const std::optional<double>& cell = data.cells[row][column];
+      if (!cell.has_value()) {
+        drawing.Rectangle(x, y, width, height, {kLightGray, kWhite, 0.5});
+        drawing.Line({{x + 1, y + height - 1}, {x + width - 1, y + 1}},
+                     {"", kGray, 0.5});
+        continue;
+      }
+      const double part = range.PartOf(*cell);
+      drawing.Rectangle(x, y, width, height,
+                        {MixColors(kLowColor, kHighColor, part), kWhite, 0.5});
+      if (*cell == best) best_cells.push_back({x, y});
+      const std::string text = FitText(data.text(*cell), 6.5, width - 1);
+      if (height < 8 || text.ends_with("...")) continue;
+      drawing.Text(x + width / 2, y + height / 2 + 2.4, text,
+                   {.size = 6.5,
+                    .anchor = Anchor::kMiddle,
+                    .color = part > 0.55 ? kWhite : kBlack});
+    }
+  }
+  for (const Point& at : best_cells) {
+    drawing.Rectangle(at.x, at.y, width, height, {"", kVermilion, 1.4});
+  }
+  // The color scale.
+  constexpr int kSteps = 20;
+  constexpr double kStepWidth = 3;
+  const double y = top + grid_height + 6;
+  const std::string low = data.text(range.low), high = data.text(range.high);
+  double x = kOuterMargin + 4;
+  drawing.Text(x, y + 7, low);
+  x += TextWidth(low, kFontSize) + 4;
+  for (int i = 0; i < kSteps; ++i) {
+    drawing.Rectangle(x, y + 1, kStepWidth, 7,
+                      {MixColors(kLowColor, kHighColor,
+                                 static_cast<double>(i) / (kSteps - 1))});
+    x += kStepWidth;
+  }
+  drawing.Text(x + 4, y + 7, high);
+  x += TextWidth(high, kFontSize) + 14;
+  const LegendEntry entries[] = {{"best", {"", kVermilion, 1.2}},
+                                 {"no point that fits", {kLightGray}}};
+  const double right = options.width - kOuterMargin;
+  const bool same_line = right - x > 120;
+  const double end = DrawLegend(entries, same_line ? x : kOuterMargin + 4,
+                                same_line ? y : y + kLineStep, right, &drawing);
+  drawing.set_height(end + kOuterMargin);
+  return drawing;
+}
+
+}  // namespace weir::results

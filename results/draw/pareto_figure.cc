@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "results/draw/figures.h"
+
+namespace weir::results {
+namespace {
+
+constexpr size_t kMaxKey = 24;  // front points that are listed below the plot
+
+// Extends a range of values so that no dot is on the frame.
+std::pair<double, double> PaddedRange(double from, double to) {
+  const double pad = to > from ? 0.08 * (to - from) : 0.1 * std::abs(to);
+  return {std::max(from - pad, 0.0), to + std::max(pad, 1e-12)};
+}
+
+}  // namespace
+
+std::vector<size_t> ParetoFront(std::span<const ParetoPoint> points) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (points[i].fits) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(points[a].seconds, points[a].value) <
+           std::pair(points[b].seconds, points[b].value);
+  });
+  std::vector<size_t> front;
+  for (const size_t i : order) {
+    if (front.empty() || points[i].value < points[front.back()].value) {
+      front.push_back(i);
+    }
+  }
+  return front;
+}
+
+absl::StatusOr<Drawing> ParetoFigure(const ParetoData& data,
+                                     const FigureOptions& options) {
+  if (data.points.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(data.title, ": has no point to draw"));
+  }
+  double low_x = INFINITY, high_x = 0, low_y = INFINITY, high_y = 0;
+  for (const ParetoPoint& point : data.points) {
+    low_x = std::min(low_x, point.seconds);
+    high_x = std::max(high_x, point.seconds);
+    low_y = std::min(low_y, point.value);
+    high_y = std::max(high_y, point.value);
+  }
+  const std::vector<size_t> front = ParetoFront(data.points);
+  Drawing drawing(options.width, data.title,
+                  "Step time against another quantity; a dot per plan, a line "
+                  "along the plans that no other beats in both.");
+  const auto [x_from, x_to] = PaddedRange(low_x, high_x);
+  const auto [y_from, y_to] = PaddedRange(low_y, high_y);
+  const AxisUnit seconds = SecondsUnit(x_to);
+  Frame frame;
+  frame.top = kOuterMargin + (options.show_title ? 12 : 0);
+  frame.bottom = frame.top + std::min(0.6 * options.width, 200.0);
+  Axis y_axis = {
+      {y_from, y_to, frame.bottom, frame.top},
+      absl::StrCat(data.value_label, " (", data.value_unit.name, ")"),
+      data.value_unit};
+  if (data.value_unit.name.empty()) y_axis.label = data.value_label;
+  frame.left = kOuterMargin + LeftAxisWidth(y_axis, frame.bottom - frame.top);
+  frame.right = options.width - kOuterMargin - 8;
+  const Axis x_axis = {{x_from, x_to, frame.left, frame.right},
+                       absl::StrCat("step time (", seconds.name, ")"),
+                       seconds};
+  if (options.show_title) {
+    drawing.Text(frame.left, kOuterMargin + 7,
+                 FitText(data.title, kFontSize, frame.right - frame.left),
+                 {.bold = true});
+  }
+  DrawLeftAxis(y_axis, frame, &drawing);
+  DrawBottomAxis(x_axis, frame, &drawing);
+  const Paint other = {kGray, kWhite, 0.3}, misfit = {"", kGray, 0.7},
+              best = {kVermilion, kWhite, 0.3}, line = {"", kVermilion, 1};
+  const auto at = [&](const ParetoPoint& point) {
+    return Point{x_axis.scale.At(point.seconds), y_axis.scale.At(point.value)};
+  };
+  bool has_misfit = false;
+  for (const ParetoPoint& point : data.points) {
+    has_misfit |= !point.fits;
+    drawing.Circle(at(point).x, at(point).y, 1.9, point.fits ? other : misfit);
+  }
+  std::vector<Point> steps;
+  for (const size_t i : front) {
+    const Point here = at(data.points[i]);
+    if (!steps.empty()) steps.push_back({here.x, steps.back().y});
+    steps.push_back(here);
+  }
+  if (steps.size() > 1) drawing.Line(steps, line);
+  for (size_t k = 0; k < front.size(); ++k) {
+    const Point here = at(data.points[front[k]]);
+    drawing.Circle(here.x, here.y, 2.4, best);
+    if (k >= kMaxKey) continue;
+    drawing.Text(here.x + 3.5, here.y - 3, absl::StrCat(k + 1),
+                 {.size = 6, .bold = true});
+  }
+  std::vector<LegendEntry> entries = {
+      {"Pareto front", best, LegendEntry::Mark::kDot}};
+  if (front.size() + (has_misfit ? 1 : 0) < data.points.size()) {
+    entries.push_back({"dominated", other, LegendEntry::Mark::kDot});
+  }
+  if (has_misfit) {
+    entries.push_back({"exceeds the memory", misfit, LegendEntry::Mark::kDot});
+  }
+  const double right = options.width - kOuterMargin;
+  double y = DrawLegend(entries, frame.left,
+                        frame.bottom + kBottomAxisHeight + 3, right, &drawing);
+  // The key: what the numbers mean, in as many columns as fit.
+  const size_t num_listed = std::min(front.size(), kMaxKey);
+  const double room = right - frame.left;
+  const double columns = room >= 400 ? 2 : 1;
+  const auto per_column =
+      static_cast<size_t>(std::ceil(static_cast<double>(num_listed) / columns));
+  for (size_t k = 0; k < num_listed; ++k) {
+    const double x =
+        frame.left + static_cast<double>(k / per_column) * (room / columns);
+    const double base = y + static_cast<double>(k % per_column) * kLineStep + 7;
+    drawing.Text(x + 8, base, absl::StrCat(k + 1),
+                 {.anchor = Anchor::kEnd, .bold = true});
+    drawing.Text(
+        x + 11, base,
+        FitText(data.points[front[k]].label, kFontSize, room / columns - 14));
+  }
+  y += static_cast<double>(per_column) * kLineStep;
+  if (front.size() > kMaxKey) {
+    drawing.Text(frame.left, y + 7,
+                 absl::StrCat("and ", front.size() - kMaxKey, " more"));
+    y += kLineStep;
+  }
+  drawing.set_height(y + kOuterMargin);
+  return drawing;
+}
+
+}  // namespace weir::results

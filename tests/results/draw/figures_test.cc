@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/draw/figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/units.h"
+#include "results/compare/idle_causes.h"
+#include "results/pipeline_events.h"
+#include "schedules/registry.h"
+#include "schedules/walk.h"
+#include "tests/golden.h"
+#include "tests/results/sample.h"
+
+namespace weir::results::figures_test {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> TextsOf(const Drawing& drawing) {
+  std::vector<std::string> texts;
+  for (const Shape& shape : drawing.shapes()) {
+    if (shape.kind == Shape::Kind::kText) texts.push_back(shape.text);
+  }
+  return texts;
+}
+
+// Returns the filled rectangles of a color.
+std::vector<Shape> BoxesOf(const Drawing& drawing, absl::string_view color) {
+  std::vector<Shape> boxes;
+  for (const Shape& shape : drawing.shapes()) {
+    if (shape.kind == Shape::Kind::kRectangle && shape.paint.fill == color) {
+      boxes.push_back(shape);
+    }
+  }
+  return boxes;
+}
+
+Drawing TimelineOf(const Result& result, const FigureOptions& options = {}) {
+  const auto rows = RowsOfResult(result);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  auto drawing = TimelineFigure({&*rows, 1}, options);
+  EXPECT_TRUE(drawing.ok()) << drawing.status();
+  return *std::move(drawing);
+}
+
+TimelineRows RowsOf(absl::string_view name, int microbatches, int chunks = 1) {
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 4;
+  spec.num_microbatches = microbatches;
+  spec.num_chunks = chunks;
+  spec.num_batches = name == "pipedream" ? 3 : 1;
+  const auto schedule = schedules::GenerateSchedule(name, spec);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  const auto rows = RowsOfSchedule(*schedule);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  return *rows;
+}
+
+Drawing DrawingOf(const TimelineRows& rows) {
+  auto drawing = TimelineFigure({&rows, 1}, {});
+  EXPECT_TRUE(drawing.ok()) << drawing.status();
+  return *std::move(drawing);
+}
+
+// All shapes are inside the picture.
+void ExpectInside(const Drawing& drawing) {
+  for (const Shape& shape : drawing.shapes()) {
+    const Point at = shape.points[0];
+    EXPECT_GE(at.x, 0) << shape.text;
+    EXPECT_GE(at.y, 0) << shape.text;
+    EXPECT_LE(at.x, drawing.width() + 1e-9) << shape.text;
+    EXPECT_LE(at.y, drawing.height() + 1e-9) << shape.text;
+    if (shape.kind == Shape::Kind::kRectangle) {
+      EXPECT_LE(at.x + shape.points[1].x, drawing.width() + 1e-9);
+      EXPECT_LE(at.y + shape.points[1].y, drawing.height() + 1e-9);
+    }
+    if (shape.kind != Shape::Kind::kText || shape.style.vertical) continue;
+    const double width = TextWidth(shape.text, shape.style.size);
+    const double left = shape.style.anchor == Anchor::kStart ? at.x
+                        : shape.style.anchor == Anchor::kMiddle
+                            ? at.x - width / 2
+                            : at.x - width;
+    EXPECT_GE(left, -1) << shape.text;
+    EXPECT_LE(left + width, drawing.width() + 1) << shape.text;
+  }
+}
+
+TEST(FiguresGoldenTest, Timeline) {
+  ExpectGolden("results/golden/timeline.svg",
+               SvgOf(TimelineOf(PipelineTimeline(2, 2))));
+}
+
+TEST(FiguresGoldenTest, WeightVersionsAndHalves) {
+  ExpectGolden("results/golden/timeline_versions.svg",
+               SvgOf(DrawingOf(RowsOf("pipedream", 2))));
+  ExpectGolden("results/golden/timeline_overlap.svg",
+               SvgOf(DrawingOf(RowsOf("dualpipe-v", 8, 2))));
+}
+
+TEST(FiguresGoldenTest, MemoryAndIdleTime) {
+  const Result result = PipelineTimeline(2, 2);
+  const auto memory = MemoryFigure(result, {}, {});
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  ExpectGolden("results/golden/memory.svg", SvgOf(*memory));
+  const auto idle = IdleFigure({&result, 1}, {}, {});
+  ASSERT_TRUE(idle.ok()) << idle.status();
+  ExpectGolden("results/golden/idle.svg", SvgOf(*idle));
+}
+
+TEST(TimelineFigureTest, BoxesHaveTheTimesOfTheResult) {
+  const Result result = PipelineTimeline(4, 8);
+  const Drawing drawing = TimelineOf(result);
+  const auto events = PipelineEventsOf("run", result);
+  ASSERT_TRUE(events.ok());
+  // The gray background of a row is the whole run.
+  const std::vector<Shape> rows = BoxesOf(drawing, "#E6E6E6");
+  ASSERT_EQ(rows.size(), 4 + 1);  // and one in the legend
+  const double left = rows[0].points[0].x, width = rows[0].points[1].x;
+  std::vector<Shape> boxes;
+  for (const char* color :
+       {"#56b4e9", "#e69f00", "#f0e442", "#3dbb97", "#444444"}) {
+    for (const Shape& box : BoxesOf(drawing, color)) boxes.push_back(box);
+  }
+  size_t num_actions = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    for (const TimelineAction& action : events->ranks[rank]) {
+      ++num_actions;
+      const double start = action.start_seconds / events->makespan_seconds;
+      const double seconds = action.seconds() / events->makespan_seconds;
+      EXPECT_TRUE(std::any_of(boxes.begin(), boxes.end(), [&](const Shape& b) {
+        return std::abs(b.points[0].y - rows[rank].points[0].y) < 1e-9 &&
+               std::abs(b.points[0].x - left - start * width) < 1e-9 * width &&
+               std::abs(b.points[1].x - seconds * width) < 1e-9 * width;
+      })) << ActionText(action);
+    }
+  }
+  EXPECT_EQ(boxes.size(), num_actions + 1);  // and the step in the legend
+  ExpectInside(drawing);
+}
+
+TEST(TimelineFigureTest, AScheduleHasTheTimesOfItsWalk) {
+  const TimelineRows rows = RowsOf("zb-h1", 6);
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 4;
+  spec.num_microbatches = 6;
+  const auto schedule = schedules::GenerateSchedule("zb-h1", spec);
+  ASSERT_TRUE(schedule.ok());
+  const schedules::WalkTimes times = schedules::TimedWalk(*schedule, {});
+  EXPECT_EQ(rows.end, times.makespan());
+  ASSERT_EQ(rows.rows.size(), 4u);
+  for (int rank = 0; rank < 4; ++rank) {
+    ASSERT_EQ(rows.rows[rank].boxes.size(),
+              schedule->rank_actions[rank].size());
+    for (size_t i = 0; i < rows.rows[rank].boxes.size(); ++i) {
+      EXPECT_EQ(rows.rows[rank].boxes[i].start, times.start[rank][i]);
+      EXPECT_EQ(rows.rows[rank].boxes[i].end, times.end[rank][i]);
+    }
+  }
+}
+
+TEST(TimelineFigureTest, OverlappedPassesShareTheHeight) {
+  const TimelineRows rows = RowsOf("dualpipe-v", 8, 2);
+  size_t num_upper = 0, num_lower = 0;
+  for (const TimelineRow& row : rows.rows) {
+    for (const TimelineBox& box : row.boxes) {
+      num_upper += box.lane == TimelineBox::Lane::kUpper;
+      num_lower += box.lane == TimelineBox::Lane::kLower;
+    }
+  }
+  EXPECT_GT(num_upper, 0u);
+  EXPECT_EQ(num_upper, num_lower);
+  EXPECT_THAT(TextsOf(DrawingOf(rows)),
+              Contains(HasSubstr("two halves: overlapped passes")));
+}
+
+TEST(TimelineFigureTest, CopiesToTheHostHaveALane) {
+  const TimelineRows rows = RowsOf("optpipe:memory-limit=2", 6);
+  const Drawing drawing = DrawingOf(rows);
+  size_t num_copies = 0;
+  for (const TimelineRow& row : rows.rows) {
+    for (const TimelineBox& box : row.boxes) {
+      num_copies += box.lane == TimelineBox::Lane::kHost;
+    }
+  }
+  EXPECT_GT(num_copies, 0u);
+  EXPECT_EQ(
+      BoxesOf(drawing, "#cc79a7").size() + BoxesOf(drawing, "#0072b2").size(),
+      num_copies);
+  EXPECT_THAT(TextsOf(drawing), Contains("offload to the host"));
+  ExpectInside(drawing);
+}
+
+TEST(TimelineFigureTest, VersionsAreThoseOfTheSemantics) {
+  const TimelineRows rows = RowsOf("pipedream", 2);
+  ASSERT_TRUE(rows.has_versions);
+  // Stage 0 of 4 reads version max(i - 3, 0) in forward i (PipeDream, section
+  // 3.3).
+  for (const TimelineBox& box : rows.rows[0].boxes) {
+    EXPECT_EQ(box.weight_version, std::max(box.microbatch - 3, 0));
+  }
+  EXPECT_FALSE(RowsOf("gpipe", 4).has_versions);
+}
+
+TEST(TimelineFigureTest, RefusesWhatItCannotShow) {
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(RowsOfResult(SampleResult()).status()));
+  const auto many = RowsOfResult(PipelineTimeline(8, 2000));
+  ASSERT_TRUE(many.ok());
+  EXPECT_THAT(std::string(TimelineFigure({&*many, 1}, {}).status().message()),
+              HasSubstr("passes, expected at most 20000 in a picture"));
+  const uint32_t ranks[] = {7};
+  EXPECT_THAT(
+      std::string(
+          RowsOfResult(PipelineTimeline(2, 2), {}, ranks).status().message()),
+      HasSubstr("--ranks has 7, expected ranks below 2"));
+}
+
+TEST(TimelineFigureTest, ChosenRanksAreShown) {
+  const uint32_t ranks[] = {3, 1, 3};
+  const auto rows = RowsOfResult(PipelineTimeline(4, 2), {}, ranks);
+  ASSERT_TRUE(rows.ok());
+  ASSERT_EQ(rows->rows.size(), 2u);
+  EXPECT_EQ(rows->rows[0].label, "rank 1");
+  EXPECT_EQ(rows->rows[1].label, "rank 3");
+}
+
+TEST(MemoryFigureTest, NamesThePeaksOfTheResult) {
+  Result result = PipelineTimeline(4, 4);
+  double bytes = 5e9;
+  for (RankResult& rank : *result.mutable_ranks()) {
+    rank.set_peak_memory_bytes(bytes *= 1.5);
+  }
+  const auto drawing = MemoryFigure(result, {}, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  for (const RankResult& rank : result.ranks()) {
+    EXPECT_THAT(TextsOf(*drawing),
+                Contains(absl::StrCat("rank ", rank.rank(), ", peak ",
+                                      FormatBytes(rank.peak_memory_bytes()))));
+  }
+  ExpectInside(*drawing);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      MemoryFigure(SampleResult(), {}, {}).status()));
+}
+
+TEST(MemoryFigureTest, ShowsTheWorstOfManyRanks) {
+  Result result = PipelineTimeline(20, 2);
+  result.mutable_ranks(13)->set_peak_memory_bytes(1e12);
+  const auto drawing = MemoryFigure(result, {}, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  int num_panels = 0;
+  for (const std::string& text : TextsOf(*drawing)) {
+    num_panels += absl::StartsWith(text, "rank ");
+  }
+  EXPECT_EQ(num_panels, 8);
+  EXPECT_THAT(TextsOf(*drawing), Contains(HasSubstr("rank 13, peak 931 GiB")));
+}
+
+// The classes add up to the height of the stack.
+TEST(MemoryFigureTest, ClassesAddUp) {
+  Result result = PipelineTimeline(1, 1);
+  auto* classes = result.mutable_timeline()->mutable_class_memory();
+  const std::pair<MemoryClass::Kind, double> values[] = {
+      {MemoryClass::WEIGHTS, 3e9}, {MemoryClass::ACTIVATIONS, 5e9}};
+  for (const auto& [kind, bytes] : values) {
+    classes->add_gpu(0);
+    classes->add_kind(kind);
+    classes->add_seconds(0);
+    classes->add_bytes(bytes);
+  }
+  result.mutable_ranks(0)->set_peak_memory_bytes(8e9);
+  const auto drawing = MemoryFigure(result, {}, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  std::vector<Shape> areas;
+  for (const Shape& shape : drawing->shapes()) {
+    if (shape.kind == Shape::Kind::kPolygon) areas.push_back(shape);
+  }
+  ASSERT_EQ(areas.size(), 2u);
+  // Points: upper left, upper right, lower right, lower left.
+  const double first = areas[0].points[3].y - areas[0].points[0].y;
+  const double second = areas[1].points[3].y - areas[1].points[0].y;
+  EXPECT_NEAR(second / first, 5.0 / 3, 1e-9);
+  EXPECT_EQ(areas[1].points[3].y, areas[0].points[0].y);
+}
+
+TEST(IdleFigureTest, BarsAreTheCauses) {
+  const Result result = PipelineTimeline(4, 4);
+  const auto events = PipelineEventsOf("run", result);
+  ASSERT_TRUE(events.ok());
+  const std::vector<RankIdle> idle = FindIdleCauses(*events);
+  const auto drawing = IdleFigure({&result, 1}, {}, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  for (const RankIdle& rank : idle) {
+    EXPECT_THAT(TextsOf(*drawing),
+                Contains(HasSubstr(FormatSeconds(rank.idle_seconds()))));
+  }
+  // The widths of all bars, in seconds, add up to the idle time.
+  std::map<double, double> width_of_row;
+  for (const Shape& shape : drawing->shapes()) {
+    if (shape.kind != Shape::Kind::kRectangle || shape.paint.stroke.empty()) {
+      continue;
+    }
+    width_of_row[shape.points[0].y] += shape.points[1].x;
+  }
+  ASSERT_EQ(width_of_row.size(), idle.size());
+  double points_per_second = 0;
+  size_t rank = 0;
+  for (const auto& [y, width] : width_of_row) {
+    const double scale = width / idle[rank++].idle_seconds();
+    if (points_per_second == 0) points_per_second = scale;
+    EXPECT_NEAR(scale, points_per_second, 1e-9 * points_per_second);
+  }
+  ExpectInside(*drawing);
+}
+
+TEST(IdleFigureTest, SeveralResultsHaveABarEach) {
+  Result results[] = {PipelineTimeline(4, 4), PipelineTimeline(4, 8)};
+  results[0].set_schedule("one");
+  results[1].set_schedule("two");
+  const auto drawing = IdleFigure(results, {}, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsOf(*drawing), Contains("one"));
+  EXPECT_THAT(TextsOf(*drawing), Contains("two"));
+}
+
+TEST(ParetoFigureTest, FrontByDefinition) {
+  std::vector<ParetoPoint> points;
+  uint32_t state = 1;
+  for (int i = 0; i < 200; ++i) {
+    state = state * 1664525 + 1013904223;
+    points.push_back({absl::StrCat(i), 1.0 + (state >> 24),
+                      1.0 + (state >> 16 & 0xff), state % 5 != 0});
+  }
+  const std::vector<size_t> front = ParetoFront(points);
+  for (size_t i = 0; i < points.size(); ++i) {
+    const auto dominates = [&](const ParetoPoint& other) {
+      return other.fits && other.seconds <= points[i].seconds &&
+             other.value <= points[i].value &&
+             (other.seconds < points[i].seconds ||
+              other.value < points[i].value);
+    };
+    const bool dominated = std::any_of(points.begin(), points.end(), dominates);
+    const bool in_front =
+        std::find(front.begin(), front.end(), i) != front.end();
+    // Of equal points only the first is in the front.
+    const bool may_be = points[i].fits && !dominated;
+    EXPECT_TRUE(may_be || !in_front) << i;
+    EXPECT_TRUE(!may_be || in_front ||
+                std::any_of(front.begin(), front.end(),
+                            [&](size_t other) {
+                              return points[other].seconds ==
+                                         points[i].seconds &&
+                                     points[other].value == points[i].value;
+                            }))
+        << i;
+  }
+  ParetoData data = {"plans", "peak memory", {1, "bytes"}, points};
+  const auto drawing = ParetoFigure(data, {});
+  ASSERT_TRUE(drawing.ok());
+  ExpectInside(*drawing);
+  for (size_t k = 0; k < front.size(); ++k) {
+    EXPECT_THAT(TextsOf(*drawing), Contains(points[front[k]].label));
+  }
+  data.points.clear();
+  EXPECT_THAT(std::string(ParetoFigure(data, {}).status().message()),
+              HasSubstr("has no point"));
+}
+
+TEST(HeatmapFigureTest, CellsAreTheValues) {
+  HeatmapData data = {"sweep",
+                      "tp",
+                      "pp",
+                      {"1", "2"},
+                      {"1", "2", "4"},
+                      {{1.5, std::nullopt, 3.0}, {2.0, 0.5, 1.0}},
+                      FormatSeconds};
+  const auto drawing = HeatmapFigure(data, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  for (const char* text : {"1.50 s", "3 s", "2 s", "500 ms", "1 s"}) {
+    EXPECT_THAT(TextsOf(*drawing), Contains(text));
+  }
+  // The best cell has an outline.
+  for (const Shape& shape : drawing->shapes()) {
+    if (shape.paint.stroke != kVermilion) continue;
+    EXPECT_TRUE(std::any_of(drawing->shapes().begin(), drawing->shapes().end(),
+                            [&](const Shape& text) {
+                              return text.text == "500 ms" &&
+                                     text.points[0].x > shape.points[0].x;
+                            }));
+    break;
+  }
+  ExpectInside(*drawing);
+  data.cells = {{std::nullopt, std::nullopt, std::nullopt},
+                {std::nullopt, std::nullopt, std::nullopt}};
+  EXPECT_THAT(std::string(HeatmapFigure(data, {}).status().message()),
+              HasSubstr("has no value of tp and pp"));
+}
+
+// A dot at intensity i and rate r lies where the axes say: on the slope of the
+// memory if r = i * bandwidth.
+TEST(RooflineFigureTest, DotsAreRatesOfKernels) {
+  RooflineData data;
+  data.title = "kernels";
+  data.peaks = {{"bf16", 1e15}};
+  data.memory_bytes_per_second = 1e12;
+  data.kernels = {{"norm", 1e9, 1e9, 1e-3, 2}, {"gemm", 1e12, 1e9, 2e-3, 1}};
+  const auto drawing = RooflineFigure(data, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  std::vector<Shape> roofs, dots;
+  for (const Shape& shape : drawing->shapes()) {
+    if (shape.kind == Shape::Kind::kLine && shape.paint.stroke == kBlack) {
+      roofs.push_back(shape);
+    }
+    if (shape.kind == Shape::Kind::kCircle) dots.push_back(shape);
+  }
+  ASSERT_EQ(roofs.size(), 2u);
+  ASSERT_EQ(dots.size(), 2u + 2u);  // two in the legend
+  // Both have 2 ms in total. The norm's kernels reach the memory bandwidth.
+  const auto on_slope = [&](const Point& at) {
+    const Point& a = roofs[0].points[0];
+    const Point& b = roofs[0].points[1];
+    return std::abs((at.x - a.x) * (b.y - a.y) - (at.y - a.y) * (b.x - a.x)) <
+           1e-6;
+  };
+  EXPECT_TRUE(on_slope(dots[0].points[0]) != on_slope(dots[1].points[0]));
+  EXPECT_EQ(dots[0].points[1].x, dots[1].points[1].x);
+  ExpectInside(*drawing);
+}
+
+TEST(CurvesFigureTest, EndsWhereTheLossIsNoNumber) {
+  const CurvesPanel panel = {"samples",
+                             "loss",
+                             {{"a", {{1, 4}, {2, 3}, {3, NAN}, {4, 1}}},
+                              {"b", {{1, 4}, {2, 2}, {3, 1}, {4, 1}}}}};
+  const auto drawing = CurvesFigure("study", {&panel, 1}, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  std::vector<size_t> lengths;
+  for (const Shape& shape : drawing->shapes()) {
+    if (shape.kind == Shape::Kind::kLine && shape.paint.line_width > 1) {
+      lengths.push_back(shape.points.size());
+    }
+  }
+  // The legend has a line of two points each.
+  EXPECT_THAT(lengths, ElementsAre(2, 4, 2, 2));
+}
+
+TEST(ErrorsFigureTest, RefusesWhatHasNoLogarithm) {
+  const MeasuredValue values[] = {{1, 1.1}, {2, 0}};
+  EXPECT_THAT(std::string(ErrorsFigure("set", values, {}).status().message()),
+              HasSubstr("expected both above 0"));
+  const MeasuredValue good[] = {{1, 1.1}, {2, 1.9}, {100, 90}};
+  const auto drawing = ErrorsFigure("set", good, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  int num_dots = 0;
+  for (const Shape& shape : drawing->shapes()) {
+    num_dots += shape.kind == Shape::Kind::kCircle;
+  }
+  EXPECT_EQ(num_dots, 3);
+}
+
+TEST(FiguresTest, AreTheSameEachTime) {
+  const Result result = PipelineTimeline(4, 8);
+  EXPECT_EQ(SvgOf(TimelineOf(result)), SvgOf(TimelineOf(result)));
+}
+
+TEST(FiguresTest, WidthsOfColumns) {
+  for (const double width : {120.0, 241.0, 504.0, 1500.0}) {
+    const Drawing drawing = TimelineOf(PipelineTimeline(4, 8), {width, true});
+    EXPECT_EQ(drawing.width(), width);
+    ExpectInside(drawing);
+  }
+}
+
+TEST(DrawingTest, TextIsShortenedAtCharacters) {
+  EXPECT_EQ(FitText("short", 7, 100), "short");
+  const std::string rockets = FitText(
+      "\U0001f680\U0001f680\U0001f680\U0001f680\U0001f680\U0001f680", 7, 30);
+  EXPECT_EQ(rockets, "\U0001f680\U0001f680\U0001f680...");
+  EXPECT_EQ(FitText("wide", 7, 3), "");
+  EXPECT_LE(TextWidth(FitText(std::string(10000, 'x'), 7, 50), 7), 50);
+}
+
+TEST(ChartTest, TicksAreRound) {
+  EXPECT_THAT(TicksBetween(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(LogTicksBetween(0.5, 200), ElementsAre(1, 10, 100));
+  EXPECT_EQ(MixColors("#000000", "#ffffff", 0.5), "#808080");
+  const Scale scale = {1, 100, 0, 10, true};
+  EXPECT_NEAR(scale.At(10), 5, 1e-12);
+}
+
+}  // namespace weir::results::figures_test
