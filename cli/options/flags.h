@@ -142,6 +142,11 @@ struct TrainStudyFlags {
   std::string plot;  // SVG
 };
 
+// "live".
+struct LiveFlags {
+  uint32_t port = 0;  // 0: any that is free
+};
+
 // "plan".
 struct PlanFlags {
   PlanRequest request;       // its scenario comes from ScenarioFlags
@@ -191,6 +196,7 @@ struct Flags {
   TrainStudyFlags study;
   PlanFlags plan;
   SweepFlags sweep;
+  LiveFlags live;
   OutputFlags output;
 };
 

@@ -20,6 +20,7 @@ Command RunValidateReplay;  // "validate --replay"
 Command RunShow;            // shows a stored result
 Command RunTrace;           // writes a trace of a stored result
 Command RunReport;
+Command RunLive;  // serves a page on this machine
 Command RunScheduleList;
 Command RunScheduleShow;
 Command RunScheduleSemantics;

@@ -15,6 +15,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/gnuplot.h"
 #include "plan/study/study.h"
@@ -30,10 +31,12 @@ absl::Status CheckStudyOutputs(const Flags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: --plot is ", plot, ", expected a name ending in .svg"));
   }
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   RETURN_IF_ERROR(weir::CheckOutputs(
       {{"--out", flags.output.out,
         ReplaceOf(flags.output, results::IsTrainStudyHeader)},
-       {"--plot", plot, ReplaceOf(flags.output)}}));
+       {"--plot", plot, ReplaceOf(flags.output)},
+       {"--report", flags.output.report, ReplaceOf(flags.output)}}));
   return plot.empty() ? absl::OkStatus() : FindGnuplot();
 }
 
@@ -115,10 +118,14 @@ absl::StatusOr<results::TrainStudy> Study(const Flags& flags) {
   return study;
 }
 
+std::string JsonOf(const Flags& flags, const results::TrainStudy& study) {
+  return Envelope(flags.command, "{}", results::TrainStudyJson(study));
+}
+
 std::string View(const Flags& flags, const results::TrainStudy& study) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", results::TrainStudyJson(study));
+      return JsonOf(flags, study);
     case OutputFlags::Format::kCsv:
       return results::TrainStudyCsv(study);
     case OutputFlags::Format::kTable:
@@ -134,6 +141,8 @@ absl::Status WriteFiles(const Flags& flags, const results::TrainStudy& study) {
                     ReplaceOf(flags.output, results::IsTrainStudyHeader)));
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
+  RETURN_IF_ERROR(
+      WriteDocumentReport(flags.output, [&] { return JsonOf(flags, study); }));
   if (flags.study.plot.empty()) return absl::OkStatus();
   const results::StudyPlot plot = results::TrainStudyPlot(study);
   ASSIGN_OR_RETURN(const std::string svg, DrawSvg(plot.script));

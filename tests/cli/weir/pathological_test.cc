@@ -47,6 +47,8 @@ const std::map<std::string, std::string>& BaseArguments() {
        "--schedule gpipe --algorithm pipedream --machines 2 --bandwidth 1e9"},
       {"show", "nowhere"},
       {"report", "nowhere -o t.html"},
+      // Does not begin to serve: 7 does not divide the heads.
+      {"live", absl::StrCat(kTiny, " --tp 7")},
       {"trace", "nowhere -o t.json"},
       {"schedule show", "gpipe --pp 2 --microbatches 2"},
       {"schedule semantics", "gpipe --pp 2 --microbatches 2"},
