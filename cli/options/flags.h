@@ -167,6 +167,11 @@ struct DrawFlags {
   std::vector<uint32_t> ranks;  // empty: all, or a selection
 };
 
+// "live".
+struct LiveFlags {
+  uint32_t port = 0;  // 0: any that is free
+};
+
 // "plan".
 struct PlanFlags {
   PlanRequest request;       // its scenario comes from ScenarioFlags
@@ -217,6 +222,7 @@ struct Flags {
   DrawFlags draw;
   PlanFlags plan;
   SweepFlags sweep;
+  LiveFlags live;
   OutputFlags output;
 };
 

@@ -175,6 +175,11 @@ absl::Status WriteReport(const OutputFlags& output, const Results& results) {
   const std::vector<Result> all(results.results().begin(),
                                 results.results().end());
   ASSIGN_OR_RETURN(const std::string page, results::ReportHtml(all));
+  return WriteReportPage(output, page);
+}
+
+absl::Status WriteReportPage(const OutputFlags& output,
+                             const std::string& page) {
   RETURN_IF_ERROR(WriteOutput(output.report, page, ReplaceOf(output)));
   PrintNote(absl::StrCat("wrote ", output.report, " (open it in a browser)"),
             output);

@@ -48,6 +48,10 @@ absl::Status CheckReportPath(absl::string_view option, const std::string& path);
 // Writes --report. Prints a note about the file.
 absl::Status WriteReport(const OutputFlags& output, const Results& results);
 
+// Writes a page to --report. Prints a note about the file.
+absl::Status WriteReportPage(const OutputFlags& output,
+                             const std::string& page);
+
 // Writes --out, --report and, if `traced` is not null, --trace; tries all.
 // Prints a note about each file.
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,

@@ -188,17 +188,18 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
                   : "write the timeline: .pftrace (ui.perfetto.dev), .json, or "
                     ".svg (a picture of one pipeline)",
           &flags->output.trace);
-  AddReport(app, "--report", &flags->output.report);
+  AddReport(app, "--report", "timeline, memory and idle time",
+            &flags->output.report);
   AddTraceSelection(app, &flags->output.traced);
   AddForce(app, &flags->output.force);
 }
 
 CLI::Option* AddReport(CLI::App* app, const std::string& option,
-                       std::string* path) {
-  return AddText(app, option, "FILE.html",
-                 "write a page with timeline, memory and idle time, for any "
-                 "browser",
-                 path)
+                       const std::string& contents, std::string* path) {
+  return AddText(
+             app, option, "FILE.html",
+             absl::StrCat("write a page with ", contents, ", for any browser"),
+             path)
       ->group("Output");
 }
 

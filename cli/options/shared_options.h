@@ -39,9 +39,9 @@ void AddInputFormat(CLI::App* app, OutputFlags* output);
 // Adds --columns, with the names of PrintTable's columns; empty: any name.
 void AddColumns(CLI::App* app, const std::vector<std::string>& columns,
                 OutputFlags* output);
-// Adds `option`, the path of a report.
+// Adds `option`, the path of a report; help names its contents.
 CLI::Option* AddReport(CLI::App* app, const std::string& option,
-                       std::string* path);
+                       const std::string& contents, std::string* path);
 // Adds --replica and --ranks.
 void AddTraceSelection(CLI::App* app, results::GpuSelection* selection);
 // Adds --force, for commands that write files.

@@ -2,17 +2,15 @@
 // "weir collect": the shards of a sweep as one table.
 #include "plan/sweep/collect.h"
 
-#include <nlohmann/json.hpp>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/json_text.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/text_table.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "plan/sweep/sweep_views.h"
 
@@ -22,9 +20,15 @@ namespace {
 constexpr size_t kNumNamed = 5;
 
 absl::Status CheckCollectOutputs(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   return weir::CheckOutputs(
       {{"--csv", flags.sweep.csv, ReplaceOf(flags.output, plan::IsSweepHeader)},
-       {"--sqlite", flags.sweep.sqlite, ReplaceOf(flags.output)}});
+       {"--sqlite", flags.sweep.sqlite, ReplaceOf(flags.output)},
+       {"--report", flags.output.report, ReplaceOf(flags.output)}});
+}
+
+std::string JsonOf(const Flags& flags, const plan::CollectedSweep& collected) {
+  return Envelope(flags.command, "{}", plan::SweepJson(collected));
 }
 
 absl::Status Write(const Flags& flags, const plan::CollectedSweep& collected) {
@@ -36,34 +40,9 @@ absl::Status Write(const Flags& flags, const plan::CollectedSweep& collected) {
   if (!flags.sweep.sqlite.empty()) {
     status.Update(plan::WriteSqlite(flags.sweep.sqlite, collected));
   }
+  status.Update(WriteDocumentReport(flags.output,
+                                    [&] { return JsonOf(flags, collected); }));
   return status;
-}
-
-std::string CollectedJson(const plan::CollectedSweep& collected) {
-  const plan::SweepCounts counts = plan::CountsOf(collected);
-  nlohmann::ordered_json json = {
-      {"num_points", counts.num_points},
-      {"num_done", counts.num_done},
-      {"num_refused", counts.num_refused},
-      {"num_failed", counts.num_failed},
-      {"num_missing", counts.num_points - counts.num_ended()}};
-  if (counts.has_best) {
-    nlohmann::ordered_json best;
-    const plan::SweepTable table = plan::TableOf(collected.sweep);
-    const auto row = plan::RowOf(collected.sweep, counts.best);
-    for (size_t i = 0; i < row.size(); ++i) {
-      std::visit(
-          [&](const auto& cell) {
-            using Cell = std::decay_t<decltype(cell)>;
-            if constexpr (!std::is_same_v<Cell, std::monostate>) {
-              best[table.names[i]] = cell;
-            }
-          },
-          row[i]);
-    }
-    json["best"] = best;
-  }
-  return DumpJson(json);
 }
 
 std::string View(const Flags& flags, const plan::CollectedSweep& collected) {
@@ -71,7 +50,7 @@ std::string View(const Flags& flags, const plan::CollectedSweep& collected) {
     case OutputFlags::Format::kCsv:
       return plan::SweepCsv(collected);
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", CollectedJson(collected));
+      return JsonOf(flags, collected);
     case OutputFlags::Format::kTable:
       break;
   }

@@ -21,6 +21,7 @@ Command RunShow;            // shows a stored result
 Command RunTrace;           // writes a trace of a stored result
 Command RunReport;
 Command RunDraw;
+Command RunLive;  // serves a page on this machine
 Command RunScheduleList;
 Command RunScheduleShow;
 Command RunScheduleSemantics;

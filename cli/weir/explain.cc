@@ -12,6 +12,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "plan/sensitivity/sensitivity.h"
 #include "results/flops.h"
 #include "results/views/explanation.h"
@@ -24,6 +25,7 @@ absl::StatusOr<Result> SimulateWithProgress(
     const scenarios::ResolvedScenario& scenario, const OutputFlags& output) {
   ProgressLine progress(output);
   sim::SimulateOptions options;
+  options.keep_timeline = !output.report.empty();
   options.progress = [&](double done) {
     progress.Show(scenario.scenario.schedule(), done);
   };
@@ -51,6 +53,7 @@ absl::StatusOr<double> MeasuredSeconds(const Flags& flags,
 }
 
 absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario, &flags.output));
   RETURN_IF_ERROR(plan::CheckHasFigures(scenario));
@@ -83,6 +86,11 @@ int RunExplain(const Flags& flags) {
           : results::ExplanationTable(*explanation,
                                       flags.measured.all || flags.output.wide));
   if (!printed.ok()) return PrintError(printed, flags.output);
+  const absl::Status reported = WriteDocumentReport(
+      flags.output,
+      [&] { return results::ExplanationJson(flags.command, *explanation); },
+      {&explanation->result, 1});
+  if (!reported.ok()) return PrintError(reported, flags.output);
   Results results;
   *results.add_results() = explanation->result;
   PrintWarnings(results, flags.output);

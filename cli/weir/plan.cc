@@ -11,6 +11,7 @@
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/plan_files.h"
 #include "cli/weir/plan_papers.h"
@@ -101,12 +102,16 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
   return report;
 }
 
+std::string JsonOf(const Flags& flags, const PlanReport& report) {
+  return Envelope(flags.command, plan::PlanRequestJson(report.request()),
+                  plan::PlanJson(report),
+                  {report.warnings().begin(), report.warnings().end()});
+}
+
 std::string View(const Flags& flags, const PlanReport& report) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, plan::PlanRequestJson(report.request()),
-                      plan::PlanJson(report),
-                      {report.warnings().begin(), report.warnings().end()});
+      return JsonOf(flags, report);
     case OutputFlags::Format::kCsv:
       return plan::PlanCsv(report);
     case OutputFlags::Format::kTable:
@@ -118,6 +123,8 @@ std::string View(const Flags& flags, const PlanReport& report) {
 }  // namespace
 
 int RunPlan(const Flags& flags) {
+  const absl::Status writable = CheckDocumentReport(flags.output);
+  if (!writable.ok()) return PrintError(writable, flags.output);
   if (!flags.plan.algorithm.empty() || !flags.plan.graph.empty() ||
       !flags.plan.pipedream.num_machines.empty()) {
     if (!flags.flops.empty()) {
@@ -153,8 +160,10 @@ int RunPlan(const Flags& flags) {
   for (const std::string& warning : report->warnings()) {
     PrintWarning(warning, flags.output);
   }
-  const absl::Status written = WritePlanFiles(
+  absl::Status written = WritePlanFiles(
       flags.output, {report->plans().begin(), report->plans().end()});
+  written.Update(WriteDocumentReport(flags.output,
+                                     [&] { return JsonOf(flags, *report); }));
   if (!written.ok()) code = PrintError(written, flags.output);
   return code;
 }

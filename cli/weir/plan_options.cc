@@ -346,6 +346,9 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
           "the plan: arguments (.args), a job (.toml), overrides of a recipe "
           "(.yaml)",
           "that of --runtime", &flags->output);
+  AddReport(plan, "--report",
+            "the Pareto front, all layouts and why each one loses",
+            &flags->output.report);
   AddForce(plan, &flags->output.force);
 }
 

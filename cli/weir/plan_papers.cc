@@ -12,6 +12,7 @@
 #include "cli/options/imports.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/plan_files.h"
 #include "models/import/pipedream_graph.h"
@@ -162,13 +163,17 @@ absl::StatusOr<std::string> PlannerResultsText(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::vector<plan::PlannerResult> answers,
                    PlannerResultsOf(flags));
   RETURN_IF_ERROR(WritePlanFiles(flags.output, plan::PlansOf(answers)));
+  const auto json = [&] {
+    return Envelope(flags.command,
+                    DumpJson(Json{{"algorithm", flags.plan.algorithm}}),
+                    plan::PlannerResultsJson(answers));
+  };
+  RETURN_IF_ERROR(WriteDocumentReport(flags.output, json));
   switch (flags.output.format) {
     case Format::kCsv:
       return plan::PlannerResultsCsv(answers);
     case Format::kJson:
-      return Envelope(flags.command,
-                      DumpJson(Json{{"algorithm", flags.plan.algorithm}}),
-                      plan::PlannerResultsJson(answers));
+      return json();
     default:
       return plan::PlannerResultsTable(answers);
   }
@@ -177,6 +182,13 @@ absl::StatusOr<std::string> PlannerResultsText(const Flags& flags) {
 }  // namespace
 
 int RunPaperPlanners(const Flags& flags) {
+  if (!flags.plan.graph.empty() && !flags.output.report.empty()) {
+    return PrintError(
+        absl::InvalidArgumentError(
+            "command line: --report cannot be combined with --graph, whose "
+            "plan has no layout to show"),
+        flags.output);
+  }
   const absl::StatusOr<std::string> view =
       flags.plan.graph.empty() ? PlannerResultsText(flags) : ViewGraph(flags);
   if (!view.ok()) {

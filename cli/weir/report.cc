@@ -1,33 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes reports of stored results, and of scenarios that it simulates.
+#include "results/report/report.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
+#include "cli/weir/file_kind.h"
 #include "cli/weir/several_runs.h"
 #include "cli/weir/stored_results.h"
+#include "plan/sweep/collect.h"
+#include "plan/sweep/sweep_views.h"
 #include "results/store.h"
 
 namespace weir::cli {
 namespace {
 
-bool IsResult(const std::string& path) {
-  return absl::EndsWith(path, ".pb") || results::IsResultFile(path);
-}
+constexpr char kExpectedFiles[] =
+    "a file written by --out or by --format json, the folder of a sweep, or a "
+    "scenario";
 
-absl::StatusOr<std::vector<Result>> Load(const Flags& flags) {
+// Refuses options of a scenario with a file of results.
+absl::Status CheckStored(const Flags& flags) {
   if (HasScenarioFlags(flags.scenario)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: ", flags.scenario.scenario,
         " is a result, expected no options of a scenario with it"));
   }
-  RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/false));
+  return CheckOutputs(flags.output, /*folders=*/false);
+}
+
+absl::StatusOr<std::vector<Result>> Load(const Flags& flags) {
+  RETURN_IF_ERROR(CheckStored(flags));
   ASSIGN_OR_RETURN(std::vector<Result> results,
                    LoadSelected(flags.scenario.scenario, flags.result));
   if (flags.flops.empty()) return results;
@@ -63,12 +76,63 @@ int SimulateAndWrite(const Flags& flags) {
   return std::max(code, WriteAll(std::move(outcome.results), flags.output));
 }
 
+// Returns the JSON of a file or of the points in a folder.
+absl::StatusOr<std::string> ReadDocument(const std::string& path,
+                                         FileKind::Type type) {
+  if (type == FileKind::Type::kJson) return ReadFile(path);
+  const auto collected = plan::CollectShards(path);
+  if (collected.ok()) {
+    return Envelope(absl::StrCat("weir collect ", path), "{}",
+                    plan::SweepJson(*collected));
+  }
+  if (!absl::IsNotFound(collected.status())) return collected.status();
+  return absl::NotFoundError(
+      absl::StrCat(path, ": is a folder without points of a sweep, expected ",
+                   kExpectedFiles));
+}
+
+int ReportDocument(const Flags& flags, FileKind::Type type) {
+  const std::string& path = flags.scenario.scenario;
+  absl::Status status = CheckStored(flags);
+  if (status.ok() && !flags.result.empty()) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("command line: --result needs a file written by --out, ",
+                     path, " is another"));
+  }
+  if (!status.ok()) return PrintError(status, flags.output);
+  const auto document = ReadDocument(path, type);
+  if (!document.ok()) return PrintError(document.status(), flags.output);
+  const auto page = results::DocumentHtml(path, *document);
+  if (!page.ok()) return PrintError(page.status(), flags.output);
+  status = WriteReportPage(flags.output, *page);
+  return status.ok() ? kExitOk : PrintError(status, flags.output);
+}
+
+int RefuseFile(const Flags& flags, const std::string& kind) {
+  Problems problems(flags.scenario.scenario);
+  problems.Add("", absl::StrCat("is ", kind, ", expected ", kExpectedFiles));
+  return PrintError(problems.ToStatus(), flags.output);
+}
+
 }  // namespace
 
 int RunReport(const Flags& flags) {
   const absl::Status named = CheckReportPath("--output", flags.output.report);
   if (!named.ok()) return PrintError(named, flags.output);
-  if (!IsResult(flags.scenario.scenario)) return SimulateAndWrite(flags);
+  const std::string& path = flags.scenario.scenario;
+  if (!results::IsResultFile(path)) {
+    const FileKind kind = KindOfFile(path);
+    switch (kind.type) {
+      case FileKind::Type::kFolder:
+      case FileKind::Type::kJson:
+        return ReportDocument(flags, kind.type);
+      case FileKind::Type::kOther:
+        return RefuseFile(flags, kind.text);
+      case FileKind::Type::kUnknown:
+        break;
+    }
+    if (!absl::EndsWith(path, ".pb")) return SimulateAndWrite(flags);
+  }
   absl::StatusOr<std::vector<Result>> results = Load(flags);
   return results.ok() ? WriteAll(*std::move(results), flags.output)
                       : PrintError(results.status(), flags.output);

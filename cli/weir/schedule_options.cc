@@ -134,6 +134,9 @@ void AddSynthesize(CLI::App* group, CommandLine* line) {
           "(FILE.csv.proof.json)",
           &synthesis->out)
       ->group("Output");
+  AddReport(app, "--report",
+            "the timelines of the schedule and of the best named one",
+            &flags->output.report);
   AddFormat(app, /*csv=*/true, &flags->output);
   AddForce(app, &flags->output.force);
 }

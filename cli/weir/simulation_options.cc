@@ -69,6 +69,9 @@ void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddScenario(app, /*several=*/false, &flags->scenario);
   AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/false, &flags->output);
+  AddReport(app, "--report", "the run and its parameters",
+            &flags->output.report);
+  AddForce(app, &flags->output.force);
 }
 
 void AddMeasuredRuns(CLI::App* app, Flags* flags) {
@@ -134,6 +137,8 @@ void AddValidateOptions(CLI::App* app, Flags* flags) {
   AddSwitch(app, "--all", "show all rows in the tables, not only the worst",
             &flags->measured.all)
       ->group("Output");
+  AddReport(app, "--report", "predictions against measurements",
+            &flags->output.report);
   AddForce(app, &flags->output.force);
 }
 
@@ -179,6 +184,8 @@ void AddTrainStudyOptions(CLI::App* app, Flags* flags) {
           "plot the loss over samples and over seconds: .svg; .pdf and .png "
           "need rsvg-convert",
           &study->plot);
+  AddReport(app, "--report", "the losses of all schedules",
+            &flags->output.report);
   AddForce(app, &flags->output.force);
 }
 
@@ -249,23 +256,41 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
       app, "report",
       "Writes an HTML page of a saved result, or of a scenario's schedules.",
       {"report out/compare.pb -o out/report.html",
+       "report plan.json -o plan.html", "report out/grid -o grid.html",
        "report pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw -o "
        "report.html",
        "report --schedule 1f1b,zb-h1 --costs f=1,i=1,w=1,c=0.1 --pp 4 "
        "--microbatches 8 -o report.html"},
       RunReport, line);
   AddScenarioName(report,
-                  "file written by --out, or preset or textproto file with "
-                  "flags that override it",
+                  "file written by --out or by --format json, folder of a "
+                  "sweep, or preset or textproto file with flags that override "
+                  "it",
                   &flags->scenario);
   AddImports(report, &flags->scenario);
   AddScenario(report, /*several=*/true, &flags->scenario);
   AddFlops(report, &flags->flops);
-  AddReport(report, "-o,--output", &flags->output.report)->required();
+  AddReport(report, "-o,--output", "the contents of the file",
+            &flags->output.report)
+      ->required();
   AddText(report, "--result", "NAME",
           "show only this schedule or name of the saved result", &flags->result)
       ->group("Output");
   AddForce(report, &flags->output.force);
+
+  CLI::App* live = AddWeirCommand(
+      app, "live",
+      "Serves a page on this machine with controls for a scenario.",
+      {"live pipedream-2bw-gpt-2.2b --schedule 1f1b",
+       "live --schedule 1f1b --costs f=1,b=2,c=0.1 --pp 8 --microbatches 32"},
+      RunLive, line);
+  AddScenarioName(live, "preset or textproto file; flags override it",
+                  &flags->scenario);
+  AddImports(live, &flags->scenario);
+  AddScenario(live, /*several=*/false, &flags->scenario);
+  AddCount(live, "--port", "port of 127.0.0.1", &flags->live.port)
+      ->group("Output")
+      ->default_str("any that is free");
 
   CLI::App* trace = AddWeirCommand(
       app, "trace", "Writes the timeline of a saved result for a trace viewer.",

@@ -24,10 +24,14 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
+#include "cli/weir/envelope.h"
+#include "plan/sweep/collect.h"
 #include "plan/sweep/fields.h"
 #include "plan/sweep/idle_points.h"
 #include "plan/sweep/run_sweep.h"
 #include "plan/sweep/slurm.h"
+#include "plan/sweep/sweep_views.h"
 #include "scenarios/scenario.h"
 #include "scenarios/sizes.h"
 
@@ -194,6 +198,16 @@ void WarnOfFailures(const Flags& flags, const plan::SweepCounts& counts) {
   }
 }
 
+// Writes --report with the points of all shards in the folder.
+absl::Status Report(const Flags& flags) {
+  if (flags.output.report.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const plan::CollectedSweep collected,
+                   plan::CollectShards(flags.sweep.folder));
+  return WriteDocumentReport(flags.output, [&] {
+    return Envelope(flags.command, "{}", plan::SweepJson(collected));
+  });
+}
+
 int RunHere(const Flags& flags, const plan::ResolvedSweep& sweep) {
   plan::SweepOptions options;
   options.folder = flags.sweep.folder;
@@ -228,6 +242,8 @@ int RunHere(const Flags& flags, const plan::ResolvedSweep& sweep) {
       Summary(sweep, *counts, plan::ShardPath(options.folder, options.shard)));
   if (!printed.ok()) return PrintError(printed, flags.output);
   WarnOfFailures(flags, *counts);
+  const absl::Status reported = Report(flags);
+  if (!reported.ok()) return PrintError(reported, flags.output);
   if (Interrupted()) return InterruptExitCode();
   if (counts->num_failed > counts->num_over_time) return kExitInternal;
   if (counts->num_over_time + counts->num_over_time_before > 0) {
@@ -289,12 +305,15 @@ absl::Status CheckSlurmFlags(const Flags& flags) {
     if (is_given) problems.Add(flag, absl::StrCat("is given ", why));
   };
   refuse("--wait", sweep.wait && !sweep.slurm, "without --slurm");
+  refuse("--report", !flags.output.report.empty() && sweep.slurm && !sweep.wait,
+         "with --slurm, but without --wait");
   refuse("--slurm-args", !sweep.slurm_args.empty() && !sweep.slurm,
          "without --slurm");
   constexpr absl::string_view kTasks =
       "with --slurm, which assigns the shards itself";
   refuse("--shard", sweep.shard != SweepFlags().shard && sweep.slurm, kTasks);
-  return problems.ToStatus();
+  RETURN_IF_ERROR(problems.ToStatus());
+  return CheckDocumentReport(flags.output);
 }
 
 }  // namespace

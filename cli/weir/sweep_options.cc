@@ -75,6 +75,7 @@ void AddSweepCommands(CLI::App* app, CommandLine* line) {
   AddSweep(run, flags);
   AddSlurm(run, &flags->sweep);
   AddScenario(run, /*several=*/false, &flags->scenario);
+  AddReport(run, "--report", "heat maps of all points", &flags->output.report);
   AddForce(run, &flags->output.force);
 
   CLI::App* collect = AddWeirCommand(
@@ -107,6 +108,8 @@ void AddSweepCommands(CLI::App* app, CommandLine* line) {
       ->group("Verdict");
   AddFormat(collect, /*csv=*/true, &flags->output);
   AddColumns(collect, {}, &flags->output);
+  AddReport(collect, "--report", "heat maps of all points",
+            &flags->output.report);
   AddForce(collect, &flags->output.force);
 }
 

@@ -16,6 +16,7 @@
 #include "cli/options/output_files.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "plan/synthesis/scenario_problem.h"
 #include "plan/synthesis/synthesis_view.h"
@@ -94,7 +95,8 @@ absl::Status CheckOut(const SynthesisFlags& flags, const OutputFlags& output) {
   if (flags.out.empty()) return absl::OkStatus();
   return weir::CheckOutputs(
       {{"--out", flags.out, ReplaceOrder(flags.out, output)},
-       {"the proof of --out", ProofOf(flags.out), ReplaceOf(output)}});
+       {"the proof of --out", ProofOf(flags.out), ReplaceOf(output)},
+       {"--report", output.report, ReplaceOf(output)}});
 }
 
 absl::Status Write(const Flags& flags, const plan::OrderProblem& problem,
@@ -119,24 +121,38 @@ struct SynthesisOutput {
   plan::OrderProblem problem;
   plan::Synthesis found;
   std::optional<plan::SimulatedTimes> simulated;
+  // With --report, the found schedule and the best named one.
+  std::vector<Result> runs;
 };
 
-absl::StatusOr<plan::SimulatedTimes> Confirm(
-    const scenarios::ResolvedScenario& scenario, const plan::Synthesis& found) {
+absl::Status Confirm(const scenarios::ResolvedScenario& scenario,
+                     const OutputFlags& output, SynthesisOutput* answer) {
+  sim::SimulateOptions options;
+  options.keep_timeline = !output.report.empty();
+  const auto simulate =
+      [&](const std::string& name,
+          const schedules::Schedule& schedule) -> absl::StatusOr<double> {
+    ASSIGN_OR_RETURN(Result result,
+                     sim::SimulateSchedule(scenario, schedule, options));
+    const double seconds = result.makespan_seconds();
+    if (options.keep_timeline) {
+      result.set_schedule(name);
+      answer->runs.push_back(std::move(result));
+    }
+    return seconds;
+  };
   plan::SimulatedTimes times;
-  ASSIGN_OR_RETURN(const Result result,
-                   sim::SimulateSchedule(scenario, found.schedule));
-  times.found = result.makespan_seconds();
-  if (const plan::NamedOrder* best = found.best_named()) {
-    ASSIGN_OR_RETURN(const Result named,
-                     sim::SimulateSchedule(scenario, best->schedule));
-    times.best_named = named.makespan_seconds();
+  ASSIGN_OR_RETURN(times.found, simulate("found", answer->found.schedule));
+  if (const plan::NamedOrder* best = answer->found.best_named()) {
+    ASSIGN_OR_RETURN(times.best_named, simulate(best->name, best->schedule));
   }
-  return times;
+  answer->simulated = times;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SynthesisOutput> SynthesizeSchedule(const Flags& flags) {
   RETURN_IF_ERROR(CheckOut(flags.synthesis, flags.output));
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(ScenarioOf(flags)));
   SynthesisOutput answer;
@@ -156,23 +172,24 @@ absl::StatusOr<SynthesisOutput> SynthesizeSchedule(const Flags& flags) {
   ASSIGN_OR_RETURN(answer.found, plan::Synthesize(answer.problem, options));
   if (!Interrupted()) {
     progress.Show("simulating");
-    const auto times = Confirm(scenario, answer.found);
-    if (!times.ok() && !absl::IsCancelled(times.status())) {
-      return times.status();
-    }
-    if (times.ok()) answer.simulated = *times;
+    const absl::Status confirmed = Confirm(scenario, flags.output, &answer);
+    if (!confirmed.ok() && !absl::IsCancelled(confirmed)) return confirmed;
   }
   ExitOnInterrupt();
   answer.found.interrupted = Interrupted();
   return answer;
 }
 
+std::string JsonOf(const Flags& flags, const SynthesisOutput& answer) {
+  return Envelope(
+      flags.command, "{}",
+      plan::SynthesisJson(answer.problem, answer.found, answer.simulated));
+}
+
 std::string View(const Flags& flags, const SynthesisOutput& answer) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(
-          flags.command, "{}",
-          plan::SynthesisJson(answer.problem, answer.found, answer.simulated));
+      return JsonOf(flags, answer);
     case OutputFlags::Format::kCsv:
       return plan::SynthesisCsv(answer.problem, answer.found, answer.simulated);
     case OutputFlags::Format::kTable:
@@ -200,6 +217,8 @@ int RunScheduleSynthesize(const Flags& flags) {
   absl::Status status = PrintResult(View(flags, *answer));
   status.Update(
       Write(flags, answer->problem, answer->found, answer->simulated));
+  status.Update(WriteDocumentReport(
+      flags.output, [&] { return JsonOf(flags, *answer); }, answer->runs));
   if (!status.ok()) return PrintError(status, flags.output);
   return answer->found.interrupted ? InterruptExitCode() : kExitOk;
 }

@@ -16,6 +16,7 @@
 #include "cli/options/overrides.h"
 #include "cli/options/picture_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "plan/study/study.h"
 #include "results/draw/figures.h"
@@ -28,10 +29,12 @@ constexpr char kScenario[] = "train-study";
 absl::Status CheckStudyOutputs(const Flags& flags) {
   const std::string& plot = flags.study.plot;
   RETURN_IF_ERROR(CheckPicturePath("--plot", plot));
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   return weir::CheckOutputs(
       {{"--out", flags.output.out,
         ReplaceOf(flags.output, results::IsTrainStudyHeader)},
-       {"--plot", plot, ReplaceOf(flags.output)}});
+       {"--plot", plot, ReplaceOf(flags.output)},
+       {"--report", flags.output.report, ReplaceOf(flags.output)}});
 }
 
 absl::StatusOr<plan::StudyCase> ReadCase(const Flags& flags,
@@ -112,10 +115,14 @@ absl::StatusOr<results::TrainStudy> Study(const Flags& flags) {
   return study;
 }
 
+std::string JsonOf(const Flags& flags, const results::TrainStudy& study) {
+  return Envelope(flags.command, "{}", results::TrainStudyJson(study));
+}
+
 std::string View(const Flags& flags, const results::TrainStudy& study) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", results::TrainStudyJson(study));
+      return JsonOf(flags, study);
     case OutputFlags::Format::kCsv:
       return results::TrainStudyCsv(study);
     case OutputFlags::Format::kTable:
@@ -158,6 +165,8 @@ absl::Status WriteFiles(const Flags& flags, const results::TrainStudy& study) {
                     ReplaceOf(flags.output, results::IsTrainStudyHeader)));
     PrintNote(absl::StrCat("wrote ", flags.output.out), flags.output);
   }
+  RETURN_IF_ERROR(
+      WriteDocumentReport(flags.output, [&] { return JsonOf(flags, study); }));
   if (flags.study.plot.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const results::Drawing drawing, StudyFigure(study));
   return WritePicture(flags.study.plot, drawing, flags.output);

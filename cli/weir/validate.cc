@@ -20,6 +20,7 @@
 #include "cli/options/overrides.h"
 #include "cli/options/scenario_options.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "models/model.pb.h"
 #include "plan/validation/validate_runs.h"
@@ -127,10 +128,14 @@ absl::StatusOr<results::Accuracy> Validate(const Flags& flags) {
   return accuracy;
 }
 
+std::string JsonOf(const Flags& flags, const results::Accuracy& accuracy) {
+  return Envelope(flags.command, "{}", results::AccuracyJson(accuracy));
+}
+
 std::string View(const Flags& flags, const results::Accuracy& accuracy) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", results::AccuracyJson(accuracy));
+      return JsonOf(flags, accuracy);
     case OutputFlags::Format::kCsv:
       return results::AccuracyCsv(accuracy);
     case OutputFlags::Format::kTable:
@@ -212,12 +217,16 @@ int RunValidate(const Flags& flags) {
   const absl::Status checked = CheckAccuracyFlags(flags);
   if (!checked.ok()) return PrintError(checked, flags.output);
   if (!flags.measured.replay.empty()) return RunValidateReplay(flags);
-  const absl::Status writable = CheckOverlays(flags);
+  absl::Status writable = CheckOverlays(flags);
+  writable.Update(CheckDocumentReport(flags.output));
   if (!writable.ok()) return PrintError(writable, flags.output);
   const absl::StatusOr<results::Accuracy> accuracy = Validate(flags);
   if (!accuracy.ok()) return PrintError(accuracy.status(), flags.output);
   const absl::Status printed = PrintResult(View(flags, *accuracy));
   if (!printed.ok()) return PrintError(printed, flags.output);
+  const absl::Status reported = WriteDocumentReport(
+      flags.output, [&] { return JsonOf(flags, *accuracy); });
+  if (!reported.ok()) return PrintError(reported, flags.output);
   if (Interrupted()) return InterruptExitCode();
   if (accuracy->calibration.has_value()) {
     const absl::Status written = WriteOverlays(flags, *accuracy->calibration);

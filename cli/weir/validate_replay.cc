@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
@@ -12,6 +13,7 @@
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/stored_results.h"
 #include "results/compare/execution_comparison.h"
@@ -75,12 +77,17 @@ absl::StatusOr<Sides> LoadSides(const Flags& flags) {
   return sides;
 }
 
+std::string JsonOf(const Flags& flags,
+                   const results::ExecutionComparison& comparison) {
+  return Envelope(flags.command, "{}", results::ExecutionJson(comparison),
+                  comparison.warnings);
+}
+
 std::string View(const Flags& flags,
                  const results::ExecutionComparison& comparison) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, "{}", results::ExecutionJson(comparison),
-                      comparison.warnings);
+      return JsonOf(flags, comparison);
     case OutputFlags::Format::kCsv:
       return results::ExecutionCsv(comparison);
     case OutputFlags::Format::kTable:
@@ -92,6 +99,11 @@ std::string View(const Flags& flags,
 absl::Status Show(const Flags& flags, const Sides& sides,
                   const results::ExecutionComparison& comparison) {
   RETURN_IF_ERROR(PrintResult(View(flags, comparison)));
+  Result runs[] = {sides.predicted, sides.measured};
+  runs[0].set_schedule(absl::StrCat(runs[0].schedule(), ", predicted"));
+  runs[1].set_schedule(absl::StrCat(runs[1].schedule(), ", measured"));
+  RETURN_IF_ERROR(WriteDocumentReport(
+      flags.output, [&] { return JsonOf(flags, comparison); }, runs));
   if (flags.output.trace.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       const results::TwoRows rows,

@@ -49,6 +49,11 @@ absl::StatusOr<std::string> PivotTable(const CollectedSweep& collected,
                                        absl::string_view fields,
                                        absl::string_view metric);
 
+// Returns a JSON object with the counts, the best point, the names of the swept
+// fields, and all points: objects with the columns of the table that are not
+// empty.
+std::string SweepJson(const CollectedSweep& collected);
+
 }  // namespace weir::plan
 
 #endif  // WEIR_PLAN_SWEEP_SWEEP_VIEWS_H_

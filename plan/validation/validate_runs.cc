@@ -116,6 +116,7 @@ absl::StatusOr<results::Accuracy> ValidateRuns(
   accuracy.label = table.label;
   accuracy.num_runs = static_cast<int>(runs.size());
   accuracy.num_left_out = table.num_left_out;
+  accuracy.runs = table.rows;
   for (const ValidatedRun& run : runs) {
     if (run.scenario.ok()) {
       results::CompareRun(run.measured, run.result,

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "base/error_statistics.h"
 #include "results/compare/calibration.h"
+#include "results/compare/measured_table.h"
 
 namespace weir::results {
 
@@ -53,6 +54,7 @@ struct Accuracy {
   std::vector<ComparedNumber> numbers;  // in the order of the file
   std::vector<SkippedRun> skipped;
   std::vector<OutOfMemoryRun> out_of_memory;
+  std::vector<MeasuredRow> runs;                // of the file, in its order
   std::optional<Calibration> calibration = {};  // absent: not asked for
 };
 

@@ -42,6 +42,15 @@ Json Number(const ComparedNumber& number) {
   return json;
 }
 
+// Returns the columns of a row of the file.
+Json Run(const MeasuredRow& row) {
+  Json fields = Json::object();
+  for (const MeasuredField& field : row.fields) {
+    fields[field.column] = field.text;
+  }
+  return {{"line", row.line}, {"fields", fields}};
+}
+
 }  // namespace
 
 std::string AccuracyJson(const Accuracy& accuracy) {
@@ -57,6 +66,10 @@ std::string AccuracyJson(const Accuracy& accuracy) {
   }
   for (const ComparedNumber& number : accuracy.numbers) {
     result["numbers"].push_back(Number(number));
+  }
+  result["runs"] = Json::array();
+  for (const MeasuredRow& row : accuracy.runs) {
+    result["runs"].push_back(Run(row));
   }
   for (const SkippedRun& run : accuracy.skipped) {
     result["skipped"].push_back(

@@ -4,6 +4,7 @@
 
 #include "base/json_text.h"
 #include "results/compare/execution_comparison.h"
+#include "results/compare/transfer_times_json.h"
 
 namespace weir::results {
 namespace {
@@ -51,16 +52,6 @@ Json Of(const RankIdle& idle) {
           {"startup", Of(idle.startup)},
           {"between", Of(idle.between)},
           {"drain_seconds", idle.drain_seconds}};
-}
-
-Json Of(const TransferTimes& times) {
-  return {{"count", times.num_transfers},
-          {"bytes", times.bytes},
-          {"queued_seconds", times.queued_seconds},
-          {"wire_seconds", times.wire_seconds},
-          {"awaited_pass_seconds", times.awaited_pass_seconds},
-          {"awaited_queued_seconds", times.awaited_queued_seconds},
-          {"awaited_wire_seconds", times.awaited_wire_seconds}};
 }
 
 Json Of(const MemoryPeak& peak) {
@@ -139,8 +130,9 @@ std::string ExecutionJson(const ExecutionComparison& comparison) {
   json["errors"] = All(comparison.errors);
   json["idle"] = {{"predicted", All(comparison.predicted_idle)},
                   {"measured", All(comparison.measured_idle)}};
-  json["transfers"] = {{"predicted", Of(comparison.predicted_transfers)},
-                       {"measured", Of(comparison.measured_transfers)}};
+  json["transfers"] = {
+      {"predicted", TransferTimesJson(comparison.predicted_transfers)},
+      {"measured", TransferTimesJson(comparison.measured_transfers)}};
   json["clocks"] = {{"inputs", comparison.clocks.num_inputs},
                     {"early", comparison.clocks.num_early},
                     {"largest_seconds", comparison.clocks.largest_seconds}};

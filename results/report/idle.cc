@@ -2,6 +2,7 @@
 #include <string>
 
 #include "results/compare/idle_causes.h"
+#include "results/compare/transfer_times_json.h"
 #include "results/report/sections.h"
 
 namespace weir::results {
@@ -19,19 +20,6 @@ Json RankJson(size_t rank, const RankIdle& idle) {
           {"startup", ArrayOf(idle.startup)},
           {"between", ArrayOf(idle.between)},
           {"drain", idle.drain_seconds}};
-}
-
-// Returns the totals of transfers, and how long receivers waited for them.
-Json TransfersJson(const PipelineEvents& events,
-                   const std::vector<RankIdle>& idle) {
-  const TransferTimes times = TimesOf(events, idle);
-  return {{"number", times.num_transfers},
-          {"bytes", times.bytes},
-          {"queued_seconds", times.queued_seconds},
-          {"wire_seconds", times.wire_seconds},
-          {"awaited_pass_seconds", times.awaited_pass_seconds},
-          {"awaited_queued_seconds", times.awaited_queued_seconds},
-          {"awaited_wire_seconds", times.awaited_wire_seconds}};
 }
 
 }  // namespace
@@ -52,7 +40,7 @@ Json IdleSection(std::span<const Result> results,
       for (size_t rank = 0; rank < idle.size(); ++rank) {
         entry["ranks"].push_back(RankJson(rank, idle[rank]));
       }
-      entry["transfers"] = TransfersJson(*pipeline.events, idle);
+      entry["transfers"] = TransferTimesJson(TimesOf(*pipeline.events, idle));
       break;
     }
     runs.push_back(entry);

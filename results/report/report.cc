@@ -8,9 +8,12 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/assets.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
+#include "base/version.h"
+#include "results/report/document.h"
 #include "results/report/sections.h"
 #include "results/validate.h"
 
@@ -113,6 +116,38 @@ std::string Gzip(absl::string_view text) {
   return compressed;
 }
 
+// Adds the sections of runs. Returns what the page says about them.
+absl::StatusOr<std::vector<std::string>> AddRuns(
+    std::span<const Result> results, const std::vector<std::string>& names,
+    const ReportOptions& options, DataBlock* data, Json* sections) {
+  Selection selection(options.max_slices);
+  for (size_t run = 0; run < results.size(); ++run) {
+    RETURN_IF_ERROR(selection.Add(run, names[run], results[run]));
+  }
+  sections->push_back(FiguresSection(results));
+  if (!selection.pipelines().empty()) {
+    ASSIGN_OR_RETURN(Json timeline,
+                     TimelineSection(selection.pipelines(), data));
+    sections->push_back(std::move(timeline));
+  }
+  sections->push_back(BreakdownSection(results));
+  sections->push_back(IdleSection(results, selection.pipelines()));
+  sections->push_back(LinksSection(results, selection.pipelines()));
+  sections->push_back(MemorySection(results, selection.pipelines(), data));
+  sections->push_back(RanksSection(results));
+  sections->push_back(ConfigurationSection(results));
+  return selection.notes();
+}
+
+Json RunsOf(std::span<const Result> results,
+            const std::vector<std::string>& names) {
+  Json runs = Json::array();
+  for (size_t run = 0; run < results.size(); ++run) {
+    runs.push_back({{"name", names[run]}, {"scenario", results[run].name()}});
+  }
+  return runs;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReportData(std::span<const Result> results,
@@ -122,33 +157,38 @@ absl::StatusOr<std::string> ReportData(std::span<const Result> results,
         "report: there is no result, expected at least one");
   }
   const std::vector<std::string> names = RunNames(results);
-  Selection selection(options.max_slices);
-  for (size_t run = 0; run < results.size(); ++run) {
-    RETURN_IF_ERROR(selection.Add(run, names[run], results[run]));
-  }
   DataBlock data;
   Json sections = Json::array();
-  sections.push_back(FiguresSection(results));
-  if (!selection.pipelines().empty()) {
-    ASSIGN_OR_RETURN(Json timeline,
-                     TimelineSection(selection.pipelines(), &data));
-    sections.push_back(std::move(timeline));
-  }
-  sections.push_back(BreakdownSection(results));
-  sections.push_back(IdleSection(results, selection.pipelines()));
-  sections.push_back(MemorySection(results, selection.pipelines(), &data));
-  sections.push_back(RanksSection(results));
-  sections.push_back(ConfigurationSection(results));
+  ASSIGN_OR_RETURN(const std::vector<std::string> notes,
+                   AddRuns(results, names, options, &data, &sections));
   Json header;
   header["tool"] = "weir";
   header["weir_version"] = results.front().provenance().weir_version();
   header["title"] = results.front().name();
-  header["runs"] = Json::array();
-  for (size_t run = 0; run < results.size(); ++run) {
-    header["runs"].push_back(
-        {{"name", names[run]}, {"scenario", results[run].name()}});
+  header["runs"] = RunsOf(results, names);
+  header["notes"] = notes;
+  header["sections"] = std::move(sections);
+  return data.Finish(std::move(header));
+}
+
+absl::StatusOr<std::string> DocumentData(absl::string_view label,
+                                         absl::string_view document,
+                                         std::span<const Result> results,
+                                         const ReportOptions& options) {
+  ASSIGN_OR_RETURN(Document read, ReadDocument(label, document));
+  const std::vector<std::string> names = RunNames(results);
+  DataBlock data;
+  Json sections = Json::array({std::move(read.section)});
+  std::vector<std::string> notes;
+  if (!results.empty()) {
+    ASSIGN_OR_RETURN(notes, AddRuns(results, names, options, &data, &sections));
   }
-  header["notes"] = selection.notes();
+  Json header;
+  header["tool"] = "weir";
+  header["weir_version"] = read.version;
+  header["title"] = read.title;
+  header["runs"] = RunsOf(results, names);
+  header["notes"] = notes;
   header["sections"] = std::move(sections);
   return data.Finish(std::move(header));
 }
@@ -164,9 +204,33 @@ std::string ReportPage(absl::string_view data) {
                       page.substr(at + sizeof(kDataMarker) - 1));
 }
 
+std::string LivePage(absl::string_view controls) {
+  Json section = Json::parse(controls);
+  Json header;
+  header["tool"] = "weir";
+  header["weir_version"] = std::string(WeirVersion());
+  header["title"] = section["name"];
+  header["runs"] = Json::array();
+  header["notes"] = Json::array();
+  header["sections"] = Json::array({std::move(section)});
+  const std::string page = ReportPage(DataBlock().Finish(std::move(header)));
+  return absl::StrReplaceAll(
+      page,
+      {{"default-src 'none';", "default-src 'none'; connect-src 'self';"}});
+}
+
 absl::StatusOr<std::string> ReportHtml(std::span<const Result> results,
                                        const ReportOptions& options) {
   ASSIGN_OR_RETURN(const std::string data, ReportData(results, options));
+  return ReportPage(data);
+}
+
+absl::StatusOr<std::string> DocumentHtml(absl::string_view label,
+                                         absl::string_view document,
+                                         std::span<const Result> results,
+                                         const ReportOptions& options) {
+  ASSIGN_OR_RETURN(const std::string data,
+                   DocumentData(label, document, results, options));
   return ReportPage(data);
 }
 

@@ -24,12 +24,28 @@ struct ReportOptions {
 absl::StatusOr<std::string> ReportHtml(std::span<const Result> results,
                                        const ReportOptions& options = {});
 
-// Returns the uncompressed data of a report, see data_block.h; for tests.
+// Returns the report of a document (document.h), named `label` in messages, and
+// below it of its runs, if there are any. Returns the errors of ReadDocument,
+// and of ReportHtml.
+absl::StatusOr<std::string> DocumentHtml(absl::string_view label,
+                                         absl::string_view document,
+                                         std::span<const Result> results = {},
+                                         const ReportOptions& options = {});
+
+// Return the uncompressed data of a report, see data_block.h; for tests.
 absl::StatusOr<std::string> ReportData(std::span<const Result> results,
                                        const ReportOptions& options = {});
+absl::StatusOr<std::string> DocumentData(absl::string_view label,
+                                         absl::string_view document,
+                                         std::span<const Result> results = {},
+                                         const ReportOptions& options = {});
 
 // Returns the page of the data. Requires: `data` is a block of DataBlock.
 std::string ReportPage(absl::string_view data);
+
+// Returns the page of "weir live" with a section of controls (web/src/live.ts).
+// Only this page may send requests, to the server that it came from.
+std::string LivePage(absl::string_view controls);
 
 }  // namespace weir::results
 

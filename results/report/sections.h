@@ -51,6 +51,12 @@ absl::StatusOr<Json> TimelineSection(std::span<const ShownPipeline> pipelines,
 Json IdleSection(std::span<const Result> results,
                  std::span<const ShownPipeline> pipelines);
 
+// Returns the transfers from each rank to another: their number, bytes, the
+// time in which at least one is on the wire, and its fraction of the run.
+// `pipelines`: as for IdleSection.
+Json LinksSection(std::span<const Result> results,
+                  std::span<const ShownPipeline> pipelines);
+
 // Returns peaks of memory by class, and memory over time.
 Json MemorySection(std::span<const Result> results,
                    std::span<const ShownPipeline> pipelines, DataBlock* data);

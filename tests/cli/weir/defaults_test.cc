@@ -48,6 +48,7 @@ bool IsProse(const std::string& fallback) {
                                  "none",
                                  "transfers are not counted",
                                  "all",
+                                 "any that is free",
                                  "both",
                                  "all reasonable values",
                                  "all GPUs of the cluster",

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -304,6 +305,32 @@ TEST(ReportTest, AnyValidTimelineCanBeShown) {
     const Data data = DataOf({result, result});
     EXPECT_EQ(data.header["version"], kDataBlockVersion);
   }
+}
+
+// Checks that connections divide the transfers, and that each is used for as
+// long as a transfer is on it.
+TEST(ReportTest, ConnectionsDivideTheTransfers) {
+  const Data data = DataOf({Pipeline(4, 6)});
+  const json& total = data.Section("idle")["runs"][0]["transfers"];
+  const json& links = data.Section("links")["runs"][0];
+  ASSERT_EQ(links.size(), 6);  // both directions between neighbors
+  double count = 0, bytes = 0, busy = 0;
+  for (const json& link : links) {
+    EXPECT_EQ(
+        std::abs(link["from_rank"].get<int>() - link["to_rank"].get<int>()), 1);
+    EXPECT_EQ(link["count"], 6);
+    count += link["count"].get<double>();
+    bytes += link["bytes"].get<double>();
+    busy += link["busy_seconds"].get<double>();
+    EXPECT_NEAR(
+        link["utilization"].get<double>() *
+            data.Section("idle")["runs"][0]["makespan_seconds"].get<double>(),
+        link["busy_seconds"].get<double>(), 1e-12);
+  }
+  EXPECT_EQ(count, total["count"].get<double>());
+  EXPECT_NEAR(bytes, total["bytes"].get<double>(), 1e-9 * bytes);
+  // No two transfers of a connection are on the wire at the same time here.
+  EXPECT_NEAR(busy, total["wire_seconds"].get<double>(), 1e-9 * busy);
 }
 
 TEST(TicksTest, AreExactEnoughAndFit32Bits) {

@@ -94,6 +94,7 @@ export function table(caption: string, columns: TableColumn[], rows: TableCell[]
       const element = i === 0 ? h('th', {...props, scope: 'row'}) : h('td', props);
       if (typeof cell !== 'string' && cell.element) element.append(cell.element);
       else element.append(i === 0 ? name(cellText(cell)) : cellText(cell));
+      if (cellText(cell).length > 40) element.classList.add('text');
       if (typeof cell !== 'string' && cell.mark) element.append(' ', h('span', {class: 'mark'}, cell.mark));
       tr.append(element);
     });

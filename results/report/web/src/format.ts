@@ -30,7 +30,7 @@ export function formatPercent(ratio: number): string {
 }
 
 export function formatCount(count: number): string {
-  return Number.isInteger(count) ? String(count) : threeDigits(count);
+  return format(count, [[1e15, 'P'], [1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k'], [1, '']]);
 }
 
 // "+12 ms", "-3.40 s"

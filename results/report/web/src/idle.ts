@@ -79,14 +79,14 @@ function idleChart(section: IdleSection, names: string[]): HTMLElement | null {
 }
 
 function transfersChart(section: IdleSection, names: string[]): HTMLElement | null {
-  const known = section.runs.map((_, run) => run).filter(run => (section.runs[run].transfers?.number ?? 0) > 0);
+  const known = section.runs.map((_, run) => run).filter(run => (section.runs[run].transfers?.count ?? 0) > 0);
   if (known.length === 0) return null;
   const columns = [{label: 'Transfers between ranks', left: true}, ...known.map(run => ({label: names[run]}))];
   const of = (run: number) => section.runs[run].transfers!;
   const seconds = (label: string, key: 'queued_seconds' | 'wire_seconds' | 'awaited_pass_seconds' | 'awaited_queued_seconds' | 'awaited_wire_seconds'): TableCell[] =>
     [label, ...known.map(run => ({text: formatSeconds(of(run)[key]), value: of(run)[key]}))];
   const rows: TableCell[][] = [
-    ['number', ...known.map(run => ({text: String(of(run).number), value: of(run).number}))],
+    ['number', ...known.map(run => ({text: String(of(run).count), value: of(run).count}))],
     ['moved', ...known.map(run => ({text: formatBytes(of(run).bytes), value: of(run).bytes}))],
     seconds('from computed to sent, sum', 'queued_seconds'),
     seconds('on the wire, sum', 'wire_seconds'),

@@ -29,6 +29,10 @@ export async function loadReport(): Promise<Report> {
   const element = document.getElementById('report-data')!;
   const buffer = await gunzip(decodeBase64(element.textContent!.trim()));
   element.textContent = '';
+  return parseReport(buffer);
+}
+
+export function parseReport(buffer: ArrayBuffer): Report {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Header;
   if (header.version !== VERSION) {

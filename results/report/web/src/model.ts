@@ -14,7 +14,7 @@ export interface Header {
 
 export type Section =
   | FiguresSection | TimelineSection | BreakdownSection | IdleSection
-  | MemorySection | RanksSection | ConfigurationSection;
+  | LinksSection | MemorySection | RanksSection | ConfigurationSection | DocumentSection | LiveSection;
 
 export interface Cell {
   text: string;
@@ -107,7 +107,7 @@ export interface IdleSection {
       drain: number;
     }[];
     transfers?: {
-      number: number;
+      count: number;
       bytes: number;
       queued_seconds: number;
       wire_seconds: number;
@@ -173,4 +173,225 @@ export interface ConfigurationSection {
     simgrid_version: string;
     gpu_name: string;
   }[];
+}
+
+// ---- documents: "result" of --format json of other commands
+
+export interface Plan {
+  source: string;
+  schedule: string;
+  tensor: number;
+  pipeline: number;
+  data: number;
+  context?: number;
+  expert?: number;
+  chunks: number;
+  microbatch_size: number;
+  recompute?: string;
+  layers: string;
+  order?: string;
+  sharding?: string;
+  num_gpus: number;
+  batch_seconds: number;
+  batch_seconds_low: number | null;
+  batch_seconds_high: number | null;
+  samples_per_second: number;
+  peak_memory_bytes: number;
+  peak_memory_bytes_low?: number | null;
+  peak_memory_bytes_high?: number | null;
+  lower_bound_seconds: number;
+  gap: number;
+  price_per_sample: number | null;
+  equal_to?: string[];
+  why_not_best: string;  // empty for the best
+  scenario: string;
+}
+
+interface DocumentOf<Type extends string, ResultOf> {
+  type: Type;
+  title: string;
+  command: string;
+  warnings: string[];
+  result: ResultOf;
+}
+
+export type PlanSection = DocumentOf<'plan', {
+  plans: Plan[];
+  counts: {candidates: number; invalid: number; pruned_memory: number; pruned_time: number; duplicates: number; ranked: number; left: number};
+  memory_limit_bytes: number;
+  lower_bound_seconds: number;
+  proven_seconds?: number | null;
+  end: string;
+  neighbors: {choice: string; batch_seconds: number | null; peak_memory_bytes: number; fits: boolean; difference: string}[];
+}>;
+
+// Swept fields and results by name; those that are not known are absent.
+export type SweepPoint = {point: number; outcome: string} & Record<string, number | string | boolean>;
+
+export type SweepSection = DocumentOf<'sweep', {
+  num_points: number;
+  num_done: number;
+  num_refused: number;
+  num_failed: number;
+  num_missing: number;
+  fields: string[];
+  points: SweepPoint[];
+}>;
+
+export interface ComparedNumber {
+  line: number;
+  run: string;
+  quantity: string;
+  measured: number;
+  predicted: number;
+  error: number;  // predicted / measured - 1
+  low?: number;
+  high?: number;
+}
+
+export type ValidationSection = DocumentOf<'validation', {
+  num_runs: number;
+  statistics: {
+    quantity: string;
+    count: number;
+    mean_absolute_error: number;
+    bias: number;
+    median_absolute_error: number;
+    percentile_90: number;
+    worst: number;
+    inside_interval?: number;
+  }[];
+  numbers: ComparedNumber[];
+  runs?: {line: number; fields: Record<string, string>}[];  // columns of the file
+  skipped: {line: number; run: string; reason: string}[];
+  misfits: {line: number; run: string; predicted_to_fit: boolean}[];
+}>;
+
+export type ExecutionSection = DocumentOf<'execution', {
+  makespan_seconds: {predicted: number; measured: number; error: number};
+  errors: {op: string; count: number; duration: {mean_absolute_error: number; bias: number}; start: {mean_absolute_error: number}}[];
+  actions: {
+    rank: number;
+    action: string;
+    predicted_start_seconds: number;
+    predicted_seconds: number;
+    measured_start_seconds: number;
+    measured_seconds: number;
+  }[];
+}>;
+
+export type SynthesisSection = DocumentOf<'synthesis', {
+  value_seconds: number;
+  lower_bound_seconds: number;
+  lower_bound_reason: string;
+  gap: number;
+  objective: string;
+  source: string;
+  is_proven_optimal: boolean;
+  held_by_microbatch: number;
+  peak_held_per_rank: number[];
+  memory_limit: number | null;
+  simulated_seconds?: number;
+  best_named?: string;
+  best_named_simulated_seconds?: number;
+  named: {name: string; value_seconds: number; peak_held: number; fits: boolean}[];
+}>;
+
+export type ExplanationSection = DocumentOf<'explanation', {
+  batch_seconds: number;
+  batch_seconds_low?: number;
+  batch_seconds_high?: number;
+  parameters: {owner: string; path: string; value: number; kind: string; source: string; elasticity: number}[];
+  num_parameters_without_influence?: number;
+  parts_by_kind: Record<string, number>;
+  uncertainty?: Record<string, number | null>;  // one standard deviation of the logarithm
+  measured?: {seconds: number};
+}>;
+
+export type StudySection = DocumentOf<'study', {
+  samples_per_batch: number;
+  num_batches: number;
+  target_loss: number | null;
+  schedules: {
+    schedule: string;
+    semantics: string;
+    batch_seconds: number;
+    idle_ratio: number;
+    final_loss: number | null;
+    final_spread: number | null;
+    staleness_updates: number;
+    weight_versions: number;
+    samples_to_target?: number;
+    seconds_to_target?: number;
+    curves?: {seed: number; losses: (number | null)[]}[];
+  }[];
+}>;
+
+export type PlannersSection = DocumentOf<'planners', {
+  answers: {
+    algorithm: string;
+    error?: string;
+    schedule?: string;
+    planned_batch_seconds?: number;
+    not_simulated?: string;
+    stages?: {first_layer: number; end_layer: number; replicas: number}[];
+    simulated?: {batch_seconds: number; samples_per_second: number; peak_memory_bytes: number; fits_memory: boolean};
+  }[];
+}>;
+
+export type DocumentSection =
+  | PlanSection | SweepSection | ValidationSection | ExecutionSection
+  | SynthesisSection | ExplanationSection | StudySection | PlannersSection;
+
+// Transfers between ranks: [run][pair of ranks].
+export interface LinksSection {
+  type: 'links';
+  runs: {
+    from_rank: number;
+    to_rank: number;
+    count: number;
+    bytes: number;
+    busy_seconds: number;
+    utilization: number;  // busy seconds over the run
+    bytes_per_second: number | null;  // while it is busy
+  }[][];
+}
+
+// ---- weir live
+
+export interface LiveSettings {
+  pipeline: number;
+  microbatches: number;
+  chunks: number;
+  schedule: string;
+  bandwidth: number;  // factor
+  memory_limit_bytes: number;  // 0: none
+  slowest_gpu: number;  // speed of GPU 0
+}
+
+export interface LiveSection {
+  type: 'live';
+  name: string;
+  settings: LiveSettings;
+  schedules: string[];
+  given_costs: boolean;
+  memory_capacity_bytes: number | null;
+  num_gpus: number;
+  limits: {pipeline: number; microbatches: number; chunks: number; bandwidth: number; slowest_gpu: number};
+}
+
+// The answer to /estimate; "result" as of simulate --method fast --format json.
+export interface LiveEstimate {
+  settings: LiveSettings;
+  result: {
+    method: string;
+    batch_seconds: number;
+    samples_per_second?: number;
+    tokens_per_second?: number;
+    peak_memory_bytes: number;
+    num_gpus: number;
+    num_microbatches: number;
+  };
+  fits: boolean;
+  warnings: string[];
 }

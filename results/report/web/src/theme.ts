@@ -17,6 +17,14 @@ export function onTheme(listener: () => void): void {
   listeners.push(listener);
 }
 
+// Charts that are no longer on the page must not be drawn again.
+export function themeListeners(): number {
+  return listeners.length;
+}
+export function keepThemeListeners(count: number): void {
+  listeners.length = count;
+}
+
 const colors = new Map<string, string>();
 
 // Returns a color of the style; computed styles are slow to read.

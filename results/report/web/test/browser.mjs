@@ -16,7 +16,7 @@ export async function launch(playwright) {
   });
 }
 
-// Opens a file and waits until the page is complete. `problems` collects errors,
+// Opens a file or an address of this machine and waits until the page is complete. `problems` collects errors,
 // messages of the console and requests. Calls `prepare` with the empty page.
 export async function open(browser, file, options = {}, prepare = async () => {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 900}, ...options});
@@ -26,9 +26,11 @@ export async function open(browser, file, options = {}, prepare = async () => {}
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) problems.push(`console: ${message.text()}`);
   });
-  const url = pathToFileURL(resolve(file)).href;
+  const served = file.startsWith('http:');
+  const url = served ? file : pathToFileURL(resolve(file)).href;
+  const own = address => (served ? new URL(address).origin === new URL(url).origin : address.split('#')[0] === url);
   page.on('request', request => {
-    if (request.url().split('#')[0] !== url && !/^(data|blob):/.test(request.url())) problems.push(`request: ${request.url()}`);
+    if (!own(request.url()) && !/^(data|blob):/.test(request.url())) problems.push(`request: ${request.url()}`);
   });
   page.on('dialog', dialog => {
     problems.push(`dialog: ${dialog.message()}`);

@@ -3,7 +3,7 @@
 //
 //   node test/report_test.mjs WEIR FOLDER       FOLDER: for the files of the test
 import assert from 'node:assert/strict';
-import {execFileSync, spawnSync} from 'node:child_process';
+import {execFileSync, spawn, spawnSync} from 'node:child_process';
 import {readFileSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
@@ -56,6 +56,28 @@ const severalJson = JSON.parse(runAnyway('compare', preset, '--schedule', 'gpipe
                                          '--report', 'several.html'));
 run('report', 'costs.pb', '-o', 'stored.html');
 
+// Other commands: their pages show their JSON output.
+const hasJson = (command, file, ...args) => JSON.parse(runAnyway(...command, ...args, '--format', 'json', '--report', file, '--force'));
+const planJson = hasJson(['plan'], 'plan.html', '--model', 'gpt2', '--cluster', 'dgx-h100', '--gpus', '4', '--gbs', '16', '--schedule', '1f1b,gpipe',
+                         '--plans', '6', '--price-per-gpu-hour', '2.5', '--mbs', '1', '--recompute', 'none');
+run('sweep', '--costs', 'f=1,b=2,c=0.1', '--microbatches', '8', '--grid', 'pp=2,4,8', '--grid', 'schedule=gpipe,1f1b,zb-h1', '--out', 'grid',
+    '--report', 'sweep.html');
+const sweepJson = JSON.parse(run('collect', 'grid', '--format', 'json'));
+writeFileSync(join(folder, 'runs.csv'), 'name,schedule,pp,microbatches,costs,step_seconds\nflush,gpipe,4,8,"f=1,b=2",30\n' +
+  'steady,1F1B,4,12,"f=1,b=2",50\nshort,1f1b,3,4,"f=1,b=2",12\n');
+const validateJson = hasJson(['validate'], 'validate.html', '--measured', 'runs.csv');
+const explainJson = hasJson(['explain'], 'explain.html', preset, '--schedule', '1f1b');
+const synthesisJson = hasJson(['schedule', 'synthesize'], 'synthesis.html', '--pp', '3', '--microbatches', '4', '--costs', 'f=1,i=1,w=1,c=0.1',
+                              '--method', 'local');
+const studyJson = hasJson(['train-study'], 'study.html', '--schedule', 'gpipe,pipedream-2bw', '--updates', '40', '--seeds', '2');
+hasJson(['validate'], 'execution.html', '--replay', 'costs.pb', '--against', 'costs.pb');
+const documents = {'plan.html': 'plan', 'sweep.html': 'sweep', 'validate.html': 'validation', 'explain.html': 'explanation',
+                   'synthesis.html': 'synthesis', 'study.html': 'study', 'execution.html': 'execution'};
+// The same pages from stored JSON.
+writeFileSync(join(folder, 'plan.json'), JSON.stringify(planJson));
+run('report', 'plan.json', '-o', 'plan-stored.html');
+run('report', 'grid', '-o', 'sweep-stored.html');
+
 const hostile = ['</script><script>window.evil = 1</script>', '"\'><img src=x onerror="window.evil=2">', '\u{1F680} \u202Egnp.exe \u05E9\u05DC\u05D5\u05DD',
                  `${'x'.repeat(10000)}`, '{{constructor}} <!-- -->'];
 hostile.forEach((name, i) => {
@@ -73,12 +95,118 @@ for (const file of files) {
     const {page, problems, context} = await open(browser, join(folder, file));
     assert.deepEqual(problems, []);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.failed ?? ''), '');
-    for (const id of ['figures', 'timeline', 'step', 'idle', 'memory', 'ranks', 'configuration']) {
+    for (const id of ['figures', 'timeline', 'step', 'idle', 'links', 'memory', 'ranks', 'configuration']) {
       assert.equal(await page.locator(`#${id}`).count(), 1, id);
     }
     await context.close();
   });
 }
+
+for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'plan'], ['sweep-stored.html', 'sweep']]) {
+  await test(`${file} opens without errors, and every chart copies its data`, async () => {
+    const {page, problems, context} = await open(browser, join(folder, file));
+    await page.waitForTimeout(100);
+    assert.deepEqual(problems, []);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.failed ?? ''), '');
+    assert.equal(await page.locator(`#${id}`).count(), 1);
+    const buttons = page.locator('button.csv');
+    assert.equal(await buttons.count(), await page.locator('.chart').count());
+    for (let i = 0; i < await buttons.count(); i++) {
+      await page.evaluate(() => (window.weirLastCsv = ''));
+      await buttons.nth(i).click();
+      assert.ok((await page.evaluate(() => window.weirLastCsv)).trim().split('\n').length > 1, await buttons.nth(i).getAttribute('aria-label'));
+    }
+    await context.close();
+  });
+}
+
+// Returns the rows of a chart's CSV as objects.
+async function csvOf(page, label) {
+  await page.getByLabel(`Copy CSV: ${label}`, {exact: true}).click();
+  const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
+  const split = line => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+  const head = split(lines[0]);
+  return lines.slice(1).map(line => Object.fromEntries(split(line).map((value, i) => [head[i], value])));
+}
+const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-12 * Math.abs(b), `${a}, expected ${b}`);
+
+await test('plans are those of --format json', async () => {
+  const {page, context} = await open(browser, join(folder, 'plan.html'));
+  const {plans, neighbors} = planJson.result;
+  assert.ok(plans.length > 1);
+  const rows = await csvOf(page, 'the layouts');
+  assert.equal(rows.length, plans.length);
+  rows.forEach((row, i) => {
+    near(Number(row['Step time']), plans[i].batch_seconds);
+    near(Number(row['Peak memory']), plans[i].peak_memory_bytes);
+    near(Number(row['Above bound']), plans[i].gap);
+    assert.equal(Number(row.tensor), plans[i].tensor);
+  });
+  const losses = await csvOf(page, 'why each plan loses');
+  plans.slice(1).forEach((plan, i) => assert.equal(losses[i + 1]['Why it is not the best'], plan.why_not_best));
+  if (neighbors.length > 0) assert.equal((await csvOf(page, 'one choice changed')).length, neighbors.length);
+  // The front: no plan is better in both goals.
+  for (const row of await csvOf(page, 'the goals of each plan')) {
+    const beaten = plans.some(plan => plan.batch_seconds <= Number(row['step time']) && plan.peak_memory_bytes <= Number(row['peak memory']) &&
+      (plan.batch_seconds < Number(row['step time']) || plan.peak_memory_bytes < Number(row['peak memory'])));
+    assert.equal(row['On the front'], beaten ? 'no' : 'yes');
+  }
+  await context.close();
+});
+
+await test('the heat map is the pivot of any two fields and any metric', async () => {
+  const {page, context} = await open(browser, join(folder, 'sweep.html'));
+  const heat = async () => csvOf(page, 'the heat map');
+  const best = (key, value, field, of, metric) => Math.min(...sweepJson.result.points
+    .filter(point => point.outcome === 'done' && String(point[key]) === value && String(point[field]) === of).map(point => point[metric]));
+  let rows = await heat();
+  assert.equal(rows.length, 3);
+  for (const row of rows) {
+    for (const schedule of ['gpipe', '1f1b']) near(Number(row[schedule]), best('pp', row['pp \\ schedule'], 'schedule', schedule, 'batch_seconds'));
+    assert.equal(row['zb-h1'], 'refused');
+  }
+  await page.getByRole('combobox', {name: 'Metric'}).selectOption({label: 'bubble'});
+  await page.getByRole('combobox', {name: 'Rows'}).selectOption({label: 'schedule'});
+  await page.getByRole('combobox', {name: 'Columns'}).selectOption({label: 'pp'});
+  rows = await heat();
+  const gpipe = rows.find(row => row['schedule \\ pp'] === 'gpipe');
+  near(Number(gpipe['4']), best('pp', '4', 'schedule', 'gpipe', 'bubble_ratio'));
+  await context.close();
+});
+
+await test('validation shows the numbers of --format json', async () => {
+  const {page, context} = await open(browser, join(folder, 'validate.html'));
+  const rows = await csvOf(page, 'predicted and measured');
+  validateJson.result.numbers.forEach((number, i) => {
+    near(Number(rows[i].Measured), number.measured);
+    near(Number(rows[i].Predicted), number.predicted);
+  });
+  await page.getByRole('combobox', {name: 'Field'}).selectOption({label: 'schedule'});
+  const errors = await csvOf(page, 'errors by field');
+  const flush = errors.find(row => row.schedule === 'gpipe');
+  near(Number(flush['Mean error']), validateJson.result.numbers[0].error);
+  await context.close();
+});
+
+await test('explain, synthesize and train-study show the numbers of --format json', async () => {
+  const explain = await open(browser, join(folder, 'explain.html'));
+  const parameters = await csvOf(explain.page, 'sensitivities');
+  assert.equal(parameters.length, explainJson.result.parameters.length);
+  near(Number(parameters[0].Elasticity), explainJson.result.parameters[0].elasticity);
+  await explain.context.close();
+  const synthesis = await open(browser, join(folder, 'synthesis.html'));
+  const named = await csvOf(synthesis.page, 'found and named schedules');
+  near(Number(named[0].makespan), synthesisJson.result.value_seconds);
+  assert.equal(named.length, 1 + synthesisJson.result.named.length);
+  assert.equal(await synthesis.page.locator('#timeline').count(), 1);
+  await synthesis.context.close();
+  const study = await open(browser, join(folder, 'study.html'));
+  const losses = await csvOf(study.page, 'the loss of every batch');
+  const all = studyJson.result.schedules.flatMap(schedule => schedule.curves.flatMap(curve => curve.losses));
+  assert.equal(losses.length, all.length);
+  losses.forEach((row, i) => near(Number(row.loss), all[i]));
+  await study.context.close();
+});
 
 async function figuresEqual(file, results) {
   const {page, context} = await open(browser, join(folder, file));
@@ -216,6 +344,29 @@ await test('the waterfall goes from one step time to the other', async () => {
   await context.close();
 });
 
+await test('passes of several runs are compared and aligned', async () => {
+  const {page, context} = await open(browser, join(folder, 'several.html'));
+  const search = page.getByLabel('Search the timeline');
+  await search.fill('3B2');
+  await search.press('Enter');
+  const info = await page.locator('.tl-info').innerText();
+  assert.match(info, /in (gpipe|1f1b|pipedream-2bw)\s+rank 3, starts/);
+  const starts = () => page.evaluate(() => {
+    const {slices, selected, twins} = window.weirTimeline;
+    return [selected, ...twins].map(i => slices.start[i] - slices.rowOf(i).shift);
+  });
+  assert.equal((await starts()).length, 3);
+  assert.ok(new Set(await starts()).size > 1);
+  await page.getByLabel('align at the selected pass').check();
+  assert.equal(new Set(await starts()).size, 1);
+  await page.getByLabel('align at the selected pass').uncheck();
+  assert.ok(new Set(await starts()).size > 1);
+  // The orders of gpipe and 1f1b differ.
+  await page.getByRole('button', {name: 'Differences'}).click();
+  assert.match(await page.locator('.tl-count').innerText(), /^[1-9]\d* matches$/);
+  await context.close();
+});
+
 await test('the button changes the theme', async () => {
   const {page, context} = await open(browser, join(folder, 'one.html'), {colorScheme: 'light'});
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
@@ -225,6 +376,39 @@ await test('the button changes the theme', async () => {
   await page.getByRole('button', {name: 'Light', exact: true}).click();
   assert.equal(await theme(), 'light');
   await context.close();
+});
+
+await test('hostile names in documents are text', async () => {
+  for (const [i, text] of hostile.entries()) {
+    const plan = structuredClone(planJson);
+    plan.command = text;
+    plan.warnings = [text];
+    plan.result.plans.forEach(one => Object.assign(one, {schedule: text, why_not_best: text, layers: text, recompute: text, source: text}));
+    plan.result.neighbors.push({choice: text, batch_seconds: 1, peak_memory_bytes: 1, fits: false, difference: text});
+    const sweep = structuredClone(sweepJson);
+    sweep.result.fields.push(text);
+    sweep.result.points.forEach((point, at) => (point[text] = `${text}${at % 2}`));
+    const validation = structuredClone(validateJson);
+    validation.result.numbers.forEach(number => Object.assign(number, {run: text, quantity: text}));
+    validation.result.statistics.forEach(one => (one.quantity = text));
+    validation.result.runs.forEach((one, at) => (one.fields[text] = `${text}${at % 2}`));
+    const study = structuredClone(studyJson);
+    study.result.schedules.forEach(one => Object.assign(one, {schedule: text, semantics: text}));
+    for (const document of [plan, sweep, validation, study]) {
+      writeFileSync(join(folder, 'hostile.json'), JSON.stringify(document));
+      run('report', 'hostile.json', '-o', 'hostile.html', '--force');
+      const {page, problems, context} = await open(browser, join(folder, 'hostile.html'));
+      await page.evaluate(() => document.querySelectorAll('details').forEach(element => (element.open = true)));
+      await page.waitForTimeout(150);
+      assert.deepEqual(problems, []);
+      assert.equal(await page.evaluate(() => window.evil), undefined);
+      assert.equal(await page.locator('script').count(), 2);
+      assert.equal(await page.locator('img').count(), 0);
+      assert.ok((await page.locator('main').textContent()).includes(text));
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'overflow');
+      await context.close();
+    }
+  }
 });
 
 for (const [i, name] of hostile.entries()) {
@@ -241,7 +425,8 @@ for (const [i, name] of hostile.entries()) {
 }
 
 for (const colorScheme of ['light', 'dark']) {
-  for (const [width, file] of [[1280, 'one.html'], [360, 'several.html'], [1280, 'several.html']]) {
+  for (const [width, file] of [[1280, 'one.html'], [360, 'several.html'], [1280, 'several.html'],
+                               ...Object.keys(documents).flatMap(name => [[1280, name], [360, name]])]) {
     await test(`axe finds nothing: ${file}, ${colorScheme}, ${width} px`, async () => {
       const {page, context} = await open(browser, join(folder, file), {viewport: {width, height: 800}, colorScheme});
       await page.evaluate(() => document.querySelectorAll('details').forEach(element => (element.open = true)));
@@ -251,6 +436,76 @@ for (const colorScheme of ['light', 'dark']) {
       await context.close();
     });
   }
+}
+
+// ---- weir live
+
+// Starts "weir live" and returns its address; null if weir was built without it.
+async function serve(...args) {
+  const child = spawn(weir, ['live', '-q', ...args], {cwd: folder, stdio: ['ignore', 'pipe', 'pipe']});
+  const address = await new Promise(done => {
+    let text = '';
+    child.stdout.on('data', bytes => {
+      text += bytes;
+      if (text.includes('\n')) done(text.trim());
+    });
+    child.on('exit', () => done(null));
+  });
+  return {child, address};
+}
+
+const live = await serve(preset, '--schedule', '1f1b');
+if (live.address === null) {
+  console.log('skipped: weir live, which this weir was built without');
+} else {
+  const value = (page, key) => page.locator(`[data-live="${key}"]`).getAttribute('data-value').then(Number);
+  await test('weir live estimates each change and then simulates it', async () => {
+    const {page, problems, context} = await open(browser, live.address);
+    await page.waitForSelector('[data-live="batch_seconds"]');
+    const fast = (...args) => JSON.parse(runAnyway('simulate', preset, '--method', 'fast', '--format', 'json', ...args)).result;
+    assert.equal(await value(page, 'batch_seconds'), fast('--schedule', '1f1b').batch_seconds);
+    await page.waitForSelector('#timeline');
+    assert.equal(Number(await page.locator('[data-json="batch_seconds"]').getAttribute('data-value')), oneJson.result.batch_seconds);
+    const before = await value(page, 'batch_seconds');
+    await page.getByLabel('Microbatches').focus();
+    for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowRight');
+    const microbatches = 3 + oneJson.result.num_microbatches;
+    await page.waitForFunction(old => Number(document.querySelector('[data-live="batch_seconds"]').dataset.value) > old * 1.1, before);
+    const expected = fast('--schedule', '1f1b', '--microbatches', String(microbatches)).batch_seconds;
+    await page.waitForFunction(seconds => Number(document.querySelector('[data-live="batch_seconds"]').dataset.value) === seconds, expected);
+    // The full simulation equals the estimate.
+    await page.waitForFunction(seconds => Math.abs(Number(document.querySelector('[data-json="batch_seconds"]').dataset.value) / seconds - 1) < 1e-9,
+                               expected, {timeout: 60000});
+    await page.getByLabel('Schedule').selectOption('gpipe');
+    await page.waitForFunction(() => document.querySelector('#live td, #live tbody th')?.textContent.includes('gpipe'));
+    await page.getByLabel('Copy CSV: the estimates').click();
+    assert.ok((await page.evaluate(() => window.weirLastCsv)).split('\n').length > 4);
+    assert.deepEqual(problems, []);
+    await context.close();
+  });
+  await test('weir live says why settings cannot run', async () => {
+    const {page, context} = await open(browser, live.address);
+    await page.waitForSelector('#timeline');
+    await page.getByLabel('Chunks per rank').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.waitForFunction(() => document.querySelector('.live-status').textContent.includes('Cannot run'));
+    await context.close();
+  });
+  for (const [width, colorScheme] of [[1280, 'light'], [360, 'dark']]) {
+    await test(`axe finds nothing: weir live, ${colorScheme}, ${width} px`, async () => {
+      const {page, context} = await open(browser, live.address, {viewport: {width, height: 800}, colorScheme});
+      await page.waitForSelector('#timeline');
+      await page.waitForTimeout(200);
+      assert.deepEqual(await violations(page), []);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'overflow');
+      await context.close();
+    });
+  }
+  await test('Ctrl-C ends weir live', async () => {
+    const ended = new Promise(done => live.child.on('exit', done));
+    live.child.kill('SIGINT');
+    assert.equal(await ended, 0);
+  });
 }
 
 await browser.close();

@@ -24,6 +24,7 @@ export interface Scene {
   gutter: number;  // width of the labels of rows
   selected: number;
   hovered: number;
+  twins: number[];  // the selected pass in other runs
   names: string[];  // [run]
 }
 
@@ -57,12 +58,13 @@ export class Overlay {
     this.arrows(scene);
     this.sliceLabels(scene);
     this.outline(scene, scene.hovered, 1.5);
+    for (const twin of scene.twins) this.outline(scene, twin, 3);
     this.outline(scene, scene.selected, 3);
     context.restore();
   }
 
-  private x(scene: Scene, tick: number): number {
-    return (tick - scene.view.from) / (scene.view.to - scene.view.from) * scene.width;
+  private x(scene: Scene, tick: number, shift = 0): number {
+    return (tick - shift - scene.view.from) / (scene.view.to - scene.view.from) * scene.width;
   }
 
   private axis(scene: Scene): void {
@@ -116,12 +118,14 @@ export class Overlay {
     const leastTicks = least * (view.to - view.from) / scene.width;
     for (const placed of this.visible(scene)) {
       const {row} = placed;
-      const begin = slices.firstAfter(row, view.from), end = Math.min(slices.firstAfter(row, view.to) + 1, row.end);
+      const {shift} = row;
+      const begin = slices.firstAfter(row, view.from + shift), end = Math.min(slices.firstAfter(row, view.to + shift) + 1, row.end);
       // Most slices of such a row are too narrow.
       if ((end - begin) * least > 8 * scene.width) continue;
       for (let i = begin; i < end; i++) {
         if (slices.end[i] - slices.start[i] < leastTicks) continue;
-        visit(i, this.x(scene, slices.start[i]), this.x(scene, slices.end[i]) - this.x(scene, slices.start[i]), placed);
+        const x = this.x(scene, slices.start[i], shift);
+        visit(i, x, this.x(scene, slices.end[i], shift) - x, placed);
       }
     }
   }
@@ -151,8 +155,8 @@ export class Overlay {
       if (input === NONE || drawn++ > MOST_ARROWS) return;
       const from = placedOf.get(slices.rowOf(input)), to = placedOf.get(slices.rowOf(i));
       if (!from || !to) return;
-      this.arrow(this.x(scene, slices.end[input]), from.top + from.height / 2,
-                 this.x(scene, slices.start[i]), to.top + to.height / 2, strong);
+      this.arrow(this.x(scene, slices.end[input], from.row.shift), from.top + from.height / 2,
+                 this.x(scene, slices.start[i], to.row.shift), to.top + to.height / 2, strong);
     };
     this.eachVisible(scene, LEAST_ARROW, i => {
       if (isAction(slices.kind[i])) draw(i, false);
@@ -195,8 +199,8 @@ export class Overlay {
     const row = scene.slices.rowOf(i);
     const placed = scene.layout.rows.find(one => one.row === row);
     if (!placed) return;
-    const x0 = Math.max(this.x(scene, scene.slices.start[i]), -4);
-    const x1 = Math.min(this.x(scene, scene.slices.end[i]), scene.width + 4);
+    const x0 = Math.max(this.x(scene, scene.slices.start[i], row.shift), -4);
+    const x1 = Math.min(this.x(scene, scene.slices.end[i], row.shift), scene.width + 4);
     this.context.strokeStyle = cssColor('--text');
     this.context.lineWidth = width;
     this.context.strokeRect(x0, placed.top - 0.5, Math.max(x1 - x0, 2), placed.height + 1);

@@ -69,31 +69,31 @@ export class Raster {
       const perPixel = (view.to - view.from) / width;
       const overview = matches === null && row.end - row.begin > 2 * width ? this.slices.overviewOf(row) : null;
       if (overview && perPixel >= this.slices.endTicks / overview.length) {
-        this.lineFromOverview(overview, view, perPixel, base, colors);
+        this.lineFromOverview(overview, view.from + row.shift, perPixel, base, colors);
       } else {
-        this.line(row.begin, row.end, view, perPixel, base, colors, matches);
+        this.line(row.begin, row.end, view.from + row.shift, perPixel, base, colors, matches);
       }
       for (let y = y0 + 1; y < y1; y++) this.pixels.copyWithin(y * width, base, base + width);
     }
     this.context.putImageData(this.image!, 0, 0);
   }
 
-  private lineFromOverview(overview: Uint8Array, view: View, perPixel: number, base: number, colors: Colors): void {
+  private lineFromOverview(overview: Uint8Array, from: number, perPixel: number, base: number, colors: Colors): void {
     const width = this.canvas.width, scale = overview.length / this.slices.endTicks;
     for (let x = 0; x < width; x++) {
-      const kind = overview[Math.floor((view.from + (x + 0.5) * perPixel) * scale)];
+      const kind = overview[Math.floor((from + (x + 0.5) * perPixel) * scale)];
       if (kind > 0) this.pixels[base + x] = colors.kinds[kind - 1];
     }
   }
 
   // The slice at the center of each pixel.
-  private line(begin: number, end: number, view: View, perPixel: number, base: number, colors: Colors,
+  private line(begin: number, end: number, from: number, perPixel: number, base: number, colors: Colors,
                matches: Uint8Array | null): void {
     const {start, end: ends, kind} = this.slices;
     const width = this.canvas.width;
     let i = begin;
     for (let x = 0; x < width; x++) {
-      const tick = view.from + (x + 0.5) * perPixel;
+      const tick = from + (x + 0.5) * perPixel;
       if (i < end && ends[i] <= tick) {
         // Gallops, then searches: the next slice is usually near.
         let step = 1;

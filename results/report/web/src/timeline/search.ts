@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds slices by words: "2F5", "F 5", "stage 2 mb 5", "rank 3 send".
+// Finds slices by words: "2F5", "F 5", "stage 2 mb 5", "rank 3 send",
+// "differs".
 import {isAction, isIdle, KINDS} from '../kinds.ts';
 import type {Slices} from './slices.ts';
 
@@ -25,6 +26,10 @@ export function parseSearch(text: string, slices: Slices): Test | null {
       else if (field[1][0] === 'v') tests.push(i => isAction(slices.kind[i]) && slices.version(i) === value);
       else if (field[1][0] === 'u') tests.push(i => [4, 21, 24].includes(slices.kind[i]) && slices.microbatch(i) === value);
       else tests.push(i => !isDrainOrIdle(slices, i) && slices.kind[i] !== 4 && covers(i, value));
+      continue;
+    }
+    if (word === 'differs') {
+      tests.push(i => slices.twins().differs(i));
       continue;
     }
     const action = /^(\d+)?([FBIWOR])(\d+)?$/i.exec(words[at]);

@@ -4,6 +4,7 @@ import {formatBytes, formatSeconds} from '../format.ts';
 import {DRAIN, FIRST_IDLE, isAction, isIdle, KINDS} from '../kinds.ts';
 import type {Column, Report} from '../load.ts';
 import type {Panel, TimelineSection} from '../model.ts';
+import {Twins} from './twins.ts';
 
 export interface Row {
   panel: Panel;
@@ -12,6 +13,7 @@ export interface Row {
   begin: number;  // its slices
   end: number;
   overview: Uint8Array | null;  // of Slices.overviewOf
+  shift: number;  // ticks by which it is shown earlier, to align runs
 }
 
 export const NONE = -1;
@@ -25,6 +27,7 @@ export class Slices {
   readonly rows: Row[] = [];
   readonly tick: number;  // seconds
   readonly endTicks: number;
+  private twinsOfPasses: Twins | null = null;
   private readonly columns: Record<'stage' | 'microbatch' | 'span' | 'version' | 'peer' | 'bytes' | 'input' | 'values', Column>;
 
   constructor(section: TimelineSection, report: Report) {
@@ -44,7 +47,7 @@ export class Slices {
       let at = panel.first;
       for (const {rank, lane, size} of panel.rows) {
         const end = at + size;
-        this.rows.push({panel, rank, lane, begin: at, end, overview: null});
+        this.rows.push({panel, rank, lane, begin: at, end, overview: null, shift: 0});
         let tick = 0;
         for (; at < end; at++) {
           this.start[at] = tick += gap[at];
@@ -151,6 +154,10 @@ export class Slices {
     }
     if (isIdle(kind)) return KINDS[kind].name;
     return `${KINDS[kind].name}, stage ${this.stage(i)}, ${kind === 21 || kind === 24 ? 'update' : 'microbatch'} ${microbatch}`;
+  }
+
+  twins(): Twins {
+    return (this.twinsOfPasses ??= new Twins(this));
   }
 
   seconds(ticks: number): string { return formatSeconds(ticks * this.tick); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slices as CSV, and a table of them.
-import {type CsvRow, table} from '../dom.ts';
+// The slices as CSV, a table of them, and the legend of their kinds.
+import {type CsvRow, h, legend, name, table} from '../dom.ts';
 import {formatSeconds} from '../format.ts';
 import {isIdle, KINDS} from '../kinds.ts';
+import {isDark, onTheme} from '../theme.ts';
 import type {Slices} from './slices.ts';
 
 export function* csvRows(s: Slices, names: string[]): Generator<CsvRow> {
@@ -39,4 +40,30 @@ export function summary(s: Slices, names: string[]): HTMLElement {
             ...used.map(kind => ({text: formatSeconds(ticks[kind] * s.tick), value: ticks[kind] * s.tick}))];
   });
   return table('Time of each kind of slice on each rank', columns, cells);
+}
+
+// How the selected pass differs in other runs.
+export function twinLines(slices: Slices, selected: number, twins: number[], names: string[]): HTMLElement[] {
+  const signed = (ticks: number, more: string, less: string, same: string) =>
+    (ticks === 0 ? same : `${slices.seconds(Math.abs(ticks))} ${ticks > 0 ? more : less}`);
+  return twins.map(twin => {
+    const row = slices.rowOf(twin);
+    const later = slices.start[twin] - slices.start[selected];
+    const longer = (slices.end[twin] - slices.start[twin]) - (slices.end[selected] - slices.start[selected]);
+    return h('dl', {}, h('dt', {}, 'in ', name(names[row.panel.run])),
+             h('dd', {}, `rank ${row.rank}, starts ${signed(later, 'later', 'earlier', 'at the same time')}, ` +
+                         `takes ${signed(longer, 'longer', 'less', 'as long')}`));
+  });
+}
+
+export function kindsLegend(slices: Slices): HTMLElement {
+  const used = new Uint8Array(256);
+  for (const kind of slices.kind) used[kind] = 1;
+  const box = h('div');
+  const show = () => box.replaceChildren(legend(Object.entries(KINDS)
+    .filter(([kind]) => used[Number(kind)])
+    .map(([, kind]) => [kind.name + (/^\w$/.test(kind.letter) ? ` (${kind.letter})` : ''), isDark() ? kind.dark : kind.light])));
+  show();
+  onTheme(show);
+  return box;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline of all ranks: zoom, pan, search, details and a map of the run.
-import {chart, csvButton, details, h, legend, name} from '../dom.ts';
-import {formatPercent, formatSeconds} from '../format.ts';
-import {KINDS} from '../kinds.ts';
+import {h} from '../dom.ts';
 import type {Report} from '../load.ts';
 import type {TimelineSection} from '../model.ts';
 import {cssColor, isDark, onTheme} from '../theme.ts';
@@ -12,7 +10,8 @@ import {AXIS, Overlay} from './overlay.ts';
 import {type Colors, colorsFor, Raster, type View} from './raster.ts';
 import {parseSearch} from './search.ts';
 import {NONE, Slices} from './slices.ts';
-import {csvRows, summary} from './tables.ts';
+import {kindsLegend, twinLines} from './tables.ts';
+import {alignRows} from './twins.ts';
 
 const LEAST_TICKS = 20;  // in view
 
@@ -37,6 +36,8 @@ export class Timeline {
   private frame = 0;
   private mapDirty = true;
   private communication: boolean;
+  private twins: number[] = [];  // the selected pass in other runs
+  private aligned = false;
   private byRank = false;
   private readonly names: string[];
 
@@ -65,7 +66,7 @@ export class Timeline {
     this.overlay = new Overlay(this.top);
     this.element = h('div', {class: 'timeline'}, this.toolbar(), this.map.element,
                      h('div', {class: 'tl-frame'}, this.box, this.tip), this.info,
-                     h('p', {class: 'note', id: 'tl-keys'}, KEYS), this.legend());
+                     h('p', {class: 'note', id: 'tl-keys'}, KEYS), kindsLegend(this.slices));
     this.listen();
     this.arrange();
     onTheme(() => {
@@ -109,20 +110,21 @@ export class Timeline {
         this.resize();
       });
       tools.append(h('label', {class: 'choice'}, order, ' rank by rank'));
+      const align = h('input', {type: 'checkbox'});
+      align.addEventListener('change', () => {
+        this.aligned = align.checked;
+        this.align();
+        this.mapDirty = true;
+        this.request();
+      });
+      const differences = h('button', {type: 'button', 'aria-label': 'Differences: show passes that differ between the runs'}, 'Differences');
+      differences.addEventListener('click', () => {
+        search.value = search.value.trim() === 'differs' ? '' : 'differs';
+        this.search(search.value);
+      });
+      tools.append(h('label', {class: 'choice'}, align, ' align at the selected pass'), differences);
     }
     return tools;
-  }
-
-  private legend(): HTMLElement {
-    const used = new Uint8Array(256);
-    for (const kind of this.slices.kind) used[kind] = 1;
-    const box = h('div');
-    const show = () => box.replaceChildren(legend(Object.entries(KINDS)
-      .filter(([kind]) => used[Number(kind)])
-      .map(([, kind]) => [kind.name + (/^\w$/.test(kind.letter) ? ` (${kind.letter})` : ''), isDark() ? kind.dark : kind.light])));
-    show();
-    onTheme(show);
-    return box;
   }
 
   private listen(): void {
@@ -261,7 +263,7 @@ export class Timeline {
     this.raster.paint(this.layout.rows, this.view, this.scroll, ratio, this.colors, this.matches);
     this.overlay.paint({slices: this.slices, layout: this.layout, view: this.view, scroll: this.scroll, width: this.width,
                         height: this.height, gutter: this.gutter, selected: this.selected, hovered: this.hovered,
-                        names: this.names}, ratio);
+                        twins: this.twins, names: this.names}, ratio);
     if (this.mapDirty) this.map.paint(this.layout.rows, this.width, this.wholeRun(), ratio, this.colors, this.matches);
     this.mapDirty = false;
     this.map.show(this.view, this.wholeRun());
@@ -280,7 +282,7 @@ export class Timeline {
     if (event.clientX < bounds.left || event.clientY < bounds.top) return NONE;
     const placed = this.layout.rows.find(row => row.top <= y && y < row.top + row.height);
     if (!placed) return NONE;
-    return this.slices.at(placed.row, this.view.from + this.fraction(event) * (this.view.to - this.view.from));
+    return this.slices.at(placed.row, this.view.from + placed.row.shift + this.fraction(event) * (this.view.to - this.view.from));
   }
 
   private lines(i: number): HTMLElement {
@@ -307,15 +309,28 @@ export class Timeline {
 
   private choose(i: number): void {
     this.selected = i;
+    this.findTwins();
+    if (i !== NONE) this.align();
     this.showInfo();
     this.request();
+  }
+
+  private findTwins(): void {
+    this.twins = [];
+    if (this.selected === NONE) return;
+    const twins = this.slices.twins(), {panel} = this.slices.rowOf(this.selected);
+    this.twins = twins.others(panel).map(other => twins.in(other, this.selected)).filter(twin => twin !== NONE);
+  }
+
+  private align(): void {
+    if (alignRows(this.slices, this.aligned, this.selected, this.twins)) this.mapDirty = true;
   }
 
   private showInfo(): void {
     if (this.selected === NONE) {
       this.info.replaceChildren(h('p', {class: 'note'}, 'Select a slice to see its details and the passes that led to it.'));
     } else {
-      this.info.replaceChildren(this.title(this.selected), this.lines(this.selected));
+      this.info.replaceChildren(this.title(this.selected), this.lines(this.selected), ...twinLines(this.slices, this.selected, this.twins, this.names));
     }
   }
 
@@ -323,9 +338,11 @@ export class Timeline {
   private reveal(i: number, part?: number): void {
     const {start, end} = this.slices;
     const span = part ? (end[i] - start[i]) / part : this.view.to - this.view.from;
-    const center = (start[i] + end[i]) / 2;
-    if (part || start[i] < this.view.from || end[i] > this.view.to) this.show({from: center - span / 2, to: center + span / 2});
     const row = this.slices.rowOf(i);
+    const center = (start[i] + end[i]) / 2 - row.shift;
+    if (part || start[i] - row.shift < this.view.from || end[i] - row.shift > this.view.to) {
+      this.show({from: center - span / 2, to: center + span / 2});
+    }
     const placed = this.layout.rows.find(one => one.row === row);
     if (placed && (placed.top < this.scroll || placed.top + placed.height > this.scroll + this.height)) {
       this.box.scrollTop = placed.top - this.height / 2;
@@ -336,7 +353,7 @@ export class Timeline {
   private neighbor(direction: number): void {
     if (this.selected === NONE) {
       const first = this.layout.rows.find(({row}) => row.end > row.begin);
-      if (first) this.reveal(Math.min(this.slices.firstAfter(first.row, this.view.from), first.row.end - 1));
+      if (first) this.reveal(Math.min(this.slices.firstAfter(first.row, this.view.from + first.row.shift), first.row.end - 1));
       return;
     }
     const row = this.slices.rowOf(this.selected);
@@ -379,19 +396,4 @@ export class Timeline {
     const small = (end[i] - start[i]) / (this.view.to - this.view.from) < 0.02;
     this.reveal(i, small ? 0.08 : undefined);
   }
-}
-
-export function timelineView(section: TimelineSection, report: Report): HTMLElement {
-  const timeline = new Timeline(section, report);
-  const names = report.header.runs.map(run => run.name);
-  (window as any).weirTimeline = timeline;
-  const idle = section.panels.every(panel => panel.idle_known);
-  const box = details('Table: time of each kind of slice');
-  box.addEventListener('toggle', () => { if (box.open && box.children.length === 1) box.append(summary(timeline.slices, names)); });
-  const left = section.panels.filter(panel => panel.from_seconds > 0).map(panel =>
-    h('p', {class: 'note'}, name(report.header.runs[panel.run].name),
-      `: shown from ${formatSeconds(panel.from_seconds)} on, the last ${formatPercent(1 - panel.from_seconds / (section.end_ticks * section.tick_seconds))} of the time axis.`));
-  return h('section', {id: 'timeline'}, h('h2', {}, 'Timeline'),
-           chart('All ranks', idle ? 'Gaps are colored by the cause of the wait.' : '',
-                 csvButton('the timeline', () => csvRows(timeline.slices, names)), ...left, timeline.element, box));
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colors and shapes of series, distinct for all kinds of color vision (Okabe
+// and Ito; yellow is left out, as it is too faint on white).
+import {isDark} from './theme.ts';
+
+const LIGHT = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#8A6D00', '#2F8FC4', '#5B5B5B', '#661100'];
+const DARK = ['#56B4E9', '#E8793A', '#2FC79A', '#DE9BC0', '#E3C84B', '#9AD3F5', '#BFBFBF', '#D98880'];
+
+export type Shape = 'circle' | 'square' | 'triangle' | 'diamond' | 'cross';
+const SHAPES: Shape[] = ['circle', 'square', 'triangle', 'diamond', 'cross'];
+
+export const seriesColor = (i: number) => (isDark() ? DARK : LIGHT)[i % LIGHT.length];
+export const seriesShape = (i: number) => SHAPES[i % SHAPES.length];
+
+export function drawShape(context: CanvasRenderingContext2D, shape: Shape, x: number, y: number, r: number): void {
+  context.beginPath();
+  if (shape === 'circle') context.arc(x, y, r, 0, 2 * Math.PI);
+  else if (shape === 'square') context.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
+  else if (shape === 'triangle') {
+    context.moveTo(x, y - 1.15 * r);
+    context.lineTo(x + 1.1 * r, y + 0.85 * r);
+    context.lineTo(x - 1.1 * r, y + 0.85 * r);
+  } else if (shape === 'diamond') {
+    context.moveTo(x, y - 1.25 * r);
+    context.lineTo(x + 1.1 * r, y);
+    context.lineTo(x, y + 1.25 * r);
+    context.lineTo(x - 1.1 * r, y);
+  } else {
+    const w = 0.4 * r;
+    context.rect(x - w, y - 1.2 * r, 2 * w, 2.4 * r);
+    context.rect(x - 1.2 * r, y - w, 2.4 * r, 2 * w);
+  }
+  context.closePath();
+  context.fill();
+}
