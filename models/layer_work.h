@@ -255,7 +255,6 @@ struct WeightMatrix {
   double count = 0, rows = 0, columns = 0;
 };
 
-enum class LayerRole : uint8_t { kEmbedding, kBlock, kHead, kMeasured };
 enum class LayerRole : uint8_t {
   kEmbedding,
   kBlock,
