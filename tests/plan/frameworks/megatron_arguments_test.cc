@@ -215,8 +215,7 @@ TEST(MegatronArgumentTest, DescribeExperts) {
 TEST(MegatronArgumentTest, DescribeDeepEpAndMuon) {
   std::string experts = kExperts;
   experts.erase(experts.find("capacity_factor: 1.25"), 21);
-  const scenarios::ResolvedScenario run =
-      Resolve(experts + kOnEight + R"(
+  const scenarios::ResolvedScenario run = Resolve(experts + kOnEight + R"(
          schedule: "1f1b" parallelism { pipeline: 2 data: 4 expert: 4 }
          communication { token_dispatcher: TOKENS_DEEPEP
                          dispatch_multiprocessors: 24 }
