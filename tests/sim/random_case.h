@@ -178,6 +178,7 @@ class RandomCase {
   void DrawSharing(std::mt19937* random) {
     costs_.bucket_bytes = 40;
     costs_.tied_gradient_bytes = 50;
+    costs_.tied_stage = schedule_.num_stages - 1;
     costs_.widens_gradients = true;
     // Draws no number of its own: later draws remain the same.
     costs_.frees_gradients = costs_.stages[0].parameters.gradient_bytes < 100;

@@ -220,6 +220,7 @@ ByCosts Tied() {
   run.costs.stages[0].step.seconds = 0.5;
   run.costs.stages.push_back(run.costs.stages[0]);
   run.costs.tied_gradient_bytes = 100;
+  run.costs.tied_stage = 1;
   return run;
 }
 
