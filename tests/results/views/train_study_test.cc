@@ -8,8 +8,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
-
 namespace weir::results::train_study_test {
 
 using testing::AllOf;
@@ -75,19 +73,12 @@ TEST(TrainStudyTest, SeedsAreAveragedAndTheirSpreadShown) {
   EXPECT_FALSE(summary.batches_to_target.has_value());
 }
 
-TEST(TrainStudyTest, CsvHasALineABatchAndThePlotEverySchedule) {
+TEST(TrainStudyTest, CsvHasALinePerBatch) {
   TrainStudy study = TwoSchedules();
   study.schedules[1].schedule = "chimera:a=1,b=2";
   const std::string csv = TrainStudyCsv(study);
   EXPECT_THAT(csv, HasSubstr("\nquick,1,2,32,2,6,3.800000\n"));
   EXPECT_THAT(csv, HasSubstr("\n\"chimera:a=1,b=2\",1,1,16,1,1,4.000000\n"));
-  const StudyPlot plot = TrainStudyPlot(study);
-  EXPECT_THAT(plot.script, HasSubstr("$s1 using 2:3"));
-  ASSERT_EQ(plot.names.size(), 3u);
-  EXPECT_EQ(plot.names[0].second, "quick");
-  EXPECT_THAT(plot.script,
-              HasSubstr(absl::StrCat("title '", plot.names[0].first, "'")));
-  EXPECT_EQ(WithNames(plot.names[1].first, plot), "chimera:a=1,b=2");
 }
 
 TEST(TrainStudyTest, AnInterruptedStudyShowsWhatItHas) {
