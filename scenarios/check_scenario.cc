@@ -217,7 +217,8 @@ void CheckRollbacks(Problems& problems, const Training& training) {
                       training.rollback_fraction(), 0, 1);
 }
 
-void CheckTraining(Problems& problems, const Training& training) {
+void CheckTraining(Problems& problems, const Training& training,
+                   const Parallelism& parallelism) {
   CheckEnum(problems, "training.precision", training.precision(),
             Precision_IsValid(training.precision()));
   if (training.precision() == FP32 && !training.recipe().empty()) {
