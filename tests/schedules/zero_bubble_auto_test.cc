@@ -17,6 +17,7 @@ namespace weir::schedules::zero_bubble_auto_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class Cases {
  public:
@@ -241,7 +242,10 @@ TEST(ZeroBubbleAutoTest, AVNeedsTwoChunksAndALineOne) {
 TEST(ZeroBubbleAutoTest, AllThreePassesCountAgainstTheLimit) {
   EXPECT_THAT(ErrorOf("zb-h1", {10'000, 15'000}),
               HasSubstr("result in 4.5e+08 actions, expected at most 4e+08"));
-  EXPECT_TRUE(FindScheduleKind("1f1b").value()->check({10'000, 15'000}).ok());
+  // A machine with little memory may still refuse it.
+  const absl::Status two =
+      FindScheduleKind("1f1b").value()->check({10'000, 15'000});
+  EXPECT_THAT(two.message(), Not(HasSubstr("actions, expected at most")));
 }
 
 TEST(ZeroBubbleAutoTest, OtherToolsNamesAreKnown) {
