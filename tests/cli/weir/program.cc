@@ -39,7 +39,7 @@ ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments) {
   // Removes environment variables that change colors or progress.
   const std::string line = absl::StrCat(
       "cd '", TestFolder(), "' && unset CI NO_COLOR CLICOLOR_FORCE && ", before,
-      " timeout 120 '", WEIR_PROGRAM, "' ", arguments);
+      " timeout 300 '", WEIR_PROGRAM, "' ", arguments);
   const int status = std::system(
       absl::StrCat("( ", line, " ) >'", out, "' 2>'", err, "' </dev/null")
           .c_str());
