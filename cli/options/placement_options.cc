@@ -28,27 +28,34 @@ absl::StatusOr<uint32_t> ParseNumGpus(const std::string& text) {
 
 // Adds Megatron-LM's options for other numbers of blocks in the first and the
 // last rank, and for a vocabulary that all ranks share.
-void AddUnevenSplit(CLI::App* app, Parallelism* parallelism) {
-  AddCount(app, "--decoder-first-pipeline-num-layers",
-           "blocks of the first pipeline rank",
-           [=](uint32_t n) {
-             parallelism->set_decoder_first_pipeline_num_layers(n);
-           })
+void AddUnevenSplit(CLI::App* app, Scenario* scenario) {
+  AddCount(
+      app, "--decoder-first-pipeline-num-layers",
+      "blocks of the first pipeline rank",
+      [=](uint32_t n) {
+        scenario->mutable_parallelism()->set_decoder_first_pipeline_num_layers(
+            n);
+      })
       ->default_str("an equal share");
   AddCount(
       app, "--decoder-last-pipeline-num-layers",
       "blocks of the last pipeline rank",
-      [=](uint32_t n) { parallelism->set_decoder_last_pipeline_num_layers(n); })
+      [=](uint32_t n) {
+        scenario->mutable_parallelism()->set_decoder_last_pipeline_num_layers(
+            n);
+      })
       ->default_str("an equal share");
   AddSwitch(app, "--account-for-embedding-in-pipeline-split",
             "count the embedding as a block of the first stage", [=](bool on) {
-              parallelism->set_account_for_embedding_in_pipeline_split(on);
+              scenario->mutable_parallelism()
+                  ->set_account_for_embedding_in_pipeline_split(on);
             });
-  AddSwitch(app, "--account-for-loss-in-pipeline-split",
-            "count the head and loss as a block of the last stage",
-            [=](bool on) {
-              parallelism->set_account_for_loss_in_pipeline_split(on);
-            });
+  AddSwitch(
+      app, "--account-for-loss-in-pipeline-split",
+      "count the head and loss as a block of the last stage", [=](bool on) {
+        scenario->mutable_parallelism()->set_account_for_loss_in_pipeline_split(
+            on);
+      });
   AddChoice<VocabularyParallel>(
       app, "--vocabulary-parallel",
       "shard the vocabulary across the pipeline ranks, with one or two "
@@ -57,7 +64,7 @@ void AddUnevenSplit(CLI::App* app, Parallelism* parallelism) {
        {"one-barrier", VOCABULARY_ONE_BARRIER},
        {"two-barriers", VOCABULARY_TWO_BARRIERS}},
       [=](VocabularyParallel mode) {
-        parallelism->set_vocabulary_parallel(mode);
+        scenario->mutable_parallelism()->set_vocabulary_parallel(mode);
       })
       ->default_str("none");
 }
@@ -112,7 +119,7 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
       [=](const std::string& layout) {
         scenario->mutable_parallelism()->set_layout(layout);
       });
-  AddUnevenSplit(app, scenario->mutable_parallelism());
+  AddUnevenSplit(app, scenario);
 }
 
 }  // namespace weir::cli
