@@ -2,26 +2,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "calibrate/profile/device_profile.h"
 #include "models/block_spec.h"
 #include "models/context_parallel.h"
 #include "models/describe.h"
 #include "models/expert_load.h"
 #include "models/layout.h"
-#include "models/quantization.h"
-#include "models/recipe.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/check_stages.h"
 #include "scenarios/check_training.h"
-#include "scenarios/cluster/cluster.h"
-#include "scenarios/cluster/slow_parts.h"
 #include "scenarios/recomputation.h"
-#include "scenarios/uneven_split.h"
 #include "scenarios/vocabulary_parallel.h"
 
 namespace weir::scenarios {
@@ -261,72 +254,6 @@ void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
   }
 }
 
-// Returns "parallelism.chunks 2 or 5", or "parallelism.pipeline 4 or 8" for one
-// chunk or if no number of chunks divides.
-std::string NearestStages(const Parallelism& parallelism, int num_blocks,
-                          bool divides_gpus) {
-  const auto pipeline = static_cast<int>(Degree(parallelism.pipeline()));
-  const auto chunks = static_cast<int>(Degree(parallelism.chunks()));
-  const bool vary_chunks = chunks > 1 && num_blocks % pipeline == 0;
-  const int total = vary_chunks ? num_blocks / pipeline : num_blocks;
-  const int value = vary_chunks ? chunks : pipeline * chunks;
-  const auto per_tensor =
-      static_cast<int>(pipeline * Degree(parallelism.data()));
-  std::vector<std::string> nearest;
-  const auto add = [&](int n) {
-    if (!vary_chunks && n % chunks != 0) return false;
-    if (total % n != 0) return false;
-    if (divides_gpus && !vary_chunks && per_tensor % (n / chunks) != 0)
-      return false;
-    nearest.push_back(absl::StrCat(vary_chunks ? n : n / chunks));
-    return true;
-  };
-  for (int n = value - 1; n >= 1; --n) {
-    if (add(n)) break;
-  }
-  for (int n = value + 1; n <= total; ++n) {
-    if (add(n)) break;
-  }
-  if (nearest.empty()) return "parallelism.chunks 1";
-  return absl::StrCat(
-      vary_chunks ? "parallelism.chunks " : "parallelism.pipeline ",
-      absl::StrJoin(nearest, " or "));
-}
-
-// Checks that the blocks divide evenly unless blocks_per_stage or layout is
-// given.
-void CheckStages(Problems& problems, const Parallelism& parallelism,
-                 const Model& model, bool divides_gpus) {
-  if (!parallelism.blocks_per_stage().empty() ||
-      !parallelism.layout().empty() || SplitsUnevenly(parallelism)) {
-    return;
-  }
-  const double num_stages =
-      Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
-  const bool measured = model.has_measured();
-  const int num_blocks =
-      measured ? model.measured().layers_size()
-               : static_cast<int>(model.transformer().num_layers());
-  if (num_stages > num_blocks) {
-    problems.Add("parallelism",
-                 absl::StrFormat("has %.0f stages (pipeline x chunks), "
-                                 "expected at most the model's %d %s",
-                                 num_stages, num_blocks,
-                                 measured ? "layers" : "blocks"));
-  } else if (!measured && num_blocks % static_cast<int>(num_stages) != 0) {
-    problems.Add(
-        "",
-        absl::StrFormat(
-            "parallelism.pipeline %.0f x parallelism.chunks %.0f = %.0f "
-            "stages, expected a divisor of the model's %d blocks; nearest: %s, "
-            "or an uneven partition with parallelism.layout or "
-            "parallelism.blocks_per_stage",
-            Degree(parallelism.pipeline()), Degree(parallelism.chunks()),
-            num_stages, num_blocks,
-            NearestStages(parallelism, num_blocks, divides_gpus)));
-  }
-}
-
 }  // namespace
 
 // Megatron splits heads, key-value heads, and the two matrices of the
@@ -391,97 +318,6 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
   }
   CheckAdaptersAgainst(problems, scenario, model);
   CheckDispatchAgainst(problems, scenario, model);
-}
-
-namespace {
-
-// Gives each slow GPU a device of its speed.
-void AddSlowGpus(const Cluster& cluster, DeviceNames* devices) {
-  devices->speeds.assign(devices->names.size(), 1);
-  for (const auto& [gpu, speed] : SlowGpus(cluster)) {
-    devices->gpu_device.resize(NumGpus(cluster), 0);
-    const std::string name = devices->names[devices->gpu_device[gpu]];
-    size_t index = 0;
-    while (index < devices->names.size() &&
-           (devices->names[index] != name || devices->speeds[index] != speed)) {
-      ++index;
-    }
-    if (index == devices->names.size()) {
-      devices->names.push_back(name);
-      devices->speeds.push_back(speed);
-    }
-    devices->gpu_device[gpu] = static_cast<int>(index);
-  }
-}
-
-}  // namespace
-
-DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster) {
-  DeviceNames devices;
-  for (const NodeGroup& group : cluster.groups()) {
-    const std::string& name =
-        scenario.profile().empty() ? group.node().device() : scenario.profile();
-    const auto at = std::find(devices.names.begin(), devices.names.end(), name);
-    const auto index = static_cast<int>(at - devices.names.begin());
-    if (at == devices.names.end()) devices.names.push_back(name);
-    devices.gpu_device.insert(devices.gpu_device.end(),
-                              size_t{group.count()} * group.node().num_gpus(),
-                              index);
-  }
-  if (devices.names.size() == 1) devices.gpu_device.clear();
-  AddSlowGpus(cluster, &devices);
-  return devices;
-}
-
-void CheckQuantizedBlocks(Problems& problems, const Recipe& recipe,
-                          const Transformer& transformer) {
-  const uint64_t first = recipe.first_blocks_in_16_bits();
-  const uint64_t last = recipe.last_blocks_in_16_bits();
-  const uint64_t blocks = transformer.num_layers();
-  if (blocks == 0 || first + last < blocks) return;
-  const std::string expected = absl::StrCat(
-      ", expected at most ", blocks - 1, ": recipe ", recipe.name(),
-      " needs one of the model's ", blocks, " blocks");
-  if (first > 0 && last > 0) {
-    problems.Add("", absl::StrCat("training.first_blocks_in_16_bits ", first,
-                                  " + training.last_blocks_in_16_bits ", last,
-                                  " = ", first + last, expected));
-    return;
-  }
-  problems.Add(first > 0 ? "training.first_blocks_in_16_bits"
-                         : "training.last_blocks_in_16_bits",
-               absl::StrCat("is ", first + last, expected));
-}
-
-void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
-                        const Recipe& recipe, const DeviceProfile& device) {
-  bool has_rates = true;
-  for (const OperandFormat operand : models::FormatsOf(recipe)) {
-    if (calibrate::FindRate(device, models::Name(operand)) != nullptr) continue;
-    has_rates = false;
-    std::vector<std::string> known;
-    for (const MatrixRate& rate : device.matrix_rates()) {
-      known.push_back(rate.format());
-    }
-    problems.Add(
-        "training.recipe",
-        absl::StrCat("is \"", recipe.name(), "\", which needs a rate for ",
-                     models::Name(operand), ", but device ", device.name(),
-                     " has rates only for ", absl::StrJoin(known, ", ")));
-  }
-  CheckFormatsAgainst(problems, scenario, recipe, device);
-  if (!has_rates) return;  // the other formats follow from the recipe
-  const Precision precision = scenario.training().precision();
-  if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load
-  const std::string format = precision == FP32         ? "fp32"
-                             : precision == MIXED_BF16 ? "bf16"
-                                                       : "fp16";
-  for (const MatrixRate& rate : device.matrix_rates()) {
-    if (rate.format() == format) return;
-  }
-  problems.Add("training.precision",
-               absl::StrCat("is ", Precision_Name(precision), ", but device ",
-                            device.name(), " has no peak rate for ", format));
 }
 
 }  // namespace weir::scenarios

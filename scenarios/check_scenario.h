@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of ResolveScenario: checks of the fields alone, and of the fields
-// against the model, devices and schedule. Each check reports all problems it
-// finds.
+// against the model and the schedule. Each check reports all problems it finds.
 #ifndef WEIR_SCENARIOS_CHECK_SCENARIO_H_
 #define WEIR_SCENARIOS_CHECK_SCENARIO_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "base/problems.h"
-#include "calibrate/profile/device_profile.pb.h"
 #include "models/model.pb.h"
-#include "models/recipe.pb.h"
-#include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::scenarios {
@@ -31,6 +27,10 @@ double Degree(uint32_t value);
 // stages from pipeline x chunks (replicated stages); the numbers of stage costs
 // are then checked when the costs are computed.
 bool HasOptions(const Scenario& scenario);
+
+// Adds a problem with the number `value` unless it is a `valid` value of the
+// field's enum.
+void CheckEnum(Problems& problems, const char* field, int value, bool valid);
 
 // Checks the fields alone: ranges, fields that exclude each other, given costs.
 void CheckFields(Problems& problems, const Scenario& scenario);
@@ -75,27 +75,6 @@ void CheckAgainstModel(Problems& problems, const Scenario& scenario,
 void CheckTensorDegree(Problems& problems, uint32_t tensor,
                        const Transformer& transformer,
                        bool own_expert_size = false);
-
-// The devices of the cluster's GPUs, each name and speed once, in order; with
-// only the scenario's profile if that is given.
-struct DeviceNames {
-  std::vector<std::string> names;
-  // [GPU] index into names; empty for a single name.
-  std::vector<int> gpu_device;
-  // [name] relative to other GPUs of the kind; a slow GPU is a device of its
-  // own.
-  std::vector<double> speeds;
-};
-DeviceNames NamesOfDevices(const Scenario& scenario, const Cluster& cluster);
-
-// Checks that a recipe with formats of 8 or 4 bits leaves blocks to quantize.
-void CheckQuantizedBlocks(Problems& problems, const Recipe& recipe,
-                          const Transformer& transformer);
-
-// Checks that the device supports the scenario's precision and the formats of
-// its recipe.
-void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
-                        const Recipe& recipe, const DeviceProfile& device);
 
 // Returns the number of microbatches per batch and pipeline. Requires:
 // CheckFields found no problem.

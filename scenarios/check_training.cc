@@ -8,6 +8,8 @@
 #include "calibrate/profile/device_profile.h"
 #include "models/block_spec.h"
 #include "models/quantization.h"
+#include "scenarios/check_scenario.h"
+#include "scenarios/recomputation.h"
 
 namespace weir::scenarios {
 namespace {
@@ -16,7 +18,100 @@ constexpr double kMaxRank = 1 << 16;
 constexpr double kMaxIterations = 100;
 constexpr double kMaxMultiprocessors = 1e4;
 
+void CheckMuon(Problems& problems, const Training& training,
+               const Parallelism& parallelism) {
+  problems.CheckRange("training.muon_num_ns_steps",
+                      training.muon_num_ns_steps(), 0, kMaxIterations);
+  const bool muon =
+      training.optimizer() == MUON || training.optimizer() == DIST_MUON;
+  if (training.muon_num_ns_steps() > 0 && !muon) {
+    problems.Add("training.muon_num_ns_steps",
+                 absl::StrCat("is ", training.muon_num_ns_steps(),
+                              ", expected training.optimizer MUON or "
+                              "DIST_MUON with it"));
+  }
+  if (!muon) return;
+  if (training.fully_sharded()) {
+    problems.Add("training.fully_sharded",
+                 "cannot be combined with Muon, which needs whole matrices");
+  }
+  if (training.optimizer() == MUON && training.distributed_optimizer()) {
+    problems.Add("training.distributed_optimizer",
+                 "is on, expected off, or training.optimizer DIST_MUON: Muon "
+                 "needs whole matrices");
+  }
+  if (training.optimizer() == DIST_MUON && parallelism.data() > 1 &&
+      training.has_distributed_optimizer() &&
+      !training.distributed_optimizer()) {
+    problems.Add("training.distributed_optimizer",
+                 "is off, expected on, or training.optimizer MUON");
+  }
+  if (training.optimizer_offload_fraction() > 0) {
+    problems.Add("training.optimizer_offload_fraction",
+                 "cannot be combined with Muon: its iterations on the host are "
+                 "not simulated");
+  }
+}
+
 }  // namespace
+
+void CheckRollbacks(Problems& problems, const Training& training) {
+  problems.CheckRange("training.rollback_fraction",
+                      training.rollback_fraction(), 0, 1);
+}
+
+void CheckTraining(Problems& problems, const Training& training,
+                   const Parallelism& parallelism) {
+  CheckEnum(problems, "training.precision", training.precision(),
+            Precision_IsValid(training.precision()));
+  if (training.precision() == FP32 && !training.recipe().empty()) {
+    problems.Add("training.precision",
+                 "is FP32, expected MIXED_BF16 or MIXED_FP16 with a recipe");
+  }
+  CheckEnum(problems, "training.optimizer", training.optimizer(),
+            Optimizer_IsValid(training.optimizer()));
+  CheckRecomputation(problems, training);
+  CheckOffload(problems, training);
+  CheckMuon(problems, training, parallelism);
+  CheckEnum(problems, "training.attention_format", training.attention_format(),
+            OperandFormat_IsValid(training.attention_format()));
+  CheckEnum(problems, "training.dispatch_format", training.dispatch_format(),
+            OperandFormat_IsValid(training.dispatch_format()));
+  CheckEnum(problems, "training.attention_kernel", training.attention_kernel(),
+            AttentionKernel_IsValid(training.attention_kernel()));
+  problems.CheckRange("training.first_blocks_in_16_bits",
+                      training.first_blocks_in_16_bits(), 0, 1e6);
+  problems.CheckRange("training.last_blocks_in_16_bits",
+                      training.last_blocks_in_16_bits(), 0, 1e6);
+  CheckEnum(problems, "training.first_moment", training.first_moment(),
+            StateFormat_IsValid(training.first_moment()));
+  CheckEnum(problems, "training.second_moment", training.second_moment(),
+            StateFormat_IsValid(training.second_moment()));
+  CheckEnum(problems, "training.main_weights", training.main_weights(),
+            StateFormat_IsValid(training.main_weights()));
+  problems.CheckRange("training.mtp_num_layers", training.mtp_num_layers(), 0,
+                      100);
+  problems.CheckRange("training.stash_bytes_per_parameter",
+                      training.stash_bytes_per_parameter(), 0, 1024);
+  CheckRollbacks(problems, training);
+  if (training.post_validation() && training.fully_sharded()) {
+    problems.Add("training.post_validation",
+                 "cannot be combined with fully_sharded: gathers of weights "
+                 "after steps that may be rolled back are not simulated");
+  }
+  problems.CheckRange("training.expert_imbalance", training.expert_imbalance(),
+                      0, 1e6);
+  if (training.expert_imbalance() > 0 && training.expert_imbalance() < 1) {
+    problems.Add("training.expert_imbalance",
+                 absl::StrCat("is ", training.expert_imbalance(),
+                              ", expected at least 1: tokens of the most "
+                              "loaded expert over the mean"));
+  }
+  if (training.fully_sharded() && training.distributed_optimizer()) {
+    problems.Add("training.distributed_optimizer",
+                 "cannot be combined with fully_sharded, which includes it");
+  }
+}
 
 void CheckAdapters(Problems& problems, const Scenario& scenario) {
   const Training& training = scenario.training();
@@ -55,41 +150,6 @@ void CheckAdapters(Problems& problems, const Scenario& scenario) {
                  absl::StrCat("is ", Optimizer_Name(training.optimizer()),
                               ", expected ADAM or SGD_MOMENTUM with "
                               "training.lora"));
-  }
-}
-
-void CheckMuon(Problems& problems, const Training& training,
-               const Parallelism& parallelism) {
-  problems.CheckRange("training.muon_num_ns_steps",
-                      training.muon_num_ns_steps(), 0, kMaxIterations);
-  const bool muon =
-      training.optimizer() == MUON || training.optimizer() == DIST_MUON;
-  if (training.muon_num_ns_steps() > 0 && !muon) {
-    problems.Add("training.muon_num_ns_steps",
-                 absl::StrCat("is ", training.muon_num_ns_steps(),
-                              ", expected training.optimizer MUON or "
-                              "DIST_MUON with it"));
-  }
-  if (!muon) return;
-  if (training.fully_sharded()) {
-    problems.Add("training.fully_sharded",
-                 "cannot be combined with Muon, which needs whole matrices");
-  }
-  if (training.optimizer() == MUON && training.distributed_optimizer()) {
-    problems.Add("training.distributed_optimizer",
-                 "is on, expected off, or training.optimizer DIST_MUON: Muon "
-                 "needs whole matrices");
-  }
-  if (training.optimizer() == DIST_MUON && parallelism.data() > 1 &&
-      training.has_distributed_optimizer() &&
-      !training.distributed_optimizer()) {
-    problems.Add("training.distributed_optimizer",
-                 "is off, expected on, or training.optimizer MUON");
-  }
-  if (training.optimizer_offload_fraction() > 0) {
-    problems.Add("training.optimizer_offload_fraction",
-                 "cannot be combined with Muon: its iterations on the host are "
-                 "not simulated");
   }
 }
 

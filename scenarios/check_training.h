@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requirements of low-rank adapters, Muon, token dispatchers and the formats of
-// attention and dispatch.
+// Checks of the fields of training, low-rank adapters, token dispatchers and
+// the formats of attention and dispatch.
 #ifndef WEIR_SCENARIOS_CHECK_TRAINING_H_
 #define WEIR_SCENARIOS_CHECK_TRAINING_H_
 
@@ -12,10 +12,14 @@
 
 namespace weir::scenarios {
 
+// Checks the fields of training alone: ranges and fields that exclude each
+// other. CheckRollbacks is the part that also applies with given costs.
+void CheckTraining(Problems& problems, const Training& training,
+                   const Parallelism& parallelism);
+void CheckRollbacks(Problems& problems, const Training& training);
+
 // Check the fields on their own, against the model and against a device.
 void CheckAdapters(Problems& problems, const Scenario& scenario);
-void CheckMuon(Problems& problems, const Training& training,
-               const Parallelism& parallelism);
 void CheckDispatch(Problems& problems, const Communication& communication);
 void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
                           const Model& model);

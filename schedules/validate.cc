@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "schedules/action_rules.h"
 #include "schedules/comm/deadlock.h"
 #include "schedules/dependencies.h"
 #include "schedules/limits.h"
@@ -158,85 +159,6 @@ void CheckSize(const Schedule& schedule, Problems* problems) {
 // By stage and microbatch: one bit for every op seen.
 using SeenTable = std::vector<uint8_t>;
 
-uint8_t Bit(Op op) { return static_cast<uint8_t>(1U << static_cast<int>(op)); }
-
-bool IsInRange(const Schedule& schedule, const Action& action) {
-  return action.stage >= 0 && action.stage < schedule.num_stages &&
-         action.num_microbatches > 0 && action.microbatch >= 0 &&
-         action.last_microbatch() < schedule.total_microbatches();
-}
-
-// Returns the reason why an action cannot be on a rank, or "".
-std::string PlaceProblem(const Schedule& schedule, int rank,
-                         const Action& action) {
-  if (!IsInRange(schedule, action)) {
-    return absl::StrCat("is outside the ", schedule.num_stages, " stages x ",
-                        schedule.total_microbatches(), " microbatches");
-  }
-  if (schedule.forward_only && action.op != Op::kForward) {
-    return "is not a forward, expected only forwards in a forward-only "
-           "pipeline";
-  }
-  for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
-    const int holder = schedule.rank_of(action.stage, k);
-    if (holder == rank) continue;
-    return absl::StrCat("is of stage ", action.stage, ", which rank ", holder,
-                        schedule.num_routes() > 1
-                            ? absl::StrCat(" runs for microbatch ", k)
-                            : " holds");
-  }
-  return "";
-}
-
-// Returns the reason why an action cannot follow those seen before it, or "".
-absl::string_view OrderProblem(Op op, uint8_t seen) {
-  if (seen & Bit(op)) return "appears a second time";
-  if (op != Op::kForward && !(seen & Bit(Op::kForward))) {
-    return "comes before its forward";
-  }
-  if (op == Op::kBackwardWeight && !(seen & Bit(Op::kBackwardInput))) {
-    return "comes before its input gradient (I)";
-  }
-  const bool is_half = op == Op::kBackwardInput || op == Op::kBackwardWeight;
-  const uint8_t halves = Bit(Op::kBackwardInput) | Bit(Op::kBackwardWeight);
-  if ((is_half && (seen & Bit(Op::kBackward))) ||
-      (op == Op::kBackward && (seen & halves))) {
-    return "repeats a backward that a B or I has already computed";
-  }
-  if (op == Op::kOffload && (seen & (halves | Bit(Op::kBackward)))) {
-    return "offloads activations that its backward has already freed";
-  }
-  if (op == Op::kReload && !(seen & Bit(Op::kOffload))) {
-    return "comes before its offload (O)";
-  }
-  if (MakesInputGradient(op) && (seen & Bit(Op::kOffload)) &&
-      !(seen & Bit(Op::kReload))) {
-    return "needs activations that were offloaded and not yet reloaded (R)";
-  }
-  return "";
-}
-
-// Returns the reason why an action cannot overlap the one after it, or "".
-absl::string_view PairProblem(const std::vector<Action>& actions,
-                              size_t position) {
-  if (!actions[position].overlaps_next) return "";
-  if (position + 1 == actions.size())
-    return "is marked to overlap the next action, but is the last";
-  const Action& one = actions[position];
-  const Action& other = actions[position + 1];
-  const bool is_pair =
-      (one.op == Op::kForward && MakesInputGradient(other.op)) ||
-      (other.op == Op::kForward && MakesInputGradient(one.op));
-  if (!is_pair)
-    return "overlaps the next action, expected a forward with a B or I";
-  if (other.overlaps_next) return "overlaps two other actions, expected one";
-  const bool same_microbatch = one.stage == other.stage &&
-                               one.microbatch <= other.last_microbatch() &&
-                               other.microbatch <= one.last_microbatch();
-  if (same_microbatch) return "overlaps its own backward";
-  return "";
-}
-
 SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
   const size_t total = schedule.total_microbatches();
   SeenTable seen(schedule.num_stages * total);
@@ -258,7 +180,7 @@ SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
       for (int k = action.microbatch; k <= action.last_microbatch(); ++k) {
         uint8_t& cell = seen[action.stage * total + k];
         if (misordered.empty()) misordered = OrderProblem(action.op, cell);
-        cell |= Bit(action.op);
+        cell |= BitOf(action.op);
       }
       if (!misordered.empty()) report("order", misordered);
     }
@@ -266,32 +188,12 @@ SeenTable CheckActions(const Schedule& schedule, ActionProblems* problems) {
   return seen;
 }
 
-// Returns what is missing for a stage and microbatch, such as "F and B", or "".
-std::string Missing(uint8_t seen, bool forward_only) {
-  std::string missing;
-  auto need = [&](Op op) {
-    if (seen & Bit(op)) return;
-    const char letter = Letter(op);
-    absl::StrAppend(&missing, missing.empty() ? "" : " and ",
-                    absl::string_view(&letter, 1));
-  };
-  const uint8_t halves = Bit(Op::kBackwardInput) | Bit(Op::kBackwardWeight);
-  need(Op::kForward);
-  if (forward_only || (seen & Bit(Op::kBackward))) return missing;
-  if ((seen & halves) == 0) {
-    need(Op::kBackward);
-  } else {
-    need(Op::kBackwardInput);
-    need(Op::kBackwardWeight);
-  }
-  return missing;
-}
-
 void CheckComplete(const Schedule& schedule, const SeenTable& seen,
                    ActionProblems* problems) {
   const int total = schedule.total_microbatches();
   for (size_t cell = 0; cell < seen.size(); ++cell) {
-    const std::string missing = Missing(seen[cell], schedule.forward_only);
+    const std::string missing =
+        MissingPasses(seen[cell], schedule.forward_only);
     if (missing.empty()) continue;
     problems->Add("completeness", {}, [&] {
       return absl::StrCat("stage ", cell / total, " microbatch ", cell % total,

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
-#include <map>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "calibrate/execute/host_blocks.h"
 #include "calibrate/execute/optimizer_math.h"
 #include "calibrate/execute/reference/reference_ops.h"
 
@@ -49,47 +49,6 @@ struct Shared {
     if (options.fake_seconds) return fake_seconds;
     return std::chrono::duration<double>(Clock::now() - origin).count();
   }
-};
-
-// Blocks of doubles. Values that were not written, or were freed, are NaN.
-class Blocks {
- public:
-  void* Allocate(int64_t num_elements) {
-    std::vector<Block>& free = free_[num_elements];
-    Block block;
-    if (free.empty()) {
-      block.resize(num_elements);
-    } else {
-      block = std::move(free.back());
-      free.pop_back();
-    }
-    Poison(&block);
-    void* memory = block.data();
-    taken_[memory] = std::move(block);
-    return memory;
-  }
-
-  absl::Status Free(void* memory) {
-    const auto at = taken_.find(memory);
-    if (at == taken_.end()) {
-      return absl::InternalError("memory is freed that was not allocated");
-    }
-    Block block = std::move(at->second);
-    taken_.erase(at);
-    Poison(&block);
-    free_[static_cast<int64_t>(block.size())].push_back(std::move(block));
-    return absl::OkStatus();
-  }
-
- private:
-  using Block = std::vector<double>;
-  static void Poison(Block* block) {
-    std::fill(block->begin(), block->end(),
-              std::numeric_limits<double>::quiet_NaN());
-  }
-
-  std::unordered_map<void*, Block> taken_;
-  std::map<int64_t, std::vector<Block>> free_;
 };
 
 absl::Span<double> AsDoubles(const void* memory, int64_t num_elements) {
@@ -251,7 +210,7 @@ class HostRank : public RankDevice {
   Shared& shared_;
   const int rank_;
   std::vector<StageIndices> indices_;
-  Blocks blocks_;
+  HostBlocks blocks_;
   std::vector<double> link_free_;  // [to]
   std::unordered_map<int64_t, std::vector<double>> slots_;
   double last_copy_ = 0;

@@ -10,6 +10,10 @@ absl::StatusOr<std::string> ParseText(const std::string& text) {
   return text;
 }
 
+absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text) {
+  return ParseCounts(text, 0);
+}
+
 absl::Status RunOption(CLI::Option* option) {
   try {
     option->run_callback();

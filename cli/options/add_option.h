@@ -55,6 +55,9 @@ CLI::Option* AddOption(CLI::App* app, const std::string& names,
 // Returns InvalidArgument if the text is empty.
 absl::StatusOr<std::string> ParseText(const std::string& text);
 
+// Parses comma-separated numbers of at least 0: "7,8,8,7".
+absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text);
+
 template <typename Target>
 CLI::Option* AddText(CLI::App* app, const std::string& names,
                      const std::string& value_name, const std::string& help,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that define what is simulated: a scenario's fields, one by one.
+// All options that define what is simulated, one for each field of a scenario.
 #ifndef WEIR_CLI_OPTIONS_SCENARIO_OPTIONS_H_
 #define WEIR_CLI_OPTIONS_SCENARIO_OPTIONS_H_
 
@@ -21,22 +21,6 @@ void AddScenario(CLI::App* app, bool several, ScenarioFlags* flags);
 
 // Adds those that "plan" does not search: model, cluster and training.
 void AddGivenScenario(CLI::App* app, ScenarioFlags* flags);
-
-// Adds those that change the work of a layer, for "model show".
-void AddLayerWork(CLI::App* app, ScenarioFlags* flags);
-
-// `pipeline`, `microbatches` and `batches` are shown as the defaults.
-void AddPipeline(CLI::App* app, const std::string& pipeline,
-                 ScenarioFlags* flags);
-void AddMicrobatches(CLI::App* app, const std::string& microbatches,
-                     const std::string& batches, ScenarioFlags* flags);
-void AddNodes(CLI::App* app, ScenarioFlags* flags);
-
-// Adds the options that change the cluster's network (ClusterChanges).
-void AddNetwork(CLI::App* app, ScenarioFlags* flags);
-
-// Adds the files of frameworks that replace the scenario.
-void AddImports(CLI::App* app, ScenarioFlags* flags);
 
 // Returns all of them as columns of a table of runs: "global_batch_size".
 std::vector<results::RunSetting> ScenarioSettings(ScenarioFlags* flags);

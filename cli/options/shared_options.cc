@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/options/add_option.h"
+#include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
 #include "plan/frameworks/exported_run.h"
 #include "results/flops.h"

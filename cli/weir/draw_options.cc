@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "cli/options/add_option.h"
+#include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/weir/weir_app.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/options/add_option.h"
+#include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/weir/weir_app.h"

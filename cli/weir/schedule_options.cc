@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
+#include "cli/options/pipeline_options.h"
 #include "cli/options/program.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"

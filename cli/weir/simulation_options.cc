@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/values.h"
 #include "cli/options/add_option.h"
+#include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/weir/weir_app.h"

@@ -5,59 +5,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "models/context_parallel.h"
 #include "models/layout.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
-#include "plan/search/space.h"
+#include "plan/frameworks/megatron_names.h"
 #include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
 
 constexpr double kDefaultBucketBytes = 25.0 * (1 << 20);
-
-const char* MegatronName(StateFormat format) {
-  switch (format) {
-    case STATE_BF16:
-      return "bf16";
-    case STATE_FP16:
-      return "fp16";
-    case STATE_FP8:
-      return "fp8";
-    default:
-      return "fp32";
-  }
-}
-
-// Returns the value of --fp8-recipe.
-const char* MegatronRecipe(const Recipe& recipe) {
-  switch (recipe.forward()) {
-    case OPERAND_FP8_BLOCK:
-      return "blockwise";
-    case OPERAND_MXFP8:
-      return "mxfp8";
-    default:
-      return recipe.input_reads() > 1 ? "tensorwise" : "delayed";
-  }
-}
-
-const char* OptimizerName(Optimizer optimizer) {
-  switch (optimizer) {
-    case SGD_MOMENTUM:
-      return "sgd";
-    case MUON:
-      return "muon";
-    case DIST_MUON:
-      return "dist_muon";
-    default:
-      return "adam";
-  }
-}
 
 class Arguments {
  public:
@@ -288,7 +252,7 @@ class Arguments {
     const double dropout = training.dropout() ? 0.1 : 0;
     Add("attention-dropout", dropout);
     Add("hidden-dropout", dropout);
-    Add("optimizer", OptimizerName(training.optimizer()));
+    Add("optimizer", MegatronOptimizer(training.optimizer()));
     if (training.muon_num_ns_steps() > 0) {
       Add("muon-num-ns-steps", training.muon_num_ns_steps());
     }

@@ -5,207 +5,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "calibrate/profile/runtime.h"
-#include "models/layout.h"
 #include "models/recipe.h"
-#include "plan/search/interleaving.h"
+#include "plan/frameworks/megatron_combinations.h"
 #include "scenarios/recomputation.h"
 
 namespace weir::plan {
 namespace {
-
-// Arguments.
-constexpr char kTensor[] = "tensor-model-parallel-size";
-constexpr char kPipeline[] = "pipeline-model-parallel-size";
-constexpr char kFirst[] = "decoder-first-pipeline-num-layers";
-constexpr char kLast[] = "decoder-last-pipeline-num-layers";
-constexpr char kStages[] = "pipeline-model-parallel-layout";
-constexpr char kChunks[] = "num-virtual-stages-per-pipeline-rank";
-constexpr char kLayersEach[] = "num-layers-per-virtual-pipeline-stage";
-constexpr char kLayers[] = "num-layers";
-constexpr char kNoOverlap[] = "no-overlap-p2p-communication";
-
-// Returns the default feed-forward width of arguments.py: 4 x the hidden size,
-// or with gates two thirds of that, rounded down to a multiple of 64.
-uint32_t DefaultWidth(const Transformer& model) {
-  const uint64_t width = uint64_t{4} * model.hidden_size();
-  return static_cast<uint32_t>(
-      model.gated_feed_forward() ? width * 2 / 3 / 64 * 64 : width);
-}
-
-// Reports a combination of arguments, the first of which the message names,
-// unless the value of one of them was reported.
-void Report(const MegatronSettings& settings,
-            const std::vector<std::string>& arguments, absl::string_view what,
-            Problems* problems) {
-  for (const std::string& argument : arguments) {
-    if (settings.reported.contains(argument)) return;
-  }
-  problems->Add(settings.NameOf(arguments[0]), what);
-}
-
-void FinishExperts(MegatronSettings* settings, Problems* problems) {
-  Transformer& model = settings->model();
-  if (model.experts_per_token() == 0) model.set_experts_per_token(2);
-  const uint32_t width = model.expert_feed_forward_size() > 0
-                             ? model.expert_feed_forward_size()
-                             : model.feed_forward_size();
-  if (settings->shared_width == 0) {
-    model.set_num_shared_experts(0);
-  } else if (width > 0 && settings->shared_width % width == 0) {
-    model.set_num_shared_experts(settings->shared_width / width);
-  } else {
-    Report(*settings,
-           {"moe-shared-expert-intermediate-size", "moe-ffn-hidden-size",
-            "ffn-hidden-size", "hidden-size"},
-           absl::StrCat(
-               "is ", settings->shared_width, ", expected a multiple of ",
-               settings->NameOf("moe-ffn-hidden-size"), ", which is ", width),
-           problems);
-  }
-  const auto& blocks = settings->expert_blocks;
-  const auto first = std::find(blocks.begin(), blocks.end(), true);
-  model.set_num_dense_blocks(static_cast<uint32_t>(first - blocks.begin()));
-  if (first == blocks.end()) return;
-  const auto second = std::find(first + 1, blocks.end(), true);
-  model.set_expert_block_interval(
-      second == blocks.end() ? 1 : static_cast<uint32_t>(second - first));
-  for (size_t b = 0; b < blocks.size(); ++b) {
-    const auto position = static_cast<int64_t>(b) - model.num_dense_blocks();
-    const bool expected =
-        position >= 0 && position % model.expert_block_interval() == 0;
-    if (blocks[b] == expected) continue;
-    Report(*settings, {"moe-layer-freq"},
-           "is irregular, expected blocks with experts at a fixed interval "
-           "from the first one on",
-           problems);
-    return;
-  }
-}
-
-// NullTokenizer adds a token to --vocab-size; other tokenizers determine the
-// size themselves.
-uint32_t VocabularyOf(const MegatronSettings& settings) {
-  if (settings.padded_vocabulary > 0) return settings.padded_vocabulary;
-  if (settings.tokenizer == "NullTokenizer" && settings.vocabulary > 0) {
-    return settings.vocabulary + 1;
-  }
-  if (settings.vocabulary > 0) return settings.vocabulary;
-  if (settings.tokenizer == "GPT2BPETokenizer") return 50257;
-  if (settings.tokenizer == "Llama2Tokenizer") return 32000;
-  return 0;
-}
-
-// Sets model fields that depend on several arguments.
-void FinishModel(MegatronSettings* settings, Problems* problems) {
-  Transformer& model = settings->model();
-  if (model.feed_forward_size() == 0) {
-    model.set_feed_forward_size(DefaultWidth(model));
-  }
-  model.set_causal(true);
-  model.set_tied_embeddings(!settings->untied);
-  model.set_attention_bias(!settings->disable_bias_linear ||
-                           settings->add_qkv_bias);
-  model.set_attention_output_bias(!settings->disable_bias_linear);
-  model.set_feed_forward_bias(!settings->disable_bias_linear);
-  model.set_vocabulary_size(VocabularyOf(*settings));
-  if (settings->grouped_queries) model.set_num_kv_heads(settings->query_groups);
-  if (settings->learned_positions) {
-    model.set_num_positions(settings->max_positions);
-  } else {
-    model.set_default_sequence_length(settings->max_positions);
-  }
-  if (settings->experts) {
-    FinishExperts(settings, problems);
-  } else {
-    // Settings of experts have no effect.
-    settings->parallelism().clear_expert_tensor();
-    model.clear_num_experts();
-    model.clear_experts_per_token();
-    model.clear_expert_feed_forward_size();
-    model.clear_capacity_factor();
-  }
-}
-
-// Sets the chunks and checks that Megatron-LM accepts them.
-void FinishStages(MegatronSettings* settings, Problems* problems) {
-  Parallelism& parallelism = settings->parallelism();
-  const uint32_t ranks = std::max(parallelism.pipeline(), 1u);
-  const bool has_layout = !parallelism.layout().empty();
-  uint32_t chunks = parallelism.chunks();
-  std::vector<std::string> given;
-  if (has_layout) given.emplace_back(kStages);
-  if (chunks > 0) given.emplace_back(kChunks);
-  if (settings->layers_per_stage.has_value()) given.emplace_back(kLayersEach);
-  if (given.size() > 1) {
-    Report(*settings, given,
-           absl::StrCat("cannot be combined with ", settings->NameOf(given[1])),
-           problems);
-    return;
-  }
-  for (const char* uneven : {kFirst, kLast}) {
-    if (!settings->layers_per_stage.has_value() ||
-        !settings->given.contains(uneven)) {
-      continue;
-    }
-    Report(
-        *settings, {uneven},
-        absl::StrCat("cannot be combined with ", settings->NameOf(kLayersEach),
-                     ", expected ", settings->NameOf(kChunks)),
-        problems);
-    return;
-  }
-  if (settings->layers_per_stage.has_value()) {
-    const uint32_t layers =
-        settings->model().num_layers() +
-        parallelism.account_for_embedding_in_pipeline_split() +
-        parallelism.account_for_loss_in_pipeline_split();
-    const uint32_t each = *settings->layers_per_stage;
-    if (layers % ranks != 0 || layers / ranks % each != 0) {
-      Report(*settings, {kLayersEach, kLayers, kPipeline},
-             absl::StrCat("is ", each, ", expected a divisor of the layers of ",
-                          "a pipeline rank: ", settings->NameOf(kLayers),
-                          " is ", layers, ", ", settings->NameOf(kPipeline),
-                          " is ", ranks),
-             problems);
-      return;
-    }
-    chunks = layers / ranks / each;
-    parallelism.set_chunks(chunks);
-  }
-  const auto layout = models::ParseLayout("", parallelism.layout());
-  if (has_layout && layout.ok()) {
-    if (layout->size() % ranks != 0) {
-      Report(*settings, {kStages, kPipeline},
-             absl::StrCat("has ", layout->size(),
-                          " stages, expected a multiple of ",
-                          settings->NameOf(kPipeline), ", which is ", ranks),
-             problems);
-      return;
-    }
-    chunks = static_cast<uint32_t>(layout->size()) / ranks;
-  }
-  const bool interleaved = chunks > 1;
-  if (!settings->overlap_p2p) {
-    settings->communication().set_transfers(BLOCKING);
-  }
-  // arguments.py checks more than Megatron-Core, which NeMo uses directly.
-  const int least =
-      settings->runtime == "nemo"
-          ? 2
-          : MegatronMinRanksToInterleave(settings->communication());
-  if (interleaved && ranks < static_cast<uint32_t>(least)) {
-    Report(*settings, {kPipeline, kChunks, kLayersEach, kStages},
-           absl::StrCat(
-               "is ", ranks, ", expected at least ", least, " with ", chunks,
-               " virtual stages per rank",
-               least > 2 ? absl::StrCat(" and ", settings->NameOf(kNoOverlap))
-                         : ""),
-           problems);
-  }
-  settings->scenario.set_schedule(interleaved ? "interleaved-1f1b" : "1f1b");
-}
 
 void FinishBatch(uint32_t num_gpus, MegatronSettings* settings) {
   Batch& batch = settings->batch();
@@ -366,11 +174,11 @@ void FinishFormats(MegatronSettings* settings, Problems* problems) {
   const char* format =
       settings->fp8_format.empty() ? "fp4-format" : "fp8-format";
   if (!settings->fp8_format.empty() && !settings->fp4_format.empty()) {
-    Report(*settings, {"fp4-format"}, "cannot be combined with --fp8-format",
-           problems);
+    ReportCombination(*settings, {"fp4-format"},
+                      "cannot be combined with --fp8-format", problems);
   }
   if (training.precision() == FP32) {
-    Report(*settings, {format}, "needs --bf16 or --fp16", problems);
+    ReportCombination(*settings, {format}, "needs --bf16 or --fp16", problems);
   }
   training.set_recipe(settings->fp8_format.empty()
                           ? "nvfp4"
@@ -383,7 +191,8 @@ void FinishFormats(MegatronSettings* settings, Problems* problems) {
 void FinishRun(MegatronSettings* settings, Problems* problems) {
   Training& training = settings->training();
   if (settings->fp16 && settings->bf16) {
-    Report(*settings, {"fp16"}, "cannot be combined with --bf16", problems);
+    ReportCombination(*settings, {"fp16"}, "cannot be combined with --bf16",
+                      problems);
   }
   training.set_precision(settings->fp16   ? MIXED_FP16
                          : settings->bf16 ? MIXED_BF16
@@ -414,6 +223,15 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
 }
 
 }  // namespace
+
+void ReportCombination(const MegatronSettings& settings,
+                       const std::vector<std::string>& arguments,
+                       absl::string_view what, Problems* problems) {
+  for (const std::string& argument : arguments) {
+    if (settings.reported.contains(argument)) return;
+  }
+  problems->Add(settings.NameOf(arguments[0]), what);
+}
 
 std::string MegatronSettings::NameOf(const std::string& argument) const {
   const auto found = names.find(argument);

@@ -3,25 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
-#include <optional>
-#include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/figures.h"
 #include "plan/sensitivity/parameters.h"
-#include "plan/validation/calibration.pb.h"
+#include "plan/validation/calibration_candidates.h"
+#include "plan/validation/changed_runs.h"
 #include "plan/validation/profile_overlay.h"
 #include "plan/validation/select_figures.h"
-#include "sim/costs/scenario_figures.h"
-#include "sim/fast/fast_simulator.h"
 
 namespace weir::plan {
 namespace {
@@ -30,135 +25,6 @@ constexpr double kStep = 1.01;
 // Elasticities below this are rounding errors of the simulation.
 constexpr double kLeastElasticity = 1e-5;
 constexpr double kMostFactor = 100;
-
-// One parameter of several runs.
-struct Candidate {
-  Parameter parameter;
-  std::vector<int> index;  // [run], in ParametersOf; -1: the run has none
-};
-
-// Measured links have a figure for messages, but their rates would not follow
-// from it in an overlay.
-bool CanBeProposed(const Parameter& parameter) {
-  return parameter.relative_error > 0 && parameter.value > 0 &&
-         !absl::StartsWith(parameter.path, "links[");
-}
-
-std::vector<Candidate> CandidatesOf(const std::vector<CalibrationRun>& runs) {
-  using Key = std::tuple<Parameter::Of, std::string, std::string, double>;
-  std::map<Key, size_t> known;
-  std::vector<Candidate> candidates;
-  for (size_t run = 0; run < runs.size(); ++run) {
-    const std::vector<Parameter> parameters = ParametersOf(*runs[run].scenario);
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const Parameter& parameter = parameters[i];
-      if (!CanBeProposed(parameter)) continue;
-      const auto [at, is_new] = known.try_emplace(
-          Key(parameter.of, parameter.owner, parameter.path, parameter.value),
-          candidates.size());
-      if (is_new) {
-        candidates.push_back({parameter, std::vector<int>(runs.size(), -1)});
-      }
-      candidates[at->second].index[run] = static_cast<int>(i);
-    }
-  }
-  return candidates;
-}
-
-// Parameters that change all runs in the same proportions, such as a rate and
-// the efficiency that multiplies it. Runs cannot tell them apart, so the one
-// with the largest influence represents all of them.
-struct CandidateGroup {
-  const Candidate* representative = nullptr;
-  std::vector<double> sensitivities;  // [run], of the representative
-  double variance = 0;  // prior, of the logarithm of the group's factor
-  std::vector<std::string> others;
-};
-
-// Returns the factor c with which b = c a, or 0 if there is none.
-double ProportionOf(const std::vector<double>& a,
-                    const std::vector<double>& b) {
-  constexpr double kLeastCosine = 0.999;
-  double aa = 0, bb = 0, ab = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    aa += a[i] * a[i];
-    bb += b[i] * b[i];
-    ab += a[i] * b[i];
-  }
-  return std::abs(ab) >= kLeastCosine * std::sqrt(aa * bb) ? ab / aa : 0;
-}
-
-void AddToGroups(const Candidate* candidate, std::vector<double> sensitivities,
-                 std::vector<CandidateGroup>* groups) {
-  const double error = candidate->parameter.relative_error;
-  for (CandidateGroup& group : *groups) {
-    const double proportion = ProportionOf(group.sensitivities, sensitivities);
-    if (proportion == 0) continue;
-    const Parameter& first = group.representative->parameter;
-    group.variance += std::pow(proportion * error, 2);
-    if (std::abs(proportion) * error <= first.relative_error) {
-      group.others.push_back(candidate->parameter.setting());
-      return;
-    }
-    group.others.push_back(first.setting());
-    group.representative = candidate;
-    group.sensitivities = std::move(sensitivities);
-    group.variance /= proportion * proportion;
-    return;
-  }
-  groups->push_back({candidate, std::move(sensitivities), error * error, {}});
-}
-
-// A simulation of a run with changed parameters.
-struct ChangedRun {
-  const scenarios::ResolvedScenario* scenario;
-  std::vector<std::pair<int, double>> factors;  // parameter, factor
-};
-
-// Returns [job]: the seconds of a batch.
-absl::StatusOr<std::vector<double>> SimulateChanged(
-    const std::vector<ChangedRun>& changed, const CalibrationOptions& options,
-    const std::function<void(int num_done)>& progress) {
-  std::vector<double> seconds(changed.size(), 0);
-  std::optional<sim::FastSimulator> simulator;  // of a worker process
-  absl::Status failed;
-  int num_done = 0;
-  Jobs jobs;
-  jobs.num_jobs = static_cast<int>(changed.size());
-  jobs.num_processes = options.num_processes;
-  jobs.run = [&](int job) -> absl::StatusOr<std::string> {
-    if (!simulator.has_value()) simulator.emplace();
-    scenarios::ResolvedScenario scenario = *changed[job].scenario;
-    for (const auto& [index, factor] : changed[job].factors) {
-      scenario = sim::WithFigure(scenario, index, factor);
-    }
-    ASSIGN_OR_RETURN(const sim::FastEstimate estimate,
-                     simulator->Estimate(scenario));
-    SimulatedSeconds message;
-    message.set_seconds(estimate.batch_seconds);
-    return message.SerializeAsString();
-  };
-  jobs.done = [&](int job, const absl::StatusOr<std::string>& output) {
-    progress(++num_done);
-    SimulatedSeconds message;
-    if (!output.ok()) {
-      failed.Update(output.status());
-    } else if (message.ParseFromString(*output)) {
-      seconds[job] = message.seconds();
-    } else {
-      failed.Update(absl::InternalError("a message cannot be read"));
-    }
-  };
-  jobs.stop = [&] {
-    progress(num_done);
-    return Interrupted() || !failed.ok();
-  };
-  const absl::Status ran = RunJobs(jobs);
-  if (Interrupted()) return absl::CancelledError("interrupted");
-  RETURN_IF_ERROR(failed);
-  RETURN_IF_ERROR(ran);
-  return seconds;
-}
 
 class Calibrator {
  public:
@@ -192,7 +58,7 @@ class Calibrator {
  private:
   // A proposed parameter and its factor.
   struct Change {
-    const Candidate* candidate;
+    const CalibrationCandidate* candidate;
     double factor;
   };
 
@@ -306,7 +172,7 @@ class Calibrator {
   }
 
   void Propose(const CandidateGroup& group, double shift, double deviation) {
-    const Candidate* candidate = group.representative;
+    const CalibrationCandidate* candidate = group.representative;
     size_t run = 0;
     while (candidate->index[run] < 0) ++run;
     const double limit =
@@ -416,7 +282,7 @@ class Calibrator {
 
   const std::vector<CalibrationRun>& runs_;
   const CalibrationOptions& options_;
-  const std::vector<Candidate> candidates_;
+  const std::vector<CalibrationCandidate> candidates_;
   std::vector<CandidateGroup> groups_;  // [parameter of the problem]
   std::vector<Change> changes_;
   results::Calibration calibration_;

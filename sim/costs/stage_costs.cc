@@ -17,10 +17,12 @@
 #include "models/recompute_work.h"
 #include "models/vocabulary_shards.h"
 #include "scenarios/stage_cut.h"
+#include "sim/costs/given_costs.h"
 #include "sim/costs/host_offload.h"
 #include "sim/costs/muon.h"
 #include "sim/costs/optimizer_step.h"
 #include "sim/costs/program_memory.h"
+#include "sim/costs/shard_copies.h"
 #include "sim/costs/stage_layers.h"
 #include "sim/costs/stage_parameters.h"
 #include "sim/costs/work_spec.h"
@@ -43,37 +45,6 @@ void SetHostSeconds(const Runtime& runtime, StageCosts* stage) {
   parts->weight += launches.backward_weight_seconds;
 }
 
-Costs GivenCostsOf(const Scenario& scenario, int num_stages) {
-  Costs costs;
-  const GivenCosts& all = scenario.costs();
-  for (int s = 0; s < num_stages; ++s) {
-    const auto& given = all.stages(all.stages_size() == 1 ? 0 : s);
-    StageCosts stage;
-    StageSeconds& seconds = stage.seconds;
-    seconds.forward = given.forward_seconds();
-    if (given.has_backward_seconds()) {
-      seconds.backward = given.backward_seconds();
-    } else {
-      seconds.backward_parts = {given.backward_input_seconds(),
-                                given.backward_weight_seconds()};
-      seconds.backward =
-          given.backward_input_seconds() + given.backward_weight_seconds();
-    }
-    if (given.has_overlapped_seconds()) {
-      seconds.overlapped = given.overlapped_seconds();
-    }
-    seconds.offload = given.offload_seconds();
-    seconds.prediction = given.prediction_seconds();
-    seconds.codec = given.codec_seconds();
-    stage.activations.saved_bytes = given.activation_bytes();
-    stage.activations.weight_gradient_stash_bytes =
-        given.has_weight_gradient_bytes() ? given.weight_gradient_bytes()
-                                          : given.activation_bytes();
-    costs.stages.push_back(stage);
-  }
-  return costs;
-}
-
 // Returns the time of one way between device and host, without PCIe in the
 // cluster, or std::nullopt if it is not known.
 std::optional<double> OffloadSeconds(const DeviceProfile& device,
@@ -93,50 +64,6 @@ double BucketBytes(const scenarios::ResolvedScenario& resolved) {
                runtime.bucket_elements_per_replica() * resolved.placement.data);
   return elements > 0 ? elements * GradientBytes(scenario.training())
                       : kDefaultBucketBytes;
-}
-
-// Adds the copies of gathered weights out of the buffer of the gather, before a
-// forward and a backward pass, and of gradients into that of the reduction.
-void AddShardCopies(const DeviceProfile& device,
-                    const calibrate::KernelPrices& prices,
-                    const ShardCalls& calls, StageCosts* stage) {
-  if (!stage->kernels.has_value()) return;  // measured with its copies
-  const auto add = [&](double bytes, std::vector<PricedKernel>* to) {
-    models::Kernel copy;
-    copy.part = models::KernelPart::kElementwise;
-    copy.launches = stage->parameters.num_layers;
-    copy.bytes = bytes;
-    const double seconds = prices.Price(device, 1, copy).seconds;
-    to->push_back({copy, 1, seconds});
-    return seconds;
-  };
-  const StageParameters& all = stage->parameters;
-  stage->seconds.forward +=
-      add(2 * all.gathered_bytes(), &stage->kernels->forward);
-  stage->seconds.backward_parts->input +=
-      add(2 * all.gathered_bytes() * calls.backward.bytes,
-          &stage->kernels->backward_input);
-  stage->seconds.backward_parts->weight +=
-      add(all.gathered_bytes() + all.gradient_bytes,
-          &stage->kernels->backward_weight);
-  stage->launches.forward.forward_launches += all.num_layers;
-  stage->launches.backward_input.backward_launches += all.num_layers;
-  stage->launches.backward_weight.backward_launches += all.num_layers;
-}
-
-// Adds the time in which the host launches the copies of gathers while the GPU
-// waits, except for exposed gathers, which run meanwhile.
-void AddListSeconds(const ShardCalls& calls, StageCosts* stage) {
-  const auto seconds = [&](const PassGathers& pass) {
-    return stage->parameters.num_layers * (pass.calls - pass.exposed_calls) *
-           calls.list_seconds;
-  };
-  stage->seconds.forward += seconds(calls.forward);
-  if (stage->seconds.backward_parts.has_value()) {
-    stage->seconds.backward_parts->input += seconds(calls.backward);
-  } else {
-    stage->seconds.backward += seconds(calls.backward);
-  }
 }
 
 // Sets the gradient bytes of an embedding that the first and another stage
