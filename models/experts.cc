@@ -94,8 +94,7 @@ void AddDispatchCast(const WorkSpec& spec, const Exchange& exchange,
 // Adds the dispatch of tokens to the experts.
 void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
                  LayerWork* work) {
-  const auto [sent, gathered, local, ratio, load, format, routing,
-              reached] =
+  const auto [sent, gathered, local, ratio, load, format, routing, reached] =
       exchange;
   AddDispatchCast(spec, exchange, &work->forward);
   if (IsDivided(spec)) {
@@ -130,8 +129,7 @@ void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
 // Adds the return of the tokens and their weighted sum.
 void AddCombine(const WorkSpec& spec, const Exchange& exchange,
                 LayerWork* work) {
-  const auto [sent, gathered, local, ratio, load, format, routing,
-              reached] =
+  const auto [sent, gathered, local, ratio, load, format, routing, reached] =
       exchange;
   if (!exchange.deepep()) {
     AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);

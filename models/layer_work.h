@@ -79,7 +79,7 @@ struct WorkSpec {
   int expert_tensor_parallel = 0;
   // Tokens of this GPU's experts over the mean of all GPUs (expert_load.h).
   double expert_load = 1;
-  ContextSpec context;        // GPUs that share the tokens of a sequence
+  ContextSpec context;  // GPUs that share the tokens of a sequence
   // Pipeline ranks that share the embedding and the head, each with a part of
   // the vocabulary (vocabulary_shards.h). 1: they are layers of their own.
   int vocabulary_shards = 1;

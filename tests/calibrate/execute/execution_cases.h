@@ -22,6 +22,7 @@ inline std::vector<std::string> ExecutionNames() {
     names.emplace_back(kind.name);
   }
   for (const char* name : {"gpipe:backward-order=forward",
+                           "1f1b:ahead=1",
                            "breadth-first:backward-order=forward",
                            "dapple-pa:memory-limit=2",
                            "chimera:pipelines=4",
