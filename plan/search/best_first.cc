@@ -56,7 +56,7 @@ BestFirst::BestFirst(const Space& space,
       workers_(workers),
       open_(space, goal_.objective == OBJECTIVE_PARETO),
       least_seconds_(kInfinity) {
-  small_rounds_ = goal_.first_only ||
+  small_rounds_ = goal_.first_only || goal_.ignore_memory ||
                   std::any_of(space_.shapes.begin(), space_.shapes.end(),
                               [](const Shape& shape) {
                                 return shape.num_gpus() > kManyGpus;
@@ -233,10 +233,10 @@ absl::Status BestFirst::Run() {
 
 absl::StatusOr<bool> BestFirst::Round() {
   const bool forced = small_rounds_ && rounds_of_bounds_ >= kMostRoundsOfBounds;
-  const std::vector<Entry> taken = open_.NextRound(
-      small_rounds_ ? kSmallRoundBounds : kRoundBounds,
-      small_rounds_ ? kSmallRoundRanks : kRoundRanks, forced,
-      [this](const Entry& entry) { return IsBeaten(entry); });
+  const std::vector<Entry> taken =
+      open_.NextRound(small_rounds_ ? kSmallRoundBounds : kRoundBounds,
+                      small_rounds_ ? kSmallRoundRanks : kRoundRanks, forced,
+                      [this](const Entry& entry) { return IsBeaten(entry); });
   if (taken.empty()) return false;
   std::vector<Entry> work[3];  // by state
   for (const Entry& entry : taken) {

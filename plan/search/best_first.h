@@ -102,9 +102,11 @@ class BestFirst {
   Shape ShapeOf(int shape) const;
   int GpusOf(const Entry& entry) const;
 
-  // Returns the bytes above which a candidate is not kept.
+  // Returns the bytes above which no bound on the time of a candidate is
+  // needed.
   double LimitOfBounds() const {
-    return goal_.ignore_memory ? kInfinity : goal_.limit_bytes;
+    if (!goal_.ignore_memory) return goal_.limit_bytes;
+    return goal_.objective == OBJECTIVE_MEMORY ? 1 : kInfinity;
   }
   // Runs one round. Returns false if nothing left could be better.
   absl::StatusOr<bool> Round();

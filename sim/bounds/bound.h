@@ -77,8 +77,8 @@ class Bounder {
 
   // Returns Simulate's errors, except those of generated schedules, which are
   // not validated.
-  // If a rank needs more than `limit_bytes`, does not compute the seconds, which
-  // are 0.
+  // If a rank needs more than `limit_bytes`, does not compute the seconds,
+  // which are 0.
   absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario,
                                   double limit_bytes = kInfinity);
 

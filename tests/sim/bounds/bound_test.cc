@@ -462,8 +462,8 @@ TEST(BoundTest, ScenariosAboveTheLimitOfMemoryHaveNoSeconds) {
   Bounder bounder;
   const auto whole = bounder.Bound(*resolved);
   ASSERT_TRUE(whole.ok()) << whole.status();
-  const double peak = *std::max_element(whole->peak_bytes.begin(),
-                                        whole->peak_bytes.end());
+  const double peak =
+      *std::max_element(whole->peak_bytes.begin(), whole->peak_bytes.end());
   const auto fits = bounder.Bound(*resolved, peak);
   const auto exceeds = bounder.Bound(*resolved, peak * (1 - 1e-9));
   ASSERT_TRUE(fits.ok() && exceeds.ok()) << fits.status() << exceeds.status();
