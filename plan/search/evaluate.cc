@@ -69,19 +69,24 @@ models::Recompute CutRecompute(const models::Recompute& recompute) {
 }  // namespace
 
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
-  const auto key = std::make_tuple(shape.tensor, shape.context, shape.expert,
-                                   shape.expert_tensor, shape.microbatch_size,
-                                   CutRecompute(shape.recompute),
-                                   shape.sequence_parallel, shape.sharding);
+  const auto key = std::make_tuple(
+      shape.num_gpus(), shape.tensor, shape.context, shape.expert,
+      shape.expert_tensor, shape.microbatch_size,
+      CutRecompute(shape.recompute), shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
-  // Layers are priced before they are cut into stages.
+  // Layers are priced before they are cut into stages, on all GPUs, among which
+  // the slowest counts.
   Shape whole = shape;
   whole.chunks = 1;
   whole.pipeline = 1;
+  whole.data = shape.data * shape.pipeline;
   whole.recompute = CutRecompute(shape.recompute);
-  RETURN_IF_ERROR(scenarios::ResolveAgain(
-      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
+  Scenario scenario =
+      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule);
+  scenario.mutable_batch()->set_global_batch_size(whole.data *
+                                                  whole.microbatch_size);
+  RETURN_IF_ERROR(scenarios::ResolveAgain(scenario, &work_));
   ASSIGN_OR_RETURN(LayerPrice price, PriceLayers(work_));
   // Equal prices have the same cuts.
   const auto same =

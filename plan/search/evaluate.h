@@ -51,11 +51,11 @@ class Evaluator {
 
   const Space& space_;
   scenarios::ResolvedScenario work_;
-  // [tensor, context, expert, expert tensor, microbatch size, recompute,
+  // [GPUs, tensor, context, expert, expert tensor, microbatch size, recompute,
   // sequence parallel, sharding]
-  std::map<
-      std::tuple<int, int, int, int, int, models::Recompute, bool, Sharding>,
-      const LayerPrice*>
+  std::map<std::tuple<int, int, int, int, int, int, models::Recompute, bool,
+                      Sharding>,
+           const LayerPrice*>
       prices_;
   std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;
   // [price, stages, cut]
