@@ -71,8 +71,8 @@ models::Recompute CutRecompute(const models::Recompute& recompute) {
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   const auto key = std::make_tuple(
       shape.num_gpus(), shape.tensor, shape.context, shape.expert,
-      shape.expert_tensor, shape.microbatch_size,
-      CutRecompute(shape.recompute), shape.sequence_parallel, shape.sharding);
+      shape.expert_tensor, shape.microbatch_size, CutRecompute(shape.recompute),
+      shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
   // Layers are priced before they are cut into stages, on all GPUs, among which
