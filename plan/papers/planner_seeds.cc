@@ -49,7 +49,7 @@ constexpr int64_t kMostWithoutFlush = 5000;
 
 // Planners with a longer estimate are skipped: seeds are only starting points,
 // and planners grow with the square or the cube of layers and devices.
-constexpr double kMostSeedSeconds = 5;
+constexpr double kMostSeedSeconds = 2;
 
 // Planners run with at most this many microbatch sizes for each number of
 // tensor-parallel GPUs: a batch may have dozens of divisors, and a search that

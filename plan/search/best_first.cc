@@ -17,6 +17,13 @@ namespace {
 
 constexpr size_t kRoundBounds = 128;
 constexpr size_t kRoundRanks = 16;
+// The same on many GPUs, where bounds take long, and for a first plan.
+constexpr int kManyGpus = 256;
+constexpr size_t kSmallRoundBounds = 16;
+constexpr size_t kSmallRoundRanks = 4;
+// Small rounds of bounds in succession, after which one of runs follows even if
+// entries with lower bounds are left: the time of a plan then prunes them.
+constexpr int kMostRoundsOfBounds = 4;
 
 // Adds the wall time of its life to `sum`.
 class Stopwatch {
@@ -49,6 +56,11 @@ BestFirst::BestFirst(const Space& space,
       workers_(workers),
       open_(space, goal_.objective == OBJECTIVE_PARETO),
       least_seconds_(kInfinity) {
+  small_rounds_ = goal_.first_only || goal_.ignore_memory ||
+                  std::any_of(space_.shapes.begin(), space_.shapes.end(),
+                              [](const Shape& shape) {
+                                return shape.num_gpus() > kManyGpus;
+                              });
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
   workers_->set_tick([this] { ReportProgress(); });
@@ -220,8 +232,10 @@ absl::Status BestFirst::Run() {
 }
 
 absl::StatusOr<bool> BestFirst::Round() {
+  const bool forced = small_rounds_ && rounds_of_bounds_ >= kMostRoundsOfBounds;
   const std::vector<Entry> taken =
-      open_.NextRound(kRoundBounds, kRoundRanks,
+      open_.NextRound(small_rounds_ ? kSmallRoundBounds : kRoundBounds,
+                      small_rounds_ ? kSmallRoundRanks : kRoundRanks, forced,
                       [this](const Entry& entry) { return IsBeaten(entry); });
   if (taken.empty()) return false;
   std::vector<Entry> work[3];  // by state
@@ -246,7 +260,15 @@ absl::StatusOr<bool> BestFirst::Round() {
   if (status.ok()) {
     work[1].clear();
     const Stopwatch watch(&done_seconds_[2]);
+    const uint64_t num_before = num_ranked_;
+    const bool ranks = !work[2].empty();
     status = Rank(&work[2]);
+    if (ranks) {
+      // Runs that are out of turn cost no patience.
+      if (forced) improved_at_ += num_ranked_ - num_before;
+      improved_at_ = std::min(improved_at_, num_ranked_);
+    }
+    rounds_of_bounds_ = ranks ? 0 : rounds_of_bounds_ + 1;
   }
   if (status.ok()) return true;
   for (const std::vector<Entry>& left : work) {
@@ -268,29 +290,45 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
   // Only the first schedule with each bound key is bounded, for all that share
   // it.
   std::vector<Entry> representatives;
+  std::vector<bool> is_shared;  // by representative
   for (const Entry& entry : shapes) {
     const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
     const std::vector<char>& legal = LegalOf(entry.shape);
-    std::set<std::string> seen;
+    std::map<std::string, size_t> seen;
     for (size_t s = 0; s < schedules.size(); ++s) {
-      if (!legal[s] || schedules[s].bound_key.empty() ||
-          !seen.insert(schedules[s].bound_key).second) {
+      if (!legal[s] || schedules[s].bound_key.empty()) continue;
+      const auto [at, is_new] =
+          seen.try_emplace(schedules[s].bound_key, representatives.size());
+      if (!is_new) {
+        is_shared[at->second] = true;
         continue;
       }
       representatives.push_back(entry);
       representatives.back().schedule = static_cast<int>(s);
+      is_shared.push_back(!schedules[s].bound_proxy.empty());
     }
   }
-  std::vector<Scenario> scenarios;
-  for (const Entry& entry : representatives) {
-    scenarios.push_back(ScenarioOf(entry));
-    const PlannedSchedule& schedule =
-        space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
-    if (!schedule.bound_proxy.empty()) {
-      scenarios.back().set_schedule(schedule.bound_proxy);
+  // One that does not fit needs no bound on the time, unless others use it.
+  std::vector<SearchEstimate> estimates(representatives.size());
+  for (const bool shared : {true, false}) {
+    std::vector<Scenario> scenarios;
+    for (size_t i = 0; i < representatives.size(); ++i) {
+      if (is_shared[i] != shared) continue;
+      const Entry& entry = representatives[i];
+      scenarios.push_back(ScenarioOf(entry));
+      const PlannedSchedule& schedule =
+          space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
+      if (!schedule.bound_proxy.empty()) {
+        scenarios.back().set_schedule(schedule.bound_proxy);
+      }
+    }
+    ASSIGN_OR_RETURN(
+        std::vector<SearchEstimate> some,
+        workers_->Bounds(scenarios, shared ? kInfinity : LimitOfBounds()));
+    for (size_t i = 0, next = 0; i < representatives.size(); ++i) {
+      if (is_shared[i] == shared) estimates[i] = std::move(some[next++]);
     }
   }
-  ASSIGN_OR_RETURN(const auto estimates, workers_->Bounds(scenarios));
   struct Known {
     double seconds = 0;                                 // for every order
     const SearchEstimate* of_representative = nullptr;  // its own bounds
@@ -333,7 +371,8 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
 absl::Status BestFirst::Bound(const std::vector<Entry>& candidates) {
   std::vector<Scenario> scenarios;
   for (const Entry& entry : candidates) scenarios.push_back(ScenarioOf(entry));
-  ASSIGN_OR_RETURN(const auto estimates, workers_->Bounds(scenarios));
+  ASSIGN_OR_RETURN(const auto estimates,
+                   workers_->Bounds(scenarios, LimitOfBounds()));
   for (size_t i = 0; i < candidates.size(); ++i) {
     Entry entry = candidates[i];
     if (!estimates[i].problem().empty()) {

@@ -25,6 +25,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/infinity.h"
 #include "plan/search/frontier.h"
 #include "plan/search/joint_search.h"
 #include "plan/search/ranked_plan.h"
@@ -101,6 +102,12 @@ class BestFirst {
   Shape ShapeOf(int shape) const;
   int GpusOf(const Entry& entry) const;
 
+  // Returns the bytes above which no bound on the time of a candidate is
+  // needed.
+  double LimitOfBounds() const {
+    if (!goal_.ignore_memory) return goal_.limit_bytes;
+    return goal_.objective == OBJECTIVE_MEMORY ? 1 : kInfinity;
+  }
   // Runs one round. Returns false if nothing left could be better.
   absl::StatusOr<bool> Round();
   absl::Status Expand(const std::vector<Entry>& shapes);
@@ -150,6 +157,8 @@ class BestFirst {
   uint64_t num_candidates_ = 0, num_invalid_ = 0, num_memory_ = 0;
   uint64_t num_ranked_ = 0, num_duplicates_ = 0;
   uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
+  bool small_rounds_ = false;
+  int rounds_of_bounds_ = 0;  // since the last run
   double least_seconds_;
   // Entries that were not beaten at the last round, and wall time so far, by
   // state.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/status_macros.h"
 #include "plan/search/same_order.h"
 #include "schedules/schedule.h"
@@ -26,42 +27,26 @@ double Largest(const std::vector<double>& values) {
 // of stages and any order of passes. The rank of each stage holds its state
 // and, at some time, the saved activations of one microbatch. `weights_only`:
 // there are no backward passes, so only weights count.
-double LeastBytes(const sim::Costs& costs, int num_ranks, bool weights_only) {
+double LeastBytes(const std::vector<sim::StageTotals>& stages,
+                  double reserved_bytes, int num_ranks, bool weights_only) {
   double largest = 0, sum = 0;
-  for (const sim::StageCosts& stage : costs.stages) {
-    double bytes = costs.sharded_bytes(stage, stage.parameters.weight_bytes) +
-                   stage.parameters.weight_copy_bytes;
-    if (!weights_only) {
-      bytes +=
-          costs.sharded_bytes(stage, stage.parameters.gradient_bytes) +
-          stage.parameters.optimizer_state_bytes * costs.stepped_part(stage);
-    }
+  for (const sim::StageTotals& stage : stages) {
+    double bytes = stage.weight_bytes;
+    if (!weights_only) bytes += stage.training_bytes;
     sum += bytes;
-    if (!weights_only) bytes += stage.activations.saved_bytes;
+    if (!weights_only) bytes += stage.saved_bytes;
     largest = std::max(largest, bytes);
   }
-  double reserved = costs.reserved_bytes;
-  for (const sim::DeviceCosts& other : costs.other_devices) {
-    reserved = std::min(reserved, other.reserved_bytes);
-  }
-  return std::max(largest, sum / num_ranks) + reserved;
+  return std::max(largest, sum / num_ranks) + reserved_bytes;
 }
 
 // Returns a lower bound on the time of a batch: all passes, divided evenly
 // among the ranks, on the fastest device.
-double WorkSeconds(const sim::Costs& costs, int num_ranks, int num_microbatches,
-                   bool forward_only) {
+double WorkSeconds(const std::vector<sim::StageTotals>& stages, int num_ranks,
+                   int num_microbatches, bool forward_only) {
   double sum = 0;
-  for (size_t s = 0; s < costs.stages.size(); ++s) {
-    const auto seconds = [&](const sim::StageCosts& stage) {
-      return stage.seconds.forward +
-             (forward_only ? 0 : stage.seconds.backward);
-    };
-    double least = seconds(costs.stages[s]);
-    for (const sim::DeviceCosts& other : costs.other_devices) {
-      least = std::min(least, seconds(other.stages[s]));
-    }
-    sum += least;
+  for (const sim::StageTotals& stage : stages) {
+    sum += forward_only ? stage.forward_seconds : stage.seconds;
   }
   return sum / num_ranks * num_microbatches;
 }
@@ -84,19 +69,24 @@ models::Recompute CutRecompute(const models::Recompute& recompute) {
 }  // namespace
 
 absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
-  const auto key = std::make_tuple(shape.tensor, shape.context, shape.expert,
-                                   shape.expert_tensor, shape.microbatch_size,
-                                   CutRecompute(shape.recompute),
-                                   shape.sequence_parallel, shape.sharding);
+  const auto key = std::make_tuple(
+      shape.num_gpus(), shape.tensor, shape.context, shape.expert,
+      shape.expert_tensor, shape.microbatch_size, CutRecompute(shape.recompute),
+      shape.sequence_parallel, shape.sharding);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
-  // Layers are priced before they are cut into stages.
+  // Layers are priced before they are cut into stages, on all GPUs, among which
+  // the slowest counts.
   Shape whole = shape;
   whole.chunks = 1;
   whole.pipeline = 1;
+  whole.data = shape.data * shape.pipeline;
   whole.recompute = CutRecompute(shape.recompute);
-  RETURN_IF_ERROR(scenarios::ResolveAgain(
-      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule), &work_));
+  Scenario scenario =
+      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule);
+  scenario.mutable_batch()->set_global_batch_size(whole.data *
+                                                  whole.microbatch_size);
+  RETURN_IF_ERROR(scenarios::ResolveAgain(scenario, &work_));
   ASSIGN_OR_RETURN(LayerPrice price, PriceLayers(work_));
   // Equal prices have the same cuts.
   const auto same =
@@ -168,6 +158,35 @@ absl::Status Evaluator::CheckInterleaves(const Shape& shape) const {
       " interleaves only on that many ranks or more"));
 }
 
+absl::StatusOr<Evaluator::Totals> Evaluator::TotalsOf(const Shape& shape,
+                                                      int num_stages) {
+  Totals totals;
+  if (!sim::LayerTotals::CanSum(work_)) {
+    ASSIGN_OR_RETURN(
+        const sim::Costs costs,
+        sim::ComputeCosts(work_, num_stages, std::vector<int>(num_stages, 1)));
+    totals.stages = sim::TotalsOf(costs);
+    totals.reserved_bytes = sim::ReservedBytesOf(costs);
+    return totals;
+  }
+  // Layers do not depend on these.
+  Shape key = shape;
+  key.pipeline = key.data_replicate = key.chunks = 1;
+  key.data = shape.num_gpus() / (shape.tensor * shape.context);
+  key.cut = Cut::kEven;
+  key.blocks.clear();
+  key.order.clear();
+  key.reduction = REDUCTION_UNSPECIFIED;
+  if (!layers_.has_value() || layers_of_ != key) {
+    layers_.reset();
+    ASSIGN_OR_RETURN(layers_, sim::LayerTotals::Of(work_));
+    layers_of_ = std::move(key);
+  }
+  ASSIGN_OR_RETURN(totals.stages, layers_->OfStages(work_, num_stages));
+  totals.reserved_bytes = layers_->reserved_bytes();
+  return totals;
+}
+
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   RETURN_IF_ERROR(CheckInterleaves(*shape));
   ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
@@ -188,15 +207,14 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
                                      shape->blocks.end());
   RETURN_IF_ERROR(scenarios::ResolveAgain(
       ScenarioOfShape(space_.base.scenario, *shape, kAnySchedule), &work_));
-  ASSIGN_OR_RETURN(
-      const sim::Costs costs,
-      sim::ComputeCosts(work_, num_stages, std::vector<int>(num_stages, 1)));
+  ASSIGN_OR_RETURN(const Totals totals, TotalsOf(*shape, num_stages));
   const bool forward_only = std::any_of(
       space_.schedules_of(*shape).begin(), space_.schedules_of(*shape).end(),
       [](const PlannedSchedule& s) { return s.forward_only; });
-  estimate->set_seconds(WorkSeconds(costs, shape->pipeline,
+  estimate->set_seconds(WorkSeconds(totals.stages, shape->pipeline,
                                     work_.num_microbatches, forward_only));
-  estimate->set_bytes(LeastBytes(costs, shape->pipeline, forward_only));
+  estimate->set_bytes(LeastBytes(totals.stages, totals.reserved_bytes,
+                                 shape->pipeline, forward_only));
   return absl::OkStatus();
 }
 
@@ -213,10 +231,11 @@ SearchEstimate Evaluator::OfShape(Shape shape) {
   return last_estimate_;
 }
 
-SearchEstimate Evaluator::BoundsOf(const Scenario& scenario) {
+SearchEstimate Evaluator::BoundsOf(const Scenario& scenario,
+                                   double limit_bytes) {
   const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
   if (!resolved.ok()) return Invalid(resolved);
-  const auto bound = bounder_.Bound(work_);
+  const auto bound = bounder_.Bound(work_, limit_bytes);
   if (!bound.ok()) return Invalid(bound.status());
   SearchEstimate estimate;
   estimate.set_seconds(bound->batch_seconds);
@@ -263,7 +282,8 @@ SearchResult Evaluator::Evaluate(const SearchJob& job) {
         estimate = OrderOf(scenario);
         break;
       default:
-        estimate = BoundsOf(scenario);
+        estimate = BoundsOf(
+            scenario, job.limit_bytes() > 0 ? job.limit_bytes() : kInfinity);
     }
   }
   return answer;

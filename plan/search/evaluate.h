@@ -13,6 +13,7 @@
 #include "plan/search/search_work.pb.h"
 #include "plan/search/space.h"
 #include "sim/bounds/bound.h"
+#include "sim/costs/stage_totals.h"
 #include "sim/fast/fast_simulator.h"
 
 namespace weir::plan {
@@ -27,11 +28,17 @@ class Evaluator {
 
  private:
   SearchEstimate OfShape(Shape shape);
-  SearchEstimate BoundsOf(const Scenario& scenario);
+  SearchEstimate BoundsOf(const Scenario& scenario, double limit_bytes);
   SearchEstimate OrderOf(const Scenario& scenario);
   SearchEstimate RankOf(const Scenario& scenario);
   absl::StatusOr<const LayerPrice*> PriceOf(const Shape& shape);
   absl::Status CheckInterleaves(const Shape& shape) const;
+  struct Totals {
+    std::vector<sim::StageTotals> stages;
+    double reserved_bytes = 0;
+  };
+  // Requires: work_ is resolved for the shape.
+  absl::StatusOr<Totals> TotalsOf(const Shape& shape, int num_stages);
   absl::Status CutAndBound(Shape* shape, SearchEstimate* estimate);
   // Returns true if a recomputation mode that the space lists before the
   // shape's has the same costs.
@@ -44,17 +51,20 @@ class Evaluator {
 
   const Space& space_;
   scenarios::ResolvedScenario work_;
-  // [tensor, context, expert, expert tensor, microbatch size, recompute,
+  // [GPUs, tensor, context, expert, expert tensor, microbatch size, recompute,
   // sequence parallel, sharding]
-  std::map<
-      std::tuple<int, int, int, int, int, models::Recompute, bool, Sharding>,
-      const LayerPrice*>
+  std::map<std::tuple<int, int, int, int, int, int, models::Recompute, bool,
+                      Sharding>,
+           const LayerPrice*>
       prices_;
   std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;
   // [price, stages, cut]
   std::map<std::tuple<const LayerPrice*, int, Cut>,
            std::optional<std::vector<int>>>
       cuts_;
+  // Priced layers of the last shape, and its fields on which they depend.
+  std::optional<sim::LayerTotals> layers_;
+  Shape layers_of_;
   std::optional<Shape> last_shape_;  // without order and mode of reductions
   SearchEstimate last_estimate_;
   sim::Bounder bounder_;

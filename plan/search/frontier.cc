@@ -60,7 +60,7 @@ double Frontier::EstimateOf(const Family& family,
 }
 
 std::vector<OpenEntry> Frontier::NextRound(
-    size_t num_bounds, size_t num_ranks,
+    size_t num_bounds, size_t num_ranks, bool ranks_first,
     const std::function<bool(const OpenEntry&)>& is_beaten) {
   // Beaten entries are set aside; if no later entry can lead, all the rest is
   // beaten.
@@ -87,7 +87,8 @@ std::vector<OpenEntry> Frontier::NextRound(
   std::vector<OpenEntry> taken;
   const double least = families.empty() ? kInfinity : families[0].first;
   size_t num_taken[2] = {0, 0};  // shapes, candidates
-  while (std::max(num_taken[0], num_taken[1]) < num_bounds) {
+  const bool bounds = families.empty() || !ranks_first;
+  while (bounds && std::max(num_taken[0], num_taken[1]) < num_bounds) {
     const OpenEntry* first = first_of(&to_bound_);
     if (first == nullptr || first->key.first > least) break;
     ++num_taken[static_cast<int>(first->state)];

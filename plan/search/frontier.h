@@ -59,10 +59,11 @@ class Frontier {
 
   // Returns the work of the next round: entries to be bounded, at most
   // `num_bounds` shapes and `num_bounds` candidates, or else at most
-  // `num_ranks` entries to be ranked. Returns an empty vector if all entries
-  // left are beaten.
+  // `num_ranks` entries to be ranked. `ranks_first`: these come first, even if
+  // entries to be bounded have lower bounds. Returns an empty vector if all
+  // entries left are beaten.
   std::vector<OpenEntry> NextRound(
-      size_t num_bounds, size_t num_ranks,
+      size_t num_bounds, size_t num_ranks, bool ranks_first,
       const std::function<bool(const OpenEntry&)>& is_beaten);
 
   // Makes beaten entries available again.

@@ -2,6 +2,7 @@
 #include "plan/search/infeasible.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "scenarios/cluster/cluster.h"
@@ -195,6 +197,16 @@ bool ShardsNothing(const Space& space) {
       [](const Shape& shape) { return shape.sharding == Sharding::kNone; });
 }
 
+// Returns the middle of the time that is left to the search.
+std::chrono::steady_clock::time_point HalfOfTime(const SearchOptions& options) {
+  const auto now = std::chrono::steady_clock::now();
+  if (options.deadline == std::chrono::steady_clock::time_point::max() ||
+      options.deadline < now) {
+    return options.deadline;
+  }
+  return now + (options.deadline - now) / 2;
+}
+
 double SmallestDevice(const Space& space) {
   double bytes = space.base.device.memory_bytes().value();
   for (const DeviceProfile& other : space.base.other_devices) {
@@ -234,10 +246,20 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
   goal.objective = OBJECTIVE_MEMORY;
   goal.limit_bytes = limit_bytes;
   goal.ignore_memory = true;
-  BestFirst smallest(space, shapes, seeds, options, goal, workers);
-  RETURN_IF_ERROR(smallest.Run());
+  // Leaves time to find a sufficient number of GPUs.
+  SearchOptions half = options;
+  half.deadline = HalfOfTime(options);
+  BestFirst smallest(space, shapes, seeds, half, goal, workers);
+  const absl::Status run = smallest.Run();
+  // That nothing fits is known even if the time is over.
+  if (!run.ok() && (!absl::IsCancelled(run) || Interrupted())) return run;
   const std::vector<RankedPlan> best = smallest.Best();
-  if (best.empty()) return NothingValid(space, smallest.problems());
+  if (best.empty() && run.ok()) return NothingValid(space, smallest.problems());
+  if (best.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        space.base.label, ": nothing fits ", FormatBytes(limit_bytes),
+        "; --time-limit ended the search for the smallest plan"));
+  }
   std::string text =
       absl::StrCat(space.base.label, ": nothing fits ",
                    FormatBytes(limit_bytes), ": the smallest plan found needs ",

@@ -13,7 +13,7 @@
 namespace weir::plan {
 namespace {
 
-constexpr size_t kShapesPerJob = 64;
+constexpr size_t kShapesPerJob = 256;
 constexpr int kBoundsPerJob = 4;
 
 int NumRequests(const SearchJob& job) {
@@ -53,6 +53,7 @@ std::vector<SearchJob> OneByOne(const SearchJob& job) {
   }
   for (const Scenario& scenario : job.scenarios()) {
     jobs.emplace_back().set_kind(job.kind());
+    jobs.back().set_limit_bytes(job.limit_bytes());
     *jobs.back().add_scenarios() = scenario;
   }
   return jobs;
@@ -130,8 +131,13 @@ absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::OfShapes() {
 }
 
 absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::Bounds(
-    const std::vector<Scenario>& scenarios) {
-  return RunJobs(JobsOf(SearchJob::BOUNDS, scenarios, kBoundsPerJob));
+    const std::vector<Scenario>& scenarios, double limit_bytes) {
+  std::vector<SearchJob> jobs =
+      JobsOf(SearchJob::BOUNDS, scenarios, kBoundsPerJob);
+  if (limit_bytes < kInfinity) {
+    for (SearchJob& job : jobs) job.set_limit_bytes(limit_bytes);
+  }
+  return RunJobs(jobs);
 }
 
 absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::Orders(

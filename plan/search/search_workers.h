@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/infinity.h"
 #include "base/worker_pool.h"
 #include "plan/search/joint_search.h"
 #include "plan/search/search_work.pb.h"
@@ -29,8 +30,9 @@ class SearchWorkers {
   // Cancelled when interrupted or out of time, and Unavailable if the machine
   // cannot start processes.
   absl::StatusOr<std::vector<SearchEstimate>> OfShapes();
+  // Scenarios that need more than `limit_bytes` get no bound on the time.
   absl::StatusOr<std::vector<SearchEstimate>> Bounds(
-      const std::vector<Scenario>& scenarios);
+      const std::vector<Scenario>& scenarios, double limit_bytes = kInfinity);
   absl::StatusOr<std::vector<SearchEstimate>> Orders(
       const std::vector<Scenario>& scenarios);
   absl::StatusOr<std::vector<SearchEstimate>> Ranks(

@@ -158,7 +158,8 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
 
 class Bounder::Impl {
  public:
-  absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario) {
+  absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario,
+                                  double limit_bytes) {
     const scenarios::Network& network = KeptNetworkOf(scenario);
     ASSIGN_OR_RETURN(const std::shared_ptr<const Shape> shape,
                      ShapeOf(scenario, network));
@@ -168,6 +169,13 @@ class Bounder::Impl {
     const PipelineInputs inputs{
         shape->schedule, shape->semantics,   *costs,
         network,         scenario.placement, scenario.scenario.communication()};
+    if (limit_bytes < kInfinity) {
+      PlanBound bound;
+      bound.peak_bytes = LeastPeakBytes(inputs);
+      for (const double bytes : bound.peak_bytes) {
+        if (bytes > limit_bytes) return bound;
+      }
+    }
     // Without a flush only passes count, which seldom share links.
     std::shared_ptr<const SymmetryResult> symmetry;
     if (!network.links().empty() && shape->schedule.flush) {
@@ -359,8 +367,8 @@ Bounder::Bounder() : impl_(std::make_unique<Impl>()) {}
 Bounder::~Bounder() = default;
 
 absl::StatusOr<PlanBound> Bounder::Bound(
-    const scenarios::ResolvedScenario& scenario) {
-  return impl_->Bound(scenario);
+    const scenarios::ResolvedScenario& scenario, double limit_bytes) {
+  return impl_->Bound(scenario, limit_bytes);
 }
 
 absl::StatusOr<PlanBound> BoundOf(const scenarios::ResolvedScenario& scenario) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/infinity.h"
 #include "scenarios/scenario.h"
 #include "sim/bounds/pass_order.h"
 #include "sim/graph/pipeline_graph.h"
@@ -76,7 +77,10 @@ class Bounder {
 
   // Returns Simulate's errors, except those of generated schedules, which are
   // not validated.
-  absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario);
+  // If a rank needs more than `limit_bytes`, does not compute the seconds,
+  // which are 0.
+  absl::StatusOr<PlanBound> Bound(const scenarios::ResolvedScenario& scenario,
+                                  double limit_bytes = kInfinity);
 
  private:
   class Impl;

@@ -17,6 +17,7 @@
 #include "models/recompute_work.h"
 #include "models/vocabulary_shards.h"
 #include "scenarios/stage_cut.h"
+#include "sim/costs/device_costs.h"
 #include "sim/costs/given_costs.h"
 #include "sim/costs/host_offload.h"
 #include "sim/costs/muon.h"
@@ -84,21 +85,6 @@ void SetTiedGradient(const models::LayerList& layers,
   }
 }
 
-// Sets the memory and slowdowns of the communication library.
-void SetCommunication(const DeviceProfile& device, DeviceCosts* costs) {
-  if (device.has_collective_slowdown()) {
-    costs->collective_slowdown = device.collective_slowdown().value();
-  }
-  if (device.has_copy_slowdown()) {
-    costs->copy_slowdown = device.copy_slowdown().value();
-  }
-  costs->communication_buffer_bytes =
-      device.communication_buffer_bytes().value();
-  if (calibrate::HasMeasuredCommunicators(device)) {
-    costs->communicators = &device.collectives();
-  }
-}
-
 // Returns the number of an earlier stage with the same layers and versions,
 // whose costs are the same; -1 if there is none. Stages without layers also
 // depend on their position.
@@ -129,25 +115,9 @@ absl::StatusOr<DeviceCosts> CostsOn(
     const models::LayerList& layers, const models::Partition& partition,
     const std::vector<int>& num_versions, const Costs& shared,
     const scenarios::Placement& placement, bool plain_links) {
-  DeviceCosts costs;
-  ASSIGN_OR_RETURN(costs.peak_flops,
-                   calibrate::PeakFlops(device, MatrixFormat(scenario)));
-  if (const MatrixRate* rate =
-          calibrate::FindRate(device, models::Name(recipe.forward()));
-      rate != nullptr) {
-    costs.recipe_peak_flops = rate->peak_flops().value();
-  }
-  costs.prices = calibrate::KernelPrices(device, MatrixFormat(scenario),
-                                         placement.num_gpus());
-  costs.kernel_gap_seconds = device.kernel_gap_seconds().value();
-  costs.memory_bytes = device.memory_bytes().value();
-  costs.reserved_bytes =
-      runtime.loads_all_kernels() && device.has_full_context_bytes()
-          ? device.full_context_bytes().value()
-          : calibrate::ReservedBytes(device);
-  if (!plain_links) SetCommunication(device, &costs);
-  if (device.has_partition_slowdown())
-    costs.partition_slowdown = &device.partition_slowdown();
+  ASSIGN_OR_RETURN(DeviceCosts costs,
+                   CostsOfDevice(device, runtime, recipe, scenario,
+                                 placement.num_gpus(), plain_links));
   const ParameterBytes bytes =
       BytesPerParameter(scenario.training(), recipe, formats);
   const bool measured = layers.front().role == models::LayerRole::kMeasured;
@@ -235,30 +205,13 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
                                  const std::vector<int>& num_versions) {
   const Scenario& scenario = resolved.scenario;
   Costs costs;
-  const Parallelism& parallelism = scenario.parallelism();
-  const int replicas = std::max(resolved.placement.data, 1);
-  if (scenario.training().fully_sharded() ||
-      scenario.training().distributed_optimizer()) {
-    costs.shard_replicas =
-        std::max(static_cast<int>(parallelism.data_replicate()), 1);
-  }
-  const int shards = replicas / costs.shard_replicas;
-  if (shards == 1) costs.shard_replicas = 1;  // nothing is sharded
-  if (scenario.training().fully_sharded()) costs.shards = shards;
-  if (scenario.training().distributed_optimizer()) {
-    costs.optimizer_shards = shards;
-  }
+  SetShards(resolved, &costs);
   const bool plain_links = resolved.cluster.plain_links();
   if (resolved.device.has_collectives() && !plain_links) {
     costs.collectives = &resolved.device.collectives();
   }
   if (resolved.device.links_size() > 0 && !plain_links) {
     costs.links = &resolved.device;
-  }
-  costs.expert_parallel = std::max<int>(parallelism.expert(), 1);
-  costs.tensor = std::max<int>(parallelism.tensor(), 1);
-  if (static_cast<int>(parallelism.expert_tensor()) != costs.tensor) {
-    costs.expert_tensor = static_cast<int>(parallelism.expert_tensor());
   }
   const models::WorkSpec spec = MakeWorkSpec(resolved);
   costs.context = ContextGroupsOf(spec.context);

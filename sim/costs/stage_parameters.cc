@@ -89,6 +89,29 @@ ParameterBytes BytesPerParameter(const Training& training, const Recipe& recipe,
   return bytes;
 }
 
+void SetKeptBytes(const models::LayerList& layers, int first, int last,
+                  const Training& training, const ParameterBytes& bytes,
+                  StageParameters* parameters) {
+  const double all = models::StageParameters(layers, first, last);
+  const double quantized =
+      models::StageQuantizedParameters(layers, first, last);
+  const bool adapts = training.lora().rank() > 0;
+  const double trained =
+      adapts ? models::StageAdapterParameters(layers, first, last) : all;
+  const double experts =
+      adapts ? models::StageExpertAdapterParameters(layers, first, last)
+             : models::StageExpertParameters(layers, first, last);
+  parameters->weight_bytes =
+      all * bytes.weight + quantized * (bytes.quantized - bytes.weight);
+  parameters->weight_copy_bytes = quantized * bytes.copies;
+  parameters->gradient_bytes = trained * bytes.gradient;
+  parameters->expert_gradient_bytes = experts * bytes.gradient;
+  const double matrices =
+      UsesMuon(training) ? MatrixParameters(layers, first, last) : 0;
+  parameters->optimizer_state_bytes = (trained - matrices) * bytes.optimizer +
+                                      matrices * bytes.matrix_optimizer;
+}
+
 void SetParameters(const models::LayerList& layers, int first, int last,
                    const Training& training, const ParameterBytes& bytes,
                    bool gathers_experts, StageCosts* stage) {
@@ -102,9 +125,7 @@ void SetParameters(const models::LayerList& layers, int first, int last,
       adapts ? models::StageExpertAdapterParameters(layers, first, last)
              : models::StageExpertParameters(layers, first, last);
   StageParameters& parameters = stage->parameters;
-  parameters.weight_bytes =
-      all * bytes.weight + quantized * (bytes.quantized - bytes.weight);
-  parameters.weight_copy_bytes = quantized * bytes.copies;
+  SetKeptBytes(layers, first, last, training, bytes, &parameters);
   parameters.gather_bytes =
       all * bytes.weight + quantized * (bytes.gathered - bytes.weight);
   if (adapts) {
@@ -115,12 +136,6 @@ void SetParameters(const models::LayerList& layers, int first, int last,
     }
   }
   parameters.cast_bytes = adapts ? 0 : quantized * bytes.cast;
-  parameters.gradient_bytes = trained * bytes.gradient;
-  parameters.expert_gradient_bytes = experts * bytes.gradient;
-  const double matrices =
-      UsesMuon(training) ? MatrixParameters(layers, first, last) : 0;
-  parameters.optimizer_state_bytes = (trained - matrices) * bytes.optimizer +
-                                     matrices * bytes.matrix_optimizer;
   parameters.stash_bytes = trained * bytes.stash;
   parameters.fp32_bytes = trained * 4;
   SetLayers(layers, first, last, bytes, gathers_experts, stage);

@@ -29,6 +29,12 @@ double GradientBytes(const Training& training);
 ParameterBytes BytesPerParameter(const Training& training, const Recipe& recipe,
                                  const models::Quantization& formats);
 
+// Sets the bytes of weights, their copies, gradients and optimizer states of
+// layers [first, last).
+void SetKeptBytes(const models::LayerList& layers, int first, int last,
+                  const Training& training, const ParameterBytes& bytes,
+                  StageParameters* parameters);
+
 // Sets the bytes of the parameters of layers [first, last), and of layers for
 // sharded weights. With low-rank adapters only these have gradients and
 // optimizer states. `gathers_experts`: several ranks shard each expert, so that

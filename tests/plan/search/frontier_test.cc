@@ -52,7 +52,7 @@ TEST(FrontierTest, NoFamilyHasARoundToItselfWhileOthersHaveSome) {
   Frontier frontier(space, false);
   for (int k = 0; k < 100; ++k) frontier.Insert(Entry(1 + 0.001 * k, 0, 0));
   for (int k = 0; k < 100; ++k) frontier.Insert(Entry(2 + 0.001 * k, 1, 1));
-  const auto taken = frontier.NextRound(128, 16, NoneIsBeaten);
+  const auto taken = frontier.NextRound(128, 16, false, NoneIsBeaten);
   ASSERT_EQ(taken.size(), 16u);
   EXPECT_EQ(std::count_if(taken.begin(), taken.end(),
                           [](const OpenEntry& one) { return one.shape == 1; }),
@@ -72,7 +72,7 @@ TEST(FrontierTest, WhatWasEstimatedCorrectsTheBoundsOfItsFamilyAndLayout) {
   frontier.Insert(Entry(1, 0, 0));
   frontier.Insert(Entry(1.1, 0, 1));
   frontier.Insert(Entry(2, 1, 0));
-  EXPECT_EQ(Keys(frontier.NextRound(128, 3, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 3, false, NoneIsBeaten)),
             (std::vector<double>{2, 1, 1.1}));
 }
 
@@ -97,11 +97,11 @@ TEST(FrontierTest, WhatIsBelowTheBestEstimateIsBoundedFirst) {
   frontier.Insert(Entry(1.5, 0, -1, State::kShape));
   frontier.Insert(Entry(1.9, 1, 0, State::kCandidate));
   frontier.Insert(Entry(2.1, 1, 1, State::kCandidate));
-  EXPECT_EQ(Keys(frontier.NextRound(128, 16, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 16, false, NoneIsBeaten)),
             (std::vector<double>{1.5, 1.9}));
-  EXPECT_EQ(Keys(frontier.NextRound(128, 16, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 16, false, NoneIsBeaten)),
             (std::vector<double>{1}));
-  EXPECT_EQ(Keys(frontier.NextRound(128, 16, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 16, false, NoneIsBeaten)),
             (std::vector<double>{2.1}));
 }
 
@@ -114,9 +114,9 @@ TEST(FrontierTest, SeedsAreRankedFirstAndAlone) {
     entry.seed = seed;
     frontier.Insert(entry);
   }
-  EXPECT_EQ(Keys(frontier.NextRound(128, 6, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 6, false, NoneIsBeaten)),
             (std::vector<double>{9, 9, 9, 9, 9}));
-  EXPECT_EQ(Keys(frontier.NextRound(128, 6, NoneIsBeaten)),
+  EXPECT_EQ(Keys(frontier.NextRound(128, 6, false, NoneIsBeaten)),
             (std::vector<double>{1}));
 }
 
@@ -130,16 +130,30 @@ TEST(FrontierTest, WhatIsBeatenIsLeftUntilItIsNot) {
     const auto is_beaten = [](const OpenEntry& entry) {
       return entry.key.first > 1.5;
     };
-    EXPECT_EQ(Keys(frontier.NextRound(8, 8, is_beaten)),
+    EXPECT_EQ(Keys(frontier.NextRound(8, 8, false, is_beaten)),
               (std::vector<double>{1}));
-    EXPECT_TRUE(frontier.NextRound(8, 8, is_beaten).empty());
+    EXPECT_TRUE(frontier.NextRound(8, 8, false, is_beaten).empty());
     frontier.Reopen();
     int count = 0;
     frontier.ForEach([&](const OpenEntry& /*entry*/) { ++count; });
     EXPECT_EQ(count, 2);
-    EXPECT_EQ(Keys(frontier.NextRound(8, 8, NoneIsBeaten)),
+    EXPECT_EQ(Keys(frontier.NextRound(8, 8, false, NoneIsBeaten)),
               (std::vector<double>{2}));
   }
+}
+
+TEST(FrontierTest, RunsMayComeBeforeEntriesWithLowerBounds) {
+  const Space space = TwoLayouts();
+  Frontier frontier(space, false);
+  frontier.Insert(Entry(2, 0, 0));
+  OpenEntry open = Entry(1, 1, 1);
+  open.state = OpenEntry::State::kCandidate;
+  frontier.Insert(open);
+  EXPECT_EQ(Keys(frontier.NextRound(8, 8, true, NoneIsBeaten)),
+            (std::vector<double>{2}));
+  // Without runs, entries are bounded.
+  EXPECT_EQ(Keys(frontier.NextRound(8, 8, true, NoneIsBeaten)),
+            (std::vector<double>{1}));
 }
 
 }  // namespace weir::plan::frontier_test

@@ -454,4 +454,25 @@ TEST(BoundTest, WhatIsKeptChangesNothing) {
   }
 }
 
+TEST(BoundTest, ScenariosAboveTheLimitOfMemoryHaveNoSeconds) {
+  const auto loaded = scenarios::LoadScenario("gpt3-175b-selene");
+  ASSERT_TRUE(loaded.ok());
+  const auto resolved = scenarios::ResolveScenario("test", *loaded);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  Bounder bounder;
+  const auto whole = bounder.Bound(*resolved);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const double peak =
+      *std::max_element(whole->peak_bytes.begin(), whole->peak_bytes.end());
+  const auto fits = bounder.Bound(*resolved, peak);
+  const auto exceeds = bounder.Bound(*resolved, peak * (1 - 1e-9));
+  ASSERT_TRUE(fits.ok() && exceeds.ok()) << fits.status() << exceeds.status();
+  EXPECT_EQ(fits->batch_seconds, whole->batch_seconds);
+  EXPECT_EQ(fits->any_order_seconds, whole->any_order_seconds);
+  EXPECT_EQ(fits->peak_bytes, whole->peak_bytes);
+  EXPECT_EQ(exceeds->batch_seconds, 0);
+  EXPECT_EQ(exceeds->any_order_seconds, 0);
+  EXPECT_EQ(exceeds->peak_bytes, whole->peak_bytes);
+}
+
 }  // namespace weir::sim::bound_test
