@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <boost/math/quadrature/tanh_sinh.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <utility>
 
 namespace weir::models {
 namespace {
 
-constexpr double kLeastConcentration = 1e-3, kMostConcentration = 1e9;
+constexpr double kLeastConcentration = 1e-3;
+// Above it, shares are almost normally distributed with a standard deviation of
+// 1 / sqrt(concentration), and the integrals would take seconds.
+constexpr double kNormalConcentration = 1e4;
 
 }  // namespace
 
@@ -19,6 +24,10 @@ double LargestShare(double n, double concentration) {
   if (n == 1) return 1;
   // Outside these limits the integrand is 1, or 0, up to this.
   constexpr double kNegligible = 1e-16;
+  if (concentration > kNormalConcentration) {
+    return 1 + (LargestShare(n, kNormalConcentration) - 1) *
+                   std::sqrt(kNormalConcentration / concentration);
+  }
   const double a = concentration;
   const double low = boost::math::gamma_p_inv(a, std::pow(kNegligible, 1 / n));
   const double high = boost::math::gamma_q_inv(a, kNegligible / n);
@@ -32,15 +41,21 @@ double LargestShare(double n, double concentration) {
 }
 
 double ConcentrationFor(double n, double ratio) {
-  double low = std::log(kLeastConcentration);
-  double high = std::log(kMostConcentration);
-  // The largest share decreases with the concentration.
-  while (high - low > 1e-12) {
-    const double middle = (low + high) / 2;
-    if (middle == low || middle == high) break;
-    (LargestShare(n, std::exp(middle)) > ratio ? low : high) = middle;
+  const double normal = LargestShare(n, kNormalConcentration) - 1;
+  if (ratio - 1 <= normal) {
+    return kNormalConcentration * std::pow(normal / (ratio - 1), 2);
   }
-  return std::exp((low + high) / 2);
+  // The largest share decreases with the concentration.
+  const auto excess = [&](double logarithm) {
+    return LargestShare(n, std::exp(logarithm)) - ratio;
+  };
+  const double low = std::log(kLeastConcentration);
+  if (excess(low) <= 0) return kLeastConcentration;
+  std::uintmax_t num_steps = 100;
+  const auto [left, right] = boost::math::tools::toms748_solve(
+      excess, low, std::log(kNormalConcentration),
+      boost::math::tools::eps_tolerance<double>(45), num_steps);
+  return std::exp((left + right) / 2);
 }
 
 double LargestImbalance(const Transformer& transformer) {

@@ -93,6 +93,14 @@ void CheckAgainstDevice(Problems& problems, const Scenario& scenario,
                      " has rates only for ", absl::StrJoin(known, ", ")));
   }
   CheckFormatsAgainst(problems, scenario, recipe, device);
+  const uint32_t dispatching =
+      scenario.communication().dispatch_multiprocessors();
+  const double most = device.num_multiprocessors().value();
+  if (most > 0 && dispatching > most) {
+    problems.Add("communication.dispatch_multiprocessors",
+                 absl::StrCat("is ", dispatching, ", expected at most ", most,
+                              ", those of ", device.name()));
+  }
   if (!has_rates) return;  // the other formats follow from the recipe
   const Precision precision = scenario.training().precision();
   if (precision == PRECISION_UNSPECIFIED) return;  // the model did not load

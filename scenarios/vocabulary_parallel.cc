@@ -42,6 +42,12 @@ void CheckVocabularyParallel(Problems& problems, const Scenario& scenario) {
   if (scenario.has_costs()) {
     problems.Add(kField, "cannot be combined with costs");
   }
+  if (scenario.parallelism().pipeline() <= 1) {
+    problems.Add(kField,
+                 absl::StrCat("is ", VocabularyParallel_Name(mode),
+                              ", expected at least 2 pipeline ranks that share "
+                              "the vocabulary, found 1"));
+  }
   const auto kind = schedules::FindScheduleKind(scenario.schedule());
   int ahead = -1;
   if (kind.ok() && (*kind)->name == kOneFOneB) {

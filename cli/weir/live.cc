@@ -2,6 +2,7 @@
 // "weir live": the page of weir report with controls, on this machine.
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -197,6 +198,12 @@ Json ControlsOf(const scenarios::ResolvedScenario& scenario) {
 absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario, &flags.output));
+  constexpr uint64_t kMostPort = 65535;
+  if (flags.live.port > kMostPort) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: --port is ", flags.live.port,
+                     ", expected 1 to ", kMostPort));
+  }
   const std::string first =
       DumpJson(LiveSettingsJson(LiveSettingsOf(scenario)));
   const std::string page = results::LivePage(DumpJson(ControlsOf(scenario)));

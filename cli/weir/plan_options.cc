@@ -150,7 +150,8 @@ void AddSizes(CLI::App* app, PlanSpace* space) {
   AddCounts(app, "--cp,--context-parallel-size", "context-parallel sizes",
             space->mutable_context());
   app->get_option("--cp")->default_str(
-      "1; for sequences of 8192 tokens and more also 2, 4 and 8");
+      "1 and the powers of two up to 8 that leave each GPU 8192 tokens or "
+      "more");
   AddCounts(app, "--ep,--expert-model-parallel-size", "expert-parallel sizes",
             space->mutable_expert());
   AddCounts(app, "--etp,--expert-tensor-parallel-size",
