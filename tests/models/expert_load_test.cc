@@ -50,7 +50,7 @@ TEST(ExpertLoadTest, LargestShareFallsWithTheConcentration) {
 
 TEST(ExpertLoadTest, ConcentrationInvertsTheLargestShare) {
   for (const double n : {2.0, 8.0, 64.0, 384.0}) {
-    for (const double ratio : {1.01, 1.5, 1.9}) {
+    for (const double ratio : {1 + 1e-9, 1.0001, 1.01, 1.5, 1.9}) {
       EXPECT_NEAR(LargestShare(n, ConcentrationFor(n, ratio)), ratio,
                   1e-9 * ratio);
     }

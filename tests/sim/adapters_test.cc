@@ -290,6 +290,10 @@ TEST(DeepEpTest, RefusesModelsWithoutExperts) {
   EXPECT_THAT(error(Moe("communication { dispatch_multiprocessors: 8 }")),
               HasSubstr("communication.dispatch_multiprocessors is 8, "
                         "expected communication.token_dispatcher"));
+  EXPECT_THAT(error(Moe("communication { token_dispatcher: TOKENS_DEEPEP "
+                        "dispatch_multiprocessors: 133 }")),
+              HasSubstr("communication.dispatch_multiprocessors is 133, "
+                        "expected at most 132, those of "));
 }
 
 TEST(FormatTest, AttentionIn8BitsIsFasterByTheSpeedOfTheDevice) {

@@ -280,6 +280,10 @@ TEST(LiveCommandTest, WritesNoFilesAndEndsWithCtrlC) {
 TEST(LiveCommandTest, AScenarioThatCannotRunIsRefused) {
   if (!HasLive()) GTEST_SKIP() << "built without cpp-httplib";
   EXPECT_EQ(RunWeir("live --schedule nonesuch --costs f=1,b=2").exit_code, 2);
+  const ProgramRun port =
+      RunWeir(absl::StrCat("live ", kGiven, " --port 65536"));
+  EXPECT_EQ(port.exit_code, 2);
+  EXPECT_THAT(port.err, HasSubstr("--port is 65536, expected 1 to 65535"));
   Server server(kGiven);
   const ProgramRun run =
       RunWeir(absl::StrCat("live ", kGiven, " --port ", server.port));
