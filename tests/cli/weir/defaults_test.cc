@@ -60,8 +60,8 @@ bool IsProse(const std::string& fallback) {
                                  "that of --runtime",
                                  "--tp",
                                  "1 and --tp",
-                                 "1; for sequences of 8192 tokens and more "
-                                 "also 2, 4 and 8",
+                                 "1 and the powers of two up to 8 that leave "
+                                 "each GPU 8192 tokens or more",
                                  "core_attn, if selective",
                                  "uniform, if full",
                                  "1, if full",
