@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/infinity.h"
 #include "base/status_macros.h"
+#include "plan/search/schedule_variants.h"
 
 namespace weir::plan {
 namespace {
