@@ -16,9 +16,15 @@ find_package_handle_standard_args(Httplib REQUIRED_VARS Httplib_LIBRARY Httplib_
                                   VERSION_VAR Httplib_VERSION)
 if(Httplib_FOUND AND NOT TARGET Httplib::Httplib)
   find_package(Threads REQUIRED)
+  set(httplib_libraries Threads::Threads)
+  if("CPPHTTPLIB_OPENSSL_SUPPORT" IN_LIST httplib_definitions)
+    # Functions in the header of newer versions call OpenSSL.
+    find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+    list(APPEND httplib_libraries OpenSSL::Crypto)
+  endif()
   add_library(Httplib::Httplib UNKNOWN IMPORTED)
   set_target_properties(Httplib::Httplib PROPERTIES
     IMPORTED_LOCATION "${Httplib_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${Httplib_INCLUDE_DIR}"
-    INTERFACE_COMPILE_DEFINITIONS "${httplib_definitions}" INTERFACE_LINK_LIBRARIES Threads::Threads)
+    INTERFACE_COMPILE_DEFINITIONS "${httplib_definitions}" INTERFACE_LINK_LIBRARIES "${httplib_libraries}")
 endif()
 mark_as_advanced(Httplib_INCLUDE_DIR Httplib_LIBRARY Httplib_PC)
