@@ -14,7 +14,7 @@ namespace weir::sim {
 
 struct ListedKernel {
   std::string part;  // models::Name(KernelPart)
-  // Of one kernel: FLOP that it performs, device memory traffic, time.
+  // FLOP, device memory traffic and time of one kernel.
   double flops = 0, bytes = 0, seconds = 0;
   double count = 0;  // in one microbatch, over all stages
 };
@@ -25,8 +25,8 @@ struct KernelList {
   // it has another format.
   std::vector<std::pair<std::string, double>> peak_flops;
   double memory_bytes_per_second = 0;  // peak
-  // Of all forwards and backwards of one microbatch on the first device; equal
-  // kernels of all stages are one entry.
+  // Kernels of the forward and backward passes of one microbatch, priced for
+  // the first device. Equal kernels of all stages are one entry.
   std::vector<ListedKernel> kernels;
 };
 

@@ -6,9 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "cli/options/add_option.h"
 #include "models/recipe.pb.h"
 
@@ -20,13 +17,7 @@ absl::StatusOr<std::vector<int>> ParseLoraModules(const std::string& text) {
                            {"linear_proj", LINEAR_PROJ},
                            {"linear_fc1", LINEAR_FC1},
                            {"linear_fc2", LINEAR_FC2}};
-  std::vector<int> modules;
-  for (const absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(", "), absl::SkipWhitespace())) {
-    ASSIGN_OR_RETURN(modules.emplace_back(), ParseChoice(word, choices));
-  }
-  if (modules.empty()) return absl::InvalidArgumentError("is empty");
-  return modules;
+  return ParseChoices(text, choices);
 }
 
 const std::vector<std::pair<absl::string_view, OperandFormat>>& Formats() {

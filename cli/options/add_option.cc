@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/add_option.h"
 
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 
 namespace weir::cli {
 
@@ -12,6 +14,17 @@ absl::StatusOr<std::string> ParseText(const std::string& text) {
 
 absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text) {
   return ParseCounts(text, 0);
+}
+
+absl::StatusOr<std::vector<int>> ParseChoices(const std::string& text,
+                                              const Choices& choices) {
+  std::vector<int> values;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(", "), absl::SkipWhitespace())) {
+    ASSIGN_OR_RETURN(values.emplace_back(), ParseChoice(word, choices));
+  }
+  if (values.empty()) return absl::InvalidArgumentError("is empty");
+  return values;
 }
 
 absl::Status RunOption(CLI::Option* option) {

@@ -58,6 +58,10 @@ absl::StatusOr<std::string> ParseText(const std::string& text);
 // Parses comma-separated numbers of at least 0: "7,8,8,7".
 absl::StatusOr<std::vector<uint32_t>> ParseNumbers(const std::string& text);
 
+// Parses one or more words that commas or spaces separate.
+absl::StatusOr<std::vector<int>> ParseChoices(const std::string& text,
+                                              const Choices& choices);
+
 template <typename Target>
 CLI::Option* AddText(CLI::App* app, const std::string& names,
                      const std::string& value_name, const std::string& help,

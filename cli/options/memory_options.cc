@@ -6,8 +6,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "base/status_macros.h"
 #include "cli/options/add_option.h"
 #include "models/recompute.h"
 
@@ -22,13 +20,7 @@ absl::StatusOr<std::vector<int>> ParseModules(const std::string& text) {
                            {"moe_act", MOE_ACT},
                            {"mla_up_proj", MLA_UP_PROJ},
                            {"shared_experts", SHARED_EXPERTS}};
-  std::vector<int> modules;
-  for (const absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(", "), absl::SkipWhitespace())) {
-    ASSIGN_OR_RETURN(modules.emplace_back(), ParseChoice(word, choices));
-  }
-  if (modules.empty()) return absl::InvalidArgumentError("is empty");
-  return modules;
+  return ParseChoices(text, choices);
 }
 
 absl::StatusOr<double> ParseFraction(const std::string& text) {

@@ -18,7 +18,7 @@ struct FileKind {
     kOther,
   };
   Type type = Type::kUnknown;
-  // Of kOther: "a model", "an HTML page".
+  // Names the kind of a kOther file: "a model", "an HTML page".
   std::string text;
 };
 

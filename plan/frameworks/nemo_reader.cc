@@ -19,7 +19,7 @@
 namespace weir::plan {
 namespace {
 
-// Of megatron.bridge.peft.lora.LoRA.
+// The default of megatron.bridge.peft.lora.LoRA.
 constexpr uint32_t kDefaultRank = 32;
 
 // "model_config.x" of Megatron-Bridge's first examples and "ConfigContainer.x"

@@ -46,6 +46,30 @@ void SetLayers(const models::LayerList& layers, int first, int last,
   }
 }
 
+// Numbers of parameters of a stage.
+struct ParameterSums {
+  bool adapts;  // only adapters are trained
+  double all;
+  double quantized;  // read by GEMMs in a format of the recipe
+  double trained;
+  double experts;  // trained, of experts
+};
+
+ParameterSums SumsOf(const models::LayerList& layers, int first, int last,
+                     const Training& training) {
+  const double all = models::StageParameters(layers, first, last);
+  const bool adapts = training.lora().rank() > 0;
+  return {
+      .adapts = adapts,
+      .all = all,
+      .quantized = models::StageQuantizedParameters(layers, first, last),
+      .trained =
+          adapts ? models::StageAdapterParameters(layers, first, last) : all,
+      .experts = adapts
+                     ? models::StageExpertAdapterParameters(layers, first, last)
+                     : models::StageExpertParameters(layers, first, last)};
+}
+
 }  // namespace
 
 double GradientBytes(const Training& training) {
@@ -92,15 +116,8 @@ ParameterBytes BytesPerParameter(const Training& training, const Recipe& recipe,
 void SetKeptBytes(const models::LayerList& layers, int first, int last,
                   const Training& training, const ParameterBytes& bytes,
                   StageParameters* parameters) {
-  const double all = models::StageParameters(layers, first, last);
-  const double quantized =
-      models::StageQuantizedParameters(layers, first, last);
-  const bool adapts = training.lora().rank() > 0;
-  const double trained =
-      adapts ? models::StageAdapterParameters(layers, first, last) : all;
-  const double experts =
-      adapts ? models::StageExpertAdapterParameters(layers, first, last)
-             : models::StageExpertParameters(layers, first, last);
+  const auto [adapts, all, quantized, trained, experts] =
+      SumsOf(layers, first, last, training);
   parameters->weight_bytes =
       all * bytes.weight + quantized * (bytes.quantized - bytes.weight);
   parameters->weight_copy_bytes = quantized * bytes.copies;
@@ -115,15 +132,8 @@ void SetKeptBytes(const models::LayerList& layers, int first, int last,
 void SetParameters(const models::LayerList& layers, int first, int last,
                    const Training& training, const ParameterBytes& bytes,
                    bool gathers_experts, StageCosts* stage) {
-  const double all = models::StageParameters(layers, first, last);
-  const double quantized =
-      models::StageQuantizedParameters(layers, first, last);
-  const bool adapts = training.lora().rank() > 0;
-  const double trained =
-      adapts ? models::StageAdapterParameters(layers, first, last) : all;
-  const double experts =
-      adapts ? models::StageExpertAdapterParameters(layers, first, last)
-             : models::StageExpertParameters(layers, first, last);
+  const auto [adapts, all, quantized, trained, experts] =
+      SumsOf(layers, first, last, training);
   StageParameters& parameters = stage->parameters;
   SetKeptBytes(layers, first, last, training, bytes, &parameters);
   parameters.gather_bytes =

@@ -228,8 +228,8 @@ class GraphBuilder {
   PipelineGraph graph_;
   CommunicationLowering lowering_;
   absl::node_hash_map<std::pair<std::vector<int>, int>, Copies> copies_;
-  // Of experts with copies on several tensor ranks, in the order of AddPiece;
-  // and the next of them.
+  // Reductions of experts whose copies are on several tensor ranks, in the
+  // order of AddPiece, and the index of the next one.
   std::vector<CollectiveSpan> shared_experts_;
   size_t next_shared_experts_ = 0;
   std::vector<int32_t> last_step_gather_;               // [rank]

@@ -257,7 +257,7 @@ struct ReductionCollectives {
   Collectives dense, experts;
   // Biases and norms that are reduced one by one; count 0: none.
   Collectives small = {.count = 0};
-  // Of shards, over the groups of hybrid sharding that have the same ones.
+  // All-reduces of shards among the hybrid-sharding groups.
   Collectives shards = {.count = 0};
 };
 ReductionCollectives CollectivesOfReduction(const PipelineInputs& inputs,

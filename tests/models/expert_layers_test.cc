@@ -176,8 +176,9 @@ TEST(ExpertLayersTest, FoldedExpertsChangeNoFlop) {
   }
 }
 
-// Of 4096 tokens on four tensor-parallel GPUs, each sends its own to two
-// experts; without expert tensor parallelism nothing else is exchanged.
+// Checks that each of four tensor-parallel GPUs sends its quarter of 4096
+// tokens to two experts, and that nothing else is exchanged without expert
+// tensor parallelism.
 TEST(ExpertLayersTest, FoldedExpertsExchangeTokensOfTheirOwnGroups) {
   WorkSpec spec = Spec();
   spec.expert_parallel = 8;

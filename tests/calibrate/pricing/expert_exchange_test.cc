@@ -41,8 +41,8 @@ TEST(ExpertExchangeTest, BytesAreThoseOfTheGpusAndNodesReached) {
     const models::TokenRouting tokens = Tokens(4096, false);
     const CollectiveCost cost = ExchangeCost(H100(), tokens, Nodes(nodes));
     const double bytes = 4096 * tokens.token_bytes;
-    // Of the GPUs with one of its experts, 7 / 8 are neighbors of the one that
-    // receives a token in their node.
+    // In each node, one GPU receives a token and forwards it to 7 / 8 of the
+    // GPUs that need it.
     ExpectRelative(cost.intra_bytes,
                    bytes * models::GroupsReached(256, 8, 8 * nodes) * 7 / 8);
     if (nodes == 1) {
