@@ -61,8 +61,12 @@ absl::StatusOr<SequenceLengths> ParseSequenceLengths(absl::string_view text) {
   const absl::Status error = absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text),
       ", expected tokens per document (2048), uniform:SHORTEST-LONGEST, "
-      "lognormal:MEAN,DEVIATION, or TOKENS*COUNT,..."));
+      "lognormal:MEAN,DEVIATION, TOKENS*COUNT,... or none"));
   SequenceLengths lengths;
+  if (text == "none") {
+    lengths.set_one_document(true);
+    return lengths;
+  }
   double tokens = 0;
   if (absl::SimpleAtod(text, &tokens)) {
     lengths.set_fixed(tokens);
@@ -137,9 +141,10 @@ void CheckSequenceLengths(Problems& problems, const Batch& batch) {
       }
       break;
     }
+    case SequenceLengths::kOneDocument:
     case SequenceLengths::DISTRIBUTION_NOT_SET:
       problems.Add("batch.packed_sequences",
-                   "is empty, expected fixed, uniform, log_normal or "
+                   "has no lengths, expected fixed, uniform, log_normal or "
                    "histogram");
       break;
   }

@@ -13,6 +13,7 @@
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/default_set.h"
+#include "scenarios/explicit_none.h"
 #include "scenarios/failures.h"
 #include "scenarios/fill_defaults.h"
 #include "scenarios/host_rate.h"
@@ -38,6 +39,7 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
   ResolvedScenario resolved;
   resolved.label = std::string(label);
   resolved.scenario = scenario;
+  ClearExplicitNone(&resolved.scenario);
   resolved.given_costs = scenario.has_costs();
   std::vector<absl::Status> failures;
   const absl::Status sizes = FillSizes(label, &resolved.scenario);
@@ -86,6 +88,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
                           ResolvedScenario* resolved) {
   Scenario& mine = resolved->scenario;
   mine = scenario;
+  ClearExplicitNone(&mine);
   FillVocabularySchedule(&mine);
   RETURN_IF_ERROR(TakeScheduleChunks(&mine));
   RETURN_IF_ERROR(FillChunks(&mine));

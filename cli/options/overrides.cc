@@ -116,6 +116,11 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (overrides.batch().has_packed_sequences()) {
     scenario.mutable_batch()->clear_packed_sequences();
   }
+  if (overrides.training().has_lora() &&
+      overrides.training().lora().rank() == 0 &&
+      overrides.training().lora().target_modules().empty()) {
+    scenario.mutable_training()->clear_lora();
+  }
   if (!overrides.model().empty() || overrides.has_transformer()) {
     scenario.clear_costs();
   }

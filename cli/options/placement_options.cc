@@ -60,7 +60,7 @@ void AddUnevenSplit(CLI::App* app, Scenario* scenario) {
       app, "--vocabulary-parallel",
       "shard the vocabulary across the pipeline ranks, with one or two "
       "barriers per microbatch (algorithms 2 and 1 of Yeung et al. 2024)",
-      {{"none", VOCABULARY_PARALLEL_UNSPECIFIED},
+      {{"none", VOCABULARY_NOT_SHARDED},
        {"one-barrier", VOCABULARY_ONE_BARRIER},
        {"two-barriers", VOCABULARY_TWO_BARRIERS}},
       [=](VocabularyParallel mode) {
