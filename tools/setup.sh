@@ -78,6 +78,21 @@ num_jobs() {
     }' /proc/meminfo
 }
 
+# Prints the path of an installed weir that was built from the revision of this
+# tree, which must have no changes.
+installed_weir() {
+  path=$(command -v weir) && command -v git >/dev/null || return 1
+  revision=$(git -c "safe.directory=$root" -C "$root" describe --always \
+    --dirty --tags --abbrev=12 2>/dev/null) || return 1
+  case $revision in
+    *-dirty) return 1 ;;
+  esac
+  case $("$path" --version 2>/dev/null) in
+    "weir "*" (git $revision)") echo "$path" ;;
+    *) return 1 ;;
+  esac
+}
+
 # A build folder that was copied from another place with the tree is invalid.
 is_configured() {
   [ -f "$root/build/release/build.ninja" ] &&

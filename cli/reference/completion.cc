@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/reference/completion.h"
+
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "cli/options/add_option.h"
+#include "cli/options/program.h"
+#include "cli/reference/commands.h"
+
+namespace weir::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Commands that print the names that an option or a positional argument takes.
+const std::map<std::string, std::string>& ListingCommands() {
+  static const auto& commands = *new std::map<std::string, std::string>{
+      {"--cluster", "cluster list"},   {"--model", "model list"},
+      {"--profile", "profile list"},   {"--scenario", "scenario list"},
+      {"--train-model", "model list"}, {"SCENARIO", "scenario list"},
+      {"MODEL", "model list"},         {"CLUSTER", "cluster list"},
+      {"PROFILE", "profile list"},
+  };
+  return commands;
+}
+
+// Returns the words that may follow each prefix of a command: "" -> simulate,
+// schedule, ...; "schedule" -> show, lint, ...
+std::map<std::string, Words> NextWords(const CLI::App& program) {
+  std::map<std::string, Words> next;
+  for (const CLI::App* command : AllCommands(program)) {
+    const Words words = absl::StrSplit(NameInProgram(*command), ' ');
+    std::string prefix;
+    for (const std::string& word : words) {
+      Words& known = next[prefix];
+      if (std::find(known.begin(), known.end(), word) == known.end()) {
+        known.push_back(word);
+      }
+      absl::StrAppend(&prefix, prefix.empty() ? "" : " ", word);
+    }
+  }
+  return next;
+}
+
+// Returns options whose values have the same completion as lines of a "case".
+std::string BashValues(const CLI::App& program) {
+  std::map<std::string, std::set<std::string>> options_by_words;
+  for (const CLI::App* command : AllCommands(program)) {
+    for (const CLI::Option* option : OptionsOf(*command)) {
+      if (!TakesValue(*option)) continue;
+      std::string words = absl::StrJoin(ChoicesOf(*option), " ");
+      const Words names = NamesOf(*option);
+      for (const std::string& name : names) {
+        const auto listing = ListingCommands().find(name);
+        if (listing != ListingCommands().end()) {
+          words = absl::StrCat("$(weir ", listing->second, " 2>/dev/null)");
+        }
+      }
+      for (const std::string& name : names) {
+        options_by_words[words].insert(
+            absl::StrCat("'", NameInProgram(*command), " ", name, "'"));
+      }
+    }
+  }
+  std::string text;
+  for (const auto& [words, options] : options_by_words) {
+    if (words.empty()) continue;
+    absl::StrAppend(&text, "    ", absl::StrJoin(options, "|"),
+                    ")\n      COMPREPLY=($(compgen -W \"", words,
+                    "\" -- \"$word\"))\n      return\n      ;;\n");
+  }
+  const auto files = options_by_words.find("");
+  if (files != options_by_words.end()) {
+    absl::StrAppend(&text, "    ", absl::StrJoin(files->second, "|"),
+                    ")\n      return\n      ;;\n");
+  }
+  return text;
+}
+
+std::string BashOptions(const CLI::App& program) {
+  std::string text;
+  for (const CLI::App* command : AllCommands(program)) {
+    Words names = {"--help"};
+    for (const CLI::Option* option : OptionsOf(*command)) {
+      const Words more = NamesOf(*option);
+      names.insert(names.end(), more.begin(), more.end());
+    }
+    absl::StrAppend(&text, "    '", NameInProgram(*command), "') options='",
+                    absl::StrJoin(names, " "), "' ;;\n");
+  }
+  return text;
+}
+
+std::string BashPositionals(const CLI::App& program) {
+  std::string text;
+  for (const CLI::App* command : AllCommands(program)) {
+    for (const CLI::Option* option : PositionalsOf(*command)) {
+      const auto listing =
+          ListingCommands().find(option->get_name(/*positional=*/true));
+      if (listing == ListingCommands().end()) continue;
+      absl::StrAppend(&text, "    '", NameInProgram(*command),
+                      "') words=\"$(weir ", listing->second,
+                      " 2>/dev/null)\" ;;\n");
+      break;
+    }
+  }
+  return text;
+}
+
+std::string FunctionName(const CLI::App& program) {
+  return absl::StrCat("_",
+                      absl::StrReplaceAll(program.get_name(), {{"-", "_"}}));
+}
+
+std::string FishQuote(absl::string_view text) {
+  return absl::StrCat(
+      "'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
+}
+
+// Returns the condition under which a word completes for this command.
+std::string FishCondition(const std::string& command) {
+  return absl::StrJoin(absl::StrSplit(command, ' '), "; and ",
+                       [](std::string* out, absl::string_view word) {
+                         absl::StrAppend(out, "__fish_seen_subcommand_from ",
+                                         word);
+                       });
+}
+
+}  // namespace
+
+std::string BashCompletion(const CLI::App& program) {
+  const std::string name = program.get_name();
+  std::string next;
+  for (const auto& [prefix, words] : NextWords(program)) {
+    absl::StrAppend(&next, "    '", prefix, "') words='",
+                    absl::StrJoin(words, " "), "' ;;\n");
+  }
+  return absl::StrCat(
+      "# bash completion for ", name, "\n", FunctionName(program), "() {\n",
+      R"(  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  local command='' words='' options='' i
+  # The words of the command come first.
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case $command in
+)",
+      absl::StrReplaceAll(next, {{"words=", "words="}}),
+      R"(    *) break ;;
+    esac
+    case " $words " in
+    *" ${COMP_WORDS[i]} "*) command=${command:+$command }${COMP_WORDS[i]} ;;
+    *) break ;;
+    esac
+    words=''
+  done
+  case "$command $before" in
+)",
+      BashValues(program), R"(  esac
+  words=''
+  case $command in
+)",
+      next, R"(  esac
+  if [ -n "$words" ]; then
+    COMPREPLY=($(compgen -W "$words --help" -- "$word"))
+    return
+  fi
+  case $command in
+)",
+      BashOptions(program), R"(  esac
+  case $word in
+  -*)
+    COMPREPLY=($(compgen -W "$options" -- "$word"))
+    return
+    ;;
+  esac
+  case $command in
+)",
+      BashPositionals(program), R"(  esac
+  # Nothing: "-o default" completes files.
+  [ -z "$words" ] || COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+complete -o default -F )",
+      FunctionName(program), " ", name, "\n");
+}
+
+std::string ZshCompletion(const CLI::App& program) {
+  return absl::StrCat("#compdef ", program.get_name(),
+                      "\nautoload -U +X bashcompinit && bashcompinit\n",
+                      BashCompletion(program));
+}
+
+std::string FishCompletion(const CLI::App& program) {
+  const std::string start =
+      absl::StrCat("complete -c ", program.get_name(), " ");
+  std::string text =
+      absl::StrCat("# fish completion for ", program.get_name(), "\n");
+  for (const auto& [prefix, words] : NextWords(program)) {
+    const std::string condition =
+        prefix.empty() ? "__fish_use_subcommand"
+                       : absl::StrCat(FishCondition(prefix),
+                                      "; and not __fish_seen_subcommand_from ",
+                                      absl::StrJoin(words, " "));
+    for (const std::string& word : words) {
+      absl::StrAppend(&text, start, "-f -n ", FishQuote(condition), " -a ",
+                      word, "\n");
+    }
+  }
+  for (const CLI::App* command : AllCommands(program)) {
+    const std::string condition =
+        FishQuote(FishCondition(NameInProgram(*command)));
+    for (const CLI::Option* option : OptionsOf(*command)) {
+      absl::StrAppend(&text, start, "-n ", condition);
+      for (const std::string& short_name : option->get_snames()) {
+        absl::StrAppend(&text, " -s ", short_name);
+      }
+      for (const std::string& long_name : option->get_lnames()) {
+        absl::StrAppend(&text, " -l ", long_name);
+      }
+      if (TakesValue(*option)) absl::StrAppend(&text, " -r");
+      const Words choices = ChoicesOf(*option);
+      if (!choices.empty()) {
+        absl::StrAppend(&text, " -f -a ",
+                        FishQuote(absl::StrJoin(choices, " ")));
+      }
+      absl::StrAppend(&text, " -d ", FishQuote(option->get_description()),
+                      "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace weir::cli

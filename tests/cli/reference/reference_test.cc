@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/options/add_option.h"
+#include "cli/options/program.h"
+#include "cli/reference/commands.h"
+#include "cli/reference/completion.h"
+#include "cli/reference/man_page.h"
+#include "cli/weir/weir_app.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir::cli::reference_test {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
+
+class ReferenceTest : public testing::Test {
+ protected:
+  const CLI::App& Command(const std::string& name) {
+    for (const CLI::App* command : AllCommands(*app_)) {
+      if (NameInProgram(*command) == name) return *command;
+    }
+    ADD_FAILURE() << name;
+    return *app_;
+  }
+
+  // Returns what bash would offer after the last of these words.
+  std::vector<std::string> Complete(const std::vector<std::string>& words) {
+    std::string script = BashCompletion(*app_);
+    absl::StrAppend(&script, "COMP_WORDS=(", absl::StrJoin(words, " "),
+                    ")\nCOMP_CWORD=", words.size() - 1,
+                    "\n_weir\nprintf '%s\\n' \"${COMPREPLY[@]}\" > offers\n");
+    WriteInput("script", script);
+    const std::string bin =
+        std::filesystem::path(WEIR_PROGRAM).parent_path().string();
+    const std::string command =
+        absl::StrCat("cd ", TestFolder(), " && PATH=", bin,
+                     ":$PATH bash --norc script 2> errors");
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    std::ifstream errors(TestFolder() + "/errors");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(errors), {}), "");
+    std::ifstream file(TestFolder() + "/offers");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return absl::StrSplit(text, '\n', absl::SkipEmpty());
+  }
+
+  CommandLine line_;
+  std::unique_ptr<CLI::App> app_ = MakeWeirApp(&line_);
+};
+
+TEST_F(ReferenceTest, PagesOfCommandsHaveAllTheirOptions) {
+  for (const CLI::App* command : AllCommands(*app_)) {
+    const std::string page = ManPage(*command, "weir 1.2.3");
+    EXPECT_THAT(page, HasSubstr(absl::StrCat(".TH ")));
+    EXPECT_THAT(page, HasSubstr(EscapeRoff(FullName(*command))));
+    for (const CLI::Option* option : OptionsOf(*command)) {
+      for (const std::string& name : NamesOf(*option)) {
+        EXPECT_THAT(page,
+                    HasSubstr(absl::StrCat("\\fB", EscapeRoff(name), "\\fR")));
+      }
+    }
+  }
+}
+
+TEST_F(ReferenceTest, PageOfTheProgramListsCommands) {
+  const std::string page = ManPage(*app_, "weir 1.2.3");
+  for (const CLI::App* command : AllCommands(*app_)) {
+    EXPECT_THAT(page, HasSubstr(EscapeRoff(ManPageName(*command))));
+  }
+  EXPECT_THAT(page, HasSubstr("\"weir 1.2.3\""));
+}
+
+TEST_F(ReferenceTest, RoffIsEscaped) {
+  EXPECT_EQ(EscapeRoff(".so /etc/x\n.ex\\n 'a-b'"),
+            "\\&.so /etc/x\n\\&.ex\\en \\(aqa\\-b\\(aq");
+}
+
+TEST_F(ReferenceTest, PagesHaveNoWarnings) {
+  if (std::system("command -v groff > /dev/null") != 0) {
+    GTEST_SKIP() << "groff is not installed";
+  }
+  std::vector<const CLI::App*> all = AllCommands(*app_);
+  all.push_back(app_.get());
+  for (const CLI::App* app : all) {
+    WriteInput("page.1", ManPage(*app, "weir 1.2.3"));
+    const std::string command =
+        absl::StrCat("cd ", TestFolder(),
+                     " && groff -ww -man -Tutf8 page.1 > text 2> warnings");
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    std::ifstream warnings(TestFolder() + "/warnings");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(warnings), {}), "")
+        << ManPageName(*app);
+  }
+}
+
+TEST_F(ReferenceTest, ChoicesAreThoseOfPlaceholders) {
+  for (const CLI::Option* option : OptionsOf(Command("simulate"))) {
+    if (NamesOf(*option)[0] == "--recompute") {
+      EXPECT_THAT(ChoicesOf(*option),
+                  ElementsAre("none", "selective", "operators", "full"));
+    }
+  }
+  for (const CLI::Option* option : OptionsOf(Command("explain"))) {
+    if (NamesOf(*option)[0] == "--measured") {
+      EXPECT_THAT(ChoicesOf(*option), testing::IsEmpty());
+    }
+  }
+}
+
+TEST_F(ReferenceTest, BashCompletesCommandsAndOptions) {
+  EXPECT_THAT(Complete({"weir", "sim"}), ElementsAre("simulate"));
+  EXPECT_THAT(Complete({"weir", "''"}),
+              IsSupersetOf({"simulate", "schedule", "plan"}));
+  EXPECT_THAT(Complete({"weir", "schedule", "''"}),
+              IsSupersetOf({"list", "show", "lint"}));
+  EXPECT_THAT(Complete({"weir", "simulate", "--context-p"}),
+              ElementsAre("--context-parallel-size"));
+  EXPECT_THAT(Complete({"weir", "schedule", "show", "--form"}),
+              ElementsAre("--format"));
+}
+
+TEST_F(ReferenceTest, BashCompletesValues) {
+  EXPECT_THAT(Complete({"weir", "simulate", "--recompute", "se"}),
+              ElementsAre("selective"));
+  EXPECT_THAT(Complete({"weir", "simulate", "--model", "llama-3.1"}),
+              Contains("llama-3.1-8b"));
+  EXPECT_THAT(Complete({"weir", "simulate", "llama-3-70b-64"}),
+              ElementsAre("llama-3-70b-64-h100"));
+  // Files are completed by bash.
+  EXPECT_THAT(Complete({"weir", "simulate", "--trace", "''"}),
+              testing::IsEmpty());
+}
+
+TEST_F(ReferenceTest, FishHasALineForEveryOption) {
+  const std::string script = FishCompletion(*app_);
+  EXPECT_THAT(script, HasSubstr("__fish_seen_subcommand_from simulate"));
+  EXPECT_THAT(script, HasSubstr(" -l context-parallel-size"));
+  EXPECT_THAT(script, Not(HasSubstr("\n\n")));
+}
+
+TEST_F(ReferenceTest, ZshIsAnAutoloadedFunction) {
+  EXPECT_EQ(ZshCompletion(*app_).rfind("#compdef weir\n", 0), 0);
+}
+
+}  // namespace weir::cli::reference_test
