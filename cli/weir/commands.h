@@ -42,6 +42,7 @@ Command RunSweepCommand;
 Command RunCollect;
 Command RunInit;
 Command RunDoctor;
+Command RunSelfTest;
 
 }  // namespace weir::cli
 

@@ -190,6 +190,9 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
   AddWeirCommand(app, "doctor",
                  "Shows versions and optional programs found on this machine.",
                  {"doctor"}, RunDoctor, line);
+  AddWeirCommand(app, "self-test",
+                 "Simulates schedules whose time is known in closed form.",
+                 {"self-test"}, RunSelfTest, line);
 }
 
 }  // namespace weir::cli

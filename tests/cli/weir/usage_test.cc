@@ -134,6 +134,13 @@ TEST(UsageTest, DoctorNamesTheLibraries) {
                              HasSubstr("Abseil"), HasSubstr("CUDA")));
 }
 
+TEST(UsageTest, SelfTestPassesEveryCheck) {
+  const ProgramRun run = RunWeir("self-test");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(run.out, HasSubstr("weir works on this machine"));
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("FAILED")));
+}
+
 struct BadUsage {
   const char* arguments;
   const char* message;
