@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, which registers FILES (below ROOT) with base/assets.h.
 set(text "#include \"base/assets.h\"\nnamespace weir {\nnamespace {\n")
 set(index 0)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cpp-httplib with its compiled library (Debian's libcpp-httplib-dev has no CMake files). Defines Httplib::Httplib. Its
 # header must be compiled with the options that the library was compiled with, which its pkg-config file names.
 find_path(Httplib_INCLUDE_DIR httplib.h)

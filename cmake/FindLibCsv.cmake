@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libcsv: csv.h and its archive (Debian's libcsv-dev has no CMake files). Defines LibCsv::LibCsv.
 find_path(LibCsv_INCLUDE_DIR csv.h)
 find_library(LibCsv_LIBRARY csv)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds NCCL: target NCCL::nccl and NCCL_VERSION. Looks in NCCL_ROOT, next to the CUDA toolkit and in the system's folders.
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_TARGET_DIR} PATH_SUFFIXES include)
 # Python's wheel has no unversioned link.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # RE2: re2/re2.h and its library (Debian's libre2-dev has no CMake files). Defines RE2::RE2.
 find_path(RE2_INCLUDE_DIR re2/re2.h)
 find_library(RE2_LIBRARY re2)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian ships SimGrid without a CMake package. Defines SimGrid::SimGrid and SimGrid_VERSION.
 find_path(SimGrid_INCLUDE_DIR simgrid/s4u.hpp)
 find_library(SimGrid_LIBRARY simgrid)

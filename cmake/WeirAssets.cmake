@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # weir_assets(<name> <file>...) embeds preset files, so that the program is one file that can be copied anywhere.
 # base/assets.h finds them by their path in the source tree ("models/presets/gpt2.json").
 function(weir_assets name)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds CUDA (12.4 or later) and NCCL (2.18 or later) for weir-calibrate, or says in one line why it does without.
 # Sets WEIR_HAS_CUDA, or WEIR_WITHOUT_CUDA to the reason. Include at the top level: it enables the language.
 set(WEIR_CUDA AUTO CACHE STRING "weir-calibrate on GPUs: AUTO (where CUDA and NCCL are found), ON (or fail), OFF")

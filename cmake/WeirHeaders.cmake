@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Target "headers" (not part of "all"): compiles every header alone, so that each includes what it needs.
 set(sources)
 foreach(folder base schedules models calibrate scenarios sim results plan cli)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds cpp-httplib for "weir live", or says in one line why weir does without. Sets WEIR_HAS_LIVE, or
 # WEIR_WITHOUT_LIVE to the reason.
 set(WEIR_LIVE AUTO CACHE STRING "weir live: AUTO (where cpp-httplib is found), ON (or fail), OFF")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # "ninja package" writes a Debian package and a tarball of what is installed.
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME weir)

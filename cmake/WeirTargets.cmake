@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The three ways to declare a target. Folders never glob: a file that is not listed does not exist.
 
 option(WEIR_UNITY "Compile several sources at once, with precompiled headers" ON)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT from TEMPLATE with the git revision of SOURCE; touches it only when something changed. Where the git
 # program is missing the clone's own files tell; in a tree that is no clone (a tarball) the revision is "unknown".
 set(WEIR_REVISION "unknown")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # variables shared with tools/lease
 # Functions of tools/lease, which sources this file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154
 # Sourced by ./run, ./check and tools/check, with $root set to the source tree.
 # All output is on stderr, as stdout belongs to weir.
