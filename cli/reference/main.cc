@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes manual pages and completion scripts of weir and weir-calibrate, from
-// the definitions of their options, to man/, bash/, zsh/ and fish/ in a folder.
+// "weir-reference FOLDER INPUTS" writes manual pages, completion scripts and
+// the page of options of weir and weir-calibrate, from the definitions of their
+// options, and the page of the fields of input files, from descriptors that
+// protoc wrote to the file INPUTS. The folder gets man/, bash/, zsh/, fish/ and
+// manual/.
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -11,7 +14,9 @@
 #include "cli/options/add_option.h"
 #include "cli/reference/commands.h"
 #include "cli/reference/completion.h"
+#include "cli/reference/field_page.h"
 #include "cli/reference/man_page.h"
+#include "cli/reference/option_pages.h"
 #include "cli/weir/weir_app.h"
 #include "cli/weir_calibrate/calibrate_app.h"
 
@@ -31,7 +36,23 @@ class ReferenceWriter {
     WriteFile("bash", name, BashCompletion(program));
     WriteFile("zsh", absl::StrCat("_", name), ZshCompletion(program));
     WriteFile("fish", absl::StrCat(name, ".fish"), FishCompletion(program));
+    WriteFile("manual", absl::StrCat("options-", name, ".md"),
+              OptionPage(program));
     return ok_;
+  }
+
+  // The same for the page of fields.
+  bool WriteFields(const std::string& descriptors) {
+    const absl::StatusOr<std::string> contents = ReadFile(descriptors);
+    const absl::StatusOr<std::string> page =
+        contents.ok() ? FieldPage(*contents) : contents.status();
+    if (page.ok()) {
+      WriteFile("manual", "fields.md", *page);
+      return ok_;
+    }
+    std::cerr << "error: " << descriptors << ": " << page.status().message()
+              << "\n";
+    return false;
   }
 
  private:
@@ -60,8 +81,9 @@ class ReferenceWriter {
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "error: weir-reference: expected the folder to write\n";
+  if (argc != 3) {
+    std::cerr << "error: weir-reference: expected the folder to "
+                 "write and a file of descriptors\n";
     return 2;
   }
   weir::cli::CommandLine line;
@@ -71,5 +93,5 @@ int main(int argc, char** argv) {
   const bool weir = writer.Write(*weir::cli::MakeWeirApp(&line));
   const bool calibrate =
       writer.Write(*weir::cli::MakeCalibrateApp(&calibrate_line));
-  return weir && calibrate ? 0 : 1;
+  return weir && calibrate && writer.WriteFields(argv[2]) ? 0 : 1;
 }

@@ -17,8 +17,12 @@
 #include "cli/options/program.h"
 #include "cli/reference/commands.h"
 #include "cli/reference/completion.h"
+#include "cli/reference/field_page.h"
 #include "cli/reference/man_page.h"
+#include "cli/reference/markdown.h"
+#include "cli/reference/option_pages.h"
 #include "cli/weir/weir_app.h"
+#include "google/protobuf/descriptor.pb.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::reference_test {
@@ -151,6 +155,43 @@ TEST_F(ReferenceTest, FishHasALineForEveryOption) {
   EXPECT_THAT(script, HasSubstr("__fish_seen_subcommand_from simulate"));
   EXPECT_THAT(script, HasSubstr(" -l context-parallel-size"));
   EXPECT_THAT(script, Not(HasSubstr("\n\n")));
+}
+
+TEST_F(ReferenceTest, PageOfOptionsHasEveryCommandAndOption) {
+  const std::string page = OptionPage(*app_);
+  for (const CLI::App* command : AllCommands(*app_)) {
+    EXPECT_THAT(page,
+                HasSubstr(absl::StrCat("\n## ", FullName(*command), "\n")));
+    for (const CLI::Option* option : OptionsOf(*command)) {
+      EXPECT_THAT(page, HasSubstr(MarkdownCell(NamesOf(*option)[0])));
+    }
+  }
+}
+
+TEST_F(ReferenceTest, MarkupIsEscaped) {
+  EXPECT_EQ(MarkdownCell("a|b <c> _d_\n*e*"),
+            "a&#124;b &lt;c&gt; \\_d\\_ \\*e\\*");
+}
+
+TEST_F(ReferenceTest, PageOfFieldsHasTypesAndComments) {
+  google::protobuf::FileDescriptorSet files;
+  google::protobuf::FileDescriptorProto* file = files.add_file();
+  file->set_name("a.proto");
+  auto* message = file->add_message_type();
+  message->set_name("Step");
+  auto* field = message->add_field();
+  field->set_name("wait_seconds");
+  field->set_type(google::protobuf::FieldDescriptorProto::TYPE_DOUBLE);
+  field->set_label(google::protobuf::FieldDescriptorProto::LABEL_REPEATED);
+  auto* location = file->mutable_source_code_info()->add_location();
+  for (int index : {4, 0, 2, 0}) location->add_path(index);
+  location->set_trailing_comments(" of a\n rank\n");
+  const auto page = FieldPage(files.SerializeAsString());
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(*page, HasSubstr("## a.proto\n\n### Step\n"));
+  EXPECT_THAT(*page, HasSubstr("| <code>wait\\_seconds</code> | <code>repeated "
+                               "double</code> | of a rank |"));
+  EXPECT_FALSE(FieldPage("no descriptors").ok());
 }
 
 TEST_F(ReferenceTest, ZshIsAnAutoloadedFunction) {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/reference/field_page.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "cli/reference/markdown.h"
+#include "google/protobuf/descriptor.pb.h"
+
+namespace weir::cli {
+namespace {
+
+using google::protobuf::DescriptorProto;
+using google::protobuf::EnumDescriptorProto;
+using google::protobuf::FieldDescriptorProto;
+using google::protobuf::FileDescriptorProto;
+
+// Writes the messages and enums of a file.
+class FileWriter {
+ public:
+  explicit FileWriter(const FileDescriptorProto& file) : file_(file) {
+    for (const auto& location : file.source_code_info().location()) {
+      const std::vector<int> path(location.path().begin(),
+                                  location.path().end());
+      comments_[path] =
+          absl::StrCat(location.leading_comments(),
+                       location.leading_comments().empty() ? "" : " ",
+                       location.trailing_comments());
+    }
+  }
+
+  std::string Write() {
+    absl::StrAppend(&text_, "\n## ", file_.name(), "\n");
+    for (int i = 0; i < file_.message_type_size(); ++i) {
+      WriteMessage(file_.message_type(i), "",
+                   {FileDescriptorProto::kMessageTypeFieldNumber, i});
+    }
+    for (int i = 0; i < file_.enum_type_size(); ++i) {
+      WriteEnum(file_.enum_type(i), "",
+                {FileDescriptorProto::kEnumTypeFieldNumber, i});
+    }
+    return text_;
+  }
+
+ private:
+  using Path = std::vector<int>;
+
+  static Path Child(Path path, int field, int index) {
+    path.push_back(field);
+    path.push_back(index);
+    return path;
+  }
+
+  std::string Comment(const Path& path) const {
+    const auto found = comments_.find(path);
+    if (found == comments_.end()) return "";
+    // protoc removes "//", not the space after it.
+    return absl::StrReplaceAll(absl::StripAsciiWhitespace(found->second),
+                               {{"\n ", "\n"}});
+  }
+
+  void WriteHead(const std::string& name, const Path& path) {
+    absl::StrAppend(&text_, "\n### ", name, "\n");
+    const std::string comment = Comment(path);
+    if (!comment.empty()) {
+      absl::StrAppend(&text_, "\n", MarkdownText(comment), "\n");
+    }
+  }
+
+  void WriteMessage(const DescriptorProto& message, const std::string& parent,
+                    const Path& path) {
+    if (message.options().map_entry()) return;
+    const std::string name = absl::StrCat(parent, message.name());
+    WriteHead(name, path);
+    if (message.field_size() > 0) {
+      absl::StrAppend(&text_, "\n| field | type | meaning |\n|---|---|---|\n");
+    }
+    for (int i = 0; i < message.field_size(); ++i) {
+      const FieldDescriptorProto& field = message.field(i);
+      absl::StrAppend(&text_, "| ", MarkdownCode(field.name()), " | ",
+                      MarkdownCode(TypeOf(field)), " | ",
+                      MarkdownCell(Comment(
+                          Child(path, DescriptorProto::kFieldFieldNumber, i))),
+                      " |\n");
+    }
+    const std::string prefix = absl::StrCat(name, ".");
+    for (int i = 0; i < message.nested_type_size(); ++i) {
+      WriteMessage(message.nested_type(i), prefix,
+                   Child(path, DescriptorProto::kNestedTypeFieldNumber, i));
+    }
+    for (int i = 0; i < message.enum_type_size(); ++i) {
+      WriteEnum(message.enum_type(i), prefix,
+                Child(path, DescriptorProto::kEnumTypeFieldNumber, i));
+    }
+  }
+
+  void WriteEnum(const EnumDescriptorProto& type, const std::string& parent,
+                 const Path& path) {
+    WriteHead(absl::StrCat(parent, type.name()), path);
+    absl::StrAppend(&text_, "\n| value | meaning |\n|---|---|\n");
+    for (int i = 0; i < type.value_size(); ++i) {
+      absl::StrAppend(&text_, "| ", MarkdownCode(type.value(i).name()), " | ",
+                      MarkdownCell(Comment(Child(
+                          path, EnumDescriptorProto::kValueFieldNumber, i))),
+                      " |\n");
+    }
+  }
+
+  static std::string TypeOf(const FieldDescriptorProto& field) {
+    std::string type = field.type_name();
+    if (type.empty()) {
+      type =
+          absl::AsciiStrToLower(FieldDescriptorProto::Type_Name(field.type()))
+              .substr(sizeof("type_") - 1);
+    } else {
+      type = absl::StrReplaceAll(type, {{".weir.", ""}});
+    }
+    if (field.label() == FieldDescriptorProto::LABEL_REPEATED) {
+      return absl::StrCat("repeated ", type);
+    }
+    return field.proto3_optional() ? absl::StrCat("optional ", type) : type;
+  }
+
+  const FileDescriptorProto& file_;
+  std::map<Path, std::string> comments_;
+  std::string text_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> FieldPage(const std::string& descriptors) {
+  google::protobuf::FileDescriptorSet files;
+  if (!files.ParseFromString(descriptors) || files.file().empty()) {
+    return absl::InvalidArgumentError(
+        "is no set of file descriptors, expected the output of protoc "
+        "--descriptor_set_out");
+  }
+  std::string text =
+      "# Fields of files\n\nInput files are protocol buffers in text format. "
+      "Fields that are not set have the default that their comment states, or "
+      "0, false or an empty text.\n";
+  // protoc writes files after those that they import.
+  for (int i = files.file_size() - 1; i >= 0; --i) {
+    absl::StrAppend(&text, FileWriter(files.file(i)).Write());
+  }
+  return text;
+}
+
+}  // namespace weir::cli

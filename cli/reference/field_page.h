@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of input files as a page of the manual.
+#ifndef WEIR_CLI_REFERENCE_FIELD_PAGE_H_
+#define WEIR_CLI_REFERENCE_FIELD_PAGE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weir::cli {
+
+// Returns Markdown: a section for every message and enum of a serialized
+// FileDescriptorSet, which protoc wrote with --include_source_info, with the
+// comments of the .proto files. Returns InvalidArgument if the text is no such
+// set.
+absl::StatusOr<std::string> FieldPage(const std::string& descriptors);
+
+}  // namespace weir::cli
+
+#endif  // WEIR_CLI_REFERENCE_FIELD_PAGE_H_
