@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate/fit/new_device.h"
+#include "plan/goodput/goodput.h"
 #include "plan/papers/pipedream.h"
 #include "plan/search/plan.pb.h"
 #include "results/trace/select_gpus.h"
@@ -185,6 +186,39 @@ struct PlanFlags {
   plan::PipeDreamOptions pipedream;  // of the plan for a graph
 };
 
+// "goodput".
+struct GoodputFlags {
+  plan::GoodputRequest request;  // what the flags set
+  std::string reliability = "llama-3-405b";
+  std::string mtbf;  // "gpu=50000h,switch=1y"
+  std::optional<double> detection_seconds, restart_seconds;
+  uint32_t num_gpus = 0;  // without a scenario
+  uint32_t gpus_per_node = 8;
+  uint32_t interval_steps = 0, num_runs = 200, seed = 1;  // of the request
+  std::optional<uint32_t> num_spares;
+  bool elastic = false, async_save = false;
+};
+
+// "energy".
+struct EnergyFlags {
+  std::string schedule = "1f1b";
+  uint32_t num_microbatches = 8, num_chunks = 1;
+  double blocking_watts = 0;  // of one GPU
+  double gpus_per_stage = 1, time_scale = 1, unit_seconds = 0;
+  std::string deadlines;  // "2.8,2.9", or a CSV
+  std::vector<double> stragglers;
+  uint32_t num_points = 20;
+};
+
+// --energy of "simulate" and "compare".
+struct StepEnergyFlags {
+  std::string power;  // preset or file; empty: no energy
+  double tokens = 0;  // of a run; 0: only steps
+  double price = 0;   // of a kWh
+  double carbon = 0;  // grams of CO2 per kWh
+  double pue = 1;     // power usage effectiveness
+};
+
 // "sweep" and "collect".
 struct SweepFlags {
   std::string grid;    // "parallelism.pipeline=2,4,schedule=gpipe,1f1b"
@@ -223,6 +257,9 @@ struct Flags {
   PlanFlags plan;
   SweepFlags sweep;
   LiveFlags live;
+  GoodputFlags goodput;
+  EnergyFlags energy;
+  StepEnergyFlags step_energy;
   OutputFlags output;
 };
 

@@ -6,12 +6,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/assets.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/options/add_option.h"
 #include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
+#include "plan/energy/power_model.h"
 #include "plan/frameworks/exported_run.h"
 #include "results/flops.h"
 #include "results/views/views.h"
@@ -49,6 +52,26 @@ void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
       ->default_str("full");
 }
 
+absl::StatusOr<double> ParseTokens(const std::string& text) {
+  absl::string_view number = text;
+  double unit = 1;
+  for (const auto& [suffix, value] :
+       std::initializer_list<std::pair<absl::string_view, double>>{
+           {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}}) {
+    if (absl::ConsumeSuffix(&number, suffix)) {
+      unit = value;
+      break;
+    }
+  }
+  double count = 0;
+  if (!absl::SimpleAtod(number, &count) ||
+      !(count * unit >= 1 && count * unit <= 1e18)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", text, ", expected a number of tokens, as in 300B or 1T"));
+  }
+  return count * unit;
+}
+
 void AddFlops(CLI::App* app, std::string* formula) {
   const auto parse =
       [](const std::string& text) -> absl::StatusOr<std::string> {
@@ -70,6 +93,29 @@ void AddWide(CLI::App* app, OutputFlags* output) {
             "print tables with all columns, however long their lines are",
             &output->wide)
       ->group("Output");
+}
+
+// Adds --energy and what it costs.
+void AddStepEnergy(CLI::App* app, StepEnergyFlags* energy) {
+  app->option_defaults()->group("Energy");
+  AddText(app, "--energy", "POWER",
+          absl::StrCat("also show the energy of a step with this power model: "
+                       "preset (",
+                       absl::StrJoin(ListAssets(plan::kPowerFolder), ", "),
+                       ") or textproto file"),
+          &energy->power);
+  AddOption(app, "--tokens", "N",
+            "tokens of a run, as in 1T, whose energy is shown", ParseTokens,
+            &energy->tokens);
+  AddOption(app, "--energy-price", "PRICE", "price of a kWh, in any currency",
+            ParsePositive, &energy->price);
+  AddOption(app, "--carbon", "GRAMS", "CO2 of a kWh", ParsePositive,
+            &energy->carbon);
+  AddOption(app, "--pue", "FACTOR",
+            "power usage effectiveness: energy of the building per energy of "
+            "the nodes",
+            ParsePositive, &energy->pue)
+      ->default_str("1");
 }
 
 }  // namespace
@@ -176,6 +222,7 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
   AddImports(app, &flags->scenario);
   AddScenario(app, several, &flags->scenario);
   AddFlops(app, &flags->flops);
+  AddStepEnergy(app, &flags->step_energy);
   AddFormat(app, /*csv=*/true, &flags->output);
   AddColumns(app, several ? results::CompareColumns() : results::RankColumns(),
              &flags->output);

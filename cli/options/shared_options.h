@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "cli/options/flags.h"
 
 namespace CLI {
@@ -29,6 +30,9 @@ void AddTolerance(CLI::App* app, const std::string& group,
                   const std::string& help, double* tolerance);
 void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
                bool* fast);
+
+// Parses a number of tokens: "300e9", "1T".
+absl::StatusOr<double> ParseTokens(const std::string& text);
 
 // Adds --flops.
 void AddFlops(CLI::App* app, std::string* formula);

@@ -16,6 +16,8 @@ Command RunCompare;
 Command RunValidate;
 Command RunTrainStudy;
 Command RunPlan;
+Command RunGoodput;
+Command RunEnergy;
 Command RunValidateReplay;  // "validate --replay"
 Command RunShow;            // shows a stored result
 Command RunTrace;           // writes a trace of a stored result

@@ -6,6 +6,7 @@
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/energy_view.h"
 #include "cli/weir/several_runs.h"
 #include "results/summary.h"
 #include "results/views/views.h"
@@ -29,6 +30,8 @@ std::string View(const Flags& flags, const Outcome& outcome) {
 }  // namespace
 
 int RunCompare(const Flags& flags) {
+  const absl::Status possible = CheckEnergy(flags);
+  if (!possible.ok()) return PrintError(possible, flags.output);
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);
   // Before the first simulation, since some take minutes.
@@ -42,7 +45,9 @@ int RunCompare(const Flags& flags) {
   if (outcome.results.empty()) return outcome.exit_code;
 
   int code = outcome.exit_code;
-  const absl::Status printed = PrintResult(View(flags, outcome));
+  const absl::StatusOr<std::string> view =
+      WithEnergy(flags, View(flags, outcome), outcome.results);
+  const absl::Status printed = view.ok() ? PrintResult(*view) : view.status();
   if (!printed.ok()) {
     code = std::max<int>(code, PrintError(printed, flags.output));
   }

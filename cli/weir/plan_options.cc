@@ -29,27 +29,6 @@ absl::StatusOr<double> ParsePercent(const std::string& text) {
   return percent / 100;
 }
 
-// Parses a number of tokens: "300e9", "1T".
-absl::StatusOr<double> ParseTokens(const std::string& text) {
-  absl::string_view number = text;
-  double unit = 1;
-  for (const auto& [suffix, value] :
-       std::initializer_list<std::pair<absl::string_view, double>>{
-           {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}}) {
-    if (absl::ConsumeSuffix(&number, suffix)) {
-      unit = value;
-      break;
-    }
-  }
-  double count = 0;
-  if (!absl::SimpleAtod(number, &count) ||
-      !(count * unit >= 1 && count * unit <= 1e18)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is ", text, ", expected a number of tokens, as in 300B or 1T"));
-  }
-  return count * unit;
-}
-
 absl::StatusOr<uint32_t> ParsePatience(const std::string& text) {
   ASSIGN_OR_RETURN(const auto counts, ParseCounts(text, 0));
   if (counts.size() == 1) return counts[0];

@@ -10,6 +10,7 @@
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/emit.h"
+#include "cli/weir/energy_view.h"
 #include "plan/sweep/fast_estimate_view.h"
 #include "results/draw/terminal_timeline.h"
 #include "results/summary.h"
@@ -70,6 +71,7 @@ absl::Status CheckFast(const Flags& flags) {
   if (!output.report.empty()) asked = "--report";
   if (output.timeline) asked = "--timeline";
   if (!flags.flops.empty()) asked = "--flops";
+  if (!flags.step_energy.power.empty()) asked = "--energy";
   if (output.format == OutputFlags::Format::kCsv) asked = "--format csv";
   if (asked.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -134,15 +136,18 @@ int RunFast(const Flags& flags) {
 }  // namespace
 
 int RunSimulate(const Flags& flags) {
-  const absl::Status possible = CheckTimeline(flags.output);
+  absl::Status possible = CheckTimeline(flags.output);
+  possible.Update(CheckEnergy(flags));
   if (!possible.ok()) return PrintError(possible, flags.output);
   if (flags.fast) return RunFast(flags);
   absl::StatusOr<Result> result = SimulateRequest(flags);
   if (!result.ok()) return PrintError(result.status(), flags.output);
   absl::StatusOr<std::string> timeline = "";
   if (flags.output.timeline) timeline = TimelineView(flags, *result);
-  absl::Status printed =
-      PrintResult(View(flags, *result), timeline.value_or(""));
+  const absl::StatusOr<std::string> view =
+      WithEnergy(flags, View(flags, *result), {&*result, 1});
+  if (!view.ok()) return PrintError(view.status(), flags.output);
+  absl::Status printed = PrintResult(*view, timeline.value_or(""));
   printed.Update(timeline.status());
   if (!printed.ok()) PrintError(printed, flags.output);
   const int verdict = results::FitsMemory(*result) ? kExitOk : kExitNegative;

@@ -31,6 +31,8 @@ std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
   AddDrawCommand(app.get(), line);
   AddSweepCommands(app.get(), line);
   AddPlanCommand(app.get(), line);
+  AddGoodputCommand(app.get(), line);
+  AddEnergyCommand(app.get(), line);
   AddScheduleCommands(app.get(), line);
   AddInputCommands(app.get(), line);
   app->footer(

@@ -41,6 +41,8 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line);
 void AddDrawCommand(CLI::App* app, CommandLine* line);
 void AddSweepCommands(CLI::App* app, CommandLine* line);
 void AddPlanCommand(CLI::App* app, CommandLine* line);
+void AddGoodputCommand(CLI::App* app, CommandLine* line);
+void AddEnergyCommand(CLI::App* app, CommandLine* line);
 void AddScheduleCommands(CLI::App* app, CommandLine* line);
 void AddInputCommands(CLI::App* app, CommandLine* line);
 

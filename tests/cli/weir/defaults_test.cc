@@ -71,6 +71,8 @@ bool IsProse(const std::string& fallback) {
                                  "5, with Muon",
                                  "20, with DeepEP",
                                  "16-bit, unless the recipe says otherwise",
+                                 "exact",
+                                 "evenly spaced",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }
@@ -115,6 +117,11 @@ const Arguments* QuestionOf(absl::string_view command) {
         {"--schedule", "gpipe"},
         {"--updates", "2"},
         {"--seeds", "1"}}},
+      {"goodput",
+       {{"--step-seconds", "10"},
+        {"--num-gpus", "1024"},
+        {"--checkpoint-bytes", "1e12"},
+        {"--checkpoint-bandwidth", "1e11"}}},
       {"schedule synthesize",
        {{"--costs", "f=1,b=2"}, {"--pp", "2"}, {"--microbatches", "2"}}},
       {"init",
@@ -180,7 +187,7 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
       if (question == nullptr) {
         EXPECT_TRUE(command == "compare" || command == "explain" ||
                     command == "collect" || command == "report" ||
-                    command == "draw")
+                    command == "draw" || command == "energy")
             << "no question for " << command << " " << name;
         continue;
       }

@@ -80,6 +80,9 @@ std::vector<Writer> Writers() {
        "schedule synthesize --pp 2 --microbatches 2 --costs f=1,i=1,w=1 "
        "--method local --moves 10 --out FILE",
        "s.json"},
+      {"EnergyClocks",
+       "energy ../clocks.csv --blocking-power 50 --microbatches 2 --out FILE",
+       "e"},
       {"Convert", "schedule convert 1f1b --pp 2 --microbatches 2 -o FILE",
        "s.csv"},
       {"ProfileImport",
@@ -115,6 +118,9 @@ class OutputTest : public testing::TestWithParam<Writer> {
     WriteInput("gemm.csv",
                "m,n,k,latency_us\n1024,1024,1024,30\n2048,2048,2048,80\n"
                "4096,4096,4096,520\n");
+    WriteInput("clocks.csv",
+               "stage,instruction,frequency,time,energy\n"
+               "0,forward,1400,1,300\n0,backward,1400,2,600\n");
     // A third longer than predicted.
     WriteInput("slow.csv",
                "pp,step_ms\n1,240\n2,160\n3,120\n4,95\n6,80\n1,250\n2,150\n");

@@ -54,6 +54,7 @@ TEST(UsageTest, EveryCommandHasHelpWithUsageAndExamples) {
 // Returns false for examples that need a file of the user.
 bool RunsAnywhere(absl::string_view example) {
   return !absl::StrContains(example, "my.textproto") &&
+         !absl::StrContains(example, " profile.csv") &&
          !absl::StrContains(example, "graph.txt") &&
          !absl::StrContains(example, "run.args") &&
          !absl::StrContains(example, ".pb") &&

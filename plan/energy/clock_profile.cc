@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/energy/clock_profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/csv.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+
+namespace weir::plan {
+namespace {
+
+constexpr int kMaxStages = 4096;
+
+std::optional<schedules::Op> PassNamed(absl::string_view text) {
+  const std::string name = absl::AsciiStrToLower(text);
+  if (name == "forward" || name == "f") return schedules::Op::kForward;
+  if (name == "backward" || name == "b") return schedules::Op::kBackward;
+  if (name == "backward_input" || name == "i") {
+    return schedules::Op::kBackwardInput;
+  }
+  if (name == "backward_weight" || name == "w") {
+    return schedules::Op::kBackwardWeight;
+  }
+  return std::nullopt;
+}
+
+// Returns the first of these columns that the table has.
+absl::StatusOr<CsvColumn> ColumnOf(
+    const CsvTable& table, const std::vector<absl::string_view>& names) {
+  for (const absl::string_view name : names) {
+    if (table.HasColumn(name)) return table.Column(name);
+  }
+  return table.Column(names.front());
+}
+
+// Replaces points of the same clock by their mean.
+std::vector<ClockPoint> MergeClocks(std::vector<ClockPoint> points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const ClockPoint& a, const ClockPoint& b) {
+                     return a.megahertz < b.megahertz;
+                   });
+  std::vector<ClockPoint> merged;
+  for (size_t first = 0; first < points.size();) {
+    ClockPoint sum{points[first].megahertz, 0, 0};
+    size_t end = first;
+    while (end < points.size() && points[end].megahertz == sum.megahertz) {
+      sum.seconds += points[end].seconds;
+      sum.joules += points[end].joules;
+      ++end;
+    }
+    const double count = static_cast<double>(end - first);
+    merged.push_back({sum.megahertz, sum.seconds / count, sum.joules / count});
+    first = end;
+  }
+  return merged;
+}
+
+absl::Status CheckStages(absl::string_view label, const ClockProfile& profile) {
+  Problems problems(label);
+  for (int stage = 0; stage < profile.num_stages; ++stage) {
+    const auto has = [&](schedules::Op pass) {
+      return profile.passes.contains({stage, pass});
+    };
+    if (!has(schedules::Op::kForward)) {
+      problems.Add("stage",
+                   absl::StrCat(stage, " has no forward, expected one"));
+    }
+    if (!has(schedules::Op::kBackward) &&
+        !(has(schedules::Op::kBackwardInput) &&
+          has(schedules::Op::kBackwardWeight))) {
+      problems.Add("stage",
+                   absl::StrCat(stage, " has no backward, expected one"));
+    }
+  }
+  return problems.ToStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
+                                              absl::string_view text,
+                                              double time_scale,
+                                              double gpus_per_stage) {
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
+  ASSIGN_OR_RETURN(const CsvColumn stage, ColumnOf(table, {"stage"}));
+  ASSIGN_OR_RETURN(const CsvColumn pass, ColumnOf(table, {"instruction"}));
+  ASSIGN_OR_RETURN(const CsvColumn clock,
+                   ColumnOf(table, {"frequency", "clock", "clock_mhz"}));
+  ASSIGN_OR_RETURN(const CsvColumn time, ColumnOf(table, {"time", "seconds"}));
+  ASSIGN_OR_RETURN(const CsvColumn energy,
+                   ColumnOf(table, {"energy", "joules"}));
+  ASSIGN_OR_RETURN(const std::vector<double> stages,
+                   stage.Numbers(0, kMaxStages - 1));
+  ASSIGN_OR_RETURN(const std::vector<double> clocks, clock.Numbers(1, 1e5));
+  ASSIGN_OR_RETURN(const std::vector<double> times, time.Numbers(1e-9, 1e6));
+  ASSIGN_OR_RETURN(const std::vector<double> energies,
+                   energy.Numbers(1e-9, 1e12));
+  ClockProfile profile;
+  for (int row = 0; row < table.num_rows(); ++row) {
+    const std::optional<schedules::Op> op = PassNamed(pass.Text(row));
+    if (!op.has_value()) {
+      return pass.Error(row,
+                        "expected forward, backward, backward_input or "
+                        "backward_weight");
+    }
+    if (stages[row] != std::floor(stages[row])) {
+      return stage.Error(row, "expected a whole number");
+    }
+    const int number = static_cast<int>(stages[row]);
+    profile.num_stages = std::max(profile.num_stages, number + 1);
+    profile.passes[{number, *op}].push_back(
+        {clocks[row], times[row] * time_scale,
+         energies[row] * time_scale * gpus_per_stage});
+  }
+  if (profile.passes.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": has no rows, expected at least one"));
+  }
+  RETURN_IF_ERROR(CheckStages(label, profile));
+  for (auto& [key, points] : profile.passes) {
+    points = MergeClocks(std::move(points));
+  }
+  return profile;
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured time and energy of the passes of a pipeline at each clock, as
+// Perseus publishes them (Chung et al., Reducing energy bloat in large model
+// training, SOSP 2024; github.com/ml-energy/zeus, sosp24_data).
+#ifndef WEIR_PLAN_ENERGY_CLOCK_PROFILE_H_
+#define WEIR_PLAN_ENERGY_CLOCK_PROFILE_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "schedules/action.h"
+
+namespace weir::plan {
+
+// One microbatch of one stage at one clock, on one GPU.
+struct ClockPoint {
+  double megahertz = 0;
+  double seconds = 0;
+  double joules = 0;
+};
+
+struct ClockProfile {
+  int num_stages = 0;
+  // By stage and pass; not empty, ascending clocks.
+  std::map<std::pair<int, schedules::Op>, std::vector<ClockPoint>> passes;
+};
+
+// Reads a CSV with the columns stage, instruction, frequency (MHz; also clock
+// or clock_mhz), time (seconds; also seconds) and energy (joules; also joules).
+// Instructions: forward, backward, or backward_input and backward_weight for
+// schedules that split backwards. Rows of the same pass and clock are averaged.
+// Multiplies times by `time_scale` and energies by it and `gpus_per_stage`.
+absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
+                                              absl::string_view text,
+                                              double time_scale = 1,
+                                              double gpus_per_stage = 1);
+
+}  // namespace weir::plan
+
+#endif  // WEIR_PLAN_ENERGY_CLOCK_PROFILE_H_

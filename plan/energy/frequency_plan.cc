@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/energy/frequency_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "plan/energy/time_energy_frontier.h"
+
+namespace weir::plan {
+namespace {
+
+constexpr double kMostTicks = 1e17;
+
+absl::Status CheckRequest(const FrequencyRequest& request) {
+  Problems problems("command line");
+  problems.CheckRange("--blocking-power", request.blocking_watts, 0, 1e7);
+  if (request.unit_seconds != 0) {
+    problems.CheckRange("--unit-seconds", request.unit_seconds, 1e-9, 1e3);
+  }
+  for (const double deadline : request.deadlines) {
+    problems.CheckRange("--deadlines", deadline, 1e-9, 1e9);
+  }
+  for (const double factor : request.stragglers) {
+    problems.CheckRange("--stragglers", factor, 1, 1000);
+  }
+  problems.CheckRange("--points", request.num_deadlines, 1, 100'000);
+  return problems.ToStatus();
+}
+
+// Returns a scale with which sums of durations do not overflow.
+TickScale ScaleOf(const FrequencyRequest& request) {
+  double seconds = 0;
+  for (const auto& actions : request.schedule.rank_actions) {
+    for (const schedules::Action& action : actions) {
+      const auto points =
+          request.profile.passes.find({action.stage, action.op});
+      if (points == request.profile.passes.end()) continue;
+      double longest = request.unit_seconds;
+      for (const ClockPoint& point : points->second) {
+        longest = std::max(longest, point.seconds);
+      }
+      seconds += longest * action.num_microbatches;
+    }
+  }
+  TickScale scale;
+  scale.unit_seconds = request.unit_seconds;
+  while (seconds * scale.ticks_per_second > kMostTicks) {
+    scale.ticks_per_second /= 10;
+  }
+  return scale;
+}
+
+// A deadline and where its point goes.
+struct Wanted {
+  Ticks ticks = 0;
+  FrequencyPoint* point = nullptr;
+};
+
+class FrequencyPlanner {
+ public:
+  FrequencyPlanner(FrequencyReport* report, const TickScale& scale)
+      : report_(*report), scale_(scale) {}
+
+  absl::Status Run(const std::function<void(double)>& progress) {
+    SetBaseline();
+    RETURN_IF_ERROR(FindRange(progress));
+    const std::vector<double> deadlines = Deadlines();
+    report_.points.resize(deadlines.size());
+    std::vector<Wanted> wanted;
+    for (size_t i = 0; i < deadlines.size(); ++i) {
+      report_.points[i].deadline_seconds = deadlines[i];
+      wanted.push_back({Clamp(deadlines[i]), &report_.points[i]});
+    }
+    AddStragglers(&wanted);
+    report_.fastest.deadline_seconds = scale_.SecondsOf(shortest_);
+    report_.least.deadline_seconds = scale_.SecondsOf(least_);
+    wanted.push_back({shortest_, &report_.fastest});
+    wanted.push_back({least_, &report_.least});
+    RETURN_IF_ERROR(FillPoints(std::move(wanted), progress));
+    for (StragglerPoint& straggler : report_.stragglers) Wait(&straggler);
+    // Thousands of plans would take much memory.
+    if (report_.points.size() > 1) {
+      for (FrequencyPoint& point : report_.points) point.plan.clocks = {};
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const PassGraph& graph() const { return report_.graph; }
+  double watts() const { return report_.request.blocking_watts; }
+
+  // Energy of all ranks during an iteration if they waited all the time.
+  double WaitingJoules(double seconds) const {
+    return watts() * graph().num_ranks * seconds;
+  }
+
+  void SetBaseline() {
+    const ClockPlan top = TopClocks(graph());
+    report_.baseline_seconds = scale_.SecondsOf(top.ticks);
+    report_.baseline_joules =
+        top.added_joules + WaitingJoules(report_.baseline_seconds);
+    report_.measured_baseline_seconds = top.seconds;
+    report_.measured_baseline_joules =
+        top.JoulesIn(top.seconds, graph().num_ranks, watts());
+    baseline_added_joules_ = top.added_joules;
+  }
+
+  // Finds the ends of the frontier and its least energy, which is where the
+  // slope first exceeds what waiting GPUs take.
+  absl::Status FindRange(const std::function<void(double)>& progress) {
+    const double waiting = 1e6 * watts() * graph().num_ranks;
+    bool found_least = false;
+    RETURN_IF_ERROR(WalkFrontier(graph(), [&](const FrontierPiece& piece) {
+      if (report_.num_pieces++ == 0) longest_ = piece.longest;
+      if (!found_least && static_cast<double>(piece.slope) > waiting) {
+        found_least = true;
+        least_ = piece.longest;
+      }
+      shortest_ = piece.shortest;
+      if (progress) {
+        // A guess: passes are rarely half as long at the highest clock.
+        progress(std::min(1.0, 1.0 * static_cast<double>(longest_ - shortest_) /
+                                   (0.5 * static_cast<double>(longest_))));
+      }
+      return true;
+    }));
+    if (report_.num_pieces == 0) longest_ = shortest_ = OnlyLength();
+    if (!found_least) least_ = shortest_;
+    return absl::OkStatus();
+  }
+
+  // Returns the length of an iteration that no clock changes.
+  Ticks OnlyLength() const {
+    std::vector<Ticks> durations;
+    for (int pass = 0; pass < static_cast<int>(graph().passes.size()); ++pass) {
+      durations.push_back(graph().CurveOfPass(pass).shortest());
+    }
+    return graph().EarliestTimes(durations)[graph().sink];
+  }
+
+  Ticks Clamp(double seconds) const {
+    const double ticks = std::round(seconds * scale_.ticks_per_second);
+    return static_cast<Ticks>(std::clamp(ticks, static_cast<double>(shortest_),
+                                         static_cast<double>(longest_)));
+  }
+
+  // Returns the deadlines, longest first, without infeasible ones.
+  std::vector<double> Deadlines() {
+    std::vector<double> deadlines = report_.request.deadlines;
+    if (deadlines.empty()) {
+      const double from = scale_.SecondsOf(longest_);
+      const double to = scale_.SecondsOf(shortest_);
+      const int count = report_.request.num_deadlines;
+      for (int i = 0; i < count; ++i) {
+        deadlines.push_back(
+            i + 1 == count ? to : from + (to - from) * i / (count - 1));
+      }
+    }
+    std::sort(deadlines.rbegin(), deadlines.rend());
+    // One part in 1e9, for deadlines that were printed.
+    const double shortest = scale_.SecondsOf(shortest_) * (1 - 1e-9);
+    std::vector<double> feasible;
+    for (const double deadline : deadlines) {
+      (deadline < shortest ? report_.infeasible_deadlines : feasible)
+          .push_back(deadline);
+    }
+    return feasible;
+  }
+
+  void AddStragglers(std::vector<Wanted>* wanted) {
+    report_.stragglers.resize(report_.request.stragglers.size());
+    for (size_t i = 0; i < report_.stragglers.size(); ++i) {
+      StragglerPoint& straggler = report_.stragglers[i];
+      straggler.factor = report_.request.stragglers[i];
+      straggler.iteration_seconds = straggler.factor * report_.baseline_seconds;
+      straggler.point.deadline_seconds = straggler.iteration_seconds;
+      // Without a straggler the plan must not be slower than the baseline.
+      wanted->push_back({straggler.factor == 1
+                             ? shortest_
+                             : Clamp(straggler.iteration_seconds),
+                         &straggler.point});
+    }
+  }
+
+  // Sets the points while the frontier is walked once more, which takes less
+  // memory than keeping all times of events.
+  absl::Status FillPoints(std::vector<Wanted> wanted,
+                          const std::function<void(double)>& progress) {
+    std::stable_sort(
+        wanted.begin(), wanted.end(),
+        [](const Wanted& a, const Wanted& b) { return a.ticks > b.ticks; });
+    size_t next = 0;
+    RETURN_IF_ERROR(WalkFrontier(graph(), [&](const FrontierPiece& piece) {
+      while (next < wanted.size() && wanted[next].ticks >= piece.shortest) {
+        Fill(piece.TimesAt(std::min(wanted[next].ticks, piece.longest)),
+             wanted[next].point);
+        ++next;
+        if (progress) progress(1.0 * next / wanted.size());
+      }
+      return next < wanted.size();
+    }));
+    for (; next < wanted.size(); ++next) FillOnly(wanted[next].point);
+    return absl::OkStatus();
+  }
+
+  void Fill(const std::vector<Ticks>& times, FrequencyPoint* point) const {
+    point->relaxed_joules =
+        AddedJoules(graph(), times) +
+        WaitingJoules(scale_.SecondsOf(times[graph().sink]));
+    point->plan = ChooseClocks(graph(), times);
+    const ClockPlan& plan = point->plan;
+    point->seconds = scale_.SecondsOf(plan.ticks);
+    point->joules = plan.added_joules + WaitingJoules(point->seconds);
+    point->measured_seconds = plan.seconds;
+    point->measured_joules =
+        plan.JoulesIn(plan.seconds, graph().num_ranks, watts());
+  }
+
+  // Of an iteration that no clock changes.
+  void FillOnly(FrequencyPoint* point) const {
+    std::vector<Ticks> durations;
+    for (int pass = 0; pass < static_cast<int>(graph().passes.size()); ++pass) {
+      durations.push_back(graph().CurveOfPass(pass).shortest());
+    }
+    Fill(graph().EarliestTimes(durations), point);
+  }
+
+  void Wait(StragglerPoint* straggler) const {
+    const double seconds =
+        std::max(straggler->iteration_seconds, straggler->point.seconds);
+    straggler->baseline_joules =
+        baseline_added_joules_ + WaitingJoules(straggler->iteration_seconds);
+    straggler->joules =
+        straggler->point.plan.added_joules + WaitingJoules(seconds);
+    if (straggler->factor == 1) {
+      straggler->joules = straggler->point.joules;
+      straggler->baseline_joules = report_.baseline_joules;
+    }
+  }
+
+  FrequencyReport& report_;
+  TickScale scale_;
+  double baseline_added_joules_ = 0;
+  Ticks longest_ = 0, shortest_ = 0, least_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<FrequencyReport> PlanFrequencies(
+    const FrequencyRequest& request,
+    const std::function<void(double)>& progress) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  const TickScale scale = ScaleOf(request);
+  FrequencyReport report;
+  report.request = request;
+  ASSIGN_OR_RETURN(report.graph,
+                   GraphOfPasses(request.schedule, request.profile,
+                                 request.blocking_watts, scale));
+  RETURN_IF_ERROR(FrequencyPlanner(&report, scale).Run(progress));
+  return report;
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/energy/frequency_views.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/csv.h"
+#include "base/json_text.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "base/units.h"
+
+namespace weir::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr absl::string_view kClocksHeader =
+    "rank,action,clock_mhz,seconds,joules";
+
+std::string Joules(double joules) {
+  return absl::StrFormat(joules >= 1e6 ? "%.0f" : "%.6g", joules);
+}
+
+std::string Seconds(double seconds) { return absl::StrFormat("%.6g", seconds); }
+
+std::string Saving(double joules, double baseline) {
+  return absl::StrFormat("%.2f", 100 * (1 - joules / baseline));
+}
+
+std::string Slowdown(double seconds, double baseline) {
+  return absl::StrFormat("%.2f", 100 * (seconds / baseline - 1));
+}
+
+std::vector<std::string> RowOf(std::string name, const FrequencyPoint& point,
+                               const FrequencyReport& report) {
+  return {std::move(name),
+          Seconds(point.deadline_seconds),
+          Seconds(point.seconds),
+          Joules(point.joules),
+          Joules(point.relaxed_joules),
+          Saving(point.joules, report.baseline_joules),
+          Slowdown(point.seconds, report.baseline_seconds)};
+}
+
+std::string PointsTable(const FrequencyReport& report) {
+  TextTable table;
+  table.header = {"plan",          "deadline s", "time s",  "energy J",
+                  "lower bound J", "saved %",    "slower %"};
+  table.left = {true};
+  table.rows.push_back({"highest clocks", "-", Seconds(report.baseline_seconds),
+                        Joules(report.baseline_joules), "-", "0.00", "0.00"});
+  table.rows.push_back(RowOf("fastest", report.fastest, report));
+  table.rows.push_back(RowOf("least energy", report.least, report));
+  for (const FrequencyPoint& point : report.points) {
+    table.rows.push_back(RowOf("frontier", point, report));
+  }
+  return PrintTable(table);
+}
+
+std::string StragglerTable(const FrequencyReport& report) {
+  if (report.stragglers.empty()) return "";
+  TextTable table;
+  table.header = {"straggler",        "iteration s", "plan s",
+                  "highest clocks J", "energy J",    "saved %"};
+  for (const StragglerPoint& each : report.stragglers) {
+    table.rows.push_back(
+        {absl::StrFormat("%g", each.factor), Seconds(each.iteration_seconds),
+         Seconds(each.point.seconds), Joules(each.baseline_joules),
+         Joules(each.joules), Saving(each.joules, each.baseline_joules)});
+  }
+  return absl::StrCat("\n", PrintTable(table));
+}
+
+// Returns a note if rounded and measured times differ.
+std::string UnitNote(const FrequencyReport& report) {
+  if (!(report.request.unit_seconds > 0)) return "";
+  return absl::StrFormat(
+      "\nDurations are rounded down to %s. With the measured ones, the highest "
+      "clocks take\n%s s and %s J, the fastest plan %s s and %s J.\n",
+      FormatSeconds(report.request.unit_seconds),
+      Seconds(report.measured_baseline_seconds),
+      Joules(report.measured_baseline_joules),
+      Seconds(report.fastest.measured_seconds),
+      Joules(report.fastest.measured_joules));
+}
+
+Json JsonOf(const FrequencyPoint& point) {
+  return {{"deadline_seconds", point.deadline_seconds},
+          {"seconds", point.seconds},
+          {"joules", point.joules},
+          {"relaxed_joules", point.relaxed_joules},
+          {"measured_seconds", point.measured_seconds},
+          {"measured_joules", point.measured_joules}};
+}
+
+Json StragglersJson(const FrequencyReport& report) {
+  Json stragglers = Json::array();
+  for (const StragglerPoint& each : report.stragglers) {
+    stragglers.push_back({{"factor", each.factor},
+                          {"iteration_seconds", each.iteration_seconds},
+                          {"plan_seconds", each.point.seconds},
+                          {"baseline_joules", each.baseline_joules},
+                          {"joules", each.joules}});
+  }
+  return stragglers;
+}
+
+}  // namespace
+
+std::string FrequencyTable(const FrequencyReport& report) {
+  std::string text = absl::StrFormat(
+      "%s: %s, %d ranks, %d microbatches, waiting %g W, %d pieces\n\n",
+      Ascii(report.request.name), Ascii(report.request.schedule.name),
+      report.request.schedule.num_ranks,
+      report.request.schedule.num_microbatches, report.request.blocking_watts,
+      report.num_pieces);
+  absl::StrAppend(&text, PointsTable(report), StragglerTable(report),
+                  UnitNote(report));
+  return text;
+}
+
+std::string FrequencyConfigJson(const FrequencyReport& report) {
+  const FrequencyRequest& request = report.request;
+  return DumpJson(Json{{"profile", request.name},
+                       {"schedule", request.schedule.name},
+                       {"num_ranks", request.schedule.num_ranks},
+                       {"num_stages", request.schedule.num_stages},
+                       {"num_microbatches", request.schedule.num_microbatches},
+                       {"blocking_watts", request.blocking_watts},
+                       {"unit_seconds", request.unit_seconds}});
+}
+
+std::string FrequencyJson(const FrequencyReport& report) {
+  Json points = Json::array();
+  for (const FrequencyPoint& point : report.points) {
+    points.push_back(JsonOf(point));
+  }
+  return DumpJson(Json{{"baseline",
+                        {{"seconds", report.baseline_seconds},
+                         {"joules", report.baseline_joules},
+                         {"measured_seconds", report.measured_baseline_seconds},
+                         {"measured_joules", report.measured_baseline_joules}}},
+                       {"fastest", JsonOf(report.fastest)},
+                       {"least_energy", JsonOf(report.least)},
+                       {"frontier", std::move(points)},
+                       {"infeasible_deadlines", report.infeasible_deadlines},
+                       {"stragglers", StragglersJson(report)},
+                       {"num_pieces", report.num_pieces}});
+}
+
+std::string FrequencyCsv(const FrequencyReport& report) {
+  std::string text =
+      "deadline_seconds,seconds,joules,relaxed_joules,measured_seconds,"
+      "measured_joules\n";
+  for (const FrequencyPoint& point : report.points) {
+    absl::StrAppend(&text, ShortestNumber(point.deadline_seconds), ",",
+                    ShortestNumber(point.seconds), ",",
+                    ShortestNumber(point.joules), ",",
+                    ShortestNumber(point.relaxed_joules), ",",
+                    ShortestNumber(point.measured_seconds), ",",
+                    ShortestNumber(point.measured_joules), "\n");
+  }
+  return text;
+}
+
+std::string ClocksCsv(const FrequencyReport& report,
+                      const FrequencyPoint& point) {
+  std::string text = absl::StrCat(kClocksHeader, "\n");
+  for (size_t pass = 0; pass < report.graph.passes.size(); ++pass) {
+    const PassOfGraph& each = report.graph.passes[pass];
+    const ClockPoint& clock = point.plan.clocks[pass];
+    absl::StrAppend(&text, each.rank, ",", schedules::ToString(each.action),
+                    ",", ShortestNumber(clock.megahertz), ",",
+                    ShortestNumber(clock.seconds), ",",
+                    ShortestNumber(clock.joules), "\n");
+  }
+  return text;
+}
+
+bool IsClocksHeader(absl::string_view line) { return line == kClocksHeader; }
+
+}  // namespace weir::plan

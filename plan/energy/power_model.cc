@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/energy/power_model.h"
+
+#include "base/assets.h"
+#include "base/problems.h"
+#include "base/status_macros.h"
+#include "base/textproto.h"
+
+namespace weir::plan {
+
+absl::StatusOr<PowerModel> LoadPowerModel(const std::string& name_or_path) {
+  ASSIGN_OR_RETURN(const Asset asset, LoadAsset(kPowerFolder, name_or_path));
+  PowerModel model;
+  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &model));
+  RETURN_IF_ERROR(ValidatePowerModel(asset.label, model));
+  return model;
+}
+
+absl::Status ValidatePowerModel(absl::string_view label,
+                                const PowerModel& model) {
+  constexpr double kMostWatts = 1e5;
+  Problems problems(label);
+  problems.CheckRange("compute_watts.value", model.compute_watts().value(),
+                      1e-3, kMostWatts);
+  problems.CheckRange("communication_watts.value",
+                      model.communication_watts().value(), 1e-3, kMostWatts);
+  problems.CheckRange("waiting_watts.value", model.waiting_watts().value(),
+                      1e-3, kMostWatts);
+  problems.CheckRange("node_watts.value", model.node_watts().value(), 0,
+                      kMostWatts);
+  return problems.ToStatus();
+}
+
+}  // namespace weir::plan

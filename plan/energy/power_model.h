@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Power models: presets and files.
+#ifndef WEIR_PLAN_ENERGY_POWER_MODEL_H_
+#define WEIR_PLAN_ENERGY_POWER_MODEL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "plan/energy/power.pb.h"
+
+namespace weir::plan {
+
+// Presets of weir.PowerModel.
+inline constexpr absl::string_view kPowerFolder = "plan/energy/presets";
+
+// Loads a preset or a textproto, and checks it.
+absl::StatusOr<PowerModel> LoadPowerModel(const std::string& name_or_path);
+
+// Reports all problems at once, each with its field.
+absl::Status ValidatePowerModel(absl::string_view label,
+                                const PowerModel& model);
+
+}  // namespace weir::plan
+
+#endif  // WEIR_PLAN_ENERGY_POWER_MODEL_H_

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/goodput/estimate_runs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weir::plan {
+namespace {
+
+// Standard deviations from the mean to the 5th and the 95th percentile.
+constexpr double kNineOfTen = 1.6448536269514722;
+
+// Returns the step time of a run relative to the predicted one.
+double StepFactor(const StepTime& step, double normal) {
+  const double end = normal < 0 ? step.low_seconds : step.high_seconds;
+  if (!(end > 0)) return 1;
+  return std::exp(std::abs(normal) / kNineOfTen * std::log(end / step.seconds));
+}
+
+Interval90 IntervalOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  Interval90 interval;
+  for (const double value : values) interval.mean += value;
+  interval.mean /= static_cast<double>(values.size());
+  const auto at = [&](double part) {
+    const double position = part * static_cast<double>(values.size() - 1);
+    const size_t below = static_cast<size_t>(position);
+    const size_t above = std::min(below + 1, values.size() - 1);
+    const double rest = position - std::floor(position);
+    return values[below] * (1 - rest) + values[above] * rest;
+  };
+  interval.low = at(0.05);
+  interval.high = at(0.95);
+  return interval;
+}
+
+}  // namespace
+
+double WorkSecondsOf(const GoodputRequest& request) {
+  if (request.tokens > 0 && request.tokens_per_step > 0) {
+    return std::ceil(request.tokens / request.tokens_per_step) *
+           request.step.seconds;
+  }
+  return request.work_seconds;
+}
+
+double RecoverySeconds(const GoodputRequest& request) {
+  return request.reliability.detection_seconds() +
+         request.reliability.restart_seconds() +
+         TimesOfCheckpoint(request.checkpoint, request.job).load_seconds;
+}
+
+double LeastIntervalSteps(const GoodputRequest& request) {
+  const CheckpointTimes times =
+      TimesOfCheckpoint(request.checkpoint, request.job);
+  // Also for runs with the fastest steps that are likely to be drawn.
+  const double step = request.step.low_seconds > 0
+                          ? std::pow(request.step.low_seconds, 3) /
+                                std::pow(request.step.seconds, 2)
+                          : request.step.seconds;
+  return std::max(std::ceil((times.safe_seconds - times.stall_seconds) / step),
+                  1.0);
+}
+
+GoodputEstimate EstimateRuns(const GoodputRequest& request, double steps) {
+  RunModel model;
+  model.failures = FailuresOfJob(request.reliability, request.job);
+  model.checkpoint = TimesOfCheckpoint(request.checkpoint, request.job);
+  model.detection_seconds = request.reliability.detection_seconds();
+  model.restart_seconds = request.reliability.restart_seconds();
+  model.num_spares = request.num_spares;
+  model.num_elastic_replicas = request.num_elastic_replicas;
+
+  GoodputEstimate estimate;
+  estimate.interval_steps = steps;
+  std::vector<double> walls, failures;
+  RunTimes sum;
+  double squares = 0;
+  for (int run = 0; run < request.num_runs; ++run) {
+    const double factor =
+        StepFactor(request.step, NormalNumber(request.seed, run));
+    model.work_seconds = WorkSecondsOf(request) * factor;
+    model.interval_seconds = std::max(
+        steps * request.step.seconds * factor,
+        model.checkpoint.safe_seconds - model.checkpoint.stall_seconds);
+    const RunTimes times = SimulateRun(model, request.seed, run);
+    walls.push_back(times.wall_seconds());
+    failures.push_back(times.num_failures);
+    squares += times.wall_seconds() * times.wall_seconds();
+    sum.useful_seconds += times.useful_seconds;
+    sum.stall_seconds += times.stall_seconds;
+    sum.lost_seconds += times.lost_seconds;
+    sum.recovery_seconds += times.recovery_seconds;
+    sum.waiting_seconds += times.waiting_seconds;
+    sum.degraded_seconds += times.degraded_seconds;
+  }
+  const double count = request.num_runs;
+  const double total = sum.wall_seconds();
+  estimate.wall_seconds = IntervalOf(walls);
+  estimate.num_failures = IntervalOf(failures);
+  const double mean = total / count;
+  estimate.standard_error =
+      std::sqrt(std::max(squares / count - mean * mean, 0.0) / (count - 1));
+  estimate.shares = {.useful = sum.useful_seconds / total,
+                     .stalls = sum.stall_seconds / total,
+                     .lost = sum.lost_seconds / total,
+                     .recovery = sum.recovery_seconds / total,
+                     .waiting = sum.waiting_seconds / total,
+                     .degraded = sum.degraded_seconds / total};
+  return estimate;
+}
+
+}  // namespace weir::plan

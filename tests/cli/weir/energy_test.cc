@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs weir energy, and --energy of simulate and compare, as users do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/files.h"
+#include "tests/cli/weir/program.h"
+
+namespace weir::cli::energy_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A forward and a backward of two stages at two clocks.
+std::string ProfileFile() {
+  return WriteInput("profile.csv",
+                    "stage,instruction,frequency,time,energy\n"
+                    "0,forward,1400,1,300\n0,forward,700,2,200\n"
+                    "0,backward,1400,2,600\n0,backward,700,4,400\n"
+                    "1,forward,1400,2,600\n1,forward,700,4,400\n"
+                    "1,backward,1400,4,1200\n1,backward,700,8,800\n");
+}
+
+nlohmann::json JsonOf(const std::string& arguments) {
+  const ProgramRun run = RunWeir(arguments + " --format json");
+  EXPECT_LE(run.exit_code, 1) << run.err;
+  return run.exit_code <= 1 ? nlohmann::json::parse(run.out) : nlohmann::json();
+}
+
+TEST(EnergyCommandTest, PlansClocksAndWritesThem) {
+  const std::string profile = ProfileFile();
+  const std::string command =
+      absl::StrCat("energy ", profile, " --blocking-power 50 --microbatches 4");
+  const auto json = JsonOf(command + " --stragglers 1.5,2")["result"];
+  EXPECT_NEAR(json["baseline"]["seconds"].get<double>(), 27, 1e-9);
+  EXPECT_NEAR(json["baseline"]["joules"].get<double>(), 11700, 1e-6);
+  EXPECT_NEAR(json["fastest"]["joules"].get<double>(), 10350, 1e-6);
+  EXPECT_EQ(json["stragglers"].size(), 2u);
+  const ProgramRun run = RunWeir(command + " --deadlines 60 --out clocks.csv");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("least energy"));
+  EXPECT_THAT(ReadFile(TestFolder() + "/clocks.csv").value_or(""),
+              StartsWith("rank,action,clock_mhz,seconds,joules\n"
+                         "0,0F0,700,2,200\n"));
+}
+
+TEST(EnergyCommandTest, DeadlinesComeFromAFile) {
+  const std::string profile = ProfileFile();
+  WriteInput("deadlines.csv", "time,energy\n20,1\n27,1\n40,1\n");
+  const ProgramRun run =
+      RunWeir(absl::StrCat("energy ", profile,
+                           " --blocking-power 50 --microbatches 4 --deadlines "
+                           "deadlines.csv --format csv"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\n40,"), HasSubstr("\n27,"),
+                             Not(HasSubstr("\n20,"))));
+  EXPECT_THAT(run.err, HasSubstr("1 of 3 are shorter"));
+}
+
+TEST(EnergyCommandTest, OtherSchedulesArePlannedToo) {
+  const std::string profile = ProfileFile();
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    const auto json = JsonOf(absl::StrCat("energy ", profile,
+                                          " --blocking-power 50 --schedule ",
+                                          schedule))["result"];
+    EXPECT_LE(json["fastest"]["joules"].get<double>(),
+              json["baseline"]["joules"].get<double>());
+  }
+}
+
+TEST(EnergyCommandTest, BadFlagsAreNamed) {
+  const std::string profile = ProfileFile();
+  for (const auto& [flags, message] :
+       {std::pair("", "--blocking-power"),
+        std::pair("--blocking-power 50 --schedule pipedream", "has no flush"),
+        std::pair("--blocking-power 50 --schedule zb-h1",
+                  "which the profile does not have"),
+        std::pair("--blocking-power 50 --chunks 3", "--chunks is 3"),
+        std::pair("--blocking-power 50 --microbatches 1000000",
+                  "--microbatches is 1000000, expected at most 10000"),
+        std::pair("--blocking-power 50 --stragglers 0.5",
+                  "--stragglers is 0.5"),
+        std::pair("--blocking-power 50 --time-scale 1e300",
+                  "--time-scale is 1e+300"),
+        std::pair("--blocking-power 50 --deadlines x", "--deadlines is x")}) {
+    const ProgramRun run =
+        RunWeir(absl::StrCat("energy ", profile, " ", flags));
+    EXPECT_EQ(run.exit_code, 2) << flags;
+    EXPECT_THAT(run.err, HasSubstr(message)) << flags;
+  }
+  EXPECT_EQ(RunWeir("energy nonesuch.csv --blocking-power 50").exit_code, 2);
+}
+
+constexpr char kStep[] =
+    "--model gpt2 --cluster dgx-h100 --nodes 1 --pp 4 --dp 2 --gbs 16";
+
+TEST(StepEnergyTest, SimulateAndCompareShowTheEnergyOfAStep) {
+  const auto plain = JsonOf(absl::StrCat("simulate --schedule 1f1b ", kStep));
+  const auto json = JsonOf(absl::StrCat("simulate --schedule 1f1b ", kStep,
+                                        " --energy h100-sxm --tokens 1e9 "
+                                        "--energy-price 0.1 --carbon 400"));
+  EXPECT_FALSE(plain["result"].contains("energy"));
+  const auto energy = json["result"]["energy"];
+  const double seconds = json["result"]["batch_seconds"].get<double>();
+  const double joules = energy["joules_per_step"].get<double>();
+  EXPECT_EQ(seconds, plain["result"]["batch_seconds"].get<double>());
+  EXPECT_NEAR(energy["watts_per_gpu"].get<double>(), joules / 8 / seconds,
+              1e-6);
+  EXPECT_NEAR(energy["run_price"].get<double>(),
+              0.1 * energy["run_kwh"].get<double>(), 1e-9);
+  EXPECT_NEAR(energy["run_kg_co2"].get<double>(),
+              0.4 * energy["run_kwh"].get<double>(), 1e-9);
+  const ProgramRun table = RunWeir(absl::StrCat(
+      "compare --schedule gpipe,1f1b ", kStep, " --energy h100-sxm"));
+  EXPECT_THAT(table.out, HasSubstr("energy (H100 SXM)"));
+  const auto both = JsonOf(absl::StrCat("compare --schedule gpipe,1f1b ", kStep,
+                                        " --energy h100-sxm"));
+  EXPECT_NEAR(both["results"][1]["energy"]["joules_per_step"].get<double>(),
+              joules, 1e-9 * joules);
+}
+
+TEST(StepEnergyTest, BadFlagsAreNamed) {
+  for (const auto& [flags, message] :
+       {std::pair("--energy nonesuch", "nonesuch"),
+        std::pair("--energy h100-sxm --format csv", "expected table or json"),
+        std::pair("--energy h100-sxm --pue 0.5", "--pue is 0.5"),
+        std::pair("--energy h100-sxm --method fast", "--method full"),
+        std::pair("--carbon 3", "need --energy")}) {
+    const ProgramRun run =
+        RunWeir(absl::StrCat("simulate --schedule 1f1b ", kStep, " ", flags));
+    EXPECT_EQ(run.exit_code, 2) << flags;
+    EXPECT_THAT(run.err, HasSubstr(message)) << flags;
+  }
+}
+
+// MLPerf Training v4.0: GPT-3 175B on 64 nodes of 8 H100 (NeMo, FP8) took
+// 10.764 s and, at 6,849 W a node, 4.72 MJ a step.
+TEST(StepEnergyTest, Gpt3OnFiveHundredAndTwelveGpusTakesThePublishedEnergy) {
+  const auto result = JsonOf(
+      "simulate --model gpt3-175b --cluster dgx-h100 --nodes 64 --tp 4 --pp 8 "
+      "--chunks 6 --schedule interleaved-1f1b --gbs 2048 --mbs 2 --seq 2048 "
+      "--precision fp8-delayed --sequence-parallel --distributed-optimizer "
+      "--flash-attention --dropout=false --runtime nemo "
+      "--energy h100-sxm")["result"];
+  EXPECT_NEAR(result["batch_seconds"].get<double>(), 10.764, 0.1 * 10.764);
+  EXPECT_NEAR(result["energy"]["joules_per_step"].get<double>(), 4.72e6,
+              0.1 * 4.72e6);
+  EXPECT_NEAR(result["energy"]["watts_per_gpu"].get<double>(), 6849 / 8.0,
+              0.1 * 6849 / 8);
+}
+
+}  // namespace weir::cli::energy_test

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured passes by clock: a whole file is read as it was written and planned;
+// a damaged one gives an error or a plan with the same properties.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "plan/energy/frequency_plan.h"
+#include "plan/energy/frequency_views.h"
+#include "plan/energy/time_energy_frontier.h"
+#include "schedules/registry.h"
+#include "tests/fuzz/target.h"
+
+namespace weir::fuzz {
+namespace {
+
+std::string ProfileText(Choices* choices) {
+  std::string text = "stage,instruction,frequency,time,energy\n";
+  const int num_stages = choices->Int(1, 4);
+  for (int stage = 0; stage < num_stages; ++stage) {
+    for (const char* pass : {"forward", "backward"}) {
+      const int num_clocks = choices->Int(1, 6);
+      for (int clock = 0; clock < num_clocks; ++clock) {
+        absl::StrAppend(&text, stage, ",", pass, ",", 100 * choices->Int(1, 20),
+                        ",", choices->LogReal(1e-6, 10), ",",
+                        choices->LogReal(1e-3, 1e4), "\n");
+      }
+    }
+  }
+  return text;
+}
+
+bool PlansAreSound(const plan::FrequencyReport& report) {
+  const double tiny = 1e-9 * std::abs(report.fastest.relaxed_joules) + 1e-6;
+  for (const plan::FrequencyPoint& point : report.points) {
+    REQUIRE(point.seconds <= point.deadline_seconds * (1 + 1e-9));
+    REQUIRE(point.relaxed_joules >= report.least.relaxed_joules - tiny);
+    REQUIRE(std::isfinite(point.joules) &&
+            std::isfinite(point.measured_joules));
+  }
+  for (const plan::StragglerPoint& each : report.stragglers) {
+    REQUIRE(each.point.seconds <= each.iteration_seconds * (1 + 1e-9));
+  }
+  REQUIRE(!plan::FrequencyTable(report).empty());
+  REQUIRE(!plan::FrequencyJson(report).empty());
+  REQUIRE(!plan::ClocksCsv(report, report.fastest).empty());
+  return true;
+}
+
+bool FrontierIsConvex(const plan::PassGraph& graph) {
+  plan::Microwatts last = 0;
+  bool convex = true;
+  const absl::Status status =
+      plan::WalkFrontier(graph, [&](const plan::FrontierPiece& piece) {
+        convex =
+            convex && piece.slope >= last && piece.longest > piece.shortest;
+        last = piece.slope;
+        return true;
+      });
+  REQUIRE(status.ok());
+  REQUIRE(convex);
+  return true;
+}
+
+}  // namespace
+
+bool RunInput(Choices* choices) {
+  std::string text = ProfileText(choices);
+  const bool damaged = choices->OneIn(3);
+  if (damaged) text = Damage(std::move(text), choices);
+  plan::FrequencyRequest request;
+  const auto profile = plan::ReadClockProfile("fuzz", text);
+  REQUIRE_THAT(profile.ok() || damaged, StatusText(profile) + "\n" + text);
+  if (!profile.ok() || profile->num_stages > 8) return false;
+  request.profile = *profile;
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = profile->num_stages;
+  spec.num_microbatches = choices->Int(1, 4);
+  const auto schedule =
+      schedules::GenerateSchedule(choices->OneIn(2) ? "1f1b" : "gpipe", spec);
+  REQUIRE_THAT(schedule.ok(), StatusText(schedule));
+  request.schedule = *schedule;
+  request.blocking_watts = choices->OneIn(3) ? 0 : choices->Real(0, 300);
+  request.unit_seconds = choices->OneIn(3) ? choices->LogReal(1e-4, 1) : 0;
+  request.num_deadlines = choices->Int(1, 5);
+  request.stragglers = {choices->Real(1, 3)};
+  const auto report = plan::PlanFrequencies(request);
+  if (!report.ok()) {
+    // A damaged file may lack a pass of the schedule.
+    REQUIRE_THAT(damaged && absl::IsInvalidArgument(report.status()),
+                 StatusText(report) + "\n" + text);
+    return false;
+  }
+  return PlansAreSound(*report) && FrontierIsConvex(report->graph);
+}
+
+}  // namespace weir::fuzz

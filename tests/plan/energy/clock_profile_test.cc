@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/energy/clock_profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir::plan::clock_profile_test {
+
+using schedules::Op;
+using testing::HasSubstr;
+
+TEST(ClockProfileTest, ReadsPassesScalesAndAveragesThem) {
+  const auto profile = ReadClockProfile(
+      "p.csv",
+      "stage,instruction,frequency,time,energy\n"
+      "0,forward,1410,0.1,20\n0,forward,1200,0.2,15\n0,forward,1200,0.4,17\n"
+      "0,backward,1410,0.3,50\n",
+      10, 8);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->num_stages, 1);
+  const auto& forward = profile->passes.at({0, Op::kForward});
+  ASSERT_EQ(forward.size(), 2u);
+  EXPECT_EQ(forward[0].megahertz, 1200);
+  EXPECT_NEAR(forward[0].seconds, 3, 1e-12);
+  EXPECT_NEAR(forward[0].joules, 16 * 80, 1e-9);
+  EXPECT_NEAR(forward[1].joules, 20 * 80, 1e-9);
+}
+
+TEST(ClockProfileTest, KnowsOtherNamesOfColumnsAndSplitBackwards) {
+  const auto profile =
+      ReadClockProfile("p.csv",
+                       "stage,instruction,clock_mhz,seconds,joules\n"
+                       "0,F,1410,0.1,20\n0,backward_input,1410,0.1,20\n"
+                       "0,backward_weight,1410,0.1,20\n");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_TRUE(profile->passes.contains({0, Op::kBackwardWeight}));
+}
+
+TEST(ClockProfileTest, BadFilesAreRefused) {
+  const auto message = [](const std::string& rows) {
+    return std::string(
+        ReadClockProfile("p.csv",
+                         "stage,instruction,frequency,time,energy\n" + rows)
+            .status()
+            .message());
+  };
+  EXPECT_THAT(message(""), HasSubstr("p.csv: has no rows"));
+  EXPECT_THAT(message("0,sideways,1,1,1\n"),
+              HasSubstr("p.csv:2: instruction is \"sideways\", expected"));
+  EXPECT_THAT(message("0,forward,1,-1,1\n"), HasSubstr("p.csv:2: time is"));
+  EXPECT_THAT(message("0.5,forward,1,1,1\n"), HasSubstr("whole number"));
+  EXPECT_THAT(message("1,forward,1,1,1\n1,backward,1,1,1\n"),
+              HasSubstr("stage 0 has no forward"));
+  EXPECT_THAT(message("0,forward,1,1,1\n"), HasSubstr("0 has no backward"));
+  EXPECT_FALSE(ReadClockProfile("p.csv", "stage,time\n0,1\n").ok());
+}
+
+}  // namespace weir::plan::clock_profile_test

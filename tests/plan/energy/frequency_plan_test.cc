@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/energy/frequency_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "plan/energy/frequency_views.h"
+#include "schedules/registry.h"
+
+namespace weir::plan::frequency_plan_test {
+
+using testing::HasSubstr;
+
+constexpr double kClose = 1e-9;
+
+// Two stages; the second one is twice as long. Slower clocks save a third of
+// the energy in twice the time.
+FrequencyRequest Request() {
+  FrequencyRequest request;
+  request.name = "p.csv";
+  request.profile =
+      *ReadClockProfile("p.csv",
+                        "stage,instruction,frequency,time,energy\n"
+                        "0,forward,1400,1,300\n0,forward,700,2,200\n"
+                        "0,backward,1400,2,600\n0,backward,700,4,400\n"
+                        "1,forward,1400,2,600\n1,forward,700,4,400\n"
+                        "1,backward,1400,4,1200\n1,backward,700,8,800\n");
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 2;
+  spec.num_microbatches = 4;
+  request.schedule = *schedules::GenerateSchedule("1f1b", spec);
+  request.blocking_watts = 50;
+  return request;
+}
+
+FrequencyReport Plan(const FrequencyRequest& request) {
+  const auto report = PlanFrequencies(request);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return report.value_or(FrequencyReport{});
+}
+
+TEST(FrequencyPlanTest, StagesWithSlackRunSlowlyForFree) {
+  const FrequencyReport report = Plan(Request());
+  // Stage 1 runs all the time after the first forward: 1 + 4 (2 + 4) + 2.
+  EXPECT_NEAR(report.baseline_seconds, 27, kClose);
+  // Passes, and 50 W for 54 GPU seconds less those of passes (12 + 24).
+  EXPECT_NEAR(report.baseline_joules, 4 * 2700 + 50 * (54 - 36), 1e-6);
+  EXPECT_NEAR(report.fastest.seconds, 27, kClose);
+  // Forwards 1 to 3 and backwards 0 to 2 of stage 0 have slack for low clocks;
+  // each saves 100 or 200 J and what the GPU would take while it waits.
+  const double saved = 3 * (100 + 50) + 3 * (200 + 100);
+  EXPECT_NEAR(report.fastest.joules, report.baseline_joules - saved, 1e-6);
+  EXPECT_NEAR(report.fastest.relaxed_joules, report.fastest.joules, 1e-3);
+}
+
+TEST(FrequencyPlanTest, TheSlowestPlanHasTheLowestClocks) {
+  FrequencyRequest request = Request();
+  request.deadlines = {1000};
+  const FrequencyReport report = Plan(request);
+  ASSERT_EQ(report.points.size(), 1u);
+  EXPECT_NEAR(report.points[0].seconds, 54, kClose);
+  EXPECT_NEAR(report.points[0].joules, 4 * 1800 + 50 * (108 - 72), 1e-6);
+  for (const ClockPoint& clock : report.points[0].plan.clocks) {
+    EXPECT_EQ(clock.megahertz, 700);
+  }
+  const std::string csv = ClocksCsv(report, report.points[0]);
+  const std::vector<std::string> lines = absl::StrSplit(csv, '\n');
+  EXPECT_TRUE(IsClocksHeader(lines[0]));
+  EXPECT_EQ(lines[1], "0,0F0,700,2,200");
+  EXPECT_EQ(lines.size(), 16u + 2u);
+}
+
+TEST(FrequencyPlanTest, StragglersLeaveTime) {
+  FrequencyRequest request = Request();
+  request.stragglers = {1, 1.5, 2, 4};
+  const FrequencyReport report = Plan(request);
+  ASSERT_EQ(report.stragglers.size(), 4u);
+  EXPECT_NEAR(report.stragglers[0].joules, report.fastest.joules, 1e-6);
+  EXPECT_NEAR(report.stragglers[1].iteration_seconds, 40.5, kClose);
+  EXPECT_NEAR(report.stragglers[1].baseline_joules, 4 * 2700 + 50 * (81 - 36),
+              1e-6);
+  EXPECT_LE(report.stragglers[1].point.seconds, 40.5);
+  // From twice the time on, all clocks are low and the rest is waited for.
+  EXPECT_NEAR(report.stragglers[2].joules, 4 * 1800 + 50 * (108 - 72), 1e-6);
+  EXPECT_NEAR(report.stragglers[3].joules, 4 * 1800 + 50 * (216 - 72), 1e-6);
+}
+
+TEST(FrequencyPlanTest, LeastEnergyBalancesPassesAndWaiting) {
+  FrequencyRequest request = Request();
+  request.blocking_watts = 120;
+  // A slower pass saves 100 W and what its GPU would take while it waits, less
+  // than two waiting GPUs.
+  const FrequencyReport report = Plan(request);
+  EXPECT_NEAR(report.least.seconds, 27, kClose);
+  request.blocking_watts = 20;
+  EXPECT_NEAR(Plan(request).least.seconds, 54, kClose);
+}
+
+TEST(FrequencyPlanTest, DeadlinesBelowTheFastestAreReported) {
+  FrequencyRequest request = Request();
+  request.deadlines = {20, 27, 30};
+  const FrequencyReport report = Plan(request);
+  EXPECT_EQ(report.infeasible_deadlines, std::vector<double>{20});
+  ASSERT_EQ(report.points.size(), 2u);
+  EXPECT_EQ(report.points[0].deadline_seconds, 30);
+  EXPECT_LE(report.points[0].seconds, 30);
+  EXPECT_LE(report.points[0].joules, report.points[1].joules);
+}
+
+TEST(FrequencyPlanTest, RoundedDurationsAreMeasuredAgain) {
+  FrequencyRequest request = Request();
+  request.unit_seconds = 1.5;  // 1, 2, 4, 8 become 1.5, 1.5, 3, 7.5
+  const FrequencyReport report = Plan(request);
+  EXPECT_NEAR(report.measured_baseline_seconds, 27, kClose);
+  EXPECT_NEAR(report.baseline_seconds, 1.5 + 4 * 4.5 + 1.5, kClose);
+  EXPECT_NEAR(report.measured_baseline_joules, 4 * 2700 + 50 * 18, 1e-6);
+  EXPECT_NEAR(report.baseline_joules, 4 * 2700 + 50 * (42 - 36), 1e-6);
+}
+
+TEST(FrequencyPlanTest, OneClockHasOnePoint) {
+  FrequencyRequest request = Request();
+  for (auto& [key, points] : request.profile.passes) points.resize(1);
+  const FrequencyReport report = Plan(request);
+  EXPECT_EQ(report.num_pieces, 0);
+  EXPECT_NEAR(report.fastest.joules, report.baseline_joules, 1e-6);
+  EXPECT_NEAR(report.least.seconds, report.baseline_seconds, kClose);
+}
+
+TEST(FrequencyPlanTest, ViewsShowTheReport) {
+  FrequencyRequest request = Request();
+  request.stragglers = {1.2};
+  request.num_deadlines = 3;
+  const FrequencyReport report = Plan(request);
+  EXPECT_THAT(FrequencyTable(report), HasSubstr("least energy"));
+  const auto json = nlohmann::json::parse(FrequencyJson(report));
+  EXPECT_EQ(json["frontier"].size(), 3u);
+  EXPECT_NEAR(json["baseline"]["seconds"].get<double>(), 27, kClose);
+  EXPECT_EQ(json["stragglers"].size(), 1u);
+  EXPECT_NO_THROW(nlohmann::json::parse(FrequencyConfigJson(report)));
+  EXPECT_THAT(FrequencyCsv(report), HasSubstr("\n54,54,"));
+  request.stragglers = {0.5};
+  EXPECT_THAT(std::string(PlanFrequencies(request).status().message()),
+              HasSubstr("--stragglers is 0.5"));
+}
+
+}  // namespace weir::plan::frequency_plan_test
