@@ -239,6 +239,7 @@ void AddSharedExperts(const Transformer& transformer, const WorkSpec& spec,
   AddFeedForward(spec, shape,
                  {.rows = shape.tokens,
                   .width = width / shape.tensor_parallel,
+                  .clamped = transformer.activation() == CLAMPED_SILU,
                   .input = Linear::Input::kShared,
                   .local_rows = shape.local_tokens},
                  work);
@@ -264,6 +265,7 @@ void AddRoutedExperts(const Transformer& transformer, const WorkSpec& spec,
        .needed = 1 / (std::max<double>(transformer.capacity_factor(), 1.0) *
                       spec.expert_load),
        .experts = true,
+       .clamped = transformer.activation() == CLAMPED_SILU,
        .input_format =
            IsDivided(spec) ? spec.quantization.dispatch : OPERAND_16_BIT},
       work);

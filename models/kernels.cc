@@ -236,7 +236,12 @@ void AddLinearOf(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   }
   if (spec.fused_gradient_accumulation) weight.bytes += (2 * g - e) * weights;
   for (Kernel* kernel : {&forward, &input, &weight}) {
-    if (linear.experts) kernel->variant = Kernel::Variant::kGrouped;
+    if (linear.experts) {
+      kernel->variant = Kernel::Variant::kGrouped;
+      if (spec.launches_each_expert) {
+        kernel->launches = std::max(1, static_cast<int>(std::lround(batch)));
+      }
+    }
     // The rows of all three GEMMs are vectors of the input, the output or the
     // weights.
     kernel->row_alignment = RowAlignment(in, out);

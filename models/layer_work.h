@@ -104,6 +104,11 @@ struct WorkSpec {
   // Bias and activation in one kernel; for SwiGLU gate, activation and product.
   bool fused_bias_gelu = true;
   bool fused_bias_dropout_add = true;  // false: three kernels
+  // The bias of an expert's second layer is added in the epilogue of its GEMM.
+  // False: by kernels for each expert (Runtime.unfused_expert_bias).
+  bool fused_expert_bias = true;
+  bool launches_each_expert = false;  // a GEMM for each expert, not one kernel
+  bool fused_clamp = true;            // false: Runtime.unfused_clamp
   // The GEMM of a weight gradient accumulates into the gradient buffer. False:
   // it writes a separate tensor, which another kernel adds.
   bool fused_gradient_accumulation = true;

@@ -61,23 +61,30 @@ void AddNormOutput(const WorkSpec& spec, const Shape& shape,
 }
 
 // Recomputes the output of the routed experts' activation function, and without
-// fusion that of SiLU.
+// fusion that of SiLU and the clamped inputs.
 void AddActivation(const Transformer& transformer, const WorkSpec& spec,
                    const Shape& shape, RecomputedHalf* half) {
   LayerWork experts;
   AddRoutedExperts(transformer, spec, shape, &experts);
   std::vector<Kernel> kernels;
   double bytes = 0;
+  // After the last GEMM, which reads the output, only biases are added.
+  size_t num_kernels = 0;
   for (const Kernel& kernel : experts.forward) {
     if (kernel.part == KernelPart::kElementwise) {
       kernels.push_back(kernel);
-    } else if (kernel.kind == Kernel::Kind::kGemm) {  // the last reads it
+    } else if (kernel.kind == Kernel::Kind::kGemm) {
       bytes = shape.element_bytes * kernel.batch * kernel.m * kernel.k;
+      num_kernels = kernels.size();
     }
   }
-  const bool unfused =
-      transformer.gated_feed_forward() && !spec.fused_bias_gelu;
-  half->Add(kernels, unfused ? 2 * bytes : bytes);
+  kernels.resize(num_kernels);
+  const bool gated = transformer.gated_feed_forward();
+  double kept = gated && !spec.fused_bias_gelu ? 2 : 1;
+  if (gated && !spec.fused_clamp && transformer.activation() == CLAMPED_SILU) {
+    kept += 2;
+  }
+  half->Add(kernels, kept * bytes);
 }
 
 void AddExpertModules(const Transformer& transformer, const WorkSpec& spec,

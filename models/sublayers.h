@@ -27,6 +27,7 @@ struct FeedForward {
   bool bias = false;
   double needed = 1;     // FLOP required over FLOP performed
   bool experts = false;  // whose collectives do not overlap piece by piece
+  bool clamped = false;  // a gated activation that limits its inputs
   // Describe the first linear layer and the result; see Linear.
   Linear::Input input = Linear::Input::kOwn;
   bool from_norm = false;

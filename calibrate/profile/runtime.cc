@@ -69,6 +69,9 @@ void SetFusions(const Runtime& runtime, const Transformer& transformer,
   spec->fused_softmax = FusesSoftmax(runtime, transformer, *spec);
   spec->fused_bias_gelu = !runtime.unfused_bias_gelu();
   spec->fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
+  spec->fused_expert_bias = !runtime.unfused_expert_bias();
+  spec->launches_each_expert = runtime.launches_each_expert();
+  spec->fused_clamp = !runtime.unfused_clamp();
   spec->fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
   spec->fused_cross_entropy = !runtime.unfused_cross_entropy();
   spec->vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());

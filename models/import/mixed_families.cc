@@ -20,6 +20,7 @@ void ReadGptOss(Config config) {
   fields.Mentions("experts_per_token");
   out->set_router_bias(true);
   out->set_expert_bias(true);
+  out->set_activation(CLAMPED_SILU);
   ReadWindows(config, 2);
 }
 

@@ -23,6 +23,7 @@ double OptimizerStepBytes(const StageParameters& parameters,
     bytes += 2 * gradients;
   }
   if (runtime.measures_gradient_norm()) bytes += gradients;
+  if (runtime.scales_gradients()) bytes += 2 * gradients;
   if (runtime.clears_gradients()) bytes += parameters.gradient_bytes;
   if (runtime.copies_master_weights() && has_master_weights) {
     bytes += parameters.fp32_bytes;

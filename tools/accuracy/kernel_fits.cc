@@ -87,9 +87,9 @@ absl::StatusOr<std::vector<double>> LeftOut(
 }
 
 // Writes the rows predicted without their group, and the values of a fit to all
-// rows.
+// rows. Returns these predictions.
 template <typename Predict>
-absl::Status WriteFit(const std::string& path,
+absl::StatusOr<std::vector<double>> FitAndWrite(const std::string& path,
                       const std::vector<std::string>& parameters,
                       const std::vector<double>& start,
                       const std::vector<int>& groups,
@@ -107,7 +107,18 @@ absl::Status WriteFit(const std::string& path,
   for (size_t i = 0; i < values.size(); ++i) {
     absl::StrAppend(&text, parameters[i], " ", values[i], "\n");
   }
-  return WriteFile(path + "_fit.txt", text);
+  RETURN_IF_ERROR(WriteFile(path + "_fit.txt", text));
+  return left_out;
+}
+
+template <typename Predict>
+absl::Status WriteFit(const std::string& path,
+                      const std::vector<std::string>& parameters,
+                      const std::vector<double>& start,
+                      const std::vector<int>& groups,
+                      const std::vector<MeasuredSeconds>& names,
+                      const Predict& predict) {
+  return FitAndWrite(path, parameters, start, groups, names, predict).status();
 }
 
 // Returns the forward of causal attention (models/attention.cc).
@@ -128,7 +139,13 @@ models::Kernel KernelOf(const AttentionRow& row, bool latent) {
 
 }  // namespace
 
+double NumTiles(const AttentionRow& row) {
+  constexpr double kRowsPerTile = 128;
+  return row.batch * row.heads * row.sequence_length / kRowsPerTile;
+}
+
 absl::Status WriteAttention(const std::string& path,
+                            const std::string& waves_path,
                             const DeviceProfile& profile,
                             const std::vector<AttentionRow>& rows,
                             AttentionForm form) {
@@ -180,8 +197,20 @@ absl::Status WriteAttention(const std::string& path,
     efficiency.set_value(at[sizes.at(rows[i].head_size)]);
     return at[0] + calibrate::KernelSeconds(fitted, peak, kernels[i]);
   };
-  return WriteFit(path, parameters, start, calibrate::GroupsOf(lengths), names,
-                  predict);
+  ASSIGN_OR_RETURN(const std::vector<double> left_out,
+                   FitAndWrite(path, parameters, start,
+                               calibrate::GroupsOf(lengths), names, predict));
+  if (waves_path.empty()) return absl::OkStatus();
+  std::vector<MeasuredSeconds> waves;
+  std::vector<double> seconds;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double per_multiprocessor =
+        NumTiles(rows[i]) / profile.num_multiprocessors().value();
+    if (per_multiprocessor < 1 || per_multiprocessor >= kManyTiles) continue;
+    waves.push_back(names[i]);
+    seconds.push_back(left_out[i]);
+  }
+  return WriteRows(waves_path + "_left_out.csv", waves, seconds);
 }
 
 absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,

@@ -15,13 +15,21 @@
 
 namespace weir {
 
-// Plain attention without a tail, as in the presets; with one
-// (DeviceProfile.attention_tail); latent attention.
+inline constexpr double kManyTiles = 4;  // of queries, per multiprocessor
+
+// Returns the tiles of 128 queries of an attention.
+double NumTiles(const AttentionRow& row);
+
+// Plain attention without a tail; with one (DeviceProfile.attention_tail);
+// latent attention.
 enum class AttentionForm { kWithoutTail, kWithTail, kLatent };
 
 // Fits the efficiency of each head size, the ramp, the tail and a fixed time.
-// Leaves out sequence lengths.
+// Leaves out sequence lengths. Also writes WAVES_PATH_left_out.csv with the rows
+// of at least one and less than kManyTiles tiles per multiprocessor, unless
+// waves_path is empty.
 absl::Status WriteAttention(const std::string& path,
+                            const std::string& waves_path,
                             const DeviceProfile& profile,
                             const std::vector<AttentionRow>& rows,
                             AttentionForm form);

@@ -33,11 +33,17 @@ constexpr Kind kKinds[] = {
      "weight shape (n, k)", 0.06},
     {"gemm_assumed", "GEMM, bf16, with the rates of a similar device",
      "every row", 0},
-    {"attention", "attention, bf16, all grids", "sequence length", 0.1},
+    {"attention", "attention, bf16, all grids, without attention_tail",
+     "sequence length", 0.1},
     {"attention_large", "attention, bf16, at least 4 tiles per multiprocessor",
      "sequence length", 0.1},
-    {"attention_tail",
-     "attention, bf16, all grids, with attention_tail (not in the presets)",
+    {"attention_tail", "attention, bf16, all grids, with attention_tail",
+     "sequence length", 0.1},
+    {"attention_waves",
+     "attention, bf16, 1 to 4 tiles per multiprocessor, without attention_tail",
+     "sequence length", 0.1},
+    {"attention_tail_waves",
+     "attention, bf16, 1 to 4 tiles per multiprocessor, with attention_tail",
      "sequence length", 0.1},
     {"mla", "latent attention (MLA), bf16, all grids", "sequence length", 0.1},
     {"mla_large",
@@ -105,7 +111,9 @@ measured time; above 0, the prediction is too slow. The tables are forward kerne
   rack. A fixed time of the benchmarks is fitted besides them for attention and experts; training does not have it.
 - "All grids" includes attention with fewer tiles of queries than multiprocessors. `attention_tail` describes them: the
   last tiles of a causal mask see all keys, and with few tiles the other multiprocessors wait for them. Presets have it
-  for latent attention and not yet for plain attention, whose speed is fitted together with whole steps.
+  for latent attention, and for plain attention on A100, B200, GB200, B300 and GB300. H100 and H200 do not have it:
+  their kernel (flash-attention 3) takes the longest tiles first, and it does not lower the errors of 1 to 4 tiles per
+  multiprocessor (decision 43).
 - Experts are the GEMMs of gemm_seconds.h times `grouped_gemm_time`, activation and permutation at the profile's
   bandwidths, the bytes of routing over a bandwidth and a fixed time. With one or two experts per token the table has
   times up to five times those of the same work in other rows (kernels that the library chose badly).

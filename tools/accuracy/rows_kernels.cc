@@ -57,8 +57,6 @@ constexpr Device kDevices[] = {
      calibrate::NcclGeneration::kBlackwell, "2.29.2"},
 };
 
-constexpr double kRowsPerTile = 128;
-
 absl::Status WriteCollectives(
     const std::string& path, const Device& device, const DeviceProfile& profile,
     const std::vector<calibrate::CollectiveSample>& samples) {
@@ -90,34 +88,32 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
   ASSIGN_OR_RETURN(
       const std::vector<AttentionRow> attention,
       ReadAttentionRows(tables, device.system, device.attention_kernel));
-  RETURN_IF_ERROR(WriteAttention(path("attention"), profile, attention,
+  RETURN_IF_ERROR(WriteAttention(path("attention"), path("attention_waves"),
+                                 profile, attention,
                                  AttentionForm::kWithoutTail));
-  RETURN_IF_ERROR(WriteAttention(path("attention_tail"), profile, attention,
-                                 AttentionForm::kWithTail));
-  const double least_tiles = 4 * profile.num_multiprocessors().value();
+  RETURN_IF_ERROR(WriteAttention(path("attention_tail"),
+                                 path("attention_tail_waves"), profile,
+                                 attention, AttentionForm::kWithTail));
+  const double least_tiles = kManyTiles * profile.num_multiprocessors().value();
   std::vector<AttentionRow> large;
   for (const AttentionRow& row : attention) {
-    if (row.batch * row.heads * row.sequence_length / kRowsPerTile >=
-            least_tiles &&
-        row.heads >= 4 * row.key_heads) {
+    if (NumTiles(row) >= least_tiles && row.heads >= 4 * row.key_heads) {
       large.push_back(row);
     }
   }
-  RETURN_IF_ERROR(WriteAttention(path("attention_large"), profile, large,
+  RETURN_IF_ERROR(WriteAttention(path("attention_large"), "", profile, large,
                                  AttentionForm::kWithoutTail));
   ASSIGN_OR_RETURN(std::vector<AttentionRow> mla,
                    ReadLatentRows(tables, device.system));
   RETURN_IF_ERROR(
-      WriteAttention(path("mla"), profile, mla, AttentionForm::kLatent));
+      WriteAttention(path("mla"), "", profile, mla, AttentionForm::kLatent));
   mla.erase(std::remove_if(mla.begin(), mla.end(),
                            [&](const AttentionRow& row) {
-                             return row.batch * row.heads *
-                                        row.sequence_length / kRowsPerTile <
-                                    least_tiles;
+                             return NumTiles(row) < least_tiles;
                            }),
             mla.end());
   RETURN_IF_ERROR(
-      WriteAttention(path("mla_large"), profile, mla, AttentionForm::kLatent));
+      WriteAttention(path("mla_large"), "", profile, mla, AttentionForm::kLatent));
   ASSIGN_OR_RETURN(const std::vector<ExpertRow> experts,
                    ReadExpertRows({tables, absl::StrCat(folder, "/tables")},
                                   device.system));

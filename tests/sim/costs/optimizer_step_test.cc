@@ -54,6 +54,14 @@ TEST(OptimizerStepTest, TheNormReadsTheGradientsThatTheStepReads) {
   EXPECT_EQ(BytesOf(c), kMixed + 8 + 4);
 }
 
+TEST(OptimizerStepTest, ScalingReadsAndWritesTheGradientsThatTheStepReads) {
+  Case c;
+  c.runtime.set_scales_gradients(true);
+  EXPECT_EQ(BytesOf(c), kMixed + 2 + 2);
+  c.runtime.set_widens_gradients(true);
+  EXPECT_EQ(BytesOf(c), kMixed + 8 + 4 + 4);
+}
+
 // bf16 has no loss scale.
 TEST(OptimizerStepTest, OnlyFp16Unscales) {
   Case c;
