@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/several_runs.h"
+#include "cli/weir/slack.h"
 #include "results/summary.h"
 #include "results/views/views.h"
 
@@ -26,9 +31,29 @@ std::string View(const Flags& flags, const Outcome& outcome) {
   return results::CompareTable(results);
 }
 
+// Adds the slack to a view: in JSON as a member "slack".
+std::string WithSlack(const Flags& flags, std::string view,
+                      const std::vector<plan::NamedSlack>& slack) {
+  if (flags.output.format != OutputFlags::Format::kJson) {
+    return absl::StrCat(view, "\n", plan::SlackTable(slack));
+  }
+  using nlohmann::ordered_json;
+  ordered_json document = ordered_json::parse(view);
+  document["slack"] =
+      ordered_json::parse(plan::SlackJson(slack)).at("schedules");
+  return absl::StrCat(DumpJson(document), "\n");
+}
+
 }  // namespace
 
 int RunCompare(const Flags& flags) {
+  if (flags.output.slack && flags.output.format == OutputFlags::Format::kCsv) {
+    return PrintError(
+        absl::InvalidArgumentError(
+            "command line: --slack is given with --format csv, expected the "
+            "format table or json"),
+        flags.output);
+  }
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);
   // Before the first simulation, since some take minutes.
@@ -42,7 +67,13 @@ int RunCompare(const Flags& flags) {
   if (outcome.results.empty()) return outcome.exit_code;
 
   int code = outcome.exit_code;
-  const absl::Status printed = PrintResult(View(flags, outcome));
+  std::string view = View(flags, outcome);
+  if (flags.output.slack) {
+    const auto slack = SlackOfJobs(work->jobs, flags.output);
+    if (!slack.ok()) return PrintError(slack.status(), flags.output);
+    view = WithSlack(flags, std::move(view), *slack);
+  }
+  const absl::Status printed = PrintResult(view);
   if (!printed.ok()) {
     code = std::max<int>(code, PrintError(printed, flags.output));
   }

@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
+#include "tests/results/import/sample_trace.h"
 
 namespace weir::cli::output_test {
 
@@ -63,6 +64,9 @@ std::vector<Writer> Writers() {
       {"ReportOfScenario", absl::StrCat("report ", given, " -o FILE"),
        "t.html"},
       {"Trace", "trace ../result.pb -o FILE", "t.json"},
+      {"ImportOut", "import ../run.csv -o FILE", "r"},
+      {"ImportCosts", "import ../run.csv --costs FILE", "c.textproto"},
+      {"ImportReport", "import ../run.csv --report FILE", "t.html"},
       {"ValidateTrace",
        "validate --replay ../result.pb --against ../result.pb --trace FILE",
        "t.json"},
@@ -115,6 +119,7 @@ class OutputTest : public testing::TestWithParam<Writer> {
     WriteInput("gemm.csv",
                "m,n,k,latency_us\n1024,1024,1024,30\n2048,2048,2048,80\n"
                "4096,4096,4096,520\n");
+    WriteInput("run.csv", results::SampleCsv(results::SampleOperations({})));
     // A third longer than predicted.
     WriteInput("slow.csv",
                "pp,step_ms\n1,240\n2,160\n3,120\n4,95\n6,80\n1,250\n2,150\n");
