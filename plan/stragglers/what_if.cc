@@ -111,6 +111,19 @@ class Analyzer {
     return times_.makespan;
   }
 
+  // Adds the slack of the step's passes, with recorded durations and without
+  // gaps, to those of their rank.
+  void AddSlack(int step, std::vector<std::vector<double>>* by_rank) {
+    const Replayed& replayed = steps_[step];
+    replayed.graph.Run(replayed.seconds, {}, &times_);
+    const std::vector<double> slack =
+        replayed.graph.Slack(replayed.seconds, {}, times_);
+    for (size_t i = 0; i < slack.size(); ++i) {
+      const RecordedOperation& o = replayed.step.begin[i];
+      if (results::IsPass(o.kind)) (*by_rank)[o.rank].push_back(slack[i]);
+    }
+  }
+
   int num_steps() const { return static_cast<int>(steps_.size()); }
   const RecordedStep& step(int i) const { return steps_[i].step; }
 
@@ -270,6 +283,12 @@ absl::StatusOr<WhatIf> AnalyzeRun(const RecordedRun& run) {
   AddSteps(&analyzer, &what_if);
   AddShares(run, &analyzer, &what_if);
   AddWorkers(run, &analyzer, &what_if);
+  std::vector<std::vector<double>> slack(run.num_ranks);
+  for (int i = 0; i < analyzer.num_steps(); ++i) analyzer.AddSlack(i, &slack);
+  for (std::vector<double>& of_rank : slack) {
+    what_if.slack_seconds.push_back(
+        of_rank.empty() ? 0 : Median(std::move(of_rank)));
+  }
   SortShares(&what_if.by_kind);
   SortShares(&what_if.by_stage);
   SortShares(&what_if.by_replica);

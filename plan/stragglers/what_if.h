@@ -51,6 +51,9 @@ struct WhatIf {
   double slowdown = 1;
   // Sorted by slowdown, largest first. Sends and receives are one kind.
   std::vector<Share> by_kind, by_stage, by_replica, by_worker;
+  // [pipeline rank]: median slack of its passes in all replicas and steps: how
+  // much longer one could take without a longer step (OperationGraph::Slack).
+  std::vector<double> slack_seconds;
   Explained slowest_workers;  // M_W: the slowest 3 % of workers, at least one
   Explained last_stage;       // M_S
   int num_workers = 0;

@@ -58,6 +58,17 @@ std::string TimesBlock(const WhatIf& what_if) {
   return PrintTable(table);
 }
 
+std::string SlackBlock(const WhatIf& what_if) {
+  TextTable table;
+  table.header = {"passes of", "median slack"};
+  for (size_t rank = 0; rank < what_if.slack_seconds.size(); ++rank) {
+    if (table.rows.size() == kMaxRows) break;
+    table.rows.push_back({absl::StrCat("stage ", rank),
+                          FormatSeconds(what_if.slack_seconds[rank])});
+  }
+  return absl::StrCat("\n", PrintTable(table));
+}
+
 json SharesJson(const std::vector<Share>& shares) {
   json array = json::array();
   for (const Share& share : shares) {
@@ -106,7 +117,8 @@ std::string WhatIfTable(const results::RecordedRun& run,
   absl::StrAppend(&text, SharesBlock("only its own times", what_if.by_kind),
                   SharesBlock("stage", what_if.by_stage),
                   SharesBlock("replica", what_if.by_replica),
-                  SharesBlock("worker", what_if.by_worker));
+                  SharesBlock("worker", what_if.by_worker),
+                  SlackBlock(what_if));
   absl::StrAppendFormat(
       &text,
       "\nM_W, part of the slowdown without %s: %.4f\n"
@@ -139,6 +151,7 @@ std::string WhatIfJson(const results::RecordedRun& run, const WhatIf& what_if) {
       {"by_stage", SharesJson(what_if.by_stage)},
       {"by_replica", SharesJson(what_if.by_replica)},
       {"by_worker", SharesJson(what_if.by_worker)},
+      {"slack_seconds_by_stage", what_if.slack_seconds},
       {"slowest_workers", ExplainedJson(what_if.slowest_workers)},
       {"last_stage", ExplainedJson(what_if.last_stage)},
       {"suspect", SuspectText(what_if)},

@@ -73,6 +73,12 @@ TEST(WhatIfTest, ALongLastStageExplainsTheSlowdown) {
   EXPECT_EQ(what_if.by_stage[0].name, "stage 3");
   EXPECT_GT(what_if.last_stage.share, 1);
   EXPECT_THAT(SuspectText(what_if), HasSubstr("suspect: stage 3"));
+  // Everything waits for the longest stage.
+  ASSERT_EQ(what_if.slack_seconds.size(), 4);
+  EXPECT_NEAR(what_if.slack_seconds[3], 0, 1e-9);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_GT(what_if.slack_seconds[rank], 0.5) << rank;
+  }
 }
 
 // One replica computes a microbatch that is longer: by kind, only passes and
