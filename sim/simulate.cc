@@ -90,11 +90,9 @@ absl::StatusOr<SimulatedRun> RunOnce(
   return run;
 }
 
-}  // namespace
-
-absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
-                                const SimulateOptions& options) {
-  const scenarios::Network network = NetworkOf(scenario);
+absl::StatusOr<SimulatedRun> Run(const scenarios::ResolvedScenario& scenario,
+                                 const scenarios::Network& network,
+                                 const SimulateOptions& options) {
   const auto run_batches =
       [&](int num_batches) -> absl::StatusOr<SimulatedRun> {
     RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
@@ -102,8 +100,15 @@ absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
                      ScheduleOf(scenario, network, num_batches));
     return RunOnce(scenario, network, std::move(schedule), options);
   };
-  ASSIGN_OR_RETURN(const SimulatedRun run,
-                   RunToSteadyState(scenario, run_batches));
+  return RunToSteadyState(scenario, run_batches);
+}
+
+}  // namespace
+
+absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
+                                const SimulateOptions& options) {
+  const scenarios::Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
   Result result = MakeResult(scenario, network, run, options);
   if (schedules::OrdersTransfers(scenario.scenario.schedule())) {
     result.add_warnings(absl::StrCat(
@@ -112,6 +117,22 @@ absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
         "every transfer is sent as soon as its data is ready"));
   }
   return result;
+}
+
+absl::StatusOr<ScheduleSlack> SlackOfScenario(
+    const scenarios::ResolvedScenario& scenario,
+    const SimulateOptions& options) {
+  const scenarios::Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
+  return SlackOfRun(run.schedule, run.graph, run.recording, network.links());
+}
+
+absl::StatusOr<ReplayTasks> ReplayTasksOfScenario(
+    const scenarios::ResolvedScenario& scenario,
+    const SimulateOptions& options) {
+  const scenarios::Network network = NetworkOf(scenario);
+  ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
+  return ReplayTasksOf(run.schedule, run.graph, run.recording, network.links());
 }
 
 absl::StatusOr<schedules::Schedule> CheckSimulation(

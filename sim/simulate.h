@@ -12,6 +12,8 @@
 #include "results/result.pb.h"
 #include "scenarios/scenario.h"
 #include "schedules/schedule.h"
+#include "sim/report/replay_tasks.h"
+#include "sim/report/slack.h"
 
 namespace weir::sim {
 
@@ -36,6 +38,17 @@ struct SimulateOptions {
 // false).
 absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
+
+// Simulates as Simulate does, and returns what delays the run absorbs. Of a run
+// without flush, all batches count.
+absl::StatusOr<ScheduleSlack> SlackOfScenario(
+    const scenarios::ResolvedScenario& scenario,
+    const SimulateOptions& options = {});
+
+// The same, and returns the run as arrays.
+absl::StatusOr<ReplayTasks> ReplayTasksOfScenario(
+    const scenarios::ResolvedScenario& scenario,
+    const SimulateOptions& options = {});
 
 // Returns Simulate's errors, deadlocks included, without simulating: builds the
 // task graph and follows its edges. Without flush it checks the first length

@@ -75,6 +75,7 @@ struct OutputFlags {
   std::string report;                // HTML
   std::string picture;               // "draw": SVG, PDF or PNG
   bool timeline = false;             // "simulate": on standard output
+  bool slack = false;                // "compare": also the table of "slack"
   std::vector<std::string> emit;     // frameworks for which files are written
   std::string emit_to = "run";       // their path without suffix
 };
@@ -166,6 +167,20 @@ struct DrawFlags {
   bool one_column = false;
   bool title = true;
   std::vector<uint32_t> ranks;  // empty: all, or a selection
+};
+
+// "import" and "stragglers".
+struct TraceFlags {
+  std::vector<std::string> files;  // of one run
+  std::string step;                // its number; empty: the median step
+  std::string costs;               // "import": file of costs per stage
+};
+
+// "jitter".
+struct JitterFlags {
+  std::vector<std::string> sources;  // "pass=lognormal:0.05"
+  uint32_t num_samples = 1000;
+  uint32_t seed = 1;
 };
 
 // "live".
@@ -260,6 +275,8 @@ struct Flags {
   GoodputFlags goodput;
   EnergyFlags energy;
   StepEnergyFlags step_energy;
+  TraceFlags trace;
+  JitterFlags jitter;
   OutputFlags output;
 };
 

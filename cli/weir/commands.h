@@ -21,6 +21,10 @@ Command RunEnergy;
 Command RunValidateReplay;  // "validate --replay"
 Command RunShow;            // shows a stored result
 Command RunTrace;           // writes a trace of a stored result
+Command RunImport;          // stores a step of a recorded run
+Command RunSlack;
+Command RunJitter;      // Monte Carlo over slow passes
+Command RunStragglers;  // what-if analysis of a recorded run
 Command RunReport;
 Command RunDraw;
 Command RunLive;  // serves a page on this machine

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/json_text.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/energy_view.h"
 #include "cli/weir/several_runs.h"
+#include "cli/weir/slack.h"
 #include "results/summary.h"
 #include "results/views/views.h"
 
@@ -27,11 +32,31 @@ std::string View(const Flags& flags, const Outcome& outcome) {
   return results::CompareTable(results);
 }
 
+// Adds the slack to a view: in JSON as a member "slack".
+std::string WithSlack(const Flags& flags, std::string view,
+                      const std::vector<plan::NamedSlack>& slack) {
+  if (flags.output.format != OutputFlags::Format::kJson) {
+    return absl::StrCat(view, "\n", plan::SlackTable(slack));
+  }
+  using nlohmann::ordered_json;
+  ordered_json document = ordered_json::parse(view);
+  document["slack"] =
+      ordered_json::parse(plan::SlackJson(slack)).at("schedules");
+  return absl::StrCat(DumpJson(document), "\n");
+}
+
 }  // namespace
 
 int RunCompare(const Flags& flags) {
   const absl::Status possible = CheckEnergy(flags);
   if (!possible.ok()) return PrintError(possible, flags.output);
+  if (flags.output.slack && flags.output.format == OutputFlags::Format::kCsv) {
+    return PrintError(
+        absl::InvalidArgumentError(
+            "command line: --slack is given with --format csv, expected the "
+            "format table or json"),
+        flags.output);
+  }
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);
   // Before the first simulation, since some take minutes.
@@ -45,8 +70,14 @@ int RunCompare(const Flags& flags) {
   if (outcome.results.empty()) return outcome.exit_code;
 
   int code = outcome.exit_code;
+  std::string text = View(flags, outcome);
+  if (flags.output.slack) {
+    const auto slack = SlackOfJobs(work->jobs, flags.output);
+    if (!slack.ok()) return PrintError(slack.status(), flags.output);
+    text = WithSlack(flags, std::move(text), *slack);
+  }
   const absl::StatusOr<std::string> view =
-      WithEnergy(flags, View(flags, outcome), outcome.results);
+      WithEnergy(flags, std::move(text), outcome.results);
   const absl::Status printed = view.ok() ? PrintResult(*view) : view.status();
   if (!printed.ok()) {
     code = std::max<int>(code, PrintError(printed, flags.output));

@@ -203,14 +203,19 @@ void AddSimulationCommands(CLI::App* app, CommandLine* line) {
            "--microbatches 8"},
           RunSimulate, line),
       flags);
-  AddRun(AddWeirCommand(
-             app, "compare",
-             "Simulates several schedules of one scenario side by side.",
-             {"compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw",
-              "compare --schedule gpipe,1f1b --costs f=1,b=2 --pp 4 "
-              "--microbatches 8 --trace out/"},
-             RunCompare, line),
-         /*several=*/true, flags);
+  CLI::App* compare = AddWeirCommand(
+      app, "compare",
+      "Simulates several schedules of one scenario side by side.",
+      {"compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw",
+       "compare --schedule gpipe,1f1b --costs f=1,b=2 --pp 4 "
+       "--microbatches 8 --trace out/"},
+      RunCompare, line);
+  AddRun(compare, /*several=*/true, flags);
+  AddSwitch(compare, "--slack",
+            "also show how much delay passes and transfers absorb before the "
+            "run ends later (weir slack)",
+            &flags->output.slack)
+      ->group("Output");
   AddExplainOptions(
       AddWeirCommand(app, "explain",
                      "Shows which parameters drive a prediction (sensitivity).",

@@ -29,6 +29,7 @@ std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
   AddQuiet(app.get(), &line->flags.output.quiet);
   AddSimulationCommands(app.get(), line);
   AddDrawCommand(app.get(), line);
+  AddTraceCommands(app.get(), line);
   AddSweepCommands(app.get(), line);
   AddPlanCommand(app.get(), line);
   AddGoodputCommand(app.get(), line);

@@ -39,6 +39,7 @@ CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
 
 void AddSimulationCommands(CLI::App* app, CommandLine* line);
 void AddDrawCommand(CLI::App* app, CommandLine* line);
+void AddTraceCommands(CLI::App* app, CommandLine* line);
 void AddSweepCommands(CLI::App* app, CommandLine* line);
 void AddPlanCommand(CLI::App* app, CommandLine* line);
 void AddGoodputCommand(CLI::App* app, CommandLine* line);

@@ -252,6 +252,11 @@ std::string MemoryCell(const Result& result) {
 std::string ExecutedCell(const Result& result) {
   if (!result.has_replay()) return "";
   const Replay& replay = result.replay();
+  if (result.method() == "imported") {
+    return replay.num_steps() == 1
+               ? "the recorded step"
+               : absl::StrCat("one of ", replay.num_steps(), " recorded steps");
+  }
   return absl::StrCat(
       "replayed on ",
       replay.device().empty() ? "an unnamed device" : Ascii(replay.device()),

@@ -49,6 +49,7 @@ bool IsProse(const std::string& fallback) {
                                  "transfers are not counted",
                                  "all",
                                  "any that is free",
+                                 "the one with the median time",
                                  "both",
                                  "all reasonable values",
                                  "all GPUs of the cluster",
@@ -187,7 +188,9 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
       if (question == nullptr) {
         EXPECT_TRUE(command == "compare" || command == "explain" ||
                     command == "collect" || command == "report" ||
-                    command == "draw" || command == "energy")
+                    command == "draw" || command == "slack" ||
+                     command == "jitter" || command == "import" ||
+                     command == "energy")
             << "no question for " << command << " " << name;
         continue;
       }

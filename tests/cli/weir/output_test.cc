@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
+#include "tests/results/import/sample_trace.h"
 
 namespace weir::cli::output_test {
 
@@ -63,6 +64,9 @@ std::vector<Writer> Writers() {
       {"ReportOfScenario", absl::StrCat("report ", given, " -o FILE"),
        "t.html"},
       {"Trace", "trace ../result.pb -o FILE", "t.json"},
+      {"ImportOut", "import ../run.csv -o FILE", "r"},
+      {"ImportCosts", "import ../run.csv --costs FILE", "c.textproto"},
+      {"ImportReport", "import ../run.csv --report FILE", "t.html"},
       {"ValidateTrace",
        "validate --replay ../result.pb --against ../result.pb --trace FILE",
        "t.json"},
@@ -121,6 +125,7 @@ class OutputTest : public testing::TestWithParam<Writer> {
     WriteInput("clocks.csv",
                "stage,instruction,frequency,time,energy\n"
                "0,forward,1400,1,300\n0,backward,1400,2,600\n");
+    WriteInput("run.csv", results::SampleCsv(results::SampleOperations({})));
     // A third longer than predicted.
     WriteInput("slow.csv",
                "pp,step_ms\n1,240\n2,160\n3,120\n4,95\n6,80\n1,250\n2,150\n");

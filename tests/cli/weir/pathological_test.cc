@@ -51,6 +51,11 @@ const std::map<std::string, std::string>& BaseArguments() {
       // Does not begin to serve: 7 does not divide the heads.
       {"live", absl::StrCat(kTiny, " --tp 7")},
       {"trace", "nowhere -o t.json"},
+      {"import", "nowhere"},
+      {"stragglers", "nowhere"},
+      {"slack", "--costs f=1,b=2 --pp 2 --microbatches 2 --schedule gpipe"},
+      {"jitter",
+       "--costs f=1,b=2 --pp 2 --microbatches 2 --schedule gpipe --samples 2"},
       {"schedule show", "gpipe --pp 2 --microbatches 2"},
       {"schedule semantics", "gpipe --pp 2 --microbatches 2"},
       {"schedule lint", "gpipe --pp 2 --microbatches 2"},

@@ -59,6 +59,8 @@ bool RunsAnywhere(absl::string_view example) {
          !absl::StrContains(example, "run.args") &&
          !absl::StrContains(example, ".pb") &&
          !absl::StrContains(example, "plan.json") &&
+         !absl::StrContains(example, "out/timeline.json.gz") &&
+         !absl::StrContains(example, "out/trace.csv.gz") &&
          !absl::StartsWith(example, "report out/grid") &&
          // Ends only when it is interrupted.
          !absl::StartsWith(example, "live ");

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/stragglers/jitter.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+
+namespace weir::plan {
+namespace {
+
+using Kind = JitterSource::Kind;
+using Of = JitterSource::Of;
+
+constexpr int kWidth = 8;  // samples that are replayed at once
+constexpr double kMaxBytes = 1 << 30;
+constexpr unsigned kMaxThreads = 16;
+
+// Steele, Lea and Flood, 2014, "Fast Splittable Pseudorandom Number
+// Generators": the finalizer of SplitMix64.
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+uint64_t Mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+uint64_t Combine(uint64_t key, int64_t value) {
+  return Mix(key + kGolden * (static_cast<uint64_t>(value) + 1));
+}
+
+bool IsRandom(const JitterSource& source) {
+  return source.kind != Kind::kConstant && source.kind != Kind::kPeriodic;
+}
+
+bool Applies(const JitterSource& source, const sim::ReplayTasks::Pass& pass) {
+  if (source.only < 0) return true;
+  return source.only == (source.of == Of::kGpu ? pass.gpu : pass.action.stage);
+}
+
+uint64_t KeyOf(const JitterSource& source, uint64_t key,
+               const sim::ReplayTasks::Pass& pass) {
+  switch (source.of) {
+    case Of::kPass:
+      for (const int64_t part :
+           {int64_t{pass.replica}, int64_t{pass.tensor_rank},
+            static_cast<int64_t>(pass.action.op), int64_t{pass.action.stage},
+            int64_t{pass.action.microbatch}}) {
+        key = Combine(key, part);
+      }
+      return key;
+    case Of::kGpu:
+      return Combine(key, pass.gpu);
+    case Of::kStage:
+      return Combine(key, pass.action.stage);
+  }
+  return key;
+}
+
+// A random factor of a pass.
+struct Draw {
+  uint64_t key;
+  const double* quantiles;
+};
+
+class Sampler {
+ public:
+  Sampler(const sim::ReplayTasks& run, const JitterRequest& request)
+      : run_(run),
+        request_(request),
+        seconds_(run.seconds),
+        first_draw_(run.seconds.size() + 1, 0) {
+    for (const JitterSource& source : request.sources) {
+      tables_.push_back(IsRandom(source)
+                            ? FactorQuantiles(source, kJitterQuantiles)
+                            : std::vector<double>());
+    }
+    std::vector<std::vector<Draw>> draws(run.seconds.size());
+    std::map<int32_t, uint32_t> num_passes;  // by GPU
+    for (const sim::ReplayTasks::Pass& pass : run.passes) {
+      AddPass(pass, num_passes[pass.gpu]++, &draws[pass.task]);
+    }
+    for (size_t task = 0; task < draws.size(); ++task) {
+      first_draw_[task + 1] =
+          first_draw_[task] + static_cast<int32_t>(draws[task].size());
+      draws_.insert(draws_.end(), draws[task].begin(), draws[task].end());
+    }
+  }
+
+  // Computes samples [first, first + kWidth).
+  std::array<double, kWidth> Run(uint64_t first,
+                                 std::vector<double>* ends) const {
+    std::array<double, kWidth> last{};
+    double* end = ends->data();
+    for (size_t task = 0; task < seconds_.size(); ++task) {
+      std::array<double, kWidth> begin{};
+      for (int32_t b = run_.first_before[task]; b < run_.first_before[task + 1];
+           ++b) {
+        const double* other = end + size_t{kWidth} * run_.before[b];
+        for (int k = 0; k < kWidth; ++k) {
+          begin[k] = begin[k] < other[k] ? other[k] : begin[k];
+        }
+      }
+      std::array<double, kWidth> seconds;
+      seconds.fill(seconds_[task]);
+      for (int32_t d = first_draw_[task]; d < first_draw_[task + 1]; ++d) {
+        for (int k = 0; k < kWidth; ++k) {
+          seconds[k] *= draws_[d].quantiles[Index(draws_[d].key, first + k)];
+        }
+      }
+      double* own = end + kWidth * task;
+      for (int k = 0; k < kWidth; ++k) {
+        own[k] = begin[k] + seconds[k];
+        last[k] = last[k] < own[k] ? own[k] : last[k];
+      }
+    }
+    return last;
+  }
+
+ private:
+  static size_t Index(uint64_t key, uint64_t sample) {
+    static_assert(kJitterQuantiles == 1 << 16);
+    return Mix(key + kGolden * (sample + 1)) >> 48;
+  }
+
+  void AddPass(const sim::ReplayTasks::Pass& pass, uint32_t number,
+               std::vector<Draw>* draws) {
+    for (size_t s = 0; s < request_.sources.size(); ++s) {
+      const JitterSource& source = request_.sources[s];
+      if (!Applies(source, pass)) continue;
+      if (IsRandom(source)) {
+        const uint64_t seed =
+            Combine(Combine(0, request_.seed), static_cast<int64_t>(s));
+        draws->push_back({KeyOf(source, seed, pass), tables_[s].data()});
+      } else if (source.kind == Kind::kConstant ||
+                 number % source.period == source.period - 1) {
+        seconds_[pass.task] *= source.parameter;
+      }
+    }
+  }
+
+  const sim::ReplayTasks& run_;
+  const JitterRequest& request_;
+  std::vector<double> seconds_;  // [task], with factors that are not random
+  std::vector<int32_t> first_draw_;
+  std::vector<Draw> draws_;
+  std::vector<std::vector<double>> tables_;  // [source]
+};
+
+}  // namespace
+
+std::vector<double> SampleMakespans(
+    const sim::ReplayTasks& run, const JitterRequest& request,
+    const std::function<void(double)>& progress) {
+  const Sampler sampler(run, request);
+  const size_t num_samples = request.num_samples;
+  std::vector<double> makespans(num_samples);
+  const size_t num_batches = (num_samples + kWidth - 1) / kWidth;
+  std::atomic<size_t> next = 0;
+  const auto work = [&](bool shows) {
+    std::vector<double> ends(kWidth * run.seconds.size());
+    for (size_t batch = next++; batch < num_batches; batch = next++) {
+      const auto lasts = sampler.Run(batch * kWidth, &ends);
+      for (size_t k = 0; k < kWidth && batch * kWidth + k < num_samples; ++k) {
+        makespans[batch * kWidth + k] = lasts[k];
+      }
+      if (shows && progress) {
+        progress(static_cast<double>(batch) / static_cast<double>(num_batches));
+      }
+    }
+  };
+  const double bytes =
+      8.0 * kWidth *
+      static_cast<double>(std::max<size_t>(run.seconds.size(), 1));
+  const auto fitting = static_cast<size_t>(std::max(kMaxBytes / bytes, 1.0));
+  const size_t num_threads =
+      std::min({num_batches, fitting,
+                size_t{std::clamp(std::thread::hardware_concurrency(), 1U,
+                                  kMaxThreads)}});
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work, false);
+  work(true);
+  for (std::thread& thread : threads) thread.join();
+  return makespans;
+}
+
+absl::Status CheckSources(const sim::ReplayTasks& run,
+                          const std::vector<JitterSource>& sources) {
+  for (const JitterSource& source : sources) {
+    int32_t largest = -1;
+    bool found = source.only < 0;
+    for (const sim::ReplayTasks::Pass& pass : run.passes) {
+      found |= Applies(source, pass);
+      largest = std::max(largest,
+                         source.of == Of::kGpu ? pass.gpu : pass.action.stage);
+    }
+    if (found) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "command line: --jitter is ", source.text, ", expected a ",
+        source.of == Of::kGpu ? "GPU" : "stage", " from 0 to ", largest));
+  }
+  return absl::OkStatus();
+}
+
+JitterStatistics StatisticsOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto n = static_cast<double>(values.size());
+  JitterStatistics statistics;
+  for (const double value : values) statistics.mean += value / n;
+  double variance = 0;
+  for (const double value : values) {
+    variance += (value - statistics.mean) * (value - statistics.mean) / n;
+  }
+  statistics.standard_error = std::sqrt(variance / n);
+  const auto quantile = [&](double part) {
+    const auto index = static_cast<size_t>(std::ceil(part * n));
+    return values[std::min(std::max<size_t>(index, 1), values.size()) - 1];
+  };
+  statistics.median = quantile(0.5);
+  statistics.percentile_95 = quantile(0.95);
+  statistics.percentile_99 = quantile(0.99);
+  statistics.largest = values.back();
+  return statistics;
+}
+
+}  // namespace weir::plan

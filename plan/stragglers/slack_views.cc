@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/stragglers/slack_views.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/json_text.h"
+#include "base/text_table.h"
+#include "base/units.h"
+
+namespace weir::plan {
+namespace {
+
+using nlohmann::json;
+
+// Rounding errors of a run.
+constexpr double kCritical = 1e-9;
+
+std::string NameOf(schedules::Op op) {
+  switch (op) {
+    case schedules::Op::kForward:
+      return "F";
+    case schedules::Op::kBackward:
+      return "B";
+    case schedules::Op::kBackwardInput:
+      return "I";
+    default:
+      return "W";
+  }
+}
+
+void AddRow(const NamedSlack& named, const std::string& what,
+            std::vector<double> slack, TextTable* table) {
+  std::sort(slack.begin(), slack.end());
+  const double makespan = named.slack.makespan_seconds;
+  const auto critical =
+      std::upper_bound(slack.begin(), slack.end(), kCritical * makespan) -
+      slack.begin();
+  // Rounding errors are no slack.
+  for (auto each = slack.begin(); each != slack.begin() + critical; ++each) {
+    *each = 0;
+  }
+  const double median = slack[(slack.size() - 1) / 2];
+  table->rows.push_back(
+      {named.schedule, FormatSeconds(makespan), what,
+       absl::StrCat(slack.size()), absl::StrCat(critical),
+       FormatSeconds(median), FormatSeconds(slack.back()),
+       makespan > 0 ? FormatPercent(slack.back() / makespan) : ""});
+}
+
+}  // namespace
+
+std::string SlackTable(std::span<const NamedSlack> all) {
+  TextTable table;
+  table.header = {"schedule", "run",          "what",    "number",
+                  "critical", "median slack", "largest", "of the run"};
+  table.left = {true, false, true};
+  std::string inexact;
+  for (const NamedSlack& named : all) {
+    std::map<int, std::vector<double>> passes;
+    for (const sim::PassSlack& pass : named.slack.passes) {
+      if (pass.replica != 0) continue;
+      passes[static_cast<int>(pass.action.op)].push_back(pass.slack_seconds);
+    }
+    for (auto& [op, slack] : passes) {
+      AddRow(named, NameOf(static_cast<schedules::Op>(op)), std::move(slack),
+             &table);
+    }
+    std::map<bool, std::vector<double>> transfers;
+    for (const sim::TransferSlack& transfer : named.slack.transfers) {
+      if (transfer.replica != 0) continue;
+      transfers[transfer.gradient].push_back(transfer.slack_seconds);
+    }
+    for (auto& [gradient, slack] : transfers) {
+      AddRow(named, gradient ? "send B" : "send F", std::move(slack), &table);
+    }
+    if (!named.slack.is_exact) {
+      absl::StrAppend(&inexact, "\n", named.schedule,
+                      ": transfers share links or slow passes down, so the "
+                      "slack is that of the recorded durations\n");
+    }
+  }
+  return absl::StrCat(PrintTable(table), inexact);
+}
+
+std::string SlackJson(std::span<const NamedSlack> all) {
+  json schedules = json::array();
+  for (const NamedSlack& named : all) {
+    json passes = json::array(), transfers = json::array();
+    for (const sim::PassSlack& pass : named.slack.passes) {
+      passes.push_back({{"replica", pass.replica},
+                        {"rank", pass.rank},
+                        {"action", schedules::ToString(pass.action)},
+                        {"start_seconds", pass.start_seconds},
+                        {"end_seconds", pass.end_seconds},
+                        {"slack_seconds", pass.slack_seconds}});
+    }
+    for (const sim::TransferSlack& transfer : named.slack.transfers) {
+      transfers.push_back({{"replica", transfer.replica},
+                           {"rank", transfer.rank},
+                           {"gradient", transfer.gradient},
+                           {"stage", transfer.stage},
+                           {"microbatch", transfer.microbatch},
+                           {"start_seconds", transfer.start_seconds},
+                           {"end_seconds", transfer.end_seconds},
+                           {"slack_seconds", transfer.slack_seconds}});
+    }
+    schedules.push_back({{"schedule", named.schedule},
+                         {"makespan_seconds", named.slack.makespan_seconds},
+                         {"is_exact", named.slack.is_exact},
+                         {"passes", std::move(passes)},
+                         {"transfers", std::move(transfers)}});
+  }
+  return DumpJson(json{{"schedules", std::move(schedules)}});
+}
+
+}  // namespace weir::plan

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/import/import_trace.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "results/import/bytedance_timeline.h"
+#include "results/import/chrome_events.h"
+#include "results/import/kernel_profile.h"
+#include "results/import/nsight_export.h"
+#include "results/import/range_trace.h"
+
+namespace weir::results {
+namespace {
+
+// Reads files of one format, which the first of them decides.
+class Importer {
+ public:
+  absl::Status Read(TraceSource* source) {
+    if (label_.empty()) label_ = source->label();
+    ++num_files_;
+    const bool is_json =
+        FirstCharacter(source) == '[' || FirstCharacter(source) == '{';
+    if (!is_json) return ReadTable(source);
+    ranges_.BeginFile();
+    ASSIGN_OR_RETURN(const ChromeTrace trace,
+                     ReadChromeTrace(source, [&](const ChromeEvent& event) {
+                       if (event.Argument("seq_id") == nullptr) {
+                         TakeRange(event);
+                       }
+                       return timeline_.Take(source->label(), event);
+                     }));
+    if (trace.cut_off) {
+      notes_.push_back(absl::StrCat(source->label(), ": ends within event ",
+                                    trace.num_events + 1,
+                                    "; the complete events were read"));
+    }
+    if (trace.num_unpaired > 0) {
+      notes_.push_back(absl::StrCat(
+          source->label(), ": ", trace.num_unpaired,
+          " begins or ends of ranges without the other half are left out"));
+    }
+    num_events_ += trace.num_events;
+    return ranges_.EndFile(source->label(), trace);
+  }
+
+  // Reads an export with `read`, which is ReadNsightExport or ReadNsightBytes.
+  template <typename Read>
+  absl::Status ReadNsight(const std::string& label, const Read& read) {
+    if (label_.empty()) label_ = label;
+    ++num_files_;
+    ranges_.BeginFile();
+    RETURN_IF_ERROR(read([&](const ChromeEvent& event) {
+      ++num_events_;
+      TakeRange(event);
+    }));
+    return ranges_.EndFile(label, {});
+  }
+
+  absl::StatusOr<RecordedRun> Finish() {
+    ASSIGN_OR_RETURN(RecordedRun run, Collected());
+    run.notes.insert(run.notes.begin(), notes_.begin(), notes_.end());
+    RETURN_IF_ERROR(CleanRun(&run));
+    return run;
+  }
+
+ private:
+  static char FirstCharacter(TraceSource* source) {
+    using Traits = TraceSource::traits_type;
+    while (true) {
+      const auto next = source->sgetc();
+      if (Traits::eq_int_type(next, Traits::eof())) return 0;
+      const char c = Traits::to_char_type(next);
+      // Also skips a byte order mark.
+      const bool skipped = absl::ascii_isspace(static_cast<unsigned char>(c)) ||
+                           c == '\xef' || c == '\xbb' || c == '\xbf';
+      if (!skipped) return c;
+      source->sbumpc();
+    }
+  }
+
+  // Kernels are many, and only needed if no range names a pass.
+  void TakeRange(const ChromeEvent& event) {
+    ranges_.Take(event);
+    if (ranges_.empty()) {
+      profile_.Take(event);
+    } else if (!drops_kernels_) {
+      drops_kernels_ = true;
+      profile_ = KernelProfile();
+    }
+  }
+
+  absl::Status ReadTable(TraceSource* source) {
+    if (num_files_ > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source->label(),
+                       ": is a table after other files, "
+                       "expected one table with all workers"));
+    }
+    ASSIGN_OR_RETURN(table_, ReadByteDanceCsv(source));
+    has_table_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<RecordedRun> Collected() {
+    if (has_table_) {
+      if (num_files_ == 1) return std::move(table_);
+      return absl::InvalidArgumentError(
+          absl::StrCat(label_,
+                       ": is a table with other files beside it, "
+                       "expected one table with all workers"));
+    }
+    if (!timeline_.empty()) return timeline_.Finish(label_);
+    if (!ranges_.empty()) return ranges_.Finish(label_);
+    if (!profile_.empty()) return profile_.Finish(label_);
+    return absl::InvalidArgumentError(
+        absl::StrCat(label_, ": none of ", num_events_,
+                     " events names a pass, expected ranges such as "
+                     "forward-compute, PP:2F0, "
+                     "F3.0, Forward 3 or attn(F) (docs/traces.md)"));
+  }
+
+  std::string label_;
+  int num_files_ = 0;
+  int64_t num_events_ = 0;
+  std::vector<std::string> notes_;
+  ByteDanceTimeline timeline_;
+  RangeTrace ranges_;
+  KernelProfile profile_;
+  RecordedRun table_;
+  bool has_table_ = false, drops_kernels_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<RecordedRun> ImportTrace(const std::vector<std::string>& paths,
+                                        const ReadProgress& progress) {
+  Importer importer;
+  const auto count = static_cast<double>(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    ReadProgress of_file;
+    if (progress) {
+      of_file = [&, i](double done) {
+        progress((static_cast<double>(i) + done) / count);
+      };
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<TraceSource> source,
+                     TraceSource::Open(paths[i], std::move(of_file)));
+    if (IsSqlite(source->Peek())) {
+      RETURN_IF_ERROR(importer.ReadNsight(paths[i], [&](const auto& take) {
+        return ReadNsightExport(paths[i], take);
+      }));
+    } else {
+      RETURN_IF_ERROR(importer.Read(source.get()));
+    }
+  }
+  return importer.Finish();
+}
+
+absl::StatusOr<RecordedRun> ImportTraceText(absl::string_view label,
+                                            absl::string_view bytes) {
+  Importer importer;
+  if (IsSqlite(bytes)) {
+    RETURN_IF_ERROR(importer.ReadNsight(
+        std::string(label),
+        [&](const auto& take) { return ReadNsightBytes(label, bytes, take); }));
+    return importer.Finish();
+  }
+  const auto source = TraceSource::FromText(label, bytes);
+  RETURN_IF_ERROR(importer.Read(source.get()));
+  return importer.Finish();
+}
+
+}  // namespace weir::results

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces whose ranges name the passes of a pipeline, one file or process per
+// rank: PyTorch's profiler with torchtitan or Megatron-LM, or any Chrome JSON.
+#ifndef WEIR_RESULTS_IMPORT_RANGE_TRACE_H_
+#define WEIR_RESULTS_IMPORT_RANGE_TRACE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "results/import/chrome_events.h"
+#include "results/import/operation_names.h"
+#include "results/import/recorded_run.h"
+
+namespace weir::results {
+
+// Collects ranges with names of ParseOperationName. If the profiler recorded
+// them on the GPU ("gpu_user_annotation"), those are used, else those of the
+// host, with a note.
+class RangeTrace {
+ public:
+  // Requires: BeginFile() was called.
+  void Take(const ChromeEvent& event);
+  void BeginFile();
+  // Takes the rank (distributedInfo.rank) and the clock of the file. Returns
+  // InvalidArgument if a rank has two files.
+  absl::Status EndFile(absl::string_view label, const ChromeTrace& trace);
+  bool empty() const { return num_ranges_ == 0; }
+
+  // Returns the run, not yet cleaned. Ranks with the same stages are replicas;
+  // the n-th time that a rank runs a pass belongs to step n.
+  absl::StatusOr<RecordedRun> Finish(absl::string_view label);
+
+ private:
+  struct Range {
+    NamedOperation operation;
+    double start_microseconds = 0, microseconds = 0;
+  };
+  // A range on several streams of a GPU is recorded once for each: merges those
+  // of one operation that overlap. Requires: they are sorted by start.
+  static void MergeStreams(std::vector<Range>* ranges);
+
+  // The ranges of a process of a file.
+  struct Worker {
+    std::vector<Range> on_gpu, on_host;
+  };
+  struct File {
+    std::map<std::string, Worker> processes;
+    int64_t rank = -1;  // -1: not recorded
+    double base_nanoseconds = 0;
+  };
+
+  std::vector<File> files_;
+  int64_t num_ranges_ = 0;
+  std::set<int64_t> ranks_;
+};
+
+}  // namespace weir::results
+
+#endif  // WEIR_RESULTS_IMPORT_RANGE_TRACE_H_

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/report/replay_tasks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/engine/longest_path.h"
+
+namespace weir::sim {
+namespace {
+
+// Returns the seconds that lead from start to end in floating-point numbers.
+double SecondsBetween(double start, double end) {
+  double seconds = end - start;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 4 && start + seconds < end; ++i) {
+    seconds = std::nextafter(seconds, kInfinity);
+  }
+  for (int i = 0; i < 4 && start + seconds > end; ++i) {
+    seconds = std::nextafter(seconds, 0);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+std::vector<int32_t> TopologicalOrder(const TaskGraph& graph) {
+  std::vector<int32_t> waiting = graph.num_predecessors();
+  std::vector<int32_t> order;
+  order.reserve(waiting.size());
+  for (int32_t task = 0; task < graph.num_tasks(); ++task) {
+    if (waiting[task] == 0) order.push_back(task);
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const int32_t next : graph.successors(order[i])) {
+      if (--waiting[next] == 0) order.push_back(next);
+    }
+  }
+  return order;
+}
+
+ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
+                          const PipelineGraph& graph,
+                          const Recording& recording,
+                          std::span<const scenarios::Link> links) {
+  const TaskGraph& tasks = graph.tasks;
+  const auto start = recording.start_seconds();
+  const auto end = recording.end_seconds();
+  const std::vector<int32_t> order = TopologicalOrder(tasks);
+  const size_t n = order.size();
+  std::vector<int32_t> number(n);
+  ReplayTasks replay;
+  replay.first_before.assign(n + 1, 0);
+  for (size_t i = 0; i < n; ++i) number[order[i]] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < n; ++i) {
+    replay.first_before[i + 1] =
+        replay.first_before[i] + tasks.num_predecessors()[order[i]];
+    replay.seconds.push_back(SecondsBetween(start[order[i]], end[order[i]]));
+  }
+  replay.before.resize(replay.first_before[n]);
+  std::vector<int32_t> next(replay.first_before.begin(),
+                            replay.first_before.end());
+  for (size_t i = 0; i < n; ++i) {
+    for (const int32_t after : tasks.successors(order[i])) {
+      replay.before[next[number[after]]++] = static_cast<int32_t>(i);
+    }
+  }
+  for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
+    const int rank = graph.rank_of(gpu);
+    const auto& actions = schedule.rank_actions[rank];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i].op > schedules::Op::kBackwardWeight) continue;
+      const int32_t task = graph.ActionTask(gpu, static_cast<int>(i));
+      replay.passes.push_back({number[task], gpu, graph.replica_of(gpu),
+                               gpu % graph.tensor, actions[i]});
+    }
+  }
+  replay.makespan_seconds =
+      end.empty() ? 0 : *std::max_element(end.begin(), end.end());
+  replay.is_exact = SharedLinks(tasks, links, recording).empty() &&
+                    !SlowsTimers(tasks, recording);
+  return replay;
+}
+
+}  // namespace weir::sim
