@@ -50,7 +50,7 @@ TRANSFORMER = ("num_layers hidden_size num_heads num_kv_heads "
                "feed_forward_size vocabulary_size num_positions "
                "gated_feed_forward rms_norm causal "
                "tied_embeddings num_experts experts_per_token "
-               "expert_feed_forward_size capacity_factor").split()
+               "expert_feed_forward_size").split()
 
 
 class Inexpressible(Exception):
@@ -192,8 +192,6 @@ def program_of(row):
     if "LoRA" in row["notes"]:
         # NeMo's default: adapters of rank 32 at all four linear layers.
         fields.update(lora_rank="32")
-    if re.search(r"TOKEN DROP|tokendrop", row["notes"]):
-        fields["capacity_factor"] = "1"
     return fields
 
 
@@ -321,6 +319,9 @@ def scenario_of(row, data, recipes):
     source = row["source"]
     if row["metric"] == "energy_per_step":
         raise Inexpressible("energy is not simulated")
+    if re.search(r"TOKEN DROP|tokendrop", row["notes"]):
+        raise Inexpressible("experts drop tokens: a model from a config.json "
+                            "has no capacity factor")
     if source.startswith("ByteDance"):
         raise Inexpressible("model and device are not disclosed")
     if source.startswith("BigScience BLOOM"):
