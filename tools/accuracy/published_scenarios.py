@@ -247,6 +247,8 @@ def gpt2_fields(row):
     deepspeed = "Deepspeed" in row["table"]
     fields = base_scenario("gpt2_deepspeed" if deepspeed else "gpt2_megatron")
     stages = int(number(row, "pp"))
+    if int(number(row, "tp")) * stages > int(number(row, "n_gpus")):
+        raise Inexpressible("the layout needs more GPUs than the table names")
     fields.update(num_layers=str(layers), hidden_size=str(width),
                   gpus=number(row, "n_gpus"), tp=number(row, "tp"),
                   pp=str(stages), mbs=number(row, "mbs"),
