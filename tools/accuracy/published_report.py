@@ -67,8 +67,7 @@ errors:
   B200 with other peaks (an assumption with a spread of 20 %). All dense rows of
   GB300 are predicted too slow.
 - DGX Cloud's DeepSeek-V3 on GB200 (v25.05) is four times slower per GPU than
-  Megatron-Bridge's on GB300 half a year later; its recipe is not published in
-  full.
+  Megatron-Bridge's on GB300 half a year later; the cause is not known.
 """
 
 

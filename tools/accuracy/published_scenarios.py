@@ -163,8 +163,8 @@ def load_recipes():
 
 
 def recipe_of(row, recipes):
-    """Returns settings of Megatron-Bridge's recipe that the table leaves out,
-    and what of it weir does not simulate."""
+    """Returns settings of a row's recipe that the table leaves out, and what of
+    it weir does not simulate. "containers" are first words of tables."""
     container = row["table"].split()[0]
     for recipe in recipes:
         if (recipe["model"] == row["model"]
@@ -216,9 +216,7 @@ def nemo_fields(row, data, recipes):
         stages *= chunks
     else:
         fields["schedule"] = "1f1b"
-    recipe = {}
-    if "Megatron-Bridge" in row["source"]:
-        recipe, _ = recipe_of(row, recipes)
+    recipe, _ = recipe_of(row, recipes)
     if row["layers"].isdigit() and "layout" not in recipe:
         fields.update(partition_of(int(row["layers"]), stages))
     if row["recompute"].startswith("selective"):

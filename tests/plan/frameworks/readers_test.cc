@@ -94,6 +94,16 @@ TEST(NemoReaderTest, ReadsDottedOverrides) {
   EXPECT_TRUE(run->scenario.training().dropout());
 }
 
+TEST(NemoReaderTest, ReadsOverlappedExchangesOfExperts) {
+  const auto run = ReadNemoSettings(
+      "x.yaml",
+      absl::StrCat(
+          kNemo, "comm_overlap:\n  overlap_moe_expert_parallel_comm: true\n"),
+      {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_TRUE(run->scenario.communication().overlap_expert_exchange());
+}
+
 TEST(NemoReaderTest, RefusesWhatIsNotSimulatedUnlessItIsLeftOut) {
   const std::string text =
       absl::StrCat(kNemo, "comm_overlap:\n  delay_wgrad_compute: true\n");
