@@ -97,8 +97,8 @@ TEST(NemoReaderTest, ReadsDottedOverrides) {
 TEST(NemoReaderTest, ReadsOverlappedExchangesOfExperts) {
   const auto run = ReadNemoSettings(
       "x.yaml",
-      absl::StrCat(
-          kNemo, "comm_overlap:\n  overlap_moe_expert_parallel_comm: true\n"),
+      absl::StrCat(kNemo,
+                   "comm_overlap:\n  overlap_moe_expert_parallel_comm: true\n"),
       {});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_TRUE(run->scenario.communication().overlap_expert_exchange());
