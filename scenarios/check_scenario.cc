@@ -226,6 +226,7 @@ void CheckFields(Problems& problems, const Scenario& scenario) {
   problems.CheckRange("communication.bucket_bytes",
                       communication.bucket_bytes(), 0, 1e12);
   CheckDispatch(problems, communication);
+  CheckOverlapOfExchanges(problems, scenario);
   problems.CheckRange("num_batches", scenario.num_batches(), 0, kMaxBatches);
   CheckSize(problems, scenario);
 }

@@ -171,6 +171,17 @@ void CheckDispatch(Problems& problems, const Communication& communication) {
   }
 }
 
+void CheckOverlapOfExchanges(Problems& problems, const Scenario& scenario) {
+  if (!scenario.communication().overlap_expert_exchange()) return;
+  const uint32_t experts = scenario.parallelism().expert();
+  if (experts > 1) return;
+  problems.Add("communication.overlap_expert_exchange",
+               absl::StrCat("is true and parallelism.expert is ",
+                            std::max<uint32_t>(experts, 1),
+                            ", expected at least 2: without expert parallelism "
+                            "there is no exchange"));
+}
+
 void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
                           const Model& model) {
   const bool adapts = scenario.training().lora().rank() > 0;

@@ -21,6 +21,8 @@ void CheckRollbacks(Problems& problems, const Training& training);
 // Check the fields on their own, against the model and against a device.
 void CheckAdapters(Problems& problems, const Scenario& scenario);
 void CheckDispatch(Problems& problems, const Communication& communication);
+// Refuses overlapped exchanges without expert parallelism.
+void CheckOverlapOfExchanges(Problems& problems, const Scenario& scenario);
 void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
                           const Model& model);
 void CheckDispatchAgainst(Problems& problems, const Scenario& scenario,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "schedules/pair_passes.h"
 #include "schedules/registry.h"
 #include "schedules/repeat_batch.h"
 #include "schedules/source.h"
@@ -71,7 +72,12 @@ absl::StatusOr<schedules::Schedule> PlannedScheduleOf(
   ASSIGN_OR_RETURN(const bool repeats, PostValidates(scenario));
   ASSIGN_OR_RETURN(const schedules::ScheduleSpec spec,
                    SpecOf(scenario, network, repeats ? 1 : num_batches));
-  return schedules::GetSchedule(scenario.scenario.schedule(), spec);
+  ASSIGN_OR_RETURN(schedules::Schedule schedule,
+                   schedules::GetSchedule(scenario.scenario.schedule(), spec));
+  if (scenario.scenario.communication().overlap_expert_exchange()) {
+    schedules::PairBackwardsWithForwards(&schedule);
+  }
+  return schedule;
 }
 
 absl::StatusOr<schedules::Schedule> ScheduleOf(

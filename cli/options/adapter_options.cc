@@ -83,6 +83,13 @@ void AddTokenDispatcher(CLI::App* app, Scenario* scenario) {
         scenario->mutable_communication()->set_dispatch_multiprocessors(count);
       })
       ->default_str("20, with DeepEP");
+  AddSwitch(
+      app, "--overlap-moe-expert-parallel-comm",
+      "a backward and the forward after it run as a pair, whose kernels "
+      "overlap with the exchanges of its experts",
+      [=](bool on) {
+        scenario->mutable_communication()->set_overlap_expert_exchange(on);
+      });
 }
 
 void AddOtherFormats(CLI::App* app, Scenario* scenario) {

@@ -50,6 +50,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kOtherFlags[] = {
     {"training.dispatch_format", "--dispatch-format"},
     {"communication.token_dispatcher", "--moe-token-dispatcher-type"},
     {"communication.dispatch_multiprocessors", "--moe-deepep-num-sms"},
+    {"communication.overlap_expert_exchange",
+     "--overlap-moe-expert-parallel-comm"},
     {"training.quantized_parameters", "--fp8-param-gather"},
     {"training.first_blocks_in_16_bits", "--num-layers-at-start-in-bf16"},
     {"training.last_blocks_in_16_bits", "--num-layers-at-end-in-bf16"},

@@ -182,6 +182,8 @@ class Arguments {
     if (deepep && communication.dispatch_multiprocessors() > 0) {
       Add("moe-deepep-num-sms", communication.dispatch_multiprocessors());
     }
+    Switch(communication.overlap_expert_exchange(),
+           "overlap-moe-expert-parallel-comm");
     // Megatron-LM's grouped GEMM supports only bf16.
     Switch(scenario_.training().precision() == MIXED_BF16, "moe-grouped-gemm");
     if (model_.capacity_factor() > 0) {

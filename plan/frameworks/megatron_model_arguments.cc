@@ -141,6 +141,10 @@ std::map<std::string, MegatronArgument> ModelArguments() {
       {"moe-flex-dispatcher-backend",
        WordArgument(
            {{"deepep", [](MegatronSettings* p) { p->deepep = true; }}})},
+      {"overlap-moe-expert-parallel-comm",
+       SwitchArgument([](MegatronSettings* p) {
+         p->communication().set_overlap_expert_exchange(true);
+       })},
       {"moe-deepep-num-sms", SizeArgument([](MegatronSettings* p, uint32_t n) {
          p->deepep_multiprocessors = n;
        })},

@@ -78,7 +78,10 @@ PassKind OrderFreeBound::KindOf(int rank, schedules::Op op, int stage,
 // action, which together take no longer than one by one.
 double OrderFreeBound::OfPass(int rank, schedules::Op op, int stage, int route,
                               int span) {
-  return uncontended_.OfPass(KindOf(rank, op, stage, route, span)) / span;
+  const PassKind kind = KindOf(rank, op, stage, route, span);
+  return (has_pairs_ ? uncontended_.OfPassOrPair(kind)
+                     : uncontended_.OfPass(kind)) /
+         span;
 }
 
 double OrderFreeBound::InSum(int rank, schedules::Op op, int stage, int route,

@@ -235,6 +235,14 @@ UncontendedCosts::PassParts UncontendedCosts::PartsOf(const PassKind& kind) {
 }
 
 double UncontendedCosts::OfPass(const PassKind& kind) {
+  return SecondsOf(kind, kind.overlapped.has_value() && HidesExchanges());
+}
+
+double UncontendedCosts::OfPassOrPair(const PassKind& kind) {
+  return SecondsOf(kind, HidesExchanges());
+}
+
+double UncontendedCosts::SecondsOf(const PassKind& kind, bool hidden) {
   if (!schedules::IsCompute(kind.action.op))
     return OfOffload(kind.rank, kind.action);
   const PassParts parts = PartsOf(kind);
@@ -247,13 +255,14 @@ double UncontendedCosts::OfPass(const PassKind& kind) {
     const double before = std::max(seconds - parts.ring_overlap, 0.0);
     seconds = std::max(seconds, before + parts.ring);
   }
-  return std::max(seconds + parts.context + parts.in_line, parts.overlapped) +
-         parts.experts;
+  seconds = std::max(seconds + parts.context + parts.in_line, parts.overlapped);
+  return hidden ? std::max(seconds, parts.experts) : seconds + parts.experts;
 }
 
 double UncontendedCosts::OfShare(const PassKind& kind) {
   const PassParts parts = PartsOf(kind);
-  return parts.kernels + parts.in_line + parts.experts + parts.context;
+  return parts.kernels + parts.in_line + parts.context +
+         (HidesExchanges() ? 0 : parts.experts);
 }
 
 double UncontendedCosts::OfOffload(int rank, const schedules::Action& action) {

@@ -25,6 +25,9 @@ class UncontendedCosts {
   // Returns the time of a pass with its collectives; at least its host launch
   // time.
   double OfPass(const PassKind& kind);
+  // Returns a lower bound on the time of a pass that may be part of a pair,
+  // from its start to its end.
+  double OfPassOrPair(const PassKind& kind);
   // Returns the minimum time that a pass adds to an overlapped pair: host
   // launches and collectives that overlap with kernels may be hidden by the
   // other pass.
@@ -56,6 +59,11 @@ class UncontendedCosts {
     double off_host = 0;
   };
   PassParts PartsOf(const PassKind& kind);
+  // `hidden`: exchanges of experts overlap with the kernels.
+  double SecondsOf(const PassKind& kind, bool hidden);
+  bool HidesExchanges() const {
+    return in_.communication.overlap_expert_exchange();
+  }
   double OfOffload(int rank, const schedules::Action& action);
   // A group and the times of its hops, with links shared as described above.
   struct TimedGroup {

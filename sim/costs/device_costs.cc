@@ -2,6 +2,7 @@
 #include "sim/costs/device_costs.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/status_macros.h"
 #include "calibrate/profile/device_profile.h"
@@ -54,6 +55,12 @@ absl::StatusOr<DeviceCosts> CostsOfDevice(const DeviceProfile& device,
   return costs;
 }
 
+int DispatchMultiprocessors(const Communication& communication) {
+  constexpr int kOfDeepEp = 20;  // DeepSeek-V3, section 3.2.2
+  const uint32_t given = communication.dispatch_multiprocessors();
+  return given > 0 ? static_cast<int>(given) : kOfDeepEp;
+}
+
 void SetShards(const scenarios::ResolvedScenario& resolved, Costs* costs) {
   const Scenario& scenario = resolved.scenario;
   const Parallelism& parallelism = scenario.parallelism();
@@ -70,6 +77,12 @@ void SetShards(const scenarios::ResolvedScenario& resolved, Costs* costs) {
     costs->optimizer_shards = shards;
   }
   costs->expert_parallel = std::max<int>(parallelism.expert(), 1);
+  const double processors = resolved.device.num_multiprocessors().value();
+  if (scenario.communication().token_dispatcher() == TOKENS_DEEPEP &&
+      processors > 0) {
+    costs->exchange_share =
+        DispatchMultiprocessors(scenario.communication()) / processors;
+  }
   costs->tensor = std::max<int>(parallelism.tensor(), 1);
   if (static_cast<int>(parallelism.expert_tensor()) != costs->tensor) {
     costs->expert_tensor = static_cast<int>(parallelism.expert_tensor());

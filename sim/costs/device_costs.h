@@ -20,6 +20,9 @@ absl::StatusOr<DeviceCosts> CostsOfDevice(const DeviceProfile& device,
                                           const Scenario& scenario,
                                           int num_gpus, bool plain_links);
 
+// Returns the multiprocessors that the kernels of DeepEP occupy.
+int DispatchMultiprocessors(const Communication& communication);
+
 // Sets the numbers of GPUs among which weights, optimizer states and experts
 // are distributed.
 void SetShards(const scenarios::ResolvedScenario& scenario, Costs* costs);

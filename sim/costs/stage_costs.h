@@ -273,6 +273,9 @@ struct Costs : DeviceCosts {
   int expert_parallel = 1;
   int expert_tensor = 0;
   int tensor = 1;
+  // Part of the multiprocessors that exchanges of experts take from kernels
+  // that overlap with them.
+  double exchange_share = 0;
   ContextGroups context;
   // Gradient bytes that the first stage and `tied_stage` sum because they share
   // one embedding; 0: none.

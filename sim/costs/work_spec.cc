@@ -12,13 +12,12 @@
 #include "models/recipe.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/recomputation.h"
+#include "sim/costs/device_costs.h"
 #include "sim/costs/documents.h"
 #include "sim/costs/muon.h"
 
 namespace weir::sim {
 namespace {
-
-constexpr int kDispatchMultiprocessors = 20;  // DeepSeek-V3, section 3.2.2
 
 // All devices of a scenario share the bytes of layers: those of devices that
 // need transposed copies, if any does.
@@ -79,10 +78,7 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.lists_matrices = UsesMuon(scenario.training());
   const Communication& communication = scenario.communication();
   spec.token_dispatcher = communication.token_dispatcher();
-  spec.dispatch_multiprocessors =
-      communication.dispatch_multiprocessors() > 0
-          ? static_cast<int>(communication.dispatch_multiprocessors())
-          : kDispatchMultiprocessors;
+  spec.dispatch_multiprocessors = DispatchMultiprocessors(communication);
   if (scenario.parallelism().vocabulary_parallel() !=
       VOCABULARY_PARALLEL_UNSPECIFIED) {
     spec.vocabulary_shards =

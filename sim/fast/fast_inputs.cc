@@ -17,9 +17,10 @@ namespace {
 std::string ProgramKey(const scenarios::ResolvedScenario& scenario,
                        int num_batches) {
   const Parallelism& parallelism = scenario.scenario.parallelism();
-  return absl::StrCat(scenario.scenario.schedule(), "\n",
-                      parallelism.pipeline(), " ", parallelism.chunks(), " ",
-                      scenario.num_microbatches, " ", num_batches);
+  return absl::StrCat(
+      scenario.scenario.schedule(), "\n", parallelism.pipeline(), " ",
+      parallelism.chunks(), " ", scenario.num_microbatches, " ", num_batches,
+      " ", scenario.scenario.communication().overlap_expert_exchange());
 }
 
 // Fills in what follows from the schedule.
@@ -40,9 +41,9 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
   asked.clear_num_batches();
   asked.clear_num_microbatches();
   asked.mutable_batch()->clear_global_batch_size();
-  const double bucket_bytes = asked.communication().bucket_bytes();
-  asked.mutable_communication()->Clear();
-  asked.mutable_communication()->set_bucket_bytes(bucket_bytes);
+  asked.mutable_communication()->clear_transfers();
+  asked.mutable_communication()->clear_gradient_reduction();
+  asked.mutable_communication()->clear_compressed_bits_per_element();
   Parallelism* parallelism = asked.mutable_parallelism();
   parallelism->clear_pipeline();
   parallelism->clear_chunks();

@@ -83,6 +83,13 @@ class GraphBuilder {
                     const PassCollectives& collectives, int32_t end);
   void AddExchange(const PassGroup& group, int position,
                    const PassCollectives& collectives);
+  // Returns true if the exchanges of experts of this action and the next
+  // overlap with the kernels of both.
+  bool HidesExchange(const schedules::Action& action) const;
+  // Adds to the kernels of a pair what they lose to the multiprocessors of its
+  // exchanges: a part s of them for E seconds, s x E seconds.
+  void TakeMultiprocessors(const PassGroup& group, int position,
+                           const PassCollectives& collectives);
   // Adds the groups of experts that run passes with these replicas.
   void AddExpertGroups(int rank, int replica, PassGroup* group);
   // Adds the exchanges of keys and values: those that nothing overlaps follow

@@ -145,6 +145,9 @@ void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
     AddCollectivesOf(actions[position + 1], in_.costs, full_placement_.tensor,
                      &collectives);
   }
+  if (HidesExchange(actions[position])) {
+    TakeMultiprocessors(group, static_cast<int>(position), collectives);
+  }
   WaitForHost(group, position, collectives);
   if (!graph_.passes.first_end.has_value()) return;
   const auto at = static_cast<int>(position);
@@ -260,6 +263,11 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
+  // The kernels of a pair overlap with its exchanges, which start with it; what
+  // the kernels do not hide comes after `join`.
+  const bool hidden = HidesExchange(Actions(group.firsts[0])[position]);
+  const int32_t kernels = join;
+  if (hidden) join = AddOverlapped(GpusOf(group), position, 0);
   int32_t done = join;
   const auto add = [&](const std::vector<Group>& groups,
                        const std::vector<Collectives>& calls) {
@@ -276,14 +284,34 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     const int32_t end = graph_.ActionEnd(first, position);
     graph_.tasks.AddEdge(done, end);
+    if (hidden) graph_.tasks.AddEdge(kernels, end);
     if (in_.costs.shards > 1) graph_.passes.expert_end[end] = done;
   }
   lowering_.set_purpose(CallPurpose::kTensor);
 }
 
+bool GraphBuilder::HidesExchange(const schedules::Action& action) const {
+  return action.overlaps_next && in_.communication.overlap_expert_exchange();
+}
+
+void GraphBuilder::TakeMultiprocessors(const PassGroup& group, int position,
+                                       const PassCollectives& collectives) {
+  if (collectives.experts.empty() || in_.costs.exchange_share == 0) return;
+  const double seconds =
+      in_.costs.exchange_share *
+      lowering_.SecondsAlone(group.experts[0], collectives.experts);
+  for (const int gpu : GpusOf(group)) {
+    for (int i = 0; i < 2; ++i) {
+      const int32_t task = graph_.ActionTask(gpu, position + i);
+      graph_.tasks.SetSeconds(task, graph_.tasks.amount(task) + seconds);
+    }
+  }
+}
+
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
                                const PassCollectives& collectives) {
   const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
+  const bool hidden = HidesExchange(actions[position]);
   const int num_passes = actions[position].overlaps_next ? 2 : 1;
   double host_seconds = 0;
   for (int i = 0; i < num_passes; ++i) {
@@ -296,10 +324,10 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   if (!collectives.in_line.empty()) {
     alone += lowering_.SecondsAlone(group.tensors[0], collectives.in_line);
   }
-  if (!collectives.experts.empty()) {
+  if (!collectives.experts.empty() && !hidden) {
     alone += lowering_.SecondsAlone(group.experts[0], collectives.experts);
   }
-  if (!collectives.expert_tensor.empty()) {
+  if (!collectives.expert_tensor.empty() && !hidden) {
     alone += lowering_.SecondsAlone(group.expert_tensors[0],
                                     collectives.expert_tensor);
   }

@@ -141,6 +141,11 @@ class Counter {
       tasks += 2.0 / groups_.replicas_of_exchange() +
                place_.tensor * (1 + expert_flows_) / parallel;
     }
+    const bool hidden =
+        actions[i].overlaps_next && in_.communication.overlap_expert_exchange();
+    if (hidden && ((experts && parallel > 1) || expert_tensor)) {
+      tasks += 1.0 / groups_.replicas_of_exchange();
+    }
     if (expert_tensor) {
       tasks +=
           1.0 / groups_.replicas_of_exchange() +

@@ -94,18 +94,28 @@ TEST(NemoReaderTest, ReadsDottedOverrides) {
   EXPECT_TRUE(run->scenario.training().dropout());
 }
 
+TEST(NemoReaderTest, ReadsOverlappedExchangesOfExperts) {
+  const auto run = ReadNemoSettings(
+      "x.yaml",
+      absl::StrCat(kNemo,
+                   "comm_overlap:\n  overlap_moe_expert_parallel_comm: true\n"),
+      {});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_TRUE(run->scenario.communication().overlap_expert_exchange());
+}
+
 TEST(NemoReaderTest, RefusesWhatIsNotSimulatedUnlessItIsLeftOut) {
-  const std::string text = absl::StrCat(
-      kNemo, "comm_overlap:\n  overlap_moe_expert_parallel_comm: true\n");
+  const std::string text =
+      absl::StrCat(kNemo, "comm_overlap:\n  delay_wgrad_compute: true\n");
   const auto run = ReadNemoSettings("x.yaml", text, {});
   EXPECT_EQ(
       std::string(run.status().message()),
-      "x.yaml:37: comm_overlap.overlap_moe_expert_parallel_comm is true, which "
+      "x.yaml:37: comm_overlap.delay_wgrad_compute is true, which "
       "is not simulated (communication and its overlap): remove it, or predict "
       "the run without it by --leave-out "
-      "comm_overlap.overlap_moe_expert_parallel_comm");
+      "comm_overlap.delay_wgrad_compute");
   ImportContext context;
-  context.left_out = {"comm_overlap.overlap_moe_expert_parallel_comm"};
+  context.left_out = {"comm_overlap.delay_wgrad_compute"};
   const auto without = ReadNemoSettings("x.yaml", text, context);
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_THAT(SummaryOf(without->report), HasSubstr("left out as requested"));
