@@ -26,6 +26,7 @@
 #include "results/draw/figures.h"
 #include "results/store.h"
 #include "results/summary.h"
+#include "results/views/features.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
@@ -96,6 +97,11 @@ absl::StatusOr<Drawing> DrawTimelines(const Flags& flags,
   for (const Result& result : all) {
     ASSIGN_OR_RETURN(results::TimelineRows rows,
                      results::RowsOfResult(result, {}, flags.draw.ranks));
+    if (results::ScenarioOf(result).training().cpu_offloading_num_layers() >
+        0) {
+      absl::StrAppend(&rows.subtitle,
+                      "; copies of activations are parts of passes");
+    }
     runs.push_back(std::move(rows));
   }
   return results::TimelineFigure(runs, OptionsOf(flags.draw));
@@ -269,6 +275,7 @@ absl::StatusOr<Drawing> DrawInput(const Flags& flags) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(input));
     if (IsPlans(text)) return DrawPlans(flags, text);
     if (IsErrorTable(text)) return DrawErrors(flags, text);
+    RETURN_IF_ERROR(RefuseOutput(input, text));
   }
   if (!schedules::IsScheduleFile(input) &&
       !schedules::FindScheduleKind(input).ok()) {

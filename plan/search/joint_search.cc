@@ -177,7 +177,35 @@ class Finder {
       confirmed_[fresh[i].index] = std::move(looked[i]);
     }
     report->set_num_simulated(num_simulated_);
-    return all_stand;
+    return all_stand && !ExcludeEqual(best);
+  }
+
+  // Excludes plans that equal an earlier one once their scenarios are resolved:
+  // seeds do not set what the defaults set. Returns true if there were any.
+  bool ExcludeEqual(const std::vector<RankedPlan>& best) {
+    std::vector<RankedPlan> kept;
+    bool any = false;
+    for (const RankedPlan& found : best) {
+      RankedPlan resolved = found;
+      const Plan& plan = confirmed_[found.index].plan;
+      resolved.scenario = plan.scenario();
+      resolved.seconds = plan.batch_seconds();
+      resolved.bytes = plan.peak_memory_bytes();
+      const auto same = std::find_if(kept.begin(), kept.end(),
+                                     [&](const RankedPlan& earlier) {
+                                       return IsSamePlan(earlier, resolved);
+                                     });
+      if (same == kept.end()) {
+        kept.push_back(std::move(resolved));
+        continue;
+      }
+      any = true;
+      search_->Exclude(found);
+      Plan* first = &confirmed_[same->index].plan;
+      std::string text = DifferenceOf(plan.scenario(), first->scenario());
+      if (!text.empty()) first->add_equal_to(std::move(text));
+    }
+    return any;
   }
 
   // Adds the plans in the order of their simulated scores.

@@ -47,8 +47,8 @@ struct Scale {
 
 // Returns at most `max_ticks` round values in [from, to].
 std::vector<double> TicksBetween(double from, double to, int max_ticks);
-// Returns the powers of ten in [from, to], or 1, 2 and 5 times them if these
-// would be fewer than two.
+// Returns the powers of ten in [from, to], 1, 2 and 5 times them if these would
+// be fewer than two, or other round values if these would be fewer than three.
 std::vector<double> LogTicksBetween(double from, double to);
 
 // A unit in which an axis shows values.
