@@ -92,7 +92,10 @@ std::string KindOfText(const std::string& path, const std::string& text) {
   const bool is_textproto = absl::EndsWith(path, ".textproto") ||
                             absl::EndsWith(path, ".pbtxt") ||
                             absl::EndsWith(path, ".txtpb");
-  if (!kind.empty() || is_textproto || MayBeScenario(text)) return kind;
+  if (!kind.empty() || is_textproto || absl::EndsWith(path, ".pb") ||
+      MayBeScenario(text)) {
+    return kind;
+  }
   return "a text file without any field of a scenario";
 }
 

@@ -180,9 +180,11 @@ class Finder {
     return all_stand && !ExcludeEqual(best);
   }
 
-  // Excludes plans that equal an earlier one once their scenarios are resolved:
-  // seeds do not set what the defaults set. Returns true if there were any.
+  // Excludes plans that have the layout of an earlier one (on a Pareto front:
+  // that equal it) once their scenarios are resolved: seeds do not set what the
+  // defaults set. Returns true if there were any.
   bool ExcludeEqual(const std::vector<RankedPlan>& best) {
+    const bool pareto = request_.objective() == OBJECTIVE_PARETO;
     std::vector<RankedPlan> kept;
     bool any = false;
     for (const RankedPlan& found : best) {
@@ -191,19 +193,17 @@ class Finder {
       resolved.scenario = plan.scenario();
       resolved.seconds = plan.batch_seconds();
       resolved.bytes = plan.peak_memory_bytes();
-      const auto same = std::find_if(kept.begin(), kept.end(),
-                                     [&](const RankedPlan& earlier) {
-                                       return IsSamePlan(earlier, resolved);
-                                     });
-      if (same == kept.end()) {
+      const bool known =
+          std::any_of(kept.begin(), kept.end(), [&](const RankedPlan& earlier) {
+            return pareto ? IsSamePlan(earlier, resolved)
+                          : HasSameLayout(earlier.scenario, resolved.scenario);
+          });
+      if (known) {
+        search_->Exclude(found);
+        any = true;
+      } else {
         kept.push_back(std::move(resolved));
-        continue;
       }
-      any = true;
-      search_->Exclude(found);
-      Plan* first = &confirmed_[same->index].plan;
-      std::string text = DifferenceOf(plan.scenario(), first->scenario());
-      if (!text.empty()) first->add_equal_to(std::move(text));
     }
     return any;
   }

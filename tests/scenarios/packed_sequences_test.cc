@@ -99,6 +99,7 @@ TEST(PackedSequencesTest, ProblemsNameTheField) {
   Scenario fractions = Small();
   *fractions.mutable_batch()->mutable_packed_sequences() =
       Lengths("lognormal:100.5,20.5");
+  fractions.mutable_training()->set_flash_attention(true);
   EXPECT_TRUE(ResolveScenario("s", fractions).ok());
   EXPECT_THAT(message("uniform:500-100"),
               HasSubstr("uniform.longest is 100, expected at least shortest"));

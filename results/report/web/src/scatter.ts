@@ -46,6 +46,7 @@ export interface ScatterData {
 }
 
 const MOST_TURNED = 26;  // characters
+const TURNED_WIDTH = 5;  // pixels of a turned character
 
 // Returns the range of the values with a margin.
 function rangeOf(values: number[], axis: ScatterAxis): [number, number] {
@@ -151,9 +152,12 @@ export class Scatter {
     const axisOf = (axis: ScatterAxis, vertical: boolean): uPlot.Axis => {
       const named = axis.names !== undefined;
       // Long names are turned.
-      const longest = Math.max(4, Math.floor(width / Math.max(axis.names?.length ?? 1, 1) / 8));
+      const count = Math.max(axis.names?.length ?? 1, 1);
+      const longest = Math.max(4, Math.floor(width / count / 8));
       const turned = named && !vertical && axis.names!.some(text => text.length > longest);
-      const names = shortNames(axis.names ?? [], turned ? MOST_TURNED : longest);
+      // They end below their values; the first one needs room on its left.
+      const most = Math.max(8, Math.min(MOST_TURNED, Math.floor((72 + (width - 80) / count / 2) / TURNED_WIDTH)));
+      const names = shortNames(axis.names ?? [], turned ? most : longest);
       const height = turned ? 30 + 4.6 * names.reduce((most, text) => Math.max(most, text.length), 0) : 44;
       const room = vertical ? 8 : Math.max(3, Math.floor(width / 90));
       return {
@@ -161,7 +165,7 @@ export class Scatter {
         space: vertical ? 36 : 90,
         grid: {stroke: grid, width: 1, show: !named}, ticks: {stroke: grid, width: 1},
         size: vertical ? (width < 500 ? 72 : 80) : named ? height : 34,
-        ...(turned ? {rotate: -40} : {}),
+        ...(turned ? {rotate: 40} : {}),
         ...(named ? {splits: () => axis.names!.map((_, i) => i)} : {}),
         ...(axis.log ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => logSplits(low, high, room)} : {}),
         ...(axis.bytes ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => byteSplits(low, high, room)} : {}),
