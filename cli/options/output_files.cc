@@ -29,7 +29,8 @@ absl::StatusOr<std::string> TimelinePicture(
   ASSIGN_OR_RETURN(results::TimelineRows rows,
                    results::RowsOfResult(result, names));
   ASSIGN_OR_RETURN(const results::Drawing drawing,
-                   results::TimelineFigure({&rows, 1}, {}));
+                   results::TimelineFigure(
+                       {&rows, 1}, {.width = results::kTwoColumnsWidth}));
   return results::SvgOf(drawing);
 }
 

@@ -84,11 +84,12 @@ absl::StatusOr<Kind> KindOf(const Flags& flags, Kind otherwise,
 }
 
 results::FigureOptions OptionsOf(const DrawFlags& draw) {
-  constexpr double kOneColumn = 85, kTwoColumns = 178;
-  constexpr double kPointsPerMillimeter = 72 / 25.4;
-  double millimeters = draw.one_column ? kOneColumn : kTwoColumns;
-  if (draw.width_millimeters > 0) millimeters = draw.width_millimeters;
-  return {millimeters * kPointsPerMillimeter, draw.title};
+  double points =
+      draw.one_column ? results::kOneColumnWidth : results::kTwoColumnsWidth;
+  if (draw.width_millimeters > 0) {
+    points = draw.width_millimeters * results::kPointsPerMillimeter;
+  }
+  return {points, draw.title};
 }
 
 absl::StatusOr<Drawing> DrawTimelines(const Flags& flags,

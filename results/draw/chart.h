@@ -99,6 +99,11 @@ double DrawLegend(std::span<const LegendEntry> entries, double x, double y,
 double DrawParagraph(absl::string_view text, double x, double y, double right,
                      const TextStyle& style, Drawing* drawing);
 
+// Widths of figures for one column and for two columns of a paper.
+inline constexpr double kPointsPerMillimeter = 72 / 25.4;
+inline constexpr double kOneColumnWidth = 85 * kPointsPerMillimeter;
+inline constexpr double kTwoColumnsWidth = 178 * kPointsPerMillimeter;
+
 // What all figures have in common.
 struct FigureOptions {
   double width = 504;  // points
