@@ -27,7 +27,7 @@ function area(link: Link): SVGElement {
 }
 
 function rowsOf(run: Run): HTMLElement {
-  const list = h('div', {class: 'bars', role: 'img', 'aria-label': 'Utilization of each link over time; the table has the means and peaks'});
+  const list = h('div', {class: 'bars', tabindex: 0, role: 'img', 'aria-label': 'Utilization of each link over time; the table has the means and peaks'});
   for (const link of run.links) {
     const track = h('div', {class: 'link-track', title: `${link.name}: mean ${formatPercent(link.mean)}, peak ${formatPercent(link.peak)}`});
     track.append(area(link));
