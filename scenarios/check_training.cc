@@ -14,14 +14,10 @@
 namespace weir::scenarios {
 namespace {
 
-constexpr double kMaxRank = 1 << 16;
-constexpr double kMaxIterations = 100;
-constexpr double kMaxMultiprocessors = 1e4;
-
 void CheckMuon(Problems& problems, const Training& training,
                const Parallelism& parallelism) {
   problems.CheckRange("training.muon_num_ns_steps",
-                      training.muon_num_ns_steps(), 0, kMaxIterations);
+                      training.muon_num_ns_steps(), 0, kMaxMuonIterations);
   const bool muon =
       training.optimizer() == MUON || training.optimizer() == DIST_MUON;
   if (training.muon_num_ns_steps() > 0 && !muon) {
@@ -116,7 +112,7 @@ void CheckTraining(Problems& problems, const Training& training,
 void CheckAdapters(Problems& problems, const Scenario& scenario) {
   const Training& training = scenario.training();
   const Lora& lora = training.lora();
-  problems.CheckRange("training.lora.rank", lora.rank(), 0, kMaxRank);
+  problems.CheckRange("training.lora.rank", lora.rank(), 0, kMaxLoraRank);
   for (int i = 0; i < lora.target_modules_size(); ++i) {
     const int module = lora.target_modules(i);
     if (LoraModule_IsValid(module) && module != LORA_MODULE_UNSPECIFIED)
@@ -162,7 +158,7 @@ void CheckDispatch(Problems& problems, const Communication& communication) {
   }
   const uint32_t count = communication.dispatch_multiprocessors();
   problems.CheckRange("communication.dispatch_multiprocessors", count, 0,
-                      kMaxMultiprocessors);
+                      kMaxDispatchMultiprocessors);
   if (count > 0 && dispatcher != TOKENS_DEEPEP) {
     problems.Add("communication.dispatch_multiprocessors",
                  absl::StrCat("is ", count,

@@ -4,6 +4,8 @@
 #ifndef WEIR_SCENARIOS_CHECK_TRAINING_H_
 #define WEIR_SCENARIOS_CHECK_TRAINING_H_
 
+#include <cstdint>
+
 #include "base/problems.h"
 #include "calibrate/profile/device_profile.pb.h"
 #include "models/model.pb.h"
@@ -11,6 +13,11 @@
 #include "scenarios/scenario.pb.h"
 
 namespace weir::scenarios {
+
+// Largest values of fields that flags set.
+inline constexpr uint32_t kMaxLoraRank = 1 << 16;
+inline constexpr uint32_t kMaxMuonIterations = 100;
+inline constexpr uint32_t kMaxDispatchMultiprocessors = 10000;
 
 // Checks the fields of training alone: ranges and fields that exclude each
 // other. CheckRollbacks is the part that also applies with given costs.

@@ -20,14 +20,28 @@ namespace {
 constexpr double kMostTokens = 1 << 24;
 constexpr double kMostCount = 1e12;
 
-// Returns the two numbers around `separator`.
-absl::StatusOr<std::pair<double, double>> TwoNumbers(absl::string_view text,
+// Parses tokens, also as "2k" (2048) and "1M", as lengths of sequences are
+// written.
+bool ParseTokens(absl::string_view text, double* tokens) {
+  double factor = 1;
+  if (absl::ConsumeSuffix(&text, "k") || absl::ConsumeSuffix(&text, "K")) {
+    factor = 1024;
+  } else if (absl::ConsumeSuffix(&text, "M")) {
+    factor = 1048576;
+  }
+  if (!absl::SimpleAtod(text, tokens)) return false;
+  *tokens *= factor;
+  return true;
+}
+
+// Returns the lengths around `separator`.
+absl::StatusOr<std::pair<double, double>> TwoLengths(absl::string_view text,
                                                      char separator) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(separator, 1));
   double first = 0, second = 0;
-  if (parts.size() == 2 && absl::SimpleAtod(parts[0], &first) &&
-      absl::SimpleAtod(parts[1], &second)) {
+  if (parts.size() == 2 && ParseTokens(parts[0], &first) &&
+      ParseTokens(parts[1], &second)) {
     return std::make_pair(first, second);
   }
   return absl::InvalidArgumentError("");
@@ -60,7 +74,7 @@ double LogNormalMoment(double mean, double deviation, int k, double s) {
 absl::StatusOr<SequenceLengths> ParseSequenceLengths(absl::string_view text) {
   const absl::Status error = absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text),
-      ", expected tokens per document (2048), uniform:SHORTEST-LONGEST, "
+      ", expected tokens per document (2048 or 2k), uniform:SHORTEST-LONGEST, "
       "lognormal:MEAN,DEVIATION, TOKENS*COUNT,... or none"));
   SequenceLengths lengths;
   if (text == "none") {
@@ -68,31 +82,36 @@ absl::StatusOr<SequenceLengths> ParseSequenceLengths(absl::string_view text) {
     return lengths;
   }
   double tokens = 0;
-  if (absl::SimpleAtod(text, &tokens)) {
+  if (ParseTokens(text, &tokens)) {
     lengths.set_fixed(tokens);
     return lengths;
   }
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "uniform:")) {
-    const auto both = TwoNumbers(rest, '-');
+    const auto both = TwoLengths(rest, '-');
     if (!both.ok()) return error;
     lengths.mutable_uniform()->set_shortest(both->first);
     lengths.mutable_uniform()->set_longest(both->second);
     return lengths;
   }
   if (absl::ConsumePrefix(&rest, "lognormal:")) {
-    const auto both = TwoNumbers(rest, ',');
+    const auto both = TwoLengths(rest, ',');
     if (!both.ok()) return error;
     lengths.mutable_log_normal()->set_mean(both->first);
     lengths.mutable_log_normal()->set_deviation(both->second);
     return lengths;
   }
   for (absl::string_view one : absl::StrSplit(text, ',')) {
-    const auto both = TwoNumbers(one, '*');
-    if (!both.ok()) return error;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(one, absl::MaxSplits('*', 1));
+    double count = 0;
+    if (!ParseTokens(parts.first, &tokens) ||
+        !absl::SimpleAtod(parts.second, &count)) {
+      return error;
+    }
     auto* length = lengths.mutable_histogram()->add_lengths();
-    length->set_tokens(both->first);
-    length->set_count(both->second);
+    length->set_tokens(tokens);
+    length->set_count(count);
   }
   return lengths;
 }
@@ -104,14 +123,23 @@ void CheckSequenceLengths(Problems& problems, const Batch& batch) {
   const auto tokens = [&](const std::string& field, double value) {
     problems.CheckRange(path + field, value, 1, kMostTokens);
   };
+  // Means may have fractions, lengths of documents may not.
+  const auto length = [&](const std::string& field, double value) {
+    tokens(field, value);
+    if (value >= 1 && value <= kMostTokens && value != std::floor(value)) {
+      problems.Add(path + field, absl::StrCat("is ", value,
+                                              ", expected a whole number of "
+                                              "tokens"));
+    }
+  };
   switch (lengths.distribution_case()) {
     case SequenceLengths::kFixed:
-      tokens("fixed", lengths.fixed());
+      length("fixed", lengths.fixed());
       break;
     case SequenceLengths::kUniform: {
       const auto& uniform = lengths.uniform();
-      tokens("uniform.shortest", uniform.shortest());
-      tokens("uniform.longest", uniform.longest());
+      length("uniform.shortest", uniform.shortest());
+      length("uniform.longest", uniform.longest());
       if (uniform.longest() < uniform.shortest()) {
         problems.Add(
             path + "uniform.longest",
@@ -130,7 +158,7 @@ void CheckSequenceLengths(Problems& problems, const Batch& batch) {
       double count = 0;
       for (int i = 0; i < all.size(); ++i) {
         const std::string field = absl::StrCat("histogram.lengths[", i, "].");
-        tokens(field + "tokens", all[i].tokens());
+        length(field + "tokens", all[i].tokens());
         problems.CheckRange(path + field + "count", all[i].count(), 0,
                             kMostCount);
         count += all[i].count();

@@ -6,8 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/problems.h"
+#include "base/text.h"
+#include "base/values.h"
 #include "cli/options/add_option.h"
 #include "models/recipe.pb.h"
+#include "scenarios/check_training.h"
 
 namespace weir::cli {
 namespace {
@@ -18,6 +25,20 @@ absl::StatusOr<std::vector<int>> ParseLoraModules(const std::string& text) {
                            {"linear_fc1", LINEAR_FC1},
                            {"linear_fc2", LINEAR_FC2}};
   return ParseChoices(text, choices);
+}
+
+// Returns a parser of whole numbers from 0 to `most`, the range that scenarios
+// are checked for.
+auto ParserUpTo(uint32_t most, const std::string& zero) {
+  return [=](const std::string& text) -> absl::StatusOr<uint32_t> {
+    const auto counts = ParseCounts(text, 0);
+    if (counts.ok() && counts->size() == 1 && counts->front() <= most) {
+      return counts->front();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", EscapeLine(text), ", expected a whole number from 0 (", zero,
+        ") to ", most));
+  };
 }
 
 const std::vector<std::pair<absl::string_view, OperandFormat>>& Formats() {
@@ -34,13 +55,14 @@ const std::vector<std::pair<absl::string_view, OperandFormat>>& Formats() {
 }  // namespace
 
 void AddAdapters(CLI::App* app, Scenario* scenario) {
-  AddCount(app, "--lora-rank,--lora-dim",
-           "train low-rank adapters of this rank, not the model's weights "
-           "(docs/lora.md)",
-           [=](uint32_t rank) {
-             scenario->mutable_training()->mutable_lora()->set_rank(rank);
-           })
-      ->default_str("none");
+  AddOption(app, "--lora-rank,--lora-dim", "N",
+            "train low-rank adapters of this rank, not the model's weights "
+            "(docs/lora.md); 0: none, also if the scenario has them",
+            ParserUpTo(scenarios::kMaxLoraRank, "none"),
+            [=](uint32_t rank) {
+              scenario->mutable_training()->mutable_lora()->set_rank(rank);
+            })
+      ->default_str("0");
   AddOption(app, "--lora-target-modules", "MODULE,...",
             "linear layers with adapters: linear_qkv, linear_proj, "
             "linear_fc1, linear_fc2",
@@ -55,30 +77,38 @@ void AddAdapters(CLI::App* app, Scenario* scenario) {
 }
 
 void AddMuon(CLI::App* app, Scenario* scenario) {
-  AddCount(app, "--muon-num-ns-steps",
-           "Newton-Schulz iterations of each update of Muon",
-           [=](uint32_t steps) {
-             scenario->mutable_training()->set_muon_num_ns_steps(steps);
-           })
+  AddOption(app, "--muon-num-ns-steps", "N",
+            "Newton-Schulz iterations of each update of Muon",
+            ParserUpTo(scenarios::kMaxMuonIterations, "the default"),
+            [=](uint32_t steps) {
+              scenario->mutable_training()->set_muon_num_ns_steps(steps);
+            })
       ->default_str("5, with Muon");
 }
 
-void AddTokenDispatcher(CLI::App* app, Scenario* scenario) {
+void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
+  Scenario* scenario = &flags->overrides;
   app->option_defaults()->group("Schedule");
-  const auto set = [=](TokenDispatcher dispatcher) {
-    scenario->mutable_communication()->set_token_dispatcher(dispatcher);
+  const auto set = [=](const char* flag, bool deepep) {
+    flags->deepep[flag] = deepep;
+    scenario->mutable_communication()->set_token_dispatcher(
+        deepep ? TOKENS_DEEPEP : TOKENS_ALL_TO_ALL);
   };
   AddChoice<TokenDispatcher>(
       app, "--moe-token-dispatcher-type",
       "how tokens reach experts: alltoall (NCCL) or flex (DeepEP; "
       "docs/experts.md)",
-      {{"alltoall", TOKENS_ALL_TO_ALL}, {"flex", TOKENS_DEEPEP}}, set)
+      {{"alltoall", TOKENS_ALL_TO_ALL}, {"flex", TOKENS_DEEPEP}},
+      [=](TokenDispatcher dispatcher) {
+        set("--moe-token-dispatcher-type", dispatcher == TOKENS_DEEPEP);
+      })
       ->default_str("alltoall");
   AddSwitch(app, "--moe-enable-deepep", "--moe-token-dispatcher-type flex",
-            [=](bool on) { set(on ? TOKENS_DEEPEP : TOKENS_ALL_TO_ALL); });
-  AddCount(
-      app, "--moe-deepep-num-sms",
+            [=](bool on) { set("--moe-enable-deepep", on); });
+  AddOption(
+      app, "--moe-deepep-num-sms", "N",
       "multiprocessors that DeepEP's kernels occupy",
+      ParserUpTo(scenarios::kMaxDispatchMultiprocessors, "the default"),
       [=](uint32_t count) {
         scenario->mutable_communication()->set_dispatch_multiprocessors(count);
       })
@@ -112,6 +142,22 @@ void AddOtherFormats(CLI::App* app, Scenario* scenario) {
         scenario->mutable_training()->set_dispatch_format(format);
       })
       ->default_str("16-bit, unless the recipe says otherwise");
+}
+
+absl::Status CheckTokenDispatcher(const ScenarioFlags& flags) {
+  const auto type = flags.deepep.find("--moe-token-dispatcher-type");
+  const auto enabled = flags.deepep.find("--moe-enable-deepep");
+  if (type == flags.deepep.end() || enabled == flags.deepep.end() ||
+      type->second == enabled->second) {
+    return absl::OkStatus();
+  }
+  Problems problems("command line");
+  problems.Add(
+      absl::StrCat("--moe-enable-deepep", enabled->second ? "" : "=false"),
+      absl::StrCat("contradicts --moe-token-dispatcher-type ",
+                   type->second ? "flex" : "alltoall",
+                   ", expected one of them"));
+  return problems.ToStatus();
 }
 
 }  // namespace weir::cli

@@ -6,14 +6,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "absl/status/status.h"
+#include "cli/options/flags.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::cli {
 
 void AddAdapters(CLI::App* app, Scenario* scenario);
 void AddMuon(CLI::App* app, Scenario* scenario);
-void AddTokenDispatcher(CLI::App* app, Scenario* scenario);
+void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags);
 void AddOtherFormats(CLI::App* app, Scenario* scenario);
+
+// Returns InvalidArgument if flags name different token dispatchers.
+absl::Status CheckTokenDispatcher(const ScenarioFlags& flags);
 
 }  // namespace weir::cli
 

@@ -40,7 +40,7 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
               scenario->mutable_communication()->set_bucket_bytes(bytes);
             })
       ->default_str("25 MiB");
-  AddTokenDispatcher(app, scenario);
+  AddTokenDispatcher(app, flags);
   app->option_defaults()->group("Schedule");
   AddOption(
       app, "--stash-bytes-per-parameter", "BYTES",

@@ -36,20 +36,20 @@ constexpr std::pair<absl::string_view, absl::string_view> kOtherFlags[] = {
      "--account-for-embedding-in-pipeline-split"},
     {"parallelism.account_for_loss_in_pipeline_split",
      "--account-for-loss-in-pipeline-split"},
-    {"parallelism.vocabulary_parallel", "--vocabulary-parallel"},
+    {"batch.packed_sequences.uniform.shortest",
+     "the shortest length of --packed-sequences"},
+    {"batch.packed_sequences.uniform.longest",
+     "the longest length of --packed-sequences"},
+    {"batch.packed_sequences.log_normal.mean",
+     "the mean of --packed-sequences"},
+    {"batch.packed_sequences.log_normal.deviation",
+     "the deviation of --packed-sequences"},
+    {"batch.packed_sequences.histogram.lengths", "--packed-sequences"},
     {"batch.packed_sequences", "--packed-sequences"},
-    {"training.mtp_num_layers", "--mtp-num-layers"},
     {"parallelism.hierarchical_context",
      "--hierarchical-context-parallel-sizes"},
     {"training.dropout", "--dropout"},
-    {"training.expert_imbalance", "--expert-imbalance"},
-    {"training.lora.rank", "--lora-rank"},
-    {"training.lora.target_modules", "--lora-target-modules"},
-    {"training.muon_num_ns_steps", "--muon-num-ns-steps"},
-    {"training.attention_format", "--attention-format"},
-    {"training.dispatch_format", "--dispatch-format"},
-    {"communication.token_dispatcher", "--moe-token-dispatcher-type"},
-    {"communication.dispatch_multiprocessors", "--moe-deepep-num-sms"},
+    {"training.lora", "--lora-rank"},
     {"communication.overlap_expert_exchange",
      "--overlap-moe-expert-parallel-comm"},
     {"training.quantized_parameters", "--fp8-param-gather"},
@@ -60,9 +60,6 @@ constexpr std::pair<absl::string_view, absl::string_view> kOtherFlags[] = {
     {"training.main_weights", "--main-params-dtype"},
     {"training.recipe", "--precision"},
     {"training.stash_bytes_per_parameter", "--stash-bytes-per-parameter"},
-    {"training.recompute_modules", "--recompute-modules"},
-    {"training.cpu_offloading_num_layers", "--cpu-offloading-num-layers"},
-    {"training.optimizer_offload_fraction", "--optimizer-offload-fraction"},
     {"training.post_validation", "--post-validation"},
     {"training.rollback_fraction", "--rollback-fraction"},
     {"communication.bucket_bytes", "--bucket-bytes"},
@@ -82,6 +79,33 @@ constexpr std::pair<absl::string_view, absl::string_view> kOtherFlags[] = {
     {"space.schedules", "--schedule"},
     {"space.orders", "--order"},
     {"space.sharding", "--sharding"},
+};
+
+// Values of fields that flags spell differently.
+struct Value {
+  absl::string_view field;
+  absl::string_view name;
+  absl::string_view spelling;
+};
+constexpr Value kValues[] = {
+    {"training.optimizer", "ADAM", "adam"},
+    {"training.optimizer", "SGD_MOMENTUM", "sgd"},
+    {"training.optimizer", "MUON", "muon"},
+    {"training.optimizer", "DIST_MUON", "dist_muon"},
+    {"training.recompute", "RECOMPUTE_OPERATORS", "operators"},
+    {"training.precision", "FP32", "fp32"},
+    {"training.precision", "MIXED_FP16", "fp16"},
+    {"training.precision", "MIXED_BF16", "bf16"},
+    {"training.lora.target_modules", "LINEAR_QKV", "linear_qkv"},
+    {"training.lora.target_modules", "LINEAR_PROJ", "linear_proj"},
+    {"training.lora.target_modules", "LINEAR_FC1", "linear_fc1"},
+    {"training.lora.target_modules", "LINEAR_FC2", "linear_fc2"},
+    {"communication.token_dispatcher", "TOKENS_ALL_TO_ALL", "alltoall"},
+    {"communication.token_dispatcher", "TOKENS_DEEPEP", "flex"},
+    {"parallelism.vocabulary_parallel", "VOCABULARY_ONE_BARRIER",
+     "one-barrier"},
+    {"parallelism.vocabulary_parallel", "VOCABULARY_TWO_BARRIERS",
+     "two-barriers"},
 };
 
 const std::vector<Term>& Terms() {
@@ -143,6 +167,10 @@ bool IsGiven(const ScenarioFlags& flags, absl::string_view field) {
   if (field == "training.post_validation") {
     return flags.post_validation.has_value();
   }
+  // Lengths may be 0, which counts as not set.
+  if (absl::StartsWith(field, "batch.packed_sequences")) {
+    return flags.overrides.batch().has_packed_sequences();
+  }
   return IsSet(flags.overrides, field);
 }
 
@@ -151,10 +179,11 @@ bool IsPartOfName(char c) {
          c == '/' || c == '-';
 }
 
-void Replace(const Term& term, std::string* text) {
+void Replace(const std::string& field, const std::string& flag,
+             std::string* text) {
   size_t at = 0;
-  while ((at = text->find(term.field, at)) != std::string::npos) {
-    const size_t end = at + term.field.size();
+  while ((at = text->find(field, at)) != std::string::npos) {
+    const size_t end = at + field.size();
     const bool whole = (at == 0 || (!IsPartOfName((*text)[at - 1]) &&
                                     (*text)[at - 1] != '.')) &&
                        (end == text->size() || !IsPartOfName((*text)[end]));
@@ -162,8 +191,8 @@ void Replace(const Term& term, std::string* text) {
       at = end;
       continue;
     }
-    text->replace(at, term.field.size(), term.flag);
-    at += term.flag.size();
+    text->replace(at, field.size(), flag);
+    at += flag.size();
   }
 }
 
@@ -196,7 +225,11 @@ std::string Translated(absl::string_view line, const ScenarioFlags& flags) {
 
 std::string InFlagTerms(std::string warning, const ScenarioFlags& flags) {
   for (const Term& term : Terms()) {
-    if (IsGiven(flags, term.field)) Replace(term, &warning);
+    if (IsGiven(flags, term.field)) Replace(term.field, term.flag, &warning);
+  }
+  for (const Value& value : kValues) {
+    if (!IsGiven(flags, value.field)) continue;
+    Replace(std::string(value.name), std::string(value.spelling), &warning);
   }
   return warning;
 }

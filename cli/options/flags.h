@@ -54,7 +54,8 @@ struct ScenarioFlags {
   std::optional<bool> distributed_optimizer;
   std::optional<bool> post_validation;
   FormatFlags formats;
-  std::string costs;  // "f=1,b=2", or the path of a table
+  std::map<std::string, bool> deepep;  // dispatches tokens, by flag
+  std::string costs;                   // "f=1,b=2", or the path of a table
   ImportFlags imports;
   std::vector<std::string> schedules;  // "compare" takes several
 };

@@ -52,9 +52,11 @@ class HelpFormatter : public CLI::Formatter {
     const std::string value = option->get_type_name();
     const std::string fallback = option->get_default_str();
     const bool required = !is_positional && option->get_required();
+    // CLI11 appends the value of a negated switch to its name.
+    const std::string name = absl::StrReplaceAll(
+        make_option_name(option, is_positional), {{"{false}", ""}});
     return Row(
-        absl::StrCat(make_option_name(option, is_positional),
-                     value.empty() ? "" : " ", value),
+        absl::StrCat(name, value.empty() ? "" : " ", value),
         absl::StrCat(option->get_description(), required ? " (required)" : "",
                      fallback.empty() ? "" : " [", fallback,
                      fallback.empty() ? "" : "]"));

@@ -98,9 +98,9 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
       [=](uint32_t n) { scenario->mutable_batch()->set_sequence_length(n); })
       ->default_str("the model's");
   AddOption(app, "--packed-sequences,--sequence-lengths", "LENGTHS",
-            "tokens of the documents that are packed into a sequence: 2048, "
-            "uniform:SHORTEST-LONGEST, lognormal:MEAN,DEVIATION or "
-            "TOKENS*COUNT,... (docs/packed-sequences.md)",
+            "tokens of the documents that are packed into a sequence: 2048 or "
+            "2k, uniform:SHORTEST-LONGEST, lognormal:MEAN,DEVIATION, "
+            "TOKENS*COUNT,... or none (docs/packed-sequences.md)",
             scenarios::ParseSequenceLengths,
             [=](const SequenceLengths& lengths) {
               *scenario->mutable_batch()->mutable_packed_sequences() = lengths;

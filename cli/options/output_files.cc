@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/options/messages.h"
 #include "cli/options/picture_files.h"
+#include "plan/resources/run_resources.h"
 #include "results/draw/figures.h"
 #include "results/report/report.h"
 #include "results/store.h"
@@ -28,7 +29,8 @@ absl::StatusOr<std::string> TimelinePicture(
   ASSIGN_OR_RETURN(results::TimelineRows rows,
                    results::RowsOfResult(result, names));
   ASSIGN_OR_RETURN(const results::Drawing drawing,
-                   results::TimelineFigure({&rows, 1}, {}));
+                   results::TimelineFigure(
+                       {&rows, 1}, {.width = results::kTwoColumnsWidth}));
   return results::SvgOf(drawing);
 }
 
@@ -174,7 +176,11 @@ absl::Status CheckReportPath(absl::string_view option,
 absl::Status WriteReport(const OutputFlags& output, const Results& results) {
   const std::vector<Result> all(results.results().begin(),
                                 results.results().end());
-  ASSIGN_OR_RETURN(const std::string page, results::ReportHtml(all));
+  results::ReportOptions options;
+  for (const Result& result : all) {
+    options.resources.push_back(plan::ResourcesOf(result));
+  }
+  ASSIGN_OR_RETURN(const std::string page, results::ReportHtml(all, options));
   return WriteReportPage(output, page);
 }
 

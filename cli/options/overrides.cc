@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "cli/options/adapter_options.h"
 #include "cli/options/flag_terms.h"
 #include "cli/options/imports.h"
 #include "cli/options/precision_options.h"
@@ -20,6 +21,7 @@
 #include "scenarios/scenario.h"
 #include "scenarios/sizes.h"
 #include "scenarios/uneven_split.h"
+#include "scenarios/unused_settings.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -78,6 +80,7 @@ absl::Status ApplyMicrobatches(const Scenario& overrides, Scenario* scenario) {
 
 absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   RETURN_IF_ERROR(CheckFormats(flags.formats));
+  RETURN_IF_ERROR(CheckTokenDispatcher(flags));
   Scenario& scenario = *target;
   const Scenario& overrides = flags.overrides;
   // Lists are replaced, not extended. An order and a list of GPUs replace each
@@ -215,6 +218,10 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
   auto resolved = scenarios::ResolveScenario(request.label, request.scenario);
   if (!resolved.ok()) return InFlagTerms(resolved.status(), flags);
   DropImportedWarnings(request.imports, &resolved->warnings);
+  for (std::string& warning :
+       scenarios::UnusedExpertSettings(resolved->scenario, resolved->model)) {
+    resolved->warnings.push_back(std::move(warning));
+  }
   for (std::string& warning : resolved->warnings) {
     warning = InFlagTerms(std::move(warning), flags);
   }

@@ -26,6 +26,7 @@
 #include "results/draw/figures.h"
 #include "results/store.h"
 #include "results/summary.h"
+#include "results/views/features.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
 
@@ -83,11 +84,12 @@ absl::StatusOr<Kind> KindOf(const Flags& flags, Kind otherwise,
 }
 
 results::FigureOptions OptionsOf(const DrawFlags& draw) {
-  constexpr double kOneColumn = 85, kTwoColumns = 178;
-  constexpr double kPointsPerMillimeter = 72 / 25.4;
-  double millimeters = draw.one_column ? kOneColumn : kTwoColumns;
-  if (draw.width_millimeters > 0) millimeters = draw.width_millimeters;
-  return {millimeters * kPointsPerMillimeter, draw.title};
+  double points =
+      draw.one_column ? results::kOneColumnWidth : results::kTwoColumnsWidth;
+  if (draw.width_millimeters > 0) {
+    points = draw.width_millimeters * results::kPointsPerMillimeter;
+  }
+  return {points, draw.title};
 }
 
 absl::StatusOr<Drawing> DrawTimelines(const Flags& flags,
@@ -96,6 +98,11 @@ absl::StatusOr<Drawing> DrawTimelines(const Flags& flags,
   for (const Result& result : all) {
     ASSIGN_OR_RETURN(results::TimelineRows rows,
                      results::RowsOfResult(result, {}, flags.draw.ranks));
+    if (results::ScenarioOf(result).training().cpu_offloading_num_layers() >
+        0) {
+      absl::StrAppend(&rows.subtitle,
+                      "; copies of activations are parts of passes");
+    }
     runs.push_back(std::move(rows));
   }
   return results::TimelineFigure(runs, OptionsOf(flags.draw));
@@ -269,6 +276,7 @@ absl::StatusOr<Drawing> DrawInput(const Flags& flags) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(input));
     if (IsPlans(text)) return DrawPlans(flags, text);
     if (IsErrorTable(text)) return DrawErrors(flags, text);
+    RETURN_IF_ERROR(RefuseOutput(input, text));
   }
   if (!schedules::IsScheduleFile(input) &&
       !schedules::FindScheduleKind(input).ok()) {

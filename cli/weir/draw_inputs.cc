@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/csv.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "cli/weir/file_kind.h"
 #include "cli/weir/several_runs.h"
 #include "plan/search/plan_points.h"
 #include "plan/sweep/collect.h"
@@ -165,8 +167,11 @@ absl::StatusOr<results::RooflineData> RooflineOf(
     const scenarios::ResolvedScenario& scenario) {
   ASSIGN_OR_RETURN(const sim::KernelList list, sim::ListKernels(scenario));
   results::RooflineData data;
-  data.title =
-      absl::StrCat(scenario.scenario.name(), ": kernels on ", list.device);
+  const std::string& name = scenario.scenario.name().empty()
+                                ? scenario.scenario.model()
+                                : scenario.scenario.name();
+  data.title = absl::StrCat(FileTitle(name), name.empty() ? "" : ": ",
+                            "kernels on ", list.device);
   for (const auto& [format, rate] : list.peak_flops) {
     data.peaks.push_back({format, rate});
   }
@@ -176,6 +181,18 @@ absl::StatusOr<results::RooflineData> RooflineOf(
                             kernel.seconds, kernel.count});
   }
   return data;
+}
+
+absl::Status RefuseOutput(const std::string& label, const std::string& text) {
+  const std::string found = DescribeOutput(text);
+  if (found.empty()) return absl::OkStatus();
+  Problems problems(label);
+  problems.Add("", absl::StrCat("is ", found,
+                                ", expected a schedule, a scenario, a result "
+                                "written by --out, the folder of a sweep, the "
+                                "JSON output of weir plan, or the CSV output "
+                                "of weir validate"));
+  return problems.ToStatus();
 }
 
 bool IsErrorTable(const std::string& text) {

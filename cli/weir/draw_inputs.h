@@ -29,6 +29,11 @@ absl::StatusOr<results::ParetoData> ParetoOfSweep(const std::string& folder,
 absl::StatusOr<results::ParetoData> ParetoOfPlans(const std::string& label,
                                                   const std::string& text,
                                                   bool cost);
+// Returns InvalidArgument if the text is JSON or CSV that a command of weir
+// prints and that has no figure, such as that of simulate, which has no
+// timeline.
+absl::Status RefuseOutput(const std::string& label, const std::string& text);
+
 // Returns true if a file is the output of "weir plan --format json".
 bool IsPlans(const std::string& text);
 

@@ -25,6 +25,10 @@ struct FileKind {
 // Reads the beginning of the file; for textproto, all of it.
 FileKind KindOfFile(const std::string& path);
 
+// Returns what JSON or CSV text that a command of weir prints is: "the JSON
+// output of weir simulate"; "" for any other text, such as schedules.
+std::string DescribeOutput(const std::string& text);
+
 }  // namespace weir::cli
 
 #endif  // WEIR_CLI_WEIR_FILE_KIND_H_

@@ -20,6 +20,7 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/live_server.h"
 #include "cli/weir/live_settings.h"
+#include "plan/resources/run_resources.h"
 #include "plan/sweep/fast_estimate_view.h"
 #include "results/report/report.h"
 #include "schedules/registry.h"
@@ -158,7 +159,9 @@ absl::StatusOr<std::string> ReportOf(const Flags& flags,
   options.keep_timeline = true;
   options.timeline_batches = 16;
   ASSIGN_OR_RETURN(const Result result, sim::Simulate(scenario, options));
-  return results::ReportData({&result, 1});
+  results::ReportOptions report;
+  report.resources.push_back(plan::ResourcesOf(result));
+  return results::ReportData({&result, 1}, report);
 }
 
 LiveResponse ResponseOf(absl::StatusOr<std::string> body,
@@ -253,7 +256,8 @@ absl::Status Serve(const Flags& flags) {
 
 int RunLive(const Flags& flags) {
   const absl::Status served = Serve(flags);
-  return served.ok() ? kExitOk : PrintError(served, flags.output);
+  if (!served.ok()) return PrintError(served, flags.output);
+  return Interrupted() ? InterruptExitCode() : kExitOk;
 }
 
 }  // namespace weir::cli

@@ -135,9 +135,14 @@ class TorchtitanReader {
     const int64_t group = tensor_ * pipeline_ * context_size_ * replicate_;
     if (shard_ == -1 && context_.num_gpus > 0) {
       if (context_.num_gpus % group != 0) {
-        problems_.Add("parallelism",
-                      absl::StrCat("needs a multiple of ", group,
-                                   " GPUs, but there are ", context_.num_gpus));
+        problems_.Add(
+            "parallelism",
+            absl::StrCat("has tensor_parallel_degree ", tensor_,
+                         " x pipeline_parallel_degree ", pipeline_,
+                         " x context_parallel_degree ", context_size_,
+                         " x data_parallel_replicate_degree ", replicate_,
+                         " = ", group, ", expected a divisor of the ",
+                         context_.num_gpus, " GPUs"));
       }
       shard_ = std::max<int64_t>(context_.num_gpus / group, 1);
     }
@@ -150,8 +155,8 @@ class TorchtitanReader {
     } else if (replicate_ > 1 && tensor_ * pipeline_ > 1) {
       values_.Report(
           "parallelism.data_parallel_replicate_degree",
-          "1 with tensor or pipeline parallelism, which torchtitan's DDP "
-          "does not support");
+          "1, or data_parallel_shard_degree above 1: torchtitan's DDP does not "
+          "support tensor or pipeline parallelism");
     }
     if (shard_ > 0) {
       run_.scenario.mutable_parallelism()->set_data(

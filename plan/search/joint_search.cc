@@ -177,7 +177,35 @@ class Finder {
       confirmed_[fresh[i].index] = std::move(looked[i]);
     }
     report->set_num_simulated(num_simulated_);
-    return all_stand;
+    return all_stand && !ExcludeEqual(best);
+  }
+
+  // Excludes plans that have the layout of an earlier one (on a Pareto front:
+  // that equal it) once their scenarios are resolved: seeds do not set what the
+  // defaults set. Returns true if there were any.
+  bool ExcludeEqual(const std::vector<RankedPlan>& best) {
+    const bool pareto = request_.objective() == OBJECTIVE_PARETO;
+    std::vector<RankedPlan> kept;
+    bool any = false;
+    for (const RankedPlan& found : best) {
+      RankedPlan resolved = found;
+      const Plan& plan = confirmed_[found.index].plan;
+      resolved.scenario = plan.scenario();
+      resolved.seconds = plan.batch_seconds();
+      resolved.bytes = plan.peak_memory_bytes();
+      const bool known =
+          std::any_of(kept.begin(), kept.end(), [&](const RankedPlan& earlier) {
+            return pareto ? IsSamePlan(earlier, resolved)
+                          : HasSameLayout(earlier.scenario, resolved.scenario);
+          });
+      if (known) {
+        search_->Exclude(found);
+        any = true;
+      } else {
+        kept.push_back(std::move(resolved));
+      }
+    }
+    return any;
   }
 
   // Adds the plans in the order of their simulated scores.

@@ -18,7 +18,10 @@ std::string RecomputeText(const Plan& plan) {
 
 std::string LayersText(const Plan& plan) {
   const std::vector<int> blocks = GivenBlocks(plan.scenario());
-  if (blocks.empty()) return "even";
+  const bool even = std::all_of(blocks.begin(), blocks.end(), [&](int number) {
+    return number == blocks.front();
+  });
+  if (even && plan.scenario().parallelism().layout().empty()) return "even";
   std::vector<std::string> words;
   for (size_t i = 0, j = 0; i < blocks.size(); i = j) {
     while (j < blocks.size() && blocks[j] == blocks[i]) ++j;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "plan/search/interleaving.h"
@@ -104,6 +106,53 @@ absl::Status CheckRequest(const std::string& label,
   return problems.ToStatus();
 }
 
+// Refuses sizes of groups that no shape can have: they would have no effect.
+absl::Status CheckGroups(const PlanRequest& request, const Space& space) {
+  Problems problems(space.base.label);
+  const Parallelism& given = request.scenario().parallelism();
+  const auto check = [&](const char* field, const auto& listed,
+                         uint32_t of_scenario, auto check_one) {
+    for (const uint32_t size : listed) {
+      check_one(absl::StrCat("space.", field), size);
+    }
+    if (listed.empty()) {
+      check_one(absl::StrCat("parallelism.", field), of_scenario);
+    }
+  };
+  check("data_replicate", request.space().data_replicate(),
+        given.data_replicate(), [&](const std::string& field, uint32_t groups) {
+          if (groups <= 1) return;
+          std::set<int> sizes;  // of layouts that shard something
+          bool divides = false;
+          for (const Shape& shape : space.shapes) {
+            if (shape.sharding == Sharding::kNone) continue;
+            sizes.insert(shape.data);
+            divides |= shape.data % static_cast<int>(groups) == 0;
+          }
+          if (divides) return;
+          problems.Add(
+              field,
+              sizes.empty()
+                  ? absl::StrCat("is ", groups,
+                                 ", expected 1: no layout shards anything over "
+                                 "data-parallel ranks (--sharding)")
+                  : absl::StrCat("is ", groups,
+                                 ", expected a divisor of the data-parallel "
+                                 "size of a layout that shards something: ",
+                                 absl::StrJoin(sizes, ", ")));
+        });
+  check("expert_tensor", request.space().expert_tensor(), given.expert_tensor(),
+        [&](const std::string& field, uint32_t size) {
+          if (size <= 1 || space.base.model.transformer().num_experts() > 0) {
+            return;
+          }
+          problems.Add(field, absl::StrCat("is ", size,
+                                           ", expected 1: the model has no "
+                                           "experts"));
+        });
+  return problems.ToStatus();
+}
+
 void SetMemoryLimit(const PlanRequest& request, Space* space) {
   double bytes = space->base.device.memory_bytes().value();
   for (const DeviceProfile& other : space->base.other_devices) {
@@ -132,6 +181,7 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
   space.recomputes = RecomputesOf(request, space.base);
   space.shapes = ListShapes(request, space.base);
+  RETURN_IF_ERROR(CheckGroups(request, space));
   for (const Shape& shape : space.shapes) {
     if (space.schedules.size() <= static_cast<size_t>(shape.pipeline)) {
       space.schedules.resize(shape.pipeline + 1);

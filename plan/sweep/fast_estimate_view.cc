@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
@@ -13,6 +14,7 @@
 #include "models/recipe.h"
 #include "plan/sweep/point.h"
 #include "results/summary.h"
+#include "results/views/features.h"
 #include "schedules/own_name.h"
 #include "sim/fill_result.h"
 
@@ -95,6 +97,11 @@ std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
                       training.precision() == MIXED_FP16 ? " (fp16" : " (bf16",
                       " otherwise)")});
   }
+  if (const std::string features =
+          absl::StrJoin(results::FeaturesOf(scenario.scenario), ", ");
+      !features.empty()) {
+    table.rows.push_back({"features", features});
+  }
   if (const std::string text =
           results::DefaultsText(sim::ReportDefaults(scenario.used_defaults));
       !text.empty()) {
@@ -131,6 +138,10 @@ std::string FastEstimateJson(absl::string_view command,
     result["not_extrapolated"] = std::string(run.not_extrapolated);
   }
   result["shared_links"] = run.shared_links;
+  if (const auto features = results::FeaturesOf(scenario.scenario);
+      !features.empty()) {
+    result["features"] = features;
+  }
   const scenarios::UsedDefaults& defaults = scenario.used_defaults;
   if (!defaults.used.empty() || !defaults.not_used.empty()) {
     result["defaults"] = {{"set", defaults.set},

@@ -17,6 +17,8 @@
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "models/recipe.h"
+#include "plan/sweep/short_names.h"
+#include "scenarios/packed_sequences.h"
 #include "scenarios/scenario.pb.h"
 
 namespace weir::plan {
@@ -31,42 +33,7 @@ using google::protobuf::Reflection;
 constexpr int kAll = -1;
 
 constexpr char kPrecision[] = "training.precision";
-
-// The first name of a path is the one that is shown.
-constexpr std::pair<absl::string_view, absl::string_view> kShortNames[] = {
-    {"tp", "parallelism.tensor"},
-    {"pp", "parallelism.pipeline"},
-    {"dp", "parallelism.data"},
-    {"cp", "parallelism.context"},
-    {"cp_comm_type", "parallelism.context_method"},
-    {"ep", "parallelism.expert"},
-    {"etp", "parallelism.expert_tensor"},
-    {"data_replicate", "parallelism.data_replicate"},
-    {"chunks", "parallelism.chunks"},
-    {"vpp", "parallelism.chunks"},
-    {"order", "parallelism.order"},
-    {"sequence_parallel", "parallelism.sequence_parallel"},
-    {"nodes", "num_nodes"},
-    {"topology", "cluster_changes.topology"},
-    {"oversubscription", "cluster_changes.oversubscription"},
-    {"nodes_per_leaf", "cluster_changes.nodes_per_leaf"},
-    {"leaves_per_group", "cluster_changes.leaves_per_group"},
-    {"nvlink_domain", "cluster_changes.nvlink_domain"},
-    {"mbs", "batch.microbatch_size"},
-    {"gbs", "batch.global_batch_size"},
-    {"seq", "batch.sequence_length"},
-    {"precision", kPrecision},
-    {"optimizer", "training.optimizer"},
-    {"recompute", "training.recompute"},
-    {"recompute_method", "training.recompute_method"},
-    {"recompute_num_layers", "training.recompute_num_layers"},
-    {"flash_attention", "training.flash_attention"},
-    {"fp32_gradients", "training.fp32_gradients"},
-    {"distributed_optimizer", "training.distributed_optimizer"},
-    {"fully_sharded", "training.fully_sharded"},
-    {"transfers", "communication.transfers"},
-    {"gradient_reduction", "communication.gradient_reduction"},
-};
+constexpr char kPackedSequences[] = "batch.packed_sequences.fixed";
 
 struct Step {
   std::string name;
@@ -136,7 +103,7 @@ absl::Status NoField(const Descriptor& type, absl::string_view path) {
                      absl::StrJoin(within, ", ")));
   }
   std::string hint = DidYouMean(path, paths);
-  for (const auto& [known, long_path] : kShortNames) {
+  for (const auto& [known, long_path] : ShortNames()) {
     if (hint.empty() && EditDistance(path, known) == 1) {
       hint = absl::StrCat("; did you mean ", known, "?");
     }
@@ -161,9 +128,28 @@ absl::Status Unexpected(absl::string_view value, absl::string_view expected) {
       absl::StrCat("is \"", value, "\", expected ", expected));
 }
 
+// Values that flags spell in another way than their names.
+struct Spelling {
+  absl::string_view type;
+  absl::string_view text;
+  int value;
+};
+constexpr Spelling kSpellings[] = {
+    {"TokenDispatcher", "alltoall", TOKENS_ALL_TO_ALL},
+    {"TokenDispatcher", "flex", TOKENS_DEEPEP},
+    {"VocabularyParallel", "none", VOCABULARY_NOT_SHARDED},
+    {"Optimizer", "sgd", SGD_MOMENTUM},
+};
+
 // Accepts "MIXED_BF16", "mixed-bf16" and, if only one value ends so, "bf16".
 absl::StatusOr<int> EnumValue(const EnumDescriptor& type,
                               absl::string_view text) {
+  for (const Spelling& spelling : kSpellings) {
+    if (std::string(type.name()) == spelling.type &&
+        absl::EqualsIgnoreCase(text, spelling.text)) {
+      return spelling.value;
+    }
+  }
   const std::string wanted =
       absl::AsciiStrToUpper(absl::StrReplaceAll(text, {{"-", "_"}}));
   std::vector<int> numbers;
@@ -280,6 +266,14 @@ absl::Status SetPrecision(absl::string_view value, Scenario* scenario) {
   return absl::OkStatus();
 }
 
+// Sets the lengths of documents as --packed-sequences does, also to other
+// distributions.
+absl::Status SetPackedSequences(absl::string_view value, Scenario* scenario) {
+  ASSIGN_OR_RETURN(*scenario->mutable_batch()->mutable_packed_sequences(),
+                   scenarios::ParseSequenceLengths(value));
+  return absl::OkStatus();
+}
+
 absl::Status CheckEntries(const Message& message, const FieldDescriptor* field,
                           int index) {
   const int size = message.GetReflection()->FieldSize(message, field);
@@ -320,20 +314,6 @@ absl::Status SetStep(Message* message, const std::vector<Step>& steps,
 
 }  // namespace
 
-std::string LongField(absl::string_view name) {
-  for (const auto& [known, path] : kShortNames) {
-    if (known == name) return std::string(path);
-  }
-  return std::string(name);
-}
-
-std::string ShortField(absl::string_view path) {
-  for (const auto& [known, long_path] : kShortNames) {
-    if (long_path == path) return std::string(known);
-  }
-  return std::string(path);
-}
-
 std::vector<std::string> FieldPaths(const Descriptor& type) {
   std::vector<std::string> paths;
   std::vector<const Descriptor*> outer;
@@ -370,6 +350,10 @@ absl::Status SetField(absl::string_view path, absl::string_view value,
   RETURN_IF_ERROR(FindField(*message->GetDescriptor(), path).status());
   if (path == kPrecision && message->GetDescriptor() == Scenario::descriptor())
     return SetPrecision(value, static_cast<Scenario*>(message));
+  if (path == kPackedSequences &&
+      message->GetDescriptor() == Scenario::descriptor()) {
+    return SetPackedSequences(value, static_cast<Scenario*>(message));
+  }
   ASSIGN_OR_RETURN(const std::vector<Step> steps, ParsePath(path));
   return SetStep(message, steps, 0, value);
 }

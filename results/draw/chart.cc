@@ -93,7 +93,10 @@ std::vector<double> LogTicksBetween(double from, double to) {
       if (factor == 1) powers.push_back(value);
     }
   }
-  return powers.size() < 2 ? all : powers;
+  if (powers.size() >= 2) return powers;
+  constexpr size_t kFewest = 3;
+  constexpr int kUsual = 5;
+  return all.size() < kFewest ? TicksBetween(from, to, kUsual) : all;
 }
 
 AxisUnit SecondsUnit(double largest) {

@@ -47,8 +47,8 @@ struct Scale {
 
 // Returns at most `max_ticks` round values in [from, to].
 std::vector<double> TicksBetween(double from, double to, int max_ticks);
-// Returns the powers of ten in [from, to], or 1, 2 and 5 times them if these
-// would be fewer than two.
+// Returns the powers of ten in [from, to], 1, 2 and 5 times them if these would
+// be fewer than two, or other round values if these would be fewer than three.
 std::vector<double> LogTicksBetween(double from, double to);
 
 // A unit in which an axis shows values.
@@ -98,6 +98,11 @@ double DrawLegend(std::span<const LegendEntry> entries, double x, double y,
 // Draws text in lines that end at `right`. Returns the y below the last line.
 double DrawParagraph(absl::string_view text, double x, double y, double right,
                      const TextStyle& style, Drawing* drawing);
+
+// Widths of figures for one column and for two columns of a paper.
+inline constexpr double kPointsPerMillimeter = 72 / 25.4;
+inline constexpr double kOneColumnWidth = 85 * kPointsPerMillimeter;
+inline constexpr double kTwoColumnsWidth = 178 * kPointsPerMillimeter;
 
 // What all figures have in common.
 struct FigureOptions {

@@ -195,6 +195,9 @@ absl::StatusOr<Drawing> ErrorsFigure(const std::string& title,
   const CurvesPanel distribution = DistributionOf(values);
   PlotRange range = RangeOfPanel(distribution);
   range.Pad();
+  const double margin = 0.03 * (range.x_to - range.x_from);
+  range.x_from -= margin;
+  range.x_to += margin;
   range.y_from = 0;
   range.y_to = 1;
   DrawCurves(distribution, range, frames[0], &drawing);

@@ -32,6 +32,8 @@ const std::vector<DocumentKind>& DocumentKinds() {
         {"plans/*/scenario", kText},
         {"plans/*/context", kNumber, true},
         {"plans/*/expert", kNumber, true},
+        {"plans/*/expert_tensor", kNumber, true},
+        {"plans/*/data_replicate", kNumber, true},
         {"plans/*/recompute", kText, true},
         {"plans/*/order", kText, true},
         {"plans/*/sharding", kText, true},

@@ -12,6 +12,7 @@
 #include "results/report/sections.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
+#include "results/views/features.h"
 
 namespace weir::results {
 namespace {
@@ -164,6 +165,8 @@ Json TextsOf(const Result& result) {
   add("Basis of the time", EvidenceCell(result));
   add("Memory", result.has_memory_capacity_bytes() ? MemoryCell(result) : "");
   add("Limit", result.limit());
+  add("Number format", NumberFormatCell(result));
+  add("Features", CommonFeatures({&result, 1}));
   add("Defaults", DefaultsText(result.defaults()));
   add("Execution", ExecutedCell(result));
   if (IsApproximate(result)) {

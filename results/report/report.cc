@@ -133,6 +133,10 @@ absl::StatusOr<std::vector<std::string>> AddRuns(
   sections->push_back(BreakdownSection(results));
   sections->push_back(IdleSection(results, selection.pipelines()));
   sections->push_back(LinksSection(results, selection.pipelines()));
+  if (!options.resources.empty()) {
+    sections->push_back(SharedLinksSection(options.resources));
+    sections->push_back(RooflineSection(options.resources));
+  }
   sections->push_back(MemorySection(results, selection.pipelines(), data));
   sections->push_back(RanksSection(results));
   sections->push_back(ConfigurationSection(results));

@@ -5,9 +5,11 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "results/report/resources.h"
 #include "results/result.pb.h"
 
 namespace weir::results {
@@ -16,6 +18,8 @@ struct ReportOptions {
   // Slices of all timelines together, above which further pipelines of a result
   // are left out (at least one per result is shown).
   size_t max_slices = 3'000'000;
+  // By result; empty: the sections about kernels and shared links are absent.
+  std::vector<RunResources> resources;
 };
 
 // Returns the report of one result, or a comparison of several. Results without

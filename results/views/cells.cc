@@ -15,6 +15,7 @@
 #include "results/flops.h"
 #include "results/memory_limits.h"
 #include "results/summary.h"
+#include "results/views/features.h"
 
 namespace weir::results {
 
@@ -40,6 +41,8 @@ std::string ShapeText(const Result& result) {
   if (result.sequence_length() > 0) {
     absl::StrAppend(&text, ", sequence ", result.sequence_length());
   }
+  const uint32_t expert = ScenarioOf(result).parallelism().expert();
+  if (expert > 1) absl::StrAppend(&text, ", expert ", expert);
   if (result.has_expert_tensor_parallel()) {
     absl::StrAppend(&text, ", expert tensor ", result.expert_tensor_parallel());
   }
@@ -91,6 +94,8 @@ std::string ShapeCell(const Result& result) {
       "tp ", result.tensor_parallel(), ", pp ", result.pipeline_parallel(),
       ContextOf(result) > 1 ? absl::StrCat(", cp ", ContextOf(result)) : "",
       ", dp ", result.data_parallel());
+  const uint32_t expert = ScenarioOf(result).parallelism().expert();
+  if (expert > 1) absl::StrAppend(&text, ", ep ", expert);
   if (result.global_batch_size() > 0) {
     absl::StrAppend(&text, ", batch ", result.global_batch_size());
   } else {

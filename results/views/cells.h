@@ -13,8 +13,8 @@
 namespace weir::results {
 
 // Returns "tensor 8 x pipeline 8 x data 4 = 256 GPUs, batch 512 = 4 x 128
-// microbatches of 1, sequence 2048", without the parts that the result does not
-// contain.
+// microbatches of 1, sequence 2048, expert 8", without the parts that the
+// result does not contain.
 std::string ShapeText(const Result& result);
 
 // Returns "name: " and ShapeText as a title with a line end: the batch is on a

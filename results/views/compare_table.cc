@@ -23,6 +23,7 @@
 #include "results/memory_limits.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
+#include "results/views/features.h"
 #include "results/views/views.h"
 #include "schedules/registry.h"
 
@@ -36,11 +37,12 @@ bool AllEqual(std::span<const Result> results, Get get) {
   });
 }
 
-// Whether all rows share name and shape. Shared values are in the first line,
-// others in columns.
+// Whether all rows share name, shape and features. Shared values are above the
+// table, others in columns.
 struct Common {
   bool name;
   bool shape;
+  bool features;
 };
 
 std::string Title(const Result& first, const Common& common) {
@@ -60,6 +62,10 @@ struct Column {
 std::string NameCell(const Result& result) { return Ascii(result.name()); }
 std::string ScheduleCell(const Result& result) {
   return Ascii(RowName(result));
+}
+std::string FeaturesCell(const Result& result) {
+  const std::string text = CommonFeatures({&result, 1});
+  return text.empty() ? "-" : text;
 }
 bool ChangesTraining(const Result& result) {
   return result.staleness_updates() > 0;
@@ -131,6 +137,7 @@ std::vector<Column> Columns(std::span<const Result> results,
       {"schedule", MarkedScheduleCell, true},
       {"name", NameCell, true, 0, common.name},
       {"shape", ShapeCell, true, 0, common.shape},
+      {"features", FeaturesCell, true, 0, common.features},
       {"step time", TimeCell},
       {"90 % interval", IntervalCell, false, 7, !interval},
       {"samples/s", SamplesCell, false, 20, !samples},
@@ -177,6 +184,7 @@ std::string RowText(const Result& result, const Common& common) {
   std::string text = ScheduleCell(result);
   if (!common.name) absl::StrAppend(&text, ", ", NameCell(result));
   if (!common.shape) absl::StrAppend(&text, ", ", ShapeCell(result));
+  if (!common.features) absl::StrAppend(&text, ", ", FeaturesCell(result));
   return text;
 }
 
@@ -325,7 +333,7 @@ std::string CompareTable(std::span<const Result> results) {
   if (results.empty()) return "no results\n";
   const Common common = {
       AllEqual(results, [](const Result& r) { return r.name(); }),
-      AllEqual(results, ShapeText)};
+      AllEqual(results, ShapeText), AllEqual(results, FeaturesCell)};
   std::string notes = absl::StrCat(
       MemoryLine(results, common), Conclusion(results, common),
       NotCompared(results, common), SplitNote(results, common),
@@ -336,7 +344,8 @@ std::string CompareTable(std::span<const Result> results) {
                     "simulated batches\n");
   }
   const std::string head =
-      absl::StrCat(Title(results.front(), common), DefaultsLine(results));
+      absl::StrCat(Title(results.front(), common), DefaultsLine(results),
+                   FeaturesLine(CommonFeatures(results)));
   return absl::StrCat(head, head.empty() ? "" : "\n",
                       PrintTable(Rows(results, common)), "\n", WrapText(notes));
 }
@@ -344,7 +353,7 @@ std::string CompareTable(std::span<const Result> results) {
 std::vector<std::string> CompareColumns() {
   const Result none;
   std::vector<std::string> names;
-  for (const Column& column : Columns({&none, 1}, Common{true, true})) {
+  for (const Column& column : Columns({&none, 1}, Common{true, true, true})) {
     names.push_back(ColumnKey(column.header));
   }
   return names;

@@ -12,6 +12,7 @@
 #include "results/summary.h"
 #include "results/validate.h"
 #include "results/views/cells.h"
+#include "results/views/features.h"
 #include "results/views/views.h"
 
 namespace weir::results {
@@ -40,6 +41,9 @@ Json ToJson(const Result& result, std::vector<std::string>* warnings) {
   if (const auto flops = FlopsPerGpu(copy, FormulaOf(copy));
       flops.has_value()) {
     json["flops_per_second_per_gpu"] = *flops;
+  }
+  if (const auto features = FeaturesOf(ScenarioOf(copy)); !features.empty()) {
+    json["features"] = features;
   }
   for (const std::string& pointer : NonFinitePointers(copy)) {
     json[Json::json_pointer(pointer)] = nullptr;

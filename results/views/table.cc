@@ -26,6 +26,7 @@
 #include "base/units.h"
 #include "results/summary.h"
 #include "results/views/cells.h"
+#include "results/views/features.h"
 #include "results/views/views.h"
 
 namespace weir::results {
@@ -200,10 +201,10 @@ std::vector<std::string> RankColumns() {
 }
 
 std::string ResultTable(const Result& result) {
-  std::string text = absl::StrCat(ShapeTitle(result.name(), result),
-                                  DefaultsLine({&result, 1}), "\n",
-                                  SummaryBlock(result), BreakdownBlock(result),
-                                  RankBlock(result), MemoryBlock(result));
+  std::string text = absl::StrCat(
+      ShapeTitle(result.name(), result), DefaultsLine({&result, 1}),
+      FeaturesLine(CommonFeatures({&result, 1})), "\n", SummaryBlock(result),
+      BreakdownBlock(result), RankBlock(result), MemoryBlock(result));
   if (IsApproximate(result) || !result.limit().empty()) {
     absl::StrAppend(&text, "\n");
   }

@@ -8,24 +8,23 @@
 
 #include "scenarios/scenario.pb.h"
 
-namespace weir::scenarios {
-namespace {
+namespace weir::scenarios::explicit_none_test {
 
-Scenario Parse(const std::string& text) {
+Scenario Read(const std::string& text) {
   Scenario scenario;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &scenario));
   return scenario;
 }
 
 TEST(ExplicitNoneTest, IsClearedAndTheRestIsKept) {
-  Scenario scenario = Parse(
+  Scenario scenario = Read(
       "parallelism { pipeline: 4 vocabulary_parallel: VOCABULARY_NOT_SHARDED }"
       "batch { packed_sequences { one_document: true } global_batch_size: 8 }"
       "training { lora { rank: 0 } dropout: true }");
   ClearExplicitNone(&scenario);
   EXPECT_EQ(scenario.DebugString(),
-            Parse("parallelism { pipeline: 4 } batch { global_batch_size: 8 }"
-                  "training { dropout: true }")
+            Read("parallelism { pipeline: 4 } batch { global_batch_size: 8 }"
+                 "training { dropout: true }")
                 .DebugString());
 }
 
@@ -34,10 +33,9 @@ TEST(ExplicitNoneTest, OtherSettingsAreKept) {
       "parallelism { vocabulary_parallel: VOCABULARY_ONE_BARRIER }"
       "batch { packed_sequences { fixed: 512 } }"
       "training { lora { rank: 0 target_modules: LINEAR_QKV } }";
-  Scenario scenario = Parse(text);
+  Scenario scenario = Read(text);
   ClearExplicitNone(&scenario);
-  EXPECT_EQ(scenario.DebugString(), Parse(text).DebugString());
+  EXPECT_EQ(scenario.DebugString(), Read(text).DebugString());
 }
 
-}  // namespace
-}  // namespace weir::scenarios
+}  // namespace weir::scenarios::explicit_none_test

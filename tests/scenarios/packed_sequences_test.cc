@@ -23,8 +23,12 @@ TEST(PackedSequencesTest, ReadsDistributions) {
   const SequenceLengths histogram = Lengths("512*3,4096*1");
   ASSERT_EQ(histogram.histogram().lengths_size(), 2);
   EXPECT_EQ(histogram.histogram().lengths(1).tokens(), 4096);
-  for (const char* text :
-       {"", "x", "uniform:1", "lognormal:5", "1*", "1*2,3"}) {
+  EXPECT_EQ(Lengths("2k").fixed(), 2048);
+  EXPECT_EQ(Lengths("uniform:1k-4K").uniform().shortest(), 1024);
+  EXPECT_EQ(Lengths("1k*2,1M*1").histogram().lengths(1).tokens(), 1048576);
+  EXPECT_TRUE(Lengths("none").one_document());
+  for (const char* text : {"", "x", "2kk", "k", "512*3,4096", "uniform:1",
+                           "lognormal:5", "1*", "1*2,3"}) {
     EXPECT_THAT(std::string(ParseSequenceLengths(text).status().message()),
                 HasSubstr("expected tokens per document"));
   }
@@ -91,13 +95,20 @@ TEST(PackedSequencesTest, ProblemsNameTheField) {
     return MessageOf(scenario);
   };
   EXPECT_THAT(message("0"), HasSubstr("batch.packed_sequences.fixed is 0"));
+  EXPECT_THAT(message("100.5"), HasSubstr("is 100.5, expected a whole number"));
+  Scenario fractions = Small();
+  *fractions.mutable_batch()->mutable_packed_sequences() =
+      Lengths("lognormal:100.5,20.5");
+  fractions.mutable_training()->set_flash_attention(true);
+  EXPECT_TRUE(ResolveScenario("s", fractions).ok());
   EXPECT_THAT(message("uniform:500-100"),
               HasSubstr("uniform.longest is 100, expected at least shortest"));
   EXPECT_THAT(message("512*0"), HasSubstr("have counts that add up to 0"));
   EXPECT_THAT(message("nan*1"), HasSubstr("histogram.lengths[0].tokens"));
   Scenario empty = Small();
   empty.mutable_batch()->mutable_packed_sequences();
-  EXPECT_THAT(MessageOf(empty), HasSubstr("batch.packed_sequences is empty"));
+  EXPECT_THAT(MessageOf(empty),
+              HasSubstr("batch.packed_sequences has no lengths"));
   Scenario unfused = Small();
   unfused.mutable_batch()->mutable_packed_sequences()->set_fixed(100);
   unfused.mutable_training()->set_flash_attention(false);

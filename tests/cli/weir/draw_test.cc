@@ -21,6 +21,10 @@ using testing::Not;
 constexpr char kGiven[] =
     " --schedule gpipe,1f1b --costs f=1,b=2,c=0.1 --pp 4 --microbatches 4 ";
 
+constexpr char kModel[] =
+    "--model gpt2 --cluster dgx-h100 --nodes 1 --pp 2 --dp 4 --gbs 8 --seq 512 "
+    "--schedule 1f1b ";
+
 std::string Contents(const std::string& name) {
   const auto contents = ReadFile(TestFolder() + "/" + name);
   EXPECT_TRUE(contents.ok()) << contents.status();
@@ -119,6 +123,38 @@ TEST(DrawTest, SweepsAndPlans) {
   const ProgramRun bad = RunWeir("draw bad.json -o x.svg");
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_THAT(bad.err, HasSubstr("bad.json: result.plans[0] is no object"));
+}
+
+TEST(DrawTest, OutputsWithoutAFigureAreNamed) {
+  const ProgramRun made = RunWeir(
+      "simulate --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 2 "
+      "--format json > run.json");
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  const ProgramRun run = RunWeir("draw run.json -o run.svg");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("run.json: is the JSON output of weir "
+                                 "simulate"));
+  EXPECT_THAT(run.err, HasSubstr("expected a schedule, a scenario, a result "
+                                 "written by --out"));
+}
+
+TEST(DrawTest, TitlesDoNotBeginWithAMissingName) {
+  EXPECT_THAT(
+      RunWeir(absl::StrCat("draw ", kModel, "--kind roofline -o roof.svg"))
+          .exit_code,
+      0);
+  EXPECT_THAT(Contents("roof.svg"), HasSubstr("gpt2: kernels on "));
+}
+
+// What a schedule does not order is not drawn, but said.
+TEST(DrawTest, CopiesInsidePassesAreSaid) {
+  EXPECT_THAT(RunWeir(absl::StrCat("draw ", kModel,
+                                   "--cpu-offloading-num-layers 1 -o "
+                                   "copies.svg"))
+                  .exit_code,
+              0);
+  EXPECT_THAT(Contents("copies.svg"),
+              HasSubstr("copies of activations are parts of passes"));
 }
 
 TEST(DrawTest, ErrorsOfAValidation) {

@@ -183,7 +183,7 @@ TEST(LiveCommandTest, EstimatesAreThoseOfTheFastMethod) {
   EXPECT_EQ(answer["result"], expected);
   EXPECT_NEAR(answer["result"]["batch_seconds"].get<double>(), 3.0 * (20 + 3),
               1e-9);
-  EXPECT_EQ(server.Interrupt(), 0);
+  EXPECT_EQ(server.Interrupt(), 130);
 }
 
 TEST(LiveCommandTest, EstimatesOf64RanksTakeLessThan100Milliseconds) {
@@ -273,7 +273,7 @@ TEST(LiveCommandTest, WritesNoFilesAndEndsWithCtrlC) {
   EXPECT_THAT(server.Post("/report", SettingsText("", {}),
                           absl::StrCat("X-Weir-Token: ", server.token, "\r\n")),
               HasSubstr("HTTP/1.1 200"));
-  EXPECT_EQ(server.Interrupt(), 0);
+  EXPECT_EQ(server.Interrupt(), 130);
   EXPECT_EQ(num_files(), before);
 }
 

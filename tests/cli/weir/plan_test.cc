@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -85,6 +86,44 @@ TEST(PlanTest, ATimeLimitIsNoInterrupt) {
   const json result = ResultOf("", absl::StrCat(kPlan, "--time-limit 1e6"));
   EXPECT_EQ(result["end"], "complete");
   EXPECT_GE(result["plans"].size(), 1u);
+}
+
+// Seeds of planners leave to the defaults what candidates set.
+TEST(PlanTest, ListsNoLayoutTwice) {
+  WriteInput("config.json", kConfig);
+  const json plans = ResultOf(
+      "",
+      "plan --model config.json --cluster dgx-h100 --nodes 1 --gbs 16 --seq "
+      "512 --tp 1 --pp 1,2 --mbs 1 --schedule 1f1b --recompute none --plans 12 "
+      "--jobs 1")["plans"];
+  std::set<std::string> layouts;
+  for (const json& plan : plans) {
+    EXPECT_TRUE(layouts
+                    .insert(absl::StrCat(plan["pipeline"].get<int>(), " ",
+                                         plan["layers"].get<std::string>(), " ",
+                                         plan["sharding"].get<std::string>()))
+                    .second)
+        << plan;
+  }
+  EXPECT_GE(layouts.size(), 4u);
+}
+
+TEST(PlanTest, RefusesSizesThatNoLayoutHas) {
+  WriteInput("config.json", kConfig);
+  const auto message = [](absl::string_view more) {
+    const ProgramRun run = RunWeir(absl::StrCat(kPlan, more));
+    EXPECT_EQ(run.exit_code, 2) << more;
+    return run.err;
+  };
+  EXPECT_THAT(message("--data-replicate 3"),
+              HasSubstr("--data-replicate is 3, expected a divisor of the "
+                        "data-parallel size of a layout that shards something: "
+                        "2"));
+  EXPECT_THAT(message("--data-replicate 2 --sharding none"),
+              HasSubstr("--data-replicate is 2, expected 1: no layout shards "
+                        "anything"));
+  EXPECT_THAT(message("--etp 2"),
+              HasSubstr("--etp is 2, expected 1: the model has no experts"));
 }
 
 TEST(PlanTest, ShowsTheCostOfTokens) {

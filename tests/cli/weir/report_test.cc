@@ -115,6 +115,15 @@ TEST(ReportCommandTest, OtherFilesAreNamed) {
   EXPECT_THAT(
       message("points.csv"),
       HasSubstr(absl::StrCat("is the CSV table of a sweep", kExpected)));
+  WriteInput("table.csv", "name,seconds\na,1\n");
+  EXPECT_THAT(message("table.csv"),
+              HasSubstr(absl::StrCat("is a CSV table", kExpected)));
+  WriteInput("prose.txt", "Results of the last run.\nNone yet.\n");
+  EXPECT_THAT(message("prose.txt"),
+              HasSubstr("is a text file without any field of a scenario"));
+  // Of a scenario with an error, the error says most.
+  WriteInput("typo.textproto", "modle: \"gpt2\"\n");
+  EXPECT_THAT(message("typo.textproto"), HasSubstr("did you mean model?"));
   EXPECT_THAT(message("empty"),
               HasSubstr("is a folder without points of a sweep"));
 }

@@ -100,8 +100,31 @@ TEST(ExpertPlanTest, GroupsOfShardsAreTriedIfListed) {
   request.mutable_space()->add_data_replicate(1);
   request.mutable_space()->add_data_replicate(2);
   EXPECT_THAT(groups_of(request), ElementsAre(1, 2));
+  const auto message = [](const PlanRequest& request) {
+    return std::string(MakeSpace("test", request).status().message());
+  };
+  request.mutable_space()->add_data_replicate(3);
+  EXPECT_THAT(message(request),
+              HasSubstr("space.data_replicate is 3, expected a divisor of the "
+                        "data-parallel size"));
+  request.mutable_space()->clear_data_replicate();
   request.mutable_space()->set_sharding(0, "none");
   EXPECT_THAT(groups_of(request), ElementsAre(1));
+  request.mutable_space()->add_data_replicate(2);
+  EXPECT_THAT(message(request), HasSubstr("space.data_replicate is 2, expected "
+                                          "1: no layout shards anything"));
+}
+
+TEST(ExpertPlanTest, ModelsWithoutExpertsRefuseExpertTensorSizes) {
+  PlanRequest request = Request();
+  request.mutable_scenario()->mutable_transformer()->clear_num_experts();
+  request.mutable_scenario()->mutable_transformer()->clear_experts_per_token();
+  request.mutable_space()->add_expert_tensor(1);
+  EXPECT_TRUE(MakeSpace("test", request).ok());
+  request.mutable_space()->set_expert_tensor(0, 2);
+  EXPECT_THAT(std::string(MakeSpace("test", request).status().message()),
+              HasSubstr("space.expert_tensor is 2, expected 1: the model has "
+                        "no experts"));
 }
 
 // The best plan is the best of all that the space has.

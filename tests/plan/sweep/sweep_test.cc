@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/textproto.h"
 #include "plan/sweep/fields.h"
+#include "plan/sweep/short_names.h"
 
 namespace weir::plan::sweep_test {
 
@@ -173,31 +174,49 @@ TEST(SweepTest, NamesOfFlagsAreFields) {
 
 // Every short name leads to a field of a scenario.
 TEST(SweepTest, ShortNamesLeadToFields) {
-  for (const char* name : {"tp",
-                           "pp",
-                           "dp",
-                           "ep",
-                           "chunks",
-                           "vpp",
-                           "order",
-                           "sequence_parallel",
-                           "nodes",
-                           "mbs",
-                           "gbs",
-                           "seq",
-                           "precision",
-                           "optimizer",
-                           "recompute",
-                           "flash_attention",
-                           "fp32_gradients",
-                           "distributed_optimizer",
-                           "fully_sharded",
-                           "transfers",
-                           "gradient_reduction"}) {
-    const std::string path = LongField(name);
-    EXPECT_NE(path, name);
-    EXPECT_TRUE(FindField(*Scenario::descriptor(), path).ok()) << name;
+  for (const ShortName& name : ShortNames()) {
+    EXPECT_EQ(LongField(name.name), name.path);
+    EXPECT_TRUE(FindField(*Scenario::descriptor(), name.path).ok())
+        << name.name;
   }
+  EXPECT_EQ(LongField("lora_rank"), "training.lora.rank");
+}
+
+// Values of the new fields are spelled like those of their flags.
+TEST(SweepTest, ValuesAreSpelledLikeThoseOfFlags) {
+  const auto set = [](absl::string_view name, absl::string_view value) {
+    Scenario scenario;
+    const absl::Status status = SetField(LongField(name), value, &scenario);
+    EXPECT_TRUE(status.ok()) << status;
+    return scenario;
+  };
+  EXPECT_EQ(set("moe_token_dispatcher_type", "flex")
+                .communication()
+                .token_dispatcher(),
+            TOKENS_DEEPEP);
+  EXPECT_EQ(set("vocabulary_parallel", "one-barrier")
+                .parallelism()
+                .vocabulary_parallel(),
+            VOCABULARY_ONE_BARRIER);
+  EXPECT_EQ(
+      set("vocabulary_parallel", "none").parallelism().vocabulary_parallel(),
+      VOCABULARY_NOT_SHARDED);
+  EXPECT_EQ(set("optimizer", "dist_muon").training().optimizer(), DIST_MUON);
+  EXPECT_EQ(set("dispatch_format", "fp8").training().dispatch_format(),
+            OPERAND_FP8);
+  EXPECT_EQ(set("packed_sequences", "2k").batch().packed_sequences().fixed(),
+            2048);
+  EXPECT_EQ(set("packed_sequences", "uniform:1-9")
+                .batch()
+                .packed_sequences()
+                .uniform()
+                .longest(),
+            9);
+  EXPECT_EQ(set("lora_target_modules", "linear_qkv/linear_fc1")
+                .training()
+                .lora()
+                .target_modules_size(),
+            2);
 }
 
 TEST(SweepTest, TheResolvedSweepAloneSaysWhatIsSwept) {

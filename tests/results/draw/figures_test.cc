@@ -491,6 +491,9 @@ TEST(DrawingTest, TextIsShortenedAtCharacters) {
 TEST(ChartTest, TicksAreRound) {
   EXPECT_THAT(TicksBetween(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(LogTicksBetween(0.5, 200), ElementsAre(1, 10, 100));
+  EXPECT_THAT(LogTicksBetween(0.9, 5.5), ElementsAre(1, 2, 5));
+  // Fewer than three of 1, 2 and 5 times powers of ten.
+  EXPECT_THAT(LogTicksBetween(7, 15), ElementsAre(8, 10, 12, 14));
   EXPECT_EQ(MixColors("#000000", "#ffffff", 0.5), "#808080");
   const Scale scale = {1, 100, 0, 10, true};
   EXPECT_NEAR(scale.At(10), 5, 1e-12);

@@ -15,12 +15,16 @@ export interface Bar {
   begin?: number;  // where the first part begins; default 0
 }
 
+const MANY = 10;  // rows
+
 // `wide`: the texts are long. `limit`: a line across all bars, such as a capacity.
 export function bars(label: string, rows: Bar[], limit?: {value: number; text: string}, wide = false): HTMLElement {
   const ends = rows.map(row => (row.begin ?? 0) + row.parts.reduce((sum, part) => sum + part.value, 0));
   const most = Math.max(...ends, limit?.value ?? 0) || 1;
   const percent = (value: number) => `${100 * value / most}%`;
   const list = h('div', {class: wide ? 'bars wide' : 'bars', role: 'img', 'aria-label': `${label}; the table has the same values`});
+  // A long list scrolls, also with the keyboard.
+  if (rows.length >= MANY) list.tabIndex = 0;
   for (const row of rows) {
     const track = h('div', {class: 'bar-track'});
     let at = row.begin ?? 0;

@@ -35,7 +35,7 @@ function parametersChart(section: ExplanationSection): HTMLElement | null {
                bars('Fraction of the step time that follows each parameter', sorted.slice(0, MOST_BARS).map(one => ({
                  label: one.path, text: formatPercent(Math.abs(one.elasticity)),
                  parts: [{label: `${one.path} of ${one.owner}, ${one.kind}`, color: colorOf(one.kind), value: Math.abs(one.elasticity),
-                          text: formatPercent(Math.abs(one.elasticity))}]}))),
+                          text: formatPercent(Math.abs(one.elasticity))}]})), undefined, true),
                legend(kinds.map(kind => [kind, colorOf(kind)])), table('Sensitivities of all parameters', columns, cells));
 }
 

@@ -180,12 +180,13 @@ export class Live {
     this.heads = [{label: 'Schedule', left: true}, {label: 'Ranks'}, {label: 'Microbatches'}, {label: 'Chunks'}, {label: 'Bandwidth'},
                   {label: 'Speed of GPU 0'}, {label: 'Step time'}, {label: 'Samples/s'}, {label: 'Peak memory'}, {label: 'Fits', left: true}];
     const number = (value: number, text: string) => ({text, value});
+    const given = this.section.given_costs;  // without memory and GPUs
     this.cells = this.tried.map(({settings, result, fits}) => [settings.schedule, number(settings.pipeline, String(settings.pipeline)),
       number(settings.microbatches, String(settings.microbatches)), number(settings.chunks, String(settings.chunks)),
-      number(settings.bandwidth, `${Number(settings.bandwidth.toPrecision(3))} x`), number(settings.slowest_gpu, formatPercent(settings.slowest_gpu)),
+      number(settings.bandwidth, `${Number(settings.bandwidth.toPrecision(3))} x`), given ? '-' : number(settings.slowest_gpu, formatPercent(settings.slowest_gpu)),
       number(result.batch_seconds, formatSeconds(result.batch_seconds)),
       result.samples_per_second === undefined ? '-' : number(result.samples_per_second, formatCount(result.samples_per_second)),
-      number(result.peak_memory_bytes, formatBytes(result.peak_memory_bytes)), fits ? 'yes' : 'no']);
+      given ? '-' : number(result.peak_memory_bytes, formatBytes(result.peak_memory_bytes)), given ? '-' : fits ? 'yes' : 'no']);
     const box = table('Estimates, the last one first', this.heads, this.cells);
     box.classList.add('low');
     this.table.replaceChildren(box);

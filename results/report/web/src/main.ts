@@ -13,6 +13,8 @@ import {loadReport, type Report} from './load.ts';
 import {memoryView} from './memory.ts';
 import type {DocumentSection, LiveSection, Section} from './model.ts';
 import {planView} from './plan.ts';
+import {rooflineView} from './roofline.ts';
+import {sharedLinksView} from './shared_links.ts';
 import {studyView} from './study.ts';
 import {sweepView} from './sweep.ts';
 import {plannersView, synthesisView} from './synthesis.ts';
@@ -28,6 +30,8 @@ function viewOf(section: Section, report: Report): HTMLElement | null {
     case 'breakdown': return breakdownView(section, report);
     case 'idle': return idleView(section, report);
     case 'links': return linksView(section, report);
+    case 'shared_links': return sharedLinksView(section, report);
+    case 'roofline': return rooflineView(section, report);
     case 'memory': return memoryView(section, report);
     case 'ranks': return ranksView(section, report);
     case 'configuration': return configurationView(section, report);

@@ -14,7 +14,7 @@ export interface Header {
 
 export type Section =
   | FiguresSection | TimelineSection | BreakdownSection | IdleSection
-  | LinksSection | MemorySection | RanksSection | ConfigurationSection | DocumentSection | LiveSection;
+  | LinksSection | SharedLinksSection | RooflineSection | MemorySection | RanksSection | ConfigurationSection | DocumentSection | LiveSection;
 
 export interface Cell {
   text: string;
@@ -185,6 +185,8 @@ export interface Plan {
   data: number;
   context?: number;
   expert?: number;
+  expert_tensor?: number;
+  data_replicate?: number;  // groups of hybrid sharding
   chunks: number;
   microbatch_size: number;
   recompute?: string;
@@ -355,6 +357,47 @@ export interface LinksSection {
     utilization: number;  // busy seconds over the run
     bytes_per_second: number | null;  // while it is busy
   }[][];
+}
+
+// Utilization of the links that several pairs of ranks use; null: none is known.
+export interface SharedLinksSection {
+  type: 'shared_links';
+  runs: ({
+    from_seconds: number;
+    interval_seconds: number;
+    num_left_out: number;
+    links: {
+      name: string;
+      bytes_per_second: number;  // of the link
+      num_pairs: number;
+      bytes: number;  // of all transfers
+      mean: number;  // utilization
+      peak: number;  // of an interval
+      utilization: number[];  // [interval]
+    }[];
+  } | null)[];
+}
+
+// Kernels and the limits of the device; null: the run has no kernels.
+export interface RooflineSection {
+  type: 'roofline';
+  runs: ({
+    device: string;
+    peaks: {format: string; flops_per_second: number}[];
+    memory_bytes_per_second: number;
+    parts: {
+      part: string;
+      count: number;  // of kernels in one microbatch, over all stages
+      seconds: number;
+      seconds_ratio: number;
+      flops_per_second: number;
+      flops_ratio: number | null;  // over the highest peak
+      bytes_per_second: number;
+      bytes_ratio: number | null;
+      roof_ratio: number | null;  // over what the limits allow; null: no FLOP
+    }[];
+    kernels: {part: string; flops: number; bytes: number; seconds: number; count: number}[];
+  } | null)[];
 }
 
 // ---- weir live

@@ -33,6 +33,8 @@ function layoutText(plan: Plan): string {
   const parts = [`tp ${plan.tensor}`, `pp ${plan.pipeline}`, `dp ${plan.data}`];
   if ((plan.context ?? 1) > 1) parts.push(`cp ${plan.context}`);
   if ((plan.expert ?? 1) > 1) parts.push(`ep ${plan.expert}`);
+  if (plan.expert_tensor !== undefined && plan.expert_tensor !== plan.tensor) parts.push(`etp ${plan.expert_tensor}`);
+  if ((plan.data_replicate ?? 1) > 1) parts.push(`replicas of shards ${plan.data_replicate}`);
   if (plan.chunks > 1) parts.push(`chunks ${plan.chunks}`);
   return `${plan.schedule}, ${parts.join(', ')}, microbatch ${plan.microbatch_size}`;
 }
@@ -95,6 +97,7 @@ function layoutsChart(plans: Plan[], schedules: string[]): HTMLElement {
   const fields: [label: string, of: (plan: Plan) => number | string | null][] = [
     ['schedule', plan => plan.schedule], ['tensor', plan => plan.tensor], ['pipeline', plan => plan.pipeline],
     ['data', plan => plan.data], ['context', plan => plan.context ?? 1], ['expert', plan => plan.expert ?? 1],
+    ['expert tensor', plan => plan.expert_tensor ?? null], ['replicas of shards', plan => plan.data_replicate ?? null],
     ['chunks', plan => plan.chunks], ['microbatch', plan => plan.microbatch_size],
     ['recompute', plan => plan.recompute ?? null], ['sharding', plan => plan.sharding ?? null], ['layers', plan => plan.layers],
     ['order', plan => plan.order ?? null]];

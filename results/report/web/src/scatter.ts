@@ -45,6 +45,9 @@ export interface ScatterData {
   square?: boolean;  // both axes have the same range
 }
 
+const MOST_TURNED = 26;  // characters
+const TURNED_WIDTH = 5;  // pixels of a turned character
+
 // Returns the range of the values with a margin.
 function rangeOf(values: number[], axis: ScatterAxis): [number, number] {
   const known = values.filter(value => Number.isFinite(value) && (!axis.log || value > 0));
@@ -76,8 +79,23 @@ function logSplits(low: number, high: number, most: number): number[] {
       break;
     }
   }
-  // Less than a decade: even steps.
-  return Array.from({length: 4}, (_, i) => low + (i + 0.5) / 4 * (high - low));
+  // Less than a decade: round steps.
+  const step = niceStep((high - low) / Math.min(most, 5)), splits: number[] = [];
+  for (let i = Math.ceil(low / step); i * step <= high; i++) splits.push(i * step);
+  return splits;
+}
+
+// Returns names that fit below their values: without the words that all of them
+// begin with, and cut at the end if they are still longer than `most`.
+function shortNames(names: string[], most: number): string[] {
+  if (names.every(text => text.length <= most)) return names;
+  const words = names.map(text => text.split(' '));
+  let same = 0;
+  while (names.length > 1 && words.every(list => list.length > same + 1 && list[same] === words[0][same])) same++;
+  return words.map(list => {
+    const text = (same > 0 ? '\u2026' : '') + list.slice(same).join(' ');
+    return text.length > most ? `${text.slice(0, most - 1)}\u2026` : text;
+  });
 }
 
 // Splits that are round in KiB, MiB, GiB or TiB.
@@ -133,21 +151,28 @@ export class Scatter {
     const width = this.size().width;
     const axisOf = (axis: ScatterAxis, vertical: boolean): uPlot.Axis => {
       const named = axis.names !== undefined;
+      // Long names are turned.
+      const count = Math.max(axis.names?.length ?? 1, 1);
+      const longest = Math.max(4, Math.floor(width / count / 8));
+      const turned = named && !vertical && axis.names!.some(text => text.length > longest);
+      // They end below their values; the first one needs room on its left.
+      const most = Math.max(8, Math.min(MOST_TURNED, Math.floor((72 + (width - 80) / count / 2) / TURNED_WIDTH)));
+      const names = shortNames(axis.names ?? [], turned ? most : longest);
+      const height = turned ? 30 + 4.6 * names.reduce((most, text) => Math.max(most, text.length), 0) : 44;
       const room = vertical ? 8 : Math.max(3, Math.floor(width / 90));
       return {
         stroke: text, label: axis.label, labelSize: 18, labelFont: '12px system-ui, sans-serif', labelGap: 2,
         space: vertical ? 36 : 90,
         grid: {stroke: grid, width: 1, show: !named}, ticks: {stroke: grid, width: 1},
-        size: vertical ? (width < 500 ? 72 : 80) : named ? 44 : 34,
+        size: vertical ? (width < 500 ? 72 : 80) : named ? height : 34,
+        ...(turned ? {rotate: 40} : {}),
         ...(named ? {splits: () => axis.names!.map((_, i) => i)} : {}),
         ...(axis.log ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => logSplits(low, high, room)} : {}),
         ...(axis.bytes ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => byteSplits(low, high, room)} : {}),
         filter: (_plot, splits) => splits,
         values: (_plot, splits) => splits.map(value => {
           if (value === null) return '';
-          if (!named) return axis.format(value);
-          const name = axis.names![value] ?? '', most = Math.max(4, Math.floor(width / axis.names!.length / 8));
-          return name.length > most ? `${name.slice(0, most - 1)}\u2026` : name;
+          return named ? names[value] ?? '' : axis.format(value);
         }),
       };
     };

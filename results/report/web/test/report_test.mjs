@@ -320,6 +320,32 @@ await test('idle time by cause adds up to the run', async () => {
   await context.close();
 });
 
+await test('kernels are shown with the limits of the device, costs have none', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'));
+  const rows = await csvOf(page, 'the rates of kernels');
+  assert.ok(rows.length > 3);
+  near(rows.reduce((sum, row) => sum + Number(row['Part of their time']), 0), 1);
+  const gemms = rows.find(row => row.Kernels.includes('gemm'));
+  near(Number(gemms['FLOP/s']) / Number(gemms['Of the peak']), 125e12);  // V100
+  const ratios = rows.map(row => Number(row['Of the roof'])).filter(ratio => !Number.isNaN(ratio));
+  assert.ok(ratios.length > 1 && ratios.every(ratio => ratio > 0 && ratio <= 1), ratios.join());
+  await page.waitForSelector('#roofline canvas');
+  await context.close();
+  const costs = await open(browser, join(folder, 'costs.html'));
+  assert.equal(await costs.page.locator('#roofline, #shared-links').count(), 0);
+  await costs.context.close();
+});
+
+await test('shared links are shown over time', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'));
+  const rows = await csvOf(page, 'the utilization of links over time');
+  assert.equal(rows.length, 120);
+  const links = await page.locator('#shared-links tbody tr').count();
+  assert.equal(Object.keys(rows[0]).length, links + 1);
+  assert.equal(await page.locator('.link-area path').count(), links);
+  await context.close();
+});
+
 await test('every chart copies its data as CSV', async () => {
   const {page, context} = await open(browser, join(folder, 'several.html'));
   const buttons = page.locator('button.csv');
@@ -504,7 +530,7 @@ if (live.address === null) {
   await test('Ctrl-C ends weir live', async () => {
     const ended = new Promise(done => live.child.on('exit', done));
     live.child.kill('SIGINT');
-    assert.equal(await ended, 0);
+    assert.equal(await ended, 130);
   });
 }
 
