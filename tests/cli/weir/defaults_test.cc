@@ -189,8 +189,8 @@ TEST(DefaultsTest, EveryDefaultOfTheHelpIsWhatTheProgramDoes) {
         EXPECT_TRUE(command == "compare" || command == "explain" ||
                     command == "collect" || command == "report" ||
                     command == "draw" || command == "slack" ||
-                     command == "jitter" || command == "import" ||
-                     command == "energy")
+                    command == "jitter" || command == "import" ||
+                    command == "energy")
             << "no question for " << command << " " << name;
         continue;
       }
