@@ -26,6 +26,7 @@ constexpr size_t kMaxHeaderErrors = 5;
 
 // Enough to recognize the actual format of the file.
 constexpr size_t kMaxErrors = 20;
+constexpr size_t kMaxColumnsText = 300;  // characters
 
 // Filled by the callbacks of libcsv.
 struct Rows {
@@ -178,7 +179,8 @@ absl::StatusOr<CsvColumn> CsvTable::Column(absl::string_view name) const {
   if (index >= 0) return CsvColumn(*this, index);
   return absl::InvalidArgumentError(
       absl::StrCat(label_, ": has no column ", name, DidYouMean(name, header_),
-                   " (", absl::StrJoin(header_, ", "), ")"));
+                   " (", Shortened(absl::StrJoin(header_, ", "), kMaxColumnsText),
+                   ")"));
 }
 
 absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,

@@ -59,6 +59,16 @@ absl::StatusOr<SimulatedRun> PrepareFirst(
   return Prepare(scenario, network, std::move(schedule));
 }
 
+// Returns true if a pass overlaps with the next one of its rank.
+bool HasPairs(const schedules::Schedule& schedule) {
+  for (const auto& actions : schedule.rank_actions) {
+    for (const schedules::Action& action : actions) {
+      if (action.overlaps_next) return true;
+    }
+  }
+  return false;
+}
+
 absl::Status CheckComplete(const scenarios::ResolvedScenario& scenario,
                            const SimulatedRun& run) {
   if (run.recording.complete()) return absl::OkStatus();
@@ -110,6 +120,13 @@ absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
   const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
   Result result = MakeResult(scenario, network, run, options);
+  if (scenario.scenario.communication().overlap_expert_exchange() &&
+      !HasPairs(run.schedule)) {
+    result.add_warnings(
+        absl::StrCat("overlapped exchanges of experts have no effect: in ",
+                     scenario.scenario.schedule(),
+                     ", no forward follows a backward of another microbatch"));
+  }
   if (schedules::OrdersTransfers(scenario.scenario.schedule())) {
     result.add_warnings(absl::StrCat(
         scenario.scenario.schedule(),

@@ -11,9 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/assets.h"
 #include "cli/options/add_option.h"
 #include "cli/options/program.h"
 #include "cli/reference/commands.h"
+#include "schedules/registry.h"
 
 namespace weir::cli {
 namespace {
@@ -30,6 +32,22 @@ const std::map<std::string, std::string>& ListingCommands() {
       {"PROFILE", "profile list"},
   };
   return commands;
+}
+
+// Returns names that are known when the script is written.
+std::string FixedWords(const std::string& option) {
+  if (option == "--energy") {
+    return absl::StrJoin(ListAssets("plan/energy/presets"), " ");
+  }
+  if (option == "--reliability") {
+    return absl::StrJoin(ListAssets("plan/goodput/presets"), " ");
+  }
+  if (option != "--schedule") return "";
+  return absl::StrJoin(
+      schedules::AllScheduleKinds(), " ",
+      [](std::string* out, const schedules::ScheduleKind& kind) {
+        absl::StrAppend(out, kind.name);
+      });
 }
 
 // Returns the words that may follow each prefix of a command: "" -> simulate,
@@ -63,6 +81,7 @@ std::string BashValues(const CLI::App& program) {
         if (listing != ListingCommands().end()) {
           words = absl::StrCat("$(weir ", listing->second, " 2>/dev/null)");
         }
+        if (words.empty()) words = FixedWords(name);
       }
       for (const std::string& name : names) {
         options_by_words[words].insert(

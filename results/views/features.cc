@@ -224,6 +224,9 @@ class FeatureList {
                              Plural(communication.dispatch_multiprocessors(),
                                     "multiprocessor")));
     }
+    if (communication.overlap_expert_exchange()) {
+      Add("exchanges of experts overlap with the next pass");
+    }
   }
 
   void AddChanges() {

@@ -318,7 +318,7 @@ def scenario_of(row, data, recipes):
     """
     source = row["source"]
     if row["metric"] == "energy_per_step":
-        raise Inexpressible("energy is not simulated")
+        raise Inexpressible("no power model of the device (A100 PCIe, A40)")
     if re.search(r"TOKEN DROP|tokendrop", row["notes"]):
         raise Inexpressible("experts drop tokens: a model from a config.json "
                             "has no capacity factor")

@@ -145,6 +145,10 @@ TEST_F(ReferenceTest, BashCompletesValues) {
               Contains("llama-3.1-8b"));
   EXPECT_THAT(Complete({"weir", "simulate", "llama-3-70b-64"}),
               ElementsAre("llama-3-70b-64-h100"));
+  EXPECT_THAT(Complete({"weir", "simulate", "--schedule", "zb-"}),
+              Contains("zb-h1"));
+  EXPECT_THAT(Complete({"weir", "goodput", "--reliability", "bl"}),
+              ElementsAre("bloom-176b"));
   // Files are completed by bash.
   EXPECT_THAT(Complete({"weir", "simulate", "--trace", "''"}),
               testing::IsEmpty());

@@ -130,6 +130,20 @@ TEST(FeaturesTest, FlagsWithoutEffectAreReported) {
   EXPECT_THAT(divided.err, Not(HasSubstr("no effect")));
 }
 
+TEST(FeaturesTest, OverlappedExchangesAreShownAndNeedPairs) {
+  const std::string experts =
+      absl::StrCat(kExperts, " --ep 8 --overlap-moe-expert-parallel-comm");
+  EXPECT_THAT(ResultOf(experts)["features"].dump(),
+              HasSubstr("exchanges of experts overlap"));
+  const std::string no_effect =
+      "overlapped exchanges of experts have no effect: in gpipe";
+  EXPECT_THAT(RunWeir(absl::StrCat("simulate ", experts)).err,
+              Not(HasSubstr("no effect")));
+  const std::string err =
+      RunWeir(absl::StrCat("simulate ", experts, " --schedule gpipe")).err;
+  EXPECT_THAT(absl::StrReplaceAll(err, {{"\n  ", " "}}), HasSubstr(no_effect));
+}
+
 void ExpectRefused(const std::string& flags, const std::string& message) {
   const ProgramRun run = RunWeir(absl::StrCat("simulate ", flags));
   EXPECT_EQ(run.exit_code, 2) << flags;

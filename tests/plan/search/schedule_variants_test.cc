@@ -221,7 +221,7 @@ TEST(ScheduleVariantsTest, RuntimesNameSchedulesThatExist) {
     ++num_restricted;
     EXPECT_EQ(names, listed) << name;  // by their own names, without duplicates
   }
-  EXPECT_EQ(num_restricted, 13);
+  EXPECT_EQ(num_restricted, 14);
 }
 
 std::set<std::string> LimitsOf(const std::string& kind, int num_ranks) {
