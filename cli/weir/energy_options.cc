@@ -55,7 +55,7 @@ void AddPower(CLI::App* app, EnergyFlags* energy) {
   AddOption(app, "--unit-seconds", "SECONDS",
             "round times of passes down to multiples of this (before "
             "--time-scale), as Perseus does with 0.001",
-            ParsePositive, &energy->unit_seconds)
+            ParseTimeLimit, &energy->unit_seconds)
       ->default_str("exact");
 }
 
