@@ -177,10 +177,9 @@ int CsvTable::Find(absl::string_view name) const {
 absl::StatusOr<CsvColumn> CsvTable::Column(absl::string_view name) const {
   const int index = Find(name);
   if (index >= 0) return CsvColumn(*this, index);
-  return absl::InvalidArgumentError(
-      absl::StrCat(label_, ": has no column ", name, DidYouMean(name, header_),
-                   " (", Shortened(absl::StrJoin(header_, ", "), kMaxColumnsText),
-                   ")"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      label_, ": has no column ", name, DidYouMean(name, header_), " (",
+      Shortened(absl::StrJoin(header_, ", "), kMaxColumnsText), ")"));
 }
 
 absl::StatusOr<CsvTable> ReadCsv(absl::string_view label,
