@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "base/units.h"
 
 namespace weir::plan {
 namespace {
@@ -65,7 +66,8 @@ std::vector<EnergyRow> EnergyRows() {
       {"J per token", [](const StepEnergy& e) { return e.joules_per_token; },
        Number},
       {"run, kWh", [](const StepEnergy& e) { return e.run_kwh; }, Number},
-      {"run, price", [](const StepEnergy& e) { return e.run_price; }, Number},
+      {"run, price", [](const StepEnergy& e) { return e.run_price; },
+       FormatCount},
       {"run, kg CO2", [](const StepEnergy& e) { return e.run_kg_co2; }, Number},
   };
 }
