@@ -151,12 +151,14 @@ class FrequencyPlanner {
   }
 
   // Returns the length of an iteration that no clock changes.
-  Ticks OnlyLength() const {
+  Ticks OnlyLength() const { return SlowestTimes()[graph().sink]; }
+
+  std::vector<Ticks> SlowestTimes() const {
     std::vector<Ticks> durations;
     for (int pass = 0; pass < static_cast<int>(graph().passes.size()); ++pass) {
-      durations.push_back(graph().CurveOfPass(pass).shortest());
+      durations.push_back(graph().CurveOfPass(pass).longest());
     }
-    return graph().EarliestTimes(durations)[graph().sink];
+    return graph().EarliestTimes(durations);
   }
 
   Ticks Clamp(double seconds) const {
@@ -258,14 +260,8 @@ class FrequencyPlanner {
     }
   }
 
-  // Of an iteration that no clock changes.
-  void FillOnly(FrequencyPoint* point) const {
-    std::vector<Ticks> durations;
-    for (int pass = 0; pass < static_cast<int>(graph().passes.size()); ++pass) {
-      durations.push_back(graph().CurveOfPass(pass).shortest());
-    }
-    Fill(graph().EarliestTimes(durations), point);
-  }
+  // Sets the point of an iteration whose length no clock changes.
+  void FillOnly(FrequencyPoint* point) const { Fill(SlowestTimes(), point); }
 
   void Wait(StragglerPoint* straggler) const {
     const double seconds =

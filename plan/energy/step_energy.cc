@@ -65,10 +65,11 @@ std::vector<EnergyRow> EnergyRows() {
        [](const StepEnergy& e) { return e.watts_per_gpu; }, Number},
       {"J per token", [](const StepEnergy& e) { return e.joules_per_token; },
        Number},
-      {"run, kWh", [](const StepEnergy& e) { return e.run_kwh; }, Number},
+      {"run, kWh", [](const StepEnergy& e) { return e.run_kwh; }, FormatCount},
       {"run, price", [](const StepEnergy& e) { return e.run_price; },
        FormatCount},
-      {"run, kg CO2", [](const StepEnergy& e) { return e.run_kg_co2; }, Number},
+      {"run, kg CO2", [](const StepEnergy& e) { return e.run_kg_co2; },
+       FormatCount},
   };
 }
 

@@ -18,12 +18,24 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kDay = 86400;
 
+// Returns 4 significant digits with separators: "29.17", "161,300".
+std::string FourDigits(double number) {
+  if (!(number >= 1000) || number > 1e15)
+    return absl::StrFormat("%.4g", number);
+  const double unit = std::pow(10, std::floor(std::log10(number)) - 3);
+  std::string text = absl::StrFormat("%.0f", std::round(number / unit) * unit);
+  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) {
+    text.insert(i, ",");
+  }
+  return text;
+}
+
 // Returns "3.09 h", "12.5 min" or "41.2 days".
 std::string Duration(double seconds) {
   if (seconds < 300) return FormatSeconds(seconds);
   if (seconds < 3600) return absl::StrFormat("%.3g min", seconds / 60);
   if (seconds < 2 * kDay) return absl::StrFormat("%.3g h", seconds / 3600);
-  return absl::StrFormat("%.4g days", seconds / kDay);
+  return absl::StrCat(FourDigits(seconds / kDay), " days");
 }
 
 std::string Percent(double part) {
@@ -64,20 +76,9 @@ std::string StepText(const StepTime& step) {
                       FormatSeconds(step.high_seconds), ")");
 }
 
-// Returns 4 significant digits with separators: "29.17", "161,300".
-std::string Steps(double steps) {
-  if (!(steps >= 1000) || steps > 1e15) return absl::StrFormat("%.4g", steps);
-  const double unit = std::pow(10, std::floor(std::log10(steps)) - 3);
-  std::string text = absl::StrFormat("%.0f", std::round(steps / unit) * unit);
-  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) {
-    text.insert(i, ",");
-  }
-  return text;
-}
-
 // Returns "every 29.17 steps, 5.1 min".
 std::string IntervalText(double seconds, double step_seconds) {
-  return absl::StrCat("every ", Steps(seconds / step_seconds), " steps, ",
+  return absl::StrCat("every ", FourDigits(seconds / step_seconds), " steps, ",
                       Duration(seconds));
 }
 
@@ -91,7 +92,7 @@ std::string ElasticityText(const Investment& investment) {
       !(std::abs(*investment.elasticity) > investment.elasticity_error)) {
     return "-";
   }
-  return absl::StrFormat("%.4f +- %.4f", *investment.elasticity,
+  return absl::StrFormat("%.2g +- %.1g", *investment.elasticity,
                          investment.elasticity_error);
 }
 
@@ -146,8 +147,8 @@ class TableOfReport {
     Add("interval (exact)", IntervalText(report_.exact_seconds, step));
     Add("interval (simulated)",
         absl::StrCat(IntervalText(report_.estimate.interval_steps * step, step),
-                     "; ", Steps(report_.flat_from_steps), " to ",
-                     Steps(report_.flat_to_steps), " are within 0.1 %"));
+                     "; ", FourDigits(report_.flat_from_steps), " to ",
+                     FourDigits(report_.flat_to_steps), " are within 0.1 %"));
     if (request_.interval_steps > 0) {
       table_.rows.back()[0] = "interval (given)";
     }

@@ -186,6 +186,29 @@ TEST(FrequencyPlanTest, OneClockHasOnePoint) {
   EXPECT_NEAR(report.least.seconds, report.baseline_seconds, kClose);
 }
 
+TEST(FrequencyPlanTest, TheBoundCountsSlackIfNoClockChangesTheLength) {
+  FrequencyRequest request = Request();
+  request.profile =
+      *ReadClockProfile("p.csv",
+                        "stage,instruction,frequency,time,energy\n"
+                        "0,forward,1400,10,3000\n"
+                        "0,backward,1400,10,3000\n"
+                        "1,forward,1400,1,300\n"
+                        "1,forward,700,2,200\n"
+                        "1,backward,1400,1,300\n"
+                        "1,backward,700,2,200\n");
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 2;
+  spec.num_microbatches = 2;
+  request.schedule = *schedules::GenerateSchedule("1f1b", spec);
+  const FrequencyReport report = Plan(request);
+  EXPECT_EQ(report.num_pieces, 0);
+  EXPECT_NEAR(report.fastest.seconds, 40, kClose);
+  // 40 and 8 of 80 GPU seconds are busy.
+  EXPECT_NEAR(report.fastest.joules, 4 * 3000 + 4 * 200 + 50 * (80 - 48), 1e-6);
+  EXPECT_NEAR(report.fastest.lower_bound_joules, report.fastest.joules, 1e-6);
+}
+
 TEST(FrequencyPlanTest, ViewsShowTheReport) {
   FrequencyRequest request = Request();
   request.stragglers = {1.2};
