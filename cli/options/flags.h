@@ -209,7 +209,8 @@ struct GoodputFlags {
   std::string mtbf;  // "gpu=50000h,switch=1y"
   std::optional<double> detection_seconds, restart_seconds;
   uint32_t num_gpus = 0;  // without a scenario
-  uint32_t gpus_per_node = 8;
+  std::optional<uint32_t> gpus_per_node;
+  std::optional<plan::CheckpointMode> checkpoint;
   uint32_t interval_steps = 0, num_runs = 200, seed = 1;  // of the request
   std::optional<uint32_t> num_spares;
   bool elastic = false, async_save = false;

@@ -160,12 +160,18 @@ bool AddUnknownWords(const Words& line, const Words& words,
   return false;
 }
 
+std::string MissingText(const CLI::Option& option) {
+  const std::string value = option.get_type_name();
+  return absl::StrCat("is missing, expected ",
+                      value.empty() ? "a value" : value);
+}
+
 // CLI11 stops at the first error; adds all of them.
 void AddBadOptions(CLI::App* app, bool failed, Problems* problems) {
   for (CLI::Option* option : app->get_options()) {
     if (option->count() == 0) {
       if (option->get_required())
-        problems->Add(option->get_name(), "is missing");
+        problems->Add(option->get_name(), MissingText(*option));
     } else if (failed) {
       const absl::Status status = RunOption(option);
       if (!status.ok()) problems->Add(option->get_name(), status.message());

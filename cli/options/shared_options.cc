@@ -66,8 +66,10 @@ absl::StatusOr<double> ParseTokens(const std::string& text) {
   double count = 0;
   if (!absl::SimpleAtod(number, &count) ||
       !(count * unit >= 1 && count * unit <= 1e18)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is ", text, ", expected a number of tokens, as in 300B or 1T"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", text,
+                     ", expected a number of tokens from 1 to 1e18, as in 300B "
+                     "or 1T"));
   }
   return count * unit;
 }

@@ -59,6 +59,11 @@ int RunCompare(const Flags& flags) {
   }
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);
+  if (!work->jobs.empty()) {
+    const absl::Status energy =
+        CheckEnergyOf(flags, work->jobs.front().scenario);
+    if (!energy.ok()) return PrintError(energy, flags.output);
+  }
   // Before the first simulation, since some take minutes.
   const int refused =
       work->refused.ok() ? kExitOk : PrintError(work->refused, flags.output);

@@ -143,6 +143,9 @@ void WarnOfDeadlines(const Flags& flags, const plan::FrequencyReport& report) {
 int RunEnergy(const Flags& flags) {
   const absl::StatusOr<plan::FrequencyReport> report = PlanWithProgress(flags);
   if (!report.ok()) return PrintError(report.status(), flags.output);
+  for (const std::string& note : report->request.profile.notes) {
+    PrintWarning(note, flags.output);
+  }
   absl::Status done = PrintResult(View(flags, *report));
   done.Update(WriteClocks(flags, *report));
   if (!done.ok()) return PrintError(done, flags.output);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/weir/energy_view.h"
 
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "cli/options/messages.h"
 #include "plan/energy/power_model.h"
 #include "plan/energy/step_energy.h"
 
@@ -31,7 +36,41 @@ absl::Status CheckEnergy(const Flags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: --pue is ", energy.pue, ", expected 1 or more"));
   }
+  if (energy.tokens == 0 && has_prices) {
+    return absl::InvalidArgumentError(
+        "command line: --energy-price, --carbon and --pue are of a run, "
+        "expected --tokens, too");
+  }
   return plan::LoadPowerModel(energy.power).status();
+}
+
+absl::Status CheckEnergyOf(const Flags& flags,
+                           const scenarios::ResolvedScenario& scenario) {
+  const StepEnergyFlags& energy = flags.step_energy;
+  if (energy.power.empty()) return absl::OkStatus();
+  if (energy.tokens > 0 && (scenario.given_costs ||
+                            scenario.scenario.batch().sequence_length() == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "command line: --tokens is given, but a step of ", scenario.label,
+        " has no known number of tokens, expected a model with "
+        "a sequence length, or no --tokens"));
+  }
+  ASSIGN_OR_RETURN(const PowerModel model, plan::LoadPowerModel(energy.power));
+  if (scenario.given_costs) return absl::OkStatus();
+  std::set<std::string> others = {scenario.device.name()};
+  for (const DeviceProfile& other : scenario.other_devices) {
+    others.insert(other.name());
+  }
+  std::erase_if(others, [&](const std::string& name) {
+    return absl::StartsWith(name, model.device());
+  });
+  if (!others.empty()) {
+    PrintWarning(
+        absl::StrCat("--energy: the power model is of ", model.device(),
+                     ", the cluster has ", absl::StrJoin(others, ", ")),
+        flags.output);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> WithEnergy(const Flags& flags, std::string view,

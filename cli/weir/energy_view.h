@@ -10,12 +10,18 @@
 #include "absl/status/statusor.h"
 #include "cli/options/flags.h"
 #include "results/result.pb.h"
+#include "scenarios/scenario.h"
 
 namespace weir::cli {
 
-// Checks, before the simulation, the power model and that the format has room
-// for energies.
+// Checks the power model and the flags that need each other before the
+// simulation. CSV output cannot contain energies.
 absl::Status CheckEnergy(const Flags& flags);
+
+// Returns InvalidArgument for --tokens if a step of the scenario has no known
+// number of tokens. Warns if the power model is of another device.
+absl::Status CheckEnergyOf(const Flags& flags,
+                           const scenarios::ResolvedScenario& scenario);
 
 // Returns the view with the energies of the results, or the view itself without
 // --energy.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
@@ -44,6 +45,24 @@ absl::StatusOr<plan::StepTime> PredictStep(
   return step;
 }
 
+constexpr int kUsualGpusPerNode = 8;
+
+// Refuses flags that a scenario makes useless.
+absl::Status CheckJobFlags(const GoodputFlags& goodput,
+                           const scenarios::ResolvedScenario& scenario) {
+  Problems problems("command line");
+  constexpr char kGiven[] = "is given with a scenario, expected one of them";
+  if (goodput.num_gpus > 0) problems.Add("--num-gpus", kGiven);
+  // Given costs have no cluster and no tokens.
+  if (!scenario.given_costs && goodput.gpus_per_node.has_value()) {
+    problems.Add("--gpus-per-node", kGiven);
+  }
+  if (!scenario.given_costs && goodput.request.tokens_per_step > 0) {
+    problems.Add("--tokens-per-step", kGiven);
+  }
+  return problems.ToStatus();
+}
+
 int NodesOf(const scenarios::ResolvedScenario& scenario, int gpus_per_node) {
   const int num_gpus = scenario.placement.num_gpus();
   if (!scenario.given_costs) {
@@ -60,16 +79,14 @@ absl::Status FillFromScenario(const Flags& flags,
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario, &flags.output));
   const GoodputFlags& goodput = flags.goodput;
-  if (goodput.num_gpus > 0) {
-    return absl::InvalidArgumentError(
-        "command line: --num-gpus is given with a scenario, expected one of "
-        "them");
-  }
+  RETURN_IF_ERROR(CheckJobFlags(goodput, scenario));
   request->name =
       absl::StrCat(scenario.label, ", ",
                    schedules::OwnScheduleName(scenario.scenario.schedule()));
-  request->job = {scenario.placement.num_gpus(),
-                  NodesOf(scenario, static_cast<int>(goodput.gpus_per_node))};
+  request->job = {
+      scenario.placement.num_gpus(),
+      NodesOf(scenario, static_cast<int>(goodput.gpus_per_node.value_or(
+                            kUsualGpusPerNode)))};
   if (request->step.seconds == 0) {
     ASSIGN_OR_RETURN(request->step, PredictStep(scenario, flags));
   }
@@ -104,7 +121,8 @@ absl::Status FillFromFlags(const Flags& flags, plan::GoodputRequest* request) {
     return absl::InvalidArgumentError(
         "command line: --elastic needs the replicas of a scenario, found none");
   }
-  const int gpus_per_node = static_cast<int>(goodput.gpus_per_node);
+  const int gpus_per_node =
+      static_cast<int>(goodput.gpus_per_node.value_or(kUsualGpusPerNode));
   const int num_gpus = static_cast<int>(goodput.num_gpus);
   request->name = "command line";
   request->job = {num_gpus, (num_gpus + gpus_per_node - 1) / gpus_per_node};
@@ -135,6 +153,16 @@ absl::StatusOr<plan::GoodputRequest> GoodputRequestOf(const Flags& flags) {
   }
   if (goodput.num_spares.has_value()) {
     request.num_spares = static_cast<int>(*goodput.num_spares);
+  }
+  if (goodput.async_save &&
+      goodput.checkpoint.value_or(plan::CheckpointMode::kAsync) !=
+          plan::CheckpointMode::kAsync) {
+    return absl::InvalidArgumentError(
+        "command line: --async-save is given with another --checkpoint, "
+        "expected async or one of the two flags");
+  }
+  if (goodput.checkpoint.has_value()) {
+    request.checkpoint.mode = *goodput.checkpoint;
   }
   if (goodput.async_save) {
     request.checkpoint.mode = plan::CheckpointMode::kAsync;

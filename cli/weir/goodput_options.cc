@@ -6,6 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/assets.h"
+#include "base/status_macros.h"
+#include "base/values.h"
 #include "cli/options/add_option.h"
 #include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
@@ -25,8 +27,10 @@ absl::StatusOr<double> ParsePart(absl::string_view text) {
 
 // Parses a whole number of at least 0.
 absl::StatusOr<uint32_t> ParseNumber(absl::string_view text) {
-  if (text == "0") return 0;
-  return ParseCount(text);
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> numbers, ParseCounts(text, 0));
+  if (numbers.size() == 1) return numbers[0];
+  return absl::InvalidArgumentError(
+      absl::StrCat("is ", text, ", expected one whole number"));
 }
 
 // Parses a bandwidth: bytes per second as in 25e9 or 25GiB.
@@ -45,7 +49,7 @@ void AddJob(CLI::App* app, GoodputFlags* flags) {
            &flags->num_gpus);
   AddCount(app, "--gpus-per-node", "GPUs of a node, without a scenario",
            &flags->gpus_per_node)
-      ->default_str(absl::StrCat(flags->gpus_per_node));
+      ->default_str("8");
   AddOption(app, "--tokens-per-step", "N",
             "tokens of a step, without a scenario", ParsePositive,
             &request->tokens_per_step);
@@ -55,9 +59,10 @@ void AddJob(CLI::App* app, GoodputFlags* flags) {
   AddOption(app, "--price-per-gpu-hour", "PRICE",
             "price of one GPU for an hour, in any currency", ParsePositive,
             &request->price_per_gpu_hour);
-  AddOption(app, "--target-goodput", "PART",
-            "show the largest loss per failure that allows this goodput",
-            ParsePart, &request->target_goodput);
+  AddOption(
+      app, "--target-goodput", "PART",
+      "show the largest loss of time per failure that allows this goodput",
+      ParsePart, &request->target_goodput);
 }
 
 void AddFailures(CLI::App* app, GoodputFlags* flags) {
@@ -98,7 +103,7 @@ void AddCheckpoints(CLI::App* app, GoodputFlags* flags) {
       {{"sync", plan::CheckpointMode::kSync},
        {"async", plan::CheckpointMode::kAsync},
        {"in-memory", plan::CheckpointMode::kInMemory}},
-      &checkpoint->mode)
+      &flags->checkpoint)
       ->default_str("sync");
   AddSwitch(app, "--async-save", "the same as --checkpoint async",
             &flags->async_save);

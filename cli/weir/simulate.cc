@@ -26,6 +26,7 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   ASSIGN_OR_RETURN(const scenarios::ResolvedScenario scenario,
                    ResolveFlags(flags.scenario, &flags.output));
   RETURN_IF_ERROR(CheckEmitted(scenario, flags.output));
+  RETURN_IF_ERROR(CheckEnergyOf(flags, scenario));
   ProgressLine progress(flags.output);
   sim::SimulateOptions options;
   options.keep_timeline = NeedsTimeline(flags.output);

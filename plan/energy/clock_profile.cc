@@ -62,6 +62,17 @@ std::vector<ClockPoint> MergeClocks(std::vector<ClockPoint> points) {
   return merged;
 }
 
+// Returns the text without what follows the last line break of its rows.
+absl::string_view CompleteRows(absl::string_view text) {
+  const absl::string_view rows = absl::StripTrailingAsciiWhitespace(text);
+  if (rows.size() < text.size() &&
+      text.substr(rows.size()).find('\n') != absl::string_view::npos) {
+    return text;
+  }
+  const size_t end = rows.rfind('\n');
+  return end == absl::string_view::npos ? text : rows.substr(0, end + 1);
+}
+
 absl::Status CheckStages(absl::string_view label, const ClockProfile& profile) {
   Problems problems(label);
   for (int stage = 0; stage < profile.num_stages; ++stage) {
@@ -88,7 +99,8 @@ absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
                                               absl::string_view text,
                                               double time_scale,
                                               double gpus_per_stage) {
-  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
+  const absl::string_view rows = CompleteRows(text);
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, rows));
   ASSIGN_OR_RETURN(const CsvColumn stage, ColumnOf(table, {"stage"}));
   ASSIGN_OR_RETURN(const CsvColumn pass, ColumnOf(table, {"instruction"}));
   ASSIGN_OR_RETURN(const CsvColumn clock,
@@ -103,6 +115,11 @@ absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
   ASSIGN_OR_RETURN(const std::vector<double> energies,
                    energy.Numbers(1e-9, 1e12));
   ClockProfile profile;
+  if (rows.size() < text.size()) {
+    profile.notes.push_back(absl::StrCat(
+        label,
+        ": the table ends within a row, which is ignored: it may be cut off"));
+  }
   for (int row = 0; row < table.num_rows(); ++row) {
     const std::optional<schedules::Op> op = PassNamed(pass.Text(row));
     if (!op.has_value()) {

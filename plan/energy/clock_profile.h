@@ -27,13 +27,16 @@ struct ClockProfile {
   int num_stages = 0;
   // By stage and pass; not empty, ascending clocks.
   std::map<std::pair<int, schedules::Op>, std::vector<ClockPoint>> passes;
+  std::vector<std::string> notes;  // what was ignored
 };
 
 // Reads a CSV with the columns stage, instruction, frequency (MHz; also clock
 // or clock_mhz), time (seconds; also seconds) and energy (joules; also joules).
 // Instructions: forward, backward, or backward_input and backward_weight for
 // schedules that split backwards. Rows of the same pass and clock are averaged.
-// Multiplies times by `time_scale` and energies by it and `gpus_per_stage`.
+// A last row without a line break is ignored, with a note: its last number may
+// lack digits. Multiplies times by `time_scale` and energies by it and
+// `gpus_per_stage`.
 absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
                                               absl::string_view text,
                                               double time_scale = 1,

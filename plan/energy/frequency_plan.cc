@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "plan/energy/time_energy_frontier.h"
@@ -28,6 +28,20 @@ absl::Status CheckRequest(const FrequencyRequest& request) {
     problems.CheckRange("--stragglers", factor, 1, 1000);
   }
   problems.CheckRange("--points", request.num_deadlines, 1, 100'000);
+  // A longer unit would lengthen passes.
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const auto& [key, points] : request.profile.passes) {
+    for (const ClockPoint& point : points) {
+      shortest = std::min(shortest, point.seconds);
+    }
+  }
+  if (request.unit_seconds > shortest) {
+    problems.Add(
+        "--unit-seconds",
+        absl::StrFormat("is %.12g, expected at most %.12g, the shortest "
+                        "pass of the profile (after --time-scale)",
+                        request.unit_seconds, shortest));
+  }
   return problems.ToStatus();
 }
 
@@ -73,7 +87,9 @@ class FrequencyPlanner {
     std::vector<Wanted> wanted;
     for (size_t i = 0; i < deadlines.size(); ++i) {
       report_.points[i].deadline_seconds = deadlines[i];
-      wanted.push_back({Clamp(deadlines[i]), &report_.points[i]});
+      // Longer than `least_` no plan has less energy.
+      wanted.push_back(
+          {std::min(Clamp(deadlines[i]), least_), &report_.points[i]});
     }
     AddStragglers(&wanted);
     report_.fastest.deadline_seconds = scale_.SecondsOf(shortest_);
@@ -81,6 +97,7 @@ class FrequencyPlanner {
     wanted.push_back({shortest_, &report_.fastest});
     wanted.push_back({least_, &report_.least});
     RETURN_IF_ERROR(FillPoints(std::move(wanted), progress));
+    KeepBetterPlans();
     for (StragglerPoint& straggler : report_.stragglers) Wait(&straggler);
     // Thousands of plans would take much memory.
     if (report_.points.size() > 1) {
@@ -134,12 +151,14 @@ class FrequencyPlanner {
   }
 
   // Returns the length of an iteration that no clock changes.
-  Ticks OnlyLength() const {
+  Ticks OnlyLength() const { return SlowestTimes()[graph().sink]; }
+
+  std::vector<Ticks> SlowestTimes() const {
     std::vector<Ticks> durations;
     for (int pass = 0; pass < static_cast<int>(graph().passes.size()); ++pass) {
-      durations.push_back(graph().CurveOfPass(pass).shortest());
+      durations.push_back(graph().CurveOfPass(pass).longest());
     }
-    return graph().EarliestTimes(durations)[graph().sink];
+    return graph().EarliestTimes(durations);
   }
 
   Ticks Clamp(double seconds) const {
@@ -152,9 +171,9 @@ class FrequencyPlanner {
   std::vector<double> Deadlines() {
     std::vector<double> deadlines = report_.request.deadlines;
     if (deadlines.empty()) {
-      const double from = scale_.SecondsOf(longest_);
+      const double from = scale_.SecondsOf(least_);
       const double to = scale_.SecondsOf(shortest_);
-      const int count = report_.request.num_deadlines;
+      const int count = least_ == shortest_ ? 1 : report_.request.num_deadlines;
       for (int i = 0; i < count; ++i) {
         deadlines.push_back(
             i + 1 == count ? to : from + (to - from) * i / (count - 1));
@@ -208,7 +227,7 @@ class FrequencyPlanner {
   }
 
   void Fill(const std::vector<Ticks>& times, FrequencyPoint* point) const {
-    point->relaxed_joules =
+    point->lower_bound_joules =
         AddedJoules(graph(), times) +
         WaitingJoules(scale_.SecondsOf(times[graph().sink]));
     point->plan = ChooseClocks(graph(), times);
@@ -220,14 +239,29 @@ class FrequencyPlanner {
         plan.JoulesIn(plan.seconds, graph().num_ranks, watts());
   }
 
-  // Of an iteration that no clock changes.
-  void FillOnly(FrequencyPoint* point) const {
-    std::vector<Ticks> durations;
-    for (int pass = 0; pass < static_cast<int>(graph().passes.size()); ++pass) {
-      durations.push_back(graph().CurveOfPass(pass).shortest());
+  // Replaces plans by those of shorter deadlines that have less energy, which
+  // rounding to clocks may cause.
+  void KeepBetterPlans() {
+    std::vector<FrequencyPoint*> points = {&report_.least};
+    for (FrequencyPoint& point : report_.points) points.push_back(&point);
+    std::stable_sort(points.begin(), points.end(),
+                     [](const FrequencyPoint* a, const FrequencyPoint* b) {
+                       return a->deadline_seconds < b->deadline_seconds;
+                     });
+    const FrequencyPoint* best = &report_.fastest;
+    for (FrequencyPoint* point : points) {
+      if (best->joules < point->joules) {
+        const FrequencyPoint own = *point;
+        *point = *best;
+        point->deadline_seconds = own.deadline_seconds;
+        point->lower_bound_joules = own.lower_bound_joules;
+      }
+      best = point;
     }
-    Fill(graph().EarliestTimes(durations), point);
   }
+
+  // Sets the point of an iteration whose length no clock changes.
+  void FillOnly(FrequencyPoint* point) const { Fill(SlowestTimes(), point); }
 
   void Wait(StragglerPoint* straggler) const {
     const double seconds =

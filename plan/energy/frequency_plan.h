@@ -20,7 +20,8 @@ struct FrequencyRequest {
   schedules::Schedule schedule;
   double blocking_watts = 0;  // of all GPUs of a stage while they wait
   double unit_seconds = 0;    // see TickScale
-  // Deadlines in seconds; empty: num_deadlines evenly spaced ones.
+  // Deadlines in seconds; empty: num_deadlines evenly spaced ones from the
+  // length with the least energy to the shortest one.
   std::vector<double> deadlines;
   int num_deadlines = 20;
   // Slower pipelines of other replicas, relative to the baseline.
@@ -30,10 +31,11 @@ struct FrequencyRequest {
 // A point of the frontier.
 struct FrequencyPoint {
   double deadline_seconds = 0;
-  // The least energy if durations between two clocks were possible; a lower
-  // bound for plans with one clock per pass.
-  double relaxed_joules = 0;
-  // One clock per pass, within the deadline.
+  // The least energy within the deadline if durations between two clocks were
+  // possible; a lower bound for plans with one clock per pass.
+  double lower_bound_joules = 0;
+  // One clock per pass, within the deadline. A longer deadline never has more
+  // joules.
   double seconds = 0, joules = 0;
   // The same with measured instead of rounded durations.
   double measured_seconds = 0, measured_joules = 0;
@@ -45,8 +47,10 @@ struct StragglerPoint {
   double factor = 1;
   double iteration_seconds = 0;
   double baseline_joules = 0;
-  FrequencyPoint point;  // of the frontier
-  double joules = 0;     // in iteration_seconds
+  // The plan with the least energy of passes within iteration_seconds; its
+  // lower bound is for this length, since a shorter one does not save waiting.
+  FrequencyPoint point;
+  double joules = 0;  // in iteration_seconds
 };
 
 struct FrequencyReport {
@@ -57,9 +61,9 @@ struct FrequencyReport {
   double measured_baseline_seconds = 0, measured_baseline_joules = 0;
   FrequencyPoint fastest;  // shortest possible iteration
   FrequencyPoint least;    // least energy of all
-  // By descending deadline. Those longer than the slowest useful plan have that
-  // plan; those shorter than the shortest iteration are left out. Their plans
-  // contain clocks only if there is a single deadline.
+  // By descending deadline. Those longer than the plan with the least energy
+  // have that plan; those shorter than the shortest iteration are left out.
+  // Their plans contain clocks only if there is a single deadline.
   std::vector<FrequencyPoint> points;
   std::vector<double> infeasible_deadlines;
   std::vector<StragglerPoint> stragglers;

@@ -23,6 +23,11 @@ std::string Joules(double joules) {
   return absl::StrFormat(joules >= 1e6 ? "%.0f" : "%.6g", joules);
 }
 
+std::string Plural(int count, absl::string_view noun,
+                   absl::string_view ending = "s") {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : ending);
+}
+
 std::string Seconds(double seconds) { return absl::StrFormat("%.6g", seconds); }
 
 std::string Saving(double joules, double baseline) {
@@ -39,7 +44,7 @@ std::vector<std::string> RowOf(std::string name, const FrequencyPoint& point,
           Seconds(point.deadline_seconds),
           Seconds(point.seconds),
           Joules(point.joules),
-          Joules(point.relaxed_joules),
+          Joules(point.lower_bound_joules),
           Saving(point.joules, report.baseline_joules),
           Slowdown(point.seconds, report.baseline_seconds)};
 }
@@ -90,7 +95,7 @@ Json JsonOf(const FrequencyPoint& point) {
   return {{"deadline_seconds", point.deadline_seconds},
           {"seconds", point.seconds},
           {"joules", point.joules},
-          {"relaxed_joules", point.relaxed_joules},
+          {"lower_bound_joules", point.lower_bound_joules},
           {"measured_seconds", point.measured_seconds},
           {"measured_joules", point.measured_joules}};
 }
@@ -111,11 +116,11 @@ Json StragglersJson(const FrequencyReport& report) {
 
 std::string FrequencyTable(const FrequencyReport& report) {
   std::string text = absl::StrFormat(
-      "%s: %s, %d ranks, %d microbatches, waiting %g W, %d pieces\n\n",
-      Ascii(report.request.name), Ascii(report.request.schedule.name),
-      report.request.schedule.num_ranks,
-      report.request.schedule.num_microbatches, report.request.blocking_watts,
-      report.num_pieces);
+      "%s: %s, %s, %s, waiting %g W, %s\n\n", Ascii(report.request.name),
+      Ascii(report.request.schedule.name),
+      Plural(report.request.schedule.num_ranks, "rank"),
+      Plural(report.request.schedule.num_microbatches, "microbatch", "es"),
+      report.request.blocking_watts, Plural(report.num_pieces, "piece"));
   absl::StrAppend(&text, PointsTable(report), StragglerTable(report),
                   UnitNote(report));
   return text;
@@ -152,13 +157,13 @@ std::string FrequencyJson(const FrequencyReport& report) {
 
 std::string FrequencyCsv(const FrequencyReport& report) {
   std::string text =
-      "deadline_seconds,seconds,joules,relaxed_joules,measured_seconds,"
+      "deadline_seconds,seconds,joules,lower_bound_joules,measured_seconds,"
       "measured_joules\n";
   for (const FrequencyPoint& point : report.points) {
     absl::StrAppend(&text, ShortestNumber(point.deadline_seconds), ",",
                     ShortestNumber(point.seconds), ",",
                     ShortestNumber(point.joules), ",",
-                    ShortestNumber(point.relaxed_joules), ",",
+                    ShortestNumber(point.lower_bound_joules), ",",
                     ShortestNumber(point.measured_seconds), ",",
                     ShortestNumber(point.measured_joules), "\n");
   }

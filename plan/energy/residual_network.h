@@ -29,9 +29,10 @@ class ResidualNetwork {
 
   // Returns the largest flow from source to sink, at most kUnlimited.
   int64_t MaxFlow();
-  // Return values of the last flow: what an arc carries forwards, and 1 for
-  // each vertex on the sink's side of the minimum cut nearest to the source.
+  // Returns the flow of the last MaxFlow() through an arc, from `from` to `to`.
   int64_t FlowOf(int arc) const;
+  // Returns 1 for each vertex on the sink's side of the minimum cut of the last
+  // MaxFlow() that is nearest to the source, and 0 for the others.
   std::vector<char> SinkSide() const;
 
  private:

@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "base/units.h"
 
 namespace weir::plan {
 namespace {
@@ -64,9 +65,11 @@ std::vector<EnergyRow> EnergyRows() {
        [](const StepEnergy& e) { return e.watts_per_gpu; }, Number},
       {"J per token", [](const StepEnergy& e) { return e.joules_per_token; },
        Number},
-      {"run, kWh", [](const StepEnergy& e) { return e.run_kwh; }, Number},
-      {"run, price", [](const StepEnergy& e) { return e.run_price; }, Number},
-      {"run, kg CO2", [](const StepEnergy& e) { return e.run_kg_co2; }, Number},
+      {"run, kWh", [](const StepEnergy& e) { return e.run_kwh; }, FormatCount},
+      {"run, price", [](const StepEnergy& e) { return e.run_price; },
+       FormatCount},
+      {"run, kg CO2", [](const StepEnergy& e) { return e.run_kg_co2; },
+       FormatCount},
   };
 }
 

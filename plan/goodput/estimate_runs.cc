@@ -62,6 +62,15 @@ double LeastIntervalSteps(const GoodputRequest& request) {
                   1.0);
 }
 
+double StandardErrorOfMean(const std::vector<double>& values) {
+  double squares = 0;
+  for (size_t i = 1; i < values.size(); ++i) {
+    squares += (values[i] - values[i - 1]) * (values[i] - values[i - 1]);
+  }
+  const double count = static_cast<double>(values.size());
+  return std::sqrt(squares / (2 * (count - 1) * count));
+}
+
 GoodputEstimate EstimateRuns(const GoodputRequest& request, double steps) {
   RunModel model;
   model.failures = FailuresOfJob(request.reliability, request.job);
@@ -73,20 +82,18 @@ GoodputEstimate EstimateRuns(const GoodputRequest& request, double steps) {
 
   GoodputEstimate estimate;
   estimate.interval_steps = steps;
-  std::vector<double> walls, failures;
+  std::vector<double> failures;
   RunTimes sum;
-  double squares = 0;
   for (int run = 0; run < request.num_runs; ++run) {
-    const double factor =
-        StepFactor(request.step, NormalNumber(request.seed, run));
+    const double factor = StepFactor(
+        request.step, NormalNumber(request.seed, run, request.num_runs));
     model.work_seconds = WorkSecondsOf(request) * factor;
     model.interval_seconds = std::max(
         steps * request.step.seconds * factor,
         model.checkpoint.safe_seconds - model.checkpoint.stall_seconds);
     const RunTimes times = SimulateRun(model, request.seed, run);
-    walls.push_back(times.wall_seconds());
+    estimate.run_seconds.push_back(times.wall_seconds());
     failures.push_back(times.num_failures);
-    squares += times.wall_seconds() * times.wall_seconds();
     sum.useful_seconds += times.useful_seconds;
     sum.stall_seconds += times.stall_seconds;
     sum.lost_seconds += times.lost_seconds;
@@ -94,13 +101,10 @@ GoodputEstimate EstimateRuns(const GoodputRequest& request, double steps) {
     sum.waiting_seconds += times.waiting_seconds;
     sum.degraded_seconds += times.degraded_seconds;
   }
-  const double count = request.num_runs;
   const double total = sum.wall_seconds();
-  estimate.wall_seconds = IntervalOf(walls);
+  estimate.wall_seconds = IntervalOf(estimate.run_seconds);
   estimate.num_failures = IntervalOf(failures);
-  const double mean = total / count;
-  estimate.standard_error =
-      std::sqrt(std::max(squares / count - mean * mean, 0.0) / (count - 1));
+  estimate.standard_error = StandardErrorOfMean(estimate.run_seconds);
   estimate.shares = {.useful = sum.useful_seconds / total,
                      .stalls = sum.stall_seconds / total,
                      .lost = sum.lost_seconds / total,

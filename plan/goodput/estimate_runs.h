@@ -3,6 +3,8 @@
 #ifndef WEIR_PLAN_GOODPUT_ESTIMATE_RUNS_H_
 #define WEIR_PLAN_GOODPUT_ESTIMATE_RUNS_H_
 
+#include <vector>
+
 #include "plan/goodput/goodput.h"
 
 namespace weir::plan {
@@ -19,9 +21,14 @@ double RecoverySeconds(const GoodputRequest& request);
 double LeastIntervalSteps(const GoodputRequest& request);
 
 // Simulates request.num_runs runs with a checkpoint every `steps` steps. Each
-// run draws its own step time from the interval, log-normal with a spread for
-// each side.
+// run has its own step time from the interval, log-normal with a spread for
+// each side and stratified over the runs.
 GoodputEstimate EstimateRuns(const GoodputRequest& request, double steps);
+
+// Returns the standard error of the mean from the differences between
+// neighbors, which have similar step times (Wolter, Introduction to Variance
+// Estimation, 2007, chapter 8: one unit per stratum). Requires: two values.
+double StandardErrorOfMean(const std::vector<double>& values);
 
 }  // namespace weir::plan
 

@@ -2,9 +2,9 @@
 #include "plan/goodput/failure_simulation.h"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <random>
 
 namespace weir::plan {
@@ -64,6 +64,7 @@ class FailingRun {
   RunTimes Run() {
     while (done_ < model_.work_seconds && !IsGivenUp()) Attempt();
     times_.useful_seconds = done_;
+    times_.end_seconds = now_;
     return times_;
   }
 
@@ -237,10 +238,10 @@ RunTimes SimulateRun(const RunModel& model, uint64_t seed, int run) {
   return FailingRun(model, seed, run).Run();
 }
 
-double NormalNumber(uint64_t seed, int run) {
+double NormalNumber(uint64_t seed, int run, int num_runs) {
   std::mt19937_64 generator = Generator(seed, run, 0);
-  const double radius = std::sqrt(-2 * std::log(Uniform(generator)));
-  return radius * std::cos(2 * std::numbers::pi * Uniform(generator));
+  return boost::math::quantile(boost::math::normal(),
+                               (run + Uniform(generator)) / num_runs);
 }
 
 }  // namespace weir::plan

@@ -46,6 +46,9 @@ struct RunTimes {
   double waiting_seconds = 0;   // for a repair
   double degraded_seconds = 0;  // longer work of fewer replicas
   int num_failures = 0;
+  // The time at the end of the run by the clock of the simulation, to check the
+  // sum of the parts.
+  double end_seconds = 0;
   double wall_seconds() const {
     return useful_seconds + stall_seconds + lost_seconds + recovery_seconds +
            waiting_seconds + degraded_seconds;
@@ -61,8 +64,10 @@ inline constexpr int kMostFailures = 1'000'000;
 // checkpoint.safe_seconds <= interval_seconds + checkpoint.stall_seconds.
 RunTimes SimulateRun(const RunModel& model, uint64_t seed, int run);
 
-// Returns a standard normal number that is the same for every setting.
-double NormalNumber(uint64_t seed, int run);
+// Returns a standard normal number that is the same for every setting. The
+// numbers of runs 0 to num_runs - 1 are stratified: each of num_runs intervals
+// of equal probability has one of them, in ascending order.
+double NormalNumber(uint64_t seed, int run, int num_runs);
 
 }  // namespace weir::plan
 

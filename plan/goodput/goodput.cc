@@ -108,7 +108,9 @@ void CheckSteps(const GoodputRequest& request, Problems* problems) {
   const double steps = WorkSecondsOf(request) / request.step.seconds;
   if (!(steps >= 1) || steps > 1e12) {
     problems->Add(
-        "", absl::StrCat("the run has ", steps, " steps, expected 1 to 1e12"));
+        request.tokens > 0 ? "--tokens" : "",
+        absl::StrCat(request.tokens > 0 ? "gives a run of " : "the run has ",
+                     steps, " steps, expected 1 to 1e12"));
   }
 }
 

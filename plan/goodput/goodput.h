@@ -54,7 +54,8 @@ struct Interval90 {
 struct GoodputEstimate {
   double interval_steps = 0;
   Interval90 wall_seconds;
-  double standard_error = 0;  // of the mean wall time
+  std::vector<double> run_seconds;  // wall time of each run
+  double standard_error = 0;        // of the mean wall time
   Interval90 num_failures;
   TimeShares shares;
 };
@@ -63,8 +64,11 @@ struct GoodputEstimate {
 struct Investment {
   std::string what;    // "mean time between failures: gpu"
   std::string change;  // "x 2"
-  // d ln(wall time) / d ln(figure), from 10 %; absent for changes of a kind.
+  // d ln(wall time) / d ln(figure), from 10 %, and its standard error, from the
+  // differences between runs with the same failures; absent for changes of a
+  // kind.
   std::optional<double> elasticity;
+  double elasticity_error = 0;
   double saved_seconds = 0;  // of the mean wall time, after the change
 };
 
@@ -82,9 +86,10 @@ struct GoodputReport {
   GoodputEstimate estimate;  // at the reported interval
   // The steps between which the simulated time is within 0.1 % of the best.
   double flat_from_steps = 0, flat_to_steps = 0;
-  // The most work that one failure loses, and the mean loss per failure.
+  // The most work that one failure loses, and the mean time that is not useful
+  // per failure: stalls, lost work, recovery and waiting.
   double most_lost_seconds = 0, mean_loss_seconds = 0;
-  // With target_goodput: the largest mean loss per failure that reaches it.
+  // With target_goodput: the largest mean_loss_seconds that reaches it.
   std::optional<double> largest_loss_seconds;
   std::vector<Investment> investments;  // that save the most first
 

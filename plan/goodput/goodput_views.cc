@@ -18,12 +18,24 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kDay = 86400;
 
+// Returns 4 significant digits with separators: "29.17", "161,300".
+std::string FourDigits(double number) {
+  if (!(number >= 1000) || number > 1e15)
+    return absl::StrFormat("%.4g", number);
+  const double unit = std::pow(10, std::floor(std::log10(number)) - 3);
+  std::string text = absl::StrFormat("%.0f", std::round(number / unit) * unit);
+  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) {
+    text.insert(i, ",");
+  }
+  return text;
+}
+
 // Returns "3.09 h", "12.5 min" or "41.2 days".
 std::string Duration(double seconds) {
   if (seconds < 300) return FormatSeconds(seconds);
   if (seconds < 3600) return absl::StrFormat("%.3g min", seconds / 60);
   if (seconds < 2 * kDay) return absl::StrFormat("%.3g h", seconds / 3600);
-  return absl::StrFormat("%.4g days", seconds / kDay);
+  return absl::StrCat(FourDigits(seconds / kDay), " days");
 }
 
 std::string Percent(double part) {
@@ -64,10 +76,24 @@ std::string StepText(const StepTime& step) {
                       FormatSeconds(step.high_seconds), ")");
 }
 
-// Returns "every 29 steps, 5.1 min".
+// Returns "every 29.17 steps, 5.1 min".
 std::string IntervalText(double seconds, double step_seconds) {
-  return absl::StrFormat("every %.4g steps, %s", seconds / step_seconds,
-                         Duration(seconds));
+  return absl::StrCat("every ", FourDigits(seconds / step_seconds), " steps, ",
+                      Duration(seconds));
+}
+
+std::string Plural(int count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+// Returns "-" unless the elasticity exceeds its standard error.
+std::string ElasticityText(const Investment& investment) {
+  if (!investment.elasticity.has_value() ||
+      !(std::abs(*investment.elasticity) > investment.elasticity_error)) {
+    return "-";
+  }
+  return absl::StrFormat("%.2g +- %.1g", *investment.elasticity,
+                         investment.elasticity_error);
 }
 
 class TableOfReport {
@@ -91,8 +117,8 @@ class TableOfReport {
   }
 
   void AddJob() {
-    Add("size", absl::StrCat(request_.job.num_gpus, " GPUs, ",
-                             request_.job.num_nodes, " nodes"));
+    Add("size", absl::StrCat(Plural(request_.job.num_gpus, "GPU"), ", ",
+                             Plural(request_.job.num_nodes, "node")));
     Add("step time", StepText(request_.step));
     Add("failures of", Ascii(request_.reliability.name()));
     Add("time between failures",
@@ -120,10 +146,9 @@ class TableOfReport {
     Add("interval (Daly)", IntervalText(report_.daly_seconds, step));
     Add("interval (exact)", IntervalText(report_.exact_seconds, step));
     Add("interval (simulated)",
-        absl::StrFormat(
-            "%s; %.4g to %.4g are within 0.1 %%",
-            IntervalText(report_.estimate.interval_steps * step, step),
-            report_.flat_from_steps, report_.flat_to_steps));
+        absl::StrCat(IntervalText(report_.estimate.interval_steps * step, step),
+                     "; ", FourDigits(report_.flat_from_steps), " to ",
+                     FourDigits(report_.flat_to_steps), " are within 0.1 %"));
     if (request_.interval_steps > 0) {
       table_.rows.back()[0] = "interval (given)";
     }
@@ -147,13 +172,13 @@ class TableOfReport {
     }
     Add("work lost by one failure",
         absl::StrCat("at most ", Duration(report_.most_lost_seconds)));
-    Add("loss per failure",
+    Add("time lost per failure, with stalls and recovery",
         absl::StrCat("mean ", Duration(report_.mean_loss_seconds)));
     if (report_.largest_loss_seconds.has_value()) {
       Add("goodput to reach",
-          absl::StrCat(Percent(request_.target_goodput), ": a loss of ",
+          absl::StrCat(Percent(request_.target_goodput), ": at most ",
                        Duration(*report_.largest_loss_seconds),
-                       " per failure at most"));
+                       " lost per failure"));
     }
   }
 
@@ -184,9 +209,7 @@ class TableOfReport {
           each.saved_seconds / report_.estimate.wall_seconds.mean;
       table.rows.push_back({Ascii(each.what), each.change, Percent(part),
                             Percent(report_.goodput() / (1 - part)),
-                            each.elasticity.has_value()
-                                ? absl::StrFormat("%.4f", *each.elasticity)
-                                : "-"});
+                            ElasticityText(each)});
     }
     if (table.rows.empty()) table.rows.push_back({"none saves time"});
     return table;
@@ -221,7 +244,10 @@ Json InvestmentsJson(const GoodputReport& report) {
         investments.emplace_back(Json{{"what", each.what},
                                       {"change", each.change},
                                       {"saved_seconds", each.saved_seconds}});
-    if (each.elasticity.has_value()) json["elasticity"] = *each.elasticity;
+    if (each.elasticity.has_value()) {
+      json["elasticity"] = *each.elasticity;
+      json["elasticity_standard_error"] = each.elasticity_error;
+    }
   }
   return investments;
 }
@@ -235,29 +261,35 @@ std::string GoodputTable(const GoodputReport& report) {
 std::string GoodputConfigJson(const GoodputReport& report) {
   const GoodputRequest& request = report.request;
   const CheckpointSpec& checkpoint = request.checkpoint;
-  return DumpJson(
-      Json{{"job", request.name},
-           {"num_gpus", request.job.num_gpus},
-           {"num_nodes", request.job.num_nodes},
-           {"reliability", request.reliability.name()},
-           {"reliability_source", request.reliability.source()},
-           {"step_seconds", request.step.seconds},
-           {"step_seconds_low", request.step.low_seconds},
-           {"step_seconds_high", request.step.high_seconds},
-           {"tokens_per_step", request.tokens_per_step},
-           {"tokens", request.tokens},
-           {"checkpoint", std::string(ModeName(checkpoint.mode))},
-           {"checkpoint_bytes", checkpoint.bytes},
-           {"storage_bytes_per_second", checkpoint.storage_bytes_per_second},
-           {"snapshot_bytes_per_second", checkpoint.snapshot_bytes_per_second},
-           {"peer_bytes_per_second", checkpoint.peer_bytes_per_second},
-           {"detection_seconds", request.reliability.detection_seconds()},
-           {"restart_seconds", request.reliability.restart_seconds()},
-           {"num_spares", request.num_spares},
-           {"num_elastic_replicas", request.num_elastic_replicas},
-           {"price_per_gpu_hour", request.price_per_gpu_hour},
-           {"num_runs", request.num_runs},
-           {"seed", request.seed}});
+  Json json = {{"job", request.name},
+               {"num_gpus", request.job.num_gpus},
+               {"num_nodes", request.job.num_nodes},
+               {"reliability", request.reliability.name()},
+               {"reliability_source", request.reliability.source()},
+               {"step_seconds", request.step.seconds}};
+  // Leaves out what is unknown or unlimited.
+  const auto add = [&](const char* key, double value) {
+    if (value > 0) json[key] = value;
+  };
+  add("step_seconds_low", request.step.low_seconds);
+  add("step_seconds_high", request.step.high_seconds);
+  add("tokens_per_step", request.tokens_per_step);
+  add("tokens", request.tokens);
+  json["checkpoint"] = std::string(ModeName(checkpoint.mode));
+  json["checkpoint_bytes"] = checkpoint.bytes;
+  add("storage_bytes_per_second", checkpoint.storage_bytes_per_second);
+  json["snapshot_bytes_per_second"] = checkpoint.snapshot_bytes_per_second;
+  json["peer_bytes_per_second"] = checkpoint.peer_bytes_per_second;
+  json["detection_seconds"] = request.reliability.detection_seconds();
+  json["restart_seconds"] = request.reliability.restart_seconds();
+  if (request.num_spares >= 0) json["num_spares"] = request.num_spares;
+  if (request.num_elastic_replicas > 1) {
+    json["num_elastic_replicas"] = request.num_elastic_replicas;
+  }
+  add("price_per_gpu_hour", request.price_per_gpu_hour);
+  json["num_runs"] = request.num_runs;
+  json["seed"] = request.seed;
+  return DumpJson(json);
 }
 
 std::string GoodputJson(const GoodputReport& report) {

@@ -114,9 +114,27 @@ class Investing {
  private:
   double seconds() const { return report_.estimate.wall_seconds.mean; }
 
+  static GoodputEstimate EstimateOf(const GoodputRequest& request,
+                                    double steps) {
+    return EstimateRuns(request, std::max(steps, LeastIntervalSteps(request)));
+  }
   double SecondsWith(const GoodputRequest& request, double steps) const {
-    return EstimateRuns(request, std::max(steps, LeastIntervalSteps(request)))
-        .wall_seconds.mean;
+    return EstimateOf(request, steps).wall_seconds.mean;
+  }
+
+  // `changed`: the same runs with the figure multiplied by `factor`.
+  void SetElasticity(const GoodputEstimate& changed, double factor,
+                     Investment* added) const {
+    const double mean = changed.wall_seconds.mean;
+    added->elasticity = std::log(mean / seconds()) / std::log(factor);
+    std::vector<double> differences;
+    for (size_t run = 0; run < changed.run_seconds.size(); ++run) {
+      differences.push_back(changed.run_seconds[run] / mean -
+                            report_.estimate.run_seconds[run] / seconds());
+    }
+    // The derivative of the logarithm of a ratio of means.
+    added->elasticity_error =
+        StandardErrorOfMean(differences) / std::abs(std::log(factor));
   }
 
   void AddFigure(const FigureChange& figure) {
@@ -126,10 +144,8 @@ class Investing {
     Investment& added = investments_.emplace_back();
     added.what = figure.what;
     added.change = figure.larger ? "x 2" : "/ 2";
-    added.elasticity =
-        std::log(SecondsWith(changed, report_.estimate.interval_steps) /
-                 seconds()) /
-        std::log(better);
+    SetElasticity(EstimateOf(changed, report_.estimate.interval_steps), better,
+                  &added);
     changed = report_.request;
     figure.change(figure.larger ? 2 : 0.5, &changed);
     added.saved_seconds =
@@ -141,7 +157,7 @@ class Investing {
     GoodputRequest changed = report_.request;
     ++changed.num_spares;
     investments_.push_back(
-        {"spare nodes", "+ 1", std::nullopt,
+        {"spare nodes", "+ 1", std::nullopt, 0,
          seconds() - SecondsWith(changed, report_.estimate.interval_steps)});
   }
 
@@ -157,7 +173,7 @@ class Investing {
         continue;
       }
       investments_.push_back(
-          {"checkpoints", name, std::nullopt,
+          {"checkpoints", name, std::nullopt, 0,
            seconds() - SecondsWith(changed, ScaledSteps(report_, changed))});
     }
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 constexpr double kUsualRepairHours = 24;
-constexpr double kMostHours = 1e12;
+constexpr double kLeastHours = 1e-6, kMostHours = 1e12;
 
 struct KnownClass {
   absl::string_view name;
@@ -50,11 +50,11 @@ void CheckClass(const FailureClass& each, const std::string& field,
                   "has failures and mean_hours_between_failures, expected one");
   } else if (observed) {
     problems->CheckRange(field + ".failures", each.failures(), 1e-6, 1e12);
-    problems->CheckRange(field + ".unit_hours", each.unit_hours(), 1e-6,
+    problems->CheckRange(field + ".unit_hours", each.unit_hours(), kLeastHours,
                          kMostHours);
   } else {
-    problems->CheckRange(field + ".mean_hours_between_failures", mean, 1e-6,
-                         kMostHours);
+    problems->CheckRange(field + ".mean_hours_between_failures", mean,
+                         kLeastHours, kMostHours);
   }
   problems->CheckRange(field + ".repair_hours", each.repair_hours(), 0, 1e6);
 }
@@ -170,11 +170,12 @@ absl::Status OverrideRates(absl::string_view text, Reliability* reliability) {
       continue;
     }
     const absl::StatusOr<double> hours = ParseHours(parts[1]);
-    if (!hours.ok() || *hours > kMostHours || *hours < 1e-6) {
+    if (!hours.ok() || *hours > kMostHours || *hours < kLeastHours) {
       problems.Add(EscapeLine(parts[0]),
                    absl::StrCat("is ", EscapeLine(parts[1]),
                                 ", expected hours (h), days (d) or years (y) "
-                                "as in 50000h"));
+                                "as in 50000h, from ",
+                                kLeastHours, " to ", kMostHours, " hours"));
       continue;
     }
     FailureClass* found = FindOrAddClass(parts[0], reliability);

@@ -89,6 +89,10 @@ TEST(EnergyCommandTest, BadFlagsAreNamed) {
                   "--stragglers is 0.5"),
         std::pair("--blocking-power 50 --time-scale 1e300",
                   "--time-scale is 1e+300"),
+        std::pair("--blocking-power 50 --unit-seconds 1.5",
+                  "--unit-seconds is 1.5, expected at most 1"),
+        std::pair("--microbatches 4",
+                  "--blocking-power is missing, expected WATTS"),
         std::pair("--blocking-power 50 --deadlines x", "--deadlines is x")}) {
     const ProgramRun run =
         RunWeir(absl::StrCat("energy ", profile, " ", flags));
@@ -132,11 +136,38 @@ TEST(StepEnergyTest, BadFlagsAreNamed) {
         std::pair("--energy h100-sxm --format csv", "expected table or json"),
         std::pair("--energy h100-sxm --pue 0.5", "--pue is 0.5"),
         std::pair("--energy h100-sxm --method fast", "--method full"),
+        std::pair("--energy h100-sxm --carbon 3", "expected --tokens, too"),
+        std::pair("--energy h100-sxm --energy-price 1",
+                  "expected --tokens, too"),
+        std::pair("--energy h100-sxm --pue 1.2", "expected --tokens, too"),
         std::pair("--carbon 3", "need --energy")}) {
     const ProgramRun run =
         RunWeir(absl::StrCat("simulate --schedule 1f1b ", kStep, " ", flags));
     EXPECT_EQ(run.exit_code, 2) << flags;
     EXPECT_THAT(run.err, HasSubstr(message)) << flags;
+  }
+}
+
+TEST(StepEnergyTest, TokensNeedTokensOfAStep) {
+  for (const char* command : {"simulate --schedule 1f1b", "compare"}) {
+    const ProgramRun run = RunWeir(
+        absl::StrCat(command, " --costs f=1,b=2 --pp 4 --microbatches 8 ",
+                     "--energy h100-sxm --tokens 1e9"));
+    EXPECT_EQ(run.exit_code, 2) << run.out;
+    EXPECT_THAT(run.err, HasSubstr("no known number of tokens"));
+  }
+}
+
+TEST(StepEnergyTest, APowerModelOfAnotherDeviceIsAWarning) {
+  for (const char* command :
+       {"simulate --schedule 1f1b ", "compare --schedule gpipe,1f1b "}) {
+    const auto errors = [&](const char* power) {
+      return RunWeir(absl::StrCat(command, kStep, " --energy ", power)).err;
+    };
+    EXPECT_THAT(errors("a100-sxm"),
+                HasSubstr("the power model is of A100-SXM4, the cluster has "
+                          "H100-SXM5-80GB"));
+    EXPECT_THAT(errors("h100-sxm"), Not(HasSubstr("power model")));
   }
 }
 

@@ -58,6 +58,29 @@ TEST(GoodputCommandTest, AScenarioGivesStepSizeAndCheckpoint) {
               result["wall_seconds"]["mean"].get<double>() / 3600 * 64 * 2, 1);
 }
 
+TEST(GoodputCommandTest, FlagsThatTheScenarioReplacesAreRefused) {
+  for (const auto& [flags, message] :
+       {std::pair("--gpus-per-node 4", "--gpus-per-node is given with a"),
+        std::pair("--tokens-per-step 4e6", "--tokens-per-step is given with a"),
+        std::pair("--num-gpus 4", "--num-gpus is given with a"),
+        std::pair("--async-save --checkpoint sync", "--async-save is given"),
+        std::pair("--async-save --checkpoint in-memory",
+                  "--async-save is given")}) {
+    const ProgramRun run = RunWeir(
+        absl::StrCat("goodput llama-3-70b-64-h100 --checkpoint-bandwidth 20e9 "
+                     "--step-seconds 10 --runs 2 ",
+                     flags));
+    EXPECT_EQ(run.exit_code, 2) << flags;
+    EXPECT_THAT(run.err, HasSubstr(message)) << flags;
+  }
+  // Given costs have no nodes and no tokens.
+  const auto result = ResultOf(
+      "goodput --costs f=1,b=2 --pp 4 --microbatches 8 --schedule 1f1b "
+      "--checkpoint-bandwidth 1e9 --checkpoint-bytes 10e9 --gpus-per-node 2 "
+      "--tokens-per-step 1e6 --tokens 1e9 --async-save --checkpoint async");
+  EXPECT_GT(result["goodput"].get<double>(), 0.9);
+}
+
 TEST(GoodputCommandTest, GivenCostsNeedACheckpoint) {
   const std::string costs =
       "goodput --costs f=1,b=2 --pp 4 --microbatches 8 --schedule 1f1b "
@@ -78,6 +101,14 @@ TEST(GoodputCommandTest, BadFlagsAreNamed) {
         std::pair("--step-seconds 1 --num-gpus 8 --checkpoint-bytes 1e9 "
                   "--mtbf software=1h,gpu=0.0001h --restart-seconds 4000",
                   "makes no progress"),
+        std::pair("--spares -3",
+                  "--spares is -3, expected a whole number "
+                  "from 0 to"),
+        std::pair("--tokens 1e30",
+                  "expected a number of tokens from 1 to 1e18"),
+        std::pair("--step-seconds 1 --num-gpus 8 --checkpoint-bytes 1e9 "
+                  "--mtbf gpu=1e-9",
+                  "as in 50000h, from 1e-06 to 1e+12 hours"),
         std::pair("--step-seconds 1 --num-gpus 8 --checkpoint-bytes 1e9 "
                   "--reliability nonesuch",
                   "nonesuch"),

@@ -137,7 +137,9 @@ TEST(PlanTest, ShowsTheCostOfTokens) {
   EXPECT_EQ(plan["flops_formula"], "model");
   const ProgramRun bad = RunWeir(absl::StrCat(kPlan, "--tokens 2Q"));
   EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_THAT(bad.err, HasSubstr("expected a number of tokens, as in 300B"));
+  EXPECT_THAT(bad.err,
+              HasSubstr("expected a number of tokens from 1 to 1e18, as in"
+                        " 300B"));
 }
 
 class StalePlanFilesTest : public testing::Test {

@@ -36,6 +36,19 @@ TEST(ClockProfileTest, KnowsOtherNamesOfColumnsAndSplitBackwards) {
   EXPECT_TRUE(profile->passes.contains({0, Op::kBackwardWeight}));
 }
 
+TEST(ClockProfileTest, AnUnterminatedRowIsIgnored) {
+  const std::string complete =
+      "stage,instruction,frequency,time,energy\n"
+      "0,forward,1410,0.1,20\n0,backward,1410,0.2,40\n";
+  const auto profile =
+      ReadClockProfile("p.csv", complete + "0,backward,1005,0.3,3");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->passes.at({0, Op::kBackward}).size(), 1u);
+  ASSERT_EQ(profile->notes.size(), 1u);
+  EXPECT_THAT(profile->notes[0], HasSubstr("p.csv: the table ends within"));
+  EXPECT_TRUE(ReadClockProfile("p.csv", complete + "\n")->notes.empty());
+}
+
 TEST(ClockProfileTest, BadFilesAreRefused) {
   const auto message = [](const std::string& rows) {
     return std::string(

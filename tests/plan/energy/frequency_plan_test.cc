@@ -53,7 +53,7 @@ TEST(FrequencyPlanTest, StagesWithSlackRunSlowlyForFree) {
   // each saves 100 or 200 J and what the GPU would take while it waits.
   const double saved = 3 * (100 + 50) + 3 * (200 + 100);
   EXPECT_NEAR(report.fastest.joules, report.baseline_joules - saved, 1e-6);
-  EXPECT_NEAR(report.fastest.relaxed_joules, report.fastest.joules, 1e-3);
+  EXPECT_NEAR(report.fastest.lower_bound_joules, report.fastest.joules, 1e-3);
 }
 
 TEST(FrequencyPlanTest, TheSlowestPlanHasTheLowestClocks) {
@@ -110,14 +110,71 @@ TEST(FrequencyPlanTest, DeadlinesBelowTheFastestAreReported) {
   EXPECT_LE(report.points[0].joules, report.points[1].joules);
 }
 
+// Three clocks, with the least energy between the longest and the shortest
+// iteration.
+FrequencyRequest CurvedRequest(double blocking_watts) {
+  FrequencyRequest request = Request();
+  for (auto& [key, points] : request.profile.passes) {
+    const ClockPoint& low = points[0];
+    const ClockPoint& high = points[1];
+    points.insert(points.begin() + 1, {1000, 0.625 * low.seconds,
+                                       0.3 * low.joules + 0.7 * high.joules});
+    points[1].joules *= 0.85;
+  }
+  request.blocking_watts = blocking_watts;
+  return request;
+}
+
+TEST(FrequencyPlanTest, TheLowerBoundHoldsAndLongerDeadlinesTakeNoMore) {
+  for (const double watts : {50.0, 90.0, 120.0}) {
+    FrequencyRequest request = CurvedRequest(watts);
+    for (double deadline = 27; deadline < 70; deadline += 0.7) {
+      request.deadlines.push_back(deadline);
+    }
+    const FrequencyReport report = Plan(request);
+    ASSERT_EQ(report.points.size(), request.deadlines.size());
+    double last = 0;
+    for (const FrequencyPoint& point : report.points) {
+      EXPECT_GE(point.joules, point.lower_bound_joules - 1e-6);
+      EXPECT_LE(point.seconds, point.deadline_seconds * (1 + kClose));
+      EXPECT_GE(point.joules, last);
+      EXPECT_GE(point.joules, report.least.joules);
+      last = point.joules;
+    }
+    EXPECT_EQ(report.points.front().joules, report.least.joules);
+    EXPECT_EQ(report.points.front().lower_bound_joules,
+              report.least.lower_bound_joules);
+  }
+}
+
+TEST(FrequencyPlanTest, TheFrontierEndsAtTheLeastEnergy) {
+  FrequencyRequest request = Request();
+  request.blocking_watts = 120;
+  FrequencyReport report = Plan(request);
+  ASSERT_EQ(report.points.size(), 1u);  // the least energy is the fastest plan
+  EXPECT_NEAR(report.points[0].seconds, 27, kClose);
+  // A deadline beyond it has that plan, too.
+  request.deadlines = {40};
+  report = Plan(request);
+  EXPECT_NEAR(report.points.at(0).seconds, 27, kClose);
+  EXPECT_EQ(report.points.at(0).joules, report.least.joules);
+}
+
+TEST(FrequencyPlanTest, AUnitAboveTheShortestPassIsRefused) {
+  FrequencyRequest request = Request();
+  request.unit_seconds = 1.5;
+  EXPECT_THAT(std::string(PlanFrequencies(request).status().message()),
+              HasSubstr("--unit-seconds is 1.5, expected at most 1, the"));
+}
+
 TEST(FrequencyPlanTest, RoundedDurationsAreMeasuredAgain) {
   FrequencyRequest request = Request();
-  request.unit_seconds = 1.5;  // 1, 2, 4, 8 become 1.5, 1.5, 3, 7.5
+  request.unit_seconds = 0.75;  // 1, 2, 4, 8 become 0.75, 1.5, 3.75, 7.5
   const FrequencyReport report = Plan(request);
   EXPECT_NEAR(report.measured_baseline_seconds, 27, kClose);
-  EXPECT_NEAR(report.baseline_seconds, 1.5 + 4 * 4.5 + 1.5, kClose);
+  EXPECT_NEAR(report.baseline_seconds, 0.75 + 4 * 5.25 + 1.5, kClose);
   EXPECT_NEAR(report.measured_baseline_joules, 4 * 2700 + 50 * 18, 1e-6);
-  EXPECT_NEAR(report.baseline_joules, 4 * 2700 + 50 * (42 - 36), 1e-6);
+  EXPECT_NEAR(report.baseline_joules, 4 * 2700 + 50 * (46.5 - 36), 1e-6);
 }
 
 TEST(FrequencyPlanTest, OneClockHasOnePoint) {
@@ -129,6 +186,29 @@ TEST(FrequencyPlanTest, OneClockHasOnePoint) {
   EXPECT_NEAR(report.least.seconds, report.baseline_seconds, kClose);
 }
 
+TEST(FrequencyPlanTest, TheBoundCountsSlackIfNoClockChangesTheLength) {
+  FrequencyRequest request = Request();
+  request.profile =
+      *ReadClockProfile("p.csv",
+                        "stage,instruction,frequency,time,energy\n"
+                        "0,forward,1400,10,3000\n"
+                        "0,backward,1400,10,3000\n"
+                        "1,forward,1400,1,300\n"
+                        "1,forward,700,2,200\n"
+                        "1,backward,1400,1,300\n"
+                        "1,backward,700,2,200\n");
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 2;
+  spec.num_microbatches = 2;
+  request.schedule = *schedules::GenerateSchedule("1f1b", spec);
+  const FrequencyReport report = Plan(request);
+  EXPECT_EQ(report.num_pieces, 0);
+  EXPECT_NEAR(report.fastest.seconds, 40, kClose);
+  // 40 and 8 of 80 GPU seconds are busy.
+  EXPECT_NEAR(report.fastest.joules, 4 * 3000 + 4 * 200 + 50 * (80 - 48), 1e-6);
+  EXPECT_NEAR(report.fastest.lower_bound_joules, report.fastest.joules, 1e-6);
+}
+
 TEST(FrequencyPlanTest, ViewsShowTheReport) {
   FrequencyRequest request = Request();
   request.stragglers = {1.2};
@@ -137,6 +217,7 @@ TEST(FrequencyPlanTest, ViewsShowTheReport) {
   EXPECT_THAT(FrequencyTable(report), HasSubstr("least energy"));
   const auto json = nlohmann::json::parse(FrequencyJson(report));
   EXPECT_EQ(json["frontier"].size(), 3u);
+  EXPECT_TRUE(json["frontier"][0].contains("lower_bound_joules"));
   EXPECT_NEAR(json["baseline"]["seconds"].get<double>(), 27, kClose);
   EXPECT_EQ(json["stragglers"].size(), 1u);
   EXPECT_NO_THROW(nlohmann::json::parse(FrequencyConfigJson(report)));

@@ -76,6 +76,7 @@ TEST(FailureSimulationTest, PartsAddUpAndAllWorkIsDone) {
         model.checkpoint.safe_seconds = safe;
         const RunTimes times = SimulateRun(model, 3, 5);
         EXPECT_NEAR(times.useful_seconds, 1e5, 1e-9 * 1e5);
+        EXPECT_NEAR(times.wall_seconds(), times.end_seconds, 1e-9 * 1e5);
         EXPECT_GT(times.num_failures, 0);
         for (const double part :
              {times.stall_seconds, times.lost_seconds, times.recovery_seconds,
@@ -145,6 +146,18 @@ TEST(FailureSimulationTest, AJobWithoutProgressEnds) {
   const RunTimes times = SimulateRun(model, 1, 0);
   EXPECT_LT(times.useful_seconds, model.work_seconds);
   EXPECT_LE(times.num_failures, kMostFailures + 1);
+}
+
+TEST(FailureSimulationTest, NormalNumbersAreStratified) {
+  constexpr int kNumbers = 100;
+  for (int run = 0; run < kNumbers; ++run) {
+    const double part =
+        std::erfc(-NormalNumber(5, run, kNumbers) / std::sqrt(2)) / 2;
+    EXPECT_GT(part * kNumbers, run - 1e-9);
+    EXPECT_LT(part * kNumbers, run + 1 + 1e-9);
+  }
+  EXPECT_EQ(NormalNumber(5, 3, kNumbers), NormalNumber(5, 3, kNumbers));
+  EXPECT_NE(NormalNumber(5, 3, kNumbers), NormalNumber(6, 3, kNumbers));
 }
 
 }  // namespace weir::plan::failure_simulation_test

@@ -11,10 +11,12 @@
 #include "plan/goodput/estimate_runs.h"
 #include "plan/goodput/goodput_views.h"
 #include "plan/goodput/interval.h"
+#include "plan/goodput/investments.h"
 
 namespace weir::plan::goodput_test {
 
 using testing::HasSubstr;
+using testing::Not;
 
 GoodputRequest LlamaRequest() {
   GoodputRequest request;
@@ -113,6 +115,96 @@ TEST(GoodputTest, TheIntervalOfTheStepTimeWidensTheDays) {
   EXPECT_LT((narrow.high - narrow.low) / narrow.mean, 0.05);
   EXPECT_NEAR(wide.high / narrow.high, 12.0 / 11, 0.03);
   EXPECT_NEAR(wide.low / narrow.low, 10.0 / 11, 0.03);
+}
+
+TEST(GoodputTest, TheMeanOverStepTimesIsThatOfTheirDistribution) {
+  GoodputRequest request = LlamaRequest();
+  request.reliability.clear_classes();
+  request.num_runs = 200;
+  FailureClass* rare = request.reliability.add_classes();
+  rare->set_name("job");
+  rare->set_unit(FailureClass::JOB);
+  rare->set_mean_hours_between_failures(1e9);
+  request.interval_steps = 10'000;
+  request.step.low_seconds = 10;
+  request.step.high_seconds = 22;
+  const auto half = [](double spread) {
+    return std::exp(spread * spread / 2) * std::erfc(-spread / std::sqrt(2)) /
+           2;
+  };
+  const double mean = half(std::log(2.0) / 1.6448536269514722) +
+                      half(std::log(10.0 / 11) / 1.6448536269514722);
+  const GoodputReport report = Report(request);
+  EXPECT_NEAR(report.estimate.shares.useful *
+                  report.estimate.wall_seconds.mean / request.work_seconds,
+              mean, 2e-3 * mean);
+  EXPECT_LT(report.estimate.standard_error,
+            2e-3 * report.estimate.wall_seconds.mean);
+}
+
+TEST(GoodputTest, StandardErrorsCoverElasticitiesOfOtherSeeds) {
+  GoodputRequest request = LlamaRequest();
+  request.step.low_seconds = 10;
+  request.step.high_seconds = 13;
+  request.interval_steps = 60;
+  request.work_seconds = 10 * 86400.0;
+  std::vector<double> values;
+  double squares = 0;
+  constexpr int kSeeds = 12;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    request.seed = seed;
+    GoodputReport report;
+    report.request = request;
+    report.estimate = EstimateRuns(request, request.interval_steps);
+    report.investments = InvestmentsOf(report);
+    const Investment* gpu = Find(report, "time between failures: gpu");
+    ASSERT_NE(gpu, nullptr);
+    EXPECT_GT(gpu->elasticity_error, 0);
+    values.push_back(*gpu->elasticity);
+    squares += gpu->elasticity_error * gpu->elasticity_error / kSeeds;
+  }
+  double mean = 0, spread = 0;
+  for (const double value : values) mean += value / kSeeds;
+  for (const double value : values) {
+    spread += (value - mean) * (value - mean) / (kSeeds - 1);
+  }
+  // 99.8 % of the chi-squared distribution with 11 degrees of freedom.
+  EXPECT_GT(spread / squares, 2.0 / 11);
+  EXPECT_LT(spread / squares, 29.6 / 11);
+}
+
+TEST(GoodputTest, ElasticitiesBelowTheirErrorAreNotShown) {
+  GoodputReport report = Report(LlamaRequest());
+  report.investments = {{"a", "x 2", -0.25, 0.125, 1}, {"b", "x 2", 0.1, 0.2}};
+  const std::string table = GoodputTable(report);
+  EXPECT_THAT(table, HasSubstr("-0.25 +- 0.1"));
+  EXPECT_THAT(table, Not(HasSubstr("+- 0.2")));
+  const auto json = nlohmann::json::parse(GoodputJson(report));
+  EXPECT_EQ(json["investments"][0]["elasticity_standard_error"], 0.125);
+}
+
+TEST(GoodputTest, UnknownFieldsAreLeftOutOfTheConfiguration) {
+  const auto json =
+      nlohmann::json::parse(GoodputConfigJson(Report(LlamaRequest())));
+  for (const char* key : {"num_spares", "step_seconds_low", "tokens",
+                          "tokens_per_step", "price_per_gpu_hour"}) {
+    EXPECT_FALSE(json.contains(key)) << key;
+  }
+  GoodputRequest request = LlamaRequest();
+  request.num_spares = 0;
+  EXPECT_EQ(
+      nlohmann::json::parse(GoodputConfigJson(Report(request)))["num_spares"],
+      0);
+}
+
+TEST(GoodputTest, LargeNumbersOfStepsHaveSeparators) {
+  GoodputRequest request = LlamaRequest();
+  request.job = {1, 1};
+  request.step.seconds = 0.01;
+  request.interval_steps = 161'321;
+  const std::string table = GoodputTable(Report(request));
+  EXPECT_THAT(table, HasSubstr("every 161,300 steps"));
+  EXPECT_THAT(table, HasSubstr("1 GPU, 1 node\n"));
 }
 
 TEST(GoodputTest, ElasticitiesAreThoseOfTheClosedForm) {
