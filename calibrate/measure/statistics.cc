@@ -53,7 +53,7 @@ Quantiles SummarizeSamples(absl::Span<const double> samples) {
   result.set_deviation(n > 1 ? std::sqrt(squares / (n - 1)) : 0);
   result.set_relative_ci((sorted[interval.high] - sorted[interval.low]) / 2 /
                          median);
-  result.set_median_absolute_deviation(Median(distances));
+  result.set_median_absolute_deviation(weir::Median(distances));
   return result;
 }
 

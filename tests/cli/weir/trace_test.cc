@@ -65,7 +65,7 @@ TEST(TraceTest, CostsOfARunAreSimulated) {
   // Given costs have no optimizer steps, which the trace has.
   EXPECT_EQ(RunWeir("import run.csv -o measured.pb --force").exit_code, 0);
   EXPECT_EQ(RunWeir("simulate --costs c.textproto --schedule gpipe --pp 2 "
-                    "--microbatches 2 -o predicted.pb --force")
+                    "--microbatches 2 --out predicted.pb --force")
                 .exit_code,
             0);
   const ProgramRun validated =
