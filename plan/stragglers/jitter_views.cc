@@ -53,9 +53,12 @@ std::string JitterTable(std::span<const NamedJitter> all) {
     }
     table.rows.push_back(std::move(row));
     if (named.simulated_batches > 1) {
+      const std::string of =
+          named.num_batches == 1
+              ? "that of one of them"
+              : absl::StrCat("the mean over ", named.num_batches, " of them");
       absl::StrAppend(&notes, "\n", named.label, ": ", named.simulated_batches,
-                      " batches were simulated; a step time is the mean over ",
-                      named.num_batches, " of them",
+                      " batches were simulated; a step time is ", of,
                       named.num_batches < named.simulated_batches
                           ? ", in the steady state without jitter\n"
                           : "\n");

@@ -150,6 +150,10 @@ TEST(TraceTest, StepsOfSchedulesWithoutFlushAreBatches) {
     EXPECT_EQ(of["mean_seconds"], step);
     EXPECT_EQ(of["batch_seconds"], step);
   }
+  EXPECT_THAT(RunWeir("jitter --schedule pipedream --costs f=1,b=2 --pp 4 "
+                      "--microbatches 8 --jitter pass=normal:0.1")
+                  .out,
+              HasSubstr("batches were simulated; a step time is that of one"));
   EXPECT_THAT(RunWeir("slack --schedule zb-v --costs f=1,i=1,w=1 --pp 4 "
                       "--microbatches 8")
                   .out,
