@@ -141,7 +141,12 @@ absl::StatusOr<ScheduleSlack> SlackOfScenario(
     const SimulateOptions& options) {
   const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
-  return SlackOfRun(run.schedule, run.graph, run.recording, network.links());
+  ScheduleSlack slack =
+      SlackOfRun(run.schedule, run.graph, run.recording, network.links());
+  slack.batch_seconds = run.window.batch_seconds();
+  slack.num_batches = run.schedule.num_batches;
+  slack.chunks = std::max(run.schedule.num_stages / run.schedule.num_ranks, 1);
+  return slack;
 }
 
 absl::StatusOr<ReplayTasks> ReplayTasksOfScenario(
@@ -149,7 +154,8 @@ absl::StatusOr<ReplayTasks> ReplayTasksOfScenario(
     const SimulateOptions& options) {
   const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
-  return ReplayTasksOf(run.schedule, run.graph, run.recording, network.links());
+  return ReplayTasksOf(run.schedule, run.graph, run.recording, run.window,
+                       network.links());
 }
 
 absl::StatusOr<schedules::Schedule> CheckSimulation(

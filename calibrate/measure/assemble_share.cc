@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/quantiles.h"
 #include "calibrate/measure/assemble.h"
 #include "calibrate/measure/assembler.h"
-#include "calibrate/measure/statistics.h"
 #include "calibrate/profile/partition_slowdown.h"
 
 namespace weir::calibrate {
@@ -58,7 +58,7 @@ void Assembler::AddPartitionSlowdown() {
       slowdown->set_active(key.second);
       std::vector<double> sorted = factors;
       std::sort(sorted.begin(), sorted.end());
-      slowdown->set_factor(QuantileOf(sorted, 0.5));
+      slowdown->set_factor(QuantileOfSorted(sorted, 0.5));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/quantiles.h"
 #include "base/status_macros.h"
 #include "calibrate/measure/statistics.h"
 
@@ -72,7 +73,7 @@ absl::StatusOr<bool> WarmUp(const SamplingOptions& options, Runner* runner) {
       group.push_back(batch.seconds);
     }
     std::sort(group.begin(), group.end());
-    const double median = QuantileOf(group, 0.5);
+    const double median = QuantileOfSorted(group, 0.5);
     const bool settled = std::abs(median / last - 1) < options.settled_within;
     last = median;
     const bool enough = runner->num_launched() >= options.min_warmup_launches &&

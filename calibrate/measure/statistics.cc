@@ -5,25 +5,14 @@
 #include <cmath>
 #include <vector>
 
+#include "base/quantiles.h"
+
 namespace weir::calibrate {
 namespace {
 
 constexpr double kOutside = 0.025;  // on each side of the interval
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return QuantileOf(values, 0.5);
-}
-
 }  // namespace
-
-double QuantileOf(absl::Span<const double> sorted, double part) {
-  const double place = part * static_cast<double>(sorted.size() - 1);
-  const size_t below = static_cast<size_t>(place);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  const double weight = place - static_cast<double>(below);
-  return sorted[below] + weight * (sorted[below + 1] - sorted[below]);
-}
 
 MedianInterval MedianIntervalOf(int num_samples) {
   const int n = num_samples;
@@ -47,7 +36,7 @@ Quantiles SummarizeSamples(absl::Span<const double> samples) {
   for (double x : sorted) sum += x;
   const double mean = sum / n;
   for (double x : sorted) squares += (x - mean) * (x - mean);
-  const double median = QuantileOf(sorted, 0.5);
+  const double median = QuantileOfSorted(sorted, 0.5);
   std::vector<double> distances;
   for (double x : sorted) distances.push_back(std::abs(x - median));
   const MedianInterval interval =
@@ -56,15 +45,15 @@ Quantiles SummarizeSamples(absl::Span<const double> samples) {
   Quantiles result;
   result.set_num_samples(static_cast<uint32_t>(sorted.size()));
   result.set_min(sorted.front());
-  result.set_p10(QuantileOf(sorted, 0.1));
+  result.set_p10(QuantileOfSorted(sorted, 0.1));
   result.set_p50(median);
-  result.set_p90(QuantileOf(sorted, 0.9));
-  result.set_p99(QuantileOf(sorted, 0.99));
+  result.set_p90(QuantileOfSorted(sorted, 0.9));
+  result.set_p99(QuantileOfSorted(sorted, 0.99));
   result.set_mean(mean);
   result.set_deviation(n > 1 ? std::sqrt(squares / (n - 1)) : 0);
   result.set_relative_ci((sorted[interval.high] - sorted[interval.low]) / 2 /
                          median);
-  result.set_median_absolute_deviation(Median(distances));
+  result.set_median_absolute_deviation(weir::Median(distances));
   return result;
 }
 

@@ -8,10 +8,6 @@
 
 namespace weir::calibrate {
 
-// Returns a quantile, linearly interpolated between order statistics (type 7 of
-// Hyndman and Fan). Requires: sorted samples, at least one; part in [0, 1].
-double QuantileOf(absl::Span<const double> sorted, double part);
-
 // Indices, from 0, of the order statistics that contain the median with 95 %
 // confidence for any distribution: the narrowest symmetric pair whose binomial
 // coverage is at least 95 %. Below 6 samples no pair suffices, and the extremes

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/csv.h"
+#include "base/quantiles.h"
 #include "base/text.h"
 #include "base/text_table.h"
-#include "calibrate/measure/statistics.h"
 
 namespace weir::calibrate {
 namespace {
@@ -57,7 +57,7 @@ double QuantileOfRows(const std::vector<JudgedRow>& rows, double part) {
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     sizes.push_back(SizeOf(*row));
   }
-  return QuantileOf(sizes, part);
+  return QuantileOfSorted(sizes, part);
 }
 
 CalibrationCheck::Verdict Judge(double value, double limit) {

@@ -40,11 +40,15 @@ absl::Status WriteCosts(const Flags& flags, const plan::RunCosts& costs) {
   RETURN_IF_ERROR(WriteOutput(flags.trace.costs,
                               MarkText(PrintTextProto(costs.costs)),
                               ReplaceOf(flags.output)));
-  PrintNote(
-      absl::StrFormat("wrote %s (weir simulate --costs %s); passes vary as "
-                      "--jitter pass=lognormal:%.3g",
-                      flags.trace.costs, flags.trace.costs, costs.deviation),
-      flags.output);
+  std::string note = absl::StrFormat("wrote %s (weir simulate --costs %s)",
+                                     flags.trace.costs, flags.trace.costs);
+  if (costs.deviation.has_value()) {
+    absl::StrAppendFormat(&note,
+                          "; passes vary as --jitter pass=lognormal:%.3g",
+                          *costs.deviation);
+  }
+  if (!costs.left_out.empty()) absl::StrAppend(&note, "; ", costs.left_out);
+  PrintNote(note, flags.output);
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/several_runs.h"
+#include "cli/weir/slack.h"
 #include "sim/simulate.h"
 
 namespace weir::cli {
@@ -31,8 +32,10 @@ absl::StatusOr<std::vector<plan::NamedJitter>> SampleJobs(
     ASSIGN_OR_RETURN(const sim::ReplayTasks run,
                      sim::ReplayTasksOfScenario(job.scenario, options));
     RETURN_IF_ERROR(plan::CheckSources(run, request.sources));
-    all.push_back({schedule, run.makespan_seconds, run.is_exact,
-                   plan::SampleMakespans(run, request, progress)});
+    all.push_back({schedule, RowLabel(schedule, run.chunks), run.batch_seconds,
+                   run.makespan_seconds, run.simulated_batches, run.num_batches,
+                   run.is_exact,
+                   plan::SampleStepSeconds(run, request, progress)});
   }
   return all;
 }
@@ -40,6 +43,13 @@ absl::StatusOr<std::vector<plan::NamedJitter>> SampleJobs(
 }  // namespace
 
 int RunJitter(const Flags& flags) {
+  if (flags.jitter.sources.empty()) {
+    return PrintError(
+        absl::InvalidArgumentError(
+            "command line: --jitter is not given, expected at least one "
+            "source, such as --jitter pass=lognormal:0.05"),
+        flags.output);
+  }
   plan::JitterRequest request;
   request.num_samples = flags.jitter.num_samples;
   request.seed = flags.jitter.seed;
@@ -53,9 +63,10 @@ int RunJitter(const Flags& flags) {
   const auto all = SampleJobs(work->jobs, request, flags.output);
   if (!all.ok()) return PrintError(all.status(), flags.output);
   const bool is_json = flags.output.format == OutputFlags::Format::kJson;
-  const absl::Status printed = PrintResult(
-      is_json ? Envelope(flags.command, "{}", plan::JitterJson(request, *all))
-              : plan::JitterTable(*all));
+  const absl::Status printed =
+      PrintResult(is_json ? Envelope(flags.command, ConfigJson(work->jobs),
+                                     plan::JitterJson(request, *all))
+                          : plan::JitterTable(*all));
   if (!printed.ok()) return PrintError(printed, flags.output);
   return refused;
 }

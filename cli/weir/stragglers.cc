@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weir stragglers": what slow operations cost a recorded run.
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json_text.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "cli/weir/commands.h"
@@ -14,6 +16,10 @@
 namespace weir::cli {
 namespace {
 
+std::string ConfigOf(const Flags& flags) {
+  return DumpJson(nlohmann::ordered_json{{"traces", flags.trace.files}});
+}
+
 absl::Status Analyze(const Flags& flags) {
   ASSIGN_OR_RETURN(const results::RecordedRun run, ReadRecordedRun(flags));
   absl::StatusOr<plan::WhatIf> what_if;
@@ -23,7 +29,7 @@ absl::Status Analyze(const Flags& flags) {
   }
   RETURN_IF_ERROR(what_if.status());
   if (flags.output.format == OutputFlags::Format::kJson) {
-    return PrintResult(Envelope(flags.command, "{}",
+    return PrintResult(Envelope(flags.command, ConfigOf(flags),
                                 plan::WhatIfJson(run, *what_if), run.notes));
   }
   RETURN_IF_ERROR(PrintResult(plan::WhatIfTable(run, *what_if)));

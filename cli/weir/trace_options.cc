@@ -38,6 +38,12 @@ absl::StatusOr<uint32_t> ParseSamples(const std::string& text) {
       "is ", EscapeLine(text), ", expected samples from 1 to ", kMaxSamples));
 }
 
+// Steps of a trace may count from 0.
+absl::StatusOr<uint32_t> ParseStep(const std::string& text) {
+  if (text == "0") return 0;
+  return ParseCount(text);
+}
+
 }  // namespace
 
 void AddTraceCommands(CLI::App* app, CommandLine* line) {
@@ -52,7 +58,7 @@ void AddTraceCommands(CLI::App* app, CommandLine* line) {
   AddTraces(import, &flags->trace);
   import->option_defaults()->group("Trace");
   AddOption(
-      import, "--step", "N", "number of the step in the trace", ParseCount,
+      import, "--step", "N", "number of the step in the trace", ParseStep,
       [flags](uint32_t step) { flags->trace.step = std::to_string(step); })
       ->default_str("the one with the median time");
   AddText(import, "-o,--output", "FILE",

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/quantiles.h"
+#include "base/split_mix.h"
 
 namespace weir::plan {
 namespace {
@@ -20,16 +22,8 @@ constexpr int kWidth = 8;  // samples that are replayed at once
 constexpr double kMaxBytes = 1 << 30;
 constexpr unsigned kMaxThreads = 16;
 
-// Steele, Lea and Flood, 2014, "Fast Splittable Pseudorandom Number
-// Generators": the finalizer of SplitMix64.
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 uint64_t Combine(uint64_t key, int64_t value) {
-  return Mix(key + kGolden * (static_cast<uint64_t>(value) + 1));
+  return SplitMix(key + kSplitMixStep * (static_cast<uint64_t>(value) + 1));
 }
 
 bool IsRandom(const JitterSource& source) {
@@ -90,7 +84,7 @@ class Sampler {
     }
   }
 
-  // Computes samples [first, first + kWidth).
+  // Computes the step times of samples [first, first + kWidth).
   std::array<double, kWidth> Run(uint64_t first,
                                  std::vector<double>* ends) const {
     std::array<double, kWidth> last{};
@@ -117,13 +111,27 @@ class Sampler {
         last[k] = last[k] < own[k] ? own[k] : last[k];
       }
     }
-    return last;
+    const auto last_of = [&](const std::vector<int32_t>& tasks, int k) {
+      double seconds = 0;
+      for (const int32_t task : tasks) {
+        seconds = std::max(seconds, end[size_t{kWidth} * task + k]);
+      }
+      return seconds;
+    };
+    std::array<double, kWidth> steps;
+    for (int k = 0; k < kWidth; ++k) {
+      const double begins = last_of(run_.begin_tasks, k);
+      const double ends_at =
+          run_.end_tasks.empty() ? last[k] : last_of(run_.end_tasks, k);
+      steps[k] = (ends_at - begins) / run_.num_batches + run_.rollback_seconds;
+    }
+    return steps;
   }
 
  private:
   static size_t Index(uint64_t key, uint64_t sample) {
     static_assert(kJitterQuantiles == 1 << 16);
-    return Mix(key + kGolden * (sample + 1)) >> 48;
+    return SplitMix(key + kSplitMixStep * (sample + 1)) >> 48;
   }
 
   void AddPass(const sim::ReplayTasks::Pass& pass, uint32_t number,
@@ -152,20 +160,20 @@ class Sampler {
 
 }  // namespace
 
-std::vector<double> SampleMakespans(
+std::vector<double> SampleStepSeconds(
     const sim::ReplayTasks& run, const JitterRequest& request,
     const std::function<void(double)>& progress) {
   const Sampler sampler(run, request);
   const size_t num_samples = request.num_samples;
-  std::vector<double> makespans(num_samples);
+  std::vector<double> steps(num_samples);
   const size_t num_batches = (num_samples + kWidth - 1) / kWidth;
   std::atomic<size_t> next = 0;
   const auto work = [&](bool shows) {
     std::vector<double> ends(kWidth * run.seconds.size());
     for (size_t batch = next++; batch < num_batches; batch = next++) {
-      const auto lasts = sampler.Run(batch * kWidth, &ends);
+      const auto seconds = sampler.Run(batch * kWidth, &ends);
       for (size_t k = 0; k < kWidth && batch * kWidth + k < num_samples; ++k) {
-        makespans[batch * kWidth + k] = lasts[k];
+        steps[batch * kWidth + k] = seconds[k];
       }
       if (shows && progress) {
         progress(static_cast<double>(batch) / static_cast<double>(num_batches));
@@ -184,7 +192,7 @@ std::vector<double> SampleMakespans(
   for (size_t i = 1; i < num_threads; ++i) threads.emplace_back(work, false);
   work(true);
   for (std::thread& thread : threads) thread.join();
-  return makespans;
+  return steps;
 }
 
 absl::Status CheckSources(const sim::ReplayTasks& run,
@@ -215,13 +223,9 @@ JitterStatistics StatisticsOf(std::vector<double> values) {
     variance += (value - statistics.mean) * (value - statistics.mean) / n;
   }
   statistics.standard_error = std::sqrt(variance / n);
-  const auto quantile = [&](double part) {
-    const auto index = static_cast<size_t>(std::ceil(part * n));
-    return values[std::min(std::max<size_t>(index, 1), values.size()) - 1];
-  };
-  statistics.median = quantile(0.5);
-  statistics.percentile_95 = quantile(0.95);
-  statistics.percentile_99 = quantile(0.99);
+  statistics.median = QuantileOfSorted(values, 0.5);
+  statistics.percentile_95 = QuantileOfSorted(values, 0.95);
+  statistics.percentile_99 = QuantileOfSorted(values, 0.99);
   statistics.largest = values.back();
   return statistics;
 }

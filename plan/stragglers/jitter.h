@@ -26,14 +26,15 @@ struct JitterRequest {
 // quantiles.
 inline constexpr int kJitterQuantiles = 1 << 16;
 
-// Replays the run once for each sample and returns the makespans. Samples of
-// different schedules use common random numbers: the factor of a pass depends
-// on the seed, the sample, the source, and on what has it: the pass (replica,
-// tensor rank, operation, stage, microbatch), the GPU or the stage. Without
-// sources, or if all factors are 1, the makespan is the simulated one, to the
-// last bit. Other tasks keep their seconds. Runs on all cores; results do not
-// depend on their number.
-std::vector<double> SampleMakespans(
+// Replays the run once for each sample and returns the step times: seconds per
+// batch, from begin_tasks to end_tasks. Samples of different schedules use
+// common random numbers: the factor of a pass depends on the seed, the sample,
+// the source, and on the pass (replica, tensor rank, operation, stage,
+// microbatch), its GPU or its stage, as JitterSource::of says. Without sources,
+// or if all factors are 1, the step time is the simulated one, to the last bit.
+// Other tasks keep their seconds. Runs on all cores; results do not depend on
+// their number.
+std::vector<double> SampleStepSeconds(
     const sim::ReplayTasks& run, const JitterRequest& request,
     const std::function<void(double)>& progress = nullptr);
 
@@ -50,7 +51,12 @@ JitterStatistics StatisticsOf(std::vector<double> values);
 
 struct NamedJitter {
   std::string schedule;
-  double makespan_seconds = 0;  // without jitter
+  std::string label;            // of its row: "zb-v v=2"
+  double batch_seconds = 0;     // without jitter
+  double makespan_seconds = 0;  // the same, of all simulated batches
+  // Batches that were simulated, and the part of them from which step times
+  // are taken.
+  int simulated_batches = 1, num_batches = 1;
   bool is_exact = true;
   std::vector<double> samples;
 };

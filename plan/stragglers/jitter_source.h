@@ -14,8 +14,8 @@ namespace weir::plan {
 
 // Multiplies the time of passes by a factor.
 struct JitterSource {
-  // What has a factor of its own in a sample: each pass, each GPU, or each
-  // stage of the model (on all its GPUs).
+  // A factor is drawn for each pass, each GPU, or each stage of the model (on
+  // all its GPUs).
   enum class Of { kPass, kGpu, kStage };
   enum class Kind {
     kConstant,     // `parameter`

@@ -28,16 +28,16 @@ std::string JitterTable(std::span<const NamedJitter> all) {
   TextTable table;
   table.header = {"schedule", "no jitter", "mean", "increase",
                   "median",   "95 %",      "99 %", "than the first"};
-  std::string inexact;
+  std::string notes;
   for (const NamedJitter& named : all) {
     const JitterStatistics of = StatisticsOf(named.samples);
     std::vector<std::string> row = {
-        named.schedule,
-        FormatSeconds(named.makespan_seconds),
+        named.label,
+        FormatSeconds(named.batch_seconds),
         FormatSeconds(of.mean),
         absl::StrFormat("%+.2f %%",
-                        named.makespan_seconds > 0
-                            ? 100 * (of.mean / named.makespan_seconds - 1)
+                        named.batch_seconds > 0
+                            ? 100 * (of.mean / named.batch_seconds - 1)
                             : 0),
         FormatSeconds(of.median),
         FormatSeconds(of.percentile_95),
@@ -52,13 +52,24 @@ std::string JitterTable(std::span<const NamedJitter> all) {
                         : "");
     }
     table.rows.push_back(std::move(row));
+    if (named.simulated_batches > 1) {
+      const std::string of =
+          named.num_batches == 1
+              ? "that of one of them"
+              : absl::StrCat("the mean over ", named.num_batches, " of them");
+      absl::StrAppend(&notes, "\n", named.label, ": ", named.simulated_batches,
+                      " batches were simulated; a step time is ", of,
+                      named.num_batches < named.simulated_batches
+                          ? ", in the steady state without jitter\n"
+                          : "\n");
+    }
     if (!named.is_exact) {
-      absl::StrAppend(&inexact, "\n", named.schedule,
+      absl::StrAppend(&notes, "\n", named.label,
                       ": transfers share links or slow passes down; they keep "
                       "their simulated durations\n");
     }
   }
-  return absl::StrCat(PrintTable(table), inexact);
+  return absl::StrCat(PrintTable(table), notes);
 }
 
 std::string JitterJson(const JitterRequest& request,
@@ -70,6 +81,9 @@ std::string JitterJson(const JitterRequest& request,
   for (const NamedJitter& named : all) {
     const JitterStatistics of = StatisticsOf(named.samples);
     schedules.push_back({{"schedule", named.schedule},
+                         {"batch_seconds", named.batch_seconds},
+                         {"simulated_batches", named.simulated_batches},
+                         {"num_batches", named.num_batches},
                          {"makespan_seconds", named.makespan_seconds},
                          {"is_exact", named.is_exact},
                          {"mean_seconds", of.mean},

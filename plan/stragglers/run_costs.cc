@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/quantiles.h"
 #include "base/status_macros.h"
 #include "results/import/messages.h"
 
@@ -20,11 +22,31 @@ using results::RecordedOperation;
 // Parts of a normal distribution below one standard deviation.
 constexpr double kBelow = 0.158655, kAbove = 0.841345;
 
-double QuantileOf(std::vector<double>* values, double part) {
-  const auto index =
-      static_cast<size_t>(part * static_cast<double>(values->size() - 1) + 0.5);
-  std::nth_element(values->begin(), values->begin() + index, values->end());
-  return (*values)[index];
+using SecondsOfPasses =
+    std::map<std::pair<int32_t, RecordedKind>, std::vector<double>>;
+
+// Returns the times of all passes of a stage and kind.
+SecondsOfPasses SecondsOf(const results::RecordedRun& run) {
+  SecondsOfPasses seconds;
+  if (!run.in_parts) {
+    for (const RecordedOperation& o : run.operations) {
+      if (results::IsPass(o.kind)) {
+        seconds[{o.stage, o.kind}].push_back(o.seconds());
+      }
+    }
+    return seconds;
+  }
+  // (stage, kind, step, replica, microbatch): the sum of the parts
+  std::map<std::tuple<int32_t, RecordedKind, int32_t, int32_t, int32_t>, double>
+      passes;
+  for (const RecordedOperation& o : run.operations) {
+    if (!results::IsPass(o.kind)) continue;
+    passes[{o.stage, o.kind, o.step, o.replica, o.microbatch}] += o.seconds();
+  }
+  for (const auto& [key, sum] : passes) {
+    seconds[{std::get<0>(key), std::get<1>(key)}].push_back(sum);
+  }
+  return seconds;
 }
 
 std::vector<double> HopsOf(const results::RecordedRun& run) {
@@ -45,12 +67,7 @@ std::vector<double> HopsOf(const results::RecordedRun& run) {
 }  // namespace
 
 absl::StatusOr<RunCosts> CostsOfRun(const results::RecordedRun& run) {
-  std::map<std::pair<int32_t, RecordedKind>, std::vector<double>> seconds;
-  for (const RecordedOperation& o : run.operations) {
-    if (results::IsPass(o.kind)) {
-      seconds[{o.stage, o.kind}].push_back(o.seconds());
-    }
-  }
+  const SecondsOfPasses seconds = SecondsOf(run);
   const bool is_split =
       std::any_of(seconds.begin(), seconds.end(), [](const auto& entry) {
         return entry.first.second == RecordedKind::kBackwardWeight;
@@ -68,7 +85,8 @@ absl::StatusOr<RunCosts> CostsOfRun(const results::RecordedRun& run) {
                    : "a forward and a backward",
           " of every stage, for costs"));
     }
-    const double middle = QuantileOf(&found->second, 0.5);
+    const double middle = Median(found->second);
+    if (found->second.size() < 2) return middle;
     for (const double each : found->second) {
       if (middle > 0 && each > 0) ratios.push_back(std::log(each / middle));
     }
@@ -93,10 +111,21 @@ absl::StatusOr<RunCosts> CostsOfRun(const results::RecordedRun& run) {
     costs->set_backward_weight_seconds(weight);
   }
   std::vector<double> hops = HopsOf(run);
-  if (!hops.empty()) result.costs.set_hop_seconds(QuantileOf(&hops, 0.5));
+  if (!hops.empty()) result.costs.set_hop_seconds(Median(std::move(hops)));
   if (!ratios.empty()) {
+    std::sort(ratios.begin(), ratios.end());
     result.deviation =
-        (QuantileOf(&ratios, kAbove) - QuantileOf(&ratios, kBelow)) / 2;
+        (QuantileOfSorted(ratios, kAbove) - QuantileOfSorted(ratios, kBelow)) /
+        2;
+  }
+  if (std::any_of(run.operations.begin(), run.operations.end(),
+                  [](const RecordedOperation& o) {
+                    return o.kind == RecordedKind::kDispatch ||
+                           o.kind == RecordedKind::kCombine;
+                  })) {
+    result.left_out =
+        "dispatch and combine are left out of the costs: they overlap with "
+        "passes";
   }
   return result;
 }

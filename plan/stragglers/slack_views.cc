@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_text.h"
+#include "base/quantiles.h"
 #include "base/text_table.h"
 #include "base/units.h"
 
@@ -36,6 +37,7 @@ std::string NameOf(schedules::Op op) {
 void AddRow(const NamedSlack& named, const std::string& what,
             std::vector<double> slack, TextTable* table) {
   std::sort(slack.begin(), slack.end());
+  const double step = named.slack.batch_seconds;
   const double makespan = named.slack.makespan_seconds;
   const auto critical =
       std::upper_bound(slack.begin(), slack.end(), kCritical * makespan) -
@@ -44,22 +46,21 @@ void AddRow(const NamedSlack& named, const std::string& what,
   for (auto each = slack.begin(); each != slack.begin() + critical; ++each) {
     *each = 0;
   }
-  const double median = slack[(slack.size() - 1) / 2];
-  table->rows.push_back(
-      {named.schedule, FormatSeconds(makespan), what,
-       absl::StrCat(slack.size()), absl::StrCat(critical),
-       FormatSeconds(median), FormatSeconds(slack.back()),
-       makespan > 0 ? FormatPercent(slack.back() / makespan) : ""});
+  const double median = QuantileOfSorted(slack, 0.5);
+  table->rows.push_back({named.label, FormatSeconds(step), what,
+                         absl::StrCat(slack.size()), absl::StrCat(critical),
+                         FormatSeconds(median), FormatSeconds(slack.back()),
+                         step > 0 ? FormatPercent(slack.back() / step) : ""});
 }
 
 }  // namespace
 
 std::string SlackTable(std::span<const NamedSlack> all) {
   TextTable table;
-  table.header = {"schedule", "run",          "what",    "number",
-                  "critical", "median slack", "largest", "of the run"};
+  table.header = {"schedule", "step",         "what",    "number",
+                  "critical", "median slack", "largest", "of the step"};
   table.left = {true, false, true};
-  std::string inexact;
+  std::string notes;
   for (const NamedSlack& named : all) {
     std::map<int, std::vector<double>> passes;
     for (const sim::PassSlack& pass : named.slack.passes) {
@@ -78,13 +79,20 @@ std::string SlackTable(std::span<const NamedSlack> all) {
     for (auto& [gradient, slack] : transfers) {
       AddRow(named, gradient ? "send B" : "send F", std::move(slack), &table);
     }
+    if (named.slack.num_batches > 1) {
+      absl::StrAppend(&notes, "\n", named.label, ": ", named.slack.num_batches,
+                      " batches were simulated, and their passes counted; "
+                      "slack is until the end of the last one, after ",
+                      FormatSeconds(named.slack.makespan_seconds), "\n");
+    }
     if (!named.slack.is_exact) {
-      absl::StrAppend(&inexact, "\n", named.schedule,
+      absl::StrAppend(&notes, "\n", named.label,
                       ": transfers share links or slow passes down, so the "
-                      "slack is that of the recorded durations\n");
+                      "slack assumes that all other durations remain as "
+                      "simulated\n");
     }
   }
-  return absl::StrCat(PrintTable(table), inexact);
+  return absl::StrCat(PrintTable(table), notes);
 }
 
 std::string SlackJson(std::span<const NamedSlack> all) {
@@ -110,6 +118,8 @@ std::string SlackJson(std::span<const NamedSlack> all) {
                            {"slack_seconds", transfer.slack_seconds}});
     }
     schedules.push_back({{"schedule", named.schedule},
+                         {"batch_seconds", named.slack.batch_seconds},
+                         {"num_batches", named.slack.num_batches},
                          {"makespan_seconds", named.slack.makespan_seconds},
                          {"is_exact", named.slack.is_exact},
                          {"passes", std::move(passes)},

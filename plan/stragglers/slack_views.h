@@ -12,6 +12,7 @@ namespace weir::plan {
 
 struct NamedSlack {
   std::string schedule;
+  std::string label;  // of its rows: "zb-v v=2"
   sim::ScheduleSlack slack;
 };
 

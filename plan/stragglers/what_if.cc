@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/quantiles.h"
 #include "base/status_macros.h"
 #include "plan/stragglers/recorded_graph.h"
 #include "results/import/messages.h"
@@ -47,15 +48,6 @@ absl::StatusOr<Replayed> Prepare(const RecordedRun& run,
   }
   replayed.delays = replayed.graph.Delays(starts, ends);
   return replayed;
-}
-
-double Median(std::vector<double> values) {
-  const size_t half = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + half, values.end());
-  if (values.size() % 2 == 1) return values[half];
-  return (values[half] +
-          *std::max_element(values.begin(), values.begin() + half)) /
-         2;
 }
 
 using IdealSeconds = std::array<double, results::kNumRecordedKinds>;

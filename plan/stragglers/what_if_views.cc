@@ -121,8 +121,9 @@ std::string WhatIfTable(const results::RecordedRun& run,
                   SlackBlock(what_if));
   absl::StrAppendFormat(
       &text,
-      "\nM_W, part of the slowdown without %s: %.4f\n"
-      "M_S, part of the slowdown without the last stage: %.4f\n%s\n",
+      "\nM_W, part of the slowdown that %s explains (may exceed 1): %.4f\n"
+      "M_S, part of the slowdown that the last stage explains (may exceed 1): "
+      "%.4f\n%s\n",
       absl::StrJoin(what_if.slowest_workers.of, "; "),
       what_if.slowest_workers.share, what_if.last_stage.share,
       SuspectText(what_if));

@@ -5,18 +5,18 @@
 
 #include <cstdint>
 
+#include "base/split_mix.h"
+
 namespace weir::plan {
 
-// SplitMix64 (Steele et al., 2014).
+// Returns the numbers of SplitMix64.
 class SearchRandom {
  public:
   explicit SearchRandom(uint64_t seed) : state_(seed) {}
 
   uint64_t Next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    state_ += kSplitMixStep;
+    return SplitMix(state_);
   }
   // Returns a number from 0 to n-1.
   int Below(int n) {

@@ -37,14 +37,28 @@ struct RankPairs {
   std::vector<std::string> only_predicted, only_measured;
 };
 
+bool HasSteps(const PipelineEvents& timeline) {
+  for (const auto& actions : timeline.ranks) {
+    for (const TimelineAction& action : actions) {
+      if (action.op == Timeline::Actions::OPTIMIZER_STEP) return true;
+    }
+  }
+  return false;
+}
+
+// `without_steps`: leaves out measured optimizer steps.
 RankPairs PairUp(int rank, const std::vector<TimelineAction>& predicted,
-                 const std::vector<TimelineAction>& measured) {
+                 const std::vector<TimelineAction>& measured,
+                 bool without_steps) {
   std::multimap<ActionKey, const TimelineAction*> left;
   for (const TimelineAction& action : predicted) {
     left.emplace(KeyOf(action), &action);  // equal keys stay in order
   }
   RankPairs pairs;
   for (const TimelineAction& action : measured) {
+    if (without_steps && action.op == Timeline::Actions::OPTIMIZER_STEP) {
+      continue;
+    }
     const auto partner = left.lower_bound(KeyOf(action));
     if (partner == left.end() || partner->first != KeyOf(action)) {
       pairs.only_measured.push_back(ActionText(action));
@@ -105,11 +119,12 @@ absl::StatusOr<std::vector<ComparedAction>> Match(
                               " as in ", measured_label, ": ", advice));
     return problems.ToStatus();
   }
+  const bool without_steps = !HasSteps(predicted_timeline);
   std::vector<ComparedAction> all;
   int num_wrong = 0;  // ranks; usually all differ in the same way
   for (int rank = 0; rank < measured_timeline.num_ranks(); ++rank) {
     RankPairs pairs = PairUp(rank, predicted_timeline.ranks[rank],
-                             measured_timeline.ranks[rank]);
+                             measured_timeline.ranks[rank], without_steps);
     all.insert(all.end(), pairs.pairs.begin(), pairs.pairs.end());
     const auto add = [&](const std::vector<std::string>& names,
                          absl::string_view what) {
@@ -320,6 +335,11 @@ absl::StatusOr<ExecutionComparison> CompareExecution(
   comparison.clocks = FindClockErrors(measured_timeline);
   comparison.memory =
       CompareMemory(predicted, predicted_timeline, measured, measured_timeline);
+  if (HasSteps(measured_timeline) && !HasSteps(predicted_timeline)) {
+    comparison.notes.push_back(absl::StrCat(
+        "optimizer steps of ", measured_label, " are not compared: ",
+        predicted_label, " has none, as with given costs"));
+  }
   AddNotes(measured_timeline, &comparison);
   AddWarnings(&comparison);
   return comparison;

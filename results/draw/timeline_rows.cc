@@ -18,6 +18,11 @@
 namespace weir::results {
 namespace {
 
+std::string Counted(int64_t count, absl::string_view one,
+                    absl::string_view several) {
+  return absl::StrCat(count, " ", count == 1 ? one : several);
+}
+
 absl::StatusOr<std::vector<int>> ChosenRanks(absl::string_view label,
                                              int num_ranks,
                                              std::span<const uint32_t> ranks) {
@@ -132,8 +137,9 @@ absl::StatusOr<TimelineRows> RowsOfResult(const Result& result,
   TimelineRows all;
   all.title = RowName(result);
   all.subtitle = absl::StrCat(
-      events.num_ranks(), " ranks, ", result.num_microbatches(),
-      " microbatches, step time ", FormatSeconds(result.batch_seconds()));
+      Counted(events.num_ranks(), "rank", "ranks"), ", ",
+      Counted(result.num_microbatches(), "microbatch", "microbatches"),
+      ", step time ", FormatSeconds(result.batch_seconds()));
   all.end = events.makespan_seconds;
   for (const int rank : chosen) {
     TimelineRow row;
@@ -166,8 +172,9 @@ absl::StatusOr<TimelineRows> RowsOfSchedule(const schedules::Schedule& schedule,
   TimelineRows all;
   all.title = schedule.name;
   all.subtitle = absl::StrCat(
-      schedule.num_ranks, " ranks, ", schedule.num_stages, " stages, ",
-      schedule.num_microbatches, " microbatches",
+      Counted(schedule.num_ranks, "rank", "ranks"), ", ",
+      Counted(schedule.num_stages, "stage", "stages"), ", ",
+      Counted(schedule.num_microbatches, "microbatch", "microbatches"),
       schedule.num_batches > 1
           ? absl::StrCat(" a batch, ", schedule.num_batches, " batches")
           : "");

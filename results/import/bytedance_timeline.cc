@@ -71,13 +71,21 @@ absl::Status ByteDanceTimeline::Take(absl::string_view label,
   return absl::OkStatus();
 }
 
-absl::StatusOr<RecordedRun> ByteDanceTimeline::Finish(absl::string_view label) {
+absl::StatusOr<RecordedRun> ByteDanceTimeline::Finish(absl::string_view label,
+                                                      bool cut_off) {
   std::vector<int32_t> ranks(thread_numbers_.size(), -1);
   RecordedRun run;
   run.label = std::string(label);
   run.format = "ByteDance timeline";
   for (const auto& [thread, number] : thread_numbers_) {
     const auto found = ranks_.find(thread);
+    if (found == ranks_.end() && cut_off) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          label,
+          ": is cut off before the names of its threads, which have the "
+          "pipeline ranks and are at the end of such timelines, expected the "
+          "complete file"));
+    }
     if (found == ranks_.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           label, ": thread ", thread.second, " of process ", thread.first,

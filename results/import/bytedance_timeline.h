@@ -28,8 +28,10 @@ class ByteDanceTimeline {
   absl::Status Take(absl::string_view label, const ChromeEvent& event);
   bool empty() const { return operations_.empty(); }
 
-  // Returns the run, not yet cleaned.
-  absl::StatusOr<RecordedRun> Finish(absl::string_view label);
+  // Returns the run, not yet cleaned. `cut_off`: the end of the file is
+  // missing, where these timelines have the names of threads. Returns
+  // InvalidArgument if the thread of an operation has no name.
+  absl::StatusOr<RecordedRun> Finish(absl::string_view label, bool cut_off);
 
  private:
   using Thread = std::pair<std::string, std::string>;  // process, thread

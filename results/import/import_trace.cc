@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/import/import_trace.h"
 
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,6 +15,7 @@
 #include "results/import/kernel_profile.h"
 #include "results/import/nsight_export.h"
 #include "results/import/range_trace.h"
+#include "results/store.h"
 
 namespace weir::results {
 namespace {
@@ -34,6 +38,7 @@ class Importer {
                        return timeline_.Take(source->label(), event);
                      }));
     if (trace.cut_off) {
+      cut_off_ = true;
       notes_.push_back(absl::StrCat(source->label(), ": ends within event ",
                                     trace.num_events + 1,
                                     "; the complete events were read"));
@@ -113,7 +118,7 @@ class Importer {
                        ": is a table with other files beside it, "
                        "expected one table with all workers"));
     }
-    if (!timeline_.empty()) return timeline_.Finish(label_);
+    if (!timeline_.empty()) return timeline_.Finish(label_, cut_off_);
     if (!ranges_.empty()) return ranges_.Finish(label_);
     if (!profile_.empty()) return profile_.Finish(label_);
     return absl::InvalidArgumentError(
@@ -132,12 +137,37 @@ class Importer {
   KernelProfile profile_;
   RecordedRun table_;
   bool has_table_ = false, drops_kernels_ = false;
+  bool cut_off_ = false;  // a file
 };
+
+// Returns InvalidArgument if two paths name the same file, or one is a result.
+absl::Status CheckPaths(const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> seen;  // canonical: as given
+  for (const std::string& path : paths) {
+    if (IsResultFile(path)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path,
+                       ": is a result of weir, expected a trace (weir show "
+                       "prints results)"));
+    }
+    std::error_code error;
+    const std::string canonical =
+        std::filesystem::weakly_canonical(path, error);
+    if (error) continue;  // opening it reports why
+    const auto [first, is_new] = seen.emplace(canonical, path);
+    if (is_new) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is the same file as ", first->second,
+                     ", expected each file once"));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 absl::StatusOr<RecordedRun> ImportTrace(const std::vector<std::string>& paths,
                                         const ReadProgress& progress) {
+  RETURN_IF_ERROR(CheckPaths(paths));
   Importer importer;
   const auto count = static_cast<double>(paths.size());
   for (size_t i = 0; i < paths.size(); ++i) {

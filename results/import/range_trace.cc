@@ -77,6 +77,7 @@ absl::Status RangeTrace::EndFile(absl::string_view label,
                ? found->second.number
                : otherwise;
   };
+  file.label = std::string(label);
   file.base_nanoseconds = number("baseTimeNanoseconds", 0);
   const double rank = number("distributedInfo.rank", -1);
   if (rank >= 0 && rank < kMaxRecordedNumber) {
@@ -114,6 +115,30 @@ void RangeTrace::MergeStreams(std::vector<Range>* ranges) {
   *ranges = std::move(merged);
 }
 
+absl::Status RangeTrace::CheckDistinct(
+    const std::vector<Ranges>& workers) const {
+  const auto key = [](const Range& range) {
+    const NamedOperation& o = range.operation;
+    return std::make_tuple(o.kind, o.stage, o.chunk, o.microbatch,
+                           range.start_microseconds, range.microseconds);
+  };
+  const auto less = [&](const Ranges* a, const Ranges* b) {
+    return std::lexicographical_compare(
+        a->ranges.begin(), a->ranges.end(), b->ranges.begin(), b->ranges.end(),
+        [&](const Range& x, const Range& y) { return key(x) < key(y); });
+  };
+  std::set<const Ranges*, decltype(less)> seen(less);
+  for (const Ranges& worker : workers) {
+    const auto [first, is_new] = seen.insert(&worker);
+    if (is_new || (*first)->file == worker.file) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        files_[worker.file].label,
+        ": has the same ranges at the same times as ",
+        files_[(*first)->file].label, ", expected one file for each rank"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
   RecordedRun run;
   run.label = std::string(label);
@@ -123,7 +148,7 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
       [](const auto& a, const auto& b) { return a.rank < b.rank; });
   // The ranges of each worker, by rank; GPU ranges belong to the process of
   // the host, which has another number.
-  std::vector<std::vector<Range>> workers;
+  std::vector<Ranges> workers;
   bool any_on_host = false;
   double base = std::numeric_limits<double>::infinity();
   for (File& file : files_) {
@@ -150,7 +175,8 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
                          return a.start_microseconds < b.start_microseconds;
                        });
       if (on_gpu) MergeStreams(&ranges);
-      workers.push_back(std::move(ranges));
+      workers.push_back(
+          {std::move(ranges), static_cast<size_t>(&file - files_.data())});
     }
   }
   if (workers.size() > kMaxRecordedWorkers) {
@@ -158,6 +184,7 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
         absl::StrCat(label, ": has ", workers.size(),
                      " processes, expected at most ", kMaxRecordedWorkers));
   }
+  RETURN_IF_ERROR(CheckDistinct(workers));
   if (any_on_host) {
     run.notes.push_back(
         "ranges of the host, not of the GPU, give the times of passes: a pass "
@@ -170,7 +197,7 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
   int num_chunks = 1;
   for (size_t w = 0; w < workers.size(); ++w) {
     std::set<int> stages;
-    for (const Range& range : workers[w]) {
+    for (const Range& range : workers[w].ranges) {
       const NamedOperation& o = range.operation;
       if (o.stage >= 0 && IsPass(o.kind)) stages.insert(o.stage);
       num_chunks = std::max(num_chunks, o.chunk + 1);
@@ -199,7 +226,7 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
       std::map<std::tuple<RecordedKind, int, int>, int> times;
       std::map<std::pair<RecordedKind, int>, int> microbatches;
       std::vector<RecordedOperation> operations;
-      for (const Range& range : workers[members[replica]]) {
+      for (const Range& range : workers[members[replica]].ranges) {
         const NamedOperation& named = range.operation;
         RecordedOperation o;
         o.kind = named.kind;

@@ -32,7 +32,8 @@ class RangeTrace {
   bool empty() const { return num_ranges_ == 0; }
 
   // Returns the run, not yet cleaned. Ranks with the same stages are replicas;
-  // the n-th time that a rank runs a pass belongs to step n.
+  // the n-th time that a rank runs a pass belongs to step n. Returns
+  // InvalidArgument if two files have the same ranges.
   absl::StatusOr<RecordedRun> Finish(absl::string_view label);
 
  private:
@@ -40,6 +41,12 @@ class RangeTrace {
     NamedOperation operation;
     double start_microseconds = 0, microseconds = 0;
   };
+  // What one process ran, and the index of its file.
+  struct Ranges {
+    std::vector<Range> ranges;
+    size_t file = 0;
+  };
+  absl::Status CheckDistinct(const std::vector<Ranges>& workers) const;
   // A range on several streams of a GPU is recorded once for each: merges those
   // of one operation that overlap. Requires: they are sorted by start.
   static void MergeStreams(std::vector<Range>* ranges);
@@ -50,6 +57,7 @@ class RangeTrace {
   };
   struct File {
     std::map<std::string, Worker> processes;
+    std::string label;
     int64_t rank = -1;  // -1: not recorded
     double base_nanoseconds = 0;
   };

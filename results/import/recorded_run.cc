@@ -111,8 +111,9 @@ absl::Status CheckWorkers(const RecordedRun& run) {
   if (missing.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       run.label, ": has no operations of ", absl::StrJoin(missing, ", "),
-      ", expected all workers of ", run.num_replicas, " replicas x ",
-      run.num_ranks, " pipeline ranks"));
+      ", expected all workers of ", run.num_replicas,
+      run.num_replicas == 1 ? " replica x " : " replicas x ", run.num_ranks,
+      run.num_ranks == 1 ? " pipeline rank" : " pipeline ranks"));
 }
 
 // Returns what is missing in a step: every stage of a replica runs as many

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sim/engine/longest_path.h"
+#include "sim/report/batch_ends.h"
 
 namespace weir::sim {
 namespace {
@@ -42,7 +43,7 @@ std::vector<int32_t> TopologicalOrder(const TaskGraph& graph) {
 
 ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
                           const PipelineGraph& graph,
-                          const Recording& recording,
+                          const Recording& recording, const Window& window,
                           std::span<const scenarios::Link> links) {
   const TaskGraph& tasks = graph.tasks;
   const auto start = recording.start_seconds();
@@ -78,6 +79,24 @@ ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
   }
   replay.makespan_seconds =
       end.empty() ? 0 : *std::max_element(end.begin(), end.end());
+  replay.simulated_batches = schedule.num_batches;
+  replay.chunks = std::max(schedule.num_stages / schedule.num_ranks, 1);
+  replay.num_batches = window.num_batches;
+  replay.rollback_seconds = window.rollback_seconds;
+  replay.batch_seconds = window.batch_seconds();
+  // A window that begins after the start lies between two ends of batches.
+  if (window.begin_seconds > 0) {
+    for (const std::vector<int32_t>& batch : BatchEndTasks(schedule, graph)) {
+      double seconds = 0;
+      std::vector<int32_t> numbers;
+      for (const int32_t task : batch) {
+        seconds = std::max(seconds, end[task]);
+        numbers.push_back(number[task]);
+      }
+      if (seconds == window.begin_seconds) replay.begin_tasks = numbers;
+      if (seconds == window.end_seconds) replay.end_tasks = numbers;
+    }
+  }
   replay.is_exact = SharedLinks(tasks, links, recording).empty() &&
                     !SlowsTimers(tasks, recording);
   return replay;

@@ -12,6 +12,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/task_graph.h"
 #include "sim/graph/pipeline_graph.h"
+#include "sim/report/window.h"
 
 namespace weir::sim {
 
@@ -32,15 +33,24 @@ struct ReplayTasks {
   std::vector<int32_t> first_before, before;  // [task], [task + 1]
   std::vector<Pass> passes;                   // of all GPUs
   double makespan_seconds = 0;
+  // The step time is that of Window: the last end of end_tasks (if empty: of
+  // all tasks) - the last end of begin_tasks (if empty: 0), divided by
+  // num_batches, + rollback_seconds.
+  std::vector<int32_t> begin_tasks, end_tasks;
+  int num_batches = 1;
+  double rollback_seconds = 0, batch_seconds = 0;
+  int simulated_batches = 1;
+  int chunks = 1;  // stages of a rank
   // False: flows share links or slow passes down, so that other durations of
   // passes would change those of other tasks.
   bool is_exact = true;
 };
 
-// `links`: those of the network. Requires: the recording is complete.
+// `window`: that of the recording; `links`: those of the network. Requires: the
+// recording is complete.
 ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
                           const PipelineGraph& graph,
-                          const Recording& recording,
+                          const Recording& recording, const Window& window,
                           std::span<const scenarios::Link> links);
 
 }  // namespace weir::sim

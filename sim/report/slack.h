@@ -43,7 +43,11 @@ struct TransferSlack {
 };
 
 struct ScheduleSlack {
-  double makespan_seconds = 0;
+  double makespan_seconds = 0;  // of all batches
+  // Of the scenario's step, as in Result; set by SlackOfScenario.
+  double batch_seconds = 0;
+  int num_batches = 1;
+  int chunks = 1;                        // stages of a rank
   std::vector<PassSlack> passes;         // by GPU, in order
   std::vector<TransferSlack> transfers;  // by their start
   // False: flows share links or slow passes down, so that a delay changes how

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/graph/queues.h"
+#include "sim/report/batch_ends.h"
 
 namespace weir::sim {
 namespace {
@@ -109,11 +110,9 @@ class Run {
         last_(schedule.num_batches - 1 -
               std::max(DrainBatches(depth_, schedule.num_microbatches), 1)) {
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-      last_action_.push_back(LastActions(rank));
+      last_action_.push_back(LastActionsOf(schedule, rank));
     }
-    // A batch ends with its last gradient, or its last output.
-    end_ranks_ =
-        schedule.RanksOf(schedule.forward_only ? schedule.num_stages - 1 : 0);
+    batch_ends_ = BatchEndTasks(schedule, graph);
   }
 
   // The last batch before the drain.
@@ -122,11 +121,8 @@ class Run {
   // Returns when the first replica ended a batch.
   double BatchEnd(int batch) const {
     double end = 0;
-    for (int rank : end_ranks_) {
-      const int32_t position = last_action_[rank][batch];
-      if (position < 0) continue;
-      end =
-          std::max(end, end_[graph_.ActionEnd(rank * graph_.tensor, position)]);
+    for (const int32_t task : batch_ends_[batch]) {
+      end = std::max(end, end_[task]);
     }
     return end;
   }
@@ -145,24 +141,6 @@ class Run {
   }
 
  private:
-  // [batch]: position of its last backward (forward, if there are none). If a
-  // batch does not come to this rank: position of the batch before; -1: none.
-  std::vector<int32_t> LastActions(int rank) const {
-    std::vector<int32_t> last(schedule_.num_batches, -1);
-    const auto& actions = schedule_.rank_actions[rank];
-    for (size_t i = 0; i < actions.size(); ++i) {
-      if (!schedules::IsCompute(actions[i].op)) continue;
-      if (actions[i].op == schedules::Op::kForward && !schedule_.forward_only)
-        continue;
-      last[actions[i].microbatch / schedule_.num_microbatches] =
-          static_cast<int32_t>(i);
-    }
-    for (size_t batch = 1; batch < last.size(); ++batch) {
-      last[batch] = std::max(last[batch], last[batch - 1]);
-    }
-    return last;
-  }
-
   bool IsPeriodic(int gpu, int period, int num_state, double distance) const {
     const int rank = graph_.rank_of(gpu);
     const auto& actions = schedule_.rank_actions[rank];
@@ -192,7 +170,7 @@ class Run {
   const int depth_;
   const int last_;
   std::vector<std::vector<int32_t>> last_action_;  // [rank][batch]
-  std::vector<int> end_ranks_;
+  std::vector<std::vector<int32_t>> batch_ends_;   // [batch]: tasks
 };
 
 // Compares the time of the second half of the batches with that of the quarter

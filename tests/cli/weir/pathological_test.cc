@@ -55,7 +55,8 @@ const std::map<std::string, std::string>& BaseArguments() {
       {"stragglers", "nowhere"},
       {"slack", "--costs f=1,b=2 --pp 2 --microbatches 2 --schedule gpipe"},
       {"jitter",
-       "--costs f=1,b=2 --pp 2 --microbatches 2 --schedule gpipe --samples 2"},
+       "--costs f=1,b=2 --pp 2 --microbatches 2 --schedule gpipe --samples 2 "
+       "--jitter pass=constant:1"},
       {"schedule show", "gpipe --pp 2 --microbatches 2"},
       {"schedule semantics", "gpipe --pp 2 --microbatches 2"},
       {"schedule lint", "gpipe --pp 2 --microbatches 2"},

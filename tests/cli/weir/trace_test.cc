@@ -40,6 +40,12 @@ TEST(TraceTest, AnImportedRunIsShownLikeAnyResult) {
   const ProgramRun step = RunWeir("import run.json.gz --step 20 --format json");
   EXPECT_EQ(step.exit_code, 0) << step.err;
   EXPECT_EQ(json::parse(step.out)["result"]["method"], "imported");
+  const ProgramRun result = RunWeir("import run.pb");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("run.pb: is a result of weir, expected a "
+                                    "trace"));
+  const ProgramRun first = RunWeir("import run.json.gz --step 0");
+  EXPECT_THAT(first.err, HasSubstr("--step is 0, expected 10, 20, 30"));
   const ProgramRun wrong = RunWeir("import run.json.gz --step 4");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--step is 4, expected 10, 20, 30"));
@@ -56,6 +62,17 @@ TEST(TraceTest, CostsOfARunAreSimulated) {
       "simulate --costs c.textproto --schedule gpipe --pp 2 --microbatches 2 "
       "--format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
+  // Given costs have no optimizer steps, which the trace has.
+  EXPECT_EQ(RunWeir("import run.csv -o measured.pb --force").exit_code, 0);
+  EXPECT_EQ(RunWeir("simulate --costs c.textproto --schedule gpipe --pp 2 "
+                    "--microbatches 2 --out predicted.pb --force")
+                .exit_code,
+            0);
+  const ProgramRun validated =
+      RunWeir("validate --replay measured.pb --against predicted.pb");
+  EXPECT_EQ(validated.exit_code, 0) << validated.err;
+  EXPECT_THAT(validated.out + validated.err,
+              HasSubstr("optimizer steps of measured.pb are not compared"));
   // GPipe: (m + p - 1) (f + b) and a hop in each direction.
   EXPECT_NEAR(json::parse(run.out)["result"]["batch_seconds"].get<double>(),
               3 * (1 + 2) + 2 * 0.25, 1e-9);
@@ -74,6 +91,7 @@ TEST(TraceTest, StragglersAreNamed) {
                                HasSubstr("suspect: replica 1, stage 0")));
   const ProgramRun run = RunWeir("stragglers slow.csv --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(json::parse(run.out)["config"]["traces"][0], "slow.csv");
   const json result = json::parse(run.out)["result"];
   EXPECT_EQ(result["by_worker"][0]["name"], "replica 1, stage 0");
   EXPECT_EQ(RunWeir("stragglers nowhere.json").exit_code, 2);
@@ -89,6 +107,7 @@ TEST(TraceTest, SlackOfSchedules) {
   EXPECT_THAT(table.out, HasSubstr("median slack"));
   const ProgramRun run = RunWeir("slack " + scenario + " --format json");
   ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(json::parse(run.out)["config"]["scenarios"].size(), 2);
   const json all = json::parse(run.out)["result"]["schedules"];
   ASSERT_EQ(all.size(), 2);
   EXPECT_EQ(all[0]["passes"].size(), 2 * 4 * 8);
@@ -110,6 +129,37 @@ TEST(TraceTest, SlackOfSchedules) {
   EXPECT_EQ(RunWeir("compare --slack --format csv " + scenario).exit_code, 2);
 }
 
+// PipeDream is simulated for several batches; all times are those of a step.
+TEST(TraceTest, StepsOfSchedulesWithoutFlushAreBatches) {
+  const std::string scenario =
+      "--schedule 1f1b,pipedream --costs f=1,b=2 --pp 4 --microbatches 8 "
+      "--format json";
+  const ProgramRun compare = RunWeir("compare " + scenario);
+  const ProgramRun slack = RunWeir("slack " + scenario);
+  const ProgramRun jitter =
+      RunWeir("jitter " + scenario + " --jitter pass=normal:0 --samples 9");
+  for (const auto* run : {&compare, &slack, &jitter}) {
+    ASSERT_EQ(run->exit_code, 0) << run->err;
+  }
+  EXPECT_EQ(json::parse(jitter.out)["config"]["scenarios"].size(), 2);
+  for (const int i : {0, 1}) {
+    const double step = i == 0 ? 33 : 24;
+    EXPECT_EQ(json::parse(slack.out)["result"]["schedules"][i]["batch_seconds"],
+              step);
+    const json of = json::parse(jitter.out)["result"]["schedules"][i];
+    EXPECT_EQ(of["mean_seconds"], step);
+    EXPECT_EQ(of["batch_seconds"], step);
+  }
+  EXPECT_THAT(RunWeir("jitter --schedule pipedream --costs f=1,b=2 --pp 4 "
+                      "--microbatches 8 --jitter pass=normal:0.1")
+                  .out,
+              HasSubstr("batches were simulated; a step time is that of one"));
+  EXPECT_THAT(RunWeir("slack --schedule zb-v --costs f=1,i=1,w=1 --pp 4 "
+                      "--microbatches 8")
+                  .out,
+              HasSubstr("zb-v v=2"));
+}
+
 TEST(TraceTest, JitterOfSchedules) {
   const std::string scenario =
       "--schedule gpipe,1f1b --costs f=1,b=2 --pp 4 --microbatches 8 ";
@@ -125,7 +175,12 @@ TEST(TraceTest, JitterOfSchedules) {
     EXPECT_EQ(schedule["makespan_seconds"], 33);
     EXPECT_GT(schedule["mean_seconds"].get<double>(), 33 * 1.1);
   }
-  const ProgramRun table = RunWeir("jitter " + scenario + "--samples 10");
+  const ProgramRun none = RunWeir("jitter " + scenario);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--jitter is not given, expected at least "
+                                  "one source, such as --jitter pass="));
+  const ProgramRun table =
+      RunWeir("jitter " + scenario + "--samples 10 --jitter pass=constant:1");
   ASSERT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("+0.00 % +- 0.00 %"));
   const ProgramRun bad = RunWeir("jitter " + scenario + "--jitter pass=x:1");

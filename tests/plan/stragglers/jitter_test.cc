@@ -40,7 +40,7 @@ JitterRequest Request(const std::vector<std::string>& sources,
 std::vector<double> Samples(const GivenScenario& given,
                             const std::vector<std::string>& sources,
                             uint32_t num_samples = 100) {
-  return SampleMakespans(RunOf(given), Request(sources, num_samples));
+  return SampleStepSeconds(RunOf(given), Request(sources, num_samples));
 }
 
 GivenScenario Uneven(const std::string& schedule) {
@@ -63,6 +63,30 @@ TEST(JitterTest, WithoutJitterTheStepIsTheSimulatedOneToTheLastBit) {
     EXPECT_THAT(Samples(given, {"pass=normal:0", "gpu=lognormal:0",
                                 "stage=exponential:0", "pass=constant:1"}),
                 Each(makespan));
+  }
+}
+
+// Without flush, and if batches overlap, a step is a batch of the steady state.
+TEST(JitterTest, StepsOfLongRunsAreBatchesOfTheSteadyState) {
+  for (const char* schedule : {"pipedream", "pipedream-2bw"}) {
+    SCOPED_TRACE(schedule);
+    const GivenScenario given = Uneven(schedule);
+    const auto result = sim::Simulate(sim::Resolve(given));
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_GT(result->makespan_seconds(), 2 * result->batch_seconds());
+    const sim::ReplayTasks run = RunOf(given);
+    EXPECT_EQ(run.batch_seconds, result->batch_seconds());
+    EXPECT_GT(run.simulated_batches, run.num_batches);
+    EXPECT_THAT(Samples(given, {}), Each(result->batch_seconds()));
+    EXPECT_THAT(Samples(given, {"pass=normal:0"}),
+                Each(result->batch_seconds()));
+    // If every pass takes twice as long, and hops nothing, so do steps.
+    GivenScenario no_hops = given;
+    no_hops.hop_seconds = 0;
+    const double step = RunOf(no_hops).batch_seconds;
+    for (const double twice : Samples(no_hops, {"pass=constant:2"}, 3)) {
+      EXPECT_NEAR(twice, 2 * step, 1e-9 * step);
+    }
   }
 }
 
@@ -112,7 +136,7 @@ TEST(JitterTest, TheExpectedMaximumOfIndependentDelaysIsItsClosedForm) {
     for (int k = 1; k <= n; ++k) harmonic += 1.0 / k;
     for (const char* source : {"pass=exponential:0.1", "gpu=exponential:0.1"}) {
       const JitterStatistics of =
-          StatisticsOf(SampleMakespans(run, Request({source}, 20000)));
+          StatisticsOf(SampleStepSeconds(run, Request({source}, 20000)));
       EXPECT_NEAR(of.mean, 2 * (1 + 0.1 * harmonic), 4 * of.standard_error)
           << n;
       EXPECT_LT(of.standard_error, 0.002);
@@ -147,8 +171,8 @@ TEST(JitterTest, SchedulesHaveCommonRandomNumbers) {
   EXPECT_GT(largest, 1.1 * smallest);
   JitterRequest other = Request(sources);
   other.seed = 2;
-  EXPECT_NE(SampleMakespans(RunOf(gpipe), other), a);
-  EXPECT_EQ(SampleMakespans(RunOf(gpipe), Request(sources)), a);
+  EXPECT_NE(SampleStepSeconds(RunOf(gpipe), other), a);
+  EXPECT_EQ(SampleStepSeconds(RunOf(gpipe), Request(sources)), a);
 }
 
 TEST(JitterTest, SourcesAreParsed) {

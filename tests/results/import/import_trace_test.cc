@@ -176,6 +176,18 @@ TEST(ImportTraceTest, TruncatedFilesAreRepairedOrRefused) {
   }
 }
 
+// ByteDance's files have the names of threads at the end.
+TEST(ImportTraceTest, AFileThatEndsBeforeItsThreadsAreNamedIsCutOff) {
+  std::string text = SampleJson(SampleOperations({}));
+  text = absl::StrReplaceAll(text, {{"thread_name", "thread_nick"}});
+  const auto unnamed = ImportTraceText("a", text);
+  EXPECT_THAT(std::string(unnamed.status().message()),
+              HasSubstr("thread 0 of process 0 has no name"));
+  const auto cut = ImportTraceText("a", text.substr(0, text.size() - 20));
+  EXPECT_THAT(std::string(cut.status().message()),
+              HasSubstr("a: is cut off before the names of its threads"));
+}
+
 TEST(ImportTraceTest, AStepThatEndsEarlyIsNoRun) {
   SampleShape shape;
   shape.num_steps = 1;
@@ -340,7 +352,9 @@ TEST(ImportTraceTest, RangesOfTorchtitanNameStageAndMicrobatch) {
   ASSERT_EQ(StepsOf(*run).size(), 2);
   // 100 us after rank 0, then three starts of 200 us each.
   EXPECT_NEAR(StepsOf(*run)[0].seconds(), (100 + 3 * 200 + 50) * 1e-6, 1e-12);
-  EXPECT_FALSE(ImportTrace({paths[0], paths[0]}).ok());
+  const auto twice = ImportTrace({paths[0], folder + "/./rank1.json.gz"});
+  EXPECT_THAT(std::string(twice.status().message()),
+              HasSubstr("is the same file as"));
 
   // The same pass on another stream, 10 us later.
   std::string streams = RangeEvents(0, true);
@@ -355,6 +369,23 @@ TEST(ImportTraceTest, RangesOfTorchtitanNameStageAndMicrobatch) {
   const auto host = ImportTraceText("a", RangeEvents(0, false));
   ASSERT_TRUE(host.ok()) << host.status();
   EXPECT_THAT(host->notes, ElementsAre(HasSubstr("ranges of the host")));
+}
+
+// A file of a rank without distributedInfo, and a copy of it.
+TEST(ImportTraceTest, CopiesOfAFileAreNoReplicas) {
+  const std::string text = absl::StrReplaceAll(
+      RangeEvents(0, true), {{"distributedInfo", "otherInfo"}});
+  const std::string folder = testing::TempDir();
+  std::vector<std::string> paths;
+  for (const char* name : {"/original.json", "/copy.json"}) {
+    paths.push_back(folder + name);
+    std::ofstream(paths.back(), std::ios::binary) << text;
+  }
+  const auto run = ImportTrace(paths);
+  EXPECT_THAT(std::string(run.status().message()),
+              AllOf(HasSubstr("copy.json: has the same ranges at the same "
+                              "times as "),
+                    HasSubstr("original.json, expected one file")));
 }
 
 TEST(ImportTraceTest, NamesOfAllRuntimesAreParsed) {
