@@ -18,9 +18,9 @@ enum class CheckpointMode {
 struct CheckpointSpec {
   CheckpointMode mode = CheckpointMode::kSync;
   double bytes = 0;  // of the whole job
-  // Of storage, for the whole job, for writing and reading.
+  // Bandwidth of the storage, shared by the whole job, for writing and reading.
   double storage_bytes_per_second = 0;
-  // Of a GPU to the memory of its host. All GPUs copy an equal part.
+  // Bandwidth from a GPU to the memory of its host. All GPUs copy equal parts.
   double snapshot_bytes_per_second = 10e9;
   // Between hosts, per host, with kInMemory.
   double peer_bytes_per_second = 25e9;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quantiles.h"
+
 namespace weir::plan {
 namespace {
 
@@ -22,15 +24,8 @@ Interval90 IntervalOf(std::vector<double> values) {
   Interval90 interval;
   for (const double value : values) interval.mean += value;
   interval.mean /= static_cast<double>(values.size());
-  const auto at = [&](double part) {
-    const double position = part * static_cast<double>(values.size() - 1);
-    const size_t below = static_cast<size_t>(position);
-    const size_t above = std::min(below + 1, values.size() - 1);
-    const double rest = position - std::floor(position);
-    return values[below] * (1 - rest) + values[above] * rest;
-  };
-  interval.low = at(0.05);
-  interval.high = at(0.95);
+  interval.low = QuantileOfSorted(values, 0.05);
+  interval.high = QuantileOfSorted(values, 0.95);
   return interval;
 }
 

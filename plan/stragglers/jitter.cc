@@ -16,7 +16,7 @@ namespace weir::plan {
 namespace {
 
 using Kind = JitterSource::Kind;
-using Of = JitterSource::Of;
+using Target = JitterSource::Target;
 
 constexpr int kWidth = 8;  // samples that are replayed at once
 constexpr double kMaxBytes = 1 << 30;
@@ -32,13 +32,14 @@ bool IsRandom(const JitterSource& source) {
 
 bool Applies(const JitterSource& source, const sim::ReplayTasks::Pass& pass) {
   if (source.only < 0) return true;
-  return source.only == (source.of == Of::kGpu ? pass.gpu : pass.action.stage);
+  return source.only ==
+         (source.target == Target::kGpu ? pass.gpu : pass.action.stage);
 }
 
 uint64_t KeyOf(const JitterSource& source, uint64_t key,
                const sim::ReplayTasks::Pass& pass) {
-  switch (source.of) {
-    case Of::kPass:
+  switch (source.target) {
+    case Target::kPass:
       for (const int64_t part :
            {int64_t{pass.replica}, int64_t{pass.tensor_rank},
             static_cast<int64_t>(pass.action.op), int64_t{pass.action.stage},
@@ -46,9 +47,9 @@ uint64_t KeyOf(const JitterSource& source, uint64_t key,
         key = Combine(key, part);
       }
       return key;
-    case Of::kGpu:
+    case Target::kGpu:
       return Combine(key, pass.gpu);
-    case Of::kStage:
+    case Target::kStage:
       return Combine(key, pass.action.stage);
   }
   return key;
@@ -202,13 +203,15 @@ absl::Status CheckSources(const sim::ReplayTasks& run,
     bool found = source.only < 0;
     for (const sim::ReplayTasks::Pass& pass : run.passes) {
       found |= Applies(source, pass);
-      largest = std::max(largest,
-                         source.of == Of::kGpu ? pass.gpu : pass.action.stage);
+      largest =
+          std::max(largest, source.target == Target::kGpu ? pass.gpu
+                                                          : pass.action.stage);
     }
     if (found) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "command line: --jitter is ", source.text, ", expected a ",
-        source.of == Of::kGpu ? "GPU" : "stage", " from 0 to ", largest));
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: --jitter is ", source.text, ", expected a ",
+                     source.target == Target::kGpu ? "GPU" : "stage",
+                     " from 0 to ", largest));
   }
   return absl::OkStatus();
 }

@@ -17,7 +17,7 @@ namespace weir::plan {
 namespace {
 
 using Kind = JitterSource::Kind;
-using Of = JitterSource::Of;
+using Target = JitterSource::Target;
 
 constexpr double kMaxFactor = 1000;
 // Larger deviations of a time are no jitter.
@@ -32,15 +32,17 @@ absl::Status Bad(absl::string_view text) {
       "3"));
 }
 
-bool ParseOf(absl::string_view text, JitterSource* source) {
-  const std::pair<absl::string_view, Of> kNames[] = {
-      {"pass", Of::kPass}, {"gpu", Of::kGpu}, {"stage", Of::kStage}};
-  for (const auto& [name, of] : kNames) {
+bool ParseTarget(absl::string_view text, JitterSource* source) {
+  const std::pair<absl::string_view, Target> kNames[] = {
+      {"pass", Target::kPass},
+      {"gpu", Target::kGpu},
+      {"stage", Target::kStage}};
+  for (const auto& [name, target] : kNames) {
     absl::string_view number = text;
     if (!absl::ConsumePrefix(&number, name)) continue;
-    source->of = of;
+    source->target = target;
     if (number.empty()) return true;
-    return of != Of::kPass && absl::SimpleAtoi(number, &source->only) &&
+    return target != Target::kPass && absl::SimpleAtoi(number, &source->only) &&
            source->only >= 0;
   }
   return false;
@@ -80,7 +82,7 @@ absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text) {
       absl::StrSplit(text, absl::MaxSplits('=', 1));
   JitterSource source;
   source.text = std::string(text);
-  if (!ParseOf(parts.first, &source) ||
+  if (!ParseTarget(parts.first, &source) ||
       !ParseDistribution(parts.second, &source)) {
     return Bad(text);
   }

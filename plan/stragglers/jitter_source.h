@@ -16,7 +16,7 @@ namespace weir::plan {
 struct JitterSource {
   // A factor is drawn for each pass, each GPU, or each stage of the model (on
   // all its GPUs).
-  enum class Of { kPass, kGpu, kStage };
+  enum class Target { kPass, kGpu, kStage };
   enum class Kind {
     kConstant,     // `parameter`
     kPeriodic,     // `parameter` for every `period`-th pass of a GPU, else 1
@@ -24,7 +24,7 @@ struct JitterSource {
     kLognormal,    // exp(parameter x normal - parameter^2 / 2), of mean 1
     kExponential,  // 1 + parameter x an exponential number of mean 1
   };
-  Of of = Of::kPass;
+  Target target = Target::kPass;
   Kind kind = Kind::kConstant;
   double parameter = 1;
   uint32_t period = 1;

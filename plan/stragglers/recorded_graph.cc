@@ -145,8 +145,9 @@ class Builder {
     }
   }
 
-  // Exchanges of tokens run beside passes: each waits for the passes that ended
-  // before it started, and the passes that started after it ended wait for it.
+  // Exchanges of tokens run concurrently with passes: each waits for the passes
+  // that ended before it started, and the passes that started after it ended
+  // wait for it.
   void AddExchanges(std::map<RecordedKind, Indices>& of_kind,
                     const Indices& passes) {
     for (const RecordedKind kind :

@@ -49,7 +49,7 @@ struct ChromeEvent {
 
 // What surrounds the events.
 struct ChromeTrace {
-  // Texts and numbers beside "traceEvents"; those of nested objects as
+  // Texts and numbers next to "traceEvents"; those of nested objects as
   // "distributedInfo.rank".
   std::map<std::string, TraceValue> properties;
   int64_t num_events = 0;  // of all phases

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/split_mix.h"
 #include "sim/graph/symmetry.h"
 
 namespace weir::sim {
@@ -52,12 +53,7 @@ class SymmetrySearch {
     int32_t first = 0;  // index of an instance
   };
 
-  static uint64_t Mix(uint64_t x) {  // splitmix64
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
+  static uint64_t Mix(uint64_t x) { return SplitMix(x + kSplitMixStep); }
 
   std::span<const int32_t> LinksOf(const HopUse& use) const {
     return {use_links_.data() + use.first_link,

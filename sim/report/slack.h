@@ -44,7 +44,7 @@ struct TransferSlack {
 
 struct ScheduleSlack {
   double makespan_seconds = 0;  // of all batches
-  // Of the scenario's step, as in Result; set by SlackOfScenario.
+  // Seconds of the scenario's step, as in Result; set by SlackOfScenario.
   double batch_seconds = 0;
   int num_batches = 1;
   int chunks = 1;                        // stages of a rank

@@ -6,18 +6,14 @@
 #include <iterator>
 #include <utility>
 
+#include "base/split_mix.h"
+
 namespace weir::fuzz {
 namespace {
 
 constexpr int kSeedBytes = 4;
 
-// SplitMix64 (Steele et al., 2014).
-uint64_t Next(uint64_t* state) {
-  uint64_t z = *state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
+uint64_t Next(uint64_t* state) { return SplitMix(*state += kSplitMixStep); }
 
 const char* const kUnusual[] = {
     "`id`",   "$(id)", "\"",   "'",    "\\",   "\n",   "\t",     "\x1b[31m",

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <tuple>
 
@@ -17,6 +16,7 @@
 #include "sim/bounds/bound.h"
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
+#include "tests/sim/methods_agree.h"
 
 namespace weir::sim::overlapped_exchange_test {
 
@@ -173,18 +173,7 @@ TEST_P(AgreementTest, FastEqualsFullAndBoundsHold) {
   const auto bound = BoundOf(*resolved);
   ASSERT_TRUE(full.ok() && fast.ok() && bound.ok())
       << full.status() << fast.status() << bound.status();
-  const double seconds = full->batch_seconds();
-  EXPECT_NEAR(fast->batch_seconds, seconds, 1e-9 * seconds);
-  EXPECT_LE(bound->batch_seconds, seconds * (1 + 1e-9));
-  EXPECT_GT(bound->batch_seconds, 0.3 * seconds);
-  std::map<uint32_t, double> peaks;
-  for (const RankResult& rank : full->ranks()) {
-    double& peak = peaks[rank.rank()];
-    peak = std::max(peak, rank.peak_memory_bytes());
-  }
-  for (const auto& [rank, peak] : peaks) {
-    EXPECT_NEAR(fast->peak_bytes[rank], peak, 1e-9 * peak);
-  }
+  ExpectMethodsAgree(*full, *fast, bound->batch_seconds);
 }
 
 INSTANTIATE_TEST_SUITE_P(
