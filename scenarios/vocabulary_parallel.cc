@@ -10,7 +10,7 @@
 namespace weir::scenarios {
 namespace {
 
-constexpr char kField[] = "parallelism.vocabulary_parallel";
+constexpr char kVocabularyField[] = "parallelism.vocabulary_parallel";
 constexpr char kOneFOneB[] = "1f1b";
 
 }  // namespace
@@ -35,15 +35,15 @@ void FillVocabularySchedule(Scenario* scenario) {
 void CheckVocabularyParallel(Problems& problems, const Scenario& scenario) {
   const VocabularyParallel mode = scenario.parallelism().vocabulary_parallel();
   if (!VocabularyParallel_IsValid(mode)) {
-    problems.Add(kField, absl::StrCat("is ", mode, ", which is unknown"));
+    problems.Add(kVocabularyField, absl::StrCat("is ", mode, ", which is unknown"));
   }
   const int barriers = VocabularyBarriers(scenario.parallelism());
   if (barriers == 0) return;
   if (scenario.has_costs()) {
-    problems.Add(kField, "cannot be combined with costs");
+    problems.Add(kVocabularyField, "cannot be combined with costs");
   }
   if (scenario.parallelism().pipeline() <= 1) {
-    problems.Add(kField,
+    problems.Add(kVocabularyField,
                  absl::StrCat("is ", VocabularyParallel_Name(mode),
                               ", expected at least 2 pipeline ranks that share "
                               "the vocabulary, found 1"));
@@ -61,7 +61,7 @@ void CheckVocabularyParallel(Problems& problems, const Scenario& scenario) {
     }
   }
   if (ahead < barriers) {
-    problems.Add(kField,
+    problems.Add(kVocabularyField,
                  absl::StrCat("is ", VocabularyParallel_Name(mode),
                               ", expected the schedule 1f1b:ahead=", barriers,
                               " or more, found ", scenario.schedule()));
@@ -73,7 +73,7 @@ void CheckVocabularyParallel(Problems& problems, const Scenario& scenario,
   if (VocabularyBarriers(scenario.parallelism()) == 0) return;
   const auto refuse = [&](bool has, const char* what) {
     if (!has) return;
-    problems.Add(kField,
+    problems.Add(kVocabularyField,
                  absl::StrCat("is ",
                               VocabularyParallel_Name(
                                   scenario.parallelism().vocabulary_parallel()),

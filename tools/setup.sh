@@ -107,12 +107,12 @@ configure() {
   (cd "$root" && cmake --preset release "$@") >&2 || exit 3
 }
 
-# Builds only the program, which needs no test library. Quiet if it was built
-# before.
-build_weir() {
+# build_program NAME: builds only this program, which needs no test library.
+# Quiet if it was built before.
+build_program() {
   is_configured || configure -DBUILD_TESTING=OFF
-  if [ -x "$root/build/release/bin/weir" ]; then quiet=--quiet; else quiet=; fi
-  ninja -C "$root/build/release" -j "$(num_jobs)" $quiet weir >&2
+  if [ -x "$root/build/release/bin/$1" ]; then quiet=--quiet; else quiet=; fi
+  ninja -C "$root/build/release" -j "$(num_jobs)" $quiet "$1" >&2
 }
 
 # Builds everything, including tests.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "schedule list", "show", "semantics", "lint", "convert" and "synthesize".
+// "schedule list", "show", "semantics", "lint" and "convert".
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/options/add_option.h"
@@ -86,62 +86,6 @@ void AddConvert(CLI::App* group, CommandLine* line) {
   AddForce(app, &flags->output.force);
 }
 
-absl::StatusOr<double> ParseMemoryLimit(absl::string_view text) {
-  if (text == "0") return 0;
-  return ParsePositive(text);
-}
-
-void AddSynthesize(CLI::App* group, CommandLine* line) {
-  Flags* flags = &line->flags;
-  SynthesisFlags* synthesis = &flags->synthesis;
-  CLI::App* app = AddWeirCommand(
-      group, "synthesize",
-      "Searches for a better schedule than the named ones, with a bound.",
-      {"schedule synthesize --pp 4 --microbatches 6 "
-       "--costs f=1,i=1.1,w=0.8,c=0.1 --memory-limit 3 --method local",
-       "schedule synthesize --pp 4 --chunks 2 --microbatches 7 --method local"},
-      RunScheduleSynthesize, line);
-  AddScenarioName(app, "preset or textproto file; flags override it",
-                  &flags->scenario);
-  AddScenario(app, /*several=*/false, &flags->scenario);
-  app->option_defaults()->group("Search");
-  AddChoice<int>(app, "--objective",
-                 "makespan: from first start to last end; span: longest time "
-                 "of a rank",
-                 {{"makespan", 0}, {"span", 1}}, &synthesis->objective)
-      ->default_str("makespan");
-  AddOption(app, "--memory-limit", "N",
-            "maximum number of activations that a rank may hold, in "
-            "microbatches (of the "
-            "largest stage, on each of its chunks); 0: no limit",
-            ParseMemoryLimit, &synthesis->memory_limit)
-      ->default_str("number of ranks, as for 1F1B");
-  AddSwitch(app, "--offload", "allow offloading activations to the host",
-            &synthesis->offload);
-  AddChoice<int>(app, "--method",
-                 "milp: mixed-integer program; local: local search; auto: both",
-                 {{"auto", 0}, {"milp", 1}, {"local", 2}}, &synthesis->method)
-      ->default_str("auto");
-  AddSeconds(app, "--seconds", "time limit of the MILP solver CBC",
-             &synthesis->seconds)
-      ->default_str(absl::StrCat(synthesis->seconds));
-  AddCount(app, "--moves", "moves per run of the local search",
-           &synthesis->num_moves)
-      ->default_str("depends on the size");
-  AddCount(app, "--seed", "random seed of the local search", &synthesis->seed)
-      ->default_str(absl::StrCat(synthesis->seed));
-  AddText(app, "-o,--out", "FILE.csv",
-          "write the schedule (FILE.json with offloads) and its proof "
-          "(FILE.csv.proof.json)",
-          &synthesis->out)
-      ->group("Output");
-  AddReport(app, "--report",
-            "the timelines of the schedule and of the best named one",
-            &flags->output.report);
-  AddFormat(app, /*csv=*/true, &flags->output);
-  AddForce(app, &flags->output.force);
-}
-
 }  // namespace
 
 void AddScheduleCommands(CLI::App* app, CommandLine* line) {
@@ -175,7 +119,6 @@ void AddScheduleCommands(CLI::App* app, CommandLine* line) {
 
   AddLint(group, line);
   AddConvert(group, line);
-  AddSynthesize(group, line);
 }
 
 }  // namespace weir::cli

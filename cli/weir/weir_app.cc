@@ -1,67 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/weir/weir_app.h"
 
-#include <algorithm>
-
-#include "absl/strings/str_join.h"
-#include "cli/options/add_option.h"
-#include "cli/options/program.h"
-#include "cli/options/shared_options.h"
-#include "cli/weir/versions.h"
+#include <CLI/App.hpp>
 
 namespace weir::cli {
 
 std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
-  auto app = MakeProgram(
-      "weir",
-      "Simulates pipeline-parallel training: how long a step takes, how much "
-      "memory\nevery GPU needs, and why.");
-  // Run in this order.
-  CLI::Option* json = AddSwitch(
-      app.get(), "--json", "with --version: also show the libraries, as JSON",
-      &line->is_json);
-  json->needs(app->set_version_flag(
-      "--version",
-      [line] { return line->is_json ? VersionJson() : VersionText(); },
-      "show the version"));
-  app->option_defaults()->group(kOptionsOfAllCommands);
-  AddColor(app.get(), &line->flags.output);
-  AddQuiet(app.get(), &line->flags.output.quiet);
-  AddSimulationCommands(app.get(), line);
+  auto app = MakeBareApp(line);
+  AddRunCommands(app.get(), line);
+  AddStudyCommands(app.get(), line);
+  AddShowCommand(app.get(), line);
+  AddReportCommands(app.get(), line);
+  AddTraceCommand(app.get(), line);
   AddDrawCommand(app.get(), line);
-  AddTraceCommands(app.get(), line);
+  AddRecordedRunCommands(app.get(), line);
   AddSweepCommands(app.get(), line);
   AddPlanCommand(app.get(), line);
   AddGoodputCommand(app.get(), line);
   AddEnergyCommand(app.get(), line);
   AddScheduleCommands(app.get(), line);
+  AddSynthesizeCommand(app.get(), line);
   AddInputCommands(app.get(), line);
-  app->footer(
-      "weir help COMMAND shows the options of a command.\n\n"
-      "Examples:\n"
-      "  weir compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw\n"
-      "  weir schedule show 1f1b --pp 4 --microbatches 8\n\n"
-      "Exit codes: 0 success, 1 negative result (does not fit, deadlock), 2 "
-      "usage or\ninput error, 3 a program or device is missing, 70 a bug in "
-      "weir, 129, 130 or 143\nterminated by SIGHUP, SIGINT or SIGTERM.");
+  AddProfileCommands(app.get(), line);
+  AddInitCommand(app.get(), line);
+  AddCheckCommands(app.get(), line);
   return app;
-}
-
-absl::StatusOr<std::string> ParseWeirArguments(int argc,
-                                               const char* const* argv,
-                                               CommandLine* line) {
-  line->flags.command =
-      absl::StrJoin(argv + std::min(argc, 1), argv + argc, " ");
-  return ParseArguments(argc, argv, MakeWeirApp(line).get());
-}
-
-CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
-                         const std::string& summary,
-                         const std::vector<std::string>& examples, Command* run,
-                         CommandLine* line) {
-  CLI::App* command = AddCommand(parent, name, summary, examples);
-  command->callback([run, line] { line->command = run; });
-  return command;
 }
 
 }  // namespace weir::cli

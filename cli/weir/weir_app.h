@@ -23,29 +23,55 @@ struct CommandLine {
   bool is_json = false;  // of --version
 };
 
-// Returns the program. Parsing sets `line`, which must outlive it.
-std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line);
+// Returns a program. Parsing sets `line`, which must outlive it.
+using MakeApp = std::unique_ptr<CLI::App>(CommandLine* line);
+
+// Returns weir with all commands.
+MakeApp MakeWeirApp;
+// Returns weir with the commands that need little of plan/, so that it is
+// built in less time (see ./run).
+MakeApp MakeCoreApp;
+// Returns weir without commands.
+MakeApp MakeBareApp;
 
 // Sets `line` as far as the arguments are valid, see ParseArguments.
 absl::StatusOr<std::string> ParseWeirArguments(int argc,
                                                const char* const* argv,
+                                               MakeApp* make,
                                                CommandLine* line);
+
+// Runs the command that the arguments name, and returns the exit code.
+int RunWeir(int argc, const char* const* argv, MakeApp* make);
 
 // Adds a command that `run` executes, see AddCommand.
 CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
                          const std::string& summary,
                          const std::vector<std::string>& examples, Command* run,
                          CommandLine* line);
+// Adds "list" to a group of commands.
+void AddListCommand(CLI::App* group, const std::string& summary, Command* run,
+                    CommandLine* line);
 
-void AddSimulationCommands(CLI::App* app, CommandLine* line);
+// Commands of weir and of its core.
+void AddRunCommands(CLI::App* app, CommandLine* line);
+void AddShowCommand(CLI::App* app, CommandLine* line);
+void AddTraceCommand(CLI::App* app, CommandLine* line);
+void AddScheduleCommands(CLI::App* app, CommandLine* line);
+void AddInputCommands(CLI::App* app, CommandLine* line);
+void AddCheckCommands(CLI::App* app, CommandLine* line);
+
+// Commands of weir only.
+void AddStudyCommands(CLI::App* app, CommandLine* line);
+void AddReportCommands(CLI::App* app, CommandLine* line);
 void AddDrawCommand(CLI::App* app, CommandLine* line);
-void AddTraceCommands(CLI::App* app, CommandLine* line);
+void AddRecordedRunCommands(CLI::App* app, CommandLine* line);
 void AddSweepCommands(CLI::App* app, CommandLine* line);
 void AddPlanCommand(CLI::App* app, CommandLine* line);
 void AddGoodputCommand(CLI::App* app, CommandLine* line);
 void AddEnergyCommand(CLI::App* app, CommandLine* line);
-void AddScheduleCommands(CLI::App* app, CommandLine* line);
-void AddInputCommands(CLI::App* app, CommandLine* line);
+void AddSynthesizeCommand(CLI::App* app, CommandLine* line);  // of "schedule"
+void AddProfileCommands(CLI::App* app, CommandLine* line);
+void AddInitCommand(CLI::App* app, CommandLine* line);
 
 }  // namespace weir::cli
 

@@ -46,7 +46,7 @@ absl::StatusOr<uint32_t> ParseStep(const std::string& text) {
 
 }  // namespace
 
-void AddTraceCommands(CLI::App* app, CommandLine* line) {
+void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
   Flags* flags = &line->flags;
   CLI::App* import = AddWeirCommand(
       app, "import",

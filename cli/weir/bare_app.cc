@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weir and its core share: options of all commands, parsing and errors.
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_join.h"
+#include "base/interrupt.h"
+#include "base/temporary_file.h"
+#include "base/text_table.h"
+#include "base/textproto.h"
+#include "cli/options/add_option.h"
+#include "cli/options/messages.h"
+#include "cli/options/program.h"
+#include "cli/options/shared_options.h"
+#include "cli/weir/versions.h"
+#include "cli/weir/weir_app.h"
+
+namespace weir::cli {
+namespace {
+
+int Run(int argc, const char* const* argv, MakeApp* make) {
+  ExitOnInterrupt();
+  IgnoreFileSizeSignal();
+  SilenceProtobuf();
+  CommandLine line;
+  const absl::StatusOr<std::string> text =
+      ParseWeirArguments(argc, argv, make, &line);
+  if (!text.ok()) return PrintError(text.status(), line.flags.output);
+  SetTextLayout(LayoutOf(line.flags.output));
+  if (text->empty()) return line.command(line.flags);
+  const absl::Status printed = PrintResult(*text);
+  return printed.ok() ? kExitOk : PrintError(printed, line.flags.output);
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> MakeBareApp(CommandLine* line) {
+  auto app = MakeProgram(
+      "weir",
+      "Simulates pipeline-parallel training: how long a step takes, how much "
+      "memory\nevery GPU needs, and why.");
+  // Run in this order.
+  CLI::Option* json = AddSwitch(
+      app.get(), "--json", "with --version: also show the libraries, as JSON",
+      &line->is_json);
+  json->needs(app->set_version_flag(
+      "--version",
+      [line] { return line->is_json ? VersionJson() : VersionText(); },
+      "show the version"));
+  app->option_defaults()->group(kOptionsOfAllCommands);
+  AddColor(app.get(), &line->flags.output);
+  AddQuiet(app.get(), &line->flags.output.quiet);
+  app->footer(
+      "weir help COMMAND shows the options of a command.\n\n"
+      "Examples:\n"
+      "  weir compare pipedream-2bw-gpt-2.2b --schedule gpipe,pipedream-2bw\n"
+      "  weir schedule show 1f1b --pp 4 --microbatches 8\n\n"
+      "Exit codes: 0 success, 1 negative result (does not fit, deadlock), 2 "
+      "usage or\ninput error, 3 a program or device is missing, 70 a bug in "
+      "weir, 129, 130 or 143\nterminated by SIGHUP, SIGINT or SIGTERM.");
+  return app;
+}
+
+absl::StatusOr<std::string> ParseWeirArguments(int argc,
+                                               const char* const* argv,
+                                               MakeApp* make,
+                                               CommandLine* line) {
+  line->flags.command =
+      absl::StrJoin(argv + std::min(argc, 1), argv + argc, " ");
+  return ParseArguments(argc, argv, make(line).get());
+}
+
+CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
+                         const std::string& summary,
+                         const std::vector<std::string>& examples, Command* run,
+                         CommandLine* line) {
+  CLI::App* command = AddCommand(parent, name, summary, examples);
+  command->callback([run, line] { line->command = run; });
+  return command;
+}
+
+void AddListCommand(CLI::App* group, const std::string& summary, Command* run,
+                    CommandLine* line) {
+  AddWeirCommand(group, "list", summary, {group->get_name() + " list"}, run,
+                 line);
+}
+
+int RunWeir(int argc, const char* const* argv, MakeApp* make) {
+  try {
+    return Run(argc, argv, make);
+  } catch (const std::bad_alloc&) {
+    return PrintError(absl::UnavailableError("out of memory"), OutputFlags());
+  } catch (const std::exception& error) {
+    return PrintError(absl::InternalError(error.what()), OutputFlags());
+  }
+}
+
+}  // namespace weir::cli
