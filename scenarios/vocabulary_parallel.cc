@@ -35,7 +35,8 @@ void FillVocabularySchedule(Scenario* scenario) {
 void CheckVocabularyParallel(Problems& problems, const Scenario& scenario) {
   const VocabularyParallel mode = scenario.parallelism().vocabulary_parallel();
   if (!VocabularyParallel_IsValid(mode)) {
-    problems.Add(kVocabularyField, absl::StrCat("is ", mode, ", which is unknown"));
+    problems.Add(kVocabularyField,
+                 absl::StrCat("is ", mode, ", which is unknown"));
   }
   const int barriers = VocabularyBarriers(scenario.parallelism());
   if (barriers == 0) return;

@@ -42,7 +42,8 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
 
   CLI::App* scenario =
       AddCommand(app, "scenario", "Lists and shows scenarios.");
-  AddListCommand(scenario, "Lists the scenario presets.", RunScenarioList, line);
+  AddListCommand(scenario, "Lists the scenario presets.", RunScenarioList,
+                 line);
   show = AddWeirCommand(
       scenario, "show",
       "Prints a scenario with all defaults filled in, as a file to edit.",

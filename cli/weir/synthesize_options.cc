@@ -53,7 +53,8 @@ void AddSynthesizeCommand(CLI::App* app, CommandLine* line) {
   AddCount(command, "--moves", "moves per run of the local search",
            &synthesis->num_moves)
       ->default_str("depends on the size");
-  AddCount(command, "--seed", "random seed of the local search", &synthesis->seed)
+  AddCount(command, "--seed", "random seed of the local search",
+           &synthesis->seed)
       ->default_str(absl::StrCat(synthesis->seed));
   AddText(command, "-o,--out", "FILE.csv",
           "write the schedule (FILE.json with offloads) and its proof "

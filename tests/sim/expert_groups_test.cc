@@ -264,11 +264,11 @@ std::string Text(const char* parallelism, const char* training,
                       parallelism, " } training { ", training, " }");
 }
 
-class AgreementTest
+class ExpertAgreementTest
     : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 // Bounds hold, and fast estimates, which reduce symmetries, equal full runs.
-TEST_P(AgreementTest, FastEqualsFullAndBoundsHold) {
+TEST_P(ExpertAgreementTest, FastEqualsFullAndBoundsHold) {
   const auto& [parallelism, training] = GetParam();
   Scenario scenario;
   const absl::Status parsed =
@@ -300,7 +300,7 @@ TEST_P(AgreementTest, FastEqualsFullAndBoundsHold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Experts, AgreementTest,
+    Experts, ExpertAgreementTest,
     testing::Combine(
         testing::Values(
             "tensor: 2 data: 8 expert: 16 expert_tensor: 1 "

@@ -158,10 +158,10 @@ TEST(OverlappedExchangeTest, FastSimulatorKeepsPricesOfEachDispatcher) {
   }
 }
 
-class AgreementTest
+class OverlappedAgreementTest
     : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(AgreementTest, FastEqualsFullAndBoundsHold) {
+TEST_P(OverlappedAgreementTest, FastEqualsFullAndBoundsHold) {
   const auto& [parallelism, communication] = GetParam();
   const bool chunks =
       absl::string_view(parallelism).find("chunks") != absl::string_view::npos;
@@ -177,7 +177,7 @@ TEST_P(AgreementTest, FastEqualsFullAndBoundsHold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Layouts, AgreementTest,
+    Layouts, OverlappedAgreementTest,
     testing::Combine(
         testing::Values("data: 8 expert: 8", "data: 16 expert: 16",
                         "data: 4 pipeline: 4 expert: 4",

@@ -108,7 +108,8 @@ absl::Status Parse(Words words) {
   const int count = static_cast<int>(arguments.size());
   if (words[0] == "weir") {
     CommandLine line;
-    return ParseWeirArguments(count, arguments.data(), MakeWeirApp, &line).status();
+    return ParseWeirArguments(count, arguments.data(), MakeWeirApp, &line)
+        .status();
   }
   CalibrateLine line;
   return ParseCalibrateArguments(count, arguments.data(), &line).status();
