@@ -59,7 +59,7 @@ bool PlansAreSound(const plan::FrequencyReport& report) {
 }
 
 bool FrontierIsConvex(const plan::PassGraph& graph) {
-  plan::Microwatts last = 0;
+  plan::Slope last = 0;
   bool convex = true;
   const absl::Status status =
       plan::WalkFrontier(graph, [&](const plan::FrontierPiece& piece) {
