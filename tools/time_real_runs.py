@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the commands for real runs: CPU seconds, and memory of the largest
-process.
+"""Times the commands for real runs: CPU seconds, and the most memory (at least
+that of this script before it starts the command).
 
   tools/time_real_runs.py build/release/bin/weir [--megabytes 1000]
 

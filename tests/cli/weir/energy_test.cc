@@ -303,7 +303,7 @@ TEST(DegradedNetworkTest, FlagsSlowDownAStep) {
   const std::string command =
       "simulate --model gpt2 --cluster dgx-h100 --nodes 4 --gbs 32 --mbs 1 "
       "--seq 512 --tp 1 --pp 1 --dp 32 --schedule 1f1b --topology fat-tree "
-      "--nodes-per-leaf 2 --no-overlap-grad-reduce ";
+      "--nodes-per-leaf 2 ";
   const auto seconds = [&](const std::string& flags) {
     return JsonOf(command + flags)["result"]["batch_seconds"].get<double>();
   };
