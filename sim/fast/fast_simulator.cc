@@ -283,7 +283,8 @@ class FastSimulator::Impl {
     return ranked;
   }
 
-  // Means over the GPUs of each pipeline rank, then over the ranks.
+  // Means over the GPUs of each pipeline rank, then over the ranks. In a
+  // shortened run, passes that were left out count as the mean of the others.
   static void FillParts(const scenarios::ResolvedScenario& scenario,
                         const Run& run, FastEstimate* estimate) {
     const PipelineInputs inputs = run.InputsOf(scenario);
@@ -298,6 +299,15 @@ class FastSimulator::Impl {
       repeated = static_cast<double>(scenario.num_microbatches) /
                  run.program->schedule().total_microbatches();
     }
+    // Each GPU of the graph counts as often as the GPUs that it represents.
+    std::vector<int> represented(run.graph.num_gpus(), 1);
+    if (run.reduced()) {
+      const Symmetry& symmetry = *run.answer->symmetry;
+      represented.assign(run.graph.num_gpus(), 0);
+      for (int i = 0; i < symmetry.full_placement().num_gpus(); ++i) {
+        ++represented[symmetry.RepresentativeOf(i)];
+      }
+    }
     for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
       const GpuTimes times = TimesOf(inputs, run.graph, run.recording, gpu,
                                      window.begin_seconds, window.end_seconds);
@@ -305,11 +315,13 @@ class FastSimulator::Impl {
                                  times.expert_exchange_seconds +
                                  times.context_exchange_seconds;
       const int rank = run.graph.rank_of(gpu);
-      compute[rank] += repeated * (times.busy_seconds - collectives -
-                                   times.optimizer_seconds) +
-                       times.optimizer_seconds;
-      communication[rank] += repeated * collectives;
-      ++num_gpus[rank];
+      compute[rank] +=
+          represented[gpu] *
+          (repeated *
+               (times.busy_seconds - collectives - times.optimizer_seconds) +
+           times.optimizer_seconds);
+      communication[rank] += represented[gpu] * repeated * collectives;
+      num_gpus[rank] += represented[gpu];
     }
     for (int rank = 0; rank < num_ranks; ++rank) {
       const double parts =

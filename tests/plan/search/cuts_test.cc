@@ -50,8 +50,8 @@ TEST(CutsTest, ModulesMayHaveAStageBeforeTheHead) {
 }
 
 TEST(CutsTest, SlowStagesGetFewerBlocks) {
-  EXPECT_EQ(CutBlocks(Price(0, 0, 15), 4, Cut::kSpeeds, {1, 1, 0.5, 1}),
-            Blocks({4, 5, 2, 4}));
+  EXPECT_EQ(CutBlocks(Price(0, 0, 14), 4, Cut::kSpeeds, {1, 1, 0.5, 1}),
+            Blocks({4, 4, 2, 4}));
   // Equal speeds give the balanced cut.
   EXPECT_EQ(CutBlocks(Price(0, 9, 9), 4, Cut::kSpeeds, {1, 1, 1, 1}),
             std::nullopt);

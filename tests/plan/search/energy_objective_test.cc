@@ -28,13 +28,12 @@ PlanRequest Request(Objective objective, const std::string& power) {
   scenario.mutable_batch()->set_sequence_length(512);
   request.mutable_space()->add_schedules("1f1b");
   request.mutable_space()->add_schedules("gpipe");
-  for (const uint32_t size : {1, 2, 4}) {
+  for (const uint32_t size : {1, 2}) {
     request.mutable_space()->add_tensor(size);
     request.mutable_space()->add_pipeline(size);
   }
   request.mutable_space()->add_gpus(2);
   request.mutable_space()->add_gpus(4);
-  request.mutable_space()->add_gpus(8);
   request.mutable_space()->add_recompute(RECOMPUTE_NONE);
   request.mutable_space()->add_recompute(RECOMPUTE_FULL);
   request.mutable_space()->add_microbatch_size(1);
@@ -50,7 +49,7 @@ TEST(EnergyObjectiveTest, FindsThePlanWithTheLeastEnergy) {
   PlanRequest all = Request(OBJECTIVE_TIME, "h100-sxm");
   all.set_num_plans(1000);
   const PlanReport every = Search(all);
-  ASSERT_GT(every.plans_size(), 20);
+  ASSERT_GT(every.plans_size(), 8);
   const Plan* least = &every.plans(0);
   for (const Plan& plan : every.plans()) {
     EXPECT_GT(plan.joules_per_step(), 0);
@@ -59,7 +58,7 @@ TEST(EnergyObjectiveTest, FindsThePlanWithTheLeastEnergy) {
                 1e-9 * plan.watts_per_gpu());
     if (plan.joules_per_step() < least->joules_per_step()) least = &plan;
   }
-  // On eight GPUs a step is faster, on fewer it takes less energy.
+  // On four GPUs a step is faster, on two it takes less energy.
   EXPECT_LT(least->joules_per_step(), every.plans(0).joules_per_step());
   const PlanReport found = Search(Request(OBJECTIVE_ENERGY, "h100-sxm"));
   ASSERT_GT(found.plans_size(), 0);
@@ -115,12 +114,14 @@ TEST(EnergyObjectiveTest, FastEstimatesHaveTheParts) {
     const auto run = simulator.Estimate(scenarios[i], /*with_parts=*/true);
     ASSERT_TRUE(run.ok()) << run.status();
     const StepBreakdown& parts = results[i].breakdown();
+    // Passes at the ends of an extrapolated run take slightly other times.
+    const double close = run->extrapolated ? 1e-3 : 1e-9;
     EXPECT_NEAR(run->compute_seconds,
                 parts.compute_seconds() + parts.optimizer_seconds(),
-                1e-6 * run->compute_seconds);
+                close * run->compute_seconds);
     EXPECT_NEAR(run->communication_seconds,
                 parts.tensor_communication_seconds(),
-                1e-6 * run->communication_seconds);
+                close * run->communication_seconds);
     EXPECT_GT(run->communication_seconds, 0);
   }
 }

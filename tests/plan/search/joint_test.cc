@@ -80,8 +80,7 @@ BruteForce TryAll(const PlanRequest& request) {
 }
 
 double First(Objective objective, const Tried& plan) {
-  return ScoreOf(objective, plan.seconds, plan.bytes, plan.num_gpus, 0)
-      .first;
+  return ScoreOf(objective, plan.seconds, plan.bytes, plan.num_gpus, 0).first;
 }
 
 double First(Objective objective, const Plan& plan) {
