@@ -316,10 +316,9 @@ class FastSimulator::Impl {
                                  times.context_exchange_seconds;
       const int rank = run.graph.rank_of(gpu);
       compute[rank] +=
-          represented[gpu] *
-          (repeated *
-               (times.busy_seconds - collectives - times.optimizer_seconds) +
-           times.optimizer_seconds);
+          represented[gpu] * (repeated * (times.busy_seconds - collectives -
+                                          times.optimizer_seconds) +
+                              times.optimizer_seconds);
       communication[rank] += represented[gpu] * repeated * collectives;
       num_gpus[rank] += represented[gpu];
     }

@@ -27,7 +27,8 @@ struct FastEstimate {
 
   // Mean seconds of all GPUs in computation (passes without their collectives,
   // optimizer steps) and in collectives of passes, with `with_parts`. As in the
-  // breakdown of Simulate's Result if all GPUs of a pipeline rank do the same.
+  // breakdown of Simulate's Result; if extrapolated, passes that were left out
+  // count as the mean of the others.
   double compute_seconds = 0, communication_seconds = 0;
 
   // The methods used. Each is skipped if it would not be exact.
