@@ -154,8 +154,8 @@ absl::StatusOr<ReplayTasks> ReplayTasksOfScenario(
     const SimulateOptions& options) {
   const scenarios::Network network = NetworkOf(scenario);
   ASSIGN_OR_RETURN(const SimulatedRun run, Run(scenario, network, options));
-  return ReplayTasksOf(run.schedule, run.graph, run.recording, run.window,
-                       network.links());
+  return ReplayTasksOf(InputsOf(scenario, network, run), run.graph,
+                       run.recording, run.window);
 }
 
 absl::StatusOr<schedules::Schedule> CheckSimulation(

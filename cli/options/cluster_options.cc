@@ -15,6 +15,7 @@
 #include "base/values.h"
 #include "cli/options/add_option.h"
 #include "cli/options/flags.h"
+#include "scenarios/cluster/degraded_links.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "scenarios/scenario.pb.h"
 #include "scenarios/set_figures.h"
@@ -71,6 +72,19 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
             "leaf:2=0.5 (its links to the spine). May be repeated",
             scenarios::ParseSlowParts, scenario->mutable_slow())
       ->join(',');
+  AddOption(
+      app, "--failed", "LINK,...",
+      "failed links, whose traffic takes others: an adapter (node3.nic2), "
+      "a link of a leaf switch to the spine (leaf:2), or several of them "
+      "(leaf:2=3). May be repeated",
+      scenarios::ParseFailedLinks, scenario->mutable_failed())
+      ->join(',');
+  AddOption(app, "--background", "PART=SHARE,...",
+            "traffic of other jobs, which takes this share of the rate of all "
+            "links between switches (fabric=0.3), of those of a leaf switch "
+            "(leaf:2=0.3) or of a link (link:node3.nic2=0.3). May be repeated",
+            scenarios::ParseBackgroundTraffic, scenario->mutable_background())
+      ->join(',');
 }
 
 void AddNodes(CLI::App* app, ScenarioFlags* flags) {
@@ -110,6 +124,21 @@ void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
              scenario->mutable_cluster_changes()->set_leaves_per_group(n);
            })
       ->default_str("the cluster's");
+  AddChoice<Routing>(
+      app, "--routing",
+      "how messages choose among equally long paths over a spine: adaptive "
+      "(spread over all), or ecmp (one for each pair of GPUs)",
+      {{"adaptive", ROUTING_ADAPTIVE}, {"ecmp", ROUTING_ECMP}},
+      [=](Routing routing) {
+        scenario->mutable_cluster_changes()->set_routing(routing);
+      })
+      ->default_str("the cluster's");
+  AddCount(app, "--uplinks-per-leaf",
+           "links of a leaf switch (of each rail) to the spine",
+           [=](uint32_t n) {
+             scenario->mutable_cluster_changes()->set_uplinks_per_leaf(n);
+           })
+      ->default_str("one per adapter");
   AddCount(app, "--nvlink-domain",
            "GPUs that NVLink switches connect, 72 for example: joins nodes, or "
            "uses the first GPUs of each; --nodes then counts domains",

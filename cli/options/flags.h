@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "calibrate/fit/new_device.h"
 #include "plan/goodput/goodput.h"
 #include "plan/papers/pipedream.h"
@@ -175,6 +176,7 @@ struct TraceFlags {
   std::vector<std::string> files;  // of one run
   std::string step;                // its number; empty: the median step
   std::string costs;               // "import": file of costs per stage
+  uint32_t tensor = 1;  // "stragglers": tensor-parallel size of the run
 };
 
 // "jitter".
@@ -225,6 +227,9 @@ struct EnergyFlags {
   std::string deadlines;  // "2.8,2.9", or a CSV
   std::vector<double> stragglers;
   uint32_t num_points = 20;
+  double power_cap = 0;  // mean watts of one GPU; 0: none
+  std::string costs;     // file for the times of passes
+  double clock = 0;      // of these; 0: the highest
 };
 
 // --energy of "simulate" and "compare".
@@ -234,6 +239,11 @@ struct StepEnergyFlags {
   double price = 0;   // of a kWh
   double carbon = 0;  // grams of CO2 per kWh
   double pue = 1;     // power usage effectiveness
+  // If `power` is a table of measured passes: watts of a GPU that waits, and
+  // the clock of all passes in MHz (0: the highest).
+  double blocking_watts = 0, clock = 0;
+
+  bool is_measured() const { return absl::EndsWith(power, ".csv"); }
 };
 
 // "sweep" and "collect".

@@ -104,8 +104,15 @@ void AddStepEnergy(CLI::App* app, StepEnergyFlags* energy) {
           absl::StrCat("also show the energy of a step with this power model: "
                        "preset (",
                        absl::StrJoin(ListAssets(plan::kPowerFolder), ", "),
-                       ") or textproto file"),
+                       ") or textproto file; or, of simulate, a .csv with "
+                       "measured passes (docs/energy.md)"),
           &energy->power);
+  AddOption(app, "--blocking-power", "WATTS",
+            "of --energy FILE.csv: power of a GPU that waits", ParsePositive,
+            &energy->blocking_watts);
+  AddOption(app, "--clock", "MHZ", "of --energy FILE.csv: clock of all passes",
+            ParsePositive, &energy->clock)
+      ->default_str("the highest");
   AddOption(app, "--tokens", "N",
             "tokens of a run, as in 1T, whose energy is shown", ParseTokens,
             &energy->tokens);

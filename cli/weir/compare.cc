@@ -48,7 +48,7 @@ std::string WithSlack(const Flags& flags, std::string view,
 }  // namespace
 
 int RunCompare(const Flags& flags) {
-  const absl::Status possible = CheckEnergy(flags);
+  const absl::Status possible = CheckEnergy(flags, /*with_timeline=*/false);
   if (!possible.ok()) return PrintError(possible, flags.output);
   if (flags.output.slack && flags.output.format == OutputFlags::Format::kCsv) {
     return PrintError(

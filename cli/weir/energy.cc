@@ -11,6 +11,7 @@
 #include "base/output_file.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/textproto.h"
 #include "base/values.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
@@ -18,6 +19,7 @@
 #include "cli/weir/envelope.h"
 #include "plan/energy/frequency_plan.h"
 #include "plan/energy/frequency_views.h"
+#include "plan/energy/measured_power.h"
 #include "schedules/source.h"
 
 namespace weir::cli {
@@ -91,12 +93,20 @@ absl::StatusOr<plan::FrequencyRequest> FrequencyRequestOf(const Flags& flags) {
   ASSIGN_OR_RETURN(request.deadlines, DeadlinesOf(energy.deadlines));
   request.num_deadlines = static_cast<int>(energy.num_points);
   request.stragglers = energy.stragglers;
+  request.most_watts = energy.power_cap * energy.gpus_per_stage;
   return request;
 }
 
 absl::StatusOr<plan::FrequencyReport> PlanWithProgress(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutput(flags.output.out,
                               ReplaceOf(flags.output, plan::IsClocksHeader)));
+  if (flags.energy.costs.empty() && flags.energy.clock > 0) {
+    return absl::InvalidArgumentError(
+        "command line: --clock is given without --costs, expected both");
+  }
+  if (!flags.energy.costs.empty()) {
+    RETURN_IF_ERROR(CheckOutput(flags.energy.costs, ReplaceOf(flags.output)));
+  }
   ASSIGN_OR_RETURN(const plan::FrequencyRequest request,
                    FrequencyRequestOf(flags));
   ProgressLine line(flags.output);
@@ -128,6 +138,20 @@ absl::Status WriteClocks(const Flags& flags,
   return absl::OkStatus();
 }
 
+absl::Status WriteClockCosts(const Flags& flags,
+                             const plan::FrequencyReport& report) {
+  const std::string& path = flags.energy.costs;
+  if (path.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      const GivenCosts costs,
+      plan::CostsAtClock(report.request.profile, flags.energy.clock));
+  RETURN_IF_ERROR(WriteOutput(path, MarkText(PrintTextProto(costs)),
+                              ReplaceOf(flags.output)));
+  PrintNote(absl::StrCat("wrote ", path, " (weir simulate --costs ", path, ")"),
+            flags.output);
+  return absl::OkStatus();
+}
+
 void WarnOfDeadlines(const Flags& flags, const plan::FrequencyReport& report) {
   const size_t count = report.infeasible_deadlines.size();
   if (count == 0) return;
@@ -148,6 +172,7 @@ int RunEnergy(const Flags& flags) {
   }
   absl::Status done = PrintResult(View(flags, *report));
   done.Update(WriteClocks(flags, *report));
+  done.Update(WriteClockCosts(flags, *report));
   if (!done.ok()) return PrintError(done, flags.output);
   WarnOfDeadlines(flags, *report);
   return kExitOk;

@@ -87,11 +87,24 @@ void AddEnergyCommand(CLI::App* app, CommandLine* line) {
   AddCount(command, "--points", "number of evenly spaced deadlines",
            &energy->num_points)
       ->default_str(absl::StrCat(energy->num_points));
+  AddOption(command, "--power-cap", "WATTS",
+            "also find the fastest plan whose GPUs take at most this on "
+            "average: of a node or rack, its power less that of other "
+            "components, divided by its GPUs",
+            ParsePositive, &energy->power_cap);
   AddFormat(command, /*csv=*/true, &flags->output);
   AddText(command, "--out", "FILE.csv",
           "write the clocks of the fastest plan, or of the one for a single "
           "--deadlines",
           &flags->output.out)
+      ->group("Output");
+  AddText(command, "--costs", "FILE.textproto",
+          "write the times of passes, for weir simulate --costs",
+          &energy->costs)
+      ->group("Output");
+  AddOption(command, "--clock", "MHZ", "clock of --costs", ParsePositive,
+            &energy->clock)
+      ->default_str("the highest")
       ->group("Output");
   AddForce(command, &flags->output.force);
 }

@@ -6,17 +6,30 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
+#include "plan/energy/measured_power.h"
 #include "plan/energy/power_model.h"
 #include "plan/energy/step_energy.h"
 
 namespace weir::cli {
+namespace {
 
-absl::Status CheckEnergy(const Flags& flags) {
+absl::StatusOr<plan::MeasuredPower> MeasuredPowerOf(
+    const StepEnergyFlags& energy) {
+  plan::MeasuredPower power;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(energy.power));
+  ASSIGN_OR_RETURN(power.profile, plan::ReadClockProfile(energy.power, text));
+  power.blocking_watts = energy.blocking_watts;
+  power.megahertz = energy.clock;
+  return power;
+}
+
+}  // namespace
+
+absl::Status CheckEnergy(const Flags& flags, bool with_timeline) {
   const StepEnergyFlags& energy = flags.step_energy;
   const bool has_prices = energy.tokens > 0 || energy.price > 0 ||
                           energy.carbon > 0 || energy.pue != 1;
@@ -41,7 +54,26 @@ absl::Status CheckEnergy(const Flags& flags) {
         "command line: --energy-price, --carbon and --pue are of a run, "
         "expected --tokens, too");
   }
-  return plan::LoadPowerModel(energy.power).status();
+  if (!energy.is_measured()) {
+    if (energy.blocking_watts > 0 || energy.clock > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "command line: --blocking-power and --clock are of measured passes, "
+          "but --energy is ",
+          energy.power, ", expected a .csv"));
+    }
+    return plan::LoadPowerModel(energy.power).status();
+  }
+  if (!with_timeline) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("command line: --energy is ", energy.power,
+                     ", expected a power model, or weir simulate"));
+  }
+  if (!(energy.blocking_watts > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "command line: --energy is ", energy.power,
+        ", expected --blocking-power with the watts of a GPU that waits"));
+  }
+  return MeasuredPowerOf(energy).status();
 }
 
 absl::Status CheckEnergyOf(const Flags& flags,
@@ -55,20 +87,16 @@ absl::Status CheckEnergyOf(const Flags& flags,
         " has no known number of tokens, expected a model with "
         "a sequence length, or no --tokens"));
   }
+  if (energy.is_measured()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const PowerModel model, plan::LoadPowerModel(energy.power));
   if (scenario.given_costs) return absl::OkStatus();
   std::set<std::string> others = {scenario.device.name()};
   for (const DeviceProfile& other : scenario.other_devices) {
     others.insert(other.name());
   }
-  std::erase_if(others, [&](const std::string& name) {
-    return absl::StartsWith(name, model.device());
-  });
-  if (!others.empty()) {
-    PrintWarning(
-        absl::StrCat("--energy: the power model is of ", model.device(),
-                     ", the cluster has ", absl::StrJoin(others, ", ")),
-        flags.output);
+  const std::string warning = plan::OtherDevices(model, std::move(others));
+  if (!warning.empty()) {
+    PrintWarning(absl::StrCat("--energy: ", warning), flags.output);
   }
   return absl::OkStatus();
 }
@@ -77,16 +105,28 @@ absl::StatusOr<std::string> WithEnergy(const Flags& flags, std::string view,
                                        std::span<const Result> results) {
   const StepEnergyFlags& given = flags.step_energy;
   if (given.power.empty()) return view;
-  ASSIGN_OR_RETURN(const PowerModel model, plan::LoadPowerModel(given.power));
+  PowerModel model;
+  plan::MeasuredPower measured;
+  if (given.is_measured()) {
+    model.set_name(given.power);
+    ASSIGN_OR_RETURN(measured, MeasuredPowerOf(given));
+    for (const std::string& note : measured.profile.notes) {
+      PrintWarning(note, flags.output);
+    }
+  } else {
+    ASSIGN_OR_RETURN(model, plan::LoadPowerModel(given.power));
+  }
+  const plan::EnergyPrices prices = {.tokens = given.tokens,
+                                     .price_per_kwh = given.price,
+                                     .grams_co2_per_kwh = given.carbon,
+                                     .pue = given.pue};
   std::vector<plan::StepEnergy> energies;
   std::vector<std::string> names;
   for (const Result& result : results) {
     ASSIGN_OR_RETURN(energies.emplace_back(),
-                     plan::EnergyOfStep(result, model,
-                                        {.tokens = given.tokens,
-                                         .price_per_kwh = given.price,
-                                         .grams_co2_per_kwh = given.carbon,
-                                         .pue = given.pue}));
+                     given.is_measured()
+                         ? plan::EnergyOfPasses(result, measured, prices)
+                         : plan::EnergyOfStep(result, model, prices));
     names.push_back(result.schedule());
   }
   return flags.output.format == OutputFlags::Format::kJson

@@ -15,8 +15,9 @@
 namespace weir::cli {
 
 // Checks the power model and the flags that need each other before the
-// simulation. CSV output cannot contain energies.
-absl::Status CheckEnergy(const Flags& flags);
+// simulation. CSV output cannot contain energies. `with_timeline`: the command
+// keeps the timeline that measured passes need.
+absl::Status CheckEnergy(const Flags& flags, bool with_timeline);
 
 // Returns InvalidArgument for --tokens if a step of the scenario has no known
 // number of tokens. Warns if the power model is of another device.

@@ -5,16 +5,36 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/several_runs.h"
 #include "cli/weir/slack.h"
+#include "sim/costs/documents.h"
 #include "sim/simulate.h"
 
 namespace weir::cli {
 namespace {
+
+// Returns the request with the attention of the job's packed sequences.
+absl::StatusOr<plan::JitterRequest> RequestOf(
+    const plan::JitterRequest& request, const Scenario& scenario) {
+  plan::JitterRequest own = request;
+  for (plan::JitterSource& source : own.sources) {
+    if (source.kind != plan::JitterSource::Kind::kDocuments) continue;
+    if (!scenario.batch().has_packed_sequences()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("command line: --jitter is ", source.text,
+                       ", expected --packed-sequences with the lengths of "
+                       "documents"));
+    }
+    plan::SetDocuments(scenario.batch(),
+                       sim::DocumentsOfScenario(scenario).imbalance, &source);
+  }
+  return own;
+}
 
 absl::StatusOr<std::vector<plan::NamedJitter>> SampleJobs(
     const std::vector<Job>& jobs, const plan::JitterRequest& request,
@@ -32,10 +52,11 @@ absl::StatusOr<std::vector<plan::NamedJitter>> SampleJobs(
     ASSIGN_OR_RETURN(const sim::ReplayTasks run,
                      sim::ReplayTasksOfScenario(job.scenario, options));
     RETURN_IF_ERROR(plan::CheckSources(run, request.sources));
+    ASSIGN_OR_RETURN(const plan::JitterRequest own,
+                     RequestOf(request, job.scenario.scenario));
     all.push_back({schedule, RowLabel(schedule, run.chunks), run.batch_seconds,
                    run.makespan_seconds, run.simulated_batches, run.num_batches,
-                   run.is_exact,
-                   plan::SampleStepSeconds(run, request, progress)});
+                   run.is_exact, plan::SampleStepSeconds(run, own, progress)});
   }
   return all;
 }
@@ -55,6 +76,9 @@ int RunJitter(const Flags& flags) {
   request.seed = flags.jitter.seed;
   for (const std::string& text : flags.jitter.sources) {
     request.sources.push_back(*plan::ParseJitterSource(text));
+    if (request.sources.back().file.empty()) continue;
+    const absl::Status read = plan::ReadEmpiricalTimes(&request.sources.back());
+    if (!read.ok()) return PrintError(read, flags.output);
   }
   const auto work = ResolveAll(flags);
   if (!work.ok()) return PrintError(work.status(), flags.output);

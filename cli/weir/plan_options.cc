@@ -203,14 +203,19 @@ void AddGoal(CLI::App* app, Flags* flags) {
   app->option_defaults()->group("Goal");
   AddChoice<Objective>(
       app, "--objective",
-      "what to minimize (time and cost per sample); pareto: all plans that no "
-      "other plan dominates",
+      "what to minimize (time, cost and energy per sample); energy needs "
+      "--energy; pareto: all plans that no other plan dominates",
       {{"time", OBJECTIVE_TIME},
        {"memory", OBJECTIVE_MEMORY},
        {"cost", OBJECTIVE_COST},
+       {"energy", OBJECTIVE_ENERGY},
        {"pareto", OBJECTIVE_PARETO}},
       [request](Objective objective) { request->set_objective(objective); })
       ->default_str("time");
+  AddText(app, "--energy", "POWER",
+          "power model with which plans get an energy: preset (h100-sxm, "
+          "a100-sxm) or textproto file, see docs/energy.md",
+          request->mutable_power_model());
   AddOption(app, "--memory-limit,--memory-size", "BYTES",
             "memory limit per GPU, as in 80GiB", ParseBytes,
             [request](double bytes) { request->set_memory_limit_bytes(bytes); })

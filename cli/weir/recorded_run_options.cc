@@ -81,6 +81,11 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
        "stragglers out/trace.csv.gz --format json"},
       RunStragglers, line);
   AddTraces(stragglers, &flags->trace);
+  AddCount(stragglers, "--tp",
+           "tensor-parallel size of the run, for the numbers of slow GPUs",
+           &flags->trace.tensor)
+      ->default_str("1")
+      ->group("Trace");
   AddFormat(stragglers, /*csv=*/false, &flags->output);
 
   CLI::App* slack = AddWeirCommand(
@@ -109,9 +114,12 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
           [flags](const std::vector<std::string>& sources) {
             flags->jitter.sources = sources;
           },
-          "factors of the time of each pass, gpu, gpuN, stage or stageN: "
-          "=constant:FACTOR, =periodic:PASSES:FACTOR, =normal:DEVIATION, "
-          "=lognormal:DEVIATION or =exponential:MEAN. May be repeated")
+          "factors of the time of each pass, gpu, gpuN, stage, stageN, link or "
+          "link:NAME: =constant:FACTOR, =periodic:PASSES:FACTOR, "
+          "=normal:DEVIATION, =lognormal:DEVIATION, =exponential:MEAN or "
+          "=file:TIMES.csv; delays of pass, link or step: "
+          "=delay:PROBABILITY:SECONDS; sequences=packed: the documents of "
+          "--packed-sequences. May be repeated")
       ->check([](const std::string& text) {
         return std::string(plan::ParseJitterSource(text).status().message());
       })

@@ -29,7 +29,8 @@ absl::StatusOr<Result> SimulateRequest(const Flags& flags) {
   RETURN_IF_ERROR(CheckEnergyOf(flags, scenario));
   ProgressLine progress(flags.output);
   sim::SimulateOptions options;
-  options.keep_timeline = NeedsTimeline(flags.output);
+  options.keep_timeline =
+      NeedsTimeline(flags.output) || flags.step_energy.is_measured();
   options.progress = [&](double done) {
     progress.Show(scenario.scenario.schedule(), done);
   };
@@ -138,7 +139,7 @@ int RunFast(const Flags& flags) {
 
 int RunSimulate(const Flags& flags) {
   absl::Status possible = CheckTimeline(flags.output);
-  possible.Update(CheckEnergy(flags));
+  possible.Update(CheckEnergy(flags, /*with_timeline=*/true));
   if (!possible.ok()) return PrintError(possible, flags.output);
   if (flags.fast) return RunFast(flags);
   absl::StatusOr<Result> result = SimulateRequest(flags);

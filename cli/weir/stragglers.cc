@@ -2,7 +2,9 @@
 // "weir stragglers": what slow operations cost a recorded run.
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/json_text.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
@@ -11,6 +13,7 @@
 #include "cli/weir/recorded_input.h"
 #include "plan/stragglers/what_if.h"
 #include "plan/stragglers/what_if_views.h"
+#include "plan/stragglers/worker_speeds.h"
 #include "results/import/import_trace.h"
 
 namespace weir::cli {
@@ -18,6 +21,35 @@ namespace {
 
 std::string ConfigOf(const Flags& flags) {
   return DumpJson(nlohmann::ordered_json{{"traces", flags.trace.files}});
+}
+
+// Returns what follows for simulations and plans, or "".
+std::string SlowGpusText(const std::vector<plan::SlowWorker>& slow,
+                         const results::RecordedRun& run, const Flags& flags) {
+  if (slow.empty()) return "";
+  return absl::StrCat(
+      "\nslow GPUs, for simulate and plan with the layout of the run:\n  "
+      "--slow ",
+      plan::SlowFlag(slow, run.num_replicas,
+                     static_cast<int>(flags.trace.tensor)),
+      "\n");
+}
+
+// Adds the slow workers to an object.
+std::string WithSlowWorkers(const std::string& json,
+                            const std::vector<plan::SlowWorker>& slow,
+                            const results::RecordedRun& run,
+                            const Flags& flags) {
+  auto object = nlohmann::ordered_json::parse(json);
+  object["slow_workers"] = nlohmann::ordered_json::array();
+  for (const plan::SlowWorker& worker : slow) {
+    object["slow_workers"].push_back({{"replica", worker.replica},
+                                      {"rank", worker.rank},
+                                      {"speed", worker.speed}});
+  }
+  object["slow_flag"] = plan::SlowFlag(slow, run.num_replicas,
+                                       static_cast<int>(flags.trace.tensor));
+  return DumpJson(object);
 }
 
 absl::Status Analyze(const Flags& flags) {
@@ -28,11 +60,15 @@ absl::Status Analyze(const Flags& flags) {
     what_if = plan::AnalyzeRun(run);
   }
   RETURN_IF_ERROR(what_if.status());
+  const std::vector<plan::SlowWorker> slow = plan::SlowWorkersOf(run);
   if (flags.output.format == OutputFlags::Format::kJson) {
-    return PrintResult(Envelope(flags.command, ConfigOf(flags),
-                                plan::WhatIfJson(run, *what_if), run.notes));
+    return PrintResult(Envelope(
+        flags.command, ConfigOf(flags),
+        WithSlowWorkers(plan::WhatIfJson(run, *what_if), slow, run, flags),
+        run.notes));
   }
-  RETURN_IF_ERROR(PrintResult(plan::WhatIfTable(run, *what_if)));
+  RETURN_IF_ERROR(PrintResult(absl::StrCat(plan::WhatIfTable(run, *what_if),
+                                           SlowGpusText(slow, run, flags))));
   for (const std::string& note : run.notes) PrintWarning(note, flags.output);
   return absl::OkStatus();
 }

@@ -79,8 +79,9 @@ DurationCurve CurveOf(const std::vector<ClockPoint>& points,
     if (i == 0) continue;
     const double watts = (hull[i - 1].added_joules - hull[i].added_joules) /
                          scale.SecondsOf(hull[i].ticks - hull[i - 1].ticks);
-    const Microwatts slope = static_cast<Microwatts>(
-        std::min(std::round(watts * 1e6), 1.0 * kMaxSlope));
+    if (i == 1) curve.steepest_watts = watts;
+    const auto slope = static_cast<Slope>(
+        std::min(std::round(watts * scale.slopes_per_watt), kMostSlopes));
     curve.slopes.push_back(
         curve.slopes.empty() ? slope : std::min(slope, curve.slopes.back()));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Energy of a pass as a function of its duration. Durations are whole ticks and
-// slopes whole microwatts, so that the frontier is computed without rounding
+// slopes whole units, so that the frontier is computed without rounding
 // errors.
 #ifndef WEIR_PLAN_ENERGY_DURATION_CURVE_H_
 #define WEIR_PLAN_ENERGY_DURATION_CURVE_H_
@@ -13,7 +13,8 @@
 namespace weir::plan {
 
 using Ticks = int64_t;
-using Microwatts = int64_t;
+// Decrease of energy per time, in units of 1 / TickScale::slopes_per_watt.
+using Slope = int64_t;
 
 // How durations become ticks.
 struct TickScale {
@@ -21,6 +22,9 @@ struct TickScale {
   // Durations are rounded down to multiples of it, as Perseus does with 1 ms;
   // 0: not at all. A duration is at least one unit.
   double unit_seconds = 0;
+  // Units of slopes: microwatts, or more if the slopes of all passes of a graph
+  // could otherwise overflow (GraphOfPasses).
+  double slopes_per_watt = 1e6;
 
   Ticks TicksOf(double seconds) const;
   double SecondsOf(Ticks ticks) const {
@@ -48,7 +52,8 @@ struct DurationCurve {
   std::vector<double> joules;  // added, at the corners
   // slopes[i]: decrease of energy per time between corners i and i + 1; not
   // ascending.
-  std::vector<Microwatts> slopes;
+  std::vector<Slope> slopes;
+  double steepest_watts = 0;  // the first slope, not rounded
 
   Ticks shortest() const { return ticks.front(); }
   Ticks longest() const { return ticks.back(); }
@@ -57,8 +62,8 @@ struct DurationCurve {
   double JoulesOf(Ticks duration) const;
 };
 
-// Slopes above this are counted as this.
-inline constexpr Microwatts kMaxSlope = 10'000'000'000'000;  // 10 MW
+// Slopes of all passes of a graph add up to at most this.
+inline constexpr double kMostSlopes = 4e17;
 
 // Requires: points is not empty.
 DurationCurve CurveOf(const std::vector<ClockPoint>& points,

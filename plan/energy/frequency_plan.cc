@@ -14,6 +14,8 @@ namespace weir::plan {
 namespace {
 
 constexpr double kMostTicks = 1e17;
+constexpr int kCappedDeadlines = 101;
+constexpr double kCappedStep = 0.001;
 
 absl::Status CheckRequest(const FrequencyRequest& request) {
   Problems problems("command line");
@@ -27,6 +29,7 @@ absl::Status CheckRequest(const FrequencyRequest& request) {
   for (const double factor : request.stragglers) {
     problems.CheckRange("--stragglers", factor, 1, 1000);
   }
+  problems.CheckRange("--power-cap", request.most_watts, 0, 1e9);
   problems.CheckRange("--points", request.num_deadlines, 1, 100'000);
   // A longer unit would lengthen passes.
   double shortest = std::numeric_limits<double>::infinity();
@@ -92,12 +95,17 @@ class FrequencyPlanner {
           {std::min(Clamp(deadlines[i]), least_), &report_.points[i]});
     }
     AddStragglers(&wanted);
+    std::vector<FrequencyPoint> capped;
+    if (report_.request.most_watts > 0) {
+      RETURN_IF_ERROR(AddCapped(&capped, &wanted));
+    }
     report_.fastest.deadline_seconds = scale_.SecondsOf(shortest_);
     report_.least.deadline_seconds = scale_.SecondsOf(least_);
     wanted.push_back({shortest_, &report_.fastest});
     wanted.push_back({least_, &report_.least});
     RETURN_IF_ERROR(FillPoints(std::move(wanted), progress));
     KeepBetterPlans();
+    KeepFirstWithin(std::move(capped));
     for (StragglerPoint& straggler : report_.stragglers) Wait(&straggler);
     // Thousands of plans would take much memory.
     if (report_.points.size() > 1) {
@@ -129,7 +137,8 @@ class FrequencyPlanner {
   // Finds the ends of the frontier and its least energy, which is where the
   // slope first exceeds what waiting GPUs take.
   absl::Status FindRange(const std::function<void(double)>& progress) {
-    const double waiting = 1e6 * watts() * graph().num_ranks;
+    const double waiting =
+        graph().slopes_per_watt * watts() * graph().num_ranks;
     bool found_least = false;
     RETURN_IF_ERROR(WalkFrontier(graph(), [&](const FrontierPiece& piece) {
       if (report_.num_pieces++ == 0) longest_ = piece.longest;
@@ -202,6 +211,59 @@ class FrequencyPlanner {
                              ? shortest_
                              : Clamp(straggler.iteration_seconds),
                          &straggler.point});
+    }
+  }
+
+  // Returns the most energy of all ranks in an iteration of this length.
+  double MostJoules(double seconds) const {
+    return report_.request.most_watts * graph().num_ranks * seconds;
+  }
+
+  // Finds the shortest iteration whose relaxed energy is within the power, as
+  // energy falls and the energy that the power allows rises with its length,
+  // and adds deadlines from there on.
+  absl::Status AddCapped(std::vector<FrequencyPoint>* points,
+                         std::vector<Wanted>* wanted) {
+    std::optional<Ticks> first;
+    const auto excess = [&](const std::vector<Ticks>& times) {
+      const double seconds = scale_.SecondsOf(times[graph().sink]);
+      return AddedJoules(graph(), times) + WaitingJoules(seconds) -
+             MostJoules(seconds);
+    };
+    RETURN_IF_ERROR(WalkFrontier(graph(), [&](const FrontierPiece& piece) {
+      const double slow = excess(piece.TimesAt(piece.longest));
+      if (slow > 0) return false;
+      const double fast = excess(piece.TimesAt(piece.shortest));
+      const double part = fast > 0 ? -slow / (fast - slow) : 1;
+      first = piece.longest -
+              static_cast<Ticks>(
+                  part * static_cast<double>(piece.longest - piece.shortest));
+      return fast <= 0;
+    }));
+    if (report_.num_pieces == 0 && excess(SlowestTimes()) <= 0) {
+      first = longest_;
+    }
+    if (!first.has_value()) return absl::OkStatus();
+    report_.capped_bound_seconds = scale_.SecondsOf(*first);
+    // Rounding to clocks takes energy, so a longer deadline may be needed.
+    for (int i = 0; i < kCappedDeadlines; ++i) {
+      FrequencyPoint& point = points->emplace_back();
+      point.deadline_seconds =
+          report_.capped_bound_seconds * (1 + kCappedStep * i);
+    }
+    for (FrequencyPoint& point : *points) {
+      wanted->push_back(
+          {std::max(*first, Clamp(point.deadline_seconds)), &point});
+    }
+    return absl::OkStatus();
+  }
+
+  void KeepFirstWithin(std::vector<FrequencyPoint> capped) {
+    capped.push_back(report_.least);
+    for (FrequencyPoint& point : capped) {
+      if (point.joules > MostJoules(point.seconds) * (1 + 1e-12)) continue;
+      report_.capped = std::move(point);
+      return;
     }
   }
 

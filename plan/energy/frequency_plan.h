@@ -5,6 +5,7 @@
 #define WEIR_PLAN_ENERGY_FREQUENCY_PLAN_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct FrequencyRequest {
   int num_deadlines = 20;
   // Slower pipelines of other replicas, relative to the baseline.
   std::vector<double> stragglers;
+  // Most mean watts of all GPUs of a stage over the iteration; 0: no limit.
+  double most_watts = 0;
 };
 
 // A point of the frontier.
@@ -67,6 +70,10 @@ struct FrequencyReport {
   std::vector<FrequencyPoint> points;
   std::vector<double> infeasible_deadlines;
   std::vector<StragglerPoint> stragglers;
+  // With most_watts: the fastest plan that was found within it, and the time
+  // below which no plan is. Absent: every plan takes more.
+  std::optional<FrequencyPoint> capped;
+  double capped_bound_seconds = 0;
   int num_pieces = 0;  // linear pieces of the frontier
 };
 

@@ -58,10 +58,25 @@ std::string PointsTable(const FrequencyReport& report) {
                         Joules(report.baseline_joules), "-", "0.00", "0.00"});
   table.rows.push_back(RowOf("fastest", report.fastest, report));
   table.rows.push_back(RowOf("least energy", report.least, report));
+  if (report.capped.has_value()) {
+    table.rows.push_back(RowOf("power cap", *report.capped, report));
+  }
   for (const FrequencyPoint& point : report.points) {
     table.rows.push_back(RowOf("frontier", point, report));
   }
   return PrintTable(table);
+}
+
+// Returns what the limit of power means for plans.
+std::string CapNote(const FrequencyReport& report) {
+  if (!(report.request.most_watts > 0)) return "";
+  if (!report.capped.has_value()) {
+    return absl::StrFormat("\nNo plan takes at most %g W per stage.\n",
+                           report.request.most_watts);
+  }
+  return absl::StrFormat(
+      "\nWithin %g W per stage, no plan is faster than %s s.\n",
+      report.request.most_watts, Seconds(report.capped_bound_seconds));
 }
 
 std::string StragglerTable(const FrequencyReport& report) {
@@ -122,7 +137,7 @@ std::string FrequencyTable(const FrequencyReport& report) {
       Plural(report.request.schedule.num_microbatches, "microbatch", "es"),
       report.request.blocking_watts, Plural(report.num_pieces, "piece"));
   absl::StrAppend(&text, PointsTable(report), StragglerTable(report),
-                  UnitNote(report));
+                  CapNote(report), UnitNote(report));
   return text;
 }
 
@@ -142,17 +157,24 @@ std::string FrequencyJson(const FrequencyReport& report) {
   for (const FrequencyPoint& point : report.points) {
     points.push_back(JsonOf(point));
   }
-  return DumpJson(Json{{"baseline",
-                        {{"seconds", report.baseline_seconds},
-                         {"joules", report.baseline_joules},
-                         {"measured_seconds", report.measured_baseline_seconds},
-                         {"measured_joules", report.measured_baseline_joules}}},
-                       {"fastest", JsonOf(report.fastest)},
-                       {"least_energy", JsonOf(report.least)},
-                       {"frontier", std::move(points)},
-                       {"infeasible_deadlines", report.infeasible_deadlines},
-                       {"stragglers", StragglersJson(report)},
-                       {"num_pieces", report.num_pieces}});
+  Json json = Json{{"baseline",
+                    {{"seconds", report.baseline_seconds},
+                     {"joules", report.baseline_joules},
+                     {"measured_seconds", report.measured_baseline_seconds},
+                     {"measured_joules", report.measured_baseline_joules}}},
+                   {"fastest", JsonOf(report.fastest)},
+                   {"least_energy", JsonOf(report.least)},
+                   {"frontier", std::move(points)},
+                   {"infeasible_deadlines", report.infeasible_deadlines},
+                   {"stragglers", StragglersJson(report)},
+                   {"num_pieces", report.num_pieces}};
+  if (report.request.most_watts > 0) {
+    json["power_cap"] = {
+        {"watts", report.request.most_watts},
+        {"lower_bound_seconds", report.capped_bound_seconds},
+        {"plan", report.capped.has_value() ? JsonOf(*report.capped) : Json()}};
+  }
+  return DumpJson(json);
 }
 
 std::string FrequencyCsv(const FrequencyReport& report) {

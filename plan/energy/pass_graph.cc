@@ -167,7 +167,23 @@ absl::StatusOr<PassGraph> GraphOfPasses(const schedules::Schedule& schedule,
                                         double blocking_watts,
                                         const TickScale& scale) {
   RETURN_IF_ERROR(CheckSchedule(schedule, profile));
-  return GraphBuilder(schedule, profile, blocking_watts, scale).Build();
+  ASSIGN_OR_RETURN(
+      PassGraph graph,
+      GraphBuilder(schedule, profile, blocking_watts, scale).Build());
+  double steepest = 0;
+  for (const DurationCurve& curve : graph.curves) {
+    steepest = std::max(steepest, curve.steepest_watts);
+  }
+  TickScale own = scale;
+  const double most = kMostSlopes / static_cast<double>(std::max<size_t>(
+                                        graph.passes.size(), 1));
+  while (steepest * own.slopes_per_watt > most) own.slopes_per_watt /= 10;
+  if (own.slopes_per_watt != scale.slopes_per_watt) {
+    ASSIGN_OR_RETURN(
+        graph, GraphBuilder(schedule, profile, blocking_watts, own).Build());
+  }
+  graph.slopes_per_watt = own.slopes_per_watt;
+  return graph;
 }
 
 }  // namespace weir::plan

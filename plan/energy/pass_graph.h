@@ -37,6 +37,7 @@ struct PassGraph {
   // By event, indices of the arcs that leave it.
   std::vector<std::vector<int>> leaving;
   std::vector<DurationCurve> curves;
+  double slopes_per_watt = 1e6;  // units of their slopes
 
   // Returns the earliest times of all events if passes have these durations.
   std::vector<Ticks> EarliestTimes(const std::vector<Ticks>& durations) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/energy/power_model.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -29,6 +32,16 @@ absl::Status ValidatePowerModel(absl::string_view label,
   problems.CheckRange("node_watts.value", model.node_watts().value(), 0,
                       kMostWatts);
   return problems.ToStatus();
+}
+
+std::string OtherDevices(const PowerModel& model,
+                         std::set<std::string> devices) {
+  std::erase_if(devices, [&](const std::string& name) {
+    return absl::StartsWith(name, model.device());
+  });
+  if (devices.empty()) return "";
+  return absl::StrCat("the power model is of ", model.device(),
+                      ", the cluster has ", absl::StrJoin(devices, ", "));
 }
 
 }  // namespace weir::plan

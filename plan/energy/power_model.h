@@ -3,6 +3,7 @@
 #ifndef WEIR_PLAN_ENERGY_POWER_MODEL_H_
 #define WEIR_PLAN_ENERGY_POWER_MODEL_H_
 
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,6 +22,11 @@ absl::StatusOr<PowerModel> LoadPowerModel(const std::string& name_or_path);
 // Reports all problems at once, each with its field.
 absl::Status ValidatePowerModel(absl::string_view label,
                                 const PowerModel& model);
+
+// Returns "the power model is of X, the cluster has Y", or "" if it is for all
+// of these devices.
+std::string OtherDevices(const PowerModel& model,
+                         std::set<std::string> devices);
 
 }  // namespace weir::plan
 

@@ -19,27 +19,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kJoulesPerKwh = 3.6e6;
 
-void FillRun(const Result& result, const EnergyPrices& prices,
-             StepEnergy* energy) {
-  if (!result.has_tokens_per_second()) return;
-  const double tokens = result.tokens_per_second() * result.batch_seconds();
-  energy->joules_per_token = energy->joules() / tokens;
-  if (!(prices.tokens > 0)) return;
-  const double kwh =
-      prices.pue * *energy->joules_per_token * prices.tokens / kJoulesPerKwh;
-  energy->run_kwh = kwh;
-  if (prices.price_per_kwh > 0) energy->run_price = kwh * prices.price_per_kwh;
-  if (prices.grams_co2_per_kwh > 0) {
-    energy->run_kg_co2 = kwh * prices.grams_co2_per_kwh / 1000;
-  }
-}
-
-std::string ScaledJoules(double joules) {
-  if (joules >= 1e6) return absl::StrFormat("%.4g MJ", joules / 1e6);
-  if (joules >= 1e3) return absl::StrFormat("%.4g kJ", joules / 1e3);
-  return absl::StrFormat("%.4g J", joules);
-}
-
 std::string Number(double number) { return absl::StrFormat("%.4g", number); }
 
 struct EnergyRow {
@@ -51,16 +30,16 @@ struct EnergyRow {
 std::vector<EnergyRow> EnergyRows() {
   return {
       {"energy of a step", [](const StepEnergy& e) { return e.joules(); },
-       ScaledJoules},
+       FormatJoules},
       {"  computing", [](const StepEnergy& e) { return e.compute_joules; },
-       ScaledJoules},
+       FormatJoules},
       {"  communicating",
        [](const StepEnergy& e) { return e.communication_joules; },
-       ScaledJoules},
+       FormatJoules},
       {"  waiting", [](const StepEnergy& e) { return e.waiting_joules; },
-       ScaledJoules},
+       FormatJoules},
       {"  rest of the nodes", [](const StepEnergy& e) { return e.node_joules; },
-       ScaledJoules},
+       FormatJoules},
       {"W per GPU with node",
        [](const StepEnergy& e) { return e.watts_per_gpu; }, Number},
       {"J per token", [](const StepEnergy& e) { return e.joules_per_token; },
@@ -93,6 +72,27 @@ Json JsonOf(const StepEnergy& energy, const PowerModel& model) {
 
 }  // namespace
 
+void FillRunEnergy(const Result& result, const EnergyPrices& prices,
+                   StepEnergy* energy) {
+  if (!result.has_tokens_per_second()) return;
+  const double tokens = result.tokens_per_second() * result.batch_seconds();
+  energy->joules_per_token = energy->joules() / tokens;
+  if (!(prices.tokens > 0)) return;
+  const double kwh =
+      prices.pue * *energy->joules_per_token * prices.tokens / kJoulesPerKwh;
+  energy->run_kwh = kwh;
+  if (prices.price_per_kwh > 0) energy->run_price = kwh * prices.price_per_kwh;
+  if (prices.grams_co2_per_kwh > 0) {
+    energy->run_kg_co2 = kwh * prices.grams_co2_per_kwh / 1000;
+  }
+}
+
+std::string FormatJoules(double joules) {
+  if (joules >= 1e6) return absl::StrFormat("%.4g MJ", joules / 1e6);
+  if (joules >= 1e3) return absl::StrFormat("%.4g kJ", joules / 1e3);
+  return absl::StrFormat("%.4g J", joules);
+}
+
 absl::StatusOr<StepEnergy> EnergyOfStep(const Result& result,
                                         const PowerModel& model,
                                         const EnergyPrices& prices) {
@@ -117,7 +117,7 @@ absl::StatusOr<StepEnergy> EnergyOfStep(const Result& result,
   energy.node_joules =
       num_gpus * result.batch_seconds() * model.node_watts().value();
   energy.watts_per_gpu = energy.joules() / num_gpus / result.batch_seconds();
-  FillRun(result, prices, &energy);
+  FillRunEnergy(result, prices, &energy);
   return energy;
 }
 

@@ -51,6 +51,13 @@ absl::StatusOr<StepEnergy> EnergyOfStep(const Result& result,
                                         const PowerModel& model,
                                         const EnergyPrices& prices);
 
+// Sets what follows from the joules and the tokens of a step.
+void FillRunEnergy(const Result& result, const EnergyPrices& prices,
+                   StepEnergy* energy);
+
+// Returns for example "5.09 MJ".
+std::string FormatJoules(double joules);
+
 // Returns a table with one column per result. `names`: of the results.
 std::string StepEnergyTable(const PowerModel& model,
                             const std::vector<std::string>& names,

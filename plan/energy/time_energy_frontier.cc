@@ -11,7 +11,7 @@ namespace {
 
 // Least and largest flow through an arc.
 struct FlowBounds {
-  Microwatts low = 0, high = 0;
+  Slope low = 0, high = 0;
 };
 
 FlowBounds BoundsOfPass(const DurationCurve& curve, Ticks duration) {
@@ -39,12 +39,12 @@ class FrontierWalk {
   }
 
   absl::Status Walk(const std::function<bool(const FrontierPiece&)>& visit) {
-    Microwatts slope = 0;
+    Slope slope = 0;
     while (true) {
       if (!SetCapacities()) {
         return absl::InternalError("the flow of a time-energy frontier is bad");
       }
-      const Microwatts more = network_.MaxFlow();
+      const Slope more = network_.MaxFlow();
       if (more >= ResidualNetwork::kUnlimited / 2) return absl::OkStatus();
       slope += more;
       for (int arc = 0; arc < static_cast<int>(flow_.size()); ++arc) {
@@ -117,9 +117,9 @@ class FrontierWalk {
 
   const PassGraph& graph_;
   ResidualNetwork network_;
-  std::vector<Microwatts> flow_;  // by arc
-  std::vector<Ticks> times_;      // by event
-  std::vector<char> moves_;       // by event
+  std::vector<Slope> flow_;   // by arc
+  std::vector<Ticks> times_;  // by event
+  std::vector<char> moves_;   // by event
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ struct FrontierPiece {
   // The iteration takes from `shortest` to `longest` ticks.
   Ticks longest = 0, shortest = 0;
   // Energy that one second less costs, apart from waiting GPUs.
-  Microwatts slope = 0;
+  Slope slope = 0;
   const std::vector<Ticks>* times = nullptr;  // of events, at `longest`
   const std::vector<char>* moves = nullptr;   // 1: events that come earlier
 

@@ -155,8 +155,9 @@ void BestFirst::Push(Entry entry) {
     num_memory_ += NumIn(entry);
     return;
   }
-  entry.key =
-      ScoreOf(goal_.objective, entry.seconds, entry.bytes, GpusOf(entry));
+  entry.key = ScoreOf(
+      goal_.objective, entry.seconds, entry.bytes, GpusOf(entry),
+      space_.JoulesOf(entry.seconds, GpusOf(entry), entry.active_joules));
   open_.Insert(entry);
 }
 
@@ -184,8 +185,8 @@ void BestFirst::UpdateThreshold() {
       BestLayouts(std::move(plans), goal_.objective, goal_.num_plans);
   if (best.size() < goal_.num_plans) return;
   const RankedPlan& last = *best.back();
-  threshold_ =
-      ScoreOf(goal_.objective, last.seconds, last.bytes, last.num_gpus);
+  threshold_ = ScoreOf(goal_.objective, last.seconds, last.bytes, last.num_gpus,
+                       last.joules);
 }
 
 void BestFirst::Exclude(const RankedPlan& found) {
@@ -207,7 +208,8 @@ absl::Status BestFirst::Run() {
 
 const RankedPlan* BestFirst::BestSoFar() const {
   const auto score = [&](const RankedPlan& found) {
-    return ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+    return ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus,
+                   found.joules);
   };
   const RankedPlan* best = nullptr;
   for (const RankedPlan& found : found_) {

@@ -16,7 +16,7 @@ double BestFirst::LeastOpenScore() const {
   double least = open_.LeastKey();
   if (const RankedPlan* best = BestSoFar()) {
     least = std::min(least, ScoreOf(goal_.objective, best->seconds, best->bytes,
-                                    best->num_gpus)
+                                    best->num_gpus, best->joules)
                                 .first);
   }
   return least;
@@ -28,9 +28,9 @@ bool BestFirst::GapIsProven() const {
       best == nullptr) {
     return false;
   }
-  const double score =
-      ScoreOf(goal_.objective, best->seconds, best->bytes, best->num_gpus)
-          .first;
+  const double score = ScoreOf(goal_.objective, best->seconds, best->bytes,
+                               best->num_gpus, best->joules)
+                           .first;
   return LeastOpenScore() >= score * (1 - goal_.gap);
 }
 

@@ -243,20 +243,22 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     found.lower_bound_seconds =
         std::min(entry.lower_bound_seconds, found.seconds);
     found.num_gpus = GpusOf(entry);
+    found.joules = space_.JoulesOf(found.seconds, found.num_gpus,
+                                   estimates[i].active_joules());
     found.fits = estimates[i].fits() && found.bytes <= goal_.limit_bytes;
     found.index = static_cast<int>(num_ranked_);
     found.place = {
         entry.shape < 0 ? std::numeric_limits<int>::max() : entry.shape,
         entry.schedule};
     open_.RecordKey(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
-                                   found.num_gpus));
+                                   found.num_gpus, found.joules));
     if (!found.fits && !goal_.ignore_memory) continue;
     least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
     Entry as_found = entry;
     as_found.seconds = found.seconds;
     as_found.bytes = found.bytes;
-    as_found.key =
-        ScoreOf(goal_.objective, found.seconds, found.bytes, found.num_gpus);
+    as_found.key = ScoreOf(goal_.objective, found.seconds, found.bytes,
+                           found.num_gpus, found.joules);
     if (Merge(found)) continue;
     if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
     found_.push_back(std::move(found));

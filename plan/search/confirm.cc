@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/worker_pool.h"
+#include "plan/energy/step_energy.h"
 #include "plan/search/same_order.h"
 #include "scenarios/scenario.h"
 #include "schedules/lint/lint.h"
@@ -76,6 +77,12 @@ absl::StatusOr<Confirmed> Look(const Space& space, const Scenario& scenario) {
       !KeepsMargin(resolved, confirmed.result, space.memory_part)) {
     confirmed.refused = "does not fit";
   }
+  if (space.power.has_value()) {
+    ASSIGN_OR_RETURN(const StepEnergy energy,
+                     EnergyOfStep(confirmed.result, *space.power, {}));
+    confirmed.plan.set_joules_per_step(energy.joules());
+    confirmed.plan.set_watts_per_gpu(energy.watts_per_gpu);
+  }
   confirmed.result.clear_ranks();
   confirmed.result.clear_timeline();
   return confirmed;
@@ -88,6 +95,8 @@ std::string Packed(const Confirmed& confirmed) {
   work.set_runtime_executes(confirmed.plan.runtime_executes());
   work.set_result(confirmed.result.SerializeAsString());
   work.set_refused(confirmed.refused);
+  work.set_joules_per_step(confirmed.plan.joules_per_step());
+  work.set_watts_per_gpu(confirmed.plan.watts_per_gpu());
   return work.SerializeAsString();
 }
 
@@ -99,6 +108,8 @@ Confirmed Unpacked(const std::string& bytes) {
   confirmed.plan.set_runtime_executes(work.runtime_executes());
   confirmed.result.ParseFromString(work.result());
   confirmed.refused = work.refused();
+  confirmed.plan.set_joules_per_step(work.joules_per_step());
+  confirmed.plan.set_watts_per_gpu(work.watts_per_gpu());
   return confirmed;
 }
 
@@ -186,6 +197,11 @@ Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
   unconfirmed.plan.set_runtime_executes(resolved.ok() &&
                                         Executes(resolved->runtime, *resolved));
   FillPlan(found, found.seconds, found.bytes, price, &unconfirmed.plan);
+  if (found.joules > 0) {
+    unconfirmed.plan.set_joules_per_step(found.joules);
+    unconfirmed.plan.set_watts_per_gpu(found.joules / found.num_gpus /
+                                       found.seconds);
+  }
   return unconfirmed;
 }
 

@@ -179,7 +179,56 @@ Blocks MtpApart(const LayerPrice& layers, int num_stages) {
   return blocks;
 }
 
-Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut) {
+// Returns the cut with the smallest maximum of stage times on GPUs of these
+// speeds, and among those the one with the smallest sum of their squares. By
+// dynamic programming over the layers at which a stage can end; each stage has
+// at least one.
+Blocks BySpeeds(const LayerPrice& layers, const std::vector<double>& speeds) {
+  const auto num_stages = static_cast<int>(speeds.size());
+  const auto n = static_cast<int>(layers.seconds.size());
+  if (num_stages == 0 || n < num_stages) return {};
+  std::vector<double> sums(n + 1, 0);
+  for (int i = 0; i < n; ++i) sums[i + 1] = sums[i] + layers.seconds[i];
+  using Score = std::pair<double, double>;  // maximum, sum of squares
+  const Score none = {kInfinity, kInfinity};
+  std::vector<Score> best(n + 1, none);  // of the stages before, by their end
+  best[0] = {0, 0};
+  std::vector<std::vector<int>> begins(num_stages, std::vector<int>(n + 1, -1));
+  for (int stage = 0; stage < num_stages; ++stage) {
+    std::vector<Score> next(n + 1, none);
+    for (int end = stage + 1; end <= n - (num_stages - stage - 1); ++end) {
+      for (int begin = stage; begin < end; ++begin) {
+        if (best[begin] == none) continue;
+        const double seconds = (sums[end] - sums[begin]) / speeds[stage];
+        // Equal maxima may differ by rounding.
+        const Score score = {std::max(best[begin].first, seconds),
+                             best[begin].second + seconds * seconds};
+        const bool better = score.first < next[end].first * (1 - 1e-12) ||
+                            (score.first <= next[end].first * (1 + 1e-12) &&
+                             score.second < next[end].second);
+        if (!better) continue;
+        next[end] = score;
+        begins[stage][end] = begin;
+      }
+    }
+    best = std::move(next);
+  }
+  std::vector<int> blocks(num_stages);
+  for (int stage = num_stages - 1, end = n; stage >= 0; --stage) {
+    const int begin = begins[stage][end];
+    if (begin < 0) return {};
+    blocks[stage] = end - begin;
+    end = begin;
+  }
+  if (layers.has_ends) {
+    --blocks.front();
+    --blocks.back();
+  }
+  return blocks;
+}
+
+Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut,
+             const std::vector<double>& speeds) {
   switch (cut) {
     case Cut::kEven:
       return layers.has_ends ? EvenBlocks(layers.num_blocks(), num_stages)
@@ -193,6 +242,8 @@ Blocks CutAs(const LayerPrice& layers, int num_stages, Cut cut) {
       return Balanced(layers, layers.state_bytes, num_stages);
     case Cut::kMtpApart:
       return MtpApart(layers, num_stages);
+    case Cut::kSpeeds:
+      return BySpeeds(layers, speeds);
   }
   return {};
 }
@@ -254,13 +305,14 @@ absl::StatusOr<LayerPrice> PriceLayers(
 }
 
 std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
-                                          int num_stages, Cut cut) {
-  Blocks blocks = CutAs(layers, num_stages, cut);
+                                          int num_stages, Cut cut,
+                                          const std::vector<double>& speeds) {
+  Blocks blocks = CutAs(layers, num_stages, cut, speeds);
   if (!blocks.has_value()) return {};
   for (const Cut other : kAllCuts) {
     // Another place of the MTP modules differs with equal blocks.
     if (other == cut || cut == Cut::kMtpApart) break;
-    if (CutAs(layers, num_stages, other) == blocks) return {};
+    if (CutAs(layers, num_stages, other, speeds) == blocks) return {};
   }
   return blocks;
 }

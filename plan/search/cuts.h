@@ -43,13 +43,16 @@ absl::StatusOr<LayerPrice> PriceLayers(
 //   balanced      the cut with the smallest maximum of stage times, and among
 //                 those the one with the most similar stages; exact
 //   light         as balanced, in bytes of weights and optimizer states
+//   speeds        as balanced, for stages on GPUs of different speeds
 //   MTP apart     the head in the last stage, without blocks, the MTP modules
 //   in
 //                 the one before; otherwise balanced
 // Returns std::nullopt if the cut does not exist or equals one listed before
-// it.
-std::optional<std::vector<int>> CutBlocks(const LayerPrice& layers,
-                                          int num_stages, Cut cut);
+// it. `speeds`: of the slowest GPU of each stage, relative to the others; only
+// for the cut by speeds, for which there must be one per stage.
+std::optional<std::vector<int>> CutBlocks(
+    const LayerPrice& layers, int num_stages, Cut cut,
+    const std::vector<double>& speeds = {});
 
 }  // namespace weir::plan
 

@@ -9,6 +9,7 @@
 #include "base/infinity.h"
 #include "base/status_macros.h"
 #include "plan/search/same_order.h"
+#include "scenarios/cluster/slow_parts.h"
 #include "schedules/schedule.h"
 #include "sim/costs/stage_costs.h"
 #include "sim/simulate.h"
@@ -187,6 +188,34 @@ absl::StatusOr<Evaluator::Totals> Evaluator::TotalsOf(const Shape& shape,
   return totals;
 }
 
+// Chunks are placed as in interleaved schedules: stage s is on rank s modulo
+// the number of ranks.
+absl::StatusOr<std::vector<double>> Evaluator::SpeedsOf(const Shape& shape) {
+  Shape even = shape;
+  even.cut = Cut::kEven;
+  even.blocks.clear();
+  even.chunks = 1;
+  RETURN_IF_ERROR(scenarios::ResolveAgain(
+      ScenarioOfShape(space_.base.scenario, even, kAnySchedule), &work_));
+  const scenarios::Placement& placement = work_.placement;
+  const std::map<int, double> slow = scenarios::SlowGpus(work_.cluster);
+  std::vector<double> of_ranks(shape.pipeline, 1);
+  for (int replica = 0; replica < placement.data; ++replica) {
+    for (int rank = 0; rank < shape.pipeline; ++rank) {
+      for (int t = 0; t < placement.tensor; ++t) {
+        const auto found = slow.find(placement.gpu(replica, rank, t));
+        if (found == slow.end()) continue;
+        of_ranks[rank] = std::min(of_ranks[rank], found->second);
+      }
+    }
+  }
+  std::vector<double> speeds;
+  for (int stage = 0; stage < shape.pipeline * shape.chunks; ++stage) {
+    speeds.push_back(of_ranks[stage % shape.pipeline]);
+  }
+  return speeds;
+}
+
 absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   RETURN_IF_ERROR(CheckInterleaves(*shape));
   ASSIGN_OR_RETURN(const LayerPrice* price, PriceOf(*shape));
@@ -194,8 +223,13 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   estimate->set_absent(in_vain);
   if (in_vain) return absl::OkStatus();
   const int num_stages = shape->pipeline * shape->chunks;
-  const auto [cut, is_new] = cuts_.try_emplace({price, num_stages, shape->cut});
-  if (is_new) cut->second = CutBlocks(*price, num_stages, shape->cut);
+  std::vector<double> speeds;
+  if (shape->cut == Cut::kSpeeds) {
+    ASSIGN_OR_RETURN(speeds, SpeedsOf(*shape));
+  }
+  const auto [cut, is_new] =
+      cuts_.try_emplace({price, num_stages, shape->cut, speeds});
+  if (is_new) cut->second = CutBlocks(*price, num_stages, shape->cut, speeds);
   const auto& blocks = cut->second;
   if (blocks.has_value() && shape->cut != Cut::kEven) shape->blocks = *blocks;
   // A missing even cut is an error below; any other missing cut makes the shape
@@ -215,13 +249,20 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
                                     work_.num_microbatches, forward_only));
   estimate->set_bytes(LeastBytes(totals.stages, totals.reserved_bytes,
                                  shape->pipeline, forward_only));
+  if (space_.power.has_value()) {
+    estimate->set_active_joules(
+        estimate->seconds() * shape->num_gpus() *
+        std::max(space_.power->compute_watts().value() -
+                     space_.power->waiting_watts().value(),
+                 0.0));
+  }
   return absl::OkStatus();
 }
 
 SearchEstimate Evaluator::OfShape(Shape shape) {
   // Neither orders of GPUs nor modes of reductions change what is estimated.
   Shape key = shape;
-  key.order.clear();
+  if (shape.cut != Cut::kSpeeds) key.order.clear();
   key.reduction = REDUCTION_UNSPECIFIED;
   if (last_shape_ == key) return last_estimate_;
   SearchEstimate estimate;
@@ -258,12 +299,22 @@ SearchEstimate Evaluator::RankOf(const Scenario& scenario) {
   const absl::Status resolved = scenarios::ResolveAgain(scenario, &work_);
   if (!resolved.ok()) return Invalid(resolved);
   if (!fast_simulator_.has_value()) fast_simulator_.emplace();
-  const auto run = fast_simulator_->Estimate(work_);
+  const bool has_power = space_.power.has_value();
+  const auto run = fast_simulator_->Estimate(work_, has_power);
   if (!run.ok()) return Invalid(run.status());
   SearchEstimate estimate;
   estimate.set_seconds(run->batch_seconds);
   estimate.set_bytes(Largest(run->peak_bytes));
   estimate.set_fits(run->fits_memory);
+  if (has_power) {
+    const double waiting = space_.power->waiting_watts().value();
+    estimate.set_active_joules(
+        work_.placement.num_gpus() *
+        (run->compute_seconds *
+             (space_.power->compute_watts().value() - waiting) +
+         run->communication_seconds *
+             (space_.power->communication_watts().value() - waiting)));
+  }
   return estimate;
 }
 

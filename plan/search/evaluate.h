@@ -45,6 +45,9 @@ class Evaluator {
   absl::StatusOr<bool> RecomputesInVain(const Shape& shape,
                                         const LayerPrice* price);
 
+  // Returns the speed of the slowest GPU of each stage.
+  absl::StatusOr<std::vector<double>> SpeedsOf(const Shape& shape);
+
   // Returns true if the space has the same recomputation in another form: all
   // blocks of every stage, or none.
   bool RecomputesAllOrNone(const Shape& shape) const;
@@ -58,8 +61,8 @@ class Evaluator {
            const LayerPrice*>
       prices_;
   std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;
-  // [price, stages, cut]
-  std::map<std::tuple<const LayerPrice*, int, Cut>,
+  // [price, stages, cut, speeds of stages]
+  std::map<std::tuple<const LayerPrice*, int, Cut, std::vector<double>>,
            std::optional<std::vector<int>>>
       cuts_;
   // Priced layers of the last shape, and its fields on which they depend.

@@ -95,6 +95,16 @@ std::string Memory(const Confirmed& best, const Confirmed& plan) {
                       ", best ", FormatBytes(best_bytes), ")");
 }
 
+std::string Energy(const Confirmed& best, const Confirmed& plan) {
+  const double joules = plan.plan.joules_per_step();
+  const double best_joules = best.plan.joules_per_step();
+  if (!(joules > 0) || joules == best_joules) return "";
+  return absl::StrCat("takes ",
+                      joules > best_joules ? Part(joules, best_joules)
+                                           : Part(best_joules, joules),
+                      joules > best_joules ? " more energy" : " less energy");
+}
+
 }  // namespace
 
 std::string ShortDifference(const Confirmed& best, const Confirmed& plan) {
@@ -115,6 +125,9 @@ std::string WhyNotBest(Objective objective, const Confirmed& best,
                        const Confirmed& plan) {
   std::vector<std::string> reasons = {Time(best, plan), Memory(best, plan)};
   if (objective == OBJECTIVE_MEMORY) std::swap(reasons[0], reasons[1]);
+  reasons.insert(
+      objective == OBJECTIVE_ENERGY ? reasons.begin() : reasons.end(),
+      Energy(best, plan));
   if (plan.plan.num_gpus() != best.plan.num_gpus()) {
     reasons.push_back(absl::StrCat(plan.plan.num_gpus(), " GPUs, best ",
                                    best.plan.num_gpus()));

@@ -38,7 +38,8 @@ struct OpenEntry {
   int seed = -1;     // index among the seeds; -1: no seed
   State state = State::kShape;
   double lower_bound_seconds = 0;
-  double seconds = 0, bytes = 0;  // lower bounds
+  double seconds = 0, bytes = 0;  // lower bounds, also the next
+  double active_joules = 0;       // see SearchEstimate
   bool operator<(const OpenEntry& other) const {
     return std::tie(key, shape, schedule, seed, state) <
            std::tie(other.key, other.shape, other.schedule, other.seed,

@@ -93,6 +93,7 @@ class Finder {
       if (!looked[i].simulated || !looked[i].refused.empty()) continue;
       found[i].seconds = looked[i].plan.batch_seconds();
       found[i].bytes = looked[i].plan.peak_memory_bytes();
+      found[i].joules = looked[i].plan.joules_per_step();
       best.push_back(found[i]);
       confirmed_[found[i].index] = std::move(looked[i]);
     }
@@ -193,6 +194,7 @@ class Finder {
       resolved.scenario = plan.scenario();
       resolved.seconds = plan.batch_seconds();
       resolved.bytes = plan.peak_memory_bytes();
+      resolved.joules = plan.joules_per_step();
       const bool known =
           std::any_of(kept.begin(), kept.end(), [&](const RankedPlan& earlier) {
             return pareto ? IsSamePlan(earlier, resolved)
@@ -216,7 +218,8 @@ class Finder {
     const auto score = [&](const Confirmed* one) {
       return ScoreOf(request_.objective(), one->plan.batch_seconds(),
                      one->plan.peak_memory_bytes(),
-                     static_cast<int>(one->plan.num_gpus()));
+                     static_cast<int>(one->plan.num_gpus()),
+                     one->plan.joules_per_step());
     };
     std::stable_sort(plans.begin(), plans.end(),
                      [&](const Confirmed* a, const Confirmed* b) {

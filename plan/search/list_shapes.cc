@@ -10,6 +10,7 @@
 #include "plan/search/interleaving.h"
 #include "plan/search/layouts.h"
 #include "plan/search/space.h"
+#include "scenarios/cluster/slow_parts.h"
 #include "schedules/options.h"
 
 namespace weir::plan {
@@ -73,6 +74,7 @@ class Shapes {
         given_(request.scenario()),
         base_(base),
         num_blocks_(NumBlocks(base.model)),
+        has_slow_gpus_(!scenarios::SlowGpus(base.cluster).empty()),
         min_ranks_(MinRanksOf(request.space(), base)),
         global_batch_(
             static_cast<int>(base.scenario.batch().global_batch_size())) {
@@ -148,6 +150,7 @@ class Shapes {
           continue;
         }
         if (cut == Cut::kMtpApart && !HasMtpApart(chunks)) continue;
+        if (cut == Cut::kSpeeds && !has_slow_gpus_) continue;
         if (cut == Cut::kEven && !HasEvenCut(chunks)) continue;
         shape_.chunks = chunks;
         shape_.cut = cut;
@@ -291,6 +294,7 @@ class Shapes {
   const Scenario& given_;
   const scenarios::ResolvedScenario& base_;
   const int num_blocks_;
+  const bool has_slow_gpus_;
   const int min_ranks_;  // to interleave
   const int global_batch_;
   bool half_of_stage_ = false;  // recomputed

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "plan/energy/step_energy.h"
 #include "plan/search/plan_cells.h"
 #include "plan/search/plan_views.h"
 #include "results/summary.h"
@@ -227,6 +228,22 @@ std::string SpeedsTable(const PlanReport& report) {
                                   : "-";
                      },
                      2});
+  if (!report.request().power_model().empty()) {
+    columns.push_back({"energy", false, [](const Plan& plan) {
+                         return FormatJoules(plan.joules_per_step());
+                       }});
+    if (HasTokens(report)) {
+      columns.push_back(
+          {"J/token", false, [](const Plan& plan) {
+             return absl::StrFormat(
+                 "%.4g", plan.joules_per_step() /
+                             (plan.batch_seconds() * TokensPerSecond(plan)));
+           }});
+    }
+    columns.push_back({"W/GPU", false, [](const Plan& plan) {
+                         return absl::StrFormat("%.4g", plan.watts_per_gpu());
+                       }});
+  }
   if (HasPrices(report) && !HasTokens(report)) {
     columns.push_back({"price/1000 samples", false, [](const Plan& plan) {
                          return absl::StrFormat("%.4g",

@@ -133,6 +133,19 @@ Json NeighborsJson(const PlanReport& report) {
   return neighbors;
 }
 
+bool HasEnergy(const PlanReport& report) {
+  return !report.request().power_model().empty();
+}
+
+void AddEnergyOf(const PlanReport& report, const Plan& plan, Json* json) {
+  (*json)["joules_per_step"] = plan.joules_per_step();
+  (*json)["joules_per_token"] =
+      HasTokens(report) ? Json(plan.joules_per_step() /
+                               (plan.batch_seconds() * TokensPerSecond(plan)))
+                        : Json();
+  (*json)["watts_per_gpu"] = plan.watts_per_gpu();
+}
+
 // Adds the fields that follow from the number of tokens.
 void AddTokensOf(const PlanReport& report, const Plan& plan, Json* json) {
   const double per_second = TokensPerSecond(plan);
@@ -159,6 +172,7 @@ std::string PlanJson(const PlanReport& report) {
       plans.back()["data_replicate"] = ReplicatesOf(plan);
     if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
     if (HasTokens(report)) AddTokensOf(report, plan, &plans.back());
+    if (HasEnergy(report)) AddEnergyOf(report, plan, &plans.back());
   }
   return Dump(
       {{"plans", plans},
@@ -195,9 +209,10 @@ std::string PlanCsv(const PlanReport& report) {
   const bool context = HasContext(report);
   const bool expert_tensor = HasExpertTensor(report);
   const bool replicates = HasReplicates(report);
-  absl::StrAppend(&text, context ? ",context" : "",
-                  expert_tensor ? ",expert_tensor" : "",
-                  replicates ? ",data_replicate\n" : "\n");
+  absl::StrAppend(
+      &text, context ? ",context" : "", expert_tensor ? ",expert_tensor" : "",
+      replicates ? ",data_replicate" : "",
+      HasEnergy(report) ? ",joules_per_step,watts_per_gpu\n" : "\n");
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -240,7 +255,12 @@ std::string PlanCsv(const PlanReport& report) {
             ","),
         context ? absl::StrCat(",", ContextOf(plan)) : "",
         expert_tensor ? absl::StrCat(",", ExpertTensorOf(plan)) : "",
-        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "", "\n");
+        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "",
+        HasEnergy(report)
+            ? absl::StrCat(",", ShortestNumber(plan.joules_per_step()), ",",
+                           ShortestNumber(plan.watts_per_gpu()))
+            : "",
+        "\n");
   }
   return text;
 }

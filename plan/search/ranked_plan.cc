@@ -126,9 +126,11 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
   return absl::StrJoin(words, ", ");
 }
 
-Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus) {
+Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus,
+              double joules) {
   if (objective == OBJECTIVE_MEMORY) return {bytes, seconds};
   if (objective == OBJECTIVE_COST) return {seconds * num_gpus, bytes};
+  if (objective == OBJECTIVE_ENERGY) return {joules, seconds};
   return {seconds, bytes};
 }
 
@@ -148,9 +150,9 @@ std::vector<const RankedPlan*> BestLayouts(std::vector<const RankedPlan*> found,
                                            Objective objective,
                                            size_t num_plans) {
   const auto key = [&](const RankedPlan* plan) {
-    return std::pair(
-        ScoreOf(objective, plan->seconds, plan->bytes, plan->num_gpus),
-        plan->index);
+    return std::pair(ScoreOf(objective, plan->seconds, plan->bytes,
+                             plan->num_gpus, plan->joules),
+                     plan->index);
   };
   std::sort(found.begin(), found.end(),
             [&](const RankedPlan* a, const RankedPlan* b) {

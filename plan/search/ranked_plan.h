@@ -14,7 +14,8 @@ namespace weir::plan {
 
 // The values to compare, lexicographically. Smaller is better.
 using Score = std::pair<double, double>;
-Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus);
+Score ScoreOf(Objective objective, double seconds, double bytes, int num_gpus,
+              double joules);
 
 // A candidate that was ranked.
 struct RankedPlan {
@@ -22,6 +23,7 @@ struct RankedPlan {
   std::string source;
   std::string text;  // DescribeShape and the schedule
   double seconds = 0, bytes = 0, lower_bound_seconds = 0;
+  double joules = 0;  // of a step; 0: unknown
   int num_gpus = 1;
   bool fits = false;
   int index = 0;  // in the order of ranking

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "plan/energy/power_model.h"
 #include "plan/search/interleaving.h"
 #include "plan/search/layouts.h"
 #include "plan/search/list_shapes.h"
@@ -103,6 +104,12 @@ absl::Status CheckRequest(const std::string& label,
   if (!Objective_IsValid(request.objective())) {
     problems.Add("objective", "is unknown");
   }
+  if (request.objective() == OBJECTIVE_ENERGY &&
+      request.power_model().empty()) {
+    problems.Add("power_model",
+                 "is missing for the objective energy, expected a preset or "
+                 "file with the power of the GPUs (--energy h100-sxm)");
+  }
   return problems.ToStatus();
 }
 
@@ -178,6 +185,17 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
   RETURN_IF_ERROR(CheckRequest(label, request));
   Space space;
   ASSIGN_OR_RETURN(space.base, ResolveBase(label, request));
+  if (!request.power_model().empty()) {
+    ASSIGN_OR_RETURN(space.power, LoadPowerModel(request.power_model()));
+    std::set<std::string> devices = {space.base.device.name()};
+    for (const DeviceProfile& other : space.base.other_devices) {
+      devices.insert(other.name());
+    }
+    const std::string warning = OtherDevices(*space.power, std::move(devices));
+    if (!warning.empty()) {
+      space.warnings.push_back(absl::StrCat("--energy: ", warning));
+    }
+  }
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
   space.recomputes = RecomputesOf(request, space.base);
   space.shapes = ListShapes(request, space.base);

@@ -5,20 +5,23 @@
 #ifndef WEIR_PLAN_SEARCH_SPACE_H_
 #define WEIR_PLAN_SEARCH_SPACE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/recompute.h"
+#include "plan/energy/power.pb.h"
 #include "plan/search/plan.pb.h"
 #include "scenarios/scenario.h"
 
 namespace weir::plan {
 
 // Distributions of blocks over the stages (plan/search/cuts.h).
-enum class Cut { kEven, kEndsLighter, kBalanced, kLight, kMtpApart };
-inline constexpr Cut kAllCuts[] = {Cut::kEven, Cut::kEndsLighter,
-                                   Cut::kBalanced, Cut::kLight, Cut::kMtpApart};
+enum class Cut { kEven, kEndsLighter, kBalanced, kLight, kMtpApart, kSpeeds };
+inline constexpr Cut kAllCuts[] = {Cut::kEven,     Cut::kEndsLighter,
+                                   Cut::kBalanced, Cut::kLight,
+                                   Cut::kMtpApart, Cut::kSpeeds};
 
 // What is sharded across data-parallel ranks: nothing, optimizer states, or
 // also weights and gradients.
@@ -95,6 +98,15 @@ struct Space {
   // fraction that it may use of the memory of each GPU.
   double memory_limit_bytes = 0;
   double memory_part = 1;
+  std::optional<PowerModel> power;  // PlanRequest.power_model
+
+  // Returns the energy of a step, 0 without power model.
+  double JoulesOf(double seconds, int num_gpus, double active_joules) const {
+    if (!power.has_value()) return 0;
+    return (power->waiting_watts().value() + power->node_watts().value()) *
+               num_gpus * seconds +
+           active_joules;
+  }
 
   const std::vector<PlannedSchedule>& schedules_of(const Shape& shape) const {
     return schedules[shape.pipeline];

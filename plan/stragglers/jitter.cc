@@ -30,7 +30,12 @@ bool IsRandom(const JitterSource& source) {
   return source.kind != Kind::kConstant && source.kind != Kind::kPeriodic;
 }
 
+bool IsOfPasses(const JitterSource& source) {
+  return source.target != Target::kLink && source.target != Target::kStep;
+}
+
 bool Applies(const JitterSource& source, const sim::ReplayTasks::Pass& pass) {
+  if (!IsOfPasses(source)) return false;
   if (source.only < 0) return true;
   return source.only ==
          (source.target == Target::kGpu ? pass.gpu : pass.action.stage);
@@ -51,14 +56,35 @@ uint64_t KeyOf(const JitterSource& source, uint64_t key,
       return Combine(key, pass.gpu);
     case Target::kStage:
       return Combine(key, pass.action.stage);
+    case Target::kSequences:
+      return Combine(Combine(key, pass.replica), pass.action.microbatch);
+    case Target::kLink:
+    case Target::kStep:
+      break;
   }
   return key;
 }
 
-// A random factor of a pass.
+bool Uses(const sim::ReplayTasks& run, const sim::ReplayTasks::Flow& flow,
+          const std::string& link) {
+  const std::vector<std::string>& names = run.pair_links[flow.pair];
+  return link.empty() ||
+         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return name == link || name.substr(0, name.rfind('.')) == link;
+         });
+}
+
+// A random value of a task.
 struct Draw {
+  enum class Kind : uint8_t {
+    kFactor,  // multiplies the seconds
+    kAdds,    // is added to them
+    kPart,    // multiplies `part` of them
+  };
   uint64_t key;
   const double* quantiles;
+  Kind kind = Kind::kFactor;
+  double part = 1;
 };
 
 class Sampler {
@@ -78,6 +104,8 @@ class Sampler {
     for (const sim::ReplayTasks::Pass& pass : run.passes) {
       AddPass(pass, num_passes[pass.gpu]++, &draws[pass.task]);
     }
+    AddFlows(&draws);
+    AddStep();
     for (size_t task = 0; task < draws.size(); ++task) {
       first_draw_[task + 1] =
           first_draw_[task] + static_cast<int32_t>(draws[task].size());
@@ -102,9 +130,7 @@ class Sampler {
       std::array<double, kWidth> seconds;
       seconds.fill(seconds_[task]);
       for (int32_t d = first_draw_[task]; d < first_draw_[task + 1]; ++d) {
-        for (int k = 0; k < kWidth; ++k) {
-          seconds[k] *= draws_[d].quantiles[Index(draws_[d].key, first + k)];
-        }
+        Apply(draws_[d], first, &seconds);
       }
       double* own = end + kWidth * task;
       for (int k = 0; k < kWidth; ++k) {
@@ -126,6 +152,7 @@ class Sampler {
           run_.end_tasks.empty() ? last[k] : last_of(run_.end_tasks, k);
       steps[k] = (ends_at - begins) / run_.num_batches + run_.rollback_seconds;
     }
+    for (const Draw& draw : step_draws_) Apply(draw, first, &steps);
     return steps;
   }
 
@@ -135,15 +162,74 @@ class Sampler {
     return SplitMix(key + kSplitMixStep * (sample + 1)) >> 48;
   }
 
+  static void Apply(const Draw& draw, uint64_t first,
+                    std::array<double, kWidth>* seconds) {
+    for (int k = 0; k < kWidth; ++k) {
+      const double value = draw.quantiles[Index(draw.key, first + k)];
+      switch (draw.kind) {
+        case Draw::Kind::kFactor:
+          (*seconds)[k] *= value;
+          break;
+        case Draw::Kind::kAdds:
+          (*seconds)[k] += value;
+          break;
+        case Draw::Kind::kPart:
+          (*seconds)[k] *= 1 + draw.part * (value - 1);
+          break;
+      }
+    }
+  }
+
+  uint64_t SeedOf(size_t source) const {
+    return Combine(Combine(0, request_.seed), static_cast<int64_t>(source));
+  }
+
+  Draw DrawOf(size_t source, uint64_t key) const {
+    return {key, tables_[source].data(),
+            AddsSeconds(request_.sources[source]) ? Draw::Kind::kAdds
+                                                  : Draw::Kind::kFactor,
+            1};
+  }
+
+  void AddFlows(std::vector<std::vector<Draw>>* draws) {
+    for (size_t s = 0; s < request_.sources.size(); ++s) {
+      const JitterSource& source = request_.sources[s];
+      if (source.target != Target::kLink) continue;
+      for (const sim::ReplayTasks::Flow& flow : run_.flows) {
+        if (!Uses(run_, flow, source.link)) continue;
+        if (!IsRandom(source)) {
+          seconds_[flow.task] *= source.parameter;
+          continue;
+        }
+        uint64_t key = SeedOf(s);
+        for (const int32_t part : {flow.from, flow.to, flow.number}) {
+          key = Combine(key, part);
+        }
+        (*draws)[flow.task].push_back(DrawOf(s, key));
+      }
+    }
+  }
+
+  void AddStep() {
+    for (size_t s = 0; s < request_.sources.size(); ++s) {
+      if (request_.sources[s].target != Target::kStep) continue;
+      step_draws_.push_back(DrawOf(s, SeedOf(s)));
+    }
+  }
+
   void AddPass(const sim::ReplayTasks::Pass& pass, uint32_t number,
                std::vector<Draw>* draws) {
     for (size_t s = 0; s < request_.sources.size(); ++s) {
       const JitterSource& source = request_.sources[s];
       if (!Applies(source, pass)) continue;
       if (IsRandom(source)) {
-        const uint64_t seed =
-            Combine(Combine(0, request_.seed), static_cast<int64_t>(s));
-        draws->push_back({KeyOf(source, seed, pass), tables_[s].data()});
+        Draw draw = DrawOf(s, KeyOf(source, SeedOf(s), pass));
+        if (source.target == Target::kSequences) {
+          if (pass.attention_part == 0) continue;
+          draw.kind = Draw::Kind::kPart;
+          draw.part = pass.attention_part;
+        }
+        draws->push_back(draw);
       } else if (source.kind == Kind::kConstant ||
                  number % source.period == source.period - 1) {
         seconds_[pass.task] *= source.parameter;
@@ -156,6 +242,7 @@ class Sampler {
   std::vector<double> seconds_;  // [task], with factors that are not random
   std::vector<int32_t> first_draw_;
   std::vector<Draw> draws_;
+  std::vector<Draw> step_draws_;
   std::vector<std::vector<double>> tables_;  // [source]
 };
 
@@ -199,6 +286,32 @@ std::vector<double> SampleStepSeconds(
 absl::Status CheckSources(const sim::ReplayTasks& run,
                           const std::vector<JitterSource>& sources) {
   for (const JitterSource& source : sources) {
+    if (source.target == Target::kStep) continue;
+    if (source.target == Target::kLink) {
+      if (std::any_of(run.flows.begin(), run.flows.end(),
+                      [&](const sim::ReplayTasks::Flow& flow) {
+                        return Uses(run, flow, source.link);
+                      })) {
+        continue;
+      }
+      return absl::InvalidArgumentError(absl::StrCat(
+          "command line: --jitter is ", source.text, ", but no transfer uses ",
+          source.link.empty() ? "links" : "this link",
+          run.flows.empty() ? ": given costs have none"
+                            : absl::StrCat(", expected one such as ",
+                                           run.pair_links[0].back())));
+    }
+    if (source.target == Target::kSequences) {
+      if (std::any_of(run.passes.begin(), run.passes.end(),
+                      [](const sim::ReplayTasks::Pass& pass) {
+                        return pass.attention_part > 0;
+                      })) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("command line: --jitter is ", source.text,
+                       ", but no pass has fused attention"));
+    }
     int32_t largest = -1;
     bool found = source.only < 0;
     for (const sim::ReplayTasks::Pass& pass : run.passes) {

@@ -11,7 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/quantiles.h"
+#include "base/split_mix.h"
+#include "base/status_macros.h"
 #include "base/text.h"
+#include "scenarios/packed_sequences.h"
 
 namespace weir::plan {
 namespace {
@@ -22,17 +28,37 @@ using Target = JitterSource::Target;
 constexpr double kMaxFactor = 1000;
 // Larger deviations of a time are no jitter.
 constexpr double kMaxDeviation = 3;
+constexpr double kMaxDelaySeconds = 1e6;
+// Microbatches of which documents are drawn, and documents of all of them.
+constexpr int kDrawnMicrobatches = 1 << 14;
+constexpr int64_t kDrawnDocuments = 1 << 24;
 
 absl::Status Bad(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text),
-      ", expected pass, gpu, gpuN, stage or stageN, then =constant:FACTOR, "
-      "=periodic:PASSES:FACTOR, =normal:DEVIATION, =lognormal:DEVIATION or "
-      "=exponential:MEAN, with factors from 0 to 1000 and deviations from 0 to "
-      "3"));
+      ", expected pass, gpu, gpuN, stage, stageN, link, link:NAME or step, "
+      "then =constant:FACTOR, =periodic:PASSES:FACTOR, =normal:DEVIATION, "
+      "=lognormal:DEVIATION, =exponential:MEAN, =delay:PROBABILITY:SECONDS or "
+      "=file:TIMES.csv, with factors from 0 to 1000 and deviations from 0 to "
+      "3; or sequences=packed. Steps have only delays and files, passes and "
+      "transfers also delays, only GPUs' passes are periodic"));
 }
 
 bool ParseTarget(absl::string_view text, JitterSource* source) {
+  if (absl::ConsumePrefix(&text, "link:")) {
+    source->target = Target::kLink;
+    source->link = std::string(text);
+    return !text.empty();
+  }
+  const std::pair<absl::string_view, Target> kWhole[] = {
+      {"link", Target::kLink},
+      {"sequences", Target::kSequences},
+      {"step", Target::kStep}};
+  for (const auto& [name, target] : kWhole) {
+    if (text != name) continue;
+    source->target = target;
+    return true;
+  }
   const std::pair<absl::string_view, Target> kNames[] = {
       {"pass", Target::kPass},
       {"gpu", Target::kGpu},
@@ -52,15 +78,41 @@ bool ParseNumber(absl::string_view text, double high, double* number) {
   return absl::SimpleAtod(text, number) && *number >= 0 && *number <= high;
 }
 
+// Returns whether the target has such a distribution.
+bool Fits(const JitterSource& source) {
+  const Target target = source.target;
+  switch (source.kind) {
+    case Kind::kDocuments:
+      return target == Target::kSequences;
+    case Kind::kEmpirical:
+      return target != Target::kSequences;
+    case Kind::kDelay:
+      return target == Target::kPass || target == Target::kLink ||
+             target == Target::kStep;
+    case Kind::kPeriodic:
+      return target != Target::kLink && target != Target::kStep &&
+             target != Target::kSequences;
+    default:
+      return target != Target::kStep && target != Target::kSequences;
+  }
+}
+
 bool ParseDistribution(absl::string_view text, JitterSource* source) {
   if (text.empty()) return false;
+  if (text == "packed") {
+    source->kind = Kind::kDocuments;
+    return true;
+  }
+  if (absl::ConsumePrefix(&text, "file:")) {
+    source->kind = Kind::kEmpirical;
+    source->file = std::string(text);
+    return !text.empty();
+  }
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
   const std::pair<absl::string_view, Kind> kNames[] = {
-      {"constant", Kind::kConstant},
-      {"periodic", Kind::kPeriodic},
-      {"normal", Kind::kNormal},
-      {"lognormal", Kind::kLognormal},
-      {"exponential", Kind::kExponential}};
+      {"constant", Kind::kConstant},       {"periodic", Kind::kPeriodic},
+      {"normal", Kind::kNormal},           {"lognormal", Kind::kLognormal},
+      {"exponential", Kind::kExponential}, {"delay", Kind::kDelay}};
   for (const auto& [name, kind] : kNames) {
     if (parts[0] != name) continue;
     source->kind = kind;
@@ -69,11 +121,67 @@ bool ParseDistribution(absl::string_view text, JitterSource* source) {
              source->period > 0 &&
              ParseNumber(parts[2], kMaxFactor, &source->parameter);
     }
+    if (kind == Kind::kDelay) {
+      return parts.size() == 3 &&
+             ParseNumber(parts[1], 1, &source->probability) &&
+             ParseNumber(parts[2], kMaxDelaySeconds, &source->parameter);
+    }
     const double high = kind == Kind::kConstant ? kMaxFactor : kMaxDeviation;
     return parts.size() == 2 && ParseNumber(parts[1], high, &source->parameter);
   }
   return false;
 }
+
+// Lengths of documents by probability.
+class DocumentLengths {
+ public:
+  DocumentLengths(const SequenceLengths& lengths, double longest)
+      : lengths_(lengths), longest_(longest) {
+    for (const auto& length : lengths.histogram().lengths()) {
+      count_ += length.count();
+    }
+    if (lengths.has_log_normal() && lengths.log_normal().deviation() > 0) {
+      const double ratio =
+          lengths.log_normal().deviation() / lengths.log_normal().mean();
+      variance_ = std::log1p(ratio * ratio);
+    }
+  }
+
+  // At least 1 token, at most a sequence.
+  double At(double probability) const {
+    return std::clamp(Uncut(probability), 1.0, longest_);
+  }
+
+ private:
+  double Uncut(double p) const {
+    switch (lengths_.distribution_case()) {
+      case SequenceLengths::kUniform:
+        return lengths_.uniform().shortest() +
+               p * (lengths_.uniform().longest() -
+                    lengths_.uniform().shortest());
+      case SequenceLengths::kLogNormal: {
+        p = std::clamp(p, 1e-12, 1 - 1e-12);
+        return lengths_.log_normal().mean() *
+               std::exp(std::sqrt(variance_) * NormalQuantile(p) -
+                        variance_ / 2);
+      }
+      case SequenceLengths::kHistogram: {
+        double left = p * count_;
+        for (const auto& length : lengths_.histogram().lengths()) {
+          left -= length.count();
+          if (left < 0) return length.tokens();
+        }
+        return lengths_.histogram().lengths().rbegin()->tokens();
+      }
+      default:
+        return lengths_.fixed();
+    }
+  }
+
+  const SequenceLengths& lengths_;
+  const double longest_;
+  double count_ = 0, variance_ = 0;
+};
 
 }  // namespace
 
@@ -83,7 +191,7 @@ absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text) {
   JitterSource source;
   source.text = std::string(text);
   if (!ParseTarget(parts.first, &source) ||
-      !ParseDistribution(parts.second, &source)) {
+      !ParseDistribution(parts.second, &source) || !Fits(source)) {
     return Bad(text);
   }
   return source;
@@ -91,6 +199,68 @@ absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text) {
 
 double NormalQuantile(double probability) {
   return boost::math::quantile(boost::math::normal(), probability);
+}
+
+bool AddsSeconds(const JitterSource& source) {
+  return source.kind == Kind::kDelay || source.target == Target::kStep;
+}
+
+absl::Status ReadEmpiricalTimes(JitterSource* source) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(source->file));
+  ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(source->file, text));
+  std::string name = table.header().front();
+  for (const char* known : {"step_seconds", "seconds"}) {
+    if (table.HasColumn(known)) name = known;
+  }
+  if (table.header().size() > 1 && !table.HasColumn(name)) name = "seconds";
+  ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
+  ASSIGN_OR_RETURN(std::vector<double> seconds, column.Numbers(0, 1e9));
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds.empty() ? 0 : QuantileOfSorted(seconds, 0.5);
+  if (!(median > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source->file, ": ", name, " has ", seconds.size(),
+        " times with the median ", median, ", expected a median above 0"));
+  }
+  for (double& each : seconds) {
+    each = source->target == Target::kStep ? std::max(each - median, 0.0)
+                                           : each / median;
+  }
+  source->values = std::move(seconds);
+  return absl::OkStatus();
+}
+
+void SetDocuments(const Batch& batch, double priced_imbalance,
+                  JitterSource* source) {
+  const SequenceLengths& lengths = batch.packed_sequences();
+  const double sequence_length = batch.sequence_length();
+  const uint32_t microbatch_size = std::max(batch.microbatch_size(), 1U);
+  const DocumentLengths quantiles(lengths, sequence_length);
+  const double keys = scenarios::LengthMoment(lengths, 2, sequence_length) /
+                      scenarios::LengthMoment(lengths, 1, sequence_length);
+  const double documents =
+      std::max(microbatch_size * sequence_length /
+                   scenarios::LengthMoment(lengths, 1, sequence_length),
+               1.0);
+  const int num_microbatches = static_cast<int>(
+      std::clamp<double>(static_cast<double>(kDrawnDocuments) / documents, 256,
+                         kDrawnMicrobatches));
+  uint64_t state = 0;
+  source->values.clear();
+  for (int i = 0; i < num_microbatches; ++i) {
+    double scores = 0;
+    for (uint32_t s = 0; s < microbatch_size; ++s) {
+      for (double left = sequence_length; left > 0;) {
+        const double length = std::min(
+            left, quantiles.At(SplitMix(state += kSplitMixStep) * 0x1p-64));
+        scores += length * length;
+        left -= length;
+      }
+    }
+    source->values.push_back(
+        scores / (microbatch_size * sequence_length * keys * priced_imbalance));
+  }
+  std::sort(source->values.begin(), source->values.end());
 }
 
 std::vector<double> FactorQuantiles(const JitterSource& source, size_t size) {
@@ -108,6 +278,15 @@ std::vector<double> FactorQuantiles(const JitterSource& source, size_t size) {
         break;
       case Kind::kExponential:
         factors[i] = 1 - deviation * std::log1p(-p);
+        break;
+      case Kind::kDelay: {
+        const double above = (1 - p) / source.probability;
+        factors[i] = above < 1 ? -deviation * std::log(above) : 0;
+        break;
+      }
+      case Kind::kEmpirical:
+      case Kind::kDocuments:
+        factors[i] = QuantileOfSorted(source.values, p);
         break;
       default:
         factors[i] = 1;

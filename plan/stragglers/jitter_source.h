@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes passes take longer or shorter than predicted.
+// What makes passes, transfers and steps take longer or shorter than predicted.
 #ifndef WEIR_PLAN_STRAGGLERS_JITTER_SOURCE_H_
 #define WEIR_PLAN_STRAGGLERS_JITTER_SOURCE_H_
 
@@ -7,39 +7,73 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "scenarios/scenario.pb.h"
 
 namespace weir::plan {
 
-// Multiplies the time of passes by a factor.
+// Multiplies times by a factor, or adds a delay to them.
 struct JitterSource {
-  // A factor is drawn for each pass, each GPU, or each stage of the model (on
-  // all its GPUs).
-  enum class Target { kPass, kGpu, kStage };
+  // A value is drawn for each pass, each GPU, each stage of the model (on all
+  // its GPUs), each transfer over links, each microbatch of a replica
+  // (kSequences), or once for the step.
+  enum class Target { kPass, kGpu, kStage, kLink, kSequences, kStep };
   enum class Kind {
     kConstant,     // `parameter`
     kPeriodic,     // `parameter` for every `period`-th pass of a GPU, else 1
     kNormal,       // 1 + parameter x a standard normal number, at least 0
     kLognormal,    // exp(parameter x normal - parameter^2 / 2), of mean 1
     kExponential,  // 1 + parameter x an exponential number of mean 1
+    // With a probability, adds exponential seconds of mean `parameter`. Of
+    // passes, transfers and steps.
+    kDelay,
+    // `values`, all equally probable. For steps: seconds that are added.
+    kEmpirical,
+    // The attention of the documents that a microbatch packs, over its mean:
+    // `values`, which the caller sets (SetDocuments). Multiplies the part of a
+    // pass that is attention. Only kSequences.
+    kDocuments,
   };
   Target target = Target::kPass;
   Kind kind = Kind::kConstant;
   double parameter = 1;
   uint32_t period = 1;
+  double probability = 1;
   // Only of this GPU or stage; -1: of all.
   int32_t only = -1;
-  std::string text;  // as it was given
+  std::string link;  // only of transfers over this link; empty: of all
+  std::vector<double> values;  // ascending, not empty for kEmpirical
+  std::string file;            // of kEmpirical
+  std::string text;            // as it was given
 };
 
 // Parses "pass=lognormal:0.05", "gpu=normal:0.02", "stage3=constant:1.2",
-// "gpu17=constant:1.25", "pass=periodic:16:1.5" or "gpu=exponential:0.1".
-// Returns InvalidArgument "is x, expected y".
+// "gpu17=constant:1.25", "pass=periodic:16:1.5", "gpu=exponential:0.1",
+// "link:node3.nic2=lognormal:0.3", "step=delay:0.2:0.08", "pass=file:log.csv"
+// or "sequences=packed". Returns InvalidArgument "is x, expected y". Does not
+// read files: their path is in `file`.
 absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text);
 
-// The factor at equally probable quantiles (i + 1/2) / size of a distribution.
-// Requires: the kind is normal, lognormal or exponential.
+// Fits an empirical source to the column "seconds" (or "step_seconds", or the
+// only column) of a CSV: factors are times over their median, delays of steps
+// are times minus the median, at least 0. Requires: source->file is not empty.
+absl::Status ReadEmpiricalTimes(JitterSource* source);
+
+// Draws the attention of microbatches of the batch's packed sequences, which
+// documents of random lengths fill; the last document of a sequence is cut.
+// `priced_imbalance`: by which the attention of passes is longer than its mean
+// (models::PackedDocuments). Deterministic. Requires: batch.packed_sequences is
+// valid, sequence_length and microbatch_size are set.
+void SetDocuments(const Batch& batch, double priced_imbalance,
+                  JitterSource* source);
+
+// Returns true if the source adds seconds instead of multiplying them.
+bool AddsSeconds(const JitterSource& source);
+
+// The factor, or the seconds that are added, at equally probable quantiles
+// (i + 1/2) / size of a distribution. Requires: the source is random.
 std::vector<double> FactorQuantiles(const JitterSource& source, size_t size);
 
 // Returns the standard normal quantile.

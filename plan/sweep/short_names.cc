@@ -24,6 +24,8 @@ constexpr ShortName kShortNames[] = {
     {"nodes", "num_nodes"},
     {"topology", "cluster_changes.topology"},
     {"oversubscription", "cluster_changes.oversubscription"},
+    {"routing", "cluster_changes.routing"},
+    {"uplinks_per_leaf", "cluster_changes.uplinks_per_leaf"},
     {"nodes_per_leaf", "cluster_changes.nodes_per_leaf"},
     {"leaves_per_group", "cluster_changes.leaves_per_group"},
     {"nvlink_domain", "cluster_changes.nvlink_domain"},

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "results/import/bytedance_timeline.h"
+#include "results/import/chakra_trace.h"
 #include "results/import/chrome_events.h"
 #include "results/import/kernel_profile.h"
 #include "results/import/nsight_export.h"
@@ -26,6 +27,7 @@ class Importer {
   absl::Status Read(TraceSource* source) {
     if (label_.empty()) label_ = source->label();
     ++num_files_;
+    if (IsChakra(source->Peek())) return ReadChakra(source);
     const bool is_json =
         FirstCharacter(source) == '[' || FirstCharacter(source) == '{';
     if (!is_json) return ReadTable(source);
@@ -37,12 +39,7 @@ class Importer {
                        }
                        return timeline_.Take(source->label(), event);
                      }));
-    if (trace.cut_off) {
-      cut_off_ = true;
-      notes_.push_back(absl::StrCat(source->label(), ": ends within event ",
-                                    trace.num_events + 1,
-                                    "; the complete events were read"));
-    }
+    NoteCut(source->label(), trace);
     if (trace.num_unpaired > 0) {
       notes_.push_back(absl::StrCat(
           source->label(), ": ", trace.num_unpaired,
@@ -73,6 +70,25 @@ class Importer {
   }
 
  private:
+  absl::Status ReadChakra(TraceSource* source) {
+    ranges_.BeginFile();
+    ASSIGN_OR_RETURN(const ChromeTrace trace,
+                     ReadChakraTrace(source, [&](const ChromeEvent& event) {
+                       TakeRange(event);
+                     }));
+    NoteCut(source->label(), trace);
+    num_events_ += trace.num_events;
+    return ranges_.EndFile(source->label(), trace);
+  }
+
+  void NoteCut(const std::string& label, const ChromeTrace& trace) {
+    if (!trace.cut_off) return;
+    cut_off_ = true;
+    notes_.push_back(absl::StrCat(label, ": ends within event ",
+                                  trace.num_events + 1,
+                                  "; the complete events were read"));
+  }
+
   static char FirstCharacter(TraceSource* source) {
     using Traits = TraceSource::traits_type;
     while (true) {

@@ -245,6 +245,15 @@ class FeatureList {
     if (scenario_.slow_size() > 0) {
       Add(Plural(static_cast<uint32_t>(scenario_.slow_size()), "slow part"));
     }
+    if (changes.routing() == ROUTING_ECMP) Add("ECMP routing");
+    if (scenario_.failed_size() > 0) {
+      Add(Plural(static_cast<uint32_t>(scenario_.failed_size()),
+                 "failed part"));
+    }
+    if (scenario_.background_size() > 0) {
+      Add("traffic of other jobs on ",
+          Plural(static_cast<uint32_t>(scenario_.background_size()), "part"));
+    }
     for (const std::string& setting : scenario_.set_figures()) {
       Add("set ", setting);
     }

@@ -158,7 +158,9 @@ void SetTopology(Topology topology, Fabric* fabric) {
 bool ChangesFabric(const ClusterChanges& changes) {
   return changes.topology() != TOPOLOGY_AS_GIVEN ||
          changes.oversubscription() != 0 || changes.nodes_per_leaf() > 0 ||
-         changes.leaves_per_group() > 0;
+         changes.leaves_per_group() > 0 ||
+         changes.routing() != ROUTING_UNSPECIFIED ||
+         changes.uplinks_per_leaf() > 0;
 }
 
 }  // namespace
@@ -174,7 +176,8 @@ absl::Status ChangeCluster(absl::string_view label,
     problems.Add("",
                  "is a cluster without fabric, so cluster_changes cannot "
                  "change it (--topology, --oversubscription, --nodes-per-leaf, "
-                 "--leaves-per-group), expected one with a network between "
+                 "--leaves-per-group, --routing, --uplinks-per-leaf), expected "
+                 "one with a network between "
                  "nodes");
     return problems.ToStatus();
   }
@@ -200,6 +203,12 @@ absl::Status ChangeCluster(absl::string_view label,
     }
     fabric.mutable_dragonfly()->set_leaves_per_group(
         changes.leaves_per_group());
+  }
+  if (changes.routing() != ROUTING_UNSPECIFIED) {
+    fabric.set_routing(changes.routing());
+  }
+  if (changes.uplinks_per_leaf() > 0) {
+    fabric.set_uplinks_per_leaf(changes.uplinks_per_leaf());
   }
   if (changes.oversubscription() != 0) {
     SetOversubscription(changes.oversubscription(), &fabric, &problems);

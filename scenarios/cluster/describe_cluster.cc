@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/degraded_links.h"
 #include "scenarios/cluster/dragonfly.h"
 #include "scenarios/cluster/node_wiring.h"
 
@@ -327,6 +328,17 @@ std::string DescribeCluster(const Cluster& cluster) {
                         : EscapeLine(part.link()),
                     " at ", FormatPercent(part.speed()), " of its speed\n");
   }
+  if (cluster.fabric().routing() == ROUTING_ECMP) {
+    absl::StrAppend(&text, "routing: ECMP, each pair of GPUs over one of ",
+                    Plural(UplinksPerLeaf(cluster), "uplink"), " of a leaf\n");
+  }
+  for (const FailedLink& failed : cluster.failed()) {
+    absl::StrAppend(&text, "failed: ", EscapeLine(TextOf(failed)), "\n");
+  }
+  for (const BackgroundTraffic& traffic : cluster.background()) {
+    absl::StrAppend(&text, "background traffic: ", EscapeLine(TextOf(traffic)),
+                    " of its rate\n");
+  }
   if (cluster.plain_links()) {
     absl::StrAppend(
         &text,
@@ -373,6 +385,16 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
     if (part.has_leaf()) slow["leaf"] = part.leaf();
     slow["speed"] = part.speed();
     json["slow"].push_back(std::move(slow));
+  }
+  if (cluster.fabric().routing() == ROUTING_ECMP) {
+    json["fabric"]["routing"] = "ecmp";
+    json["fabric"]["uplinks_per_leaf"] = UplinksPerLeaf(cluster);
+  }
+  for (const FailedLink& failed : cluster.failed()) {
+    json["failed"].push_back(Utf8(TextOf(failed)));
+  }
+  for (const BackgroundTraffic& traffic : cluster.background()) {
+    json["background"].push_back(Utf8(TextOf(traffic)));
   }
   for (const auto& [name, version] :
        calibrate::VersionsOf(cluster.software())) {

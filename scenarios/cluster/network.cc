@@ -6,6 +6,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/split_mix.h"
+#include "scenarios/cluster/degraded_links.h"
 #include "scenarios/cluster/node_wiring.h"
 #include "scenarios/cluster/slow_parts.h"
 
@@ -27,8 +29,15 @@ Network::Network(const Cluster& cluster) : fabric_(cluster.fabric()) {
       }
     }
   }
+  for (const auto& [node, nics] : FailedNics(cluster)) {
+    NodeWiring wiring = *wiring_[nodes_[node].group];
+    FailNics(nics, &wiring);
+    nodes_[node].group = static_cast<int32_t>(wiring_.size());
+    wiring_.push_back(std::make_shared<const NodeWiring>(std::move(wiring)));
+  }
   AddLeafSwitches(cluster);
   SlowLinks(cluster, &links_);
+  ApplyBackground(cluster, &links_);
 }
 
 Network Network::OfGivenCosts(int num_gpus, double hop_seconds) {
@@ -38,8 +47,9 @@ Network Network::OfGivenCosts(int num_gpus, double hop_seconds) {
   return network;
 }
 
-// Adds links only for oversubscribed or slow leaf switches: others never
-// saturate, and links shared by many flows are expensive for the solver.
+// Adds links only for leaf switches that are oversubscribed, slow or degraded,
+// or on whose uplinks messages may collide: others never saturate, and links
+// shared by many flows are expensive for the solver.
 void Network::AddLeafSwitches(const Cluster& cluster) {
   const int num_nodes = static_cast<int>(nodes_.size());
   const int nodes_per_leaf =
@@ -49,8 +59,13 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
     AddDragonfly(cluster);
     return;
   }
-  const bool saturates = fabric_.oversubscription() > 1 || HasSlowLeaf(cluster);
+  const bool hashes = fabric_.routing() == ROUTING_ECMP;
+  const bool saturates = fabric_.oversubscription() > 1 ||
+                         HasSlowLeaf(cluster) || HasDegradedUplinks(cluster) ||
+                         hashes;
   if (!saturates || nodes_per_leaf == 0) return;
+  const int num_uplinks = UplinksPerLeaf(cluster);
+  if (hashes) num_uplinks_ = num_uplinks;
   std::set<uint32_t> rails = {0};
   if (fabric_.rail_optimized()) {
     for (const Nic& nic : cluster.groups(0).node().nics())
@@ -58,6 +73,9 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
   }
   leaf_rails_.assign(rails.begin(), rails.end());
   for (int first = 0; first < num_nodes; first += nodes_per_leaf) {
+    const int leaf = first / nodes_per_leaf;
+    const int num_failed = FailedUplinks(cluster, leaf);
+    if (hashes && num_failed > 0) failed_uplinks_[leaf] = num_failed;
     for (const uint32_t rail : leaf_rails_) {
       double bytes_per_second = 0;
       for (int i = 0; i < nodes_per_leaf; ++i) {
@@ -68,13 +86,23 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
             bytes_per_second += nic.bytes_per_second();
         }
       }
-      bytes_per_second *= SpeedOfLeaf(cluster, first / nodes_per_leaf) /
+      bytes_per_second *= SpeedOfLeaf(cluster, leaf) *
+                          RateLeftAtLeaf(cluster, leaf) /
                           std::max(fabric_.oversubscription(), 1.0);
-      std::string name = absl::StrCat("leaf", first / nodes_per_leaf);
+      std::string name = absl::StrCat("leaf", leaf);
       if (fabric_.rail_optimized())
         name = absl::StrCat("rail", rail, ".", name);
-      links_.push_back({name + ".up", bytes_per_second});
-      links_.push_back({name + ".down", bytes_per_second});
+      if (!hashes) {
+        bytes_per_second *= 1.0 * (num_uplinks - num_failed) / num_uplinks;
+        links_.push_back({name + ".up", bytes_per_second});
+        links_.push_back({name + ".down", bytes_per_second});
+        continue;
+      }
+      for (int i = 0; i < num_uplinks; ++i) {
+        const std::string uplink = absl::StrCat(name, ".spine", i);
+        links_.push_back({uplink + ".up", bytes_per_second / num_uplinks});
+        links_.push_back({uplink + ".down", bytes_per_second / num_uplinks});
+      }
     }
   }
 }
@@ -82,10 +110,12 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
 void Network::AddDragonfly(const Cluster& cluster) {
   dragonfly_ = DragonflyLinks(cluster);
   for (const LeafLink& link : dragonfly_.links()) {
-    links_.push_back(
-        {absl::StrCat("leaf", link.from, "-leaf", link.to),
-         link.bytes_per_second * std::min(SpeedOfLeaf(cluster, link.from),
-                                          SpeedOfLeaf(cluster, link.to))});
+    links_.push_back({absl::StrCat("leaf", link.from, "-leaf", link.to),
+                      link.bytes_per_second *
+                          std::min(SpeedOfLeaf(cluster, link.from),
+                                   SpeedOfLeaf(cluster, link.to)) *
+                          std::min(RateLeftAtLeaf(cluster, link.from),
+                                   RateLeftAtLeaf(cluster, link.to))});
   }
 }
 
@@ -147,9 +177,14 @@ void Network::AppendWayBetweenNodes(int from, int to, Route& route) const {
   int source_nic = NicOf(source_wiring, sender);
   if (fabric_.rail_optimized() &&
       source_wiring.node.nics(source_nic).rail() != rail) {
+    const int own_nic = source_nic;
+    const auto on_rail_gpus = source_wiring.rail_gpus.find(rail);
     source_nic = NicOnRail(source_wiring, sender, rail);
-    if (source_nic < 0) {
-      const std::vector<int32_t>& on_rail = source_wiring.rail_gpus.at(rail);
+    if (source_nic < 0 && on_rail_gpus == source_wiring.rail_gpus.end()) {
+      // No adapter of the rail works: the message changes rails in the spine.
+      source_nic = own_nic;
+    } else if (source_nic < 0) {
+      const std::vector<int32_t>& on_rail = on_rail_gpus->second;
       const int proxy = on_rail[receiver % on_rail.size()];
       AppendGpuToGpu(source_wiring, sender, proxy, source.first_link, route);
       sender = proxy;
@@ -157,18 +192,47 @@ void Network::AppendWayBetweenNodes(int from, int to, Route& route) const {
     }
   }
   AppendGpuToNic(source_wiring, sender, source_nic, source.first_link, route);
-  AppendFabric(NodeOf(from), NodeOf(to), rail, route);
+  AppendFabric({from, to, source_wiring.node.nics(source_nic).rail(), rail},
+               route);
   AppendNicToGpu(target_wiring, target_nic, receiver, target.first_link, route);
 }
 
-void Network::AppendFabric(int from_node, int to_node, uint32_t rail,
-                           Route& route) const {
+int32_t Network::UplinkOf(int leaf, uint32_t rail, int spine) const {
+  const uint32_t key = fabric_.rail_optimized() ? rail : 0;
+  const int index = static_cast<int>(
+      std::lower_bound(leaf_rails_.begin(), leaf_rails_.end(), key) -
+      leaf_rails_.begin());
+  const int num_rails = static_cast<int>(leaf_rails_.size());
+  return first_leaf_link_ +
+         2 * ((leaf * num_rails + index) * num_uplinks_ + spine);
+}
+
+// The first links are those that have failed, in all leaf switches, so that any
+// two have a common switch of the spine.
+int Network::SpineOf(const FabricPath& path, int from_leaf, int to_leaf) const {
+  if (num_uplinks_ == 1) return 0;
+  int first = 0;
+  for (const int leaf : {from_leaf, to_leaf}) {
+    const auto failed = failed_uplinks_.find(leaf);
+    if (failed != failed_uplinks_.end())
+      first = std::max(first, failed->second);
+  }
+  const uint64_t pair = (static_cast<uint64_t>(path.from_gpu) << 32) |
+                        static_cast<uint64_t>(path.to_gpu);
+  return first + static_cast<int>(SplitMix(pair + kSplitMixStep) %
+                                  (num_uplinks_ - first));
+}
+
+void Network::AppendFabric(const FabricPath& path, Route& route) const {
   route.latency_seconds += fabric_.latency_seconds();
   const uint32_t nodes_per_leaf = fabric_.nodes_per_leaf();
   if (nodes_per_leaf == 0) return;
-  const int from_leaf = static_cast<int>(from_node / nodes_per_leaf);
-  const int to_leaf = static_cast<int>(to_node / nodes_per_leaf);
-  if (from_leaf == to_leaf) return;
+  const int from_leaf =
+      static_cast<int>(NodeOf(path.from_gpu) / nodes_per_leaf);
+  const int to_leaf = static_cast<int>(NodeOf(path.to_gpu) / nodes_per_leaf);
+  const bool same_rail =
+      !fabric_.rail_optimized() || path.from_rail == path.to_rail;
+  if (from_leaf == to_leaf && same_rail) return;
   if (fabric_.has_dragonfly()) {
     for (const int link : dragonfly_.RouteBetween(from_leaf, to_leaf)) {
       route.links.push_back(first_leaf_link_ + link);
@@ -178,14 +242,9 @@ void Network::AppendFabric(int from_node, int to_node, uint32_t rail,
   }
   route.latency_seconds += fabric_.hop_latency_seconds();
   if (leaf_rails_.empty()) return;
-  const uint32_t key = fabric_.rail_optimized() ? rail : 0;
-  const int index = static_cast<int>(
-      std::lower_bound(leaf_rails_.begin(), leaf_rails_.end(), key) -
-      leaf_rails_.begin());
-  const int num_rails = static_cast<int>(leaf_rails_.size());
-  route.links.push_back(first_leaf_link_ + 2 * (from_leaf * num_rails + index));
-  route.links.push_back(first_leaf_link_ + 2 * (to_leaf * num_rails + index) +
-                        1);
+  const int spine = SpineOf(path, from_leaf, to_leaf);
+  route.links.push_back(UplinkOf(from_leaf, path.from_rail, spine));
+  route.links.push_back(UplinkOf(to_leaf, path.to_rail, spine) + 1);
 }
 
 }  // namespace weir::scenarios

@@ -5,6 +5,7 @@
 #define WEIR_SCENARIOS_CLUSTER_NETWORK_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,8 +93,16 @@ class Network {
   void AddLeafSwitches(const Cluster& cluster);
   void AddDragonfly(const Cluster& cluster);
   void AppendWayBetweenNodes(int from, int to, Route& route) const;
-  void AppendFabric(int from_node, int to_node, uint32_t rail,
-                    Route& route) const;
+  // The two ends of a message between nodes.
+  struct FabricPath {
+    int from_gpu = 0, to_gpu = 0;
+    uint32_t from_rail = 0, to_rail = 0;
+  };
+  void AppendFabric(const FabricPath& path, Route& route) const;
+  // Returns the link of a leaf switch and rail to the spine that the message
+  // takes.
+  int32_t UplinkOf(int leaf, uint32_t rail, int spine) const;
+  int SpineOf(const FabricPath& path, int from_leaf, int to_leaf) const;
   std::vector<Members> MembersByNode(const std::vector<int>& gpus) const;
   // CommonRails returns the rails that members in every node use. FewestNics
   // returns the smallest number of NICs that the members of any node use.
@@ -110,7 +119,12 @@ class Network {
   std::vector<std::shared_ptr<const NodeWiring>> wiring_;  // [group]
   std::vector<uint32_t> leaf_rails_;  // rails with leaf links, ascending
   int32_t first_leaf_link_ = 0;
-  DragonflyLinks dragonfly_;  // empty: no dragonfly
+  // Links of a leaf switch (and rail) to the spine, in one direction, and how
+  // many of them have failed: the first ones. One if messages are spread
+  // evenly.
+  int num_uplinks_ = 1;
+  std::map<int, int> failed_uplinks_;  // by leaf
+  DragonflyLinks dragonfly_;           // empty: no dragonfly
 };
 
 }  // namespace weir::scenarios

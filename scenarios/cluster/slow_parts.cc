@@ -19,11 +19,6 @@ namespace {
 
 bool IsSpeed(double speed) { return speed > 0 && speed <= 1; }
 
-// "node3.nic2" names both directions of the link "node3.nic2.tx".
-bool Names(absl::string_view name, absl::string_view link) {
-  return name == link || name == link.substr(0, link.rfind('.'));
-}
-
 absl::StatusOr<SlowPart> ParseSlowPart(absl::string_view text) {
   const auto expected = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -62,11 +57,17 @@ absl::StatusOr<SlowPart> ParseSlowPart(absl::string_view text) {
   return part;
 }
 
-void CheckLink(const std::string& field, const std::string& name,
-               const Network& network, Problems* problems) {
+}  // namespace
+
+bool NamesLink(absl::string_view name, absl::string_view link) {
+  return name == link || name == link.substr(0, link.rfind('.'));
+}
+
+void CheckLinkName(const std::string& field, const std::string& name,
+                   const Network& network, Problems* problems) {
   std::vector<std::string> known;
   for (const Link& link : network.links()) {
-    if (Names(name, link.name)) return;
+    if (NamesLink(name, link.name)) return;
     known.push_back(link.name.substr(0, link.name.rfind('.')));
   }
   problems->Add(field, absl::StrCat("is ", EscapeLine(name),
@@ -74,8 +75,6 @@ void CheckLink(const std::string& field, const std::string& name,
                                     known.empty() ? "node0.nic0" : known.back(),
                                     DidYouMean(name, known)));
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<SlowPart>> ParseSlowParts(absl::string_view text) {
   std::vector<SlowPart> parts;
@@ -109,7 +108,7 @@ absl::Status CheckSlowParts(absl::string_view label, const Cluster& cluster) {
         }
         break;
       case SlowPart::kLink:
-        CheckLink(field + ".link", part.link(), network, &problems);
+        CheckLinkName(field + ".link", part.link(), network, &problems);
         break;
       case SlowPart::kLeaf: {
         const auto per_leaf =
@@ -165,7 +164,8 @@ void SlowLinks(const Cluster& cluster, std::vector<Link>* links) {
   for (const SlowPart& part : cluster.slow()) {
     if (!part.has_link()) continue;
     for (Link& link : *links) {
-      if (Names(part.link(), link.name)) link.bytes_per_second *= part.speed();
+      if (NamesLink(part.link(), link.name))
+        link.bytes_per_second *= part.speed();
     }
   }
 }

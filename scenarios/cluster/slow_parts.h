@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/problems.h"
 #include "scenarios/cluster/cluster.pb.h"
 #include "scenarios/cluster/network.h"
 
@@ -18,6 +19,14 @@ namespace weir::scenarios {
 // Parses "gpu17=0.8", "link:node3.nic2=0.5" or "leaf:2=0.5", several separated
 // by commas. Returns InvalidArgument "is x, expected y".
 absl::StatusOr<std::vector<SlowPart>> ParseSlowParts(absl::string_view text);
+
+// Returns true if `name` is a link's, or, without ".tx" or ".rx", names both of
+// its directions.
+bool NamesLink(absl::string_view name, absl::string_view link);
+
+// Adds a problem, with a suggestion, if no link of the network has the name.
+void CheckLinkName(const std::string& field, const std::string& name,
+                   const Network& network, Problems* problems);
 
 // Returns InvalidArgument with every entry of Cluster.slow that names no part
 // of the cluster or has an invalid speed. Messages begin with `label`.

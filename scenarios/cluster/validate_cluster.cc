@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/degraded_links.h"
 #include "scenarios/cluster/dragonfly.h"
 #include "scenarios/cluster/slow_parts.h"
 
@@ -23,6 +24,7 @@ constexpr int kMaxNics = 1024;
 constexpr int kMaxSockets = 8;
 constexpr int kMaxRails = 1024;
 constexpr int kMaxLeavesPerGroup = 1024;
+constexpr int kMaxUplinks = 65536;
 // Far beyond any real link; keeps SimGrid's arithmetic accurate.
 constexpr double kMinBytesPerSecond = 1;
 constexpr double kMaxBytesPerSecond = 1e18;
@@ -269,6 +271,19 @@ void CheckFabric(Problems& problems, const Fabric& fabric) {
                                  ratio));
   }
   if (fabric.has_dragonfly()) CheckDragonfly(problems, fabric);
+  if (!Routing_IsValid(fabric.routing())) {
+    problems.Add("fabric.routing",
+                 absl::StrCat("is ", static_cast<int>(fabric.routing()),
+                              ", expected ROUTING_ADAPTIVE or ROUTING_ECMP"));
+  }
+  if (fabric.routing() == ROUTING_ECMP &&
+      (fabric.has_dragonfly() || fabric.nodes_per_leaf() == 0)) {
+    problems.Add("fabric.routing",
+                 "is ROUTING_ECMP, expected ROUTING_ADAPTIVE for a network "
+                 "without leaf switches under a spine");
+  }
+  problems.CheckRange("fabric.uplinks_per_leaf", fabric.uplinks_per_leaf(), 0,
+                      kMaxUplinks);
 }
 
 std::string RailsOf(const Node& node) {
@@ -324,6 +339,17 @@ void CheckTotals(Problems& problems, const Cluster& cluster) {
         NumDragonflyLinks(std::ceil(num_nodes / fabric.nodes_per_leaf()),
                           fabric.dragonfly().leaves_per_group());
   }
+  if (fabric.routing() == ROUTING_ECMP && fabric.nodes_per_leaf() > 0 &&
+      !cluster.groups().empty()) {
+    std::set<uint32_t> rails = {0};
+    if (fabric.rail_optimized()) {
+      for (const Nic& nic : cluster.groups(0).node().nics()) {
+        rails.insert(nic.rail());
+      }
+    }
+    num_links += std::ceil(num_nodes / fabric.nodes_per_leaf()) * 2.0 *
+                 static_cast<double>(rails.size()) * UplinksPerLeaf(cluster);
+  }
   if (num_gpus > kMaxGpus) {
     problems.Add("groups", absl::StrFormat("have %.0f GPUs, expected at most "
                                            "%d",
@@ -355,6 +381,7 @@ absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster) {
   CheckTotals(problems, cluster);
   calibrate::CheckSoftware("software", cluster.software(), &problems);
   RETURN_IF_ERROR(problems.ToStatus());
+  RETURN_IF_ERROR(CheckDegradedLinks(label, cluster));
   return CheckSlowParts(label, cluster);
 }
 

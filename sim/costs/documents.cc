@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "calibrate/pricing/slowest_gpu.h"
+#include "scenarios/check_scenario.h"
 #include "scenarios/packed_sequences.h"
 
 namespace weir::sim {
@@ -49,6 +50,18 @@ models::PackedDocuments DocumentsOf(const SequenceLengths& lengths,
   documents.imbalance =
       std::min(imbalance, batch.sequence_length / documents.length);
   return documents;
+}
+
+models::PackedDocuments DocumentsOfScenario(const Scenario& scenario) {
+  const Parallelism& parallelism = scenario.parallelism();
+  return DocumentsOf(
+      scenario.batch().packed_sequences(),
+      {.sequence_length = 1.0 * scenario.batch().sequence_length(),
+       .microbatch_size =
+           std::max(1.0 * scenario.batch().microbatch_size(), 1.0),
+       .num_microbatches = std::max(scenarios::NumMicrobatches(scenario), 1),
+       .num_replicas = std::max(static_cast<int>(parallelism.data()), 1),
+       .num_ranks = std::max(static_cast<int>(parallelism.pipeline()), 1)});
 }
 
 }  // namespace weir::sim

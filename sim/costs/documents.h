@@ -31,6 +31,10 @@ double AttentionDeviation(const SequenceLengths& lengths,
 models::PackedDocuments DocumentsOf(const SequenceLengths& lengths,
                                     const BatchShape& batch);
 
+// Returns the same of a scenario with packed sequences, whose batch is
+// resolved.
+models::PackedDocuments DocumentsOfScenario(const Scenario& scenario);
+
 }  // namespace weir::sim
 
 #endif  // WEIR_SIM_COSTS_DOCUMENTS_H_

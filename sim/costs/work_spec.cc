@@ -85,13 +85,7 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
         std::max(static_cast<int>(parallelism.pipeline()), 1);
   }
   if (scenario.batch().has_packed_sequences()) {
-    spec.documents = DocumentsOf(
-        scenario.batch().packed_sequences(),
-        {.sequence_length = 1.0 * spec.sequence_length,
-         .microbatch_size = 1.0 * spec.microbatch_size,
-         .num_microbatches = std::max(scenarios::NumMicrobatches(scenario), 1),
-         .num_replicas = std::max(static_cast<int>(parallelism.data()), 1),
-         .num_ranks = std::max(static_cast<int>(parallelism.pipeline()), 1)});
+    spec.documents = DocumentsOfScenario(scenario);
   }
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   return spec;

@@ -13,6 +13,7 @@
 #include "sim/engine/longest_path.h"
 #include "sim/fast/fast_inputs.h"
 #include "sim/prepare.h"
+#include "sim/report/gpu_times.h"
 #include "sim/report/memory.h"
 #include "sim/report/window.h"
 #include "sim/run_size.h"
@@ -70,14 +71,16 @@ class FastSimulator::Impl {
         runner_(runner == nullptr ? *own_runner_ : *runner) {}
 
   absl::StatusOr<FastEstimate> Estimate(
-      const scenarios::ResolvedScenario& scenario) {
+      const scenarios::ResolvedScenario& scenario, bool with_parts) {
     const std::shared_ptr<const scenarios::Network> network =
         inputs_.NetworkOf(scenario);
     const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
       return RunBatches(scenario, network, num_batches);
     };
     ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, run_batches));
-    return Fill(scenario, run);
+    FastEstimate estimate = Fill(scenario, run);
+    if (with_parts) FillParts(scenario, run, &estimate);
+    return estimate;
   }
 
  private:
@@ -280,6 +283,53 @@ class FastSimulator::Impl {
     return ranked;
   }
 
+  // Means over the GPUs of each pipeline rank, then over the ranks. In a
+  // shortened run, passes that were left out count as the mean of the others.
+  static void FillParts(const scenarios::ResolvedScenario& scenario,
+                        const Run& run, FastEstimate* estimate) {
+    const PipelineInputs inputs = run.InputsOf(scenario);
+    const int num_ranks = inputs.placement().pipeline;
+    std::vector<double> compute(num_ranks), communication(num_ranks);
+    std::vector<int> num_gpus(num_ranks);
+    Window window = run.window;
+    double repeated = 1;
+    if (run.steadiness.has_value()) {
+      // Passes of the periods that were left out.
+      window.end_seconds = MakespanOf(run.recording);
+      repeated = static_cast<double>(scenario.num_microbatches) /
+                 run.program->schedule().total_microbatches();
+    }
+    // Each GPU of the graph counts as often as the GPUs that it represents.
+    std::vector<int> represented(run.graph.num_gpus(), 1);
+    if (run.reduced()) {
+      const Symmetry& symmetry = *run.answer->symmetry;
+      represented.assign(run.graph.num_gpus(), 0);
+      for (int i = 0; i < symmetry.full_placement().num_gpus(); ++i) {
+        ++represented[symmetry.RepresentativeOf(i)];
+      }
+    }
+    for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
+      const GpuTimes times = TimesOf(inputs, run.graph, run.recording, gpu,
+                                     window.begin_seconds, window.end_seconds);
+      const double collectives = times.tensor_collective_seconds +
+                                 times.expert_exchange_seconds +
+                                 times.context_exchange_seconds;
+      const int rank = run.graph.rank_of(gpu);
+      compute[rank] +=
+          represented[gpu] * (repeated * (times.busy_seconds - collectives -
+                                          times.optimizer_seconds) +
+                              times.optimizer_seconds);
+      communication[rank] += represented[gpu] * repeated * collectives;
+      num_gpus[rank] += represented[gpu];
+    }
+    for (int rank = 0; rank < num_ranks; ++rank) {
+      const double parts =
+          1.0 * std::max(num_gpus[rank], 1) * num_ranks * window.num_batches;
+      estimate->compute_seconds += std::max(compute[rank], 0.0) / parts;
+      estimate->communication_seconds += communication[rank] / parts;
+    }
+  }
+
   FastInputs inputs_;
   std::unique_ptr<GraphRunner> own_runner_;
   GraphRunner& runner_;
@@ -290,8 +340,8 @@ FastSimulator::FastSimulator(GraphRunner* runner)
 FastSimulator::~FastSimulator() = default;
 
 absl::StatusOr<FastEstimate> FastSimulator::Estimate(
-    const scenarios::ResolvedScenario& scenario) {
-  return impl_->Estimate(scenario);
+    const scenarios::ResolvedScenario& scenario, bool with_parts) {
+  return impl_->Estimate(scenario, with_parts);
 }
 
 }  // namespace weir::sim

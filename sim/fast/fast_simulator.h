@@ -25,6 +25,12 @@ struct FastEstimate {
   std::vector<double> peak_bytes;  // [pipeline rank], of its fullest GPU
   bool fits_memory = true;
 
+  // Mean seconds of all GPUs in computation (passes without their collectives,
+  // optimizer steps) and in collectives of passes, with `with_parts`. As in the
+  // breakdown of Simulate's Result; if extrapolated, passes that were left out
+  // count as the mean of the others.
+  double compute_seconds = 0, communication_seconds = 0;
+
   // The methods used. Each is skipped if it would not be exact.
   bool reduced = false;       // each GPU represented those that do the same
   bool extrapolated = false;  // periods of the steady state were left out
@@ -55,7 +61,7 @@ class FastSimulator {
   // and a reduced or extrapolated scenario may have more tasks than Simulate
   // accepts.
   absl::StatusOr<FastEstimate> Estimate(
-      const scenarios::ResolvedScenario& scenario);
+      const scenarios::ResolvedScenario& scenario, bool with_parts = false);
 
  private:
   class Impl;

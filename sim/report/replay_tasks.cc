@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "sim/engine/longest_path.h"
 #include "sim/report/batch_ends.h"
@@ -24,6 +26,39 @@ double SecondsBetween(double start, double end) {
   return seconds;
 }
 
+// Returns the seconds of fused attention in an action of one microbatch.
+double AttentionSeconds(const StageCosts& stage, schedules::Op op) {
+  if (!stage.kernels.has_value()) return 0;
+  double seconds = 0;
+  const auto add = [&](const std::vector<PricedKernel>& kernels) {
+    for (const PricedKernel& priced : kernels) {
+      if (priced.kernel.part != models::KernelPart::kAttentionCore) continue;
+      seconds += priced.count * priced.seconds;
+    }
+  };
+  if (op == schedules::Op::kForward) add(stage.kernels->forward);
+  if (schedules::MakesInputGradient(op)) add(stage.kernels->backward_input);
+  return seconds;
+}
+
+void AddFlows(const TaskGraph& tasks, std::span<const scenarios::Link> links,
+              const std::vector<int32_t>& number, ReplayTasks* replay) {
+  for (const GpuPair& pair : tasks.pairs) {
+    std::vector<std::string>& names = replay->pair_links.emplace_back();
+    for (const int32_t link : pair.route.links) {
+      names.push_back(links[link].name);
+    }
+  }
+  std::map<std::pair<int32_t, int32_t>, int32_t> counts;
+  for (int32_t task = 0; task < tasks.num_tasks(); ++task) {
+    if (tasks.is_timer(task)) continue;
+    const int32_t index = tasks.pair(task);
+    const GpuPair& pair = tasks.pairs[index];
+    replay->flows.push_back({number[task], pair.from, pair.to,
+                             counts[{pair.from, pair.to}]++, index});
+  }
+}
+
 }  // namespace
 
 std::vector<int32_t> TopologicalOrder(const TaskGraph& graph) {
@@ -41,10 +76,11 @@ std::vector<int32_t> TopologicalOrder(const TaskGraph& graph) {
   return order;
 }
 
-ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
+ReplayTasks ReplayTasksOf(const PipelineInputs& inputs,
                           const PipelineGraph& graph,
-                          const Recording& recording, const Window& window,
-                          std::span<const scenarios::Link> links) {
+                          const Recording& recording, const Window& window) {
+  const schedules::Schedule& schedule = inputs.schedule;
+  const std::span<const scenarios::Link> links = inputs.links();
   const TaskGraph& tasks = graph.tasks;
   const auto start = recording.start_seconds();
   const auto end = recording.end_seconds();
@@ -73,10 +109,20 @@ ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
     for (size_t i = 0; i < actions.size(); ++i) {
       if (actions[i].op > schedules::Op::kBackwardWeight) continue;
       const int32_t task = graph.ActionTask(gpu, static_cast<int>(i));
-      replay.passes.push_back({number[task], gpu, graph.replica_of(gpu),
-                               gpu % graph.tensor, actions[i]});
+      ReplayTasks::Pass& pass = replay.passes.emplace_back();
+      pass = {number[task], gpu, graph.replica_of(gpu), gpu % graph.tensor,
+              actions[i]};
+      const double attention =
+          AttentionSeconds(inputs.costs.of(gpu, actions[i].stage),
+                           actions[i].op) *
+          actions[i].num_microbatches;
+      const double whole = tasks.amount(task);
+      if (attention > 0 && whole > 0) {
+        pass.attention_part = std::min(attention / whole, 1.0);
+      }
     }
   }
+  AddFlows(tasks, links, number, &replay);
   replay.makespan_seconds =
       end.empty() ? 0 : *std::max_element(end.begin(), end.end());
   replay.simulated_batches = schedule.num_batches;

@@ -4,7 +4,7 @@
 #define WEIR_SIM_REPORT_REPLAY_TASKS_H_
 
 #include <cstdint>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "schedules/action.h"
@@ -27,11 +27,22 @@ struct ReplayTasks {
     int32_t task = 0;  // of its kernels
     int32_t gpu = 0, replica = 0, tensor_rank = 0;
     schedules::Action action{};
+    // Part of its time that is fused attention; 0 if kernels are not known.
+    double attention_part = 0;
+  };
+  // Bytes that move over links: of a transfer, or of a hop of a collective.
+  struct Flow {
+    int32_t task = 0;
+    int32_t from = 0, to = 0;  // GPUs of the cluster
+    int32_t number = 0;        // among the flows of these two
+    int32_t pair = 0;          // index into pair_links
   };
   // start + seconds is the recorded end, to the last bit.
   std::vector<double> seconds;                // [task]
   std::vector<int32_t> first_before, before;  // [task], [task + 1]
   std::vector<Pass> passes;                   // of all GPUs
+  std::vector<Flow> flows;
+  std::vector<std::vector<std::string>> pair_links;  // names of their links
   double makespan_seconds = 0;
   // The step time is that of Window: the last end of end_tasks (if empty: of
   // all tasks) - the last end of begin_tasks (if empty: 0), divided by
@@ -46,12 +57,10 @@ struct ReplayTasks {
   bool is_exact = true;
 };
 
-// `window`: that of the recording; `links`: those of the network. Requires: the
-// recording is complete.
-ReplayTasks ReplayTasksOf(const schedules::Schedule& schedule,
+// `window`: that of the recording. Requires: the recording is complete.
+ReplayTasks ReplayTasksOf(const PipelineInputs& inputs,
                           const PipelineGraph& graph,
-                          const Recording& recording, const Window& window,
-                          std::span<const scenarios::Link> links);
+                          const Recording& recording, const Window& window);
 
 }  // namespace weir::sim
 

@@ -74,6 +74,8 @@ bool IsProse(const std::string& fallback) {
                                  "16-bit, unless the recipe says otherwise",
                                  "exact",
                                  "evenly spaced",
+                                 "the highest",
+                                 "one per adapter",
                                  "1; 3 without a flush"};
   return prose.contains(fallback);
 }

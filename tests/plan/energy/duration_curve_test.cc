@@ -17,7 +17,7 @@ TEST(DurationCurveTest, IsTheHullOfWhatNoOtherClockBeats) {
                                        {600, 5, 70}},
                                       /*blocking_watts=*/0, Seconds());
   EXPECT_EQ(curve.ticks, (std::vector<Ticks>{1'000'000, 3'000'000}));
-  EXPECT_EQ(curve.slopes, std::vector<Microwatts>{20'000'000});
+  EXPECT_EQ(curve.slopes, std::vector<Slope>{20'000'000});
   EXPECT_EQ(curve.choices.size(), 3u);
   EXPECT_EQ(curve.top.point.megahertz, 1400);
   EXPECT_NEAR(curve.JoulesOf(1'000'000), 100, 1e-9);
@@ -32,7 +32,7 @@ TEST(DurationCurveTest, AGpuThatWaitsSavesNothing) {
   EXPECT_EQ(curve.longest(), 5'000'000);
   EXPECT_NEAR(curve.joules.front(), 90, 1e-9);
   EXPECT_NEAR(curve.joules.back(), 20, 1e-9);
-  EXPECT_EQ(curve.slopes, (std::vector<Microwatts>{30'000'000, 5'000'000}));
+  EXPECT_EQ(curve.slopes, (std::vector<Slope>{30'000'000, 5'000'000}));
 }
 
 TEST(DurationCurveTest, RoundsDownToUnits) {

@@ -227,4 +227,40 @@ TEST(FrequencyPlanTest, ViewsShowTheReport) {
               HasSubstr("--stragglers is 0.5"));
 }
 
+// Mean power falls with the length of an iteration.
+TEST(FrequencyPlanTest, PowerCapsGiveTheFastestPlanWithinThem) {
+  FrequencyRequest request = Request();
+  const FrequencyReport free = Plan(request);
+  const auto watts = [](const FrequencyPoint& point) {
+    return point.joules / point.seconds / 2;
+  };
+  EXPECT_FALSE(free.capped.has_value());
+  request.most_watts = 1.01 * watts(free.fastest);
+  const FrequencyReport loose = Plan(request);
+  ASSERT_TRUE(loose.capped.has_value());
+  EXPECT_NEAR(loose.capped->seconds, free.fastest.seconds, kClose);
+  request.deadlines = {1000};
+  const double lowest = watts(Plan(request).points[0]);
+  request.deadlines.clear();
+  request.most_watts = 0.99 * lowest;
+  const FrequencyReport none = Plan(request);
+  EXPECT_FALSE(none.capped.has_value());
+  EXPECT_THAT(FrequencyTable(none), HasSubstr("No plan takes at most"));
+  request.num_deadlines = 200;
+  for (const double part : {0.2, 0.5, 0.8}) {
+    request.most_watts = lowest + part * (watts(free.fastest) - lowest);
+    const FrequencyReport report = Plan(request);
+    ASSERT_TRUE(report.capped.has_value()) << part;
+    EXPECT_LE(watts(*report.capped), request.most_watts * (1 + 1e-9));
+    EXPECT_GE(report.capped->seconds, report.capped_bound_seconds * (1 - 1e-9));
+    for (const FrequencyPoint& point : report.points) {
+      if (point.seconds < report.capped_bound_seconds * (1 - 1e-9)) {
+        EXPECT_GT(watts(point), request.most_watts);
+      }
+    }
+    const auto json = nlohmann::json::parse(FrequencyJson(report));
+    EXPECT_EQ(json["power_cap"]["plan"]["joules"], report.capped->joules);
+  }
+}
+
 }  // namespace weir::plan::frequency_plan_test

@@ -58,7 +58,7 @@ struct Frontier {
 
 Frontier WalkAll(const PassGraph& graph) {
   Frontier frontier;
-  Microwatts last = 0;
+  Slope last = 0;
   const absl::Status status =
       WalkFrontier(graph, [&](const FrontierPiece& piece) {
         EXPECT_GE(piece.slope, last);  // convex
@@ -151,7 +151,7 @@ TEST(TimeEnergyFrontierTest, AChainShortensTheCheapestPassFirst) {
   const PassGraph graph = GraphOf("1f1b", 1, 2, Profile(1, 3), 0);
   std::vector<double> slopes;
   for (const PassOfGraph& pass : graph.passes) {
-    for (const Microwatts slope : graph.curves[pass.curve].slopes) {
+    for (const Slope slope : graph.curves[pass.curve].slopes) {
       slopes.push_back(1e-6 * static_cast<double>(slope));
     }
   }
@@ -219,6 +219,48 @@ TEST(TimeEnergyFrontierTest, UnsuitableSchedulesAreRefused) {
   EXPECT_NE(refused("pipedream", 2).find("has no flush"), std::string::npos);
   EXPECT_NE(refused("zb-h1", 2).find("which the profile does not have"),
             std::string::npos);
+}
+
+// Slopes of gigawatts, from clocks whose times hardly differ: the least energy
+// of a chain still follows from its steepest pieces in order.
+TEST(TimeEnergyFrontierTest, SteepSlopesAreNotCut) {
+  ClockProfile profile;
+  profile.num_stages = 1;
+  for (const Op op : {Op::kForward, Op::kBackward}) {
+    const double joules = op == Op::kForward ? 300 : 900;
+    profile.passes[{0, op}] = {
+        {600, 2, 100}, {1200, 1 + 1e-7, joules}, {1400, 1, joules + 400}};
+  }
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 1;
+  spec.num_microbatches = 64;
+  const auto made = schedules::GenerateSchedule("1f1b", spec);
+  ASSERT_TRUE(made.ok());
+  const auto graph =
+      GraphOfPasses(*made, profile, 0, {.ticks_per_second = 1e12});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_LT(graph->slopes_per_watt, 1e6);
+  // From the slowest clocks: first all forwards to 1,200 MHz (200 J), then all
+  // backwards (800 J), then 1e-7 s for 400 J each.
+  const auto expected = [](double seconds) {
+    const double shorter = 256 - seconds;
+    double joules = 128 * 100.0;
+    joules += 200 / (1 - 1e-7) * std::min(shorter, 64 * (1 - 1e-7));
+    joules += 800 / (1 - 1e-7) *
+              std::clamp(shorter - 64 * (1 - 1e-7), 0.0, 64 * (1 - 1e-7));
+    joules += 400 / 1e-7 * std::max(shorter - 128 * (1 - 1e-7), 0.0);
+    return joules;
+  };
+  int num_pieces = 0;
+  ASSERT_TRUE(WalkFrontier(*graph, [&](const FrontierPiece& piece) {
+                ++num_pieces;
+                const double joules =
+                    AddedJoules(*graph, piece.TimesAt(piece.shortest));
+                EXPECT_NEAR(joules, expected(1e-12 * piece.shortest),
+                            1e-6 * joules);
+                return true;
+              }).ok());
+  EXPECT_GT(num_pieces, 2);
 }
 
 }  // namespace weir::plan::time_energy_frontier_test

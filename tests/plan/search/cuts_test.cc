@@ -49,6 +49,14 @@ TEST(CutsTest, ModulesMayHaveAStageBeforeTheHead) {
   EXPECT_EQ(CutBlocks(price, 2, Cut::kMtpApart), std::nullopt);
 }
 
+TEST(CutsTest, SlowStagesGetFewerBlocks) {
+  EXPECT_EQ(CutBlocks(Price(0, 0, 14), 4, Cut::kSpeeds, {1, 1, 0.5, 1}),
+            Blocks({4, 4, 2, 4}));
+  // Equal speeds give the balanced cut.
+  EXPECT_EQ(CutBlocks(Price(0, 9, 9), 4, Cut::kSpeeds, {1, 1, 1, 1}),
+            std::nullopt);
+}
+
 TEST(CutsTest, NoCutComesTwice) {
   EXPECT_EQ(CutBlocks(Price(0, 0, 8), 4, Cut::kBalanced), std::nullopt);
 }
@@ -113,6 +121,41 @@ TEST(CutsTest, BalancedCutsOfDeepModelsDifferByOneLayer) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(std::count(found->begin(), found->end(), 157), 16);
   EXPECT_EQ(std::count(found->begin(), found->end(), 156), 48);
+}
+
+TEST(CutsTest, SpeedsGiveTheBestOfAllCuts) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    const int num_layers = 3 + static_cast<int>(random() % 7);
+    const int num_stages = 2 + static_cast<int>(random() % (num_layers - 1));
+    LayerPrice price;
+    for (int i = 0; i < num_layers; ++i) {
+      price.seconds.push_back(1 + static_cast<double>(random() % 9));
+    }
+    price.state_bytes.assign(num_layers, 1);
+    std::vector<double> speeds;
+    for (int i = 0; i < num_stages; ++i) {
+      speeds.push_back(0.25 * (1 + static_cast<double>(random() % 4)));
+    }
+    const auto largest = [&](const Blocks& cut) {
+      double most = 0;
+      for (int stage = 0, first = 0; stage < num_stages; ++stage) {
+        double seconds = 0;
+        for (int i = 0; i < cut[stage]; ++i) seconds += price.seconds[first++];
+        most = std::max(most, seconds / speeds[stage]);
+      }
+      return most;
+    };
+    double best = 1e300;
+    Blocks buffer;
+    AllCuts(num_layers, num_stages, &buffer,
+            [&](const Blocks& cut) { best = std::min(best, largest(cut)); });
+    const auto found = CutBlocks(price, num_stages, Cut::kSpeeds, speeds);
+    // Missing if it equals another cut, which then is as good.
+    if (!found.has_value()) continue;
+    EXPECT_NEAR(largest(*found), best, 1e-9 * best);
+    EXPECT_EQ(std::accumulate(found->begin(), found->end(), 0), num_layers);
+  }
 }
 
 }  // namespace weir::plan::cuts_test

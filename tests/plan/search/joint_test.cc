@@ -80,12 +80,12 @@ BruteForce TryAll(const PlanRequest& request) {
 }
 
 double First(Objective objective, const Tried& plan) {
-  return ScoreOf(objective, plan.seconds, plan.bytes, plan.num_gpus).first;
+  return ScoreOf(objective, plan.seconds, plan.bytes, plan.num_gpus, 0).first;
 }
 
 double First(Objective objective, const Plan& plan) {
   return ScoreOf(objective, plan.batch_seconds(), plan.peak_memory_bytes(),
-                 static_cast<int>(plan.num_gpus()))
+                 static_cast<int>(plan.num_gpus()), plan.joules_per_step())
       .first;
 }
 

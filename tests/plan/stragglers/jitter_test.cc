@@ -6,9 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "models/layer_work.h"
+#include "scenarios/scenario.h"
+#include "sim/costs/documents.h"
 #include "sim/simulate.h"
 #include "tests/sim/given_scenario.h"
 
@@ -181,11 +187,28 @@ TEST(JitterTest, SourcesAreParsed) {
   EXPECT_EQ(source->only, 17);
   EXPECT_EQ(source->period, 16);
   EXPECT_EQ(source->parameter, 1.5);
-  for (const char* text :
-       {"", "pass", "pass=", "pass=normal", "pass=normal:-1", "pass=normal:4",
-        "pass=normal:x", "pass3=normal:0.1", "gpu-1=normal:0.1",
-        "link=normal:0.1", "pass=periodic:0:2", "pass=periodic:2",
-        "pass=constant:nan", "pass=gamma:1"}) {
+  for (const char* text : {"",
+                           "pass",
+                           "pass=",
+                           "pass=normal",
+                           "pass=normal:-1",
+                           "pass=normal:4",
+                           "pass=normal:x",
+                           "pass3=normal:0.1",
+                           "gpu-1=normal:0.1",
+                           "link:=normal:0.1",
+                           "link=periodic:2:2",
+                           "step=normal:0.1",
+                           "gpu=delay:0.1:2",
+                           "step=delay:2:1",
+                           "step=delay:0.1:-1",
+                           "pass=packed",
+                           "sequences=normal:0.1",
+                           "pass=file:",
+                           "pass=periodic:0:2",
+                           "pass=periodic:2",
+                           "pass=constant:nan",
+                           "pass=gamma:1"}) {
     EXPECT_THAT(std::string(ParseJitterSource(text).status().message()),
                 HasSubstr("expected pass, gpu, gpuN"))
         << text;
@@ -194,6 +217,187 @@ TEST(JitterTest, SourcesAreParsed) {
       CheckSources(RunOf({}), Request({"gpu4=constant:2"}).sources);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("expected a GPU from 0 to 3"));
+}
+
+// With probability p a step takes an exponential delay longer: the part p / q
+// of delays is above the quantile 1 - q.
+TEST(JitterTest, DelaysOfStepsHaveTheirClosedForm) {
+  const double p = 0.2, mean = 0.5;
+  const double step = RunOf({}).batch_seconds;
+  const JitterStatistics of =
+      StatisticsOf(Samples({}, {"step=delay:0.2:0.5"}, 50000));
+  EXPECT_EQ(of.median, step);
+  EXPECT_NEAR(of.mean, step + p * mean, 4 * of.standard_error);
+  EXPECT_NEAR(of.percentile_95, step + mean * std::log(p / 0.05), 0.05 * mean);
+  EXPECT_NEAR(of.percentile_99, step + mean * std::log(p / 0.01), 0.1 * mean);
+  // A delay of a pass adds to one of 16.
+  GivenScenario one;
+  one.num_ranks = 1;
+  const JitterStatistics passes =
+      StatisticsOf(Samples(one, {"pass=delay:0.25:0.1"}, 20000));
+  EXPECT_NEAR(passes.mean, 8 * 3 + 16 * 0.25 * 0.1, 4 * passes.standard_error);
+}
+
+// A pass of 1 s, then a transfer of 2 s over two links.
+sim::ReplayTasks WithTransfer() {
+  sim::ReplayTasks run;
+  run.seconds = {1, 2};
+  run.first_before = {0, 0, 1};
+  run.before = {0};
+  run.passes.resize(1);
+  run.flows = {{.task = 1, .from = 3, .to = 5, .number = 0, .pair = 0}};
+  run.pair_links = {{"node0.nic1.tx", "node1.nic0.rx"}};
+  return run;
+}
+
+TEST(JitterTest, FactorsOfLinksAreThoseOfTheirTransfers) {
+  const sim::ReplayTasks run = WithTransfer();
+  for (const auto& [source, seconds] :
+       std::map<std::string, double>{{"link=constant:3", 7},
+                                     {"link:node0.nic1=constant:3", 7},
+                                     {"link:node1.nic0.rx=constant:3", 7},
+                                     {"link:node0.nic0=constant:3", 3},
+                                     {"pass=constant:3", 5}}) {
+    EXPECT_THAT(SampleStepSeconds(run, Request({source}, 3)), Each(seconds))
+        << source;
+  }
+  const JitterStatistics of = StatisticsOf(
+      SampleStepSeconds(run, Request({"link=lognormal:0.3"}, 9000)));
+  EXPECT_NEAR(of.mean, 3, 4 * of.standard_error);
+  EXPECT_GT(of.percentile_99, 4);
+  EXPECT_TRUE(
+      CheckSources(run, Request({"link:node0.nic1=normal:0.1"}).sources).ok());
+  EXPECT_THAT(
+      std::string(
+          CheckSources(run, Request({"link:node0.nic0=normal:0.1"}).sources)
+              .message()),
+      HasSubstr("expected one such as node1.nic0.rx"));
+  EXPECT_THAT(
+      std::string(CheckSources(RunOf({}), Request({"link=normal:0.1"}).sources)
+                      .message()),
+      HasSubstr("given costs have none"));
+}
+
+std::string FileWith(const std::string& text) {
+  const std::string path = testing::TempDir() + "/jitter_times.csv";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(JitterTest, FilesGiveTheirDistribution) {
+  GivenScenario one;
+  one.num_ranks = one.num_microbatches = 1;
+  for (const char* text :
+       {"seconds\n1\n2\n4\n", "rank,step_seconds\n0,1\n0,4\n1,2\n"}) {
+    JitterRequest request = Request({"gpu=file:" + FileWith(text)}, 20000);
+    const absl::Status read = ReadEmpiricalTimes(&request.sources[0]);
+    ASSERT_TRUE(read.ok()) << read;
+    EXPECT_EQ(request.sources[0].values, (std::vector<double>{0.5, 1, 2}));
+    const auto samples = SampleStepSeconds(RunOf(one), request);
+    const JitterStatistics of = StatisticsOf(samples);
+    EXPECT_NEAR(of.median, 3, 0.05);
+    // Linear between 0.5, 1 and 2.
+    EXPECT_NEAR(of.mean, 3 * (0.75 + 1.5) / 2, 4 * of.standard_error);
+    request.sources = Request({"step=file:" + FileWith(text)}).sources;
+    ASSERT_TRUE(ReadEmpiricalTimes(&request.sources[0]).ok());
+    EXPECT_EQ(request.sources[0].values, (std::vector<double>{0, 0, 2}));
+  }
+  for (const char* text : {"seconds\n", "seconds\n0\n0\n", "seconds\nx\n"}) {
+    JitterRequest bad = Request({"step=file:" + FileWith(text)});
+    EXPECT_FALSE(ReadEmpiricalTimes(&bad.sources[0]).ok()) << text;
+  }
+}
+
+scenarios::ResolvedScenario Packed(const SequenceLengths& lengths) {
+  Scenario scenario;
+  scenario.set_model("gpt2");
+  scenario.set_cluster("dgx-h100");
+  scenario.set_num_nodes(1);
+  scenario.mutable_parallelism()->set_pipeline(4);
+  scenario.mutable_parallelism()->set_data(2);
+  scenario.mutable_training()->set_flash_attention(true);
+  scenario.mutable_batch()->set_microbatch_size(2);
+  scenario.mutable_batch()->set_global_batch_size(32);
+  scenario.mutable_batch()->set_sequence_length(1024);
+  *scenario.mutable_batch()->mutable_packed_sequences() = lengths;
+  const auto resolved = scenarios::ResolveScenario("test", scenario);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  return *resolved;
+}
+
+std::vector<double> PackedSamples(const scenarios::ResolvedScenario& scenario,
+                                  double* step) {
+  const auto run = sim::ReplayTasksOfScenario(scenario);
+  EXPECT_TRUE(run.ok()) << run.status();
+  *step = run->batch_seconds;
+  JitterRequest request = Request({"sequences=packed"}, 400);
+  EXPECT_TRUE(CheckSources(*run, request.sources).ok());
+  SetDocuments(scenario.scenario.batch(),
+               sim::DocumentsOfScenario(scenario.scenario).imbalance,
+               &request.sources[0]);
+  return SampleStepSeconds(*run, request);
+}
+
+TEST(JitterTest, DocumentsOfEqualLengthsChangeNothing) {
+  SequenceLengths lengths;
+  lengths.set_fixed(256);
+  double step = 0;
+  for (const double seconds : PackedSamples(Packed(lengths), &step)) {
+    EXPECT_NEAR(seconds, step, 1e-9 * step);
+  }
+}
+
+// Drawn documents have the deviation of the renewal-reward theorem, and the
+// priced imbalance describes their steps.
+TEST(JitterTest, DocumentsHaveTheDeviationOfTheTheorem) {
+  SequenceLengths lengths;
+  for (const double tokens : {16.0, 64.0}) {
+    auto* length = lengths.mutable_histogram()->add_lengths();
+    length->set_tokens(tokens);
+    length->set_count(1);
+  }
+  const auto scenario = Packed(lengths);
+  JitterSource source;
+  SetDocuments(scenario.scenario.batch(), 1, &source);
+  double mean = 0, squares = 0;
+  for (const double value : source.values) {
+    mean += value / static_cast<double>(source.values.size());
+  }
+  for (const double value : source.values) {
+    squares += (value - mean) * (value - mean) /
+               static_cast<double>(source.values.size());
+  }
+  EXPECT_NEAR(mean, 1, 0.02);
+  const double expected = sim::AttentionDeviation(
+      lengths, {.sequence_length = 1024, .microbatch_size = 2});
+  EXPECT_NEAR(std::sqrt(squares), expected, 0.05 * expected);
+  double step = 0;
+  const JitterStatistics of = StatisticsOf(PackedSamples(scenario, &step));
+  EXPECT_NEAR(of.mean, step, 0.01 * step);
+  EXPECT_GT(of.largest, of.median);
+}
+
+// The attention of all passes of the busiest GPU adds up to its part of the
+// step.
+TEST(JitterTest, PartsOfPassesThatAreAttentionAddUp) {
+  SequenceLengths lengths;
+  lengths.set_fixed(256);
+  const auto scenario = Packed(lengths);
+  const auto run = sim::ReplayTasksOfScenario(scenario);
+  const auto result = sim::Simulate(scenario);
+  ASSERT_TRUE(run.ok() && result.ok());
+  double attention = 0, expected = 0;
+  for (const auto& pass : run->passes) {
+    if (pass.gpu != static_cast<int>(result->busiest_gpu())) continue;
+    attention += pass.attention_part * run->seconds[pass.task];
+  }
+  for (const PartSeconds& part : result->parts()) {
+    if (part.name() == models::Name(models::KernelPart::kAttentionCore)) {
+      expected = part.seconds();
+    }
+  }
+  EXPECT_GT(expected, 0);
+  EXPECT_NEAR(attention, expected, 0.02 * expected);
 }
 
 }  // namespace

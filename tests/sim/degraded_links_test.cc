@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failed links, traffic of other jobs and routing over a spine: closed forms,
+// and equality of the three methods.
+#include "scenarios/cluster/degraded_links.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/textproto.h"
+#include "scenarios/cluster/cluster.h"
+#include "scenarios/scenario.h"
+#include "sim/bounds/bound.h"
+#include "sim/engine/engine.h"
+#include "sim/fast/fast_simulator.h"
+#include "sim/simulate.h"
+
+namespace weir::sim::degraded_links_test {
+
+using testing::HasSubstr;
+
+constexpr double kRate = 1e9, kBytes = 1e8;
+
+// Nodes of one GPU and one adapter of kRate, without latency.
+Cluster Nodes(int count, const std::string& fabric,
+              const std::string& rest = "") {
+  Cluster cluster;
+  EXPECT_TRUE(
+      ParseTextProto("test",
+                     absl::StrCat("groups { count: ", count,
+                                  " node { num_gpus: 1 device: \"d\" nics { "
+                                  "bytes_per_second: 1e9 } } } fabric { ",
+                                  fabric, " } ", rest),
+                     &cluster)
+          .ok());
+  const absl::Status status = scenarios::ValidateCluster("test", cluster);
+  EXPECT_TRUE(status.ok()) << status;
+  return cluster;
+}
+
+using Messages = std::vector<std::pair<int, int>>;
+
+// Returns the time until all messages of kBytes, sent at once, have arrived.
+double SecondsOf(const Cluster& cluster, const Messages& messages) {
+  const scenarios::Network network(cluster);
+  TaskGraph graph;
+  for (const auto& [from, to] : messages) {
+    const scenarios::Route route = network.RouteBetween(from, to);
+    graph.pairs.push_back({from, to, {route.links, route.latency_seconds}});
+    graph.AddFlow(static_cast<int32_t>(graph.pairs.size()) - 1, kBytes);
+  }
+  graph.Finish();
+  const auto recording = RunTaskGraph(graph, network.links());
+  EXPECT_TRUE(recording.ok()) << recording.status();
+  double last = 0;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    last = std::max(last, recording->end_seconds()[i]);
+  }
+  return last;
+}
+
+// Every node below the first leaf switch sends to one below the second.
+Messages BetweenLeaves(int nodes_per_leaf) {
+  Messages messages;
+  for (int i = 0; i < nodes_per_leaf; ++i) {
+    messages.push_back({i, nodes_per_leaf + i});
+  }
+  return messages;
+}
+
+void ExpectSeconds(double found, double expected) {
+  EXPECT_NEAR(found, expected, 1e-9 * expected);
+}
+
+// k - f of k uplinks carry what k carried: k / (k - f) times as long. Traffic
+// of other jobs leaves 1 - share.
+TEST(DegradedLinksTest, UplinksTakeTheClosedForms) {
+  constexpr int kPerLeaf = 8;
+  for (const double ratio : {1.0, 2.0}) {
+    const std::string fabric =
+        absl::StrCat("nodes_per_leaf: 8 oversubscription: ", ratio);
+    const double whole = ratio * kBytes / kRate;
+    const int k = static_cast<int>(kPerLeaf / ratio);
+    const auto seconds = [&](const std::string& rest) {
+      return SecondsOf(Nodes(16, fabric, rest), BetweenLeaves(kPerLeaf));
+    };
+    ExpectSeconds(seconds(""), whole);
+    for (const int failed : {1, 3}) {
+      for (const int leaf : {0, 1}) {
+        ExpectSeconds(seconds(absl::StrCat("failed { leaf: ", leaf,
+                                           " count: ", failed, " }")),
+                      whole * k / (k - failed));
+      }
+    }
+    ExpectSeconds(seconds("background { fabric: true share: 0.3 }"),
+                  whole / 0.7);
+    ExpectSeconds(seconds("background { leaf: 1 share: 0.6 }"), whole / 0.4);
+    ExpectSeconds(seconds("background { leaf: 1 share: 0.5 } "
+                          "failed { leaf: 1 count: 1 }"),
+                  whole / 0.5 * k / (k - 1));
+  }
+  ExpectSeconds(SecondsOf(Nodes(2, "",
+                                "background { link: \"node0.nic0.tx\" "
+                                "share: 0.25 }"),
+                          {{0, 1}}),
+                kBytes / kRate / 0.75);
+}
+
+// A network without failures and other traffic is the one without the fields.
+TEST(DegradedLinksTest, NoTrafficChangesNothing) {
+  const Cluster plain = Nodes(16, "nodes_per_leaf: 8 oversubscription: 2");
+  Cluster same = plain;
+  same.mutable_fabric()->set_routing(ROUTING_ADAPTIVE);
+  same.add_background()->set_fabric(true);
+  const scenarios::Network a(plain), b(same);
+  ASSERT_EQ(a.links().size(), b.links().size());
+  for (size_t i = 0; i < a.links().size(); ++i) {
+    EXPECT_EQ(a.links()[i].name, b.links()[i].name);
+    EXPECT_EQ(a.links()[i].bytes_per_second, b.links()[i].bytes_per_second);
+  }
+}
+
+// With a hash, as many messages share an uplink as have its number; spread over
+// all uplinks, none is slowed down.
+TEST(DegradedLinksTest, HashedPairsCollide) {
+  constexpr int kPerLeaf = 16;
+  const Messages messages = BetweenLeaves(kPerLeaf);
+  const Cluster adaptive = Nodes(2 * kPerLeaf, "nodes_per_leaf: 16");
+  ExpectSeconds(SecondsOf(adaptive, messages), kBytes / kRate);
+  for (const std::string& rest :
+       {std::string(), std::string("failed { leaf: 1 count: 5 }")}) {
+    const Cluster hashed =
+        Nodes(2 * kPerLeaf, "nodes_per_leaf: 16 routing: ROUTING_ECMP", rest);
+    const scenarios::Network network(hashed);
+    std::map<int32_t, int> users;
+    std::set<std::string> names;
+    for (const auto& [from, to] : messages) {
+      for (const int32_t link : network.RouteBetween(from, to).links) {
+        const std::string& name = network.links()[link].name;
+        if (name.find("spine") == std::string::npos) continue;
+        ++users[link];
+        names.insert(name);
+      }
+    }
+    int most = 0;
+    for (const auto& [link, count] : users) most = std::max(most, count);
+    EXPECT_GT(most, 1);
+    ExpectSeconds(SecondsOf(hashed, messages), most * kBytes / kRate);
+    for (int spine = 0; !rest.empty() && spine < 5; ++spine) {
+      EXPECT_EQ(names.count(absl::StrCat("leaf0.spine", spine, ".up")), 0u);
+    }
+  }
+}
+
+absl::StatusOr<scenarios::ResolvedScenario> Resolved(
+    const std::string& changes, const std::string& failed,
+    const std::string& background, int data = 4) {
+  Scenario scenario;
+  scenario.set_model("gpt2");
+  scenario.set_cluster("dgx-h100");
+  scenario.set_num_nodes(4);
+  scenario.set_schedule("1f1b");
+  scenario.mutable_parallelism()->set_tensor(2);
+  scenario.mutable_parallelism()->set_pipeline(16 / data);
+  scenario.mutable_parallelism()->set_data(data);
+  scenario.mutable_batch()->set_microbatch_size(1);
+  scenario.mutable_batch()->set_global_batch_size(8 * data);
+  scenario.mutable_batch()->set_sequence_length(512);
+  EXPECT_TRUE(
+      ParseTextProto("changes", changes, scenario.mutable_cluster_changes())
+          .ok());
+  if (!failed.empty()) {
+    const auto links = scenarios::ParseFailedLinks(failed);
+    if (!links.ok()) return links.status();
+    scenario.mutable_failed()->Assign(links->begin(), links->end());
+  }
+  if (!background.empty()) {
+    const auto traffic = scenarios::ParseBackgroundTraffic(background);
+    if (!traffic.ok()) return traffic.status();
+    scenario.mutable_background()->Assign(traffic->begin(), traffic->end());
+  }
+  return scenarios::ResolveScenario("test", scenario);
+}
+
+// GPUs of a failed adapter reach every other GPU, without it.
+TEST(DegradedLinksTest, GpusOfAFailedAdapterUseAnother) {
+  for (const char* topology : {"FAT_TREE", "RAIL_OPTIMIZED", "ONE_SWITCH"}) {
+    const std::string changes = absl::StrCat(
+        "topology: ", topology, topology[0] == 'O' ? "" : " nodes_per_leaf: 2");
+    const auto scenario =
+        Resolved(changes, "node1.nic2,node1.nic3,node2.nic0", "");
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const scenarios::Network network(scenario->cluster);
+    for (int from = 0; from < network.num_gpus(); ++from) {
+      for (int to = 0; to < network.num_gpus(); ++to) {
+        const scenarios::Route route = network.RouteBetween(from, to);
+        EXPECT_EQ(route.links.empty(), from == to);
+        for (const int32_t link : route.links) {
+          const std::string& name = network.links()[link].name;
+          EXPECT_TRUE(name.find("node1.nic2.") == std::string::npos &&
+                      name.find("node1.nic3.") == std::string::npos &&
+                      name.find("node2.nic0.") == std::string::npos)
+              << from << " " << to << " " << name;
+        }
+      }
+    }
+    // 8 adapters of a node carry a ring of each; now 6.
+    std::vector<int> gpus;
+    for (int gpu = 0; gpu < 32; ++gpu) gpus.push_back(gpu);
+    EXPECT_LE(network.RingsOver(gpus).size(), 6u) << topology;
+  }
+}
+
+// The fast method is exact, and bounds are not exceeded.
+TEST(DegradedLinksTest, MethodsAgree) {
+  struct Case {
+    const char *changes, *failed, *background;
+    int data;
+  };
+  constexpr const char* kTree = "topology: FAT_TREE nodes_per_leaf: 2";
+  const Case cases[] = {
+      {kTree, "", "", 4},
+      {kTree, "leaf:1=13", "", 4},
+      {kTree, "", "fabric=0.9", 4},
+      {kTree, "leaf:0=4", "leaf:1=0.5,link:node0.nic1=0.8", 8},
+      {"topology: FAT_TREE nodes_per_leaf: 2 routing: ROUTING_ECMP "
+       "uplinks_per_leaf: 4",
+       "", "", 4},
+      {"topology: FAT_TREE nodes_per_leaf: 2 routing: ROUTING_ECMP "
+       "uplinks_per_leaf: 4",
+       "leaf:1=2", "", 8},
+      {"topology: RAIL_OPTIMIZED nodes_per_leaf: 2 routing: ROUTING_ECMP "
+       "uplinks_per_leaf: 2",
+       "node1.nic2", "", 8},
+      {"topology: RAIL_OPTIMIZED nodes_per_leaf: 2", "node0.nic1", "", 4},
+      {"topology: DRAGONFLY nodes_per_leaf: 1 leaves_per_group: 2", "",
+       "fabric=0.7", 8}};
+  // A process that has a FastSimulator cannot run Simulate.
+  std::vector<double> full;
+  for (const Case& one : cases) {
+    const auto scenario =
+        Resolved(one.changes, one.failed, one.background, one.data);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const auto result = Simulate(*scenario);
+    ASSERT_TRUE(result.ok()) << result.status();
+    full.push_back(result->batch_seconds());
+  }
+  EXPECT_GT(full[1], full[0]);
+  EXPECT_GT(full[2], full[0]);
+  FastSimulator simulator;
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(absl::StrCat(i, " ", cases[i].changes));
+    const auto scenario = Resolved(cases[i].changes, cases[i].failed,
+                                   cases[i].background, cases[i].data);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const auto fast = simulator.Estimate(*scenario);
+    const auto bound = BoundOf(*scenario);
+    ASSERT_TRUE(fast.ok() && bound.ok()) << fast.status() << bound.status();
+    EXPECT_NEAR(fast->batch_seconds, full[i], 1e-9 * full[i]);
+    EXPECT_LE(bound->batch_seconds, full[i] * (1 + 1e-9));
+  }
+}
+
+TEST(DegradedLinksTest, MessagesNameThePart) {
+  const auto message = [&](const std::string& changes,
+                           const std::string& failed,
+                           const std::string& background) {
+    return std::string(
+        Resolved(changes, failed, background).status().message());
+  };
+  const std::string tree = "topology: FAT_TREE nodes_per_leaf: 2";
+  EXPECT_THAT(message(tree, "leaf:2", ""),
+              HasSubstr("failed[0].leaf is 2, expected 0 to 1"));
+  EXPECT_THAT(message(tree, "leaf:1=16", ""),
+              HasSubstr("failed has 16 links of leaf 1, of 16, expected one "
+                        "that works"));
+  EXPECT_THAT(message(tree, "leaf:1=0", ""), HasSubstr("expected an adapter"));
+  EXPECT_THAT(message(tree, "node9.nic0", ""),
+              HasSubstr("failed[0].nic is node9.nic0, expected an adapter of "
+                        "the cluster such as node0.nic0"));
+  EXPECT_THAT(message(tree,
+                      "node0.nic0,node0.nic1,node0.nic2,node0.nic3,node0.nic4,"
+                      "node0.nic5,node0.nic6,node0.nic7",
+                      ""),
+              HasSubstr("all 8 adapters of node 0"));
+  EXPECT_THAT(message("topology: ONE_SWITCH", "", "fabric=0.5"),
+              HasSubstr("one leaf switch"));
+  EXPECT_THAT(message(tree, "", "link:node0.nick1=0.5"),
+              HasSubstr("did you mean node0.nic1?"));
+  EXPECT_THAT(message(tree, "", "fabric=1"),
+              HasSubstr("shares from 0 to below 1"));
+  EXPECT_THAT(message("topology: DRAGONFLY nodes_per_leaf: 1", "leaf:0", ""),
+              HasSubstr("a dragonfly, whose routes are fixed"));
+  EXPECT_THAT(message("topology: ONE_SWITCH routing: ROUTING_ECMP", "", ""),
+              HasSubstr("expected ROUTING_ADAPTIVE"));
+}
+
+}  // namespace weir::sim::degraded_links_test
