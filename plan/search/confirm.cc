@@ -122,6 +122,11 @@ void FillPlan(const RankedPlan& found, double seconds, double bytes,
   }
 }
 
+int ShapeOf(const RankedPlan& found) {
+  const int shape = found.place.first;
+  return shape == RankedPlan::kOutside ? -1 : shape;
+}
+
 void Fill(const RankedPlan& found, double limit_bytes, double price,
           Confirmed* confirmed) {
   const Result& result = confirmed->result;
@@ -144,6 +149,7 @@ void Fill(const RankedPlan& found, double limit_bytes, double price,
         result.model_flops_utilization());
   }
   confirmed->simulated = true;
+  confirmed->shape = ShapeOf(found);
   if (confirmed->refused.empty() &&
       (!result.fits_memory() || result.peak_memory_bytes() > limit_bytes)) {
     confirmed->refused = "does not fit";
@@ -186,6 +192,7 @@ Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
   unconfirmed.plan.set_runtime_executes(resolved.ok() &&
                                         Executes(resolved->runtime, *resolved));
   FillPlan(found, found.seconds, found.bytes, price, &unconfirmed.plan);
+  unconfirmed.shape = ShapeOf(found);
   return unconfirmed;
 }
 

@@ -157,6 +157,9 @@ std::string PlanJson(const PlanReport& report) {
       plans.back()["expert_tensor"] = ExpertTensorOf(plan);
     if (HasReplicates(report))
       plans.back()["data_replicate"] = ReplicatesOf(plan);
+    for (const Technique& technique : TechniquesOf(report)) {
+      plans.back()[technique.key] = technique.text(plan);
+    }
     if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
     if (HasTokens(report)) AddTokensOf(report, plan, &plans.back());
   }
@@ -197,7 +200,12 @@ std::string PlanCsv(const PlanReport& report) {
   const bool replicates = HasReplicates(report);
   absl::StrAppend(&text, context ? ",context" : "",
                   expert_tensor ? ",expert_tensor" : "",
-                  replicates ? ",data_replicate\n" : "\n");
+                  replicates ? ",data_replicate" : "");
+  const std::vector<Technique> techniques = TechniquesOf(report);
+  for (const Technique& technique : techniques) {
+    absl::StrAppend(&text, ",", technique.key);
+  }
+  text += "\n";
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -240,7 +248,11 @@ std::string PlanCsv(const PlanReport& report) {
             ","),
         context ? absl::StrCat(",", ContextOf(plan)) : "",
         expert_tensor ? absl::StrCat(",", ExpertTensorOf(plan)) : "",
-        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "", "\n");
+        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "");
+    for (const Technique& technique : techniques) {
+      absl::StrAppend(&text, ",", technique.text(plan));
+    }
+    text += "\n";
   }
   return text;
 }
