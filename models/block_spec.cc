@@ -149,7 +149,9 @@ std::vector<std::string> SpecialFields(const Transformer& transformer) {
   transformer.GetReflection()->ListFields(transformer, &fields);
   std::vector<std::string> names;
   for (const google::protobuf::FieldDescriptor* field : fields) {
-    if (field->number() >= Transformer::kActivationFieldNumber) {
+    // Routing of tokens to experts changes no layer.
+    if (field->number() >= Transformer::kActivationFieldNumber &&
+        field->number() < Transformer::kNumRouterGroupsFieldNumber) {
       names.emplace_back(field->name());
     }
   }

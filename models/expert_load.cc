@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/math/quadrature/tanh_sinh.hpp>
+#include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
@@ -17,6 +18,15 @@ constexpr double kLeastConcentration = 1e-3;
 // Above it, shares are almost normally distributed with a standard deviation of
 // 1 / sqrt(concentration), and the integrals would take seconds.
 constexpr double kNormalConcentration = 1e4;
+
+// Returns ConcentrationFor() a possible imbalance. Searches ask for the same
+// few models again and again.
+double Concentration(double n, double imbalance) {
+  thread_local std::map<std::pair<double, double>, double> concentrations;
+  const auto [known, added] = concentrations.try_emplace({n, imbalance});
+  if (added) known->second = ConcentrationFor(n, std::min(imbalance, n));
+  return known->second;
+}
 
 }  // namespace
 
@@ -67,14 +77,27 @@ double ExpertLoad(const Transformer& transformer, double imbalance,
                   int expert_parallel) {
   const double n = transformer.num_experts();
   const double k = std::max(transformer.experts_per_token(), 1u);
+  const double capacity = transformer.capacity_factor();
   if (!(imbalance > 1) || expert_parallel <= 1 || n <= 1) return 1;
-  // Searches ask for the same few models again and again.
-  thread_local std::map<std::pair<double, double>, double> concentrations;
-  const auto [known, added] = concentrations.try_emplace({n, imbalance});
-  if (added) known->second = ConcentrationFor(n, std::min(imbalance, n));
+  if (capacity > 0 && !transformer.unpadded_capacity()) return 1;
   const double own = n / expert_parallel;  // experts of a GPU
   const double most = expert_parallel * std::min(own, k) / k;
-  return std::min(LargestShare(expert_parallel, known->second * own), most);
+  const double load = std::min(
+      LargestShare(expert_parallel, Concentration(n, imbalance) * own), most);
+  if (capacity == 0) return load;
+  return std::min(load, capacity) / AcceptedTokens(transformer, imbalance);
+}
+
+double AcceptedTokens(const Transformer& transformer, double imbalance) {
+  const double n = transformer.num_experts();
+  const double capacity = transformer.capacity_factor();
+  if (capacity == 0 || n == 0) return 1;
+  if (!(imbalance > 1) || n == 1) return std::min(capacity, 1.0);
+  if (capacity >= n) return 1;
+  const double a = Concentration(n, imbalance);
+  const double x = capacity / n;
+  return boost::math::ibeta(a + 1, (n - 1) * a, x) +
+         capacity * boost::math::ibetac(a, (n - 1) * a, x);
 }
 
 }  // namespace weir::models

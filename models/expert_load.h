@@ -31,8 +31,16 @@ double LargestImbalance(const Transformer& transformer);
 // Returns the tokens of the most loaded of `expert_parallel` GPUs, with equally
 // many experts each, over the mean of these GPUs, in expectation. `imbalance`:
 // the same ratio for single experts; up to 1: balanced.
+// With a capacity: the tokens that experts accept, or, if they are padded, 1.
 double ExpertLoad(const Transformer& transformer, double imbalance,
                   int expert_parallel);
+
+// Returns the mean tokens that experts with a capacity and without padding
+// accept over those that are routed to them: E[min(n X, C)] of a share X of the
+// above distribution, which is Beta(a, (n - 1) a), and C the capacity factor,
+//   I(C/n; a + 1, (n - 1) a) + C (1 - I(C/n; a, (n - 1) a)),
+// where I is the regularized incomplete beta function. 1 without a capacity.
+double AcceptedTokens(const Transformer& transformer, double imbalance);
 
 }  // namespace weir::models
 

@@ -182,19 +182,22 @@ void AddLatentProjection(const Transformer& transformer, const WorkSpec& spec,
 }
 
 // Returns the bytes of the tokens that this GPU sends to experts.
-double SentBytes(const Transformer& transformer, const Shape& shape) {
+double SentBytes(const Transformer& transformer, const WorkSpec& spec,
+                 const Shape& shape) {
   const double latent =
       shape.element_bytes * shape.local_tokens * ExpertHidden(transformer);
-  const double capacity = transformer.capacity_factor();
-  const double copies =
-      transformer.experts_per_token() * (capacity > 0 ? capacity : 1);
-  return copies * latent;
+  double processed = 1;  // of the tokens that are routed to experts
+  if (transformer.capacity_factor() > 0) {
+    processed = transformer.unpadded_capacity() ? spec.accepted_tokens
+                                                : transformer.capacity_factor();
+  }
+  return transformer.experts_per_token() * processed * latent;
 }
 
 // Returns the bytes of the tokens of this GPU's experts.
 double GatheredBytes(const Transformer& transformer, const WorkSpec& spec,
                      const Shape& shape) {
-  const double sent = SentBytes(transformer, shape) * spec.expert_load;
+  const double sent = SentBytes(transformer, spec, shape) * spec.expert_load;
   const bool folded = spec.gpus_per_expert() != spec.tensor_parallel;
   return spec.sequence_parallel || folded ? sent * spec.gpus_per_expert()
                                           : sent;
@@ -204,7 +207,7 @@ Exchange ExchangeOf(const Transformer& transformer, const WorkSpec& spec,
                     const Shape& shape) {
   Exchange exchange;
   const double hidden = ExpertHidden(transformer);
-  exchange.sent = SentBytes(transformer, shape);
+  exchange.sent = SentBytes(transformer, spec, shape);
   exchange.gathered = GatheredBytes(transformer, spec, shape);
   exchange.local = shape.element_bytes * shape.local_tokens * hidden;
   exchange.load = spec.expert_load;
@@ -221,10 +224,14 @@ Exchange ExchangeOf(const Transformer& transformer, const WorkSpec& spec,
       .experts = static_cast<double>(transformer.num_experts()),
       .experts_per_token = static_cast<double>(transformer.experts_per_token()),
       .multiprocessors = spec.dispatch_multiprocessors};
+  const auto groups = static_cast<int>(transformer.num_router_groups());
+  const auto chosen = static_cast<int>(transformer.router_groups_per_token());
+  if (groups > 1 && chosen > 0) {
+    exchange.routing.router_groups = groups;
+    exchange.routing.groups_per_token = chosen;
+  }
   exchange.reached =
-      exchange.local * GroupsReached(exchange.routing.experts,
-                                     exchange.routing.experts_per_token,
-                                     spec.expert_parallel);
+      exchange.local * GroupsReached(exchange.routing, spec.expert_parallel);
   return exchange;
 }
 
@@ -254,21 +261,22 @@ void AddRoutedExperts(const Transformer& transformer, const WorkSpec& spec,
   inner.hidden = ExpertHidden(transformer);
   const double num_local =
       double(transformer.num_experts()) / spec.expert_parallel;
-  AddFeedForward(
-      spec, inner,
-      {.batch = num_local,
-       .rows = GatheredBytes(transformer, spec, shape) /
-               (shape.element_bytes * inner.hidden) / num_local,
-       .width = transformer.expert_feed_forward_size() /
-                static_cast<double>(spec.gpus_per_expert()),
-       .bias = transformer.expert_bias(),
-       .needed = 1 / (std::max<double>(transformer.capacity_factor(), 1.0) *
-                      spec.expert_load),
-       .experts = true,
-       .clamped = transformer.activation() == CLAMPED_SILU,
-       .input_format =
-           IsDivided(spec) ? spec.quantization.dispatch : OPERAND_16_BIT},
-      work);
+  const double padded = transformer.unpadded_capacity()
+                            ? 1
+                            : std::max(transformer.capacity_factor(), 1.0);
+  AddFeedForward(spec, inner,
+                 {.batch = num_local,
+                  .rows = GatheredBytes(transformer, spec, shape) /
+                          (shape.element_bytes * inner.hidden) / num_local,
+                  .width = transformer.expert_feed_forward_size() /
+                           static_cast<double>(spec.gpus_per_expert()),
+                  .bias = transformer.expert_bias(),
+                  .needed = 1 / (padded * spec.expert_load),
+                  .experts = true,
+                  .clamped = transformer.activation() == CLAMPED_SILU,
+                  .input_format = IsDivided(spec) ? spec.quantization.dispatch
+                                                  : OPERAND_16_BIT},
+                 work);
 }
 
 void AddExperts(const Transformer& transformer, const WorkSpec& spec,

@@ -2,6 +2,9 @@
 #include "models/layer_work.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/problems.h"
 #include "models/layer_list.h"
@@ -9,6 +12,16 @@
 
 namespace weir::models {
 namespace {
+
+// Returns the probability that none of `chosen` experts, which are chosen at
+// random without repetition, is one of `own`.
+double MissProbability(double experts, double own, double chosen) {
+  double missed = 1;
+  for (int i = 0; i < chosen; ++i) {
+    missed *= std::max(experts - own - i, 0.0) / (experts - i);
+  }
+  return missed;
+}
 
 std::vector<LayerWork> MeasuredLayers(const MeasuredModel& measured,
                                       const WorkSpec& spec) {
@@ -146,15 +159,55 @@ const char* Name(CollectiveKind kind) {
   return "all_reduce";
 }
 
-// The experts of a token are chosen without repetition.
 double GroupsReached(double experts, double experts_per_token,
                      double num_groups) {
   const double own = experts / num_groups;
-  double missed = 1;  // probability that all are in other groups
-  for (int i = 0; i < experts_per_token; ++i) {
-    missed *= std::max(experts - own - i, 0.0) / (experts - i);
+  return num_groups * (1 - MissProbability(experts, own, experts_per_token));
+}
+
+double GroupsReached(double experts, double experts_per_token,
+                     double num_groups, int router_groups,
+                     int groups_per_token) {
+  if (groups_per_token == router_groups) {
+    return GroupsReached(experts, experts_per_token, num_groups);
   }
-  return num_groups * (1 - missed);
+  const double width = experts / router_groups;
+  const double own = experts / num_groups;
+  const bool alike = std::fmod(num_groups, router_groups) == 0 ||
+                     std::fmod(router_groups, num_groups) == 0;
+  const double num_different = alike ? 1 : num_groups;
+  double reached = 0;
+  for (int group = 0; group < num_different; ++group) {
+    // Subsets of the router's groups by their number of groups and by how many
+    // experts of this group they have.
+    std::map<std::pair<int, double>, double> subsets = {{{0, 0.0}, 1.0}};
+    for (int r = 0; r < router_groups; ++r) {
+      const double shared =
+          std::max(std::min((group + 1) * own, (r + 1) * width) -
+                       std::max(group * own, r * width),
+                   0.0);
+      std::map<std::pair<int, double>, double> next = subsets;  // without r
+      for (const auto& [key, count] : subsets) {
+        if (key.first == groups_per_token) continue;
+        next[{key.first + 1, key.second + shared}] += count;
+      }
+      subsets = std::move(next);
+    }
+    double all = 0, missed = 0;
+    for (const auto& [key, count] : subsets) {
+      if (key.first < groups_per_token) continue;
+      all += count;
+      missed += count * MissProbability(groups_per_token * width, key.second,
+                                        experts_per_token);
+    }
+    reached += 1 - missed / all;
+  }
+  return reached * num_groups / num_different;
+}
+
+double GroupsReached(const TokenRouting& routing, double num_groups) {
+  return GroupsReached(routing.experts, routing.experts_per_token, num_groups,
+                       routing.router_groups, routing.groups_per_token);
 }
 
 const char* Name(LayerCollective::Group group) {

@@ -79,6 +79,9 @@ struct WorkSpec {
   int expert_tensor_parallel = 0;
   // Tokens of this GPU's experts over the mean of all GPUs (expert_load.h).
   double expert_load = 1;
+  // Mean tokens that experts accept over those that are routed to them, with a
+  // capacity and without padding.
+  double accepted_tokens = 1;
   ContextSpec context;  // GPUs that share the tokens of a sequence
   // Pipeline ranks that share the embedding and the head, each with a part of
   // the vocabulary (vocabulary_shards.h). 1: they are layers of their own.
@@ -210,6 +213,8 @@ struct TokenRouting {
   double tokens = 0;       // 0: another kind of collective
   double token_bytes = 0;  // of one copy of a token
   double experts = 0, experts_per_token = 0;
+  // Groups of experts, and those of a token's experts.
+  int router_groups = 1, groups_per_token = 1;
   int multiprocessors = 0;
   bool combine = false;  // copies return and are summed
 
@@ -221,6 +226,14 @@ struct TokenRouting {
 // chooses its experts at random.
 double GroupsReached(double experts, double experts_per_token,
                      double num_groups);
+// The same if a token chooses at random `groups_per_token` of `router_groups`
+// equal groups of neighboring experts, and then its experts among theirs
+// (DeepSeek-V3, section 2.1.2). Requires: 1 <= groups_per_token <=
+// router_groups, which divides `experts`.
+double GroupsReached(double experts, double experts_per_token,
+                     double num_groups, int router_groups,
+                     int groups_per_token);
+double GroupsReached(const TokenRouting& routing, double num_groups);
 
 // Consecutive collectives of equal size in which a GPU takes part.
 struct LayerCollective {

@@ -26,6 +26,7 @@ void CheckExperts(const Transformer& transformer, const FieldName& name,
   if (experts == 0) {
     for (const auto& [field, value] :
          {std::pair("experts_per_token", transformer.experts_per_token()),
+          std::pair("num_router_groups", transformer.num_router_groups()),
           std::pair("num_shared_experts", transformer.num_shared_experts()),
           std::pair("num_dense_blocks", transformer.num_dense_blocks())}) {
       if (value == 0) continue;
@@ -44,9 +45,38 @@ void CheckExperts(const Transformer& transformer, const FieldName& name,
                        0, transformer.num_layers());
   problems->CheckRange(name("expert_block_interval"),
                        transformer.expert_block_interval(), 0, kMaxLayers);
+  CheckRouterGroups(transformer, name, problems);
 }
 
 }  // namespace
+
+void CheckRouterGroups(const Transformer& transformer, const FieldName& name,
+                       Problems* problems) {
+  const uint32_t groups = transformer.num_router_groups();
+  const uint32_t chosen = transformer.router_groups_per_token();
+  if (groups <= 1) {
+    problems->CheckRange(name("router_groups_per_token"), chosen, 0, 1);
+    return;
+  }
+  const uint32_t experts = transformer.num_experts();
+  if (experts % groups != 0) {
+    problems->Add(name("num_router_groups"),
+                  absl::StrFormat("is %d, expected a divisor of %s (%d)",
+                                  groups, name("num_experts"), experts));
+    return;
+  }
+  problems->CheckRange(name("router_groups_per_token"), chosen, 0, groups);
+  const uint32_t available =
+      (chosen > 0 ? chosen : groups) * (experts / groups);
+  if (transformer.experts_per_token() > available) {
+    problems->Add(
+        name("router_groups_per_token"),
+        absl::StrFormat("is %d, expected groups with at least %s (%d) "
+                        "experts; %d have %d",
+                        chosen, name("experts_per_token"),
+                        transformer.experts_per_token(), chosen, available));
+  }
+}
 
 void CheckHeads(const Transformer& transformer, const FieldName& name,
                 Problems* problems) {

@@ -24,6 +24,10 @@ using FieldName = std::function<std::string(absl::string_view native)>;
 void CheckTransformer(const Transformer& transformer, const FieldName& name,
                       Problems* problems);
 
+// Reports groups of experts that do not divide them, or that have too few.
+void CheckRouterGroups(const Transformer& transformer, const FieldName& name,
+                       Problems* problems);
+
 // Reports attention heads that do not divide the hidden size or that key-value
 // heads do not divide.
 void CheckHeads(const Transformer& transformer, const FieldName& name,

@@ -27,7 +27,8 @@ void CheckImbalance(Problems& problems, double imbalance,
   if (transformer.num_experts() == 0) {
     problems.Add(field, absl::StrCat("is ", imbalance,
                                      ", expected 1: the model has no experts"));
-  } else if (transformer.capacity_factor() > 0) {
+  } else if (transformer.capacity_factor() > 0 &&
+             !transformer.unpadded_capacity()) {
     problems.Add(field,
                  absl::StrCat("is ", imbalance,
                               ", expected 1: with the model's capacity_factor, "

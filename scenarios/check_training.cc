@@ -87,6 +87,8 @@ void CheckTraining(Problems& problems, const Training& training,
             StateFormat_IsValid(training.main_weights()));
   problems.CheckRange("training.mtp_num_layers", training.mtp_num_layers(), 0,
                       100);
+  problems.CheckRange("training.moe_expert_capacity_factor",
+                      training.moe_expert_capacity_factor(), 0, 1e3);
   problems.CheckRange("training.stash_bytes_per_parameter",
                       training.stash_bytes_per_parameter(), 0, 1024);
   CheckRollbacks(problems, training);

@@ -17,6 +17,7 @@
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/runtime.h"
 #include "models/model.h"
+#include "models/model_limits.h"
 #include "models/recipe.h"
 #include "scenarios/check_devices.h"
 #include "scenarios/check_scenario.h"
@@ -95,6 +96,7 @@ class Loader {
     if (!model.has_value()) return;
     resolved_.model = *std::move(model);
     SetMtpModules(problems_, scenario_.training(), &resolved_.model);
+    SetRouting(problems_, scenario_.training(), &resolved_.model);
     auto set = KeepValue(Where("defaults"),
                          DefaultSetOf(scenario_, resolved_.model), failures_);
     if (!set.has_value()) return;
@@ -333,6 +335,58 @@ void SetMtpModules(Problems& problems, const Training& training, Model* model) {
                               ", expected 0: the layers of this model were "
                               "measured whole"));
   }
+}
+
+void SetRouting(Problems& problems, const Training& training, Model* model) {
+  const bool any = training.has_moe_router_num_groups() ||
+                   training.has_moe_router_group_topk() ||
+                   training.has_moe_expert_capacity_factor() ||
+                   training.has_moe_pad_expert_input_to_capacity();
+  if (!any) return;
+  if (model->transformer().num_experts() == 0) {
+    problems.Add(training.has_moe_router_num_groups()
+                     ? "training.moe_router_num_groups"
+                 : training.has_moe_router_group_topk()
+                     ? "training.moe_router_group_topk"
+                 : training.has_moe_expert_capacity_factor()
+                     ? "training.moe_expert_capacity_factor"
+                     : "training.moe_pad_expert_input_to_capacity",
+                 "is given, expected a model with experts");
+    return;
+  }
+  Transformer& transformer = *model->mutable_transformer();
+  if (training.has_moe_router_num_groups()) {
+    transformer.set_num_router_groups(training.moe_router_num_groups());
+    if (training.moe_router_num_groups() <= 1) {
+      transformer.clear_router_groups_per_token();
+    }
+  }
+  if (training.has_moe_router_group_topk()) {
+    transformer.set_router_groups_per_token(training.moe_router_group_topk());
+  }
+  if (training.has_moe_expert_capacity_factor()) {
+    transformer.set_capacity_factor(training.moe_expert_capacity_factor());
+    // As in Megatron-LM, unless the next option says otherwise.
+    transformer.set_unpadded_capacity(transformer.capacity_factor() > 0);
+  }
+  if (training.has_moe_pad_expert_input_to_capacity()) {
+    const bool pads = training.moe_pad_expert_input_to_capacity();
+    if (pads && transformer.capacity_factor() == 0) {
+      problems.Add("training.moe_pad_expert_input_to_capacity",
+                   "is true, expected training.moe_expert_capacity_factor "
+                   "with it");
+    }
+    transformer.set_unpadded_capacity(!pads &&
+                                      transformer.capacity_factor() > 0);
+  }
+  const auto name = [](absl::string_view native) -> std::string {
+    if (native == "num_router_groups") return "training.moe_router_num_groups";
+    if (native == "router_groups_per_token") {
+      return "training.moe_router_group_topk";
+    }
+    return absl::StrCat("the model's ", native);
+  };
+  models::CheckRouterGroups(transformer, name, &problems);
 }
 
 absl::Status LoadFiles(Problems& problems, bool fields_are_sound,

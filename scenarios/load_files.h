@@ -16,6 +16,9 @@ namespace weir::scenarios {
 // Replaces the number of MTP modules by that of the scenario.
 void SetMtpModules(Problems& problems, const Training& training, Model* model);
 
+// Replaces the groups of experts and their capacity by those of the scenario.
+void SetRouting(Problems& problems, const Training& training, Model* model);
+
 // Loads the model, cluster, device profiles, runtime and recipe of
 // `resolved.scenario` into `resolved`, with its default set, and fills in the
 // defaults that depend on them. Adds what it finds to `problems`, and returns

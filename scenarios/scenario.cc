@@ -107,6 +107,7 @@ absl::Status ResolveAgain(const Scenario& scenario,
   FillDefaultsOf(resolved->runtime, &mine, &resolved->used_defaults);
   CheckBatchDivides(problems, mine);
   SetMtpModules(problems, mine.training(), &resolved->model);
+  SetRouting(problems, mine.training(), &resolved->model);
   FillUnevenSplit(problems, resolved->model, mine.mutable_parallelism());
   CheckAgainstModel(problems, mine, resolved->model);
   std::vector<absl::Status> failures;

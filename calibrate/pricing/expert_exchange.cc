@@ -21,10 +21,8 @@ CollectiveCost ExchangeCost(const CollectiveModel& model,
   const TokenExchange& figures =
       routing.combine ? model.combine() : model.dispatch();
   const double bytes = routing.tokens * routing.token_bytes;
-  const double copies =
-      models::GroupsReached(routing.experts, routing.experts_per_token, ranks);
-  const double reached_nodes =
-      models::GroupsReached(routing.experts, routing.experts_per_token, nodes);
+  const double copies = models::GroupsReached(routing, ranks);
+  const double reached_nodes = models::GroupsReached(routing, nodes);
   CollectiveCost cost{CollectiveAlgorithm::kPairs, CollectiveProtocol::kSimple};
   if (per_node > 1) {
     cost.intra_bytes = bytes * copies * (per_node - 1) / per_node;

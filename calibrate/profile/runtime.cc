@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/profile/runtime.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/assets.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -13,6 +18,10 @@
 namespace weir::calibrate {
 namespace {
 
+constexpr absl::string_view kPlannedOptions[] = {
+    "tp-comm-overlap",           "overlap-moe-expert-parallel-comm",
+    "cpu-offloading-num-layers", "optimizer-cpu-offload",
+    "recompute-modules",         "recompute-num-layers"};
 constexpr double kMostSeconds = 10;
 constexpr double kMostBytes = 1e12;
 constexpr double kMostElements = 1e12;
@@ -46,6 +55,14 @@ absl::Status ValidateRuntime(absl::string_view label, const Runtime& runtime) {
   if (!runtime.schedules().empty() && runtime.schedules_source().empty()) {
     problems.Add("schedules_source",
                  "is empty, expected the source of the list of schedules");
+  }
+  for (const std::string& option : runtime.planned_options()) {
+    if (std::find(std::begin(kPlannedOptions), std::end(kPlannedOptions),
+                  option) == std::end(kPlannedOptions)) {
+      problems.Add("planned_options",
+                   absl::StrCat("has \"", option, "\", expected ",
+                                absl::StrJoin(kPlannedOptions, ", ")));
+    }
   }
   Runtime copy = runtime;
   for (const NamedFigure& named : FiguresOf(&copy)) {

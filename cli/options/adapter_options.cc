@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/problems.h"
@@ -25,6 +26,15 @@ absl::StatusOr<std::vector<int>> ParseLoraModules(const std::string& text) {
                            {"linear_fc1", LINEAR_FC1},
                            {"linear_fc2", LINEAR_FC2}};
   return ParseChoices(text, choices);
+}
+
+absl::StatusOr<double> ParseCapacity(const std::string& text) {
+  double factor = 0;
+  if (!absl::SimpleAtod(text, &factor) || !(factor >= 0 && factor <= 1e3)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", EscapeLine(text), ", expected 0 (accepts all) to 1000"));
+  }
+  return factor;
 }
 
 // Returns a parser of whole numbers from 0 to `most`, the range that scenarios
@@ -86,6 +96,38 @@ void AddMuon(CLI::App* app, Scenario* scenario) {
       ->default_str("5, with Muon");
 }
 
+void AddRouting(CLI::App* app, Scenario* scenario) {
+  constexpr uint32_t kMostGroups = 1e5;
+  AddOption(app, "--moe-router-num-groups", "N",
+            "groups of experts of node-limited routing; 0: none",
+            ParserUpTo(kMostGroups, "none"),
+            [=](uint32_t groups) {
+              scenario->mutable_training()->set_moe_router_num_groups(groups);
+            })
+      ->default_str("the model's");
+  AddOption(app, "--moe-router-group-topk", "N",
+            "groups from which a token chooses its experts",
+            ParserUpTo(kMostGroups, "all"),
+            [=](uint32_t groups) {
+              scenario->mutable_training()->set_moe_router_group_topk(groups);
+            })
+      ->default_str("the model's");
+  AddOption(
+      app, "--moe-expert-capacity-factor", "C",
+      "tokens that an expert accepts over its even share; others are "
+      "dropped. 0: accepts all",
+      ParseCapacity,
+      [=](double factor) {
+        scenario->mutable_training()->set_moe_expert_capacity_factor(factor);
+      })
+      ->default_str("the model's");
+  AddSwitch(
+      app, "--moe-pad-expert-input-to-capacity",
+      "pad the tokens of each expert to its capacity", [=](bool on) {
+        scenario->mutable_training()->set_moe_pad_expert_input_to_capacity(on);
+      });
+}
+
 void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
   Scenario* scenario = &flags->overrides;
   app->option_defaults()->group("Schedule");
@@ -113,6 +155,10 @@ void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
         scenario->mutable_communication()->set_dispatch_multiprocessors(count);
       })
       ->default_str("20, with DeepEP");
+}
+
+void AddOverlaps(CLI::App* app, Scenario* scenario) {
+  app->option_defaults()->group("Schedule");
   AddSwitch(
       app, "--overlap-moe-expert-parallel-comm",
       "a backward and the forward after it run as a pair, whose kernels "
@@ -120,6 +166,13 @@ void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
       [=](bool on) {
         scenario->mutable_communication()->set_overlap_expert_exchange(on);
       });
+  AddSwitch(app, "--tp-comm-overlap",
+            "tensor-parallel collectives run in pieces that overlap with GEMMs "
+            "(with --sequence-parallel)",
+            [=](bool on) {
+              scenario->mutable_communication()->set_tp_comm_overlap(on);
+            })
+      ->default_str("as --runtime does");
 }
 
 void AddOtherFormats(CLI::App* app, Scenario* scenario) {

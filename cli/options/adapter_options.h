@@ -14,7 +14,10 @@ namespace weir::cli {
 
 void AddAdapters(CLI::App* app, Scenario* scenario);
 void AddMuon(CLI::App* app, Scenario* scenario);
+void AddRouting(CLI::App* app, Scenario* scenario);
 void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags);
+// Adds the exchanges and collectives that may overlap with kernels.
+void AddOverlaps(CLI::App* app, Scenario* scenario);
 void AddOtherFormats(CLI::App* app, Scenario* scenario);
 
 // Returns InvalidArgument if flags name different token dispatchers.

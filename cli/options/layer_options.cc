@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/values.h"
+#include "cli/options/adapter_options.h"
 #include "cli/options/add_option.h"
 #include "cli/options/flags.h"
 #include "cli/options/memory_options.h"
@@ -132,6 +133,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
               scenario->mutable_training()->set_expert_imbalance(imbalance);
             })
       ->default_str("1");
+  AddRouting(app, scenario);
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",
             &flags->dropout);

@@ -9,7 +9,6 @@
 #include "cli/options/adapter_options.h"
 #include "cli/options/add_option.h"
 #include "cli/options/flags.h"
-#include "cli/options/memory_options.h"
 #include "cli/options/precision_options.h"
 #include "scenarios/scenario.pb.h"
 
@@ -65,7 +64,6 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
             "shard weights, gradients and optimizer states across "
             "data-parallel ranks (FSDP, ZeRO-3)",
             &flags->fully_sharded);
-  AddOffload(app, scenario);
 }
 
 }  // namespace weir::cli

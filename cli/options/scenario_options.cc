@@ -9,11 +9,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/values.h"
+#include "cli/options/adapter_options.h"
 #include "cli/options/add_option.h"
 #include "cli/options/cluster_options.h"
 #include "cli/options/communication_options.h"
 #include "cli/options/flags.h"
 #include "cli/options/layer_options.h"
+#include "cli/options/memory_options.h"
 #include "cli/options/optimizer_options.h"
 #include "cli/options/pipeline_options.h"
 #include "cli/options/placement_options.h"
@@ -54,8 +56,10 @@ void AddScenario(CLI::App* app, bool several, ScenarioFlags* flags) {
   AddPlacement(app, flags);
   AddSchedule(app, several, flags);
   AddCommunication(app, flags);
+  AddOverlaps(app, &flags->overrides);
   AddLayerWork(app, flags);
   AddOptimizer(app, flags);
+  AddOffload(app, &flags->overrides);
 }
 
 void AddGivenScenario(CLI::App* app, ScenarioFlags* flags) {

@@ -198,6 +198,67 @@ void AddKinds(CLI::App* app, PlanFlags* plan) {
             [space](bool on) { space->set_even_layers_only(on); });
 }
 
+// Parses one or more of "0,0.5,1".
+absl::StatusOr<std::vector<double>> ParseFractions(const std::string& text) {
+  std::vector<double> fractions;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    double& fraction = fractions.emplace_back();
+    if (!absl::SimpleAtod(part, &fraction) ||
+        !(fraction >= 0 && fraction <= 1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", text, ", expected numbers from 0 to 1"));
+    }
+  }
+  return fractions;
+}
+
+void AddTechniques(CLI::App* app, PlanSpace* space) {
+  constexpr char kWhereNeeded[] = "where nothing else fits (docs/plan.md)";
+  app->option_defaults()->group("Search space");
+  AddOption(
+      app, "--cpu-offloading-num-layers", "N,N,...",
+      "blocks of each stage whose saved activations are copied to the host and "
+      "back; 0: none",
+      [](const std::string& text) { return ParseCounts(text, 0); },
+      space->mutable_cpu_offloading_num_layers())
+      ->default_str(kWhereNeeded);
+  AddSwitch(app, "--optimizer-cpu-offload",
+            "keep and update all optimizer states on the host",
+            [space](bool on) {
+              space->clear_optimizer_offload_fraction();
+              space->add_optimizer_offload_fraction(on ? 1 : 0);
+            });
+  AddOption(app, "--optimizer-offload-fraction", "F,F,...",
+            "fractions of the optimizer states that the host keeps and updates",
+            ParseFractions, space->mutable_optimizer_offload_fraction())
+      ->default_str(kWhereNeeded);
+  AddOption(app, "--vocabulary-parallel", "none,one-barrier,two-barriers",
+            "how the vocabulary is sharded across pipeline ranks",
+            ParserOf({{"none", VOCABULARY_NOT_SHARDED},
+                      {"one-barrier", VOCABULARY_ONE_BARRIER},
+                      {"two-barriers", VOCABULARY_TWO_BARRIERS}}),
+            [space](const std::vector<int>& modes) {
+              space->mutable_vocabulary_parallel()->Assign(modes.begin(),
+                                                           modes.end());
+            })
+      ->default_str("none");
+  AddSwitch(app, "--overlap-moe-expert-parallel-comm",
+            "a backward and the forward after it run as a pair, whose kernels "
+            "overlap with the exchanges of its experts",
+            [space](bool on) {
+              space->clear_overlap_expert_exchange();
+              space->add_overlap_expert_exchange(on);
+            })
+      ->default_str("both, if --runtime has it");
+  AddSwitch(app, "--tp-comm-overlap",
+            "tensor-parallel collectives run in pieces that overlap with GEMMs",
+            [space](bool on) {
+              space->clear_tp_comm_overlap();
+              space->add_tp_comm_overlap(on);
+            })
+      ->default_str("both, if --runtime has it");
+}
+
 void AddGoal(CLI::App* app, Flags* flags) {
   PlanRequest* request = &flags->plan.request;
   app->option_defaults()->group("Goal");
@@ -314,6 +375,7 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
   AddGoal(plan, flags);
   AddSizes(plan, flags->plan.request.mutable_space());
   AddKinds(plan, &flags->plan);
+  AddTechniques(plan, flags->plan.request.mutable_space());
   AddPaperPlanners(plan, &flags->plan);
   AddImports(plan, &flags->scenario);
   AddGivenScenario(plan, &flags->scenario);

@@ -223,7 +223,8 @@ void JsonFields::CheckUnknown() {
     } else if (!IsOff(value) && NamesSize(key)) {
       Add(key, absl::StrCat("is ", Show(value),
                             ", expected no such key: weir does not know how it "
-                            "changes models of this model_type"));
+                            "changes models of this model_type",
+                            DidYouMean(key, {asked_.begin(), asked_.end()})));
     }
   }
 }

@@ -33,6 +33,18 @@ void ReadLatentAttention(Config config) {
   out->set_attention_output_bias(bias);
 }
 
+// Reads the groups of experts from which a token chooses.
+void ReadRouterGroups(Config config) {
+  auto& [fields, out] = config;
+  const uint32_t groups = fields.Count("n_group", 1);
+  const uint32_t chosen = fields.Count("topk_group", groups);
+  // "greedy" (DeepSeek-V2-Lite) chooses among all.
+  const bool greedy = fields.Text("topk_method", "") == "greedy";
+  if (greedy || groups <= 1 || chosen == groups) return;
+  out->set_num_router_groups(groups);
+  out->set_router_groups_per_token(chosen);
+}
+
 void ReadDeepSeekExperts(Config config) {
   auto& [fields, out] = config;
   if (!fields.Has("n_routed_experts")) return;
@@ -40,6 +52,7 @@ void ReadDeepSeekExperts(Config config) {
               {"num_experts_per_tok", "num_experts_per_token"},
               "moe_intermediate_size");
   out->set_num_shared_experts(fields.Count("n_shared_experts", 0));
+  ReadRouterGroups(config);
 }
 
 void SetIndex(JsonFields& fields, SparseIndex* index) {

@@ -66,9 +66,13 @@ class Arguments {
     Switch(parallelism.chunks() > 1 && blocks, "no-overlap-p2p-communication");
     Switch(!runtime_.scatters_transfers(),
            "no-scatter-gather-tensors-in-pipeline");
-    Switch(runtime_.pipelines_tensor_collectives() &&
-               parallelism.sequence_parallel() && parallelism.tensor() > 1,
-           "tp-comm-overlap");
+    const Communication& communication = scenario_.communication();
+    const bool pieces = communication.has_tp_comm_overlap()
+                            ? communication.tp_comm_overlap()
+                            : runtime_.pipelines_tensor_collectives();
+    Switch(
+        pieces && parallelism.sequence_parallel() && parallelism.tensor() > 1,
+        "tp-comm-overlap");
   }
 
   void AddContext() {
@@ -166,6 +170,11 @@ class Arguments {
                                            ? parallelism.expert_tensor()
                                            : parallelism.tensor());
     Add("moe-router-topk", model_.experts_per_token());
+    if (model_.num_router_groups() > 1 &&
+        model_.router_groups_per_token() > 0) {
+      Add("moe-router-num-groups", model_.num_router_groups());
+      Add("moe-router-group-topk", model_.router_groups_per_token());
+    }
     const uint32_t width = model_.expert_feed_forward_size() > 0
                                ? model_.expert_feed_forward_size()
                                : model_.feed_forward_size();
@@ -188,7 +197,7 @@ class Arguments {
     Switch(scenario_.training().precision() == MIXED_BF16, "moe-grouped-gemm");
     if (model_.capacity_factor() > 0) {
       Add("moe-expert-capacity-factor", model_.capacity_factor());
-      Switch(true, "moe-pad-expert-input-to-capacity");
+      Switch(!model_.unpadded_capacity(), "moe-pad-expert-input-to-capacity");
     }
   }
 

@@ -131,6 +131,16 @@ std::map<std::string, MegatronArgument> ModelArguments() {
        NumberArgument([](MegatronSettings* p, double n) {
          p->model().set_capacity_factor(n);
        })},
+      {"moe-pad-expert-input-to-capacity",
+       SwitchArgument([](MegatronSettings* p) { p->pads_experts = true; })},
+      {"moe-router-num-groups",
+       CountArgument([](MegatronSettings* p, uint32_t n) {
+         p->model().set_num_router_groups(n);
+       })},
+      {"moe-router-group-topk",
+       CountArgument([](MegatronSettings* p, uint32_t n) {
+         p->model().set_router_groups_per_token(n);
+       })},
       {"moe-layer-freq", {true, TakeExpertBlocks}},
       {"moe-token-dispatcher-type",
        WordArgument(

@@ -21,6 +21,9 @@ uint32_t DefaultWidth(const Transformer& model) {
 void FinishExperts(MegatronSettings* settings, Problems* problems) {
   Transformer& model = settings->model();
   if (model.experts_per_token() == 0) model.set_experts_per_token(2);
+  model.set_unpadded_capacity(model.capacity_factor() > 0 &&
+                              !settings->pads_experts);
+  if (model.num_router_groups() <= 1) model.clear_router_groups_per_token();
   const uint32_t width = model.expert_feed_forward_size() > 0
                              ? model.expert_feed_forward_size()
                              : model.feed_forward_size();
@@ -101,6 +104,8 @@ void FinishModel(MegatronSettings* settings, Problems* problems) {
     model.clear_experts_per_token();
     model.clear_expert_feed_forward_size();
     model.clear_capacity_factor();
+    model.clear_num_router_groups();
+    model.clear_router_groups_per_token();
   }
 }
 

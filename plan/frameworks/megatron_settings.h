@@ -36,6 +36,7 @@ struct MegatronSettings {
   bool gradients_in_bf16 = false, untied = false, learned_positions = true;
   // Both are needed for DeepEP.
   bool flex_dispatcher = false, deepep = false;
+  bool pads_experts = false;  // to their capacity
   uint32_t deepep_multiprocessors = 0, muon_num_ns_steps = 0;
   bool experts = false, fp16 = false, bf16 = false;
   // Formats of GEMMs: "hybrid", "tensorwise", "e2m1"; empty: 16 bits.

@@ -111,6 +111,8 @@ class NemoSettings {
       if ((argument == "moe-enable-deepep" ||
            argument == "moe-deepep-num-sms" ||
            argument == "muon-num-ns-steps" ||
+           argument == "moe-router-num-groups" ||
+           argument == "moe-router-group-topk" ||
            key.key == "comm_overlap.overlap_moe_expert_parallel_comm") &&
           arguments_.contains(argument)) {
         AddKey(key);

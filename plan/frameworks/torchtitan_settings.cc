@@ -207,6 +207,8 @@ class TorchtitanRules {
            "weir does not write its offloading to the host");
     Refuse(training.post_validation(), "no post-validation of steps");
     const Communication& communication = scenario_.communication();
+    Refuse(communication.has_tp_comm_overlap(),
+           "weir does not write its asynchronous tensor parallelism");
     const bool reduces = HasReplicas();
     Refuse(
         reduces && communication.gradient_reduction() != REDUCTION_OVERLAPPED,

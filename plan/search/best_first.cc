@@ -35,6 +35,7 @@ BestFirst::BestFirst(const Space& space,
                               [](const Shape& shape) {
                                 return shape.num_gpus() > kManyGpus;
                               });
+  PrepareVariants();
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
   workers_->set_tick([this] { ReportProgress(); });
@@ -62,10 +63,10 @@ void BestFirst::AddSeeds() {
 }
 
 void BestFirst::AddShape(int shape) {
-  const SearchEstimate& estimate = shapes_[shape];
+  const SearchEstimate& estimate = EstimateOf(shape);
   if (estimate.absent()) return;
   const uint64_t num_schedules =
-      space_.schedules_of(space_.shapes[shape]).size();
+      space_.schedules_of(space_.shapes[space_.ShapeOf(shape)]).size();
   num_candidates_ += num_schedules;
   if (!estimate.problem().empty()) {
     Invalid(estimate.problem(), num_schedules);
@@ -96,22 +97,24 @@ void BestFirst::Invalid(const std::string& problem, uint64_t count) {
 }
 
 Shape BestFirst::ShapeOf(int shape) const {
-  Shape whole = space_.shapes[shape];
-  whole.blocks.assign(shapes_[shape].blocks().begin(),
-                      shapes_[shape].blocks().end());
+  Shape whole = space_.At(shape);
+  const SearchEstimate& estimate = EstimateOf(shape);
+  whole.blocks.assign(estimate.blocks().begin(), estimate.blocks().end());
   return whole;
 }
 
 const std::vector<char>& BestFirst::LegalOf(int index) {
-  const Shape& shape = space_.shapes[index];
+  const Shape& shape = space_.shapes[space_.ShapeOf(index)];
   const auto batch =
       static_cast<int>(space_.base.scenario.batch().global_batch_size());
   const int num_microbatches = batch / (shape.data * shape.microbatch_size);
   const bool sharded = shape.sharding != Sharding::kNone;
   const bool even = shape.cut == Cut::kEven;
   const bool single = shape.microbatch_size == 1;
-  std::vector<char>& legal = legal_[{shape.pipeline, shape.chunks,
-                                     num_microbatches, even, sharded, single}];
+  const bool whole = shape.vocabulary == VOCABULARY_PARALLEL_UNSPECIFIED;
+  std::vector<char>& legal =
+      legal_[{shape.pipeline, shape.chunks, num_microbatches, even, sharded,
+              single, whole}];
   const auto& schedules = space_.schedules_of(shape);
   if (legal.size() == schedules.size()) return legal;
   for (const PlannedSchedule& schedule : schedules) {
@@ -121,6 +124,7 @@ const std::vector<char>& BestFirst::LegalOf(int index) {
 }
 
 uint64_t BestFirst::NumIn(const Entry& entry) const {
+  if (!entry.is_estimated) return 0;  // counted when its schedules are known
   if (entry.schedule >= 0) return 1;
   const auto& legal = const_cast<BestFirst*>(this)->LegalOf(entry.shape);
   uint64_t count = 0;
@@ -141,7 +145,9 @@ Scenario BestFirst::ScenarioOf(const Entry& entry) const {
 }
 
 int BestFirst::GpusOf(const Entry& entry) const {
-  if (entry.shape >= 0) return space_.shapes[entry.shape].num_gpus();
+  if (entry.shape >= 0) {
+    return space_.shapes[space_.ShapeOf(entry.shape)].num_gpus();
+  }
   const Parallelism& parallelism =
       seeds_[entry.seed].plan.scenario().parallelism();
   return static_cast<int>(std::max(parallelism.tensor(), 1u) *
@@ -153,6 +159,7 @@ int BestFirst::GpusOf(const Entry& entry) const {
 void BestFirst::Push(Entry entry) {
   if (!goal_.ignore_memory && entry.bytes > goal_.limit_bytes) {
     num_memory_ += NumIn(entry);
+    NoteMisfit(entry.shape);
     return;
   }
   entry.key = ScoreOf(
@@ -193,14 +200,17 @@ void BestFirst::Exclude(const RankedPlan& found) {
   excluded_.insert(found.index);
   UpdateThreshold();
   open_.Reopen();
+  stage_ = Released::kNone;  // variants that were beaten may not be any more
 }
 
 absl::Status BestFirst::Run() {
   while (true) {
     if (MustEnd(options_)) return absl::CancelledError("interrupted");
     ASSIGN_OR_RETURN(const bool goes_on, Round());
+    if ((!goes_on || GapIsProven()) && ReleaseMore()) continue;
     if (!goes_on || PatienceExhausted() || GapIsProven() ||
-        (goal_.first_only && BestSoFar() != nullptr)) {
+        (goal_.first_only && BestSoFar() != nullptr) ||
+        (goal_.most_ranked > 0 && num_ranked_ >= goal_.most_ranked)) {
       return absl::OkStatus();
     }
   }

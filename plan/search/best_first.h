@@ -9,6 +9,11 @@
 // Seeds come first and cost no patience: each is ranked unless its bound shows
 // that it is no better than a plan found before.
 //
+// Variants of shapes (variants.h) come last: when nothing else is left that
+// could be better, the switches of all shapes that may still be, and the savers
+// of those that do not fit. Those of the layout of every new best plan come at
+// once, so that a search that ends early has them.
+//
 // Rounds have a fixed size and are completed before the next one starts, so the
 // plans found and all counts do not depend on the number of processes.
 #ifndef WEIR_PLAN_SEARCH_BEST_FIRST_H_
@@ -22,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +55,8 @@ struct Goal {
   double gap = 0;
   // Ends the search at the first plan.
   bool first_only = false;
+  // Ranked runs that end the search; 0: no limit.
+  uint64_t most_ranked = 0;
   // For progress until the search finds a plan.
   std::string known_plan = "no plan that fits yet; ";
 
@@ -85,7 +93,26 @@ class BestFirst {
   using Entry = OpenEntry;
   using State = OpenEntry::State;
 
+  // Counts the candidates of a shape with its estimate and opens them.
   void AddShape(int shape);
+  const SearchEstimate& EstimateOf(int shape) const {
+    return static_cast<size_t>(shape) < shapes_.size() ? shapes_[shape]
+                                                       : variants_.at(shape);
+  }
+  // Opens a variant, whose estimate is not known yet.
+  void Release(int shape, int variant);
+  void ReleaseSwitches(int index);
+  // Opens the next savers of a shape that does not fit.
+  void ReleaseSavers(int index);
+  // Opens the variants next to a new best plan.
+  void ReleaseNear(int index);
+  // Opens further variants of all shapes that may be better than the best
+  // plans. Returns false if there are none left.
+  bool ReleaseMore();
+  void PrepareVariants();
+  void NoteMisfit(int index);
+  // Returns the next savers of a shape that does not fit which may fit.
+  std::vector<int> SaversOf(int index) const;
   void AddSeeds();
   void Push(Entry entry);
   void UpdateThreshold();
@@ -98,6 +125,9 @@ class BestFirst {
   // each legal schedule that is not a seed.
   uint64_t NumIn(const Entry& entry) const;
   const std::vector<char>& LegalOf(int shape);
+  const std::vector<PlannedSchedule>& SchedulesOf(int shape) const {
+    return space_.schedules_of(space_.shapes[space_.ShapeOf(shape)]);
+  }
   Scenario ScenarioOf(const Entry& entry) const;
   Shape ShapeOf(int shape) const;
   int GpusOf(const Entry& entry) const;
@@ -110,6 +140,8 @@ class BestFirst {
   }
   // Runs one round. Returns false if nothing left could be better.
   absl::StatusOr<bool> Round();
+  // Estimates variants and adds them as shapes.
+  absl::Status EstimateVariants(const std::vector<Entry>& variants);
   absl::Status Expand(const std::vector<Entry>& shapes);
   // Records the bounds of a candidate, which is then ready to be ranked.
   static void AddBounds(const SearchEstimate& estimate, Entry* entry);
@@ -124,9 +156,14 @@ class BestFirst {
   bool Merge(RankedPlan found);
   bool PatienceExhausted() const;
   bool GapIsProven() const;
-  // Returns a lower bound on the first score of any plan, by the schedules of
-  // the candidates.
+  // Returns a lower bound on the first score of any candidate, by its schedule.
   double LeastOpenScore() const;
+  // Returns a lower bound on the seconds of variants that are not open yet.
+  double LeastVariantSeconds() const;
+  bool has_variants() const {
+    return space_.variants.size() > 1 && !goal_.ignore_memory &&
+           goal_.objective != OBJECTIVE_MEMORY;
+  }
   // Returns the seconds that the rest of the search takes at most, at the speed
   // so far; std::nullopt if nothing was measured yet.
   std::optional<double> SecondsLeft() const;
@@ -140,8 +177,9 @@ class BestFirst {
   const Goal goal_;
   SearchWorkers* workers_;
   // Whether each schedule is legal, by [pipeline, chunks, microbatches, even
-  // cut, sharded (refuses schedules without a flush), one-sample microbatches].
-  std::map<std::tuple<int, int, int, bool, bool, bool>, std::vector<char>>
+  // cut, sharded (refuses schedules without a flush), one-sample microbatches,
+  // whole vocabulary].
+  std::map<std::tuple<int, int, int, bool, bool, bool, bool>, std::vector<char>>
       legal_;
   // Seeds that are in the space, as [shape, schedule].
   absl::flat_hash_set<std::pair<int, int>> seeded_;
@@ -157,6 +195,14 @@ class BestFirst {
   uint64_t num_candidates_ = 0, num_invalid_ = 0, num_memory_ = 0;
   uint64_t num_ranked_ = 0, num_duplicates_ = 0;
   uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
+  absl::flat_hash_map<int, SearchEstimate> variants_;
+  absl::flat_hash_set<int> released_, misfits_;  // indices
+  std::vector<int> switches_;                    // variants that save nothing
+  // By shape: those that differ only in the recomputation, none and full; -1:
+  // there is none. Empty without variants.
+  std::vector<int> none_of_, full_of_;
+  enum class Released { kNone, kSavers, kAll };
+  Released stage_ = Released::kNone;
   bool small_rounds_ = false;
   int rounds_of_bounds_ = 0;  // since the last run
   double least_seconds_;

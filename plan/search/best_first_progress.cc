@@ -31,7 +31,8 @@ bool BestFirst::GapIsProven() const {
   const double score = ScoreOf(goal_.objective, best->seconds, best->bytes,
                                best->num_gpus, best->joules)
                            .first;
-  return LeastOpenScore() >= score * (1 - goal_.gap);
+  // All variants are opened before the search ends.
+  return open_.LeastKey() >= score * (1 - goal_.gap);
 }
 
 bool BestFirst::PatienceExhausted() const {
@@ -89,12 +90,20 @@ void BestFirst::ReportProgress() const {
 void BestFirst::FillCounts(PlanReport* report) const {
   uint64_t num_beaten = 0, num_left = 0;
   double least = least_seconds_;
+  uint64_t num_unknown = 0;  // of variants that were not estimated
   const auto count = [&](const Entry& entry) {
-    (IsBeaten(entry) ? num_beaten : num_left) += NumIn(entry);
+    Entry known = entry;
+    known.is_estimated = true;
+    (IsBeaten(entry) ? num_beaten : num_left) += NumIn(known);
+    if (!entry.is_estimated) num_unknown += NumIn(known);
     least = std::min(least, entry.lower_bound_seconds);
   };
   open_.ForEach(count);
-  report->set_num_candidates(num_candidates_);
+  const bool complete =
+      num_left == 0 && (!has_variants() || stage_ == Released::kAll);
+  const double of_variants = complete ? kInfinity : LeastVariantSeconds();
+  least = std::min(least, of_variants);
+  report->set_num_candidates(num_candidates_ + num_unknown);
   report->set_num_invalid(num_invalid_);
   report->set_num_pruned_memory(num_memory_);
   report->set_num_pruned_time(num_beaten);
@@ -103,9 +112,9 @@ void BestFirst::FillCounts(PlanReport* report) const {
   report->set_num_left(num_left);
   report->set_lower_bound_seconds(least == kInfinity ? 0 : least);
   if (goal_.minimizes_time() && BestSoFar() != nullptr) {
-    report->set_proven_seconds(LeastOpenScore());
+    report->set_proven_seconds(std::min(LeastOpenScore(), of_variants));
   }
-  report->set_end(num_left == 0         ? SEARCH_END_COMPLETE
+  report->set_end(complete              ? SEARCH_END_COMPLETE
                   : PatienceExhausted() ? SEARCH_END_PATIENCE
                                         : SEARCH_END_GAP);
 }

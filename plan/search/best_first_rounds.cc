@@ -2,7 +2,6 @@
 // The rounds of the search: bounds of shapes, bounds of candidates, runs.
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -51,16 +50,22 @@ absl::StatusOr<bool> BestFirst::Round() {
                       [this](const Entry& entry) { return IsBeaten(entry); });
   if (taken.empty()) return false;
   std::vector<Entry> work[3];  // by state
+  std::vector<Entry> variants;
   for (const Entry& entry : taken) {
-    work[static_cast<int>(entry.state)].push_back(entry);
+    if (entry.is_estimated) {
+      work[static_cast<int>(entry.state)].push_back(entry);
+    } else {
+      variants.push_back(entry);
+    }
   }
   if (options_.progress) {
     num_open_ = threshold_.has_value() ? open_.CountBelow(*threshold_)
                                        : std::array<uint64_t, 3>{};
   }
   for (size_t i = 0; i < num_done_.size(); ++i) num_done_[i] += work[i].size();
-  absl::Status status;
-  {
+  absl::Status status = EstimateVariants(variants);
+  if (status.ok()) {
+    variants.clear();
     const Stopwatch watch(&done_seconds_[0]);
     status = Expand(work[0]);
   }
@@ -83,6 +88,7 @@ absl::StatusOr<bool> BestFirst::Round() {
     rounds_of_bounds_ = ranks ? 0 : rounds_of_bounds_ + 1;
   }
   if (status.ok()) return true;
+  for (const Entry& entry : variants) open_.Insert(entry);
   for (const std::vector<Entry>& left : work) {
     for (const Entry& entry : left) open_.Insert(entry);
   }
@@ -104,7 +110,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
   std::vector<Entry> representatives;
   std::vector<bool> is_shared;  // by representative
   for (const Entry& entry : shapes) {
-    const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
+    const auto& schedules = SchedulesOf(entry.shape);
     const std::vector<char>& legal = LegalOf(entry.shape);
     std::map<std::string, size_t> seen;
     for (size_t s = 0; s < schedules.size(); ++s) {
@@ -129,7 +135,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
       const Entry& entry = representatives[i];
       scenarios.push_back(ScenarioOf(entry));
       const PlannedSchedule& schedule =
-          space_.schedules_of(space_.shapes[entry.shape])[entry.schedule];
+          SchedulesOf(entry.shape)[entry.schedule];
       if (!schedule.bound_proxy.empty()) {
         scenarios.back().set_schedule(schedule.bound_proxy);
       }
@@ -150,7 +156,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
   for (size_t i = 0; i < representatives.size(); ++i) {
     const int shape = representatives[i].shape;
     const PlannedSchedule& schedule =
-        space_.schedules_of(space_.shapes[shape])[representatives[i].schedule];
+        SchedulesOf(shape)[representatives[i].schedule];
     Known& known = known_bounds[{shape, schedule.bound_key}];
     known.seconds = estimates[i].order_free_seconds();
     if (schedule.bound_proxy.empty() && estimates[i].problem().empty()) {
@@ -159,7 +165,7 @@ absl::Status BestFirst::Expand(const std::vector<Entry>& shapes) {
     }
   }
   for (const Entry& entry : shapes) {
-    const auto& schedules = space_.schedules_of(space_.shapes[entry.shape]);
+    const auto& schedules = SchedulesOf(entry.shape);
     const std::vector<char>& legal = LegalOf(entry.shape);
     for (size_t s = 0; s < schedules.size(); ++s) {
       if (!legal[s] || IsSeeded(entry.shape, static_cast<int>(s))) continue;
@@ -234,10 +240,9 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     RankedPlan found;
     found.scenario = scenarios[i];
     found.source = entry.shape < 0 ? seeds_[entry.seed].plan.source() : "joint";
-    found.text = absl::StrCat(entry.shape < 0
-                                  ? found.source
-                                  : DescribeShape(space_.shapes[entry.shape]),
-                              " ", scenarios[i].schedule());
+    found.text = absl::StrCat(
+        entry.shape < 0 ? found.source : DescribeShape(space_.At(entry.shape)),
+        " ", scenarios[i].schedule());
     found.seconds = estimates[i].seconds();
     found.bytes = estimates[i].bytes();
     found.lower_bound_seconds =
@@ -247,12 +252,14 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
                                    estimates[i].active_joules());
     found.fits = estimates[i].fits() && found.bytes <= goal_.limit_bytes;
     found.index = static_cast<int>(num_ranked_);
-    found.place = {
-        entry.shape < 0 ? std::numeric_limits<int>::max() : entry.shape,
-        entry.schedule};
+    found.place = {entry.shape < 0 ? RankedPlan::kOutside : entry.shape,
+                   entry.schedule};
     open_.RecordKey(entry, ScoreOf(goal_.objective, found.seconds, found.bytes,
                                    found.num_gpus, found.joules));
-    if (!found.fits && !goal_.ignore_memory) continue;
+    if (!found.fits && !goal_.ignore_memory) {
+      NoteMisfit(entry.shape);
+      continue;
+    }
     least_seconds_ = std::min(least_seconds_, found.lower_bound_seconds);
     Entry as_found = entry;
     as_found.seconds = found.seconds;
@@ -260,9 +267,15 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
     as_found.key = ScoreOf(goal_.objective, found.seconds, found.bytes,
                            found.num_gpus, found.joules);
     if (Merge(found)) continue;
+    const RankedPlan* best = BestSoFar();
+    const bool is_best = best == nullptr ||
+                         as_found.key < ScoreOf(goal_.objective, best->seconds,
+                                                best->bytes, best->num_gpus,
+                                                best->joules);
     if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
     found_.push_back(std::move(found));
     UpdateThreshold();
+    if (is_best) ReleaseNear(entry.shape);
   }
   return absl::OkStatus();
 }

@@ -133,6 +133,11 @@ void FillPlan(const RankedPlan& found, double seconds, double bytes,
   }
 }
 
+int ShapeOf(const RankedPlan& found) {
+  const int shape = found.place.first;
+  return shape == RankedPlan::kOutside ? -1 : shape;
+}
+
 void Fill(const RankedPlan& found, double limit_bytes, double price,
           Confirmed* confirmed) {
   const Result& result = confirmed->result;
@@ -155,6 +160,7 @@ void Fill(const RankedPlan& found, double limit_bytes, double price,
         result.model_flops_utilization());
   }
   confirmed->simulated = true;
+  confirmed->shape = ShapeOf(found);
   if (confirmed->refused.empty() &&
       (!result.fits_memory() || result.peak_memory_bytes() > limit_bytes)) {
     confirmed->refused = "does not fit";
@@ -202,6 +208,7 @@ Confirmed Unconfirmed(const Space& space, const RankedPlan& found,
     unconfirmed.plan.set_watts_per_gpu(found.joules / found.num_gpus /
                                        found.seconds);
   }
+  unconfirmed.shape = ShapeOf(found);
   return unconfirmed;
 }
 

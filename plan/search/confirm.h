@@ -19,6 +19,7 @@ struct Confirmed {
   Result result;           // without GPUs and timeline
   std::string refused;     // why the plan was rejected; empty: it was not
   bool simulated = false;  // false: interrupted before
+  int shape = -1;          // index in the space, with variants; -1: not in it
 };
 
 // Simulates each plan in a process of its own, under the first name that the

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,8 +18,12 @@
 namespace weir::plan {
 namespace {
 
-// A schedule that takes every number of microbatches and chunks.
-constexpr char kAnySchedule[] = "breadth-first";
+// Returns a schedule that takes every number of microbatches and chunks, or
+// the only one that shards the vocabulary.
+std::string AnyScheduleFor(const Shape& shape) {
+  return shape.vocabulary == VOCABULARY_PARALLEL_UNSPECIFIED ? "breadth-first"
+                                                             : "1f1b";
+}
 
 double Largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
@@ -73,7 +78,8 @@ absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   const auto key = std::make_tuple(
       shape.num_gpus(), shape.tensor, shape.context, shape.expert,
       shape.expert_tensor, shape.microbatch_size, CutRecompute(shape.recompute),
-      shape.sequence_parallel, shape.sharding);
+      shape.sequence_parallel, shape.sharding, shape.tensor_overlap,
+      shape.optimizer_offload);
   const auto found = prices_.find(key);
   if (found != prices_.end()) return found->second;
   // Layers are priced before they are cut into stages, on all GPUs, among which
@@ -83,8 +89,12 @@ absl::StatusOr<const LayerPrice*> Evaluator::PriceOf(const Shape& shape) {
   whole.pipeline = 1;
   whole.data = shape.data * shape.pipeline;
   whole.recompute = CutRecompute(shape.recompute);
+  // These do not change layers, or depend on stages.
+  whole.expert_overlap = false;
+  whole.vocabulary = VOCABULARY_PARALLEL_UNSPECIFIED;
+  whole.offloaded_blocks = 0;
   Scenario scenario =
-      ScenarioOfShape(space_.base.scenario, whole, kAnySchedule);
+      ScenarioOfShape(space_.base.scenario, whole, AnyScheduleFor(whole));
   scenario.mutable_batch()->set_global_batch_size(whole.data *
                                                   whole.microbatch_size);
   RETURN_IF_ERROR(scenarios::ResolveAgain(scenario, &work_));
@@ -240,7 +250,8 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   estimate->mutable_blocks()->Assign(shape->blocks.begin(),
                                      shape->blocks.end());
   RETURN_IF_ERROR(scenarios::ResolveAgain(
-      ScenarioOfShape(space_.base.scenario, *shape, kAnySchedule), &work_));
+      ScenarioOfShape(space_.base.scenario, *shape, AnyScheduleFor(*shape)),
+      &work_));
   ASSIGN_OR_RETURN(const Totals totals, TotalsOf(*shape, num_stages));
   const bool forward_only = std::any_of(
       space_.schedules_of(*shape).begin(), space_.schedules_of(*shape).end(),
@@ -255,6 +266,14 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
         std::max(space_.power->compute_watts().value() -
                      space_.power->waiting_watts().value(),
                  0.0));
+  }
+  if (estimate->bytes() > space_.memory_limit_bytes) {
+    std::vector<sim::StageTotals> stages = totals.stages;
+    for (sim::StageTotals& stage : stages) {
+      stage.training_bytes -= stage.optimizer_bytes;
+    }
+    estimate->set_bytes_without_optimizer(LeastBytes(
+        stages, totals.reserved_bytes, shape->pipeline, forward_only));
   }
   return absl::OkStatus();
 }
@@ -321,7 +340,7 @@ SearchEstimate Evaluator::RankOf(const Scenario& scenario) {
 SearchResult Evaluator::Evaluate(const SearchJob& job) {
   SearchResult answer;
   for (const uint32_t shape : job.shapes()) {
-    *answer.add_estimates() = OfShape(space_.shapes[shape]);
+    *answer.add_estimates() = OfShape(space_.At(static_cast<int>(shape)));
   }
   for (const Scenario& scenario : job.scenarios()) {
     SearchEstimate& estimate = *answer.add_estimates();

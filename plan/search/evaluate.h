@@ -55,9 +55,9 @@ class Evaluator {
   const Space& space_;
   scenarios::ResolvedScenario work_;
   // [GPUs, tensor, context, expert, expert tensor, microbatch size, recompute,
-  // sequence parallel, sharding]
+  // sequence parallel, sharding, tensor overlap, optimizer offload]
   std::map<std::tuple<int, int, int, int, int, int, models::Recompute, bool,
-                      Sharding>,
+                      Sharding, TensorOverlap, double>,
            const LayerPrice*>
       prices_;
   std::vector<std::unique_ptr<const LayerPrice>> distinct_prices_;

@@ -24,13 +24,14 @@ void KeepLeast(double ratio, const Key& key, std::map<Key, double>* ratios) {
 // All seeds are one family.
 Frontier::Family Frontier::FamilyOf(const OpenEntry& entry) const {
   if (entry.seed >= 0) return {};
-  const Shape& shape = space_.shapes[entry.shape];
-  return {{shape.tensor, shape.pipeline, shape.data, shape.context,
-           shape.expert, shape.expert_tensor, shape.data_replicate, shape.order,
-           shape.sharding, shape.sequence_parallel, shape.reduction},
-          shape.chunks,
-          std::string(schedules::WithoutOptions(
-              space_.schedules_of(shape)[entry.schedule].name))};
+  const Shape& shape = space_.shapes[space_.ShapeOf(entry.shape)];
+  return {
+      {shape.tensor, shape.pipeline, shape.data, shape.context, shape.expert,
+       shape.expert_tensor, shape.data_replicate, shape.order, shape.sharding,
+       shape.sequence_parallel, shape.reduction, space_.VariantOf(entry.shape)},
+      shape.chunks,
+      std::string(schedules::WithoutOptions(
+          space_.schedules_of(shape)[entry.schedule].name))};
 }
 
 void Frontier::Insert(const OpenEntry& entry) {

@@ -33,10 +33,11 @@ namespace weir::plan {
 struct OpenEntry {
   enum class State : int8_t { kShape, kCandidate, kBounded };
   Score key;
-  int shape = 0;     // -1: not in the space
+  int shape = 0;     // index in the space, with variants; -1: not in it
   int schedule = 0;  // index among the shape's schedules
   int seed = -1;     // index among the seeds; -1: no seed
   State state = State::kShape;
+  bool is_estimated = true;  // false: a variant whose bounds are its parent's
   double lower_bound_seconds = 0;
   double seconds = 0, bytes = 0;  // lower bounds, also the next
   double active_joules = 0;       // see SearchEstimate
@@ -77,9 +78,10 @@ class Frontier {
   void ForEach(const std::function<void(const OpenEntry&)>& visit) const;
 
  private:
-  // Sizes, order, sharding, sequence parallelism and mode of reductions.
+  // Sizes, order, sharding, sequence parallelism, mode of reductions and
+  // variant.
   using Layout = std::tuple<int, int, int, int, int, int, int, std::string,
-                            Sharding, bool, ReductionMode>;
+                            Sharding, bool, ReductionMode, int>;
   using Family = std::tuple<Layout, int, std::string>;  // chunks, schedule
 
   Family FamilyOf(const OpenEntry& entry) const;

@@ -90,6 +90,14 @@ class Finder {
     ASSIGN_OR_RETURN(std::vector<Confirmed> looked, Look(found));
     std::vector<RankedPlan> best;
     for (size_t i = 0; i < found.size(); ++i) {
+      if (!looked[i].simulated && seeds[i].batch_seconds() > 0) {
+        // Its ranked run is known.
+        found[i].seconds = seeds[i].batch_seconds();
+        found[i].bytes = seeds[i].peak_memory_bytes();
+        looked[i] =
+            Unconfirmed(space_, found[i], request_.price_per_gpu_hour());
+        looked[i].simulated = true;
+      }
       if (!looked[i].simulated || !looked[i].refused.empty()) continue;
       found[i].seconds = looked[i].plan.batch_seconds();
       found[i].bytes = looked[i].plan.peak_memory_bytes();
@@ -252,6 +260,8 @@ Plan SeedOf(const RankedPlan& found) {
   *plan.mutable_scenario() = found.scenario;
   plan.set_source(found.source);
   plan.set_num_gpus(found.num_gpus);
+  plan.set_batch_seconds(found.seconds);
+  plan.set_peak_memory_bytes(found.bytes);
   return plan;
 }
 

@@ -136,14 +136,93 @@ class Shapes {
         shape_.sharding = sharding;
         for (const int groups : Replicates()) {
           shape_.data_replicate = groups;
-          AddStages();
+          AddTechniques();
         }
       }
     }
   }
 
+  void AddTechniques() {
+    for (const VocabularyParallel vocabulary : Vocabularies()) {
+      for (const int blocks : OffloadedBlocks()) {
+        for (const double part : OptimizerOffloads()) {
+          for (const bool experts : ExpertOverlaps()) {
+            for (const TensorOverlap tensor : TensorOverlaps()) {
+              shape_.vocabulary = vocabulary;
+              shape_.offloaded_blocks = blocks;
+              shape_.optimizer_offload = part;
+              shape_.expert_overlap = experts;
+              shape_.tensor_overlap = tensor;
+              AddStages();
+            }
+          }
+        }
+      }
+    }
+  }
+
+  std::vector<VocabularyParallel> Vocabularies() const {
+    std::set<VocabularyParallel> all;
+    for (const int mode : space_.vocabulary_parallel()) {
+      all.insert(Sharded(static_cast<VocabularyParallel>(mode)));
+    }
+    if (all.empty()) {
+      all.insert(Sharded(given_.parallelism().vocabulary_parallel()));
+    }
+    return {all.begin(), all.end()};
+  }
+
+  VocabularyParallel Sharded(VocabularyParallel mode) const {
+    return shape_.pipeline == 1 || mode == VOCABULARY_NOT_SHARDED
+               ? VOCABULARY_PARALLEL_UNSPECIFIED
+               : mode;
+  }
+
+  std::vector<int> OffloadedBlocks() const {
+    if (!space_.cpu_offloading_num_layers().empty()) {
+      return Sorted(space_.cpu_offloading_num_layers());
+    }
+    return {static_cast<int>(given_.training().cpu_offloading_num_layers())};
+  }
+
+  std::vector<double> OptimizerOffloads() const {
+    const auto& listed = space_.optimizer_offload_fraction();
+    const std::set<double> all(listed.begin(), listed.end());
+    if (!all.empty()) return {all.begin(), all.end()};
+    return {given_.training().optimizer_offload_fraction()};
+  }
+
+  std::vector<bool> ExpertOverlaps() const {
+    const auto& listed = space_.overlap_expert_exchange();
+    std::set<bool> all(listed.begin(), listed.end());
+    if (all.empty())
+      all.insert(given_.communication().overlap_expert_exchange());
+    if (shape_.expert == 1) all = {false};
+    return {all.begin(), all.end()};
+  }
+
+  std::vector<TensorOverlap> TensorOverlaps() const {
+    const auto of = [](bool on) {
+      return on ? TensorOverlap::kOn : TensorOverlap::kOff;
+    };
+    std::set<TensorOverlap> all;
+    for (const bool on : space_.tp_comm_overlap()) all.insert(of(on));
+    const Communication& given = given_.communication();
+    if (all.empty() && given.has_tp_comm_overlap()) {
+      all.insert(of(given.tp_comm_overlap()));
+    }
+    if (all.empty()) all.insert(TensorOverlap::kOfRuntime);
+    if (shape_.tensor == 1 || !shape_.sequence_parallel) {
+      all = {*all.begin()};
+    }
+    return {all.begin(), all.end()};
+  }
+
   void AddStages() {
     for (const int chunks : Chunks()) {
+      if (shape_.vocabulary != VOCABULARY_PARALLEL_UNSPECIFIED && chunks > 1) {
+        continue;
+      }
       for (const Cut cut : kAllCuts) {
         if (cut != Cut::kEven &&
             (space_.even_layers_only() || shape_.pipeline * chunks < 2)) {

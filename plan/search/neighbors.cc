@@ -73,6 +73,21 @@ std::vector<Choice> ChoicesOf(const Shape& best, const Shape& other) {
   if (piped || best.pipeline == other.pipeline) {
     number("vpp", best.chunks, other.chunks);
   }
+  number("offloaded blocks", best.offloaded_blocks, other.offloaded_blocks);
+  word("optimizer on host", best.optimizer_offload != other.optimizer_offload,
+       absl::StrCat(other.optimizer_offload));
+  word("vocabulary", best.vocabulary != other.vocabulary,
+       NameOf(other.vocabulary));
+  word("ep overlap",
+       best.expert > 1 && other.expert > 1 &&
+           best.expert_overlap != other.expert_overlap,
+       other.expert_overlap ? "on" : "off");
+  word("tp overlap",
+       best.tensor > 1 && other.tensor > 1 &&
+           best.tensor_overlap != other.tensor_overlap,
+       other.tensor_overlap == TensorOverlap::kOfRuntime ? "as runtime"
+       : other.tensor_overlap == TensorOverlap::kOn      ? "on"
+                                                         : "off");
   word("recompute", best.recompute != other.recompute,
        models::RecomputeText(other.recompute));
   word("sharding", replicated && best.sharding != other.sharding,
@@ -90,28 +105,28 @@ std::vector<Choice> ChoicesOf(const Shape& best, const Shape& other) {
 class NeighborSearch {
  public:
   NeighborSearch(const Space& space, const std::vector<SearchEstimate>& shapes,
-                 const Scenario& best)
+                 const Confirmed& best)
       : space_(space),
         shapes_(shapes),
-        best_scenario_(best),
-        best_(ShapeOfScenario(best)) {}
+        best_scenario_(best.plan.scenario()),
+        best_index_(best.shape),
+        best_(ShapeOfScenario(best.plan.scenario())) {}
 
   // Fills in the candidates of each row, in the order of the choices.
-  void Collect() {
-    for (size_t i = 0; i < space_.shapes.size(); ++i) {
-      const SearchEstimate& estimate = shapes_[i];
-      if (estimate.absent() || !estimate.problem().empty()) continue;
-      Shape shape = space_.shapes[i];
-      if (shape.num_gpus() != best_.num_gpus()) continue;
-      const std::vector<Choice> choices = ChoicesOf(best_, shape);
-      if (choices.size() > 1) continue;
-      shape.blocks.assign(estimate.blocks().begin(), estimate.blocks().end());
-      if (choices.empty()) {
-        AddSameSizes(shape);
-      } else {
-        Add(shape, choices[0]);
-      }
+  absl::Status Collect(SearchWorkers* workers) {
+    const std::vector<int> indices = Indices();
+    std::vector<int> variants;
+    for (const int index : indices) {
+      if (space_.VariantOf(index) > 0) variants.push_back(index);
     }
+    ASSIGN_OR_RETURN(const std::vector<SearchEstimate> of_variants,
+                     workers->OfShapes(variants));
+    size_t next = 0;
+    for (const int index : indices) {
+      AddIndex(index, space_.VariantOf(index) > 0 ? of_variants[next++]
+                                                  : shapes_[index]);
+    }
+    return absl::OkStatus();
   }
 
   std::vector<std::vector<Candidate>> Rows() && {
@@ -123,6 +138,48 @@ class NeighborSearch {
   }
 
  private:
+  // Returns the shapes that differ in at most one choice, with the variant of
+  // the best plan if they can have it, and all variants of the best plan.
+  std::vector<int> Indices() const {
+    const int variant = best_index_ < 0 ? 0 : space_.VariantOf(best_index_);
+    std::vector<int> indices;
+    for (size_t i = 0; i < space_.shapes.size(); ++i) {
+      const auto shape = static_cast<int>(i);
+      if (shapes_[i].absent() || !shapes_[i].problem().empty()) continue;
+      if (space_.shapes[i].num_gpus() != best_.num_gpus()) continue;
+      const bool has = variant > 0 && space_.Has(shape, variant);
+      const int index = has ? space_.IndexOf(shape, variant) : shape;
+      if (ChoicesOf(best_, has ? space_.At(index) : space_.shapes[i]).size() <=
+          1) {
+        indices.push_back(index);
+      }
+    }
+    if (best_index_ < 0) return indices;
+    for (size_t v = 0; v < space_.variants.size(); ++v) {
+      const auto other = static_cast<int>(v);
+      if (other == variant || !space_.Has(space_.ShapeOf(best_index_), other)) {
+        continue;
+      }
+      const int index = space_.IndexOf(space_.ShapeOf(best_index_), other);
+      if (ChoicesOf(best_, space_.At(index)).size() == 1) {
+        indices.push_back(index);
+      }
+    }
+    return indices;
+  }
+
+  void AddIndex(int index, const SearchEstimate& estimate) {
+    if (estimate.absent() || !estimate.problem().empty()) return;
+    Shape shape = space_.At(index);
+    const std::vector<Choice> choices = ChoicesOf(best_, shape);
+    shape.blocks.assign(estimate.blocks().begin(), estimate.blocks().end());
+    if (choices.empty()) {
+      AddSameSizes(shape);
+    } else {
+      Add(shape, choices[0]);
+    }
+  }
+
   const std::vector<PlannedSchedule>& SchedulesOf(const Shape& shape) const {
     return space_.schedules_of(shape);
   }
@@ -195,6 +252,7 @@ class NeighborSearch {
   const Space& space_;
   const std::vector<SearchEstimate>& shapes_;
   const Scenario& best_scenario_;
+  const int best_index_;  // with variants; -1: not in the space
   const Shape best_;
   // Distance and candidates: one per cut.
   std::map<Row, std::pair<int, std::vector<Candidate>>> rows_;
@@ -241,8 +299,10 @@ absl::Status AddNeighbors(const Space& space,
                           const std::vector<SearchEstimate>& shapes,
                           const Confirmed& best, const SearchOptions& options,
                           SearchWorkers* workers, PlanReport* report) {
-  NeighborSearch search(space, shapes, best.plan.scenario());
-  search.Collect();
+  NeighborSearch search(space, shapes, best);
+  const absl::Status collected = search.Collect(workers);
+  if (absl::IsCancelled(collected)) return absl::OkStatus();
+  RETURN_IF_ERROR(collected);
   std::vector<std::vector<Candidate>> rows = std::move(search).Rows();
   std::vector<Scenario> scenarios;
   for (const std::vector<Candidate>& row : rows) {

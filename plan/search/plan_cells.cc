@@ -110,6 +110,51 @@ bool HasContext(const PlanReport& report) {
                      });
 }
 
+std::vector<Technique> TechniquesOf(const PlanReport& report) {
+  const Technique all[] = {
+      {"offloaded blocks", "cpu_offloading_num_layers",
+       [](const Plan& plan) {
+         return absl::StrCat(
+             plan.scenario().training().cpu_offloading_num_layers());
+       },
+       "0"},
+      {"optimizer on host", "optimizer_offload_fraction",
+       [](const Plan& plan) {
+         return absl::StrCat(
+             plan.scenario().training().optimizer_offload_fraction());
+       },
+       "0"},
+      {"vocabulary", "vocabulary_parallel",
+       [](const Plan& plan) {
+         return NameOf(plan.scenario().parallelism().vocabulary_parallel());
+       },
+       "none"},
+      {"ep overlap", "overlap_moe_expert_parallel_comm",
+       [](const Plan& plan) -> std::string {
+         return plan.scenario().communication().overlap_expert_exchange()
+                    ? "yes"
+                    : "no";
+       },
+       "no"},
+      {"tp overlap", "tp_comm_overlap",
+       [](const Plan& plan) -> std::string {
+         const Communication& communication = plan.scenario().communication();
+         if (!communication.has_tp_comm_overlap()) return "as runtime";
+         return communication.tp_comm_overlap() ? "yes" : "no";
+       },
+       "as runtime"}};
+  std::vector<Technique> used;
+  for (const Technique& technique : all) {
+    if (std::any_of(report.plans().begin(), report.plans().end(),
+                    [&](const Plan& plan) {
+                      return technique.text(plan) != technique.without;
+                    })) {
+      used.push_back(technique);
+    }
+  }
+  return used;
+}
+
 bool HasFlops(const PlanReport& report) {
   return !report.request().flops_formula().empty();
 }

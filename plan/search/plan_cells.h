@@ -4,6 +4,7 @@
 #define WEIR_PLAN_SEARCH_PLAN_CELLS_H_
 
 #include <string>
+#include <vector>
 
 #include "plan/search/plan.pb.h"
 #include "results/result.pb.h"
@@ -37,6 +38,16 @@ bool HasContext(const PlanReport& report);
 // Return the GPUs that share each expert, and the groups of hybrid sharding.
 uint32_t ExpertTensorOf(const Plan& plan);
 uint32_t ReplicatesOf(const Plan& plan);
+// A technique that plans may use, with the name of its column and its value:
+// "none", a number, "yes", ...
+struct Technique {
+  std::string header;
+  std::string key;  // in JSON and CSV
+  std::string (*text)(const Plan& plan);
+  std::string without;  // the value of plans that do not use it
+};
+// Returns the techniques that some plan uses.
+std::vector<Technique> TechniquesOf(const PlanReport& report);
 bool HasFlops(const PlanReport& report);
 // Returns what results/flops.h needs of a plan.
 Result FlopsOfPlan(const PlanReport& report, const Plan& plan);

@@ -160,12 +160,16 @@ std::string LayoutsTable(const PlanReport& report) {
   columns.push_back({"schedule", true, ScheduleText});
   columns.push_back({"layers", true, LayersText});
   std::vector<std::string> alike;
-  for (const Column& column : std::vector<Column>{
-           {"GPUs", false,
-            [](const Plan& plan) { return absl::StrCat(plan.num_gpus()); }},
-           {"sequence parallel", true, SequenceParallelText, 1},
-           {"gradient reduction", true, ReductionText, 2},
-           {"order", true, OrderText, 3}}) {
+  std::vector<Column> often_alike = {
+      {"GPUs", false,
+       [](const Plan& plan) { return absl::StrCat(plan.num_gpus()); }},
+      {"sequence parallel", true, SequenceParallelText, 1},
+      {"gradient reduction", true, ReductionText, 2},
+      {"order", true, OrderText, 3}};
+  for (const Technique& technique : TechniquesOf(report)) {
+    often_alike.push_back({technique.header, true, technique.text});
+  }
+  for (const Column& column : often_alike) {
     if (AllAlike(report, column)) {
       alike.push_back(
           absl::StrCat(column.header, " ", column.text(report.plans(0))));

@@ -170,6 +170,9 @@ std::string PlanJson(const PlanReport& report) {
       plans.back()["expert_tensor"] = ExpertTensorOf(plan);
     if (HasReplicates(report))
       plans.back()["data_replicate"] = ReplicatesOf(plan);
+    for (const Technique& technique : TechniquesOf(report)) {
+      plans.back()[technique.key] = technique.text(plan);
+    }
     if (HasFlops(report)) AddFlopsOf(report, plan, &plans.back());
     if (HasTokens(report)) AddTokensOf(report, plan, &plans.back());
     if (HasEnergy(report)) AddEnergyOf(report, plan, &plans.back());
@@ -209,10 +212,14 @@ std::string PlanCsv(const PlanReport& report) {
   const bool context = HasContext(report);
   const bool expert_tensor = HasExpertTensor(report);
   const bool replicates = HasReplicates(report);
-  absl::StrAppend(
-      &text, context ? ",context" : "", expert_tensor ? ",expert_tensor" : "",
-      replicates ? ",data_replicate" : "",
-      HasEnergy(report) ? ",joules_per_step,watts_per_gpu\n" : "\n");
+  absl::StrAppend(&text, context ? ",context" : "",
+                  expert_tensor ? ",expert_tensor" : "",
+                  replicates ? ",data_replicate" : "");
+  const std::vector<Technique> techniques = TechniquesOf(report);
+  for (const Technique& technique : techniques) {
+    absl::StrAppend(&text, ",", technique.key);
+  }
+  text += HasEnergy(report) ? ",joules_per_step,watts_per_gpu\n" : "\n";
   for (int i = 0; i < report.plans_size(); ++i) {
     const Plan& plan = report.plans(i);
     const Parallelism& parallelism = plan.scenario().parallelism();
@@ -255,12 +262,15 @@ std::string PlanCsv(const PlanReport& report) {
             ","),
         context ? absl::StrCat(",", ContextOf(plan)) : "",
         expert_tensor ? absl::StrCat(",", ExpertTensorOf(plan)) : "",
-        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "",
-        HasEnergy(report)
-            ? absl::StrCat(",", ShortestNumber(plan.joules_per_step()), ",",
-                           ShortestNumber(plan.watts_per_gpu()))
-            : "",
-        "\n");
+        replicates ? absl::StrCat(",", ReplicatesOf(plan)) : "");
+    for (const Technique& technique : techniques) {
+      absl::StrAppend(&text, ",", technique.text(plan));
+    }
+    if (HasEnergy(report)) {
+      absl::StrAppend(&text, ",", ShortestNumber(plan.joules_per_step()), ",",
+                      ShortestNumber(plan.watts_per_gpu()));
+    }
+    text += "\n";
   }
   return text;
 }

@@ -36,6 +36,10 @@ std::vector<uint32_t> SizesOf(const Scenario& scenario) {
                                                   : sizes[0]);
   sizes.push_back(scenario.training().fully_sharded());
   sizes.push_back(scenario.training().distributed_optimizer());
+  sizes.push_back(scenario.training().cpu_offloading_num_layers());
+  sizes.push_back(static_cast<uint32_t>(
+      1e6 * scenario.training().optimizer_offload_fraction()));
+  sizes.push_back(parallelism.vocabulary_parallel());
   // An even cut may be given explicitly.
   const auto& blocks = parallelism.blocks_per_stage();
   const bool even =
@@ -49,6 +53,16 @@ std::string ReductionName(const Scenario& scenario) {
   return scenario.communication().gradient_reduction() == REDUCTION_OVERLAPPED
              ? "overlapped"
              : "blocking";
+}
+
+std::string ExpertOverlapName(const Scenario& scenario) {
+  return scenario.communication().overlap_expert_exchange() ? "on" : "off";
+}
+
+std::string TensorOverlapName(const Scenario& scenario) {
+  const Communication& communication = scenario.communication();
+  if (!communication.has_tp_comm_overlap()) return "as the runtime";
+  return communication.tp_comm_overlap() ? "on" : "off";
 }
 
 std::string OrderName(const Scenario& scenario) {
@@ -120,6 +134,10 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
   add("recompute", recompute(other), recompute(plan));
   add("order", OrderName(other), OrderName(plan));
   add("gradient reduction", ReductionName(other), ReductionName(plan));
+  add("overlap of expert exchanges", ExpertOverlapName(other),
+      ExpertOverlapName(plan));
+  add("overlap of tensor-parallel collectives", TensorOverlapName(other),
+      TensorOverlapName(plan));
   add("sequence parallelism",
       other.parallelism().sequence_parallel() ? "on" : "off",
       plan.parallelism().sequence_parallel() ? "on" : "off");

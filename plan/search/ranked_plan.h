@@ -3,6 +3,7 @@
 #ifndef WEIR_PLAN_SEARCH_RANKED_PLAN_H_
 #define WEIR_PLAN_SEARCH_RANKED_PLAN_H_
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +28,10 @@ struct RankedPlan {
   int num_gpus = 1;
   bool fits = false;
   int index = 0;  // in the order of ranking
+  static constexpr int kOutside = std::numeric_limits<int>::max();
   // The position in the space, [shape, schedule]. Of several equal plans the
   // one with the lowest position is kept. Plans outside the space come last.
-  std::pair<int, int> place = {0, 0};
+  std::pair<int, int> place = {kOutside, 0};
   std::vector<Scenario> equals = {};  // plans merged into this one
 };
 
@@ -47,7 +49,7 @@ bool ChangesTraining(const std::string& schedule);
 bool IsSamePlan(const RankedPlan& one, const RankedPlan& other);
 
 // Returns true if plans differ at most in the order of GPUs, the mode of
-// gradient reductions and sequence parallelism.
+// gradient reductions, the overlap of collectives and sequence parallelism.
 bool HasSameLayout(const Scenario& one, const Scenario& other);
 
 // Describes how `other` differs from `plan`: "recompute selective, order

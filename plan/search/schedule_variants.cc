@@ -130,6 +130,8 @@ bool IsLegal(const PlannedSchedule& schedule, const Shape& shape,
   if ((!schedule.flush && shape.sharding != Sharding::kNone) ||
       (schedule.own_stages && shape.cut != Cut::kEven) ||
       (schedule.single_samples && shape.microbatch_size > 1) ||
+      (shape.vocabulary != VOCABULARY_PARALLEL_UNSPECIFIED &&
+       schedule.name != "1f1b") ||
       !Interleaves(schedule, shape)) {
     return false;
   }

@@ -14,6 +14,7 @@ namespace weir::plan {
 namespace {
 
 constexpr size_t kShapesPerJob = 256;
+constexpr size_t kFewShapesPerJob = 8;  // that may differ in layers
 constexpr int kBoundsPerJob = 4;
 
 int NumRequests(const SearchJob& job) {
@@ -126,6 +127,16 @@ absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::OfShapes() {
   for (size_t i = 0; i < space_.shapes.size(); ++i) {
     if (i % kShapesPerJob == 0) jobs.emplace_back();
     jobs.back().add_shapes(static_cast<uint32_t>(i));
+  }
+  return RunJobs(jobs);
+}
+
+absl::StatusOr<std::vector<SearchEstimate>> SearchWorkers::OfShapes(
+    const std::vector<int>& indices) {
+  std::vector<SearchJob> jobs;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (i % kFewShapesPerJob == 0) jobs.emplace_back();
+    jobs.back().add_shapes(static_cast<uint32_t>(indices[i]));
   }
   return RunJobs(jobs);
 }

@@ -30,6 +30,9 @@ class SearchWorkers {
   // Cancelled when interrupted or out of time, and Unavailable if the machine
   // cannot start processes.
   absl::StatusOr<std::vector<SearchEstimate>> OfShapes();
+  // Of shapes and variants, by index in the space.
+  absl::StatusOr<std::vector<SearchEstimate>> OfShapes(
+      const std::vector<int>& indices);
   // Scenarios that need more than `limit_bytes` get no bound on the time.
   absl::StatusOr<std::vector<SearchEstimate>> Bounds(
       const std::vector<Scenario>& scenarios, double limit_bytes = kInfinity);

@@ -131,6 +131,16 @@ Shape ShapeOfScenario(const Scenario& scenario) {
   shape.chunks = one(parallelism.chunks());
   shape.microbatch_size = one(scenario.batch().microbatch_size());
   shape.recompute = scenarios::RecomputeOf(training);
+  shape.offloaded_blocks =
+      static_cast<int>(training.cpu_offloading_num_layers());
+  shape.optimizer_offload = training.optimizer_offload_fraction();
+  shape.vocabulary = parallelism.vocabulary_parallel();
+  shape.expert_overlap = scenario.communication().overlap_expert_exchange();
+  if (scenario.communication().has_tp_comm_overlap()) {
+    shape.tensor_overlap = scenario.communication().tp_comm_overlap()
+                               ? TensorOverlap::kOn
+                               : TensorOverlap::kOff;
+  }
   shape.sequence_parallel = parallelism.sequence_parallel();
   shape.sharding = ShardingOf(training);
   shape.reduction = scenario.communication().gradient_reduction();

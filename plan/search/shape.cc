@@ -47,10 +47,21 @@ Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
   }
   scenario.mutable_batch()->set_microbatch_size(shape.microbatch_size);
   Training& training = *scenario.mutable_training();
+  parallelism.set_vocabulary_parallel(shape.vocabulary);
   scenarios::SetRecompute(shape.recompute, &training);
+  training.set_cpu_offloading_num_layers(shape.offloaded_blocks);
+  training.set_optimizer_offload_fraction(shape.optimizer_offload);
   training.set_fully_sharded(shape.sharding == Sharding::kFull);
   training.set_distributed_optimizer(shape.sharding == Sharding::kOptimizer);
-  scenario.mutable_communication()->set_gradient_reduction(shape.reduction);
+  Communication& communication = *scenario.mutable_communication();
+  communication.set_gradient_reduction(shape.reduction);
+  communication.set_overlap_expert_exchange(shape.expert_overlap);
+  if (shape.tensor_overlap == TensorOverlap::kOfRuntime) {
+    communication.clear_tp_comm_overlap();
+  } else {
+    communication.set_tp_comm_overlap(shape.tensor_overlap ==
+                                      TensorOverlap::kOn);
+  }
   scenario.set_schedule(schedule);
   return scenario;
 }
@@ -83,6 +94,17 @@ std::string NameOf(Sharding sharding) {
   return "none";
 }
 
+std::string NameOf(VocabularyParallel vocabulary) {
+  switch (vocabulary) {
+    case VOCABULARY_ONE_BARRIER:
+      return "one-barrier";
+    case VOCABULARY_TWO_BARRIERS:
+      return "two-barriers";
+    default:
+      return "none";
+  }
+}
+
 std::string DescribeShape(const Shape& shape) {
   std::string text =
       absl::StrFormat("tp=%d pp=%d dp=%d mbs=%d", shape.tensor, shape.pipeline,
@@ -99,6 +121,21 @@ std::string DescribeShape(const Shape& shape) {
   if (shape.recompute != RECOMPUTE_NONE) {
     absl::StrAppend(&text,
                     " recompute=", models::RecomputeText(shape.recompute));
+  }
+  if (shape.offloaded_blocks > 0) {
+    absl::StrAppend(&text, " offload=", shape.offloaded_blocks);
+  }
+  if (shape.optimizer_offload > 0) {
+    absl::StrAppend(&text, " optimizer-offload=", shape.optimizer_offload);
+  }
+  if (shape.vocabulary != VOCABULARY_PARALLEL_UNSPECIFIED) {
+    absl::StrAppend(&text, " vocabulary=", NameOf(shape.vocabulary));
+  }
+  if (shape.expert_overlap) absl::StrAppend(&text, " ep-overlap");
+  if (shape.tensor_overlap != TensorOverlap::kOfRuntime) {
+    absl::StrAppend(&text, shape.tensor_overlap == TensorOverlap::kOn
+                               ? " tp-overlap"
+                               : " no-tp-overlap");
   }
   if (shape.sharding != Sharding::kNone) {
     absl::StrAppend(&text, " sharding=", NameOf(shape.sharding));

@@ -48,6 +48,7 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveBase(
   }
   const Parallelism given = scenario.parallelism();
   scenario.clear_parallelism();
+  scenario.mutable_communication()->clear_overlap_expert_exchange();
   scenario.mutable_parallelism()->set_data(1);
   scenario.mutable_batch()->set_microbatch_size(1);
   scenario.set_schedule("1f1b");
@@ -96,6 +97,14 @@ absl::Status CheckRequest(const std::string& label,
   positive("context", space.context());
   positive("chunks", space.chunks());
   positive("microbatch_size", space.microbatch_size());
+  for (const double fraction : space.optimizer_offload_fraction()) {
+    problems.CheckRange("space.optimizer_offload_fraction", fraction, 0, 1);
+  }
+  for (const int mode : space.vocabulary_parallel()) {
+    if (VocabularyParallel_IsValid(mode)) continue;
+    problems.Add("space.vocabulary_parallel",
+                 absl::StrCat("has ", mode, ", which is unknown"));
+  }
   problems.CheckRange("memory_limit_bytes", request.memory_limit_bytes(), 0,
                       1e18);
   problems.CheckRange("memory_margin", request.memory_margin(), 0, 0.95);
@@ -180,6 +189,18 @@ void SetMemoryLimit(const PlanRequest& request, Space* space) {
 
 }  // namespace
 
+Shape Space::At(int index) const {
+  const int variant = VariantOf(index);
+  const Shape& shape = shapes[ShapeOf(index)];
+  if (variant == 0) return shape;
+  return WithVariant(shape, variants[variant], NumBlocks(base.model),
+                     base.runtime.pipelines_tensor_collectives());
+}
+
+bool Space::Has(int shape, int variant) const {
+  return Applies(variants[variant], shapes[shape], NumBlocks(base.model));
+}
+
 absl::StatusOr<Space> MakeSpace(const std::string& label,
                                 const PlanRequest& request) {
   RETURN_IF_ERROR(CheckRequest(label, request));
@@ -198,6 +219,7 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
   }
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
   space.recomputes = RecomputesOf(request, space.base);
+  space.variants = VariantsOf(request, space.base);
   space.shapes = ListShapes(request, space.base);
   RETURN_IF_ERROR(CheckGroups(request, space));
   for (const Shape& shape : space.shapes) {

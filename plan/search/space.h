@@ -13,42 +13,11 @@
 #include "models/recompute.h"
 #include "plan/energy/power.pb.h"
 #include "plan/search/plan.pb.h"
+#include "plan/search/shape.h"
+#include "plan/search/variants.h"
 #include "scenarios/scenario.h"
 
 namespace weir::plan {
-
-// Distributions of blocks over the stages (plan/search/cuts.h).
-enum class Cut { kEven, kEndsLighter, kBalanced, kLight, kMtpApart, kSpeeds };
-inline constexpr Cut kAllCuts[] = {Cut::kEven,     Cut::kEndsLighter,
-                                   Cut::kBalanced, Cut::kLight,
-                                   Cut::kMtpApart, Cut::kSpeeds};
-
-// What is sharded across data-parallel ranks: nothing, optimizer states, or
-// also weights and gradients.
-enum class Sharding { kNone, kOptimizer, kFull };
-
-struct Shape {
-  int tensor = 1, pipeline = 1, data = 1, expert = 1;
-  int context = 1;         // GPUs that share each sequence
-  int expert_tensor = 0;   // GPUs that share each expert; 0: `tensor`
-  int data_replicate = 1;  // groups of hybrid sharding
-  int microbatch_size = 1;
-  int chunks = 1;
-  models::Recompute recompute;
-  bool sequence_parallel = false;
-  Sharding sharding = Sharding::kNone;
-  ReductionMode reduction = REDUCTION_BLOCKING;
-  std::string order = "tp-dp-pp";
-  Cut cut = Cut::kEven;
-  int mtp_modules = 0;  // of the model
-  // By stage; empty: an equal share. A stage at an end may have no blocks.
-  std::vector<int> blocks;
-
-  int num_gpus() const { return tensor * pipeline * data * context; }
-  // Returns true if several GPUs hold the same weights.
-  bool replicated() const { return data * context > 1; }
-  bool operator==(const Shape&) const = default;
-};
 
 struct PlannedSchedule {
   std::string name;  // options included
@@ -84,6 +53,9 @@ struct Space {
   // it in the fields that shapes and schedules set.
   scenarios::ResolvedScenario base;
   std::vector<Shape> shapes;  // without blocks; not all are legal
+  // The first is no change. A variant v of shape i has the index
+  // v * shapes.size() + i.
+  std::vector<Variant> variants = {{}};
   // Candidate schedules, by [pipeline].
   std::vector<std::vector<PlannedSchedule>> schedules;
   // In the order of the shapes.
@@ -108,6 +80,20 @@ struct Space {
            active_joules;
   }
 
+  int ShapeOf(int index) const {
+    return static_cast<int>(index % shapes.size());
+  }
+  int VariantOf(int index) const {
+    return static_cast<int>(index / shapes.size());
+  }
+  int IndexOf(int shape, int variant) const {
+    return variant * static_cast<int>(shapes.size()) + shape;
+  }
+  // Returns the shape with this index.
+  Shape At(int index) const;
+  // Returns true if the shape can have the variant.
+  bool Has(int shape, int variant) const;
+
   const std::vector<PlannedSchedule>& schedules_of(const Shape& shape) const {
     return schedules[shape.pipeline];
   }
@@ -118,21 +104,9 @@ struct Space {
 absl::StatusOr<Space> MakeSpace(const std::string& label,
                                 const PlanRequest& request);
 
-// Returns the number of blocks; of a measured model, the number of layers.
-int NumBlocks(const Model& model);
-
-Scenario ScenarioOfShape(const Scenario& base, const Shape& shape,
-                         const std::string& schedule);
-
 // Returns the number of blocks of each stage if the scenario gives them, in
 // either form; empty: an even cut.
 std::vector<int> GivenBlocks(const Scenario& scenario);
-
-// Returns "none", "optimizer" or "full".
-std::string NameOf(Sharding sharding);
-
-// Returns for example "tp=8 pp=16 dp=8 mbs=1 chunks=2 recompute=full".
-std::string DescribeShape(const Shape& shape);
 
 }  // namespace weir::plan
 

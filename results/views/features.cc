@@ -51,6 +51,7 @@ class FeatureList {
     AddFormats();
     AddMemory();
     AddDispatch();
+    AddRouting();
     AddChanges();
     return std::move(features_);
   }
@@ -226,6 +227,29 @@ class FeatureList {
     }
     if (communication.overlap_expert_exchange()) {
       Add("exchanges of experts overlap with the next pass");
+    }
+    if (communication.has_tp_comm_overlap()) {
+      Add(communication.tp_comm_overlap()
+              ? "tensor-parallel collectives overlap with GEMMs"
+              : "tensor-parallel collectives do not overlap with GEMMs");
+    }
+  }
+
+  void AddRouting() {
+    const Training& training = scenario_.training();
+    if (training.has_moe_router_num_groups()) {
+      Add(Plural(training.moe_router_num_groups(), "group"), " of experts");
+    }
+    if (training.has_moe_router_group_topk()) {
+      Add("experts from ", Plural(training.moe_router_group_topk(), "group"));
+    }
+    if (training.has_moe_expert_capacity_factor()) {
+      Add("capacity factor ", training.moe_expert_capacity_factor());
+    }
+    if (training.has_moe_pad_expert_input_to_capacity()) {
+      Add(training.moe_pad_expert_input_to_capacity()
+              ? "experts padded to their capacity"
+              : "experts not padded");
     }
   }
 

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "scenarios/cluster/cluster.h"
@@ -19,8 +18,7 @@ constexpr uint32_t kUsualLeavesPerGroup = 8;
 
 // Returns the field as scenarios name it, and its option.
 std::string NameOf(absl::string_view field) {
-  return absl::StrCat("cluster_changes.", field, " (--",
-                      absl::StrReplaceAll(field, {{"_", "-"}}), ")");
+  return absl::StrCat("cluster_changes.", field);
 }
 
 // Keeps the first GPUs of a node, and the adapters and PCIe switches that they
@@ -198,7 +196,7 @@ absl::Status ChangeCluster(absl::string_view label,
       problems.Add(NameOf("leaves_per_group"),
                    absl::StrCat("is ", changes.leaves_per_group(),
                                 ", but the network is not a dragonfly, "
-                                "expected topology DRAGONFLY"));
+                                "expected topology dragonfly"));
       return problems.ToStatus();
     }
     fabric.mutable_dragonfly()->set_leaves_per_group(

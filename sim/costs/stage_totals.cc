@@ -21,9 +21,11 @@ void SetBytes(const Costs& costs, const StageCosts& stage,
   const StageParameters& parameters = stage.parameters;
   totals->weight_bytes = costs.sharded_bytes(stage, parameters.weight_bytes) +
                          parameters.weight_copy_bytes;
+  totals->optimizer_bytes =
+      parameters.optimizer_state_bytes * costs.stepped_part(stage);
   totals->training_bytes =
       costs.sharded_bytes(stage, parameters.gradient_bytes) +
-      parameters.optimizer_state_bytes * costs.stepped_part(stage);
+      totals->optimizer_bytes;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct StageTotals {
   // What each replica holds: weights with their copies in other formats,
   // gradients and optimizer states, saved activations of one microbatch.
   double weight_bytes = 0, training_bytes = 0, saved_bytes = 0;
+  double optimizer_bytes = 0;  // part of training_bytes: optimizer states
 
   bool operator==(const StageTotals&) const = default;
 };

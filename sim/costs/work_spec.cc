@@ -55,6 +55,8 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   spec.expert_load = models::ExpertLoad(resolved.model.transformer(),
                                         scenario.training().expert_imbalance(),
                                         spec.expert_parallel);
+  spec.accepted_tokens = models::AcceptedTokens(
+      resolved.model.transformer(), scenario.training().expert_imbalance());
   if (parallelism.context() > 1) {
     spec.context = models::ContextSpecOf(
         parallelism.context_method(), static_cast<int>(parallelism.context()),
@@ -88,6 +90,9 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
     spec.documents = DocumentsOfScenario(scenario);
   }
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
+  if (communication.has_tp_comm_overlap()) {
+    spec.tensor_pieces = communication.tp_comm_overlap();
+  }
   return spec;
 }
 

@@ -134,6 +134,30 @@ TEST(ExpertLayersTest, CapacityPadsTheGemmsNotTheNeed) {
   }
 }
 
+// Without padding, experts process only the tokens that they accept.
+TEST(ExpertLayersTest, DroppedTokensAreNotProcessed) {
+  Model model = *LoadModel("mixtral-8x7b");
+  const auto experts = [&](double accepted) {
+    WorkSpec spec = Spec();
+    spec.accepted_tokens = accepted;
+    double flops = 0, performed = 0;
+    for (const Kernel& kernel : LayersOf(model, spec)[1].forward) {
+      if (kernel.part != KernelPart::kFeedForwardGemm) continue;
+      flops += kernel.flops;
+      performed +=
+          kernel.performed_flops > 0 ? kernel.performed_flops : kernel.flops;
+    }
+    return std::pair(flops, performed);
+  };
+  const auto [all, all_performed] = experts(1);
+  model.mutable_transformer()->set_capacity_factor(1.25);
+  model.mutable_transformer()->set_unpadded_capacity(true);
+  EXPECT_SAME(experts(1).first, all);
+  EXPECT_SAME(experts(1).second, all_performed);
+  EXPECT_SAME(experts(0.9).first, 0.9 * all);
+  EXPECT_SAME(experts(0.9).second, 0.9 * all_performed);
+}
+
 TEST(ExpertLayersTest, SpecMustFitTheExperts) {
   const Model model = *LoadModel("mixtral-8x7b");
   WorkSpec spec = Spec();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace weir::models::expert_load_test {
@@ -55,6 +56,30 @@ TEST(ExpertLoadTest, ConcentrationInvertsTheLargestShare) {
                   1e-9 * ratio);
     }
   }
+}
+
+// With two experts and an imbalance of 1.5, the larger share is 3/4 in
+// expectation, so that shares are uniform: E[min(2 X, C)] = C - C^2 / 4.
+TEST(ExpertLoadTest, CapacityCutsTheLoadOfFullExperts) {
+  Transformer two = Experts(2, 1);
+  two.set_unpadded_capacity(true);
+  for (const double capacity : {0.25, 0.5, 1.0, 1.25, 1.9}) {
+    two.set_capacity_factor(capacity);
+    EXPECT_NEAR(AcceptedTokens(two, 1.5), capacity - capacity * capacity / 4,
+                1e-9);
+    EXPECT_DOUBLE_EQ(AcceptedTokens(two, 1), std::min(capacity, 1.0));
+    // The more loaded GPU takes no more than the capacity.
+    EXPECT_NEAR(ExpertLoad(two, 1.5, 2) * AcceptedTokens(two, 1.5),
+                std::min(capacity, 1.5), 1e-9);
+  }
+  two.set_capacity_factor(2);
+  EXPECT_DOUBLE_EQ(AcceptedTokens(two, 1.5), 1);
+  two.set_capacity_factor(0);
+  EXPECT_DOUBLE_EQ(AcceptedTokens(two, 1.5), 1);
+  // Padded experts all have the same number of tokens.
+  two.set_capacity_factor(1.25);
+  two.set_unpadded_capacity(false);
+  EXPECT_EQ(ExpertLoad(two, 1.5, 2), 1);
 }
 
 TEST(ExpertLoadTest, BalancedExpertsLoadAllGpusAlike) {

@@ -52,11 +52,83 @@ TEST(TokenExchangeTest, GroupsReachedAreThoseOfDistinctExperts) {
   }
 }
 
+// Counts the parts of experts that a token reaches over all choices of groups
+// and of experts in them.
+double CountReached(int experts, int experts_per_token, int parts,
+                    int router_groups, int groups_per_token) {
+  const int width = experts / router_groups;
+  const auto ones = [](unsigned bits) { return __builtin_popcount(bits); };
+  double sum = 0, choices = 0;
+  for (unsigned groups = 0; groups < 1u << router_groups; ++groups) {
+    if (ones(groups) != groups_per_token) continue;
+    for (unsigned chosen = 0; chosen < 1u << experts; ++chosen) {
+      if (ones(chosen) != experts_per_token) continue;
+      unsigned reached = 0;
+      bool allowed = true;
+      for (int e = 0; e < experts; ++e) {
+        if ((chosen >> e & 1) == 0) continue;
+        allowed = allowed && (groups >> (e / width) & 1) != 0;
+        reached |= 1u << (e * parts / experts);
+      }
+      if (!allowed) continue;
+      sum += ones(reached);
+      ++choices;
+    }
+  }
+  return sum / choices;
+}
+
+TEST(TokenExchangeTest, NodeLimitedRoutingReachesFewerGroups) {
+  for (const int groups : {1, 2, 3, 4, 6}) {
+    for (int chosen = 1; chosen <= groups; ++chosen) {
+      for (const int k : {1, 2, 3, 4}) {
+        if (k > chosen * 12 / groups) continue;
+        for (const int parts : {1, 2, 3, 4, 6, 12}) {
+          EXPECT_NEAR(GroupsReached(12, k, parts, groups, chosen),
+                      CountReached(12, k, parts, groups, chosen), 1e-12)
+              << groups << " " << chosen << " " << k << " " << parts;
+        }
+      }
+    }
+  }
+  // DeepSeek-V3 with a node for each group: at most four nodes.
+  EXPECT_LT(GroupsReached(kExperts, kTopk, 8, 8, 4), 4);
+  EXPECT_GT(GroupsReached(kExperts, kTopk, 8, 8, 4), 3.5);
+  EXPECT_GT(GroupsReached(kExperts, kTopk, 8), 5);
+}
+
+// Limits change how often a token is copied, not how many experts it has.
+TEST(TokenExchangeTest, NodeLimitedRoutingConservesTheWorkOfExperts) {
+  Model limited = *LoadModel("deepseek-v3");
+  Model free = limited;
+  free.mutable_transformer()->clear_num_router_groups();
+  free.mutable_transformer()->clear_router_groups_per_token();
+  ASSERT_EQ(limited.transformer().num_router_groups(), 8);
+  ASSERT_EQ(limited.transformer().router_groups_per_token(), 4);
+  for (const int expert : {8, 64}) {
+    for (const WorkSpec& spec : {Spec(expert), DeepEp(expert)}) {
+      const LayerWork with = LayersOf(limited, spec)[kBlock];
+      const LayerWork without = LayersOf(free, spec)[kBlock];
+      EXPECT_SAME(ModelFlops(LayersOf(limited, spec), 1),
+                  ModelFlops(LayersOf(free, spec), 1));
+      EXPECT_SAME(with.stash_bytes, without.stash_bytes);
+      const double ratio = with.forward_collectives[0].bytes /
+                           without.forward_collectives[0].bytes;
+      // NCCL sends a copy to each expert in any case.
+      const bool deepep = spec.token_dispatcher == TOKENS_DEEPEP;
+      EXPECT_SAME(ratio, deepep ? GroupsReached(kExperts, kTopk, expert, 8, 4) /
+                                      GroupsReached(kExperts, kTopk, expert)
+                                : 1);
+      EXPECT_EQ(ratio < 1, deepep);
+    }
+  }
+}
+
 TEST(TokenExchangeTest, DeepEpSendsOneCopyToEachGpuThatHasAnExpert) {
   for (const int expert : {8, 64, 256}) {
     const LayerWork block = Block(DeepEp(expert));
     ASSERT_EQ(block.forward_collectives.size(), 2);
-    const double reached = GroupsReached(kExperts, kTopk, expert);
+    const double reached = GroupsReached(kExperts, kTopk, expert, 8, 4);
     for (const LayerCollective& one : block.forward_collectives) {
       EXPECT_EQ(one.routing.tokens, kTokens);
       EXPECT_EQ(one.routing.token_bytes, 2 * kHidden);

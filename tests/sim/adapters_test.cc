@@ -131,6 +131,28 @@ TEST(LoraTest, FastEqualsFull) {
   ExpectFastEqualsFull(Moe("training { lora { rank: 8 } }"));
 }
 
+// Adapters of experts that etp GPUs share, r = 8, h = 2048, f = 768: of both
+// halves of the first layer, r h / etp + 2 r f / etp, and of the second,
+// r f / etp + r h. The size of tensor groups does not matter.
+TEST(LoraTest, AdaptersOfExpertsFollowTheirOwnTensorParallelism) {
+  for (const int etp : {1, 2, 4}) {
+    const std::string text = absl::StrCat(
+        R"(model: "qwen3-30b-a3b" cluster: "dgx-h100" num_nodes: 2
+           parallelism { tensor: 4 sequence_parallel: true data: 4 expert: 4
+                         expert_tensor: )",
+        etp,
+        R"( } batch { global_batch_size: 32 sequence_length: 4096 }
+           training { lora { rank: 8 } })");
+    const auto resolved = Resolve(text);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const models::LayerList layers =
+        models::ListLayers(resolved->model, MakeWorkSpec(*resolved));
+    const double expected = 8.0 * (2048 + 3 * 768) / etp + 8 * 2048;
+    EXPECT_NEAR(layers[1].expert_adapter_parameters / expected, 1, 1e-9) << etp;
+    ExpectFastEqualsFull(text);
+  }
+}
+
 TEST(LoraTest, RefusesWhatIsNotSimulated) {
   const auto error = [](const std::string& training, int pipeline = 2,
                         const std::string& more = "") {

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "base/textproto.h"
 #include "models/recompute.h"
 #include "plan/frameworks/exported_run.h"
@@ -265,6 +266,22 @@ TEST(MegatronArgumentTest, SayWhichFieldsOfTheModelAreNotWritten) {
       VOCABULARY_ONE_BARRIER);
   scenario.scenario.mutable_batch()->mutable_packed_sequences()->set_fixed(9);
   EXPECT_THAT(MegatronObstacles(scenario), testing::SizeIs(2));
+}
+
+// The scenario replaces what the runtime does.
+TEST(MegatronArgumentTest, OverlapsTensorParallelCollectivesAsTheScenarioSays) {
+  const auto has = [](const std::string& more) {
+    const scenarios::ResolvedScenario run =
+        Resolve(std::string(kLlama) + kOnEight +
+                R"(schedule: "1f1b"
+                   parallelism { tensor: 2 data: 4 sequence_parallel: true })" +
+                more);
+    return absl::StrContains(MegatronArguments(run), "--tp-comm-overlap");
+  };
+  EXPECT_FALSE(has(""));
+  EXPECT_TRUE(has("communication { tp_comm_overlap: true }"));
+  EXPECT_FALSE(has(R"(runtime: "megatron-lm"
+                      communication { tp_comm_overlap: false })"));
 }
 
 TEST(MegatronArgumentTest, SayWhyMegatronCannot) {

@@ -109,6 +109,8 @@ const std::map<std::string, Rule>& Rules() {
       {"--moe-shared-expert-intermediate-size", {Kind::kWhole}},
       {"--moe-grouped-gemm", {}},
       {"--moe-router-topk", {Kind::kWhole}},
+      {"--moe-router-num-groups", {Kind::kWhole}},
+      {"--moe-router-group-topk", {Kind::kWhole}},
       {"--moe-token-dispatcher-type",
        {Kind::kText, {"allgather", "alltoall", "flex"}}},
       {"--moe-expert-capacity-factor", {Kind::kReal}},

@@ -60,7 +60,14 @@ void SetModel(std::mt19937* random, Transformer* model) {
     model->set_experts_per_token(2);
     model->set_num_dense_blocks((*random)() % 3);
     if (flip()) model->set_num_shared_experts(1);
-    if (flip()) model->set_capacity_factor(1.5);
+    if (flip()) {
+      model->set_capacity_factor(1.5);
+      model->set_unpadded_capacity(flip());
+    }
+    if (flip()) {
+      model->set_num_router_groups(2);
+      model->set_router_groups_per_token(1);
+    }
   }
 }
 

@@ -23,6 +23,7 @@ TEST(InfeasibleTest, NamesTheSmallestPlanAndTheLimitThatItNeeds) {
   request.mutable_space()->add_schedules("1f1b");
   request.mutable_space()->add_schedules("gpipe");
   request.mutable_space()->add_chunks(1);
+  request.mutable_space()->add_optimizer_offload_fraction(0);
   request.set_num_plans(1);
   request.set_objective(OBJECTIVE_MEMORY);
   const auto smallest = SearchPlans("test", request);
@@ -85,6 +86,7 @@ TEST(InfeasibleTest, TriesNumbersOfNodesBetweenPowersOfTwo) {
   request.mutable_space()->add_chunks(1);
   request.mutable_space()->add_recompute(RECOMPUTE_FULL);
   request.mutable_space()->add_orders("tp-dp-pp");
+  request.mutable_space()->add_optimizer_offload_fraction(0);
   const std::string message(SearchPlans("test", request).status().message());
   int nodes = 0;
   for (int n = 1; n <= 64; ++n) {

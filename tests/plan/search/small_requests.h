@@ -82,6 +82,10 @@ inline PlanRequest RandomRequest(uint32_t seed, bool tiny = false) {
   request.set_objective(OneOf<Objective>(
       {OBJECTIVE_TIME, OBJECTIVE_MEMORY, OBJECTIVE_COST, OBJECTIVE_PARETO},
       random));
+  // Variants have tests of their own (variants_test.cc).
+  space.add_cpu_offloading_num_layers(0);
+  space.add_optimizer_offload_fraction(0);
+  space.add_tp_comm_overlap(false);
   request.set_price_per_gpu_hour(2.5);
   request.set_num_plans(1 + random() % 3);
   return request;

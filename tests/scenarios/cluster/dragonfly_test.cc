@@ -275,7 +275,7 @@ TEST(ClusterChangesTest, MessagesNameTheField) {
   };
   EXPECT_THAT(message("dgx-h100", "nvlink_domain: 20"),
               HasSubstr("dgx-h100: cluster_changes.nvlink_domain "
-                        "(--nvlink-domain) is 20, expected fewer than the 8 "
+                        "is 20, expected fewer than the 8 "
                         "GPUs of a node, or a multiple up to 1024; nearest: "
                         "16 or 24"));
   EXPECT_THAT(message("dgx-h100", "nvlink_domain: 2000"),
@@ -288,11 +288,11 @@ TEST(ClusterChangesTest, MessagesNameTheField) {
               HasSubstr("one switch has no leaf switches"));
   EXPECT_THAT(message("p3-16xlarge", "oversubscription: 2"),
               HasSubstr("p3-16xlarge: cluster_changes.oversubscription "
-                        "(--oversubscription) is 2, but one switch has no "
+                        "is 2, but one switch has no "
                         "uplinks to oversubscribe"));
   EXPECT_THAT(message("dgx-h100", "oversubscription: 0.5"),
               Eq("dgx-h100: cluster_changes.oversubscription "
-                 "(--oversubscription) is 0.5, expected 1 to 1000000"));
+                 "is 0.5, expected 1 to 1000000"));
 }
 
 TEST(ClusterChangesTest, SenselessDragonfliesAreNamed) {
