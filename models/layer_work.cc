@@ -146,6 +146,10 @@ const char* Name(CollectiveKind kind) {
   return "all_reduce";
 }
 
+bool SendsOneCopyPerGpu(TokenDispatcher dispatcher) {
+  return dispatcher == TOKENS_DEEPEP || dispatcher == TOKENS_HYBRID_EP;
+}
+
 // The experts of a token are chosen without repetition.
 double GroupsReached(double experts, double experts_per_token,
                      double num_groups) {
