@@ -57,10 +57,11 @@ struct Exchange {
   // over the mean.
   double load = 1;
   OperandFormat format = OPERAND_16_BIT;
-  // With DeepEP: how tokens are spread, and one copy for each GPU reached.
+  // With DeepEP and HybridEP: how tokens are spread, and one copy for each GPU
+  // reached.
   TokenRouting routing = {};
   double reached = 0;
-  bool deepep() const { return routing.tokens > 0; }
+  bool one_copy() const { return routing.tokens > 0; }
 };
 
 // Returns true if tokens cross GPUs.
@@ -73,7 +74,7 @@ LayerCollective TokenCollective(const Exchange& exchange, bool combine) {
   LayerCollective one{.kind = CollectiveKind::kAllToAll,
                       .group = LayerCollective::Group::kExpert,
                       .bytes = ratio * exchange.sent * exchange.load};
-  if (!exchange.deepep()) return one;
+  if (!exchange.one_copy()) return one;
   one.bytes = ratio * exchange.reached * exchange.load;
   one.routing = exchange.routing;
   one.routing.token_bytes *= ratio;
@@ -98,7 +99,7 @@ void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
       exchange;
   AddDispatchCast(spec, exchange, &work->forward);
   if (IsDivided(spec)) {
-    if (exchange.deepep()) {
+    if (exchange.one_copy()) {
       // Its kernels read and write the tokens in their own order.
       AddCollective(TokenCollective(exchange, false),
                     &work->forward_collectives);
@@ -121,7 +122,7 @@ void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
                  .bytes = gathered},
                 CollectiveKind::kReduceScatter, work);
   }
-  if (exchange.deepep()) return;
+  if (exchange.one_copy()) return;
   // Sorts the chunks of each sender into the order of the experts.
   AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
 }
@@ -131,7 +132,7 @@ void AddCombine(const WorkSpec& spec, const Exchange& exchange,
                 LayerWork* work) {
   const auto [sent, gathered, local, ratio, load, format, routing, reached] =
       exchange;
-  if (!exchange.deepep()) {
+  if (!exchange.one_copy()) {
     AddPasses(KernelPart::kPermute, 2 * gathered, 1, 2 * gathered, 1, work);
   }
   if (spec.gpus_per_expert() > 1) {
@@ -148,8 +149,10 @@ void AddCombine(const WorkSpec& spec, const Exchange& exchange,
                        &work->backward_collectives);
   }
   // The backward also computes the gradients of the weights in that sum. DeepEP
-  // sums the copies of a GPU before, and those of several GPUs in its kernels.
-  const double summed = exchange.deepep() && IsDivided(spec) ? reached : local;
+  // and HybridEP sum the copies of a GPU before, and those of several GPUs in
+  // their kernels.
+  const double summed =
+      exchange.one_copy() && IsDivided(spec) ? reached : local;
   AddPasses(KernelPart::kPermute, sent + summed, 2, 2 * sent + summed, 2, work);
   work->stash_bytes += sent;
 }
@@ -215,7 +218,7 @@ Exchange ExchangeOf(const Transformer& transformer, const WorkSpec& spec,
   if (exchange.format != OPERAND_16_BIT) {
     exchange.ratio = OperandBytes(exchange.format) / shape.element_bytes;
   }
-  if (spec.token_dispatcher != TOKENS_DEEPEP || !IsDivided(spec)) {
+  if (!SendsOneCopyPerGpu(spec.token_dispatcher) || !IsDivided(spec)) {
     return exchange;
   }
   exchange.routing = {
@@ -223,7 +226,8 @@ Exchange ExchangeOf(const Transformer& transformer, const WorkSpec& spec,
       .token_bytes = shape.element_bytes * hidden,
       .experts = static_cast<double>(transformer.num_experts()),
       .experts_per_token = static_cast<double>(transformer.experts_per_token()),
-      .multiprocessors = spec.dispatch_multiprocessors};
+      .multiprocessors = spec.dispatch_multiprocessors,
+      .hybrid = spec.token_dispatcher == TOKENS_HYBRID_EP};
   const auto groups = static_cast<int>(transformer.num_router_groups());
   const auto chosen = static_cast<int>(transformer.router_groups_per_token());
   if (groups > 1 && chosen > 0) {

@@ -159,6 +159,10 @@ const char* Name(CollectiveKind kind) {
   return "all_reduce";
 }
 
+bool SendsOneCopyPerGpu(TokenDispatcher dispatcher) {
+  return dispatcher == TOKENS_DEEPEP || dispatcher == TOKENS_HYBRID_EP;
+}
+
 double GroupsReached(double experts, double experts_per_token,
                      double num_groups) {
   const double own = experts / num_groups;

@@ -90,7 +90,7 @@ struct WorkSpec {
   Quantization quantization;  // of the linear layers of blocks
   LoraSpec lora;
   TokenDispatcher token_dispatcher = TOKENS_ALL_TO_ALL;
-  int dispatch_multiprocessors = 0;  // that TOKENS_DEEPEP occupies
+  int dispatch_multiprocessors = 0;  // that DeepEP or HybridEP occupies
   bool lists_matrices = false;       // LayerWork::matrices are needed
   // Overlaps the backward's collectives of input and input gradient with its
   // GEMMs (Megatron-LM since version 3; earlier versions wait for each).
@@ -208,7 +208,7 @@ struct Kernel {
   bool operator==(const Kernel&) const = default;
 };
 
-// The tokens of one GPU that it exchanges with experts by TOKENS_DEEPEP.
+// The tokens of one GPU that it exchanges with experts by DeepEP or HybridEP.
 struct TokenRouting {
   double tokens = 0;       // 0: another kind of collective
   double token_bytes = 0;  // of one copy of a token
@@ -217,10 +217,15 @@ struct TokenRouting {
   int router_groups = 1, groups_per_token = 1;
   int multiprocessors = 0;
   bool combine = false;  // copies return and are summed
+  bool hybrid = false;   // by HybridEP
 
   bool operator==(const TokenRouting&) const = default;
   auto operator<=>(const TokenRouting&) const = default;
 };
+// Returns true for programs that send one copy of a token to each GPU with one
+// of its experts.
+bool SendsOneCopyPerGpu(TokenDispatcher dispatcher);
+
 // Returns the expected number of groups that have one of a token's experts, if
 // the experts are divided among `num_groups` equal groups and each token
 // chooses its experts at random.
@@ -258,7 +263,7 @@ struct LayerCollective {
   bool overlaps_weight_gradient = false;
   bool overlaps_input_gradient = false;
   bool of_recompute = false;  // repeated for recomputation
-  TokenRouting routing = {};  // of an all-to-all of TOKENS_DEEPEP
+  TokenRouting routing = {};  // of an all-to-all of DeepEP or HybridEP
 
   bool operator==(const LayerCollective&) const = default;
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "calibrate/profile/device_profile.h"
 #include "models/block_spec.h"
+#include "models/layer_work.h"
 #include "models/quantization.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/recomputation.h"
@@ -161,11 +162,11 @@ void CheckDispatch(Problems& problems, const Communication& communication) {
   const uint32_t count = communication.dispatch_multiprocessors();
   problems.CheckRange("communication.dispatch_multiprocessors", count, 0,
                       kMaxDispatchMultiprocessors);
-  if (count > 0 && dispatcher != TOKENS_DEEPEP) {
+  if (count > 0 && !models::SendsOneCopyPerGpu(dispatcher)) {
     problems.Add("communication.dispatch_multiprocessors",
                  absl::StrCat("is ", count,
                               ", expected communication.token_dispatcher "
-                              "TOKENS_DEEPEP with it"));
+                              "TOKENS_DEEPEP or TOKENS_HYBRID_EP with it"));
   }
 }
 
@@ -202,17 +203,23 @@ void CheckAdaptersAgainst(Problems& problems, const Scenario& scenario,
 
 void CheckDispatchAgainst(Problems& problems, const Scenario& scenario,
                           const Model& model) {
-  if (scenario.communication().token_dispatcher() != TOKENS_DEEPEP) return;
+  const TokenDispatcher dispatcher =
+      scenario.communication().token_dispatcher();
+  if (!models::SendsOneCopyPerGpu(dispatcher)) return;
   const char* field = "communication.token_dispatcher";
+  const std::string value =
+      absl::StrCat("is ", TokenDispatcher_Name(dispatcher));
   if (!model.has_transformer() || model.transformer().num_experts() == 0) {
-    problems.Add(field,
-                 "is TOKENS_DEEPEP, expected none: the model has no experts");
+    problems.Add(
+        field,
+        absl::StrCat(value, ", expected none: the model has no experts"));
     return;
   }
   if (model.transformer().capacity_factor() > 0) {
     problems.Add(field,
-                 "is TOKENS_DEEPEP, expected TOKENS_ALL_TO_ALL: the model's "
-                 "experts have a capacity_factor");
+                 absl::StrCat(value,
+                              ", expected TOKENS_ALL_TO_ALL: the model's "
+                              "experts have a capacity_factor"));
   }
 }
 

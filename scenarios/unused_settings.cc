@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "models/layer_work.h"
 #include "models/quantization.h"
 
 namespace weir::scenarios {
@@ -36,8 +37,11 @@ std::vector<std::string> UnusedExpertSettings(const Scenario& scenario,
     warn(absl::StrCat("training.dispatch_format ",
                       models::Name(training.dispatch_format())));
   }
-  if (scenario.communication().token_dispatcher() == TOKENS_DEEPEP) {
-    warn("communication.token_dispatcher TOKENS_DEEPEP");
+  const TokenDispatcher dispatcher =
+      scenario.communication().token_dispatcher();
+  if (models::SendsOneCopyPerGpu(dispatcher)) {
+    warn(absl::StrCat("communication.token_dispatcher ",
+                      TokenDispatcher_Name(dispatcher)));
   }
   return warnings;
 }

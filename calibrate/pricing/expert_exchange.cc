@@ -8,6 +8,23 @@ namespace {
 
 double Fourth(double x) { return x * x * x * x; }
 
+bool IsKnown(const CollectiveModel& model,
+             const models::TokenRouting& routing) {
+  if (routing.hybrid) {
+    return routing.combine ? model.has_hybrid_combine()
+                           : model.has_hybrid_dispatch();
+  }
+  return routing.combine ? model.has_combine() : model.has_dispatch();
+}
+
+const TokenExchange& ExchangeFigures(const CollectiveModel& model,
+                                     const models::TokenRouting& routing) {
+  if (routing.hybrid) {
+    return routing.combine ? model.hybrid_combine() : model.hybrid_dispatch();
+  }
+  return routing.combine ? model.combine() : model.dispatch();
+}
+
 }  // namespace
 
 CollectiveCost ExchangeCost(const CollectiveModel& model,
@@ -16,10 +33,8 @@ CollectiveCost ExchangeCost(const CollectiveModel& model,
   const double ranks = group.num_ranks, per_node = group.ranks_per_node;
   if (ranks <= 1) return {};
   const double nodes = ranks / per_node;
-  const bool known =
-      routing.combine ? model.has_combine() : model.has_dispatch();
-  const TokenExchange& figures =
-      routing.combine ? model.combine() : model.dispatch();
+  const bool known = IsKnown(model, routing);
+  const TokenExchange& figures = ExchangeFigures(model, routing);
   const double bytes = routing.tokens * routing.token_bytes;
   const double copies = models::GroupsReached(routing, ranks);
   const double reached_nodes = models::GroupsReached(routing, nodes);

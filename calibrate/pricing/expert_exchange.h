@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of DeepEP's high-throughput dispatch and combine (DeepSeek-V3, section
-// 3.2.2): a token is sent once to each node that has one of its experts, to the
-// GPU with the sender's index, and from there over NVLink once to each GPU that
-// has one. With T tokens per GPU, of which a copy has b bytes, g GPUs in n
-// nodes of r, C GPUs and N nodes reached by a token, m multiprocessors:
+// Time of the dispatch and combine of DeepEP (high-throughput kernels;
+// DeepSeek-V3, section 3.2.2) and of HybridEP: a token is sent once to each
+// node that has one of its experts, to the GPU with the sender's index, and
+// from there over NVLink once to each GPU that has one. With T tokens per GPU,
+// of which a copy has b bytes, g GPUs in n nodes of r, C GPUs and N nodes
+// reached by a token, m multiprocessors:
 //
 //   NVLink bytes  = T C (r - 1) / r b
 //   network bytes = T N (n - 1) / n b

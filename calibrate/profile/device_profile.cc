@@ -262,6 +262,10 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckExchange("dispatch", model.has_dispatch(), model.dispatch(),
                   &problems);
     CheckExchange("combine", model.has_combine(), model.combine(), &problems);
+    CheckExchange("hybrid_dispatch", model.has_hybrid_dispatch(),
+                  model.hybrid_dispatch(), &problems);
+    CheckExchange("hybrid_combine", model.has_hybrid_combine(),
+                  model.hybrid_combine(), &problems);
   }
   CheckUncertainty(profile, &problems);
   CheckMeasured(profile, &problems);

@@ -148,12 +148,19 @@ absl::StatusOr<T> Resolve(const char* folder, const Asset& asset,
   return Inherit(std::move(inherited), variant);
 }
 
-// Adds the GEMMs of the base's formats to rates that state only a peak.
+// Adds the GEMMs of the base's formats to rates without a rate of their own
+// GEMMs; figures that such a rate states replace those of the base.
 void InheritGemms(const DeviceProfile& base, DeviceProfile* variant) {
   for (MatrixRate& rate : *variant->mutable_matrix_rates()) {
     const MatrixRate* of_base = FindRate(base, rate.format());
-    if (of_base == nullptr || !of_base->has_gemm() || rate.has_gemm()) continue;
-    *rate.mutable_gemm() = of_base->gemm();
+    if (of_base == nullptr || !of_base->has_gemm() ||
+        rate.gemm().has_matrix_rate()) {
+      continue;
+    }
+    GemmModel gemm = of_base->gemm();
+    ClearReplaced(rate.gemm(), &gemm);
+    gemm.MergeFrom(rate.gemm());
+    *rate.mutable_gemm() = std::move(gemm);
     rate.set_transposed_copies(of_base->transposed_copies());
     if (of_base->has_gemm_residual() && !rate.has_gemm_residual()) {
       *rate.mutable_gemm_residual() = of_base->gemm_residual();

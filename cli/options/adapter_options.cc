@@ -138,7 +138,7 @@ void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
   };
   AddChoice<TokenDispatcher>(
       app, "--moe-token-dispatcher-type",
-      "how tokens reach experts: alltoall (NCCL) or flex (DeepEP; "
+      "how tokens reach experts: alltoall (NCCL) or flex (DeepEP or HybridEP; "
       "docs/experts.md)",
       {{"alltoall", TOKENS_ALL_TO_ALL}, {"flex", TOKENS_DEEPEP}},
       [=](TokenDispatcher dispatcher) {
@@ -147,14 +147,24 @@ void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
       ->default_str("alltoall");
   AddSwitch(app, "--moe-enable-deepep", "--moe-token-dispatcher-type flex",
             [=](bool on) { set("--moe-enable-deepep", on); });
+  // Parsed after the flags above, whose program it replaces.
+  AddChoice<TokenDispatcher>(
+      app, "--moe-flex-dispatcher-backend",
+      "program of --moe-token-dispatcher-type flex, which this implies",
+      {{"deepep", TOKENS_DEEPEP}, {"hybridep", TOKENS_HYBRID_EP}},
+      [=](TokenDispatcher dispatcher) {
+        flags->flex_backend = dispatcher;
+        scenario->mutable_communication()->set_token_dispatcher(dispatcher);
+      })
+      ->default_str("deepep, with flex");
   AddOption(
-      app, "--moe-deepep-num-sms", "N",
-      "multiprocessors that DeepEP's kernels occupy",
+      app, "--moe-deepep-num-sms,--moe-hybridep-num-sms", "N",
+      "multiprocessors that the kernels of DeepEP or HybridEP occupy",
       ParserUpTo(scenarios::kMaxDispatchMultiprocessors, "the default"),
       [=](uint32_t count) {
         scenario->mutable_communication()->set_dispatch_multiprocessors(count);
       })
-      ->default_str("20, with DeepEP");
+      ->default_str("20 with DeepEP, 16 with HybridEP");
 }
 
 void AddOverlaps(CLI::App* app, Scenario* scenario) {
@@ -200,11 +210,28 @@ void AddOtherFormats(CLI::App* app, Scenario* scenario) {
 absl::Status CheckTokenDispatcher(const ScenarioFlags& flags) {
   const auto type = flags.deepep.find("--moe-token-dispatcher-type");
   const auto enabled = flags.deepep.find("--moe-enable-deepep");
+  Problems problems("command line");
+  if (flags.flex_backend.has_value()) {
+    const bool hybrid = *flags.flex_backend == TOKENS_HYBRID_EP;
+    const std::string backend = hybrid ? "hybridep" : "deepep";
+    if (type != flags.deepep.end() && !type->second) {
+      problems.Add("--moe-flex-dispatcher-backend",
+                   absl::StrCat("is ", backend,
+                                ", expected --moe-token-dispatcher-type flex "
+                                "with it instead of alltoall"));
+    }
+    if (enabled != flags.deepep.end() && enabled->second == hybrid) {
+      problems.Add(
+          absl::StrCat("--moe-enable-deepep", enabled->second ? "" : "=false"),
+          absl::StrCat("contradicts --moe-flex-dispatcher-backend ", backend,
+                       ", expected one of them"));
+    }
+    return problems.ToStatus();
+  }
   if (type == flags.deepep.end() || enabled == flags.deepep.end() ||
       type->second == enabled->second) {
     return absl::OkStatus();
   }
-  Problems problems("command line");
   problems.Add(
       absl::StrCat("--moe-enable-deepep", enabled->second ? "" : "=false"),
       absl::StrCat("contradicts --moe-token-dispatcher-type ",

@@ -108,6 +108,7 @@ constexpr Value kValues[] = {
     {"training.lora.target_modules", "LINEAR_FC2", "linear_fc2"},
     {"communication.token_dispatcher", "TOKENS_ALL_TO_ALL", "alltoall"},
     {"communication.token_dispatcher", "TOKENS_DEEPEP", "flex"},
+    {"communication.token_dispatcher", "TOKENS_HYBRID_EP", "hybridep"},
     {"parallelism.vocabulary_parallel", "VOCABULARY_ONE_BARRIER",
      "one-barrier"},
     {"parallelism.vocabulary_parallel", "VOCABULARY_TWO_BARRIERS",

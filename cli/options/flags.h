@@ -56,7 +56,9 @@ struct ScenarioFlags {
   std::optional<bool> post_validation;
   FormatFlags formats;
   std::map<std::string, bool> deepep;  // dispatches tokens, by flag
-  std::string costs;                   // "f=1,b=2", or the path of a table
+  // --moe-flex-dispatcher-backend; absent: not given.
+  std::optional<TokenDispatcher> flex_backend;
+  std::string costs;  // "f=1,b=2", or the path of a table
   ImportFlags imports;
   std::vector<std::string> schedules;  // "compare" takes several
 };

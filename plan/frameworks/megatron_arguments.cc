@@ -186,10 +186,13 @@ class Arguments {
     AddExpertBlocks();
     const Communication& communication = scenario_.communication();
     const bool deepep = communication.token_dispatcher() == TOKENS_DEEPEP;
-    Add("moe-token-dispatcher-type", deepep ? "flex" : "alltoall");
+    const bool hybrid = communication.token_dispatcher() == TOKENS_HYBRID_EP;
+    Add("moe-token-dispatcher-type", deepep || hybrid ? "flex" : "alltoall");
     Switch(deepep, "moe-enable-deepep");
-    if (deepep && communication.dispatch_multiprocessors() > 0) {
-      Add("moe-deepep-num-sms", communication.dispatch_multiprocessors());
+    if (hybrid) Add("moe-flex-dispatcher-backend", "hybridep");
+    if ((deepep || hybrid) && communication.dispatch_multiprocessors() > 0) {
+      Add(deepep ? "moe-deepep-num-sms" : "moe-hybridep-num-sms",
+          communication.dispatch_multiprocessors());
     }
     Switch(communication.overlap_expert_exchange(),
            "overlap-moe-expert-parallel-comm");

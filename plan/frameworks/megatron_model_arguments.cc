@@ -150,13 +150,18 @@ std::map<std::string, MegatronArgument> ModelArguments() {
        SwitchArgument([](MegatronSettings* p) { p->deepep = true; })},
       {"moe-flex-dispatcher-backend",
        WordArgument(
-           {{"deepep", [](MegatronSettings* p) { p->deepep = true; }}})},
+           {{"deepep", [](MegatronSettings* p) { p->deepep = true; }},
+            {"hybridep", [](MegatronSettings* p) { p->hybridep = true; }}})},
       {"overlap-moe-expert-parallel-comm",
        SwitchArgument([](MegatronSettings* p) {
          p->communication().set_overlap_expert_exchange(true);
        })},
       {"moe-deepep-num-sms", SizeArgument([](MegatronSettings* p, uint32_t n) {
          p->deepep_multiprocessors = n;
+       })},
+      {"moe-hybridep-num-sms",
+       SizeArgument([](MegatronSettings* p, uint32_t n) {
+         p->hybridep_multiprocessors = n;
        })},
   };
 }

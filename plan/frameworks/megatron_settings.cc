@@ -90,18 +90,24 @@ void FinishTraining(MegatronSettings* settings) {
 
 void FinishDispatcher(MegatronSettings* settings, Problems* problems) {
   if (!settings->flex_dispatcher) return;
-  if (!settings->deepep) {
+  if (settings->deepep == settings->hybridep) {
     problems->Add(
         settings->NameOf("moe-token-dispatcher-type"),
-        absl::StrCat("is flex, expected ",
-                     settings->NameOf("moe-enable-deepep"),
-                     " with it: other programs of this dispatcher are not "
-                     "simulated"));
+        absl::StrCat("is flex, expected ", settings->deepep ? "either " : "",
+                     settings->NameOf("moe-enable-deepep"), " or ",
+                     settings->NameOf("moe-flex-dispatcher-backend"),
+                     " hybridep with it",
+                     settings->deepep ? ""
+                                      : ": other programs of this dispatcher "
+                                        "are not simulated"));
     return;
   }
   Communication& communication = settings->communication();
-  communication.set_token_dispatcher(TOKENS_DEEPEP);
-  communication.set_dispatch_multiprocessors(settings->deepep_multiprocessors);
+  communication.set_token_dispatcher(settings->hybridep ? TOKENS_HYBRID_EP
+                                                        : TOKENS_DEEPEP);
+  communication.set_dispatch_multiprocessors(
+      settings->hybridep ? settings->hybridep_multiprocessors
+                         : settings->deepep_multiprocessors);
 }
 
 void FinishCommunication(MegatronSettings* settings) {

@@ -34,10 +34,11 @@ struct MegatronSettings {
   bool disable_bias_linear = false, add_qkv_bias = false;
   bool grouped_queries = false, fp32_gradients = false;
   bool gradients_in_bf16 = false, untied = false, learned_positions = true;
-  // Both are needed for DeepEP.
-  bool flex_dispatcher = false, deepep = false;
+  // The dispatcher "flex" needs one of its programs.
+  bool flex_dispatcher = false, deepep = false, hybridep = false;
   bool pads_experts = false;  // to their capacity
-  uint32_t deepep_multiprocessors = 0, muon_num_ns_steps = 0;
+  uint32_t deepep_multiprocessors = 0, hybridep_multiprocessors = 0;
+  uint32_t muon_num_ns_steps = 0;
   bool experts = false, fp16 = false, bf16 = false;
   // Formats of GEMMs: "hybrid", "tensorwise", "e2m1"; empty: 16 bits.
   std::string fp8_format, fp8_recipe = "delayed", fp4_format;

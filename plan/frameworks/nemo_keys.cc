@@ -45,6 +45,7 @@ const std::vector<NemoKey>& NemoKeys() {
       {"model.moe_flex_dispatcher_backend", "moe-flex-dispatcher-backend",
        K::kValue, false},
       {"model.moe_deepep_num_sms", "moe-deepep-num-sms", K::kValue, false},
+      {"model.moe_hybridep_num_sms", "moe-hybridep-num-sms", K::kValue, false},
       {"comm_overlap.overlap_moe_expert_parallel_comm",
        "overlap-moe-expert-parallel-comm", K::kSwitch, false},
       {"model.overlap_moe_expert_parallel_comm",

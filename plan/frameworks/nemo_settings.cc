@@ -110,6 +110,8 @@ class NemoSettings {
       const std::string argument(key.argument);
       if ((argument == "moe-enable-deepep" ||
            argument == "moe-deepep-num-sms" ||
+           argument == "moe-flex-dispatcher-backend" ||
+           argument == "moe-hybridep-num-sms" ||
            argument == "muon-num-ns-steps" ||
            argument == "moe-router-num-groups" ||
            argument == "moe-router-group-topk" ||

@@ -137,6 +137,7 @@ struct Spelling {
 constexpr Spelling kSpellings[] = {
     {"TokenDispatcher", "alltoall", TOKENS_ALL_TO_ALL},
     {"TokenDispatcher", "flex", TOKENS_DEEPEP},
+    {"TokenDispatcher", "hybridep", TOKENS_HYBRID_EP},
     {"VocabularyParallel", "none", VOCABULARY_NOT_SHARDED},
     {"Optimizer", "sgd", SGD_MOMENTUM},
 };

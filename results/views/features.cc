@@ -217,8 +217,9 @@ class FeatureList {
 
   void AddDispatch() {
     const Communication& communication = scenario_.communication();
-    if (communication.token_dispatcher() == TOKENS_DEEPEP) {
-      Add("DeepEP",
+    const TokenDispatcher dispatcher = communication.token_dispatcher();
+    if (dispatcher == TOKENS_DEEPEP || dispatcher == TOKENS_HYBRID_EP) {
+      Add(dispatcher == TOKENS_HYBRID_EP ? "HybridEP" : "DeepEP",
           communication.dispatch_multiprocessors() == 0
               ? ""
               : absl::StrCat(" with ",

@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "calibrate/profile/device_profile.h"
+#include "models/layer_work.h"
 #include "models/quantization.h"
 
 namespace weir::sim {
@@ -56,9 +57,12 @@ absl::StatusOr<DeviceCosts> CostsOfDevice(const DeviceProfile& device,
 }
 
 int DispatchMultiprocessors(const Communication& communication) {
-  constexpr int kOfDeepEp = 20;  // DeepSeek-V3, section 3.2.2
+  constexpr int kOfDeepEp = 20;    // DeepSeek-V3, section 3.2.2
+  constexpr int kOfHybridEp = 16;  // moe_hybridep_num_sms of Megatron Core
   const uint32_t given = communication.dispatch_multiprocessors();
-  return given > 0 ? static_cast<int>(given) : kOfDeepEp;
+  if (given > 0) return static_cast<int>(given);
+  return communication.token_dispatcher() == TOKENS_HYBRID_EP ? kOfHybridEp
+                                                              : kOfDeepEp;
 }
 
 void SetShards(const scenarios::ResolvedScenario& resolved, Costs* costs) {
@@ -78,7 +82,7 @@ void SetShards(const scenarios::ResolvedScenario& resolved, Costs* costs) {
   }
   costs->expert_parallel = std::max<int>(parallelism.expert(), 1);
   const double processors = resolved.device.num_multiprocessors().value();
-  if (scenario.communication().token_dispatcher() == TOKENS_DEEPEP &&
+  if (models::SendsOneCopyPerGpu(scenario.communication().token_dispatcher()) &&
       processors > 0) {
     costs->exchange_share =
         DispatchMultiprocessors(scenario.communication()) / processors;

@@ -147,6 +147,25 @@ TEST(TokenExchangeTest, DeepEpSendsOneCopyToEachGpuThatHasAnExpert) {
   }
 }
 
+// HybridEP sends the same copies and needs the same kernels as DeepEP.
+TEST(TokenExchangeTest, HybridEpSendsTheCopiesOfDeepEp) {
+  WorkSpec spec = DeepEp(64);
+  const LayerWork deepep = Block(spec);
+  spec.token_dispatcher = TOKENS_HYBRID_EP;
+  const LayerWork hybrid = Block(spec);
+  EXPECT_EQ(hybrid.forward, deepep.forward);
+  EXPECT_EQ(hybrid.stash_bytes, deepep.stash_bytes);
+  ASSERT_EQ(hybrid.forward_collectives.size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    models::TokenRouting routing = hybrid.forward_collectives[i].routing;
+    EXPECT_TRUE(routing.hybrid);
+    routing.hybrid = false;
+    EXPECT_EQ(routing, deepep.forward_collectives[i].routing);
+    EXPECT_EQ(hybrid.forward_collectives[i].bytes,
+              deepep.forward_collectives[i].bytes);
+  }
+}
+
 TEST(TokenExchangeTest, OneGpuExchangesNothing) {
   const LayerWork block = Block(DeepEp(1));
   EXPECT_TRUE(block.forward_collectives.empty());

@@ -300,6 +300,8 @@ TEST(DeepEpTest, FastEqualsFull) {
                              dispatch_multiprocessors: 8 }
              training { dispatch_format: OPERAND_FP8_BLOCK })"));
   ExpectFastEqualsFull(Moe("training { dispatch_format: OPERAND_FP8_BLOCK }"));
+  ExpectFastEqualsFull(
+      Moe("communication { token_dispatcher: TOKENS_HYBRID_EP }"));
 }
 
 TEST(DeepEpTest, RefusesModelsWithoutExperts) {

@@ -191,6 +191,8 @@ INSTANTIATE_TEST_SUITE_P(
                         "overlap_expert_exchange: true "
                         "gradient_reduction: REDUCTION_OVERLAPPED",
                         "overlap_expert_exchange: true "
-                        "token_dispatcher: TOKENS_DEEPEP")));
+                        "token_dispatcher: TOKENS_DEEPEP",
+                        "overlap_expert_exchange: true "
+                        "token_dispatcher: TOKENS_HYBRID_EP")));
 
 }  // namespace weir::sim::overlapped_exchange_test

@@ -59,13 +59,12 @@ errors:
   tokens/s with 26.02 and 9,058 with 26.02.01, on 8 GB200 26,373 with 26.02.01
   and 40,706 with 26.06; gpt-oss on 64 GB300 33,166 with 26.06 and 20,288 with
   26.06.01. There is one prediction for all of them.
-- HybridEP, the dispatcher of most recipes for Blackwell, is priced as an
-  all-to-all with separate permutations. Grouped MLPs with fused activations and
-  casts are not simulated, nor are CUDA graphs: host times remain those of
-  eager launches.
+- Grouped MLPs with fused activations and casts are not simulated, nor are CUDA
+  graphs: host times remain those of eager launches. Permutations have the rate
+  of TensorRT-LLM's kernels.
 - No GEMM of GB300 and B300 is published: their rates are those of GB200 and
-  B200 with other peaks (an assumption with a spread of 20 %). All dense rows of
-  GB300 are predicted too slow.
+  B200, in FP4 times the ratio of the peaks (assumptions with a spread of 20 to
+  25 %). All dense rows of GB300 are predicted too slow.
 - DGX Cloud's DeepSeek-V3 on GB200 (v25.05) is four times slower per GPU than
   Megatron-Bridge's on GB300 half a year later; the cause is not known.
 """

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the time of DeepEP's exchanges: bytes, limits and measurements.
+// Tests of the time of DeepEP's and HybridEP's exchanges: bytes, limits and
+// measurements.
 #include "calibrate/pricing/expert_exchange.h"
 
 #include <gtest/gtest.h>
@@ -150,6 +151,49 @@ TEST(ExpertExchangeTest, WithoutFiguresTheRatesAreThoseOfPairs) {
   models::TokenRouting other = tokens;
   other.multiprocessors = 1;
   EXPECT_EQ(ExchangeCost(model, other, Nodes(4)).Seconds(), cost.Seconds());
+}
+
+// docs/README_Hybrid-EP.md of github.com/deepseek-ai/DeepEP, branch hybrid-ep:
+// 4,096 tokens of 7,168 in bf16, 8 experts per token and GPU; GB/s that GPUs
+// receive, calls from PyTorch.
+TEST(ExpertExchangeTest, MeasuredExchangesOfHybridEp) {
+  const struct {
+    const char* device;
+    int ranks, sms;
+    double dispatch, combine;
+  } rows[] = {
+      {"gb200", 8, 16, 550.10, 538.44},   {"gb200", 8, 32, 545.71, 568.94},
+      {"gb200", 16, 16, 472.84, 474.48},  {"gb200", 16, 32, 523.48, 521.55},
+      {"gb200", 24, 16, 441.89, 444.40},  {"gb200", 24, 32, 507.32, 483.76},
+      {"gb200", 32, 16, 485.50, 423.19},  {"gb200", 32, 32, 484.22, 464.54},
+      {"gb200", 36, 16, 469.96, 418.27},  {"gb200", 36, 32, 479.02, 447.89},
+      {"b200-sxm", 8, 16, 535.94, 530.86}};
+  for (const auto& [device, ranks, sms, dispatch, combine] : rows) {
+    const CollectiveModel model = LoadDeviceProfile(device)->collectives();
+    CollectiveGroup group = Nodes(1, ranks);
+    group.intra_bytes_per_second = 900e9;
+    models::TokenRouting tokens = Tokens(4096, true, sms);
+    tokens.experts = 8 * ranks;
+    tokens.hybrid = true;
+    const double received =
+        4096 * tokens.token_bytes * models::GroupsReached(8 * ranks, 8, ranks);
+    ExpectRelative(ExchangeCost(model, tokens, group).Seconds(),
+                   received / (1e9 * combine), 0.11);
+    tokens.combine = false;
+    ExpectRelative(ExchangeCost(model, tokens, group).Seconds(),
+                   received / (1e9 * dispatch), 0.09);
+  }
+}
+
+// The H100 has figures of DeepEP only.
+TEST(ExpertExchangeTest, HybridEpWithoutFiguresHasTheRatesOfPairs) {
+  models::TokenRouting tokens = Tokens(4096, false);
+  tokens.hybrid = true;
+  const CollectiveCost cost = ExchangeCost(H100(), tokens, Nodes(1));
+  ExpectRelative(cost.intra_bytes_per_second,
+                 450e9 * H100().pairs().link_efficiency().value());
+  EXPECT_NE(cost.Seconds(),
+            ExchangeCost(H100(), Tokens(4096, false), Nodes(1)).Seconds());
 }
 
 TEST(ExpertExchangeTest, OneGpuExchangesNothing) {

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/textproto.h"
+#include "calibrate/pricing/gemm_seconds.h"
 #include "calibrate/profile/device_profile.h"
 #include "calibrate/profile/figures.h"
 
@@ -281,6 +283,55 @@ TEST(ProfileBaseTest, RatesInheritTheGemmsOfTheirFormat) {
       })"));
   EXPECT_EQ(own.matrix_rates(0).gemm().matrix_rate().value(), 0.5);
   EXPECT_FALSE(own.matrix_rates(0).transposed_copies());
+}
+
+// Without a matrix_rate, the figures of a rate's GEMMs replace those of the
+// base one by one.
+TEST(ProfileBaseTest, RatesMayReplaceSingleFiguresOfTheirGemms) {
+  const DeviceProfile base = Parse(R"(
+      name: "base"
+      matrix_rates {
+        format: "nvfp4"
+        peak_flops { value: 1e16 }
+        gemm {
+          matrix_rate { value: 0.7 }
+          cache_bytes_per_second { value: 2e13 relative_error: 0.1 }
+        }
+        gemm_residual { value: 0.08 }
+      })");
+  const DeviceProfile ultra = Inherit(base, Parse(R"(
+      matrix_rates {
+        format: "nvfp4"
+        peak_flops { value: 1.5e16 }
+        gemm { cache_bytes_per_second { value: 3e13 } }
+      })"));
+  const MatrixRate& rate = ultra.matrix_rates(0);
+  EXPECT_EQ(rate.gemm().matrix_rate().value(), 0.7);
+  EXPECT_EQ(rate.gemm().cache_bytes_per_second().value(), 3e13);
+  EXPECT_EQ(rate.gemm().cache_bytes_per_second().relative_error(), 0);
+  EXPECT_EQ(rate.gemm_residual().value(), 0.08);
+}
+
+// The main loop of NVFP4 GEMMs is limited by the cache rate of the fit, so that
+// a higher peak alone would change nothing.
+TEST(ProfileBaseTest, BlackwellUltraHasFasterGemmsOnlyInFp4) {
+  for (const auto& [ultra, base] :
+       {std::pair("gb300", "gb200"), std::pair("b300-sxm", "b200-sxm")}) {
+    const auto fast = LoadDeviceProfile(ultra), slow = LoadDeviceProfile(base);
+    ASSERT_TRUE(fast.ok() && slow.ok());
+    const GemmSize size = MakeGemmSize(8192, 28672, 8192, 0.5625);
+    for (const char* format : {"mxfp8", "nvfp4"}) {
+      const double ratio =
+          GemmSeconds(*slow, *FindRate(*slow, format), size,
+                      Clock::kSustained) /
+          GemmSeconds(*fast, *FindRate(*fast, format), size, Clock::kSustained);
+      if (format == std::string("mxfp8")) {
+        EXPECT_NEAR(ratio, 1, 0.01) << ultra;
+      } else {
+        EXPECT_NEAR(ratio, 1.5, 0.1) << ultra;
+      }
+    }
+  }
 }
 
 }  // namespace weir::calibrate::profile_base_test

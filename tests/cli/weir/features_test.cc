@@ -164,6 +164,30 @@ TEST(FeaturesTest, DispatchersMustAgree) {
       "[\"DeepEP\"]");
 }
 
+TEST(FeaturesTest, BackendsOfTheFlexDispatcher) {
+  const auto features = [](const std::string& flags) {
+    return ResultOf(absl::StrCat(kExperts, " --ep 8 ", flags))["features"]
+        .dump();
+  };
+  EXPECT_EQ(features("--moe-flex-dispatcher-backend hybridep"),
+            "[\"HybridEP\"]");
+  EXPECT_EQ(features("--moe-token-dispatcher-type flex "
+                     "--moe-flex-dispatcher-backend hybridep "
+                     "--moe-hybridep-num-sms 24"),
+            "[\"HybridEP with 24 multiprocessors\"]");
+  EXPECT_EQ(features("--moe-flex-dispatcher-backend deepep"), "[\"DeepEP\"]");
+  ExpectRefused(absl::StrCat(kExperts,
+                             " --ep 8 --moe-flex-dispatcher-backend hybridep "
+                             "--moe-token-dispatcher-type alltoall"),
+                "--moe-flex-dispatcher-backend is hybridep, expected "
+                "--moe-token-dispatcher-type flex with it");
+  ExpectRefused(absl::StrCat(kExperts,
+                             " --ep 8 --moe-flex-dispatcher-backend hybridep "
+                             "--moe-enable-deepep"),
+                "--moe-enable-deepep contradicts "
+                "--moe-flex-dispatcher-backend hybridep");
+}
+
 TEST(FeaturesTest, MessagesSpellValuesLikeFlags) {
   ExpectRefused(absl::StrCat(kDense, " --moe-token-dispatcher-type flex"),
                 "--moe-token-dispatcher-type is flex, expected none");

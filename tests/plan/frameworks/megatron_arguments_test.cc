@@ -232,6 +232,22 @@ TEST(MegatronArgumentTest, DescribeDeepEpAndMuon) {
   EXPECT_FALSE(args.contains("--use-distributed-optimizer"));
 }
 
+TEST(MegatronArgumentTest, DescribeHybridEp) {
+  std::string experts = kExperts;
+  experts.erase(experts.find("capacity_factor: 1.25"), 21);
+  const MegatronArgs args =
+      ParseMegatronArgs(MegatronArguments(Resolve(experts + kOnEight + R"(
+         schedule: "1f1b" parallelism { pipeline: 2 data: 4 expert: 4 }
+         communication { token_dispatcher: TOKENS_HYBRID_EP
+                         dispatch_multiprocessors: 24 }
+         training { precision: MIXED_BF16 flash_attention: true })")));
+  EXPECT_THAT(args, Contains(Pair("--moe-token-dispatcher-type", "flex")));
+  EXPECT_THAT(args,
+              Contains(Pair("--moe-flex-dispatcher-backend", "hybridep")));
+  EXPECT_THAT(args, Contains(Pair("--moe-hybridep-num-sms", "24")));
+  EXPECT_FALSE(args.contains("--moe-enable-deepep"));
+}
+
 // Megatron-LM accumulates bf16 gradients in fp32 by default.
 TEST(MegatronArgumentTest, GradientsHaveTheBytesThatAreCounted) {
   EXPECT_TRUE(

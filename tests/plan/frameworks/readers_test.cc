@@ -275,6 +275,35 @@ TEST(NemoReaderTest, ReadsDispatchers) {
   EXPECT_TRUE(run->scenario.training().distributed_optimizer());
 }
 
+TEST(NemoReaderTest, ReadsBackendsOfTheFlexDispatcher) {
+  const auto read = [](const std::string& settings) {
+    return ReadNemoSettings(
+        "x.txt",
+        "model.num_layers=4\nmodel.hidden_size=64\nmodel.vocab_size=1000\n"
+        "model.num_attention_heads=4\nmodel.num_moe_experts=8\n"
+        "model.moe_router_topk=2\nmodel.moe_token_dispatcher_type=flex\n"
+        "train.global_batch_size=8\nmodel.seq_length=128\n" +
+            settings,
+        {});
+  };
+  const auto run = read(
+      "model.moe_flex_dispatcher_backend=hybridep\n"
+      "model.moe_hybridep_num_sms=32\n");
+  ASSERT_TRUE(run.ok()) << run.status();
+  const Communication& communication = run->scenario.communication();
+  EXPECT_EQ(communication.token_dispatcher(), TOKENS_HYBRID_EP);
+  EXPECT_EQ(communication.dispatch_multiprocessors(), 32u);
+  EXPECT_THAT(read("").status().message(),
+              HasSubstr("model.moe_token_dispatcher_type is flex, expected "
+                        "model.moe_enable_deepep or "
+                        "model.moe_flex_dispatcher_backend hybridep with it"));
+  EXPECT_THAT(read("model.moe_flex_dispatcher_backend=hybridep\n"
+                   "model.moe_enable_deepep=true\n")
+                  .status()
+                  .message(),
+              HasSubstr("expected either model.moe_enable_deepep or "));
+}
+
 TEST(NemoReaderTest, ReadsRecipes) {
   const auto run = ReadNemoSettings(
       "x.yaml", "mixed_precision: bf16_with_fp8_current_scaling_mixed\n", {});

@@ -194,6 +194,10 @@ TEST(SweepTest, ValuesAreSpelledLikeThoseOfFlags) {
                 .communication()
                 .token_dispatcher(),
             TOKENS_DEEPEP);
+  EXPECT_EQ(set("moe_token_dispatcher_type", "hybridep")
+                .communication()
+                .token_dispatcher(),
+            TOKENS_HYBRID_EP);
   EXPECT_EQ(set("vocabulary_parallel", "one-barrier")
                 .parallelism()
                 .vocabulary_parallel(),

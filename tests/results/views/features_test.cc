@@ -61,6 +61,7 @@ TEST(ResultFeaturesTest, NameWhatChangesTheResult) {
       {"parallelism { context: 4 context_method: CONTEXT_A2A }",
        "context by a2a"},
       {"communication { token_dispatcher: TOKENS_DEEPEP }", "DeepEP"},
+      {"communication { token_dispatcher: TOKENS_HYBRID_EP }", "HybridEP"},
       {"cluster_changes { topology: FAT_TREE }", "topology fat-tree"},
       {"slow { gpu: 3 speed: 0.5 }", "1 slow part"},
       {"set_figures: \"gemm.sustained_rate=0.85\"",
