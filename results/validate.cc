@@ -19,6 +19,12 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+// Returns true if CheckTimeline checks messages of this type.
+bool IsOfTimeline(const google::protobuf::Descriptor* type) {
+  return type == Timeline::descriptor() || type == HostCopies::descriptor() ||
+         type == LinkUse::descriptor();
+}
+
 void CollectNonFinite(const Message& message, const std::string& prefix,
                       std::vector<std::string>* pointers) {
   const auto* reflection = message.GetReflection();
@@ -40,7 +46,7 @@ void CollectNonFinite(const Message& message, const std::string& prefix,
         }
       }
     } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE ||
-               field->message_type() == Timeline::descriptor()) {
+               IsOfTimeline(field->message_type())) {
       continue;
     } else if (field->is_repeated()) {
       for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
@@ -119,7 +125,44 @@ class ColumnChecker {
   Problems* problems_;
 };
 
+void CheckHostCopies(const Result& result, Problems* problems) {
+  const HostCopies& copies = result.host_copies();
+  ColumnChecker check("host_copies", copies.gpu_size(), problems);
+  check.CheckAtMost("gpu", copies.gpu(), int64_t{result.ranks_size()} - 1);
+  check.CheckAtMost("op", copies.op(), Timeline::Actions::Op_MAX);
+  check.HasSize("stage", copies.stage());
+  check.HasSize("microbatch", copies.microbatch());
+  check.HasSize("block", copies.block());
+  check.CheckFinite("bytes", copies.bytes());
+  check.CheckTimes(copies);
+}
+
+void CheckSharedLinks(const Result& result, Problems* problems) {
+  const LinkUse& shared = result.link_use();
+  const auto check = [&](absl::string_view field, double value) {
+    if (std::isfinite(value) && value >= 0) return;
+    problems->Add(
+        absl::StrCat("link_use.", field),
+        absl::StrCat("is ", value, ", expected a finite number of at least 0"));
+  };
+  check("interval_seconds", shared.interval_seconds());
+  for (int i = 0; i < shared.links_size(); ++i) {
+    const LinkUse::Link& link = shared.links(i);
+    const std::string field = absl::StrCat("links[", i, "]");
+    for (const double value : {link.bytes_per_second(), link.transfer_bytes(),
+                               link.collective_bytes(), link.host_bytes()}) {
+      check(field, value);
+    }
+    ColumnChecker(absl::StrCat("link_use.", field),
+                  shared.links(0).utilization_size(), problems)
+        .CheckFinite("utilization", link.utilization());
+  }
+}
+
+// Checks the timeline and what is stored with it.
 void CheckTimeline(const Result& result, Problems* problems) {
+  CheckHostCopies(result, problems);
+  CheckSharedLinks(result, problems);
   const int64_t last_gpu = int64_t{result.ranks_size()} - 1;
   {
     const auto& actions = result.timeline().actions();
@@ -234,7 +277,9 @@ Result WithoutTimeline(const Result& result) {
   google::protobuf::FieldMask mask;
   for (int i = 0; i < Result::descriptor()->field_count(); ++i) {
     const std::string name(Result::descriptor()->field(i)->name());
-    if (name != "timeline") mask.add_paths(name);
+    if (!IsOfTimeline(Result::descriptor()->field(i)->message_type())) {
+      mask.add_paths(name);
+    }
   }
   Result copy;
   FieldMaskUtil::MergeMessageTo(result, mask, {}, &copy);

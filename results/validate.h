@@ -20,17 +20,18 @@ namespace weir::results {
 // that the timeline is valid (see below). Returns all problems at once.
 absl::Status ValidateResult(absl::string_view label, const Result& result);
 
-// Checks that all columns of a kind of event have the same length, that GPUs
+// Checks the timeline, copies to and from the host and shared links: that all
+// columns of a kind of event have the same length, that GPUs
 // are indices into ranks, that times and bytes are finite and not negative,
 // that no event ends before it starts, and that enumerations and spans are in
 // range.
 absl::Status ValidateTimeline(absl::string_view label, const Result& result);
 
-// Returns a copy without the timeline, which may be much larger than the rest.
+// Returns a copy without them, which may be much larger than the rest.
 Result WithoutTimeline(const Result& result);
 
 // Returns the JSON pointers ("/ranks/3/idle_seconds") of all numbers that are
-// NaN or infinite, except those of the timeline.
+// NaN or infinite, except those that ValidateTimeline checks.
 std::vector<std::string> NonFinitePointers(const Result& result);
 
 }  // namespace weir::results

@@ -12,6 +12,8 @@
 #include "schedules/semantics.h"
 #include "sim/fill_batch.h"
 #include "sim/fill_ranks.h"
+#include "sim/report/host_copies.h"
+#include "sim/report/shared_links.h"
 #include "sim/report/timeline.h"
 #include "sim/simulate.h"
 
@@ -113,6 +115,8 @@ Result MakeResult(const scenarios::ResolvedScenario& scenario,
   FillRanks(scenario, inputs, run, options.keep_timeline, &result);
   if (options.keep_timeline) {
     FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());
+    FillHostCopies(inputs, run.graph, run.recording, &result);
+    FillSharedLinks(network, run.graph, run.recording, &result);
   }
   return result;
 }

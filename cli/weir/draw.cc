@@ -98,11 +98,6 @@ absl::StatusOr<Drawing> DrawTimelines(const Flags& flags,
   for (const Result& result : all) {
     ASSIGN_OR_RETURN(results::TimelineRows rows,
                      results::RowsOfResult(result, {}, flags.draw.ranks));
-    if (results::ScenarioOf(result).training().cpu_offloading_num_layers() >
-        0) {
-      absl::StrAppend(&rows.subtitle,
-                      "; copies of activations are parts of passes");
-    }
     runs.push_back(std::move(rows));
   }
   return results::TimelineFigure(runs, OptionsOf(flags.draw));

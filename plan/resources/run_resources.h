@@ -6,25 +6,14 @@
 
 #include "results/report/resources.h"
 #include "results/result.pb.h"
-#include "scenarios/cluster/network.h"
 
 namespace weir::plan {
 
-// Links that a report shows, and intervals of their utilization.
-inline constexpr size_t kMostShownLinks = 16;
-inline constexpr size_t kLinkIntervals = 120;
-
-// Resolves the scenario of a result. Without it (results of replays, files
-// that have moved) both parts are empty.
+// Takes the links from the result, and the kernels from its scenario, which it
+// resolves again. Without a scenario (results of replays, files that have
+// moved), there are no kernels; results of versions that did not store them
+// have no links.
 results::RunResources ResourcesOf(const Result& result);
-
-// Adds the links that transfers of several pairs of ranks use. The bytes of a
-// transfer count evenly over its time on every link of its route, so that
-// utilization x rate x interval, summed over intervals, is the bytes of all
-// transfers on the link. Collectives are not included. Requires: the timeline
-// is valid.
-void AddSharedLinks(const Result& result, const scenarios::Network& network,
-                    results::RunResources* resources);
 
 }  // namespace weir::plan
 

@@ -33,14 +33,13 @@ std::string SymmetryText(const scenarios::ResolvedScenario& scenario,
                      : absl::StrCat("all ", all, ": ", run.not_reduced);
 }
 
-std::string ExtrapolationText(const scenarios::ResolvedScenario& scenario,
-                              const sim::FastEstimate& run) {
+std::string ExtrapolationText(const sim::FastEstimate& run) {
   if (!run.extrapolated) {
     return absl::StrCat("all ", run.num_simulated_microbatches, ": ",
                         run.not_extrapolated);
   }
   return absl::StrCat(run.num_simulated_microbatches, " of ",
-                      scenario.num_microbatches, ", the steady state repeats");
+                      run.num_microbatches, ", the steady state repeats");
 }
 
 std::string MemoryText(const SweepOutcome& outcome) {
@@ -87,7 +86,7 @@ std::string FastEstimateTable(const scenarios::ResolvedScenario& scenario,
       {"method", absl::StrCat("fast: ", outcome.method(),
                               run.shared_links ? ", with contention" : "")},
       {"GPUs simulated", SymmetryText(scenario, run)},
-      {"microbatches simulated", ExtrapolationText(scenario, run)}};
+      {"microbatches simulated", ExtrapolationText(run)}};
   const Training& training = scenario.scenario.training();
   if (!models::FormatsOf(scenario.recipe).empty()) {
     table.rows.insert(

@@ -134,6 +134,12 @@ absl::StatusOr<TimelineRows> RowsOfResult(const Result& result,
   ASSIGN_OR_RETURN(const std::vector<int> chosen,
                    ChosenRanks(result.schedule(), events.num_ranks(), ranks));
   const auto versions = VersionsOf(result);
+  const HostCopies& copies = result.host_copies();
+  std::vector<std::vector<int>> copies_of(
+      static_cast<size_t>(result.ranks_size()));  // [gpu]: entries
+  for (int i = 0; i < copies.gpu_size(); ++i) {
+    copies_of[copies.gpu(i)].push_back(i);
+  }
   TimelineRows all;
   all.title = RowName(result);
   all.subtitle = absl::StrCat(
@@ -154,6 +160,10 @@ absl::StatusOr<TimelineRows> RowsOfResult(const Result& result,
       row.boxes.push_back({action.op, action.stage, action.microbatch,
                            action.num_microbatches, action.start_seconds,
                            action.end_seconds, known ? at->second : -1});
+    }
+    for (const int i : copies_of[gpu]) {
+      row.boxes.push_back({copies.op(i), copies.stage(i), copies.microbatch(i),
+                           1, copies.start_seconds(i), copies.end_seconds(i)});
     }
     FinishRow(&row);
     all.rows.push_back(std::move(row));

@@ -100,7 +100,9 @@ Json LinksJson(const RunResources& run) {
         {{"name", link.name},
          {"bytes_per_second", link.bytes_per_second},
          {"num_pairs", link.num_pairs},
-         {"bytes", link.bytes},
+         {"transfer_bytes", link.transfer_bytes},
+         {"collective_bytes", link.collective_bytes},
+         {"host_bytes", link.host_bytes},
          {"mean",
           over_time.empty() ? 0 : sum / static_cast<double>(over_time.size())},
          {"peak", over_time.empty()

@@ -22,12 +22,12 @@ struct RunResources {
     double flops = 0, bytes = 0, seconds = 0;
     double count = 0;  // in one microbatch, over all stages
   };
-  // A link in one direction that several pairs of ranks use.
+  // LinkUse.Link
   struct Link {
     std::string name;  // "node3.nic0.tx"
     double bytes_per_second = 0;
     size_t num_pairs = 0;
-    double bytes = 0;  // of all transfers
+    double transfer_bytes = 0, collective_bytes = 0, host_bytes = 0;
     // Mean utilization in each interval of the run.
     std::vector<double> utilization;
   };

@@ -15,8 +15,9 @@ namespace weir::results {
 namespace {
 
 // Numbers of kinds of slices in the data; web/src/kinds.ts has the same.
-constexpr uint32_t kSendKinds = 10;        // + Timeline.Transfers.Kind
-constexpr uint32_t kReceiveKinds = 12;     // + Timeline.Transfers.Kind
+constexpr uint32_t kSendKinds = 10;     // + Timeline.Transfers.Kind
+constexpr uint32_t kReceiveKinds = 12;  // + Timeline.Transfers.Kind
+constexpr uint32_t kOffloadKind = 14, kReloadKind = 15;  // of one block
 constexpr uint32_t kCollectiveKinds = 20;  // + Timeline.Collectives.Kind
 constexpr uint32_t kIdleKinds = 30;        // + IdleCause
 constexpr uint32_t kDrainKind = kIdleKinds + kNumIdleCauses;
@@ -116,6 +117,12 @@ class PipelineRows {
         slice.bytes = transfers.bytes(i);
         return slice;
       }
+      case Lane::kLayersToHost:
+      case Lane::kLayersFromHost:
+        fill(in_.host_copies());
+        slice.kind = lane == Lane::kLayersToHost ? kOffloadKind : kReloadKind;
+        slice.bytes = in_.host_copies().bytes(i);
+        return slice;
       default:
         fill(timeline.collectives());
         slice.kind = kCollectiveKinds + timeline.collectives().kind(i);

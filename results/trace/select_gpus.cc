@@ -43,6 +43,18 @@ std::vector<int> Kept(const std::vector<int>& number, const Gpus& gpus) {
   return kept;
 }
 
+void SelectCopies(const std::vector<int>& number, HostCopies* copies) {
+  const auto kept = Kept(number, copies->gpu());
+  Keep(kept, copies->mutable_gpu());
+  Keep(kept, copies->mutable_op());
+  Keep(kept, copies->mutable_stage());
+  Keep(kept, copies->mutable_microbatch());
+  Keep(kept, copies->mutable_block());
+  Keep(kept, copies->mutable_bytes());
+  KeepTimes(kept, copies);
+  Renumber(number, copies->mutable_gpu());
+}
+
 void SelectEvents(const std::vector<int>& number, Timeline* timeline) {
   {
     auto& actions = *timeline->mutable_actions();
@@ -143,6 +155,9 @@ absl::StatusOr<Result> SelectGpus(const Result& result,
   }
   selected.set_busiest_gpu(0);
   SelectEvents(number, selected.mutable_timeline());
+  if (selected.has_host_copies()) {
+    SelectCopies(number, selected.mutable_host_copies());
+  }
   return selected;
 }
 

@@ -75,14 +75,17 @@ Candidate At(const Columns& columns, int i, uint32_t gpu, Lane lane,
           lane};
 }
 
-std::vector<Candidate> Candidates(const Timeline& timeline) {
+std::vector<Candidate> Candidates(const Result& result) {
+  const Timeline& timeline = result.timeline();
+  const HostCopies& copies = result.host_copies();
   const auto& actions = timeline.actions();
   const auto& transfers = timeline.transfers();
   const auto& collectives = timeline.collectives();
   std::vector<Candidate> all;
   all.reserve(static_cast<size_t>(actions.gpu_size()) +
               2 * static_cast<size_t>(transfers.kind_size()) +
-              static_cast<size_t>(collectives.gpu_size()));
+              static_cast<size_t>(collectives.gpu_size()) +
+              static_cast<size_t>(copies.gpu_size()));
   for (int i = 0; i < actions.gpu_size(); ++i) {
     const int64_t cause =
         actions.op(i) < Timeline::Actions::BACKWARD_WEIGHT
@@ -101,6 +104,13 @@ std::vector<Candidate> Candidates(const Timeline& timeline) {
   for (int i = 0; i < collectives.gpu_size(); ++i) {
     all.push_back(At(collectives, i, collectives.gpu(i),
                      LaneOfCollective(collectives.kind(i)), kNoCause));
+  }
+  for (int i = 0; i < copies.gpu_size(); ++i) {
+    all.push_back(At(copies, i, copies.gpu(i),
+                     copies.op(i) == Timeline::Actions::OFFLOAD
+                         ? Lane::kLayersToHost
+                         : Lane::kLayersFromHost,
+                     kNoCause));
   }
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.start_seconds, a.end_seconds, a.cause, a.lane, a.event) <
@@ -261,14 +271,17 @@ absl::string_view LaneName(Lane lane) {
       "to host",
       "from host",
       "expert exchange",
-      "context exchange"};
+      "context exchange",
+      "layers to host",
+      "layers from host"};
   return kNames[static_cast<size_t>(lane)];
 }
 
 absl::string_view LaneCategory(Lane lane) {
   static constexpr std::array<const char*, kNumLanes> kCategories = {
-      "compute",    "transfer", "transfer", "collective", "collective",
-      "collective", "transfer", "transfer", "collective", "collective"};
+      "compute",    "transfer",   "transfer", "collective",
+      "collective", "collective", "transfer", "transfer",
+      "collective", "collective", "transfer", "transfer"};
   return kCategories[static_cast<size_t>(lane)];
 }
 
@@ -278,7 +291,7 @@ absl::StatusOr<TraceEvents> LayOutTrace(const Result& result) {
         "the result has no timeline, expected one written by simulate --out");
   }
   RETURN_IF_ERROR(ValidateTimeline("timeline", result));
-  const std::vector<Candidate> candidates = Candidates(result.timeline());
+  const std::vector<Candidate> candidates = Candidates(result);
   double last_seconds = 0;
   for (const Candidate& c : candidates) {
     last_seconds = std::max(last_seconds, c.end_seconds);
@@ -368,6 +381,15 @@ void AppendSliceName(const Result& result, const TraceEvents& events,
     case Lane::kWeightGather:
       absl::StrAppend(out, "gather ", timeline.collectives().stage(i));
       return;
+    case Lane::kLayersToHost:
+    case Lane::kLayersFromHost: {
+      const HostCopies& copies = result.host_copies();
+      absl::StrAppend(
+          out,
+          ActionText(copies.op(i), copies.stage(i), copies.microbatch(i), 1),
+          " block ", copies.block(i));
+      return;
+    }
   }
 }
 
@@ -388,6 +410,9 @@ double SliceBytes(const Result& result, const TraceEvents& events,
     case Lane::kGradientReduction:
     case Lane::kWeightGather:
       return result.timeline().collectives().bytes(i);
+    case Lane::kLayersToHost:
+    case Lane::kLayersFromHost:
+      return result.host_copies().bytes(i);
   }
   return -1;
 }

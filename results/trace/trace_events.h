@@ -27,6 +27,8 @@ enum class Lane : uint8_t {
   kFromHost,
   kExpertExchange,
   kContextExchange,
+  kLayersToHost,  // Result.host_copies
+  kLayersFromHost,
 };
 
 inline constexpr Lane kAllLanes[] = {Lane::kCompute,
@@ -38,7 +40,9 @@ inline constexpr Lane kAllLanes[] = {Lane::kCompute,
                                      Lane::kToHost,
                                      Lane::kFromHost,
                                      Lane::kExpertExchange,
-                                     Lane::kContextExchange};
+                                     Lane::kContextExchange,
+                                     Lane::kLayersToHost,
+                                     Lane::kLayersFromHost};
 
 absl::string_view LaneName(Lane lane);      // "gradient all-reduce"
 absl::string_view LaneCategory(Lane lane);  // "collective"

@@ -65,7 +65,8 @@ absl::StatusOr<double> CopyBytesPerSecond(
 
 void AddExposed(double copy_bytes_per_second, const Runtime& runtime,
                 StageCosts* stage) {
-  const HostOffload& offload = stage->offload;
+  HostOffload& offload = stage->offload;
+  offload.copy_bytes_per_second = copy_bytes_per_second;
   double forward = 0, backward = 0;
   for (const HostOffload::Window& window : offload.windows) {
     const double copy = window.bytes / copy_bytes_per_second;
@@ -113,6 +114,16 @@ void OffloadActivations(const models::LayerList& layers, int first, int last,
   const int n = std::min(num_layers, num_blocks - 1);
   if (n < 1) return;
   const std::vector<int> ends = OffloadWindowEnds(num_blocks, n);
+  const auto backward_of = [&](const models::LayerWork& layer) {
+    const LayerSeconds& seconds = prices->Of(layer);
+    return seconds.backward_input + seconds.backward_weight + seconds.backward;
+  };
+  for (int l = 0; l <= blocks[0]; ++l) {
+    stage->offload.forward_before_seconds += prices->Of(*all[l]).forward;
+  }
+  for (int l = blocks.back() + 1; l < std::ssize(all); ++l) {
+    stage->offload.backward_before_seconds += backward_of(*all[l]);
+  }
   double offloaded = 0;
   // The copy of block 0 begins after its forward and must be back before its
   // backward.
@@ -121,10 +132,9 @@ void OffloadActivations(const models::LayerList& layers, int first, int last,
     HostOffload::Window window;
     window.bytes = all[blocks[i]]->stash_bytes;
     for (; begin <= ends[i]; ++begin) {
-      const LayerSeconds& seconds = prices->Of(*all[blocks[begin]]);
-      window.forward_seconds += seconds.forward;
-      window.backward_seconds +=
-          seconds.backward_input + seconds.backward_weight + seconds.backward;
+      const models::LayerWork& block = *all[blocks[begin]];
+      window.forward_seconds += prices->Of(block).forward;
+      window.backward_seconds += backward_of(block);
     }
     stage->offload.windows.push_back(window);
     offloaded += window.bytes;

@@ -180,6 +180,10 @@ struct HostOffload {
     double forward_seconds = 0, backward_seconds = 0;
   };
   std::vector<Window> windows;
+  // Kernels before the first window of a forward, and of a backward, which has
+  // the windows in reverse order.
+  double forward_before_seconds = 0, backward_before_seconds = 0;
+  double copy_bytes_per_second = 0;
   // Of an optimizer step: gradients to the host and weights back; memory
   // traffic on the host.
   double copied_optimizer_bytes = 0, host_step_bytes = 0;

@@ -133,8 +133,8 @@ absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortProgramOf(
   if (!UpdatesOnce(full)) return nullptr;
   const bool keeps = IsGeneratedFromShape(scenario);
   const std::string key =
-      absl::StrCat(ProgramKey(scenario, 1), " short ", options.num_periods_kept,
-                   " ", options.multiple);
+      absl::StrCat(ProgramKey(scenario, 1), " ", full.total_microbatches(),
+                   " short ", options.num_periods_kept, " ", options.multiple);
   if (keeps) {
     if (auto known = programs_.Find(key)) {
       return known->shortened.has_value() ? known : nullptr;

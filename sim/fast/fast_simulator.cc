@@ -12,6 +12,7 @@
 #include "sim/engine/graph_runner.h"
 #include "sim/engine/longest_path.h"
 #include "sim/fast/fast_inputs.h"
+#include "sim/fast/joined_batches.h"
 #include "sim/prepare.h"
 #include "sim/report/gpu_times.h"
 #include "sim/report/memory.h"
@@ -77,6 +78,9 @@ class FastSimulator::Impl {
     const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
       return RunBatches(scenario, network, num_batches);
     };
+    ASSIGN_OR_RETURN(std::optional<FastEstimate> joined,
+                     EstimateJoined(scenario, network));
+    if (joined.has_value()) return *std::move(joined);
     ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, run_batches));
     FastEstimate estimate = Fill(scenario, run);
     if (with_parts) FillParts(scenario, run, &estimate);
@@ -84,6 +88,50 @@ class FastSimulator::Impl {
   }
 
  private:
+  // Returns the estimate of a run without flush whose batches may be joined;
+  // std::nullopt: see joined_batches.h, or its times are not periodic.
+  absl::StatusOr<std::optional<FastEstimate>> EstimateJoined(
+      const scenarios::ResolvedScenario& scenario,
+      const std::shared_ptr<const scenarios::Network>& network) {
+    const std::optional<FastEstimate> none;
+    ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+    if (given > 0 || !scenario.given_costs || !IsGeneratedFromShape(scenario)) {
+      return none;
+    }
+    ASSIGN_OR_RETURN(int num_batches, FirstBatches(scenario));
+    for (;; num_batches *= 2) {
+      ASSIGN_OR_RETURN(schedules::Schedule schedule,
+                       weir::sim::ScheduleOf(scenario, *network, num_batches));
+      if (!MayJoinBatches(schedule)) return none;
+      const int num_microbatches = schedule.num_microbatches;
+      schedules::WeightPolicy weights = schedule.weights;
+      JoinBatches(&schedule);
+      absl::string_view why_not;
+      ASSIGN_OR_RETURN(const std::optional<Run> run,
+                       RunShortened(scenario, network, schedule, &why_not));
+      if (!run.has_value() || run->reduced() ||
+          !AreOnlyPasses(run->graph, run->costs) ||
+          run->steadiness->cuts.size() != 1 ||
+          run->program->shortened->num_lanes != 1) {
+        return none;
+      }
+      schedule.num_microbatches = num_microbatches;
+      schedule.num_batches = num_batches;
+      schedule.flush = false;
+      schedule.weights = std::move(weights);
+      const Window window =
+          WindowOfJoined(schedule, *run->program->shortened, *run->steadiness,
+                         run->graph, run->recording, run->window.end_seconds);
+      const double num_tasks = TasksOfJoined(
+          run->graph, run->program->schedule(), schedule.total_microbatches());
+      if (!ShowsEnough(window, num_batches, num_tasks)) continue;
+      FastEstimate estimate = Fill(scenario, *run);
+      estimate.batch_seconds = window.batch_seconds();
+      estimate.num_microbatches = schedule.total_microbatches();
+      return std::optional<FastEstimate>(std::move(estimate));
+    }
+  }
+
   absl::StatusOr<Run> RunBatches(
       const scenarios::ResolvedScenario& scenario,
       const std::shared_ptr<const scenarios::Network>& network,
@@ -220,10 +268,11 @@ class FastSimulator::Impl {
     const TaskGraph& tasks = run->graph.tasks;
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
-    const double shared_from = FirstSharedTime(tasks, links, run->recording);
-    if (std::isinf(shared_from) && !SlowsTimers(tasks, run->recording)) {
-      return absl::OkStatus();
-    }
+    // Sorting all flows takes longer than looking for slow timers.
+    const bool slows = SlowsTimers(tasks, run->recording);
+    const double shared_from =
+        slows ? 0 : FirstSharedTime(tasks, links, run->recording);
+    if (!slows && std::isinf(shared_from)) return absl::OkStatus();
     run->shared_links = true;
     if (!tasks.slowdowns.timers.empty()) {
       ASSIGN_OR_RETURN(run->recording, runner_.Run(tasks, links));
@@ -278,6 +327,8 @@ class FastSimulator::Impl {
     ranked.num_simulated_gpus = run.graph.num_gpus();
     ranked.num_simulated_microbatches =
         run.program->schedule().total_microbatches();
+    ranked.num_microbatches = extrapolated ? scenario.num_microbatches
+                                           : ranked.num_simulated_microbatches;
     if (!ranked.reduced) ranked.not_reduced = run.answer->why_not;
     ranked.not_extrapolated = run.not_extrapolated;
     return ranked;

@@ -40,6 +40,7 @@ struct FastEstimate {
   // Simulated GPUs and microbatches (of all simulated batches).
   int num_simulated_gpus = 0;
   int num_simulated_microbatches = 0;
+  int num_microbatches = 0;  // of all batches that Simulate simulates
   // Reasons why a method was not used; empty if it was.
   absl::string_view not_reduced, not_extrapolated;
 };

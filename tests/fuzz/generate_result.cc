@@ -25,6 +25,8 @@ Result FilledResult(Choices* choices) {
   Result result;
   FillMessage(&result, choices, 2);
   result.clear_timeline();
+  result.clear_host_copies();
+  result.clear_link_use();
   result.clear_replay();
   if (result.schedule().empty()) result.set_schedule("1f1b");
   if (choices->OneIn(4)) {

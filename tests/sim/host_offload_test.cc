@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/textproto.h"
 #include "base/units.h"
+#include "results/validate.h"
 #include "scenarios/scenario.h"
 #include "sim/bounds/bound.h"
 #include "sim/costs/scenario_figures.h"
@@ -150,6 +151,55 @@ TEST(HostOffloadTest, WhatDoesNotFitIntoTheWindowsIsExposed) {
     if (n == 7) {
       EXPECT_GT(exposed, 0);
     }
+  }
+}
+
+// Every pass has a copy per offloaded block, in its window.
+TEST(HostOffloadTest, TheTimelineHasTheCopies) {
+  for (const int n : {1, 3, 7}) {
+    const auto scenario = *Resolve(Layers(n));
+    const double rate = LinkRate(scenario);
+    const Costs costs = CostsOf(scenario);
+    const HostOffload& offload = costs.stages[0].offload;
+    SimulateOptions options;
+    options.keep_timeline = true;
+    const Result result = *Simulate(scenario, options);
+    const HostCopies& copies = result.host_copies();
+    ASSERT_EQ(copies.gpu_size(), 2 * kMicrobatches * n);
+    EXPECT_TRUE(results::ValidateTimeline("", result).ok());
+    for (int i = 0; i < copies.gpu_size(); ++i) {
+      EXPECT_EQ(copies.bytes(i), offload.windows[copies.block(i)].bytes);
+      const double seconds = copies.end_seconds(i) - copies.start_seconds(i);
+      EXPECT_NEAR(seconds, copies.bytes(i) / rate, 1e-9 * seconds);
+    }
+    // In order, at the ends of blocks, and within the pass.
+    const auto& actions = result.timeline().actions();
+    int next = 0;
+    for (int a = 0; a < actions.gpu_size(); ++a) {
+      const bool forward = actions.op(a) == Timeline::Actions::FORWARD;
+      if (!forward && actions.op(a) != Timeline::Actions::BACKWARD) continue;
+      double at = actions.start_seconds(a) +
+                  (forward ? offload.forward_before_seconds
+                           : offload.backward_before_seconds);
+      for (int k = 0; k < n; ++k, ++next) {
+        SCOPED_TRACE(absl::StrCat("copy ", next));
+        EXPECT_EQ(copies.gpu(next), actions.gpu(a));
+        EXPECT_EQ(copies.microbatch(next), actions.microbatch(a));
+        EXPECT_EQ(copies.op(next), forward ? Timeline::Actions::OFFLOAD
+                                           : Timeline::Actions::RELOAD);
+        EXPECT_EQ(copies.block(next), forward ? k : n - 1 - k);
+        EXPECT_NEAR(copies.start_seconds(next), at, 1e-9 * at);
+        const HostOffload::Window& window = offload.windows[copies.block(next)];
+        at += std::max(window.bytes / rate, forward ? window.forward_seconds
+                                                    : window.backward_seconds);
+        EXPECT_LE(copies.end_seconds(next),
+                  actions.end_seconds(a) * (1 + 1e-12));
+      }
+      // After a forward's last window comes the head, after a backward's the
+      // first block and the embedding.
+      EXPECT_GT(actions.end_seconds(a), at);
+    }
+    EXPECT_EQ(next, copies.gpu_size());
   }
 }
 

@@ -91,7 +91,8 @@ TEST(FastEstimateViewTest, CallsASchedulesAliasByItsOwnName) {
 }
 
 TEST(FastEstimateViewTest, SaysWhyAllWasRun) {
-  const scenarios::ResolvedScenario scenario = Resolve(kGivenCosts);
+  scenarios::ResolvedScenario scenario = Resolve(kGivenCosts);
+  scenario.scenario.set_num_batches(3);
   const auto run = sim::FastSimulator().Estimate(scenario);
   ASSERT_TRUE(run.ok()) << run.status();
   const std::string table = FastEstimateTable(scenario, *run);

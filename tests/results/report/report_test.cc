@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -224,6 +225,44 @@ TEST(ReportTest, InputsAreThePassesThatComputedThem) {
     ++num_inputs;
   }
   EXPECT_EQ(num_inputs, 2 * 2 * 2);  // both directions, 2 hops, 2 microbatches
+}
+
+TEST(ReportTest, CopiesOfBlocksHaveRows) {
+  Result result = Pipeline(2, 2);
+  HostCopies* copies = result.mutable_host_copies();
+  for (const auto& [op, start] : {std::pair(Timeline::Actions::OFFLOAD, 0.5),
+                                  std::pair(Timeline::Actions::RELOAD, 3.0)}) {
+    copies->add_gpu(1);
+    copies->add_op(op);
+    copies->add_stage(1);
+    copies->add_microbatch(0);
+    copies->add_block(2);
+    copies->add_bytes(4096);
+    copies->add_start_seconds(start);
+    copies->add_end_seconds(start + 0.25);
+  }
+  const Data data = DataOf({result});
+  const json& timeline = data.Section("timeline");
+  const json& columns = timeline["columns"];
+  const auto kind = data.Column(columns["kind"]);
+  const auto gap = data.Column(columns["gap"]);
+  const auto duration = data.Column(columns["duration"]);
+  const double tick = timeline["tick_seconds"];
+  int num_found = 0;
+  size_t at = timeline["panels"][0]["first"];
+  for (const json& row : timeline["panels"][0]["rows"]) {
+    const bool out = row["lane"] == "layers to host";
+    if (out || row["lane"] == "layers from host") {
+      ++num_found;
+      EXPECT_EQ(row["rank"], 1);
+      ASSERT_EQ(row["size"], 1);
+      EXPECT_EQ(kind[at], out ? 14 : 15);
+      EXPECT_NEAR(gap[at] * tick, out ? 0.5 : 3.0, 1e-6);
+      EXPECT_NEAR(duration[at] * tick, 0.25, 1e-6);
+    }
+    at += row["size"].get<size_t>();
+  }
+  EXPECT_EQ(num_found, 2);
 }
 
 TEST(ReportTest, IdenticalPipelinesAreShownOnce) {

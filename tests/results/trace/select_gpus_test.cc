@@ -30,6 +30,34 @@ TEST(SelectGpusTest, KeepsRanksAndTransfersBetweenThem) {
   EXPECT_TRUE(PerfettoTrace(*some).ok());
 }
 
+TEST(SelectGpusTest, KeepsCopiesOfTheirGpus) {
+  Result all = PipelineTimeline(4, 2);
+  HostCopies* copies = all.mutable_host_copies();
+  for (const uint32_t gpu : {1u, 3u, 2u}) {
+    copies->add_gpu(gpu);
+    copies->add_op(Timeline::Actions::RELOAD);
+    copies->add_stage(static_cast<int32_t>(gpu));
+    copies->add_microbatch(1);
+    copies->add_block(5);
+    copies->add_bytes(100 + gpu);
+    copies->add_start_seconds(2);
+    copies->add_end_seconds(3);
+  }
+  const auto some = SelectGpus(all, {.replica = {}, .ranks = {1, 2}});
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_TRUE(ValidateTimeline("some", *some).ok());
+  EXPECT_THAT(some->host_copies().gpu(), testing::ElementsAre(0, 1));
+  EXPECT_THAT(some->host_copies().bytes(), testing::ElementsAre(101, 102));
+  EXPECT_THAT(ChromeTrace(*some)->c_str(), HasSubstr("1R1 block 5"));
+
+  copies->set_gpu(0, 4);
+  EXPECT_THAT(std::string(ValidateTimeline("all", all).message()),
+              HasSubstr("host_copies.gpu[0] is 4, expected 0 to 3"));
+  EXPECT_FALSE(SelectGpus(all, {.replica = {}, .ranks = {1}}).ok());
+  copies->add_block(1);
+  EXPECT_FALSE(PerfettoTrace(all).ok());
+}
+
 TEST(SelectGpusTest, AReplicaIsOneTensorRank) {
   Result result = SampleResult();  // 2 replicas of 4 ranks of 2 GPUs
   const auto some = SelectGpus(result, {.replica = 1, .ranks = {}});

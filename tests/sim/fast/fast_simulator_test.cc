@@ -228,6 +228,41 @@ TEST(FastSimulatorTest, OneRankIsExtrapolatedFromAFewMicrobatches) {
   }
 }
 
+// Batches end in the middle of periods of the microbatches in flight.
+TEST(FastSimulatorTest, BatchesWithoutFlushAreJoined) {
+  int num_short = 0;
+  for (const char* schedule : {"pipedream", "pipedream-2bw"}) {
+    for (const int ranks : {1, 2, 4, 7}) {
+      for (const int m : {8, 9, 13, 24, 50}) {
+        for (const double hop : {0.0, 0.1, 0.37}) {
+          SCOPED_TRACE(absl::StrCat(schedule, " ", ranks, " ", m, " ", hop));
+          GivenScenario given;
+          given.schedule = schedule;
+          given.num_ranks = ranks;
+          given.num_microbatches = m;
+          given.hop_seconds = hop;
+          given.forward_seconds.clear();
+          given.backward_seconds.clear();
+          for (int rank = 0; rank < ranks; ++rank) {
+            given.forward_seconds.push_back(1 + 0.01 * (rank * m % 5));
+            given.backward_seconds.push_back(2 + 0.03 * (rank % 3));
+          }
+          FastSimulator simulator;
+          const auto fast = simulator.Estimate(Resolve(given));
+          const auto full = Simulate(Resolve(given), {});
+          ASSERT_TRUE(fast.ok() && full.ok()) << fast.status();
+          EXPECT_TRUE(AreEqual(AnswerOf(fast), AnswerOf(full), 1e-9));
+          EXPECT_EQ(fast->num_microbatches,
+                    full->num_batches() * full->num_microbatches());
+          num_short +=
+              fast->num_simulated_microbatches < fast->num_microbatches;
+        }
+      }
+    }
+  }
+  EXPECT_GE(num_short, 80);
+}
+
 TEST(FastSimulatorTest, FitsWhereAByteLessDoesNot) {
   Measured measured;
   measured.num_microbatches = 3;

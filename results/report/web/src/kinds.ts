@@ -25,6 +25,8 @@ export const KINDS: Record<number, Kind> = {
   11: kind('send gradient', '#0072B2', '#3D9AD1'),
   12: kind('receive activation', '#6A51A3', '#9E8BCB'),
   13: kind('receive gradient', '#6A51A3', '#9E8BCB'),
+  14: kind('block to the host', '#A6761D', '#B98A36'),
+  15: kind('block from the host', '#C9A66B', '#D7B983'),
   20: kind('tensor collective', '#D55E00', '#E8793A'),
   21: kind('gradient reduction', '#882255', '#C25C90'),
   22: kind('weight gather', '#117733', '#46A868'),

@@ -370,7 +370,9 @@ export interface SharedLinksSection {
       name: string;
       bytes_per_second: number;  // of the link
       num_pairs: number;
-      bytes: number;  // of all transfers
+      transfer_bytes: number;  // as the simulator moves them
+      collective_bytes: number;
+      host_bytes: number;
       mean: number;  // utilization
       peak: number;  // of an interval
       utilization: number[];  // [interval]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Utilization over time of the links that several pairs of ranks use.
+// Utilization over time of the links that several pairs of GPUs use.
 import {chart, csvButton, type CsvRow, h, name, select, table, type TableCell} from './dom.ts';
 import {formatBytes, formatPercent, formatSeconds} from './format.ts';
 import type {Report} from './load.ts';
@@ -50,20 +50,22 @@ export function sharedLinksView(section: SharedLinksSection, report: Report): HT
   const known = section.runs.map((_, run) => run).filter(run => section.runs[run] !== null);
   if (known.length === 0) return null;
   let chosen = known[0];
-  const columns = [{label: 'Link', left: true}, {label: 'Mean'}, {label: 'Peak'}, {label: 'Pairs of GPUs'}, {label: 'Bytes'}, {label: 'Rate of the link'}];
+  const host = section.runs.some(run => run?.links.some(link => link.host_bytes > 0));
+  const columns = [{label: 'Link', left: true}, {label: 'Mean'}, {label: 'Peak'}, {label: 'Pairs of GPUs'}, {label: 'Transfers'}, {label: 'Collectives'},
+    ...(host ? [{label: 'Host copies'}] : []), {label: 'Rate of the link'}];
   let cells: TableCell[][] = [];
   const body = h('div');
   const show = () => {
     const run = section.runs[chosen]!;
     cells = run.links.map(link => [link.name, {text: formatPercent(link.mean), value: link.mean}, {text: formatPercent(link.peak), value: link.peak},
-      {text: String(link.num_pairs), value: link.num_pairs}, {text: formatBytes(link.bytes), value: link.bytes},
+      {text: String(link.num_pairs), value: link.num_pairs}, ...[link.transfer_bytes, link.collective_bytes, ...(host ? [link.host_bytes] : [])].map(value => ({text: formatBytes(value), value})),
       {text: `${formatBytes(link.bytes_per_second)}/s`, value: link.bytes_per_second}]);
     body.replaceChildren(rowsOf(run), table('Links that several pairs of GPUs use', columns, cells));
     if (run.num_left_out > 0) body.append(h('p', {class: 'note'}, `${run.num_left_out} less used links are not shown.`));
   };
   show();
   return h('section', {id: 'shared-links'}, h('h2', {}, 'Shared links'),
-    chart('Utilization over time', 'Links that transfers of several pairs of GPUs use, busiest first; the height is the part of the link\u2019s rate. Collectives are not included.',
+    chart('Utilization over time', 'Links that transfers and collectives of several pairs of GPUs use, busiest first; the height is the part of the link\u2019s rate.',
           csvButton('the utilization of links over time', () => csvRows(section.runs[chosen]!)),
           known.length > 1 ? select('Run', known.map(run => report.header.runs[run].name), 0, i => { chosen = known[i]; show(); }) : null, body));
 }

@@ -8,6 +8,10 @@ let chosen: 'light' | 'dark' | null = null;
 
 let printing = false;
 
+export function isPrinting(): boolean {
+  return printing;
+}
+
 export function isDark(): boolean {
   if (printing) return false;
   return chosen === null ? dark.matches : chosen === 'dark';
@@ -58,10 +62,10 @@ export function themeButton(): HTMLElement {
 export function startTheme(): void {
   document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
   dark.addEventListener('change', () => { if (chosen === null) apply(); });
-  // Paper is white.
+  // Paper is white, and timelines have another width on it.
   const print = (on: boolean) => {
     printing = on;
-    if (chosen === 'dark' || (chosen === null && dark.matches)) apply();
+    apply();
   };
   addEventListener('beforeprint', () => print(true));
   addEventListener('afterprint', () => print(false));

@@ -3,7 +3,7 @@
 // of dependencies.
 import {formatTime, niceStep} from '../format.ts';
 import {isAction, isIdle} from '../kinds.ts';
-import {cssColor} from '../theme.ts';
+import {cssColor, isPrinting} from '../theme.ts';
 import type {Layout, PlacedRow} from './layout.ts';
 import type {View} from './raster.ts';
 import {NONE, type Slices} from './slices.ts';
@@ -11,7 +11,7 @@ import {NONE, type Slices} from './slices.ts';
 export const AXIS = 24;  // height, in pixels
 
 const FONT = 'system-ui, sans-serif';
-const LEAST_LABEL = 18, LEAST_ARROW = 26;
+const LEAST_LABEL = 18, LEAST_PRINTED_LABEL = 10, LEAST_ARROW = 26;
 const MOST_ARROWS = 600;
 
 export interface Scene {
@@ -61,6 +61,9 @@ export class Overlay {
     for (const twin of scene.twins) this.outline(scene, twin, 3);
     this.outline(scene, scene.selected, 3);
     context.restore();
+    // Chromium prints the operations of a canvas, among them clearRect as a white rectangle over the slices, unless there
+    // are pixels among them.
+    if (isPrinting()) context.putImageData(context.getImageData(0, 0, 1, 1), 0, 0);
   }
 
   private x(scene: Scene, tick: number, shift = 0): number {
@@ -136,7 +139,7 @@ export class Overlay {
     context.textBaseline = 'middle';
     context.font = `11px ${FONT}`;
     context.fillStyle = '#111';
-    this.eachVisible(scene, LEAST_LABEL, (i, x, width, placed) => {
+    this.eachVisible(scene, isPrinting() ? LEAST_PRINTED_LABEL : LEAST_LABEL, (i, x, width, placed) => {
       if (!isAction(slices.kind[i]) || placed.height < 12) return;
       const left = Math.max(x, 0), right = Math.min(x + width, scene.width);
       const long = slices.name(i), short = String(slices.microbatch(i));

@@ -177,7 +177,7 @@ export class Slices {
     add('rank', String(row.rank));
     add('start', this.seconds(this.start[i]));
     add('duration', this.seconds(this.end[i] - this.start[i]));
-    if (kind >= 10 && kind < 20) add(kind < 12 ? 'to rank' : 'from rank', String(this.peer(i)));
+    if (kind >= 10 && kind < 14) add(kind < 12 ? 'to rank' : 'from rank', String(this.peer(i)));
     if (this.bytes(i) > 0) add('bytes', formatBytes(this.bytes(i)));
     const input = this.input(i);
     if (input !== NONE) {

@@ -3,7 +3,7 @@
 import {h} from '../dom.ts';
 import type {Report} from '../load.ts';
 import type {TimelineSection} from '../model.ts';
-import {cssColor, isDark, onTheme} from '../theme.ts';
+import {cssColor, isDark, isPrinting, onTheme} from '../theme.ts';
 import {type Layout, layOut} from './layout.ts';
 import {RunMap} from './map.ts';
 import {AXIS, Overlay} from './overlay.ts';
@@ -14,6 +14,10 @@ import {kindsLegend, twinLines} from './tables.ts';
 import {alignRows} from './twins.ts';
 
 const LEAST_TICKS = 20;  // in view
+
+// Pixels of a page of paper. The style makes the picture as wide as the page, of
+// which the program does not know the width.
+const PAGE_WIDTH = 720, PAGE_HEIGHT = 900;
 
 const KEYS = 'Click the timeline, then: wheel, + and \u2212 zoom; arrows and dragging move; 0 shows the whole run; ' +
   ', and . select the slice before and after; N and P go to the next and previous match. Ctrl with the wheel always zooms.';
@@ -69,11 +73,7 @@ export class Timeline {
                      h('p', {class: 'note', id: 'tl-keys'}, KEYS), kindsLegend(this.slices));
     this.listen();
     this.arrange();
-    onTheme(() => {
-      this.mapDirty = true;
-      this.setColors();
-      this.draw();
-    });
+    onTheme(() => this.resize());
     new ResizeObserver(() => this.resize()).observe(this.element);
     this.showInfo();
   }
@@ -231,17 +231,25 @@ export class Timeline {
   }
 
   private resize(): void {
-    const whole = this.box.clientWidth;
+    const prints = isPrinting();
+    const whole = prints ? PAGE_WIDTH : this.box.clientWidth;
     if (whole === 0) return;
     this.gutter = this.byRank ? Math.min(150, Math.round(whole * 0.3)) : whole < 500 ? 52 : 70;
     this.width = whole - this.gutter;
-    this.height = Math.min(this.layout.height, Math.max(160, Math.round(innerHeight * 0.7)));
+    this.height = Math.min(this.layout.height, prints ? PAGE_HEIGHT : Math.max(160, Math.round(innerHeight * 0.7)));
     this.box.style.height = `${this.height + AXIS}px`;
     this.spacer.style.height = `${this.layout.height + AXIS}px`;
     this.stick.style.height = `${this.height + AXIS}px`;
     this.map.place(this.gutter, this.width);
     Object.assign(this.base.style, {left: `${this.gutter}px`, top: `${AXIS}px`, width: `${this.width}px`, height: `${this.height}px`});
     Object.assign(this.top.style, {width: `${whole}px`, height: `${this.height + AXIS}px`});
+    const part = (length: number, all: number) => `${100 * length / all}%`;
+    const all = this.height + AXIS;
+    for (const [name, value] of Object.entries({
+      shape: `${whole} / ${all}`, left: part(this.gutter, whole), top: part(AXIS, all), width: part(this.width, whole),
+      height: part(this.height, all)})) {
+      this.element.style.setProperty(`--print-${name}`, value);
+    }
     this.mapDirty = true;
     this.setColors();
     this.draw();
@@ -258,7 +266,7 @@ export class Timeline {
 
   draw(): void {
     if (this.width === 0) return;
-    const ratio = devicePixelRatio;
+    const ratio = isPrinting() ? Math.max(devicePixelRatio, 2) : devicePixelRatio;
     this.raster.resize(Math.round(this.width * ratio), Math.round(this.height * ratio));
     this.raster.paint(this.layout.rows, this.view, this.scroll, ratio, this.colors, this.matches);
     this.overlay.paint({slices: this.slices, layout: this.layout, view: this.view, scroll: this.scroll, width: this.width,

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs without flush whose times do not depend on where batches end, because
+// optimizer steps take no time. Their batches are one batch with the same
+// order, which ShortenSchedule can shorten; the window of Simulate follows from
+// the times of the short run.
+#ifndef WEIR_SIM_FAST_JOINED_BATCHES_H_
+#define WEIR_SIM_FAST_JOINED_BATCHES_H_
+
+#include "schedules/schedule.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/engine/engine.h"
+#include "sim/fast/steady.h"
+#include "sim/graph/pipeline_graph.h"
+#include "sim/report/window.h"
+
+namespace weir::sim {
+
+// Returns true if the batches of a schedule may be joined: it has no flush, one
+// route, and does not predict weights.
+bool MayJoinBatches(const schedules::Schedule& schedule);
+
+// Makes one batch of all batches, with one update after it. The order stays.
+void JoinBatches(schedules::Schedule* schedule);
+
+// Returns true if the times and the memory of a run are those of its joined
+// batches: the graph has passes and transfers only, all of them timers, so that
+// every time is determined by the passes before it, and memory holds no older
+// versions of weights.
+bool AreOnlyPasses(const PipelineGraph& graph, const Costs& costs);
+
+// Returns the number of tasks that the graph of `num_microbatches` would have.
+// Requires: AreOnlyPasses(graph).
+double TasksOfJoined(const PipelineGraph& graph,
+                     const schedules::Schedule& shortened,
+                     int num_microbatches);
+
+// Returns the window that FindWindow finds in the whole run of `schedule`,
+// whose joined batches were shortened. An action before the end of the
+// shortened stretch has the time of the short run, since the same passes
+// precede it; one in the periods left out is a multiple of the period later
+// than one before; and one after them is later by seconds_left_out. Requires:
+// AreOnlyPasses(graph), and one ascending stretch per rank.
+Window WindowOfJoined(const schedules::Schedule& schedule,
+                      const ShortenedSchedule& shortened,
+                      const Steadiness& steadiness, const PipelineGraph& graph,
+                      const Recording& recording, double makespan_seconds);
+
+}  // namespace weir::sim
+
+#endif  // WEIR_SIM_FAST_JOINED_BATCHES_H_
