@@ -139,6 +139,21 @@ void AddInit(CLI::App* app, CommandLine* line) {
   AddForce(command, &line->flags.output.force);
 }
 
+void AddMachineInterface(CLI::App* app, CommandLine* line) {
+  CLI::App* schema = AddWeirCommand(
+      app, "schema",
+      "Prints JSON Schemas of inputs and outputs, and descriptions of tools.",
+      {"schema", "schema result", "schema tools"}, RunSchema, line);
+  AddText(schema, "NAME", "", "schema to print; without: a list of them",
+          &line->flags.name);
+  CLI::App* serve = AddWeirCommand(
+      app, "serve",
+      "Answers requests of another program (JSON-RPC 2.0, one per line).",
+      {"serve --stdio"}, RunServe, line);
+  AddSwitch(serve, "--stdio", "read requests from standard input", [](bool) {
+  })->required();
+}
+
 }  // namespace
 
 void AddInputCommands(CLI::App* app, CommandLine* line) {
@@ -193,6 +208,7 @@ void AddInputCommands(CLI::App* app, CommandLine* line) {
   AddWeirCommand(app, "self-test",
                  "Simulates schedules whose time is known in closed form.",
                  {"self-test"}, RunSelfTest, line);
+  AddMachineInterface(app, line);
 }
 
 }  // namespace weir::cli

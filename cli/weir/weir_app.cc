@@ -26,6 +26,7 @@ std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
       "show the version"));
   app->option_defaults()->group(kOptionsOfAllCommands);
   AddColor(app.get(), &line->flags.output);
+  AddMessageFormat(app.get(), &line->flags.output);
   AddQuiet(app.get(), &line->flags.output.quiet);
   AddSimulationCommands(app.get(), line);
   AddDrawCommand(app.get(), line);
