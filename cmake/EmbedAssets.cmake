@@ -8,5 +8,6 @@ foreach(file IN LISTS FILES)
   string(APPEND text "const AssetRegistration asset_${index}(\"${path}\", R\"weir_asset(${contents})weir_asset\");\n")
   math(EXPR index "${index} + 1")
 endforeach()
-string(APPEND text "}  // namespace\n}  // namespace weir\n")
+# Something to refer to, for programs that link the registration from an archive.
+string(APPEND text "}  // namespace\nnamespace assets {\nvoid Keep_${NAME}();\nvoid Keep_${NAME}() {}\n}  // namespace assets\n}  // namespace weir\n")
 file(WRITE "${OUTPUT}" "${text}")

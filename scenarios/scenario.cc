@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/assets.h"
 #include "base/problems.h"
+#include "base/proto_json.h"
 #include "base/status_macros.h"
-#include "base/textproto.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
@@ -30,7 +30,7 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path) {
   ASSIGN_OR_RETURN(const Asset asset,
                    LoadAsset("scenarios/presets", name_or_path));
   Scenario scenario;
-  RETURN_IF_ERROR(ParseTextProto(asset.label, asset.contents, &scenario));
+  RETURN_IF_ERROR(ParseProtoText(asset.label, asset.contents, &scenario));
   return scenario;
 }
 

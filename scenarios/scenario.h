@@ -21,7 +21,7 @@
 
 namespace weir::scenarios {
 
-// Loads a preset or a textproto. Checks only the syntax; see ResolveScenario.
+// Loads a preset or a file (textproto or JSON). Checks only the syntax.
 absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path);
 
 // The input of the simulator: a scenario with every referenced file loaded,

@@ -4,6 +4,7 @@
 #ifndef WEIR_SCHEDULES_REGISTRY_H_
 #define WEIR_SCHEDULES_REGISTRY_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,20 @@ struct ScheduleKind {
   bool single_samples = false;
   std::vector<ScheduleOption> options = {};
   // Reports all problems of a spec as one InvalidArgument.
-  absl::Status (*check)(const ScheduleSpec&);
-  // Requires: check(spec) is OK.
-  Schedule (*generate)(const ScheduleSpec&);
+  std::function<absl::Status(const ScheduleSpec&)> check;
+  // Requires: check(spec) is OK. Returns the same schedule for equal specs.
+  std::function<Schedule(const ScheduleSpec&)> generate;
 };
 
 const std::vector<ScheduleKind>& AllScheduleKinds();
+
+// Adds a kind of a program that embeds weir; copies the texts. Its schedules
+// are validated: `check` also reports the problems of what `generate` returns.
+// Returns InvalidArgument for a name that is no identifier of letters, digits,
+// '-' and '_', AlreadyExists if a kind has the name or an alias, and
+// ResourceExhausted after a few hundred kinds. Must not run at the same time as
+// any other function of weir.
+absl::Status RegisterScheduleKind(ScheduleKind kind);
 
 // Finds a kind by name or alias. Ignores case, '_', '-', options after a colon,
 // and the "Schedule" at the beginning of PyTorch's class names. Returns

@@ -69,9 +69,10 @@ struct OutputFlags {
   Format format = Format::kTable;
   Color color = Color::kAuto;
   bool quiet = false;
-  bool textproto = false;  // --format textproto: a file to edit
-  bool force = false;      // output files replace any file
-  bool wide = false;       // tables with all columns, without wrapped lines
+  bool json_messages = false;  // errors, warnings and notes as JSON
+  bool textproto = false;      // --format textproto: a file to edit
+  bool force = false;          // output files replace any file
+  bool wide = false;           // tables with all columns, without wrapped lines
   std::vector<std::string> columns;  // of tables, see base/text_table.h
   std::string out;                   // results, protobuf
   std::string trace;                 // timeline, .pftrace, .json or .svg

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +21,18 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/json_text.h"
+#include "base/problem_parts.h"
 #include "base/text.h"
 
 namespace weir::cli {
 namespace {
+
+std::function<void(absl::string_view what, double done)>& Listener() {
+  static auto& listener =
+      *new std::function<void(absl::string_view what, double done)>();
+  return listener;
+}
 
 bool IsSet(const char* variable) {
   const char* value = std::getenv(variable);
@@ -52,8 +61,35 @@ bool UsesColor(const OutputFlags& output, int descriptor) {
   return IsSet("CLICOLOR_FORCE") || IsTerminal(descriptor);
 }
 
-void PrintTagged(absl::string_view tag, absl::string_view color,
+nlohmann::ordered_json OrNull(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
+
+nlohmann::ordered_json OrNull(int number) {
+  return number == 0 ? nlohmann::ordered_json()
+                     : nlohmann::ordered_json(number);
+}
+
+// Prints the objects that "weir schema error" describes.
+void PrintJsonMessages(absl::string_view severity, absl::string_view text) {
+  for (const ProblemParts& parts : SplitProblems(text)) {
+    const nlohmann::ordered_json message = {
+        {"severity", std::string(severity)},
+        {"message", parts.message},
+        {"file", OrNull(parts.file)},
+        {"line", OrNull(parts.line)},
+        {"column", OrNull(parts.column)},
+        {"field", OrNull(parts.field)},
+        {"found", OrNull(parts.found)},
+        {"expected", OrNull(parts.expected)},
+        {"details", parts.details}};
+    std::fputs(absl::StrCat(DumpJson(message), "\n").c_str(), stderr);
+  }
+}
+
+void PrintTagged(absl::string_view severity, absl::string_view color,
                  absl::string_view text, const OutputFlags& output) {
+  if (output.json_messages) return PrintJsonMessages(severity, text);
   const bool colored = UsesColor(output, STDERR_FILENO);
   for (absl::string_view line :
        absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
@@ -63,8 +99,8 @@ void PrintTagged(absl::string_view tag, absl::string_view color,
       continue;
     }
     const std::string message =
-        absl::StrCat(colored ? color : "", tag, colored ? "\033[0m" : "", " ",
-                     EscapeLine(line), "\n");
+        absl::StrCat(colored ? color : "", severity, ":",
+                     colored ? "\033[0m" : "", " ", EscapeLine(line), "\n");
     std::fputs(message.c_str(), stderr);
   }
 }
@@ -135,15 +171,17 @@ ExitCode PrintError(const absl::Status& status, const OutputFlags& output) {
 }
 
 void PrintErrorMessage(absl::string_view message, const OutputFlags& output) {
-  PrintTagged("error:", "\033[1;31m", LimitRepetitions(message), output);
+  PrintTagged("error", "\033[1;31m", LimitRepetitions(message), output);
 }
 
 void PrintWarning(absl::string_view text, const OutputFlags& output) {
-  PrintTagged("warning:", "\033[1;33m", text, output);
+  PrintTagged("warning", "\033[1;33m", text, output);
 }
 
 void PrintNote(absl::string_view text, const OutputFlags& output) {
-  if (!output.quiet) std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
+  if (output.quiet) return;
+  if (output.json_messages) return PrintJsonMessages("note", text);
+  std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
 }
 
 absl::Status PrintResult(absl::string_view result, absl::string_view colored) {
@@ -160,8 +198,14 @@ absl::Status PrintResult(absl::string_view result, absl::string_view colored) {
 
 bool IsStderrTerminal() { return IsTerminal(STDERR_FILENO); }
 
+void SetProgressListener(
+    std::function<void(absl::string_view what, double done)> listener) {
+  Listener() = std::move(listener);
+}
+
 ProgressLine::ProgressLine(const OutputFlags& output)
-    : enabled_(!output.quiet && IsStderrTerminal() && !IsSet("CI")),
+    : enabled_(!output.quiet &&
+               (Listener() != nullptr || (IsStderrTerminal() && !IsSet("CI")))),
       begin_(std::chrono::steady_clock::now()) {}
 
 ProgressLine::~ProgressLine() { Clear(); }
@@ -181,6 +225,10 @@ void ProgressLine::Print(absl::string_view what, int percent) {
   is_shown_ = true;
   percent_ = percent;
   shown_ = now;
+  if (Listener() != nullptr) {
+    Listener()(what, percent < 0 ? -1 : percent / 100.0);
+    return;
+  }
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(now - begin_).count();
   const std::string end = absl::StrCat(
@@ -199,7 +247,7 @@ void ProgressLine::Print(absl::string_view what, int percent) {
 }
 
 void ProgressLine::Clear() {
-  if (is_shown_) std::fputs("\r\033[K", stderr);
+  if (is_shown_ && Listener() == nullptr) std::fputs("\r\033[K", stderr);
   is_shown_ = false;
   percent_ = -1;
 }

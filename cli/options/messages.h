@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages on standard error, and the only function that writes a result to
-// standard output. Control characters in any text, such as names and file
-// names, are escaped and never reach the terminal.
+// Messages on standard error (as JSON with OutputFlags::json_messages), and the
+// only function that writes a result to standard output. Control characters in
+// any text, such as names and file names, are escaped and never reach the
+// terminal.
 #ifndef WEIR_CLI_OPTIONS_MESSAGES_H_
 #define WEIR_CLI_OPTIONS_MESSAGES_H_
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -55,6 +57,11 @@ absl::Status PrintResult(absl::string_view result,
 // Returns true if standard error is a terminal that supports control sequences
 // (not TERM=dumb).
 bool IsStderrTerminal();
+
+// Receives what the status lines of this process show, also without a terminal,
+// instead of standard error: the work, and the completed fraction or -1.
+void SetProgressListener(
+    std::function<void(absl::string_view what, double done)> listener);
 
 // A status line that overwrites itself; only if standard error is a terminal.
 class ProgressLine {

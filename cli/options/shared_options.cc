@@ -225,6 +225,14 @@ void AddColor(CLI::App* app, OutputFlags* output) {
       ->default_str("auto");
 }
 
+void AddMessageFormat(CLI::App* app, OutputFlags* output) {
+  AddChoice<bool>(app, "--message-format",
+                  "errors, warnings and notes: text, or json: an object per "
+                  "line (weir schema error)",
+                  {{"text", false}, {"json", true}}, &output->json_messages)
+      ->default_str("text");
+}
+
 void AddRun(CLI::App* app, bool several, Flags* flags) {
   AddScenarioName(app, "preset or textproto file; flags override it",
                   &flags->scenario);

@@ -52,6 +52,8 @@ void AddTraceSelection(CLI::App* app, results::GpuSelection* selection);
 void AddForce(CLI::App* app, bool* force);
 void AddQuiet(CLI::App* app, bool* quiet);
 void AddColor(CLI::App* app, OutputFlags* output);
+// Adds --message-format.
+void AddMessageFormat(CLI::App* app, OutputFlags* output);
 
 // Adds the options of "weir simulate", or with `several` of "weir compare".
 void AddRun(CLI::App* app, bool several, Flags* flags);

@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "base/assets.h"
 #include "cli/options/add_option.h"
+#include "cli/options/command_tree.h"
 #include "cli/options/program.h"
-#include "cli/reference/commands.h"
 #include "schedules/registry.h"
 
 namespace weir::cli {

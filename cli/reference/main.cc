@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/version.h"
 #include "cli/options/add_option.h"
-#include "cli/reference/commands.h"
+#include "cli/options/command_tree.h"
 #include "cli/reference/completion.h"
 #include "cli/reference/field_page.h"
 #include "cli/reference/man_page.h"

@@ -10,8 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/options/add_option.h"
+#include "cli/options/command_tree.h"
 #include "cli/options/program.h"
-#include "cli/reference/commands.h"
 
 namespace weir::cli {
 namespace {

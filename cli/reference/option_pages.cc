@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/options/add_option.h"
+#include "cli/options/command_tree.h"
 #include "cli/options/program.h"
-#include "cli/reference/commands.h"
 #include "cli/reference/markdown.h"
 
 namespace weir::cli {

@@ -49,6 +49,8 @@ Command RunCollect;
 Command RunInit;
 Command RunDoctor;
 Command RunSelfTest;
+Command RunSchema;
+Command RunServe;  // answers requests of another program
 
 }  // namespace weir::cli
 

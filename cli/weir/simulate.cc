@@ -112,8 +112,9 @@ int RunFast(const Flags& flags) {
   if (!scenario.ok()) return PrintError(scenario.status(), flags.output);
   const absl::Status emitted = CheckEmitted(*scenario, flags.output);
   if (!emitted.ok()) return PrintError(emitted, flags.output);
-  const absl::StatusOr<sim::FastEstimate> run =
-      sim::FastSimulator().Estimate(*scenario);
+  // Kept for the next estimate of the process (weir serve).
+  static auto& simulator = *new sim::FastSimulator();
+  const absl::StatusOr<sim::FastEstimate> run = simulator.Estimate(*scenario);
   if (!run.ok()) return PrintError(run.status(), flags.output);
   const absl::Status printed =
       PrintResult(flags.output.format == OutputFlags::Format::kJson

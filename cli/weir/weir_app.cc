@@ -23,6 +23,7 @@ std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
   AddInputCommands(app.get(), line);
   AddProfileCommands(app.get(), line);
   AddInitCommand(app.get(), line);
+  AddMachineCommands(app.get(), line);
   AddCheckCommands(app.get(), line);
   return app;
 }

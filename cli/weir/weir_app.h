@@ -72,6 +72,7 @@ void AddEnergyCommand(CLI::App* app, CommandLine* line);
 void AddSynthesizeCommand(CLI::App* app, CommandLine* line);  // of "schedule"
 void AddProfileCommands(CLI::App* app, CommandLine* line);
 void AddInitCommand(CLI::App* app, CommandLine* line);
+void AddMachineCommands(CLI::App* app, CommandLine* line);
 
 }  // namespace weir::cli
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of a program, for pages and scripts that list all of them.
-#ifndef WEIR_CLI_REFERENCE_COMMANDS_H_
-#define WEIR_CLI_REFERENCE_COMMANDS_H_
+#ifndef WEIR_CLI_OPTIONS_COMMAND_TREE_H_
+#define WEIR_CLI_OPTIONS_COMMAND_TREE_H_
 
 #include <string>
 #include <vector>
@@ -39,4 +39,4 @@ bool TakesValue(const CLI::Option& option);
 
 }  // namespace weir::cli
 
-#endif  // WEIR_CLI_REFERENCE_COMMANDS_H_
+#endif  // WEIR_CLI_OPTIONS_COMMAND_TREE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/reference/commands.h"
+#include "cli/options/command_tree.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/problem_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir::problem_parts_test {
+
+using testing::ElementsAre;
+
+TEST(ProblemPartsTest, FieldsOfFiles) {
+  const ProblemParts parts =
+      SplitProblem("a.textproto:3:7: nodes[0].speed is 0, expected above 0");
+  EXPECT_EQ(parts.file, "a.textproto");
+  EXPECT_EQ(parts.line, 3);
+  EXPECT_EQ(parts.column, 7);
+  EXPECT_EQ(parts.field, "nodes[0].speed");
+  EXPECT_EQ(parts.found, "0");
+  EXPECT_EQ(parts.expected, "above 0");
+}
+
+TEST(ProblemPartsTest, FlagsOfCommands) {
+  const ProblemParts parts = SplitProblem(
+      "weir simulate: --pp is 0, expected a whole number from 1 to 2147483647");
+  EXPECT_EQ(parts.file, "weir simulate");
+  EXPECT_EQ(parts.line, 0);
+  EXPECT_EQ(parts.field, "--pp");
+  EXPECT_EQ(parts.found, "0");
+  EXPECT_EQ(parts.expected, "a whole number from 1 to 2147483647");
+}
+
+TEST(ProblemPartsTest, OtherForms) {
+  ProblemParts parts = SplitProblem("t.csv:2: found 3 columns, expected 4");
+  EXPECT_EQ(parts.line, 2);
+  EXPECT_EQ(parts.column, 0);
+  EXPECT_EQ(parts.field, "");
+  EXPECT_EQ(parts.found, "3 columns");
+
+  parts = SplitProblem("schedule 'x' is unknown. Known: a, b");
+  EXPECT_EQ(parts.file, "");
+  EXPECT_EQ(parts.expected, "");
+
+  parts = SplitProblem("nosuch: no such file");
+  EXPECT_EQ(parts.file, "nosuch");
+  EXPECT_EQ(parts.message, "nosuch: no such file");
+
+  parts = SplitProblem("a.csv:-1: x is 1, expected 2");
+  EXPECT_EQ(parts.file, "a.csv:-1");
+  EXPECT_EQ(parts.line, 0);
+}
+
+TEST(ProblemPartsTest, LinesAndTheirDetails) {
+  const auto all = SplitProblems("a: b is 1, expected 2\n  because\n\nc: d\n");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].field, "b");
+  EXPECT_THAT(all[0].details, ElementsAre("because"));
+  EXPECT_EQ(all[1].file, "c");
+  EXPECT_TRUE(SplitProblems("").empty());
+}
+
+}  // namespace weir::problem_parts_test
