@@ -1,44 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <exception>
-#include <new>
-#include <string>
+#include "cli/weir/run_weir.h"
 
-#include "absl/status/status.h"
-#include "base/interrupt.h"
-#include "base/temporary_file.h"
-#include "base/text_table.h"
-#include "base/textproto.h"
-#include "cli/options/messages.h"
-#include "cli/weir/weir_app.h"
-
-namespace weir::cli {
-namespace {
-
-int Main(int argc, const char* const* argv) {
-  ExitOnInterrupt();
-  IgnoreFileSizeSignal();
-  SilenceProtobuf();
-  CommandLine line;
-  const absl::StatusOr<std::string> text =
-      ParseWeirArguments(argc, argv, &line);
-  if (!text.ok()) return PrintError(text.status(), line.flags.output);
-  SetTextLayout(LayoutOf(line.flags.output));
-  if (text->empty()) return line.command(line.flags);
-  const absl::Status printed = PrintResult(*text);
-  return printed.ok() ? kExitOk : PrintError(printed, line.flags.output);
-}
-
-}  // namespace
-}  // namespace weir::cli
-
-int main(int argc, char** argv) {
-  try {
-    return weir::cli::Main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return weir::cli::PrintError(absl::UnavailableError("out of memory"),
-                                 weir::cli::OutputFlags());
-  } catch (const std::exception& error) {
-    return weir::cli::PrintError(absl::InternalError(error.what()),
-                                 weir::cli::OutputFlags());
-  }
-}
+int main(int argc, char** argv) { return weir::cli::RunWeir(argc, argv); }

@@ -35,6 +35,7 @@ BestFirst::BestFirst(const Space& space,
                               [](const Shape& shape) {
                                 return shape.num_gpus() > kManyGpus;
                               });
+  reported_ = goal_.known_score;
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
   workers_->set_tick([this] { ReportProgress(); });

@@ -49,6 +49,8 @@ struct Goal {
   double gap = 0;
   // Ends the search at the first plan.
   bool first_only = false;
+  // Only plans better than this one are reported as they are found.
+  std::optional<Score> known_score = {};
   // For progress until the search finds a plan.
   std::string known_plan = "no plan that fits yet; ";
 
@@ -132,6 +134,7 @@ class BestFirst {
   std::optional<double> SecondsLeft() const;
   const RankedPlan* BestSoFar() const;  // null: no plan yet
   void ReportProgress() const;
+  void ReportImprovement();
 
   const Space& space_;
   const std::vector<SearchEstimate>& shapes_;
@@ -156,7 +159,8 @@ class BestFirst {
   std::map<std::string, uint64_t> problems_;
   uint64_t num_candidates_ = 0, num_invalid_ = 0, num_memory_ = 0;
   uint64_t num_ranked_ = 0, num_duplicates_ = 0;
-  uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
+  uint64_t improved_at_ = 0;       // `num_ranked_` at the last improvement
+  std::optional<Score> reported_;  // of the last plan reported as better
   bool small_rounds_ = false;
   int rounds_of_bounds_ = 0;  // since the last run
   double least_seconds_;

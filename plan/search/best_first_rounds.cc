@@ -82,7 +82,10 @@ absl::StatusOr<bool> BestFirst::Round() {
     }
     rounds_of_bounds_ = ranks ? 0 : rounds_of_bounds_ + 1;
   }
-  if (status.ok()) return true;
+  if (status.ok()) {
+    ReportImprovement();
+    return true;
+  }
   for (const std::vector<Entry>& left : work) {
     for (const Entry& entry : left) open_.Insert(entry);
   }

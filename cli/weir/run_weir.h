@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one command line of weir.
+#ifndef WEIR_CLI_WEIR_RUN_WEIR_H_
+#define WEIR_CLI_WEIR_RUN_WEIR_H_
+
+namespace weir::cli {
+
+// Runs the program weir in this process, which it may fork and whose signal
+// handlers it replaces. Returns the exit code.
+int RunWeir(int argc, const char* const* argv);
+
+// Runs one command, for programs that go on. Leaves signals alone, so that
+// commands that end early when interrupted do not.
+int RunWeirCommand(int argc, const char* const* argv);
+
+}  // namespace weir::cli
+
+#endif  // WEIR_CLI_WEIR_RUN_WEIR_H_
