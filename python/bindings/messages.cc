@@ -150,8 +150,13 @@ int EnumOf(const Place& place, py::handle value) {
   const auto* type = place.field->enum_type();
   const auto [entry, is_new] = cache->try_emplace({type, text}, 0);
   if (!is_new) return entry->second;
+  for (int i = 0; i < type->value_count(); ++i) {
+    const auto& known = *type->value(i);
+    if (IsUnspecified(known.name()) || ShortName(known) != text) continue;
+    return entry->second = known.number();
+  }
   const FieldDescriptor& field = *place.field;
-  // Accepts what a sweep accepts.
+  // Also accepts what a sweep accepts.
   const std::unique_ptr<Message> scratch(
       google::protobuf::MessageFactory::generated_factory()
           ->GetPrototype(field.containing_type())
@@ -228,16 +233,25 @@ void SetAll(const Place& place, py::handle value, Message* message) {
 }
 
 void Fill(const Place& place, py::handle object, Message* message) {
+  // Much faster than to look for each attribute, as most are None.
+  const auto values = py::reinterpret_steal<py::object>(
+      PyObject_GenericGetDict(object.ptr(), nullptr));
+  const std::string& type = message->GetDescriptor()->name();
+  if (!values) {
+    PyErr_Clear();
+    Refuse(place, object, absl::StrCat("an instance of ", type));
+  }
   for (const Attribute& attribute : AttributesOf(*message->GetDescriptor())) {
-    const auto value = py::reinterpret_steal<py::object>(
-        PyObject_GetAttr(object.ptr(), attribute.name));
-    if (!value) {
+    PyObject* const found =
+        PyDict_GetItemWithError(values.ptr(), attribute.name);
+    if (found == Py_None) continue;
+    if (found == nullptr) {
       PyErr_Clear();
       Refuse(place, object,
-             absl::StrCat("an instance of ", message->GetDescriptor()->name(),
-                          ", which has ", attribute.field->name()));
+             absl::StrCat("an instance of ", type, ", which has ",
+                          attribute.field->name()));
     }
-    if (value.is_none()) continue;
+    const auto value = py::reinterpret_borrow<py::object>(found);
     const Place inner{place.label, &place, attribute.field};
     if (attribute.field->is_repeated()) {
       SetAll(inner, value, message);

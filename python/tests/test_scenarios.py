@@ -56,7 +56,7 @@ def test_hugging_face_config(tmp_path: typing.Any) -> None:
     config = json.loads(path.read_text())
     config["n_layer"] = 16
     path.write_text(json.dumps(config))
-    assert weir.estimate(scenario).step_seconds > 1.5 * result.step_seconds
+    assert weir.estimate(scenario).step_seconds > 1.2 * result.step_seconds
 
 
 def test_megatron_arguments(tmp_path: typing.Any) -> None:
@@ -157,11 +157,12 @@ def test_all_problems_are_reported() -> None:
         model="gpt2", cluster="dgx-h100",
         parallelism=weir.Parallelism(tensor=5, pipeline=2, data=1),
         batch=weir.Batch(global_batch_size=8, sequence_length=0),
-        training=weir.Training(rollback_fraction=2))
+        training=weir.Training(rollback_fraction=2),
+        communication=weir.Communication(bucket_bytes=-1))
     with pytest.raises(weir.InputError) as caught:
         weir.estimate(scenario)
     problems = caught.value.problems
-    assert len(problems) >= 2
+    assert len(problems) == 2
     assert {problem.file for problem in problems} == {"scenario"}
     by_field = {problem.field: problem for problem in problems}
     assert "training.rollback_fraction" in by_field

@@ -71,7 +71,7 @@ def test_sweep(given: weir.Scenario, tmp_path: typing.Any) -> None:
 def test_sweep_errors(given: weir.Scenario) -> None:
     with pytest.raises(weir.InputError) as caught:
         weir.sweep(given, {"microbatchs": [4]})
-    assert "did you mean" in str(caught.value)
+    assert "is not a field of Scenario" in str(caught.value)
 
 
 def test_validate(tmp_path: typing.Any) -> None:

@@ -68,7 +68,7 @@ def test_result_views(given: weir.Scenario, tmp_path: typing.Any) -> None:
     with pytest.raises(AttributeError, match="no 'speed'"):
         result.speed
     assert "<svg" in result._repr_html_() and "1f1b" in result._repr_html_()
-    assert result.draw(kind="memory").startswith("<?xml")
+    assert "memory, peak" in result.draw(kind="memory")
     result.report(tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size > 100_000
     result.trace(tmp_path / "run.json")
@@ -97,6 +97,8 @@ def test_a_result_that_does_not_fit_is_a_result(llama: weir.Scenario) -> None:
 
 
 def test_compare(given: weir.Scenario) -> None:
+    given.costs = weir.GivenCosts(stages=[weir.GivenCostsStage(
+        forward_seconds=1, backward_input_seconds=1, backward_weight_seconds=1)])
     runs = weir.compare(given, ["1f1b", "gpipe", "zb-h1"])
     assert [run.schedule for run in runs] == ["1f1b", "gpipe", "zb-h1"]
     assert runs["gpipe"].step_seconds == pytest.approx(33, rel=1e-9)
@@ -130,13 +132,12 @@ def test_errors_name_the_scenario(given: weir.Scenario) -> None:
 
 def test_the_gil_is_released(llama: weir.Scenario) -> None:
     """Python goes on while another thread estimates."""
-    big = llama.with_flags(schedule="zb-v", gbs=4096)
-    weir.estimate(big)
+    weir.estimate(llama)
     ticks = 0
     done = threading.Event()
 
     def work() -> None:
-        weir.estimates([big.with_flags(gbs=4096 + 2 * i) for i in range(6)])
+        weir.estimates([llama] * 100)
         done.set()
 
     thread = threading.Thread(target=work)
@@ -162,7 +163,7 @@ def test_ctrl_c(call: str) -> None:
                                text=True, start_new_session=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "start\n"
-    time.sleep(0.7)
+    time.sleep(1.5)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     out = process.stdout.read()

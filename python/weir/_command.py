@@ -122,12 +122,18 @@ class Worker:
         return code, err
 
 
-def run_worker(arguments: Sequence[str], negative: bool = False) -> "tuple[str, str]":
-    """Runs a command in a worker; returns what it prints."""
+def run_worker(
+    arguments: Sequence[str], negative: bool = False, partial: bool = False
+) -> "tuple[str, str]":
+    """Runs a command in a worker; returns what it prints.
+
+    With `negative`, exit code 1 is no error; with `partial`, none is with which
+    the command has printed a result.
+    """
     worker = Worker(arguments)
     out = worker.read()
     code, err = worker.finish()
-    raise_for(code, err, negative)
+    raise_for(0 if partial and out and code != 130 else code, err, negative)
     return out, err
 
 

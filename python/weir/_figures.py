@@ -43,4 +43,4 @@ def draw_file(name: str, contents: Union[str, bytes], **flags: Flag) -> Figure:
 def report_file(name: str, contents: Union[str, bytes], path: Path) -> None:
     """Writes the HTML page of stored results."""
     with named_text(name, contents) as stored:
-        run_worker(["report", stored, "--report", os.fspath(path), "--force"])
+        run_worker(["report", stored, "--output", os.fspath(path), "--force"])

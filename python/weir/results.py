@@ -161,7 +161,7 @@ class Result:
 
         with named_text("result.pb", self._file()) as stored:
             run_worker(
-                ["trace", stored, "--trace", os.fspath(path), *arguments_of(flags)]
+                ["trace", stored, "--output", os.fspath(path), *arguments_of(flags)]
             )
 
     def save(self, path: Path) -> None:

@@ -83,4 +83,4 @@ def validate(measured: Any, scenario: ScenarioLike = None, **flags: Any) -> Vali
 def report(stored: Path, path: Path) -> None:
     """Writes the HTML page of a stored file: of --out, of --format json, or the
     folder of a sweep."""
-    run_worker(["report", os.fspath(stored), "--report", os.fspath(path), "--force"])
+    run_worker(["report", os.fspath(stored), "--output", os.fspath(path), "--force"])
