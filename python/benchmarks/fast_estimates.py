@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures fast estimates: how many per second, and what Python adds to C++.
 
-The scenarios have 8 ranks and 32 microbatches, and all differ. The C++ part is
+The scenarios have 8 pipeline ranks and 32 microbatches, and all differ. The C++ part is
 measured inside the extension module in the same run: resolving the scenario and
 estimating it. The rest, the conversions between Python and C++, is Python's. All
 times are CPU times of the thread.
@@ -16,22 +16,32 @@ import weir
 from weir import _core
 
 
-def scenarios(number):
-    """Returns scenarios that differ in tensor parallelism, schedule and costs."""
+def given_costs(number):
+    """Returns pipelines with given costs that differ in costs and schedule."""
+    return [
+        weir.Scenario(
+            costs=weir.GivenCosts(
+                stages=[weir.GivenCostsStage(
+                    forward_seconds=1 + i / number, backward_seconds=2)]),
+            parallelism=weir.Parallelism(pipeline=8), num_microbatches=32,
+            schedule=("1f1b", "gpipe")[i % 2])
+        for i in range(number)]
+
+
+def models(number):
+    """Returns Llama 3 70B on 64 GPUs, with different buckets and schedules."""
     base = weir.Scenario.load("llama-3-70b-64-h100", gbs=64).resolved()
-    found = []
-    for i in range(number):
-        schedule = ("1f1b", "zb-h1")[i % 2]
-        communication = dataclasses.replace(
-            base.communication, bucket_bytes=25e6 + 1e4 * i)
-        found.append(
-            dataclasses.replace(base, schedule=schedule, communication=communication))
-    return found
+    return [
+        dataclasses.replace(
+            base, schedule=("1f1b", "zb-h1")[i % 2],
+            communication=dataclasses.replace(
+                base.communication, bucket_bytes=25e6 + 1e4 * i))
+        for i in range(number)]
 
 
-def measure(number, repetitions):
+def measure(work, repetitions):
     """Returns the values of the fastest repetition."""
-    work = scenarios(number)
+    number = len(work)
     weir.estimates(work[:2])
     best = None
     for _ in range(repetitions):
@@ -57,4 +67,6 @@ if __name__ == "__main__":
     parser.add_argument("--number", type=int, default=1000)
     parser.add_argument("--repetitions", type=int, default=5)
     options = parser.parse_args()
-    print(json.dumps(measure(options.number, options.repetitions), indent=2))
+    for make in (given_costs, models):
+        values = measure(make(options.number), options.repetitions)
+        print(make.__name__, json.dumps(values, indent=2))

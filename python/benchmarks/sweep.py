@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times a sweep of 1,000 points from Python and on the command line.
 
-sweep.py PROGRAM, where PROGRAM is the path of weir. All times are seconds of a
+sweep.py PROGRAM [REPETITIONS], where PROGRAM is the path of weir. All times are seconds of a
 wall clock; the two alternate.
 """
 
@@ -41,7 +41,7 @@ def from_command_line(program):
 
 
 if __name__ == "__main__":
-    times = [(from_python(), from_command_line(sys.argv[1])) for _ in range(3)]
+    times = [(from_python(), from_command_line(sys.argv[1])) for _ in range(int((sys.argv + ["3"])[2]))]
     python, program = (min(column) for column in zip(*times))
     print(f"{NUM_POINTS} points: Python {python:.2f} s, command line {program:.2f} s, "
           f"ratio {python / program:.2f}")
