@@ -16,4 +16,5 @@ function(weir_assets name)
   # An object library: nothing refers to the registration, a static library would drop it.
   add_library(${name} OBJECT "${source}")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  weir_position_independent(${name})
 endfunction()

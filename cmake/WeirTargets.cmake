@@ -2,6 +2,15 @@
 # The three ways to declare a target. Folders never glob: a file that is not listed does not exist.
 
 option(WEIR_UNITY "Compile several sources at once, with precompiled headers" ON)
+# So that the same objects are linked into programs and into Python's extension module. Programs bind calls among the
+# sources of a library directly, as without it.
+option(WEIR_PIC "Compile position-independent libraries" ON)
+function(weir_position_independent name)
+  if(WEIR_PIC)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
+  endif()
+endfunction()
 set(WEIR_UNITY_BATCH 32 CACHE STRING "Sources that are compiled at once")
 set(WEIR_COLD_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
 
@@ -34,6 +43,7 @@ if(WEIR_UNITY)
   add_library(weir_precompiled STATIC "${PROJECT_BINARY_DIR}/precompiled.cc")
   target_link_libraries(weir_precompiled PRIVATE absl::flat_hash_map absl::flat_hash_set absl::statusor absl::str_format absl::span protobuf::libprotobuf)
   target_precompile_headers(weir_precompiled PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
+  weir_position_independent(weir_precompiled)
 endif()
 
 # weir_library(<name> SRCS <file>... [DEPS <target>...] [COLD])
@@ -43,6 +53,7 @@ function(weir_library name)
   add_library(${name} STATIC ${ARG_SRCS})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE weir_warnings)
+  weir_position_independent(${name})
   if(ARG_COLD)
     target_compile_options(${name} PRIVATE ${WEIR_COLD_OPTIONS})
   endif()
@@ -69,6 +80,7 @@ function(weir_proto name)
   add_library(${name} STATIC ${generated})
   target_include_directories(${name} SYSTEM PUBLIC "${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
+  weir_position_independent(${name})
   target_compile_options(${name} PRIVATE ${WEIR_COLD_OPTIONS})
   if(WEIR_UNITY)
     # protoc's sources define the same names, so each is compiled alone.

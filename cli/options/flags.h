@@ -199,6 +199,7 @@ struct PlanFlags {
   PlanRequest request;       // its scenario comes from ScenarioFlags
   bool synchronous = false;  // only named schedules with a flush
   bool explain = false;
+  bool stream = false;  // prints each better plan, as JSON
   // Ends the search; the simulations of the plans found come after it.
   double time_limit_seconds = std::numeric_limits<double>::infinity();
 

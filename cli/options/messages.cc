@@ -34,6 +34,16 @@ std::function<void(absl::string_view what, double done)>& Listener() {
   return listener;
 }
 
+thread_local CapturedOutput* captured_output = nullptr;
+
+void WriteMessage(const std::string& text) {
+  if (captured_output != nullptr) {
+    captured_output->err += text;
+  } else {
+    std::fputs(text.c_str(), stderr);
+  }
+}
+
 bool IsSet(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
@@ -42,15 +52,16 @@ bool IsSet(const char* variable) {
 // Returns the width of a terminal, or the usual one for anything else.
 int WidthOf(int descriptor) {
   winsize size = {};
-  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0;
+  const bool known =
+      captured_output == nullptr && ioctl(descriptor, TIOCGWINSZ, &size) == 0;
   return known && size.ws_col > 0 ? size.ws_col : TextLayout::kUsualWidth;
 }
 
 // Returns true if the descriptor is a terminal that supports control sequences.
 bool IsTerminal(int descriptor) {
   const char* terminal = std::getenv("TERM");
-  return isatty(descriptor) == 1 && terminal != nullptr &&
-         std::strcmp(terminal, "dumb") != 0;
+  return captured_output == nullptr && isatty(descriptor) == 1 &&
+         terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
 }
 
 bool UsesColor(const OutputFlags& output, int descriptor) {
@@ -83,7 +94,7 @@ void PrintJsonMessages(absl::string_view severity, absl::string_view text) {
         {"found", OrNull(parts.found)},
         {"expected", OrNull(parts.expected)},
         {"details", parts.details}};
-    std::fputs(absl::StrCat(DumpJson(message), "\n").c_str(), stderr);
+    WriteMessage(absl::StrCat(DumpJson(message), "\n"));
   }
 }
 
@@ -95,13 +106,12 @@ void PrintTagged(absl::string_view severity, absl::string_view color,
        absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
     // An indented line is a detail of the line above.
     if (absl::StartsWith(line, "  ")) {
-      std::fputs(absl::StrCat(EscapeLine(line), "\n").c_str(), stderr);
+      WriteMessage(absl::StrCat(EscapeLine(line), "\n"));
       continue;
     }
-    const std::string message =
-        absl::StrCat(colored ? color : "", severity, ":",
-                     colored ? "\033[0m" : "", " ", EscapeLine(line), "\n");
-    std::fputs(message.c_str(), stderr);
+    WriteMessage(absl::StrCat(colored ? color : "", severity, ":",
+                              colored ? "\033[0m" : "", " ", EscapeLine(line),
+                              "\n"));
   }
 }
 
@@ -119,6 +129,9 @@ std::string KindOfMessage(absl::string_view line) {
 }
 
 }  // namespace
+
+CapturedOutput::CapturedOutput() { captured_output = this; }
+CapturedOutput::~CapturedOutput() { captured_output = nullptr; }
 
 TextLayout LayoutOf(const OutputFlags& output) {
   constexpr int kNarrowest = 40;
@@ -181,11 +194,15 @@ void PrintWarning(absl::string_view text, const OutputFlags& output) {
 void PrintNote(absl::string_view text, const OutputFlags& output) {
   if (output.quiet) return;
   if (output.json_messages) return PrintJsonMessages("note", text);
-  std::fprintf(stderr, "%s\n", EscapeLine(text).c_str());
+  WriteMessage(absl::StrCat(EscapeLine(text), "\n"));
 }
 
 absl::Status PrintResult(absl::string_view result, absl::string_view colored) {
   const std::string text = absl::StrCat(EscapeControls(result), colored);
+  if (captured_output != nullptr) {
+    captured_output->out += text;
+    return absl::OkStatus();
+  }
   const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   const bool ended = text.empty() || text.back() == '\n';
   if (written == text.size() && (ended || std::fputc('\n', stdout) != EOF) &&

@@ -21,6 +21,19 @@
 
 namespace weir::cli {
 
+// Collects what functions of this header print on this thread, instead of
+// printing it, while it exists. At most one per thread.
+class CapturedOutput {
+ public:
+  CapturedOutput();
+  ~CapturedOutput();
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+
+  std::string out;  // of PrintResult
+  std::string err;  // everything else
+};
+
 // Returns the layout of tables on standard output: the width of its terminal,
 // or 80 characters if it is none.
 TextLayout LayoutOf(const OutputFlags& output);

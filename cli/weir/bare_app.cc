@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weir and its core share: options of all commands, parsing and errors.
+// What weir and its core share: options of all commands, and parsing.
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_join.h"
-#include "base/interrupt.h"
-#include "base/temporary_file.h"
-#include "base/text_table.h"
-#include "base/textproto.h"
 #include "cli/options/add_option.h"
-#include "cli/options/messages.h"
 #include "cli/options/program.h"
 #include "cli/options/shared_options.h"
 #include "cli/weir/versions.h"
 #include "cli/weir/weir_app.h"
 
 namespace weir::cli {
-namespace {
-
-int Run(int argc, const char* const* argv, MakeApp* make) {
-  ExitOnInterrupt();
-  IgnoreFileSizeSignal();
-  SilenceProtobuf();
-  CommandLine line;
-  const absl::StatusOr<std::string> text =
-      ParseWeirArguments(argc, argv, make, &line);
-  if (!text.ok()) return PrintError(text.status(), line.flags.output);
-  SetTextLayout(LayoutOf(line.flags.output));
-  if (text->empty()) return line.command(line.flags);
-  const absl::Status printed = PrintResult(*text);
-  return printed.ok() ? kExitOk : PrintError(printed, line.flags.output);
-}
-
-}  // namespace
-
 std::unique_ptr<CLI::App> MakeBareApp(CommandLine* line) {
   auto app = MakeProgram(
       "weir",
@@ -87,16 +61,6 @@ void AddListCommand(CLI::App* group, const std::string& summary, Command* run,
                     CommandLine* line) {
   AddWeirCommand(group, "list", summary, {group->get_name() + " list"}, run,
                  line);
-}
-
-int RunWeir(int argc, const char* const* argv, MakeApp* make) {
-  try {
-    return Run(argc, argv, make);
-  } catch (const std::bad_alloc&) {
-    return PrintError(absl::UnavailableError("out of memory"), OutputFlags());
-  } catch (const std::exception& error) {
-    return PrintError(absl::InternalError(error.what()), OutputFlags());
-  }
 }
 
 }  // namespace weir::cli

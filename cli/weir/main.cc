@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/App.hpp>
-
+#include "cli/weir/run_weir.h"
 #include "cli/weir/weir_app.h"
 
 int main(int argc, char** argv) {

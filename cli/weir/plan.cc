@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "base/interrupt.h"
+#include "base/json_text.h"
 #include "base/status_macros.h"
 #include "base/worker_pool.h"
 #include "cli/options/flag_terms.h"
@@ -89,9 +91,18 @@ absl::StatusOr<PlanReport> SearchLayouts(const Flags& flags) {
     });
   };
   options.neighbors = true;
+  absl::Status printed;
+  if (flags.plan.stream) {
+    options.improved = [&](const Plan& plan) {
+      progress.Clear();
+      printed.Update(PrintResult(
+          absl::StrCat("{\"improved\":", plan::OnePlanJson(plan), "}\n")));
+    };
+  }
   absl::StatusOr<PlanReport> report =
       plan::SearchPlans(base.label, request, options);
   ExitOnInterrupt();
+  RETURN_IF_ERROR(printed);
   if (report.ok()) {
     std::vector<std::string> warnings = base.notes;
     warnings.insert(warnings.end(), report->warnings().begin(),
@@ -108,10 +119,15 @@ std::string JsonOf(const Flags& flags, const PlanReport& report) {
                   {report.warnings().begin(), report.warnings().end()});
 }
 
+std::string OnOneLine(const std::string& json) {
+  return absl::StrCat(DumpJson(nlohmann::ordered_json::parse(json)), "\n");
+}
+
 std::string View(const Flags& flags, const PlanReport& report) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return JsonOf(flags, report);
+      return flags.plan.stream ? OnOneLine(JsonOf(flags, report))
+                               : JsonOf(flags, report);
     case OutputFlags::Format::kCsv:
       return plan::PlanCsv(report);
     case OutputFlags::Format::kTable:
@@ -125,6 +141,12 @@ std::string View(const Flags& flags, const PlanReport& report) {
 int RunPlan(const Flags& flags) {
   const absl::Status writable = CheckDocumentReport(flags.output);
   if (!writable.ok()) return PrintError(writable, flags.output);
+  if (flags.plan.stream && flags.output.format != OutputFlags::Format::kJson) {
+    return PrintError(absl::InvalidArgumentError(
+                          "command line: --stream is given without --format "
+                          "json, which it needs"),
+                      flags.output);
+  }
   if (!flags.plan.algorithm.empty() || !flags.plan.graph.empty() ||
       !flags.plan.pipedream.num_machines.empty()) {
     if (!flags.flops.empty()) {

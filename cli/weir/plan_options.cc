@@ -385,6 +385,10 @@ void AddPlanCommand(CLI::App* app, CommandLine* line) {
   AddSwitch(plan, "--explain",
             "explain why each further plan is worse than the first",
             &flags->plan.explain);
+  AddSwitch(plan, "--stream",
+            "with --format json: print each better plan as soon as it is "
+            "found, and then the result, each on one line",
+            &flags->plan.stream);
   AddText(plan, "--out", "DIR",
           "folder for the files of each plan: scenario, order of the passes "
           "as PyTorch's CSV, and those of --emit",

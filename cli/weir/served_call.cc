@@ -119,9 +119,8 @@ int RunCommand(const std::vector<std::string>& arguments) {
   std::vector<const char*> words = {"weir"};
   for (const std::string& word : arguments) words.push_back(word.c_str());
   CommandLine line;
-  const absl::StatusOr<std::string> text =
-      ParseWeirArguments(static_cast<int>(words.size()), words.data(),
-                         MakeWeirApp, &line);
+  const absl::StatusOr<std::string> text = ParseWeirArguments(
+      static_cast<int>(words.size()), words.data(), MakeWeirApp, &line);
   line.flags.output.json_messages = true;
   if (!text.ok()) return PrintError(text.status(), line.flags.output);
   try {

@@ -40,9 +40,6 @@ absl::StatusOr<std::string> ParseWeirArguments(int argc,
                                                MakeApp* make,
                                                CommandLine* line);
 
-// Runs the command that the arguments name, and returns the exit code.
-int RunWeir(int argc, const char* const* argv, MakeApp* make);
-
 // Adds a command that `run` executes, see AddCommand.
 CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
                          const std::string& summary,

@@ -87,6 +87,18 @@ void BestFirst::ReportProgress() const {
   options_.progress(text);
 }
 
+void BestFirst::ReportImprovement() {
+  const bool is_final = !goal_.first_only && !goal_.ignore_memory;
+  if (!options_.improved || !is_final) return;
+  const RankedPlan* best = BestSoFar();
+  if (best == nullptr) return;
+  const Score score = ScoreOf(goal_.objective, best->seconds, best->bytes,
+                              best->num_gpus, best->joules);
+  if (reported_.has_value() && score >= *reported_) return;
+  reported_ = score;
+  options_.improved(RankedAsPlan(*best));
+}
+
 void BestFirst::FillCounts(PlanReport* report) const {
   uint64_t num_beaten = 0, num_left = 0;
   double least = least_seconds_;

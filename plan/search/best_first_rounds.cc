@@ -87,7 +87,10 @@ absl::StatusOr<bool> BestFirst::Round() {
     }
     rounds_of_bounds_ = ranks ? 0 : rounds_of_bounds_ + 1;
   }
-  if (status.ok()) return true;
+  if (status.ok()) {
+    ReportImprovement();
+    return true;
+  }
   for (const Entry& entry : variants) open_.Insert(entry);
   for (const std::vector<Entry>& left : work) {
     for (const Entry& entry : left) open_.Insert(entry);
@@ -268,10 +271,10 @@ absl::Status BestFirst::Rank(std::vector<Entry>* open) {
                            found.num_gpus, found.joules);
     if (Merge(found)) continue;
     const RankedPlan* best = BestSoFar();
-    const bool is_best = best == nullptr ||
-                         as_found.key < ScoreOf(goal_.objective, best->seconds,
-                                                best->bytes, best->num_gpus,
-                                                best->joules);
+    const bool is_best =
+        best == nullptr ||
+        as_found.key < ScoreOf(goal_.objective, best->seconds, best->bytes,
+                               best->num_gpus, best->joules);
     if (!IsBeaten(as_found)) improved_at_ = num_ranked_;
     found_.push_back(std::move(found));
     UpdateThreshold();

@@ -300,6 +300,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
       request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
   std::vector<Plan> starts = options.seeds;
   std::string first;  // the first plan found, for progress
+  std::optional<Score> quick_score;
   const auto among_seeds = [&]() -> absl::StatusOr<PlanReport> {
     report.set_end(EndOfCancelled());
     const absl::Status found = Finder(space, request, options, nullptr)
@@ -317,6 +318,9 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
     }
     if (quick.ok() && quick->has_value()) {
       first = absl::StrCat(BestText(**quick), "; ");
+      quick_score = ScoreOf(request.objective(), (*quick)->seconds,
+                            (*quick)->bytes, (*quick)->num_gpus);
+      if (options.improved) options.improved(RankedAsPlan(**quick));
       starts.push_back(SeedOf(**quick));
     }
     if (!MustEnd(options)) {
@@ -343,6 +347,7 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
   goal.limit_bytes = limit;
   goal.num_plans = num_plans;
   goal.gap = request.gap();
+  goal.known_score = quick_score;
   if (!first.empty()) goal.known_plan = first;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   BestFirst search(space, shapes, seeds, options, goal, &workers);

@@ -32,6 +32,10 @@ struct SearchOptions {
   bool neighbors = false;
   // Called about ten times a second with the best plan so far.
   std::function<void(const std::string& text)> progress = {};
+  // Called with each plan that is better than those before, as soon as it is
+  // ranked: with its scenario, sizes, time and memory, which the full
+  // simulation confirms later. On a Pareto front, the fastest counts as best.
+  std::function<void(const Plan& plan)> improved = {};
 };
 
 // Returns true if a search must end: it was interrupted, or is out of time.

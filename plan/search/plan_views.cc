@@ -200,6 +200,8 @@ std::string PlanJson(const PlanReport& report) {
        {"neighbors", NeighborsJson(report)}});
 }
 
+std::string OnePlanJson(const Plan& plan) { return Dump(PlanObject(plan)); }
+
 std::string PlanCsv(const PlanReport& report) {
   std::string text =
       "rank,source,gpus,tensor,pipeline,data,expert,chunks,microbatch_size,"

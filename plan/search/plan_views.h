@@ -17,6 +17,9 @@ std::string PlanTable(const PlanReport& report, bool explain);
 // are textproto.
 std::string PlanJson(const PlanReport& report);
 
+// Returns a plan as in PlanJson, without what depends on the request.
+std::string OnePlanJson(const Plan& plan);
+
 // Returns a header line and one line per plan.
 std::string PlanCsv(const PlanReport& report);
 

@@ -93,6 +93,25 @@ std::string BestText(const RankedPlan& plan) {
   return absl::StrCat(text, " mbs ", plan.scenario.batch().microbatch_size());
 }
 
+Plan RankedAsPlan(const RankedPlan& found) {
+  Plan plan;
+  *plan.mutable_scenario() = found.scenario;
+  plan.set_source(found.source);
+  plan.set_num_gpus(found.num_gpus);
+  plan.set_batch_seconds(found.seconds);
+  plan.set_peak_memory_bytes(found.bytes);
+  plan.set_lower_bound_seconds(found.lower_bound_seconds);
+  if (found.lower_bound_seconds > 0) {
+    plan.set_gap(found.seconds / found.lower_bound_seconds - 1);
+  }
+  if (found.seconds > 0) {
+    plan.set_samples_per_second(found.scenario.batch().global_batch_size() /
+                                found.seconds);
+  }
+  plan.set_changes_training(ChangesTraining(found.scenario.schedule()));
+  return plan;
+}
+
 bool ChangesTraining(const std::string& schedule) {
   const auto kind = schedules::FindScheduleKind(schedule);
   return kind.ok() && (!(*kind)->flush || (*kind)->name == "accept");

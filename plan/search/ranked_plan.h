@@ -38,6 +38,9 @@ struct RankedPlan {
 // Returns for example "best 17.0 s, tp 4 pp 4 dp 32 vpp 7 mbs 1", for progress.
 std::string BestText(const RankedPlan& plan);
 
+// Returns the plan with the values of its ranked run.
+Plan RankedAsPlan(const RankedPlan& found);
+
 // Returns true if a schedule's training differs from that of one GPU: without a
 // flush, or with lossy transfers.
 bool ChangesTraining(const std::string& schedule);

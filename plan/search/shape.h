@@ -33,7 +33,7 @@ struct Shape {
   int microbatch_size = 1;
   int chunks = 1;
   models::Recompute recompute;
-  int offloaded_blocks = 0;  // of each stage: cpu_offloading_num_layers
+  int offloaded_blocks = 0;      // of each stage: cpu_offloading_num_layers
   double optimizer_offload = 0;  // Training.optimizer_offload_fraction
   VocabularyParallel vocabulary = VOCABULARY_PARALLEL_UNSPECIFIED;
   bool expert_overlap = false;  // Communication.overlap_expert_exchange

@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "tests/cli/weir/program.h"
@@ -221,6 +223,27 @@ TEST(PlanTableTest, SaysWhichSchedulesWereConsidered) {
   EXPECT_THAT(named.err, HasSubstr("no plan-1.args, as Megatron-LM cannot"));
   EXPECT_FALSE(std::filesystem::exists(TestFolder() + "/plans/plan-1.args"));
   EXPECT_TRUE(std::filesystem::exists(TestFolder() + "/plans/plan-1.csv"));
+}
+
+TEST(PlanStreamTest, PrintsBetterPlansAndThenTheResultOnOneLineEach) {
+  WriteInput("config.json", kConfig);
+  const ProgramRun run = RunWeir(absl::StrCat(kPlan, "--format json --stream"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<std::string> lines =
+      absl::StrSplit(run.out, '\n', absl::SkipWhitespace());
+  ASSERT_GE(lines.size(), 2);
+  double seconds = 1e9;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    const json plan = json::parse(lines[i], nullptr, false)["improved"];
+    EXPECT_LT(plan["batch_seconds"].get<double>(), seconds);
+    seconds = plan["batch_seconds"].get<double>();
+  }
+  const json plans =
+      json::parse(lines.back(), nullptr, false)["result"]["plans"];
+  EXPECT_NEAR(plans[0]["batch_seconds"].get<double>() / seconds, 1, 1e-9);
+  const ProgramRun table = RunWeir(absl::StrCat(kPlan, "--stream"));
+  EXPECT_EQ(table.exit_code, 2);
+  EXPECT_THAT(table.err, HasSubstr("--format json"));
 }
 
 TEST(PlanTableTest, SaysWhatOfAGpuAPlanMayUse) {

@@ -95,6 +95,29 @@ TEST(AnytimeTest, AQuickSearchFindsAPlanFirst) {
   EXPECT_EQ(report->plans(0).batch_seconds(), alone.plans(0).batch_seconds());
 }
 
+TEST(AnytimeTest, ReportsPlansThatAreBetterThanThoseBefore) {
+  const PlanRequest request = Request();
+  std::vector<Plan> found;
+  SearchOptions options;
+  options.find_seeds = [](const std::string&) { return std::vector<Plan>(); };
+  options.improved = [&](const Plan& plan) { found.push_back(plan); };
+  const auto report = SearchPlans("test", request, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_FALSE(found.empty());
+  for (size_t i = 1; i < found.size(); ++i) {
+    EXPECT_LT(found[i].batch_seconds(), found[i - 1].batch_seconds());
+  }
+  const Plan& last = found.back();
+  EXPECT_NEAR(last.batch_seconds() / report->plans(0).batch_seconds(), 1, 1e-9);
+  EXPECT_NEAR(last.gap(), last.batch_seconds() / last.lower_bound_seconds() - 1,
+              1e-12);
+  const auto resolved = scenarios::ResolveScenario("test", last.scenario());
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto result = sim::Simulate(*resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->batch_seconds() / last.batch_seconds(), 1, 1e-9);
+}
+
 // Returns the choices in which plans differ, with sizes as one.
 std::vector<std::string> Differences(const Scenario& a, const Scenario& b) {
   std::vector<std::string> names;

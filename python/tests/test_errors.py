@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+import ast
+import pathlib
+
+import pytest
+
+import weir
+from weir import _core
+from weir.errors import error_of, messages_of, parse_problem, raise_for
+
+
+@pytest.mark.parametrize("text, file, line, field, found, expected", [
+    ("scenario: parallelism.tensor is 3, expected a divisor of the 64 heads",
+     "scenario", None, "parallelism.tensor", "3", "a divisor of the 64 heads"),
+    ("my.textproto:7: batch.global_batch_size is 0, expected a number above 0",
+     "my.textproto", 7, "batch.global_batch_size", "0", "a number above 0"),
+    ("my.textproto:7:12: nodes[0].nics[1].bytes_per_second is -1, expected x",
+     "my.textproto", 7, "nodes[0].nics[1].bytes_per_second", "-1", "x"),
+    ("command line: --pp is 0, expected a whole number from 1", "command line", None,
+     "--pp", "0", "a whole number from 1"),
+    ("weir simulate: unknown option --pq; did you mean --pp?", "weir simulate", None,
+     None, None, None),
+    ("out of memory", None, None, None, None, None),
+])
+def test_parts(text: str, file: str, line: int, field: str, found: str,
+               expected: str) -> None:
+    problem = parse_problem(text)
+    assert problem.text == text
+    assert (problem.file, problem.line, problem.field) == (file, line, field)
+    assert (problem.found, problem.expected) == (found, expected)
+
+
+def test_lines_are_problems() -> None:
+    error = error_of(2, "a: x is 1, expected 2\n  because of y\nb: z is 3, expected 4")
+    assert isinstance(error, weir.InputError) and len(error.problems) == 2
+    assert error.problems[0].text.endswith("\n  because of y")
+    assert (error.file, error.field, error.found) == ("a", "x", "1")
+    assert error.exit_code == 2
+
+
+def test_classes() -> None:
+    assert isinstance(error_of(1, "m"), weir.NegativeResultError)
+    assert isinstance(error_of(3, "m"), weir.MissingError)
+    assert isinstance(error_of(70, "m"), weir.InternalError)
+    assert "139" in str(error_of(139, ""))
+    raise_for(0, "warning: x\n")
+    raise_for(1, "", negative=True)
+    with pytest.raises(KeyboardInterrupt):
+        raise_for(130, "")
+    with pytest.raises(weir.InputError, match="^a: b$"):
+        raise_for(2, "warning: w\nerror: a: b\nwrote x\n")
+
+
+def test_messages() -> None:
+    text = "warning: w\nnote\nerror: e\n  detail\nerror: f\n"
+    assert messages_of(text) == ("e\n  detail\nf", ["w"])
+
+
+def test_the_stub_names_what_the_module_has() -> None:
+    stub = pathlib.Path(weir.__file__).with_name("_core.pyi").read_text()
+    named = set()
+    for node in ast.parse(stub).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            named.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            named.add(node.target.id)
+    hidden = {"__doc__", "__file__", "__loader__", "__name__", "__package__", "__spec__"}
+    assert named == set(dir(_core)) - hidden
+    members = {
+        node.name for cls in ast.parse(stub).body
+        if isinstance(cls, ast.ClassDef) and cls.name == "Estimate"
+        for node in cls.body if isinstance(node, ast.FunctionDef)}
+    assert members == {name for name in vars(_core.Estimate) if not name.startswith("_")}
+
+
+def test_version() -> None:
+    assert weir.__version__ == _core.__version__
+    assert set(weir.__all__) <= set(dir(weir))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+import typing
+
+import pytest
+
+import weir
+
+
+def one_f_one_b(rank: int, ranks: int, microbatches: int) -> typing.Iterator[str]:
+    warmup = min(ranks - rank - 1, microbatches)
+    yield from (f"{rank}F{m}" for m in range(warmup))
+    for m in range(microbatches):
+        if warmup + m < microbatches:
+            yield f"{rank}F{warmup + m}"
+        yield f"{rank}B{m}"
+
+
+def test_function_equals_the_registered_schedule() -> None:
+    own = weir.schedule(one_f_one_b, 4, 8)
+    assert own.name == "one-f-one-b"
+    assert own.ranks == weir.schedule("1f1b", 4, 8).ranks
+
+
+def test_lint_finds_a_deadlock() -> None:
+    good = weir.schedule(one_f_one_b, 2, 2)
+    assert good.lint()
+    bad = weir.Schedule([["0F0", "0B0"], ["1B0", "1F0"]])
+    report = bad.lint()
+    assert not report and report.num_errors >= 1
+    assert report[0].severity == "error"
+    assert not weir.Schedule([["0F0", "0B0"], ["1F0"]]).lint()
+
+
+def test_tuples_are_actions() -> None:
+    schedule = weir.schedule([[(0, "F", 0), (0, "B", 0)]])
+    assert schedule.ranks == [["0F0", "0B0"]]
+
+
+def test_semantics() -> None:
+    values = weir.schedule("pipedream-2bw", 4, 4).semantics()
+    assert "delay 1" in values["verdict"]
+
+
+def test_convert(tmp_path: typing.Any) -> None:
+    schedule = weir.schedule(one_f_one_b, 2, 3)
+    assert schedule.to_csv().splitlines()[0] == "0F0,0F1,0B0,0F2,0B1,0B2"
+    assert "SEND_F" in schedule.to_csv(lower=True)
+    schedule.save(tmp_path / "own.csv")
+    assert weir.schedule(tmp_path / "own.csv").ranks == schedule.ranks
+    schedule.save(tmp_path / "own.json")
+    assert weir.schedule(tmp_path / "own.json").ranks == schedule.ranks
+
+
+def test_draw() -> None:
+    schedule = weir.schedule(one_f_one_b, 2, 3)
+    assert "<svg" in schedule._repr_svg_()
+    assert "2 ranks" in schedule.timeline()
+
+
+def test_simulate_own_schedule(given: weir.Scenario) -> None:
+    own = weir.schedule(one_f_one_b, 4, 8)
+    assert weir.simulate(given, schedule=own).step_seconds == pytest.approx(33)
+    assert weir.compare(given, [own, "gpipe"])[0].step_seconds == pytest.approx(33)
+
+
+def test_errors() -> None:
+    with pytest.raises(weir.WeirError, match="did you mean|1f1b"):
+        weir.schedule("1f1bb")
+    with pytest.raises(weir.InputError, match="num_ranks"):
+        weir.schedule(one_f_one_b)
+    with pytest.raises(weir.WeirError) as caught:
+        weir.Schedule([["0X0"]]).semantics()
+    assert "0X0" in str(caught.value)
+
+
+def test_list() -> None:
+    kinds = {kind["name"]: kind for kind in weir.schedules()}
+    assert len(kinds) > 30
+    assert "paper" in kinds["zb-h1"]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+import typing
+
+import pytest
+
+import weir
+
+SPACE = {"model": "gpt2", "cluster": "dgx-h100", "gpus": 8, "gbs": 32,
+         "schedule": "1f1b,gpipe", "jobs": 2}
+
+
+def test_plans_improve() -> None:
+    search = weir.plan(**SPACE)
+    plans = list(search)
+    assert plans
+    seconds = [plan.step_seconds for plan in plans]
+    assert seconds == sorted(seconds, reverse=True)
+    report = search.result()
+    assert report.best.step_seconds == pytest.approx(seconds[-1], rel=1e-9)
+    assert report.end == "complete"
+    assert report.counts["simulated"] >= 1
+    result = report.best.simulate(timeline=False)
+    assert result.step_seconds == pytest.approx(report.best.step_seconds, rel=1e-9)
+    assert weir.estimate(plans[0].scenario).step_seconds == pytest.approx(seconds[0], rel=1e-9)
+
+
+def test_pareto_front(tmp_path: typing.Any) -> None:
+    report = weir.plan(**{**SPACE, "objective": "pareto"}).result()
+    assert len(report.plans) >= 2
+    by_time = sorted(report.plans, key=lambda plan: plan.step_seconds)
+    peaks = [plan.peak_memory_bytes for plan in by_time]
+    assert peaks == sorted(peaks, reverse=True)
+    assert "<svg" in report.draw()
+    report.report(tmp_path / "plans.html")
+    assert (tmp_path / "plans.html").exists()
+    assert "<table>" in report._repr_html_()
+
+
+def test_stop_keeps_the_best_plans() -> None:
+    search = weir.plan(model="llama-3.1-8b", cluster="dgx-h100", gpus=64, gbs=256, patience=0)
+    first = next(search)
+    report = search.stop()
+    assert report.plans and report.best.step_seconds <= first.step_seconds * (1 + 1e-9)
+
+
+def test_nothing_fits() -> None:
+    with pytest.raises(weir.NegativeResultError):
+        weir.plan(**{**SPACE, "memory_limit": "1GiB"}).result()
+
+
+def test_wrong_flags() -> None:
+    with pytest.raises(weir.InputError, match="--gpuss"):
+        weir.plan(gpuss=8).result()
+
+
+def test_sweep(given: weir.Scenario, tmp_path: typing.Any) -> None:
+    points = weir.sweep(given, {"num_microbatches": [4, 8, 16], "schedule": ["1f1b", "gpipe"]})
+    assert len(points) == 6
+    for point in points.points:
+        expected = (point["num_microbatches"] + 3) * 3
+        assert point["batch_seconds"] == pytest.approx(expected, rel=1e-9)
+    assert "<svg" in points.draw()
+    fast = weir.sweep(given, {"num_microbatches": "4,8,16", "schedule": "1f1b,gpipe"},
+                      method="fast", folder=tmp_path / "sweep")
+    assert [p["batch_seconds"] for p in fast.points] == pytest.approx(
+        [p["batch_seconds"] for p in points.points])
+    fast.report(tmp_path / "sweep.html")
+    assert (tmp_path / "sweep.html").exists()
+
+
+def test_sweep_errors(given: weir.Scenario) -> None:
+    with pytest.raises(weir.InputError) as caught:
+        weir.sweep(given, {"microbatchs": [4]})
+    assert "is not a field of Scenario" in str(caught.value)
+
+
+def test_validate(tmp_path: typing.Any) -> None:
+    table = tmp_path / "runs.csv"
+    table.write_text("tp,pp,dp,gbs,step_seconds\n4,8,2,128,18.0\n4,8,2,64,9.5\n")
+    checked = weir.validate(table, "llama-3-70b-64-h100")
+    assert len(checked.rows) == 2
+    expected = weir.estimate("llama-3-70b-64-h100").step_seconds
+    assert checked.rows[0]["predicted"] == pytest.approx(expected, rel=1e-9)
+    assert checked.statistics[0]["count"] == 2
+    assert "<svg" in checked.draw()
+
+
+def test_catalog() -> None:
+    assert "llama-3.1-405b" in weir.models()
+    assert weir.model("gpt2")["parameters"] == 124439808
+    assert "dgx-h100" in weir.clusters()
+    assert weir.cluster("dgx-h100")["groups"][0]["node"]["num_gpus"] == 8
+    assert "h100-sxm" in weir.profiles()
+    assert weir.profile("h100-sxm")["name"] == "H100-SXM5-80GB"
+    assert "llama-3-70b-64-h100" in weir.scenarios()

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs commands of weir: in this process, or in a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import Any, Iterator, List, Mapping, Sequence, Union
+
+from weir import _core
+from weir.errors import WeirError, error_of, raise_for, replace_in
+
+Flag = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[Any], Mapping[str, Any]]
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={_text_of(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ",".join(_text_of(item) for item in value)
+    return str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)
+
+
+def arguments_of(flags: Mapping[str, Flag]) -> List[str]:
+    """Returns the command line of keyword arguments.
+
+    `pp=8` is `--pp 8`, `sequence_parallel=True` is `--sequence-parallel`,
+    `schedule=["1f1b", "zb-h1"]` is `--schedule 1f1b,zb-h1`,
+    `set={"runtime.x": 1}` is `--set runtime.x=1`, and None is not given.
+    """
+    arguments = []
+    for name, value in flags.items():
+        if value is None:
+            continue
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        if value is True:
+            arguments.append(flag)
+        else:
+            arguments.append(f"{flag}={_text_of(value)}")
+    return arguments
+
+
+def run_here(arguments: Sequence[str], negative: bool = False) -> "tuple[str, str]":
+    """Runs a short command in this process; returns what it prints."""
+    code, out, err = _core.run_here(list(arguments))
+    raise_for(code, err, negative)
+    return out, err
+
+
+class Worker:
+    """A command in a process of its own, which ends with this process."""
+
+    def __init__(self, arguments: Sequence[str]):
+        script = os.path.join(os.path.dirname(__file__), "_worker.py")
+        command = [sys.executable, "-I", "-S", script, str(os.getpid())]
+        command += [_core.__file__, *arguments]
+        self._err = tempfile.TemporaryFile()
+        # Its own group: an interrupt of the terminal reaches it only through
+        # this process, which knows what to do about it.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._err,
+            start_new_session=True,
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yields lines of standard output as they are printed."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            yield line.decode()
+
+    def read(self) -> str:
+        """Returns standard output. On Ctrl-C, ends the worker and raises."""
+        assert self._process.stdout is not None
+        try:
+            return self._process.stdout.read().decode()
+        except BaseException:
+            self.kill()
+            raise
+
+    def interrupt(self) -> None:
+        """Asks for the best result so far."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Ends the worker and what it started."""
+        # Commands note the first signal and end on their own if they can.
+        for number, seconds in ((signal.SIGTERM, 1.0), (signal.SIGKILL, None)):
+            if self._process.poll() is not None:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=seconds)
+        self._close()
+
+    def _close(self) -> None:
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def finish(self) -> "tuple[int, str]":
+        """Waits for the end; returns the exit code and standard error."""
+        code = self._process.wait()
+        self._close()
+        self._err.seek(0)
+        err = self._err.read().decode(errors="replace")
+        self._err.close()
+        if code < 0 and code != -signal.SIGINT:
+            name = signal.Signals(-code).name
+            raise error_of(70, f"a worker process of weir was ended by {name}\n{err}")
+        return code, err
+
+
+def run_worker(
+    arguments: Sequence[str], negative: bool = False, partial: bool = False
+) -> "tuple[str, str]":
+    """Runs a command in a worker; returns what it prints.
+
+    With `negative`, exit code 1 is no error; with `partial`, none is with which
+    the command has printed a result.
+    """
+    worker = Worker(arguments)
+    out = worker.read()
+    code, err = worker.finish()
+    raise_for(0 if partial and out and code != 130 else code, err, negative)
+    return out, err
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Yields a folder for files that commands exchange."""
+    with tempfile.TemporaryDirectory(prefix="weir-") as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def named_text(name: str, text: Union[str, bytes]) -> Iterator[str]:
+    """Yields the path of a file with this name and text.
+
+    Errors show the name without its ending instead of the path.
+    """
+    with temporary_folder() as folder:
+        path = os.path.join(folder, name)
+        with open(path, "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
+        try:
+            yield path
+        except WeirError as error:
+            stem = name.partition(".")[0]
+            raise replace_in(error, path, stem) from None
+
+
+def read_bytes(path: str) -> bytes:
+    """Returns the contents of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+__all__ = [
+    "Flag",
+    "Worker",
+    "arguments_of",
+    "named_text",
+    "read_bytes",
+    "run_here",
+    "run_worker",
+    "temporary_folder",
+]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What weir.Scenario can do besides holding fields."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, List, Union, cast
+
+from weir import _core
+from weir._command import Flag, arguments_of, named_text
+from weir.errors import error_of
+
+if TYPE_CHECKING:
+    from weir.messages import Scenario
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def _classes() -> Any:
+    from weir import messages
+
+    return messages
+
+
+def scenario_of(arguments: List[str]) -> "Scenario":
+    """Returns the scenario that these arguments of `weir simulate` describe."""
+    try:
+        scenario, _notes = _core.scenario_of_arguments(arguments, _classes())
+    except _core.StatusError as error:
+        raise error_of(*error.args) from None
+    return cast("Scenario", scenario)
+
+
+class ScenarioMethods:
+    """Methods of weir.Scenario."""
+
+    @staticmethod
+    def load(name_or_path: Path, **flags: Flag) -> "Scenario":
+        """Loads a preset (`weir.scenarios()`) or a textproto file.
+
+        Flags are those of `weir simulate`, with underscores: `pp=8`,
+        `schedule="zb-h1"`. They replace fields of the file.
+        """
+        return scenario_of([os.fspath(name_or_path), *arguments_of(flags)])
+
+    @staticmethod
+    def from_flags(**flags: Flag) -> "Scenario":
+        """Returns the scenario of flags of `weir simulate`, without a file."""
+        return scenario_of(arguments_of(flags))
+
+    @staticmethod
+    def from_huggingface(config: Path, cluster: Path, **flags: Flag) -> "Scenario":
+        """Returns a run of a model of Hugging Face.
+
+        `config` is the path of its config.json, or the name of a preset.
+        """
+        return scenario_of(arguments_of({"model": config, "cluster": cluster, **flags}))
+
+    @staticmethod
+    def from_megatron(arguments: Path, cluster: Path, **flags: Flag) -> "Scenario":
+        """Returns the run that a file of Megatron-LM's arguments starts."""
+        return scenario_of(
+            arguments_of({"megatron_args": arguments, "cluster": cluster, **flags})
+        )
+
+    @staticmethod
+    def from_torchtitan(job: Path, cluster: Path, **flags: Flag) -> "Scenario":
+        """Returns the run of a job configuration of torchtitan (TOML)."""
+        return scenario_of(
+            arguments_of({"torchtitan": job, "cluster": cluster, **flags})
+        )
+
+    @staticmethod
+    def from_textproto(text: str, label: str = "scenario") -> "Scenario":
+        """Parses the text format of scenario files."""
+        try:
+            return cast("Scenario", _core.parse_scenario(label, text, _classes()))
+        except _core.StatusError as error:
+            raise error_of(*error.args) from None
+
+    def to_textproto(self) -> str:
+        """Returns the contents of a scenario file."""
+        try:
+            return _core.textproto(self)
+        except _core.StatusError as error:
+            raise error_of(*error.args) from None
+
+    def save(self, path: Path) -> None:
+        """Writes a scenario file, for the command line."""
+        text = self.to_textproto()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def with_flags(self, **flags: Flag) -> "Scenario":
+        """Returns a copy with fields replaced by flags of `weir simulate`."""
+        with named_text("scenario.textproto", self.to_textproto()) as path:
+            return scenario_of([path, *arguments_of(flags)])
+
+    def resolved(self) -> "Scenario":
+        """Returns a copy with all defaults filled in, after all checks."""
+        try:
+            return cast("Scenario", _core.resolve(self, _classes()))
+        except _core.StatusError as error:
+            raise error_of(*error.args) from None

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules: the order of each rank's passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
+
+from weir import _figures
+from weir._command import Flag, arguments_of, named_text, run_here
+from weir.errors import InputError, messages_of
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What the linter found. Parts that it does not have are None or empty."""
+
+    severity: str
+    rule: str
+    message: str
+    rank: Optional[int] = None
+    position: Optional[int] = None
+    advice: str = ""
+    cycle: Sequence[str] = ()
+    reordering: str = ""
+
+
+class LintReport(Sequence[Finding]):
+    """Findings, errors first. True if there are no errors."""
+
+    def __init__(self, values: Dict[str, Any]):
+        self._values = values
+        known = {field.name for field in dataclasses.fields(Finding)}
+        self._findings = [
+            Finding(**{key: value for key, value in finding.items() if key in known})
+            for finding in values["findings"]
+        ]
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._findings[index]
+
+    def __bool__(self) -> bool:
+        return self.num_errors == 0
+
+    @property
+    def num_errors(self) -> int:
+        """How many findings are errors."""
+        return int(self._values["errors"])
+
+    @property
+    def num_notes(self) -> int:
+        """How many findings are notes."""
+        return int(self._values["notes"])
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the "result" of `weir schedule lint --format json`."""
+        return dict(self._values)
+
+    def __repr__(self) -> str:
+        lines = "".join(
+            f"\n  {finding.severity} [{finding.rule}]: {finding.message}"
+            for finding in self._findings
+        )
+        return f"<weir.LintReport: {self.num_errors} errors, {self.num_notes} notes>{lines}"
+
+
+Action = Union[str, "tuple[int, str, int]"]
+
+
+def _text_of(action: Action) -> str:
+    if isinstance(action, str):
+        return action
+    stage, op, microbatch = action
+    return f"{stage}{op}{microbatch}"
+
+
+class Schedule:
+    """A schedule as data. Actions have PyTorch's text form: 2F0 is the forward
+    of microbatch 0 in stage 2; B is its backward, I and W are the two parts."""
+
+    def __init__(self, ranks: Sequence[Iterable[Action]], name: str = "schedule"):
+        """Returns the schedule of these orders of passes, one for each rank.
+
+        An action is text or (stage, "F", microbatch). What runs where follows
+        from the orders; see docs/schedule-files.md.
+        """
+        self.name = name
+        self._json: Optional[str] = None
+        self._ranks = [[_text_of(action) for action in rank] for rank in ranks]
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[..., Iterable[Action]],
+        num_ranks: int,
+        num_microbatches: int,
+        name: Optional[str] = None,
+    ) -> "Schedule":
+        """Returns the schedule whose rank r runs
+        `function(r, num_ranks, num_microbatches)`."""
+        ranks = [function(rank, num_ranks, num_microbatches) for rank in range(num_ranks)]
+        return cls(ranks, name or function.__name__.replace("_", "-"))
+
+    @classmethod
+    def load(cls, name_or_path: Path, **flags: Flag) -> "Schedule":
+        """Generates a schedule (`weir.schedules()`), or reads a CSV or JSON file.
+
+        Flags are those of `weir schedule show`: `pp=4`, `microbatches=8`.
+        """
+        arguments = [os.fspath(name_or_path), *arguments_of(flags)]
+        out, _ = run_here(["schedule", "show", *arguments, "--format", "json"])
+        return cls.from_json(out)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Schedule":
+        """Parses the output of `weir schedule show --format json`."""
+        values = json.loads(text)
+        ranks = [rank["actions"] for rank in values["ranks"]]
+        schedule = cls(ranks, str(values["schedule"]))
+        schedule._json = text
+        return schedule
+
+    @property
+    def ranks(self) -> List[List[str]]:
+        """The actions of each rank."""
+        return [list(rank) for rank in self._ranks]
+
+    @property
+    def num_ranks(self) -> int:
+        """How many ranks the pipeline has."""
+        return len(self._ranks)
+
+    @property
+    def file_name(self) -> str:
+        """The name without characters that files should not have."""
+        return re.sub(r"[^\w.-]", "-", self.name) or "schedule"
+
+    def _rows(self) -> str:
+        return "".join(",".join(rank) + "\n" for rank in self._ranks)
+
+    def _run(self, command: str, json_file: bool, *arguments: str) -> "tuple[str, str]":
+        """Runs `weir schedule COMMAND` on this schedule."""
+        from_json = json_file and self._json is not None
+        text = self._json if from_json else self._rows()
+        ending = "json" if from_json else "csv"
+        assert text is not None
+        with named_text(f"{self.file_name}.{ending}", text) as path:
+            return run_here(
+                ["schedule", command, path, *arguments], negative=command == "lint"
+            )
+
+    def to_json(self) -> str:
+        """Returns the schedule with its weight versions. Raises InputError if it
+        cannot run."""
+        if self._json is None:
+            self._json, _ = self._run("show", False, "--format", "json")
+        return self._json
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the same as a dictionary."""
+        values: Dict[str, Any] = json.loads(self.to_json())
+        return values
+
+    def lint(self, *runtimes: str) -> LintReport:
+        """Finds deadlocks, missing passes and growing memory.
+
+        Runtimes that must be able to run the schedule: "rendezvous", "pytorch",
+        "megatron".
+        """
+        arguments = ["--format", "json"]
+        if runtimes:
+            arguments += ["--runtime", ",".join(runtimes)]
+        out, err = self._run("lint", True, *arguments)
+        if not out:
+            raise InputError(messages_of(err)[0], 2)
+        return LintReport(json.loads(out)["result"])
+
+    def semantics(self) -> Dict[str, Any]:
+        """Returns which weight versions every microbatch reads, and a verdict."""
+        out, _ = self._run("semantics", True, "--format", "json")
+        values: Dict[str, Any] = json.loads(out)["result"]
+        return values
+
+    def to_csv(
+        self, *, lower: bool = False, merge_backward: bool = False, transfers_only: bool = False
+    ) -> str:
+        """Returns PyTorch's CSV; with `lower`, with transfers, weight gathering
+        and gradient reduction."""
+        arguments = arguments_of(
+            {
+                "lower": lower or None,
+                "merge_backward": merge_backward or None,
+                "transfers_only": transfers_only or None,
+            }
+        )
+        return self._run("convert", True, *arguments)[0]
+
+    def save(self, path: Path, **options: bool) -> None:
+        """Writes PyTorch's CSV, or JSON if the path ends in .json."""
+        json_file = os.fspath(path).endswith(".json")
+        text = self.to_json() if json_file else self.to_csv(**options)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def timeline(self) -> str:
+        """Returns the timeline as text, with passes of equal length."""
+        return self._run("show", True)[0]
+
+    def draw(self, **flags: Flag) -> _figures.Figure:
+        """Returns the timeline as a figure; flags are those of `weir draw`, such
+        as `costs="f=1,b=2"`."""
+        return _figures.draw_file(f"{self.file_name}.json", self.to_json(), **flags)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and self._ranks == other._ranks
+
+    def __hash__(self) -> int:
+        return hash(tuple(tuple(rank) for rank in self._ranks))
+
+    def __repr__(self) -> str:
+        return f"<weir.Schedule {self.name}: {self.num_ranks} ranks>"
+
+    def _repr_svg_(self) -> str:
+        return str(self.draw())
+
+
+def schedules() -> List[Dict[str, Any]]:
+    """Returns name, paper, constraints and options of every schedule."""
+    out, _ = run_here(["schedule", "list", "--format", "json"])
+    kinds: List[Dict[str, Any]] = json.loads(out)["result"]["schedules"]
+    return kinds
+
+
+def schedule(
+    source: Union[Path, Sequence[Iterable[Action]], Callable[..., Iterable[Action]]],
+    num_ranks: Optional[int] = None,
+    num_microbatches: Optional[int] = None,
+    **flags: Flag,
+) -> Schedule:
+    """Returns a schedule: a name of `schedules()`, a file, the orders of all
+    ranks, or a function of (rank, num_ranks, num_microbatches)."""
+    if isinstance(source, (str, os.PathLike)):
+        sizes: Dict[str, Flag] = {"pp": num_ranks, "microbatches": num_microbatches}
+        return Schedule.load(source, **{**sizes, **flags})
+    if callable(source):
+        if num_ranks is None or num_microbatches is None:
+            raise InputError(
+                "schedule: num_ranks or num_microbatches is None, expected a number, "
+                "for a function",
+                2,
+            )
+        return Schedule.from_function(source, num_ranks, num_microbatches)
+    return Schedule(source)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for layouts."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
+
+from weir import _figures
+from weir._command import Worker
+from weir.errors import WeirError, messages_of, raise_for
+from weir.results import Result, frame_of, table_html
+from weir.simulation import ScenarioLike, arguments_for
+
+if TYPE_CHECKING:
+    import pandas
+
+    from weir.messages import Scenario
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+_SUMMARY = (
+    "num_gpus",
+    "tensor",
+    "pipeline",
+    "data",
+    "expert",
+    "chunks",
+    "microbatch_size",
+    "schedule",
+    "recompute",
+    "batch_seconds",
+    "peak_memory_bytes",
+    "gap",
+)
+
+
+class Plan:
+    """A layout with its time and memory.
+
+    All values of a plan in `weir plan --format json` are attributes.
+    """
+
+    def __init__(self, values: Dict[str, Any]):
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(
+                f"a plan has no {name!r}; it has {', '.join(sorted(self._values))}"
+            ) from None
+
+    def __dir__(self) -> List[str]:
+        return sorted({*super().__dir__(), *self._values})
+
+    @property
+    def step_seconds(self) -> float:
+        """Time of a step (a batch)."""
+        return float(self._values["batch_seconds"])
+
+    @property
+    def peak_memory_bytes(self) -> float:
+        """Peak of the fullest GPU."""
+        return float(self._values["peak_memory_bytes"])
+
+    @property
+    def scenario(self) -> "Scenario":
+        """The scenario of the plan, for `simulate`."""
+        from weir.messages import Scenario
+
+        return Scenario.from_textproto(self._values["scenario"], "plan")
+
+    def simulate(self, **flags: Any) -> Result:
+        """Simulates the plan."""
+        from weir.simulation import simulate
+
+        return simulate(self.scenario, **flags)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns all values."""
+        return copy.deepcopy(self._values)
+
+    def summary(self) -> Dict[str, Any]:
+        """Returns the main values, for tables."""
+        return {key: self._values[key] for key in _SUMMARY if key in self._values}
+
+    def __repr__(self) -> str:
+        row = self.summary()
+        sizes = ", ".join(
+            f"{key} {row[key]}" for key in ("tensor", "pipeline", "data") if key in row
+        )
+        return (
+            f"<weir.Plan {row.get('schedule')}, {sizes}: {self.step_seconds:.6g} s, "
+            f"{self.peak_memory_bytes / 2**30:.4g} GiB>"
+        )
+
+
+class Planning(Iterator[Plan]):
+    """A search that runs in worker processes.
+
+    As an iterator it yields each plan that is better than those before, as soon
+    as it is found and before the full simulation confirms it. `result()` waits
+    for the end. Ctrl-C ends the search; `stop()` ends it and keeps the best
+    plans so far.
+    """
+
+    def __init__(self, scenario: ScenarioLike, flags: Dict[str, Any]):
+        self._files = contextlib.ExitStack()
+        arguments = self._files.enter_context(arguments_for(scenario, flags))
+        command = ["plan", *arguments, "--format", "json", "--stream", "--quiet"]
+        self._worker = Worker(command)
+        self._lines = self._worker.lines()
+        self._document: Optional[Dict[str, Any]] = None
+        self._error: Optional[BaseException] = None
+        self._ended = False
+
+    def __iter__(self) -> "Planning":
+        return self
+
+    def __next__(self) -> Plan:
+        try:
+            for line in self._lines:
+                document: Dict[str, Any] = json.loads(line)
+                if "improved" in document:
+                    return Plan(document["improved"])
+                self._document = document
+        except BaseException:
+            self.close()
+            raise
+        self._finish()
+        raise StopIteration
+
+    def _finish(self) -> None:
+        if self._ended:
+            if self._error is not None:
+                raise self._error
+            return
+        self._ended = True
+        code, err = self._worker.finish()
+        try:
+            with self._files:
+                # After stop(), the best plans so far are the result.
+                raise_for(0 if self._document is not None else code, err)
+        except (WeirError, KeyboardInterrupt) as error:
+            self._error = error
+            raise
+        if self._document is None:
+            raise WeirError(messages_of(err)[0] or "the search printed no result")
+
+    def stop(self) -> "PlanReport":
+        """Ends the search and returns the best plans so far."""
+        self._worker.interrupt()
+        return self.result()
+
+    def close(self) -> None:
+        """Ends the search without a result."""
+        if not self._ended:
+            self._ended = True
+            self._worker.kill()
+            self._files.close()
+
+    def result(self) -> "PlanReport":
+        """Waits for the end and returns the best plans."""
+        for _ in self:
+            pass
+        self._finish()
+        assert self._document is not None
+        return PlanReport(self._document)
+
+    def __enter__(self) -> "Planning":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_worker", None) is not None:
+            self.close()
+
+
+class PlanReport:
+    """The best plans of a search; for a Pareto front, all of it by time."""
+
+    def __init__(self, document: Dict[str, Any]):
+        self._document = document
+        self._values: Dict[str, Any] = document["result"]
+        self.plans = [Plan(values) for values in self._values["plans"]]
+        self.warnings: List[str] = list(document["warnings"])
+
+    @property
+    def best(self) -> Plan:
+        """The first plan."""
+        return self.plans[0]
+
+    @property
+    def counts(self) -> Dict[str, int]:
+        """What became of the candidates."""
+        return dict(self._values["counts"])
+
+    @property
+    def end(self) -> str:
+        """Why the search ended: "complete" if nothing better is left."""
+        return str(self._values["end"])
+
+    @property
+    def lower_bound_seconds(self) -> float:
+        """No plan of the space is faster."""
+        return float(self._values["lower_bound_seconds"])
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the output of `weir plan --format json`."""
+        return copy.deepcopy(self._document)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Returns a DataFrame with one row per plan; needs pandas."""
+        return frame_of([plan.to_dict() for plan in self.plans])
+
+    def draw(self, **flags: Any) -> _figures.Figure:
+        """Returns the plans as points of time and memory (`against="cost"`: cost)."""
+        text = json.dumps(self._document)
+        return _figures.draw_file("plans.json", text, kind="pareto", **flags)
+
+    def report(self, path: Path) -> None:
+        """Writes an HTML page of the plans."""
+        _figures.report_file("plans.json", json.dumps(self._document), path)
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {plan!r}" for plan in self.plans)
+        return f"<weir.PlanReport of {len(self.plans)} plans, end: {self.end}>{lines}"
+
+    def _repr_html_(self) -> str:
+        rows = [plan.summary() for plan in self.plans]
+        return table_html(rows, list(rows[0]) if rows else [])
+
+
+def plan(scenario: ScenarioLike = None, **flags: Any) -> Planning:
+    """Searches for the best layout of a model on a cluster.
+
+    Flags are those of `weir plan`, with underscores:
+    `plan(model="llama-3-70b", cluster="dgx-h100", gpus=512, gbs=512)`. Returns
+    at once; iterate over the improving plans, or call `result()`.
+    """
+    return Planning(scenario, flags)
+
+
+__all__ = ["Plan", "PlanReport", "Planning", "plan"]

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulations and fast estimates."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+
+from weir import _core, _figures
+from weir._command import Flag, arguments_of, named_text, read_bytes, run_worker, temporary_folder
+from weir._core import Estimate
+from weir.errors import error_of, messages_of
+from weir.messages import Scenario
+from weir.results import Comparison, Result
+from weir._schedules import Schedule
+
+ScenarioLike = Union[None, str, "os.PathLike[str]", Scenario]
+
+
+class Arguments(List[str]):
+    """Arguments of a command, some of which name temporary files."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: Dict[str, str] = {}
+
+    def add_file(self, path: str, name: str) -> None:
+        """Notes whose contents a file has."""
+        self._names[path] = name
+
+    def shown(self, text: str) -> str:
+        """Returns text of the command with the names instead of the files."""
+        for path, name in self._names.items():
+            text = text.replace(path, name)
+        return text
+
+
+def _with_files(stack: contextlib.ExitStack, arguments: Arguments, value: Any) -> Any:
+    """Replaces schedules by files that hold them."""
+    if isinstance(value, Schedule):
+        file = named_text(f"{value.file_name}.json", value.to_json())
+        path = stack.enter_context(file)
+        arguments.add_file(path, value.name)
+        return path
+    if isinstance(value, (list, tuple)):
+        return [_with_files(stack, arguments, item) for item in value]
+    return value
+
+
+@contextlib.contextmanager
+def arguments_for(scenario: ScenarioLike, flags: Dict[str, Any]) -> Iterator[Arguments]:
+    """Yields the arguments that name a scenario and its flags."""
+    with contextlib.ExitStack() as stack:
+        arguments = Arguments()
+        flags = {
+            name: _with_files(stack, arguments, value) for name, value in flags.items()
+        }
+        if isinstance(scenario, Scenario):
+            text = scenario.to_textproto()
+            path = stack.enter_context(named_text("scenario.textproto", text))
+            arguments.append(path)
+            arguments.add_file(path, "scenario")
+        elif scenario is not None:
+            arguments.append(os.fspath(scenario))
+        arguments.extend(arguments_of(flags))
+        yield arguments
+
+
+def simulate(scenario: ScenarioLike = None, *, timeline: bool = True, **flags: Any) -> Result:
+    """Simulates every GPU and every microbatch of a step, in a worker process.
+
+    `scenario` is a weir.Scenario, a preset or a file. Flags are those of
+    `weir simulate`, with underscores; `schedule` may also be a weir.Schedule.
+    Without `timeline`, the result cannot be drawn, but needs less memory.
+    """
+    with temporary_folder() as folder, arguments_for(scenario, flags) as arguments:
+        command = ["simulate", *arguments, "--format", "json", "--quiet"]
+        path = os.path.join(folder, "result.pb")
+        if timeline:
+            command += ["--out", path]
+        out, err = run_worker(command, negative=True)
+        if not out:
+            raise error_of(1, arguments.shown(messages_of(err)[0]))
+        document = json.loads(arguments.shown(out))
+        stored = read_bytes(path) if timeline else None
+    return Result(document["result"], stored, document["warnings"])
+
+
+def compare(
+    scenario: ScenarioLike = None,
+    schedules: Sequence[Union[str, Schedule]] = (),
+    **flags: Any,
+) -> Comparison:
+    """Simulates several schedules of one scenario, in a worker process.
+
+    Flags are those of `weir compare`, with underscores. Raises an exception if
+    no schedule can be simulated; the warnings name those that cannot.
+    """
+    if schedules:
+        flags = {**flags, "schedule": list(schedules)}
+    with temporary_folder() as folder, arguments_for(scenario, flags) as arguments:
+        path = os.path.join(folder, "results.pb")
+        command = ["compare", *arguments, "--format", "json", "--out", path, "--quiet"]
+        out, err = run_worker(command, negative=True, partial=True)
+        refused = arguments.shown(messages_of(err)[0])
+        if not out:
+            raise error_of(1, refused)
+        document = json.loads(arguments.shown(out))
+        results = [Result(values) for values in document["results"]]
+        warnings = [*document["warnings"], *refused.splitlines()]
+        return Comparison(results, warnings, read_bytes(path))
+
+
+def _loaded(scenario: ScenarioLike, flags: Dict[str, Any]) -> Scenario:
+    if isinstance(scenario, Scenario):
+        return scenario.with_flags(**flags) if flags else scenario
+    if scenario is None:
+        return Scenario.from_flags(**flags)
+    return Scenario.load(scenario, **flags)
+
+
+def estimate(scenario: ScenarioLike = None, **flags: Any) -> Estimate:
+    """Estimates time and memory of a step in this process.
+
+    The values equal those of `simulate` to 1e-9. Scenarios that share model and
+    cluster are estimated faster: pass a weir.Scenario and no flags.
+    """
+    if type(scenario) is not Scenario or flags:
+        scenario = _loaded(scenario, flags)
+    try:
+        return _core.estimate(scenario)
+    except _core.StatusError as error:
+        raise error_of(*error.args) from None
+
+
+def estimates(scenarios: Iterable[Scenario]) -> List[Estimate]:
+    """Estimates many scenarios, with the GIL released in between."""
+    try:
+        return _core.estimates(scenarios)
+    except _core.StatusError as error:
+        raise error_of(*error.args) from None
+
+
+def draw(scenario: ScenarioLike = None, kind: Optional[str] = None, **flags: Any) -> _figures.Figure:
+    """Draws a figure of a schedule, a scenario or a stored file (`weir draw`)."""
+    with arguments_for(scenario, {"kind": kind, **flags}) as arguments:
+        return _figures.draw(arguments)

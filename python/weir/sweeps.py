@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps: all combinations of values of scenario fields."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
+
+from weir import _figures
+from weir._command import arguments_of, run_worker, temporary_folder
+from weir.results import frame_of, table_html
+from weir.simulation import ScenarioLike, arguments_for
+
+if TYPE_CHECKING:
+    import pandas
+
+Path = Union[str, "os.PathLike[str]"]
+Axis = Union[str, int, float, Sequence[Any]]
+
+
+def _grid(axes: Mapping[str, Axis]) -> str:
+    def text(values: Any) -> str:
+        if isinstance(values, (list, tuple, range)):
+            return ",".join(str(value) for value in values)
+        return str(values)
+
+    return ",".join(f"{name}={text(values)}" for name, values in axes.items())
+
+
+class SweepResult:
+    """The points of a sweep."""
+
+    def __init__(self, document: Dict[str, Any], folder: str, files: contextlib.ExitStack):
+        self._document = document
+        self._values: Dict[str, Any] = document["result"]
+        self._files = files  # the folder, if it is temporary
+        self.folder = folder
+
+    @property
+    def points(self) -> List[Dict[str, Any]]:
+        """One entry per point, with its settings and values."""
+        return list(self._values["points"])
+
+    @property
+    def best(self) -> Optional[Dict[str, Any]]:
+        """The fastest point that fits in memory."""
+        best: Optional[Dict[str, Any]] = self._values.get("best")
+        return best
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the "result" of `weir collect --format json`."""
+        return dict(self._values)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Returns a DataFrame with one row per point; needs pandas."""
+        return frame_of(self.points)
+
+    def draw(self, **flags: Any) -> _figures.Figure:
+        """Returns a heat map; flags are those of `weir draw`, such as
+        `fields="tp,pp"`."""
+        return _figures.draw([self.folder], kind="heatmap", **flags)
+
+    def report(self, path: Path) -> None:
+        """Writes an HTML page with heat maps of all points."""
+        run_worker(["collect", self.folder, "--report", os.fspath(path), "--force"])
+
+    def __len__(self) -> int:
+        return len(self._values["points"])
+
+    def __repr__(self) -> str:
+        return f"<weir.SweepResult of {len(self)} points, best: {self.best}>"
+
+    def _repr_html_(self) -> str:
+        rows = self.points[:20]
+        return table_html(rows, list(rows[0]) if rows else [])
+
+
+def sweep(
+    scenario: ScenarioLike = None,
+    grid: Optional[Mapping[str, Axis]] = None,
+    *,
+    method: str = "full",
+    folder: Optional[Path] = None,
+    **flags: Any,
+) -> SweepResult:
+    """Simulates all combinations of the values of the grid, in worker processes.
+
+    `grid={"pp": [2, 4, 8], "schedule": ["1f1b", "zb-h1"]}` names flags or fields
+    of the scenario; "fast" is a method with the same results. With a folder, the
+    points are kept, and `resume=True` continues. Other flags are those of
+    `weir sweep`.
+    """
+    files = contextlib.ExitStack()
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            path = os.path.join(files.enter_context(temporary_folder()), "sweep")
+        else:
+            path = os.fspath(folder)
+        arguments = stack.enter_context(arguments_for(scenario, flags))
+        base = [] if scenario is None else ["--scenario"]
+        own = {"grid": _grid(grid) if grid else None, "method": method, "out": path}
+        command = ["sweep", *base, *arguments, *arguments_of(own), "--quiet"]
+        try:
+            run_worker(command, negative=True)
+            out, _ = run_worker(
+                ["collect", path, "--format", "json"]
+            )
+        except BaseException:
+            files.close()
+            raise
+    return SweepResult(json.loads(out), path, files)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions against measured runs, and reports."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Union
+
+from weir import _figures
+from weir._command import arguments_of, named_text, run_worker
+from weir.results import frame_of, table_html
+from weir.simulation import ScenarioLike, arguments_for
+
+if TYPE_CHECKING:
+    import pandas
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Validation:
+    """Predictions of measured runs, with their errors."""
+
+    def __init__(self, document: Dict[str, Any], csv: str):
+        self._document = document
+        self._values: Dict[str, Any] = document["result"]
+        self._csv = csv
+
+    @property
+    def rows(self) -> List[Dict[str, Any]]:
+        """One entry per measured number, with prediction and error."""
+        return list(self._values["numbers"])
+
+    @property
+    def statistics(self) -> List[Dict[str, Any]]:
+        """Mean error, bias and worst row of each quantity."""
+        return list(self._values["statistics"])
+
+    @property
+    def warnings(self) -> List[str]:
+        """What to know before relying on the comparison."""
+        return list(self._document["warnings"])
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the "result" of `weir validate --format json`."""
+        return dict(self._values)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Returns a DataFrame with one row per number; needs pandas."""
+        return frame_of(self.rows)
+
+    def draw(self, **flags: Any) -> _figures.Figure:
+        """Returns predictions against measurements."""
+        return _figures.draw_file("errors.csv", self._csv, kind="errors", **flags)
+
+    def __repr__(self) -> str:
+        return f"<weir.Validation of {self._values['num_runs']} runs>"
+
+    def _repr_html_(self) -> str:
+        rows = self.rows
+        return table_html(rows, list(rows[0]) if rows else [])
+
+
+def validate(measured: Any, scenario: ScenarioLike = None, **flags: Any) -> Validation:
+    """Compares predictions with measured runs, in worker processes.
+
+    `measured` is the path of a CSV, or a DataFrame; see
+    docs/check-your-own-runs.md. Settings that its rows do not give come from the
+    scenario and from flags of `weir validate`.
+    """
+    if hasattr(measured, "to_csv"):
+        with named_text("measured.csv", measured.to_csv(index=False)) as path:
+            return validate(path, scenario, **flags)
+    with arguments_for(scenario, {}) as arguments:
+        if arguments:
+            flags = {"scenario": arguments[0], **flags}
+        command = ["validate", *arguments_of({"measured": measured, **flags})]
+        out, _ = run_worker([*command, "--format", "json"], negative=True)
+        csv, _ = run_worker([*command, "--format", "csv"], negative=True)
+    return Validation(json.loads(out), csv)
+
+
+def report(stored: Path, path: Path) -> None:
+    """Writes the HTML page of a stored file: of --out, of --format json, or the
+    folder of a sweep."""
+    run_worker(["report", os.fspath(stored), "--output", os.fspath(path), "--force"])
