@@ -318,8 +318,9 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
     }
     if (quick.ok() && quick->has_value()) {
       first = absl::StrCat(BestText(**quick), "; ");
-      quick_score = ScoreOf(request.objective(), (*quick)->seconds,
-                            (*quick)->bytes, (*quick)->num_gpus);
+      quick_score =
+          ScoreOf(request.objective(), (*quick)->seconds, (*quick)->bytes,
+                  (*quick)->num_gpus, (*quick)->joules);
       if (options.improved) options.improved(RankedAsPlan(**quick));
       starts.push_back(SeedOf(**quick));
     }
