@@ -206,7 +206,8 @@ absl::StatusOr<std::vector<double>> Evaluator::SpeedsOf(const Shape& shape) {
   even.blocks.clear();
   even.chunks = 1;
   RETURN_IF_ERROR(scenarios::ResolveAgain(
-      ScenarioOfShape(space_.base.scenario, even, kAnySchedule), &work_));
+      ScenarioOfShape(space_.base.scenario, even, AnyScheduleFor(even)),
+      &work_));
   const scenarios::Placement& placement = work_.placement;
   const std::map<int, double> slow = scenarios::SlowGpus(work_.cluster);
   std::vector<double> of_ranks(shape.pipeline, 1);

@@ -96,7 +96,8 @@ absl::StatusOr<cli::ScenarioRequest> RequestOf(
   const Words words(all);
   cli::CommandLine line;
   ASSIGN_OR_RETURN(const std::string help,
-                   cli::ParseWeirArguments(words.argc(), words.argv(), &line));
+                   cli::ParseWeirArguments(words.argc(), words.argv(),
+                                           cli::MakeWeirApp, &line));
   if (!help.empty()) {
     return absl::InvalidArgumentError(
         "scenario: --help or --version is given, expected options of a "

@@ -24,7 +24,7 @@ absl::Status CheckOneFOneB(const ScheduleSpec& spec) {
   return problems.ToStatus();
 }
 
-Schedule GenerateOneFOneB(const ScheduleSpec& spec) {
+Schedule GeneratePipeDreamFlush(const ScheduleSpec& spec) {
   Problems problems(kOneFOneBName);
   const int ahead = AheadOf(spec, &problems);
   return OneFOneBSchedule(kOneFOneBName, spec, [&](int stage) {
@@ -49,7 +49,7 @@ ScheduleKind PipeDreamFlushKind() {
                        "vocabulary parallelism needs for each of its "
                        "barriers"}},
           .check = CheckOneFOneB,
-          .generate = GenerateOneFOneB};
+          .generate = GeneratePipeDreamFlush};
 }
 
 }  // namespace weir::schedules
