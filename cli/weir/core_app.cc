@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/App.hpp>
-
+#include "cli/options/add_option.h"
 #include "cli/weir/weir_app.h"
 
 namespace weir::cli {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/weir/weir_app.h"
 
-#include <CLI/App.hpp>
+#include "cli/options/add_option.h"
 
 namespace weir::cli {
 

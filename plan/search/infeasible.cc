@@ -87,6 +87,16 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
                      });
 }
 
+// Returns a remark on memory that is estimated without moving states or
+// activations to the host, although plans may do so.
+absl::string_view WithoutOffloading(const Space& space) {
+  const bool offloads = std::any_of(
+      space.variants.begin(), space.variants.end(), [](const Variant& variant) {
+        return variant.optimizer_offload > 0 || variant.offloaded_part > 0;
+      });
+  return offloads ? " without offloading" : "";
+}
+
 struct EnoughNodes {
   uint32_t nodes = 0;  // 0: even the most tried are too few
   // Whether every smaller number was tried, not only powers of two times the
@@ -131,8 +141,9 @@ std::string EnoughGpusText(const PlanRequest& request, const Space& space,
   const EnoughNodes enough = FindEnoughNodes(
       request, options, used < has * each ? has : has + 1, each);
   if (enough.nodes == 0) return "";
-  return absl::StrCat("; weights, optimizer states and one microbatch fit on ",
-                      enough.nodes * each, " GPUs (--nodes ", enough.nodes,
+  return absl::StrCat("; weights, optimizer states and one microbatch fit",
+                      WithoutOffloading(space), " on ", enough.nodes * each,
+                      " GPUs (--nodes ", enough.nodes,
                       enough.is_fewest
                           ? ") and on no fewer nodes"
                           : "; not all smaller numbers of nodes were tried)");
@@ -260,10 +271,10 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
         space.base.label, ": nothing fits ", FormatBytes(limit_bytes),
         "; --time-limit ended the search for the smallest plan"));
   }
-  std::string text =
-      absl::StrCat(space.base.label, ": nothing fits ",
-                   FormatBytes(limit_bytes), ": the smallest plan found needs ",
-                   FormatBytes(best[0].bytes), ": ", best[0].text);
+  std::string text = absl::StrCat(
+      space.base.label, ": nothing fits ", FormatBytes(limit_bytes),
+      ": the smallest plan found", WithoutOffloading(space), " needs ",
+      FormatBytes(best[0].bytes), ": ", best[0].text);
   const double device = SmallestDevice(space);
   if (best[0].bytes <= device * space.memory_part) {
     constexpr double kTenthOfGib = (1 << 30) / 10.0;

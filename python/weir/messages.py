@@ -29,8 +29,9 @@ RecomputeMethod = Literal["uniform", "block", "every"]
 RecomputeMode = Literal["none", "selective", "full", "operators"]
 RecomputeModule = Literal["core_attn", "mlp", "moe", "layernorm", "moe_act", "mla_up_proj", "shared_experts"]
 ReductionMode = Literal["blocking", "overlapped"]
+Routing = Literal["adaptive", "ecmp"]
 StateFormat = Literal["fp32", "bf16", "fp16", "fp8"]
-TokenDispatcher = Literal["all_to_all", "deepep"]
+TokenDispatcher = Literal["all_to_all", "deepep", "hybrid_ep"]
 Topology = Literal["topology_as_given", "one_switch", "fat_tree", "rail_optimized", "dragonfly"]
 TransferMode = Literal["overlapped", "blocking"]
 VocabularyParallel = Literal["one_barrier", "two_barriers", "not_sharded"]
@@ -244,6 +245,15 @@ class Training:
     expert_imbalance: Optional[float] = None
     # Modules of multi-token prediction, instead of the model's number.
     mtp_num_layers: Optional[int] = None
+    # Routing of tokens to experts, instead of the model's (docs/experts.md): groups of
+    # experts, and how many of them a token may choose its experts from; 0 groups: no
+    # limit.
+    moe_router_num_groups: Optional[int] = None
+    moe_router_group_topk: Optional[int] = None
+    # Tokens that an expert accepts over its even share; 0: all. Tokens beyond it are
+    # dropped, and missing ones are padded if the next field says so.
+    moe_expert_capacity_factor: Optional[float] = None
+    moe_pad_expert_input_to_capacity: Optional[bool] = None
 
 
 @dataclasses.dataclass
@@ -259,11 +269,16 @@ class Communication:
     bucket_bytes: Optional[float] = None
     # How tokens reach experts (docs/experts.md).
     token_dispatcher: Optional[TokenDispatcher] = None
-    # Multiprocessors that TOKENS_DEEPEP occupies; 0: 20 (DeepSeek-V3, section 3.2.2).
+    # Multiprocessors that the exchange occupies; 0: 20 for TOKENS_DEEPEP (DeepSeek-V3,
+    # section 3.2.2), 16 for TOKENS_HYBRID_EP (Megatron Core).
     dispatch_multiprocessors: Optional[int] = None
     # A backward and the forward after it run as a pair, and the exchanges of their
     # experts overlap with their kernels (docs/experts.md).
     overlap_expert_exchange: Optional[bool] = None
+    # With sequence parallelism, tensor-parallel collectives run in pieces that overlap
+    # with GEMMs (userbuffers). Absent: as the runtime does
+    # (Runtime.pipelines_tensor_collectives).
+    tp_comm_overlap: Optional[bool] = None
 
 
 @dataclasses.dataclass
@@ -568,6 +583,14 @@ class Transformer:
     num_mtp_modules: Optional[int] = None
     mtp_pattern: Optional[Text] = None
     encoder: Optional[Encoder] = None
+    # Node-limited routing (DeepSeek-V3, section 2.1.2): the experts are divided into
+    # this many equal groups of neighbors, and a token chooses its experts among those
+    # of router_groups_per_token groups. 0 or 1: one group.
+    num_router_groups: Optional[int] = None
+    # 0: all
+    router_groups_per_token: Optional[int] = None
+    # Experts with fewer tokens than capacity_factor allows are not padded.
+    unpadded_capacity: Optional[bool] = None
 
 
 @dataclasses.dataclass
@@ -611,6 +634,34 @@ class ClusterChanges:
     # GPUs that NVLink switches connect. Nodes with an NVLink switch are joined, or use
     # only their first GPUs; each such domain is then one node.
     nvlink_domain: Optional[int] = None
+    routing: Optional[Routing] = None
+    uplinks_per_leaf: Optional[int] = None
+
+
+@dataclasses.dataclass
+class FailedLink:
+    """Links that have failed. Traffic takes the others."""
+
+    # An adapter: "node3.nic2". Its GPUs use other adapters of the node.
+    nic: Optional[Text] = None
+    # Number of a leaf switch, `count` of whose links to the spine have failed (with
+    # rail_optimized, of each rail's switch).
+    leaf: Optional[int] = None
+    # of a leaf; 0: 1
+    count: Optional[int] = None
+
+
+@dataclasses.dataclass
+class BackgroundTraffic:
+    """Traffic of other jobs on links, which leaves the rest of their rate."""
+
+    # as in SlowPart, also the next
+    link: Optional[Text] = None
+    leaf: Optional[int] = None
+    # true: all links between switches
+    fabric: Optional[bool] = None
+    # of the rate, at least 0, below 1
+    share: Optional[float] = None
 
 
 @dataclasses.dataclass
@@ -659,11 +710,16 @@ class Scenario(ScenarioMethods):
     slow: Sequence[SlowPart] = ()
     # Another network between the cluster's nodes (--topology, --oversubscription, ...).
     cluster_changes: Optional[ClusterChanges] = None
+    # Failed links and traffic of other jobs, in addition to those of the cluster
+    # (--failed, --background).
+    failed: Sequence[FailedLink] = ()
+    background: Sequence[BackgroundTraffic] = ()
 
 __all__ = [
     "Activation",
     "AttentionGate",
     "AttentionKernel",
+    "BackgroundTraffic",
     "Batch",
     "BlockKind",
     "ClusterChanges",
@@ -672,6 +728,7 @@ __all__ = [
     "ContextMethod",
     "DeltaNet",
     "Encoder",
+    "FailedLink",
     "FeedForwardKind",
     "GivenCosts",
     "GivenCostsStage",
@@ -688,6 +745,7 @@ __all__ = [
     "RecomputeMode",
     "RecomputeModule",
     "ReductionMode",
+    "Routing",
     "Scenario",
     "SequenceLengths",
     "SequenceLengthsHistogram",

@@ -320,11 +320,12 @@ std::vector<Task> Tasks() {
        {},
        {"plans/plan-1.textproto", "plans/plan-1.args"}},
       {"NoPlanFits",
-       "plan --model llama-3-70b --cluster dgx-h100 --nodes 1 --gbs 64 "
+       "plan --model llama-3.1-405b --cluster dgx-h100 --nodes 1 --gbs 64 "
        "--schedule 1f1b",
        1,
        {},
-       {"nothing fits 71.2 GiB", "fit on 24 GPUs (--nodes 3)"}},
+       {"nothing fits 71.2 GiB",
+        "fit without offloading on 104 GPUs (--nodes 13)"}},
       {"WhatIsMissingHere", "doctor", 0, {"SimGrid", "README.md work"}},
   };
 }

@@ -228,7 +228,7 @@ std::vector<Task> MessageTasks() {
        "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16 "
        "--time-limit 5 --format csv",
        0,
-       {",flops_per_second_per_gpu,flops_formula\n", ",,false,"}},
+       {",flops_per_second_per_gpu,flops_formula", ",,false,"}},
       {"LimitToRaise",
        "plan --model gpt2-medium --cluster dgx-a100 --nodes 1 --gbs 16 "
        "--memory-limit 70 --time-limit 5",
