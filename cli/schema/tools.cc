@@ -233,6 +233,10 @@ absl::StatusOr<std::vector<std::string>> ArgumentsOf(const CLI::App& app,
                              is_positional ? "a string"
                                            : "a string, a number, a boolean or "
                                              "a list of them"));
+    } else if (text->empty() || absl::StrContains(*text, '\0')) {
+      problems.Add(
+          name, absl::StrCat(text->empty() ? "is empty" : "has a character NUL",
+                             ", expected a value"));
     } else if (is_positional) {
       positional.push_back(*text);
     } else {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
 #include "cli/options/add_option.h"
 #include "cli/weir/weir_app.h"
 
@@ -12,6 +13,10 @@ std::unique_ptr<CLI::App> MakeCoreApp(CommandLine* line) {
   AddScheduleCommands(app.get(), line);
   AddInputCommands(app.get(), line);
   AddCheckCommands(app.get(), line);
+  app->footer(absl::StrCat(app->get_footer(),
+                           "\n\nThis is weir-core. The commands that plan, "
+                           "sweep, import, draw and report are in\nthe program "
+                           "weir (ninja weir)."));
   return app;
 }
 

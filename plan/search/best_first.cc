@@ -208,8 +208,13 @@ absl::Status BestFirst::Run() {
   while (true) {
     if (MustEnd(options_)) return absl::CancelledError("interrupted");
     ASSIGN_OR_RETURN(const bool goes_on, Round());
-    if ((!goes_on || GapIsProven()) && ReleaseMore()) continue;
-    if (!goes_on || PatienceExhausted() || GapIsProven() ||
+    const bool is_patient = !PatienceExhausted();
+    if ((!goes_on || !is_patient || GapIsProven()) && ReleaseMore()) {
+      // Variants get the patience that the shapes had.
+      if (!is_patient) improved_at_ = num_ranked_;
+      continue;
+    }
+    if (!goes_on || !is_patient || GapIsProven() ||
         (goal_.first_only && BestSoFar() != nullptr) ||
         (goal_.most_ranked > 0 && num_ranked_ >= goal_.most_ranked)) {
       return absl::OkStatus();

@@ -129,7 +129,9 @@ void FillPlan(const RankedPlan& found, double seconds, double bytes,
                              kSecondsPerHour);
   plan->set_changes_training(ChangesTraining(plan->scenario().schedule()));
   for (const Scenario& other : found.equals) {
-    plan->add_equal_to(DifferenceOf(other, plan->scenario()));
+    const std::string difference = DifferenceOf(other, plan->scenario());
+    // Empty if another search found the same plan.
+    if (!difference.empty()) plan->add_equal_to(difference);
   }
 }
 

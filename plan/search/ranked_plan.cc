@@ -157,6 +157,12 @@ std::string DifferenceOf(const Scenario& other, const Scenario& plan) {
       ExpertOverlapName(plan));
   add("overlap of tensor-parallel collectives", TensorOverlapName(other),
       TensorOverlapName(plan));
+  add("offloaded blocks",
+      absl::StrCat(other.training().cpu_offloading_num_layers()),
+      absl::StrCat(plan.training().cpu_offloading_num_layers()));
+  add("optimizer on host",
+      ShortestNumber(other.training().optimizer_offload_fraction()),
+      ShortestNumber(plan.training().optimizer_offload_fraction()));
   add("sequence parallelism",
       other.parallelism().sequence_parallel() ? "on" : "off",
       plan.parallelism().sequence_parallel() ? "on" : "off");

@@ -48,7 +48,8 @@ struct Variant {
 
 // Returns the variants that the request leaves open and the runtime has
 // (Runtime.planned_options); the first is no change. Only with the objectives
-// time and cost: others would have to consider every variant of every shape.
+// time, cost and energy: others would have to consider every variant of every
+// shape.
 std::vector<Variant> VariantsOf(const PlanRequest& request,
                                 const scenarios::ResolvedScenario& base);
 

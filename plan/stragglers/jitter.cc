@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/quantiles.h"
 #include "base/split_mix.h"
+#include "scenarios/cluster/slow_parts.h"
 
 namespace weir::plan {
 namespace {
@@ -70,7 +71,7 @@ bool Uses(const sim::ReplayTasks& run, const sim::ReplayTasks::Flow& flow,
   const std::vector<std::string>& names = run.pair_links[flow.pair];
   return link.empty() ||
          std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-           return name == link || name.substr(0, name.rfind('.')) == link;
+           return scenarios::NamesLink(link, name);
          });
 }
 

@@ -208,11 +208,10 @@ bool AddsSeconds(const JitterSource& source) {
 absl::Status ReadEmpiricalTimes(JitterSource* source) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(source->file));
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(source->file, text));
-  std::string name = table.header().front();
-  for (const char* known : {"step_seconds", "seconds"}) {
-    if (table.HasColumn(known)) name = known;
-  }
-  if (table.header().size() > 1 && !table.HasColumn(name)) name = "seconds";
+  // The only column may have any name.
+  std::string name =
+      table.header().size() == 1 ? table.header().front() : "seconds";
+  if (table.HasColumn("step_seconds")) name = "step_seconds";
   ASSIGN_OR_RETURN(const CsvColumn column, table.Column(name));
   ASSIGN_OR_RETURN(std::vector<double> seconds, column.Numbers(0, 1e9));
   std::sort(seconds.begin(), seconds.end());

@@ -76,3 +76,9 @@ def test_the_stub_names_what_the_module_has() -> None:
 def test_version() -> None:
     assert weir.__version__ == _core.__version__
     assert set(weir.__all__) <= set(dir(weir))
+
+
+def test_empty_flags_are_refused() -> None:
+    for value in ("", [], "a\0b"):
+        with pytest.raises(weir.WeirError, match="--schedule is .*, expected a value"):
+            weir.simulate("llama-3-70b-64-h100", schedule=value)

@@ -44,7 +44,10 @@ def arguments_of(flags: Mapping[str, Flag]) -> List[str]:
         if value is True:
             arguments.append(flag)
         else:
-            arguments.append(f"{flag}={_text_of(value)}")
+            text = _text_of(value)
+            if not text or "\0" in text:
+                raise error_of(2, f"{flag} is {text!r}, expected a value")
+            arguments.append(f"{flag}={text}")
     return arguments
 
 

@@ -136,6 +136,16 @@ TEST(ServeTest, ErrorsNameMethodsAndParameters) {
   EXPECT_EQ(answers.notifications[0]["error"]["code"], -32700);
 }
 
+TEST(ServeTest, EmptyTextIsNoValue) {
+  Answers answers = Serve({Call("simulate", {{"schedule", ""}}),
+                           Call("simulate", {{"tp", std::string(1, '\0')}})});
+  for (const int id : {1, 2}) {
+    EXPECT_EQ(answers.responses[id]["error"]["code"], -32602);
+    EXPECT_THAT(answers.responses[id]["error"]["message"].get<std::string>(),
+                HasSubstr("expected a value"));
+  }
+}
+
 TEST(ServeTest, NegativeAnswersAreNotErrors) {
   // Does not fit: a result, with the command's exit code.
   Answers answers =

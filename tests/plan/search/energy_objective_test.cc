@@ -81,6 +81,25 @@ TEST(EnergyObjectiveTest, FindsThePlanWithTheLeastEnergy) {
               1e-9 * energy->joules());
 }
 
+// Patience that ends the search of shapes does not end that of variants.
+TEST(EnergyObjectiveTest, PatienceLeavesVariants) {
+  PlanRequest request = Request(OBJECTIVE_ENERGY, "h100-sxm");
+  request.mutable_scenario()->set_model("llama-3.1-8b");
+  request.mutable_scenario()->set_runtime("megatron-lm");
+  request.mutable_space()->clear_gpus();
+  request.mutable_space()->add_gpus(8);
+  const PlanReport best = Search(request);
+  const auto is_variant = [](const Plan& plan) {
+    return plan.scenario().communication().has_tp_comm_overlap();
+  };
+  ASSERT_TRUE(
+      std::any_of(best.plans().begin(), best.plans().end(), is_variant));
+  request.set_patience(40);
+  const PlanReport found = Search(request);
+  EXPECT_TRUE(
+      std::any_of(found.plans().begin(), found.plans().end(), is_variant));
+}
+
 TEST(EnergyObjectiveTest, NeedsAPowerModel) {
   const auto missing =
       SearchPlans("test", Request(OBJECTIVE_ENERGY, ""), SearchOptions());

@@ -35,7 +35,8 @@ TEST(InfeasibleTest, NamesTheSmallestPlanAndTheLimitThatItNeeds) {
   const auto none = SearchPlans("test", request);
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   EXPECT_THAT(std::string(none.status().message()),
-              HasSubstr("the smallest plan found needs " + FormatBytes(bytes)));
+              HasSubstr("the smallest plan found without offloading needs " +
+                        FormatBytes(bytes)));
   EXPECT_THAT(std::string(none.status().message()),
               HasSubstr("raise --memory-limit to "));
 
@@ -65,10 +66,12 @@ TEST(InfeasibleTest, SaysHowManyGpusWouldDo) {
   const auto none = SearchPlans("test", request);
   EXPECT_TRUE(absl::IsFailedPrecondition(none.status())) << none.status();
   // 69 B parameters of 16 bytes on GPUs with 80 GiB.
-  EXPECT_THAT(std::string(none.status().message()),
-              HasSubstr("weights, optimizer states and one microbatch fit on "
-                        "16 GPUs (--nodes "
-                        "2) and on no fewer nodes"));
+  EXPECT_THAT(
+      std::string(none.status().message()),
+      HasSubstr("weights, optimizer states and one microbatch fit without "
+                "offloading on "
+                "16 GPUs (--nodes "
+                "2) and on no fewer nodes"));
 }
 
 // 16 bytes for 69 B parameters need at least 65 GPUs with 15.8 GiB. Sixteen

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
@@ -50,6 +51,15 @@ PlanRequest Open(uint32_t seed) {
       REDUCTION_BLOCKING);
   request.set_num_plans(1);
   return request;
+}
+
+// Returns a file of Megatron-LM with the optimizer on the host among the
+// options of plans; weir does not write the arguments that it needs.
+std::string WithOptimizerOffload() {
+  const std::string file = testing::TempDir() + "offloading.textproto";
+  std::ofstream(file) << "name: 'offloading' base: 'megatron-lm' "
+                         "planned_options: 'optimizer-cpu-offload'";
+  return file;
 }
 
 struct Simulated {
@@ -143,6 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, VariantSearch, testing::Range(0u, 16u));
 // A limit that only variants keep.
 TEST(VariantSearchTest, FindsPlansWhereNothingElseFits) {
   PlanRequest request = Open(2);
+  request.mutable_scenario()->set_runtime(WithOptimizerOffload());
   request.mutable_space()->clear_sharding();
   request.mutable_space()->add_sharding("none");
   const std::vector<Simulated> all = SimulateAll(request);

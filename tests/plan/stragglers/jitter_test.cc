@@ -302,7 +302,8 @@ TEST(JitterTest, FilesGiveTheirDistribution) {
     ASSERT_TRUE(ReadEmpiricalTimes(&request.sources[0]).ok());
     EXPECT_EQ(request.sources[0].values, (std::vector<double>{0, 0, 2}));
   }
-  for (const char* text : {"seconds\n", "seconds\n0\n0\n", "seconds\nx\n"}) {
+  for (const char* text : {"seconds\n", "seconds\n0\n0\n", "seconds\nx\n",
+                           "step,time_ms\n1,100\n2,100\n"}) {
     JitterRequest bad = Request({"step=file:" + FileWith(text)});
     EXPECT_FALSE(ReadEmpiricalTimes(&bad.sources[0]).ok()) << text;
   }
