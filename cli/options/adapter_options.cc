@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/adapter_options.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/problems.h"
+#include "base/status_macros.h"
 #include "base/text.h"
 #include "base/values.h"
 #include "cli/options/add_option.h"
@@ -157,14 +159,22 @@ void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags) {
         scenario->mutable_communication()->set_token_dispatcher(dispatcher);
       })
       ->default_str("deepep, with flex");
-  AddOption(
-      app, "--moe-deepep-num-sms,--moe-hybridep-num-sms", "N",
-      "multiprocessors that the kernels of DeepEP or HybridEP occupy",
-      ParserUpTo(scenarios::kMaxDispatchMultiprocessors, "the default"),
-      [=](uint32_t count) {
-        scenario->mutable_communication()->set_dispatch_multiprocessors(count);
-      })
-      ->default_str("20 with DeepEP, 16 with HybridEP");
+  const auto add = [=](const char* flag, const char* library, bool* is_given,
+                       const char* count) {
+    AddOption(app, flag, "N",
+              absl::StrCat("multiprocessors that the kernels of ", library,
+                           " occupy"),
+              ParserUpTo(scenarios::kMaxDispatchMultiprocessors, "the default"),
+              [=](uint32_t value) {
+                *is_given = true;
+                scenario->mutable_communication()->set_dispatch_multiprocessors(
+                    value);
+              })
+        ->default_str(absl::StrCat(count, " with ", library));
+  };
+  add("--moe-deepep-num-sms", "DeepEP", &flags->deepep_multiprocessors, "20");
+  add("--moe-hybridep-num-sms", "HybridEP", &flags->hybridep_multiprocessors,
+      "16");
 }
 
 void AddOverlaps(CLI::App* app, Scenario* scenario) {
@@ -211,6 +221,20 @@ absl::Status CheckTokenDispatcher(const ScenarioFlags& flags) {
   const auto type = flags.deepep.find("--moe-token-dispatcher-type");
   const auto enabled = flags.deepep.find("--moe-enable-deepep");
   Problems problems("command line");
+  const bool is_deepep =
+      flags.flex_backend.has_value()
+          ? *flags.flex_backend == TOKENS_DEEPEP
+          : std::any_of(flags.deepep.begin(), flags.deepep.end(),
+                        [](const auto& flag) { return flag.second; });
+  if (flags.hybridep_multiprocessors && is_deepep) {
+    problems.Add("--moe-hybridep-num-sms",
+                 "is given with DeepEP, expected --moe-deepep-num-sms");
+  }
+  if (flags.deepep_multiprocessors && flags.flex_backend == TOKENS_HYBRID_EP) {
+    problems.Add("--moe-deepep-num-sms",
+                 "is given with HybridEP, expected --moe-hybridep-num-sms");
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
   if (flags.flex_backend.has_value()) {
     const bool hybrid = *flags.flex_backend == TOKENS_HYBRID_EP;
     const std::string backend = hybrid ? "hybridep" : "deepep";

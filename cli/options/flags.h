@@ -58,6 +58,8 @@ struct ScenarioFlags {
   std::map<std::string, bool> deepep;  // dispatches tokens, by flag
   // --moe-flex-dispatcher-backend; absent: not given.
   std::optional<TokenDispatcher> flex_backend;
+  // --moe-deepep-num-sms and --moe-hybridep-num-sms are given.
+  bool deepep_multiprocessors = false, hybridep_multiprocessors = false;
   std::string costs;  // "f=1,b=2", or the path of a table
   ImportFlags imports;
   std::vector<std::string> schedules;  // "compare" takes several

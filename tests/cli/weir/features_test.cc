@@ -186,6 +186,14 @@ TEST(FeaturesTest, BackendsOfTheFlexDispatcher) {
                              "--moe-enable-deepep"),
                 "--moe-enable-deepep contradicts "
                 "--moe-flex-dispatcher-backend hybridep");
+  ExpectRefused(absl::StrCat(kExperts,
+                             " --ep 8 --moe-token-dispatcher-type flex "
+                             "--moe-hybridep-num-sms 8"),
+                "--moe-hybridep-num-sms is given with DeepEP");
+  ExpectRefused(absl::StrCat(kExperts,
+                             " --ep 8 --moe-flex-dispatcher-backend hybridep "
+                             "--moe-deepep-num-sms 8"),
+                "--moe-deepep-num-sms is given with HybridEP");
 }
 
 TEST(FeaturesTest, MessagesSpellValuesLikeFlags) {
