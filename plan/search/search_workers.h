@@ -30,7 +30,7 @@ class SearchWorkers {
   // Cancelled when interrupted or out of time, and Unavailable if the machine
   // cannot start processes.
   absl::StatusOr<std::vector<SearchEstimate>> OfShapes();
-  // Of shapes and variants, by index in the space.
+  // Estimates shapes and variants, given by their index in the space.
   absl::StatusOr<std::vector<SearchEstimate>> OfShapes(
       const std::vector<int>& indices);
   // Scenarios that need more than `limit_bytes` get no bound on the time.

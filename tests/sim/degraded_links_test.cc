@@ -21,6 +21,7 @@
 #include "sim/engine/engine.h"
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
+#include "tests/sim/message_seconds.h"
 
 namespace weir::sim::degraded_links_test {
 
@@ -45,26 +46,7 @@ Cluster Nodes(int count, const std::string& fabric,
   return cluster;
 }
 
-using Messages = std::vector<std::pair<int, int>>;
-
-// Returns the time until all messages of kBytes, sent at once, have arrived.
-double SecondsOf(const Cluster& cluster, const Messages& messages) {
-  const scenarios::Network network(cluster);
-  TaskGraph graph;
-  for (const auto& [from, to] : messages) {
-    const scenarios::Route route = network.RouteBetween(from, to);
-    graph.pairs.push_back({from, to, {route.links, route.latency_seconds}});
-    graph.AddFlow(static_cast<int32_t>(graph.pairs.size()) - 1, kBytes);
-  }
-  graph.Finish();
-  const auto recording = RunTaskGraph(graph, network.links());
-  EXPECT_TRUE(recording.ok()) << recording.status();
-  double last = 0;
-  for (size_t i = 0; i < messages.size(); ++i) {
-    last = std::max(last, recording->end_seconds()[i]);
-  }
-  return last;
-}
+using Messages = std::vector<Message>;
 
 // Every node below the first leaf switch sends to one below the second.
 Messages BetweenLeaves(int nodes_per_leaf) {
@@ -89,7 +71,8 @@ TEST(DegradedLinksTest, UplinksTakeTheClosedForms) {
     const double whole = ratio * kBytes / kRate;
     const int k = static_cast<int>(kPerLeaf / ratio);
     const auto seconds = [&](const std::string& rest) {
-      return SecondsOf(Nodes(16, fabric, rest), BetweenLeaves(kPerLeaf));
+      return SecondsOfMessages(Nodes(16, fabric, rest), BetweenLeaves(kPerLeaf),
+                               kBytes);
     };
     ExpectSeconds(seconds(""), whole);
     for (const int failed : {1, 3}) {
@@ -106,10 +89,10 @@ TEST(DegradedLinksTest, UplinksTakeTheClosedForms) {
                           "failed { leaf: 1 count: 1 }"),
                   whole / 0.5 * k / (k - 1));
   }
-  ExpectSeconds(SecondsOf(Nodes(2, "",
-                                "background { link: \"node0.nic0.tx\" "
-                                "share: 0.25 }"),
-                          {{0, 1}}),
+  ExpectSeconds(SecondsOfMessages(Nodes(2, "",
+                                        "background { link: \"node0.nic0.tx\" "
+                                        "share: 0.25 }"),
+                                  {{0, 1}}, kBytes),
                 kBytes / kRate / 0.75);
 }
 
@@ -133,7 +116,7 @@ TEST(DegradedLinksTest, HashedPairsCollide) {
   constexpr int kPerLeaf = 16;
   const Messages messages = BetweenLeaves(kPerLeaf);
   const Cluster adaptive = Nodes(2 * kPerLeaf, "nodes_per_leaf: 16");
-  ExpectSeconds(SecondsOf(adaptive, messages), kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(adaptive, messages, kBytes), kBytes / kRate);
   for (const std::string& rest :
        {std::string(), std::string("failed { leaf: 1 count: 5 }")}) {
     const Cluster hashed =
@@ -152,7 +135,8 @@ TEST(DegradedLinksTest, HashedPairsCollide) {
     int most = 0;
     for (const auto& [link, count] : users) most = std::max(most, count);
     EXPECT_GT(most, 1);
-    ExpectSeconds(SecondsOf(hashed, messages), most * kBytes / kRate);
+    ExpectSeconds(SecondsOfMessages(hashed, messages, kBytes),
+                  most * kBytes / kRate);
     for (int spine = 0; !rest.empty() && spine < 5; ++spine) {
       EXPECT_EQ(names.count(absl::StrCat("leaf0.spine", spine, ".up")), 0u);
     }

@@ -16,6 +16,7 @@
 #include "sim/engine/engine.h"
 #include "sim/fast/fast_simulator.h"
 #include "sim/simulate.h"
+#include "tests/sim/message_seconds.h"
 
 namespace weir::sim::topologies_test {
 
@@ -35,29 +36,6 @@ Cluster Nodes(int count, const std::string& fabric) {
   const absl::Status status = scenarios::ValidateCluster("test", cluster);
   EXPECT_TRUE(status.ok()) << status;
   return cluster;
-}
-
-struct Message {
-  int from, to;
-};
-
-// Returns the time until all messages of kBytes, sent at once, have arrived.
-double SecondsOf(const Cluster& cluster, const std::vector<Message>& messages) {
-  const scenarios::Network network(cluster);
-  TaskGraph graph;
-  for (const auto& [from, to] : messages) {
-    const scenarios::Route route = network.RouteBetween(from, to);
-    graph.pairs.push_back({from, to, {route.links, route.latency_seconds}});
-    graph.AddFlow(static_cast<int32_t>(graph.pairs.size()) - 1, kBytes);
-  }
-  graph.Finish();
-  const auto recording = RunTaskGraph(graph, network.links());
-  EXPECT_TRUE(recording.ok()) << recording.status();
-  double last = 0;
-  for (size_t i = 0; i < messages.size(); ++i) {
-    last = std::max(last, recording->end_seconds()[i]);
-  }
-  return last;
 }
 
 std::vector<Message> AllToAll(int n) {
@@ -84,8 +62,10 @@ void ExpectSeconds(double found, double expected) {
 // The adapters limit both.
 TEST(TopologiesTest, OneSwitchIsLimitedByItsAdapters) {
   const Cluster cluster = Nodes(6, "");
-  ExpectSeconds(SecondsOf(cluster, AllToAll(6)), 5 * kBytes / kRate);
-  ExpectSeconds(SecondsOf(cluster, RingStep(6)), kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(cluster, AllToAll(6), kBytes),
+                5 * kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(cluster, RingStep(6), kBytes),
+                kBytes / kRate);
 }
 
 // With p nodes below a leaf switch, p (N - p) messages of an all-to-all share
@@ -95,9 +75,9 @@ TEST(TopologiesTest, FatTreeIsLimitedByItsUplinks) {
   for (const double ratio : {2.0, 4.0, 7.0}) {
     const Cluster cluster = Nodes(
         kNodes, absl::StrCat("nodes_per_leaf: 3 oversubscription: ", ratio));
-    ExpectSeconds(SecondsOf(cluster, AllToAll(kNodes)),
+    ExpectSeconds(SecondsOfMessages(cluster, AllToAll(kNodes), kBytes),
                   ratio * (kNodes - kPerLeaf) * kBytes / kRate);
-    ExpectSeconds(SecondsOf(cluster, RingStep(kNodes)),
+    ExpectSeconds(SecondsOfMessages(cluster, RingStep(kNodes), kBytes),
                   std::max(1.0, ratio / kPerLeaf) * kBytes / kRate);
   }
 }
@@ -121,17 +101,17 @@ TEST(TopologiesTest, RailsDoNotShareUplinks) {
     }
   }
   // An uplink of 2 x 1e9 / 4 carries one message of its rail.
-  ExpectSeconds(SecondsOf(cluster, rings), 2 * kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(cluster, rings, kBytes), 2 * kBytes / kRate);
   cluster.mutable_fabric()->set_rail_optimized(false);
   // An uplink of 4 x 1e9 / 4 carries two.
-  ExpectSeconds(SecondsOf(cluster, rings), 2 * kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(cluster, rings, kBytes), 2 * kBytes / kRate);
   // On one rail alone, it is not shared.
   rings.erase(std::remove_if(rings.begin(), rings.end(),
                              [](const Message& m) { return m.from % 2 == 1; }),
               rings.end());
-  ExpectSeconds(SecondsOf(cluster, rings), kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(cluster, rings, kBytes), kBytes / kRate);
   cluster.mutable_fabric()->set_rail_optimized(true);
-  ExpectSeconds(SecondsOf(cluster, rings), 2 * kBytes / kRate);
+  ExpectSeconds(SecondsOfMessages(cluster, rings, kBytes), 2 * kBytes / kRate);
 }
 
 // (p a)^2 messages of an all-to-all share the link between two groups of p a
@@ -146,9 +126,9 @@ TEST(TopologiesTest, DragonflyIsLimitedByTheLinksBetweenGroups) {
                              ratio));
     const double global = kLeaves * kPerLeaf * kRate / kGroups / ratio;
     constexpr int kPerGroup = kLeaves * kPerLeaf;
-    ExpectSeconds(SecondsOf(cluster, AllToAll(kNodes)),
+    ExpectSeconds(SecondsOfMessages(cluster, AllToAll(kNodes), kBytes),
                   kPerGroup * kPerGroup * kBytes / global);
-    ExpectSeconds(SecondsOf(cluster, RingStep(kNodes)),
+    ExpectSeconds(SecondsOfMessages(cluster, RingStep(kNodes), kBytes),
                   kBytes / std::min(global, kRate));
   }
 }

@@ -11,7 +11,7 @@ names of their configurations (config_DGXH100_64x8x288xtp8pp8cp2.sh: 64 nodes
 of 8 GPUs, 288 microbatches of one sequence, 8 chunks per rank, layers divided
 with the embedding and the loss).
 
-Of each kind of GPU, three figures are fitted to the first system in the table:
+For each kind of GPU, fits three figures to the first system in the table:
 a factor of the step time, and the probability and mean of an exponential delay
 of a step, from its 95th and 99th percentile. The others are predicted.
 """

@@ -41,7 +41,7 @@ TEST(CoreAppTest, CommandsHaveTheOptionsOfWeir) {
 }
 
 // The script builds only the core for the commands of this line:
-//   simulate | compare) weir=weir-core ;;
+//   simulate | compare) weir='weir-core' ;;
 TEST(CoreAppTest, HasTheCommandsOfTheRunScript) {
   const auto script = ReadFile(WEIR_SOURCE_DIR "/run");
   ASSERT_TRUE(script.ok()) << script.status();
@@ -53,7 +53,7 @@ TEST(CoreAppTest, HasTheCommandsOfTheRunScript) {
   }
   int num_commands = 0;
   for (absl::string_view text : absl::StrSplit(*script, '\n')) {
-    if (!absl::EndsWith(text, ") weir=weir-core ;;")) continue;
+    if (!absl::EndsWith(text, ") weir='weir-core' ;;")) continue;
     const absl::string_view names = text.substr(0, text.find(')'));
     for (absl::string_view name : absl::StrSplit(names, '|')) {
       name = absl::StripAsciiWhitespace(name);

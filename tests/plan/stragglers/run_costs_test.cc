@@ -93,7 +93,7 @@ TEST(RunCostsTest, PartsOfAPassAreAdded) {
   EXPECT_FALSE(costs->deviation.has_value());
   EXPECT_THAT(costs->left_out, HasSubstr("dispatch and combine are left out"));
 
-  // Of an even number of passes: the mean of the middle two.
+  // The median of an even number of passes is the mean of the middle two.
   add(RecordedKind::kForward, 1, 30, 8);
   costs = CostsOfRun(run);
   ASSERT_TRUE(costs.ok()) << costs.status();
