@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/asset_registration.h"
 #include "base/files.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
@@ -41,9 +42,10 @@ std::string Suggestion(absl::string_view name,
 
 }  // namespace
 
-AssetRegistration::AssetRegistration(absl::string_view path,
-                                     absl::string_view contents) {
-  Registry().emplace(path, contents);
+AssetRegistration::AssetRegistration(const char* path, size_t path_size,
+                                     const char* contents, size_t size) {
+  Registry().emplace(absl::string_view(path, path_size),
+                     absl::string_view(contents, size));
 }
 
 std::optional<Asset> FindPreset(absl::string_view folder,

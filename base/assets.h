@@ -14,11 +14,6 @@
 
 namespace weir {
 
-// Registers an embedded file. Both views must outlive the program.
-struct AssetRegistration {
-  AssetRegistration(absl::string_view path, absl::string_view contents);
-};
-
 struct Asset {
   // The path of the file or preset, for error messages.
   std::string label;

@@ -5,22 +5,13 @@
 # cmake -D program=<path> -D filter=<GoogleTest filter> -D directory=<working directory> -D prefix=<text>
 #       -D timeout=<seconds> -D labels=<list> -D out=<file.cmake> -P AddTestSuites.cmake
 
-execute_process(COMMAND "${program}" --gtest_list_tests "--gtest_filter=${filter}"
-                WORKING_DIRECTORY "${directory}" TIMEOUT 60
-                OUTPUT_VARIABLE listing RESULT_VARIABLE status)
-if(NOT status EQUAL 0)
-  file(REMOVE "${program}")  # so that the next build tries again
-  message(FATAL_ERROR "${program} --gtest_list_tests: ${status}\n${listing}")
-endif()
-
-# Lines without indentation are suites: "Suite." or "Instance/Suite.  # TypeParam = ...".
-string(REGEX MATCHALL "(^|\n)[A-Za-z_][^ \n]*\\." lines "${listing}")
+include("${CMAKE_CURRENT_LIST_DIR}/ListTestSuites.cmake")
+list_test_suites("${program}" "${filter}" suites)
 if(filter MATCHES "^-(.*)")
   set(excluded "-${CMAKE_MATCH_1}")
 endif()
 set(text "")
-foreach(line IN LISTS lines)
-  string(STRIP "${line}" suite)
+foreach(suite IN LISTS suites)
   string(REGEX REPLACE "\\.$" "" name "${suite}")
   # A skipped case would be reported as passed: its program belongs under weir_test's CASES.
   string(APPEND text

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes OUTPUT, which registers FILES (below ROOT) with base/assets.h.
-set(text "#include \"base/assets.h\"\nnamespace weir {\nnamespace {\n")
+# Writes OUTPUT, which registers FILES (below ROOT) with base/asset_registration.h.
+set(text "#include \"base/asset_registration.h\"\nnamespace weir {\nnamespace {\n")
 set(index 0)
 foreach(file IN LISTS FILES)
   file(READ "${file}" contents)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The three ways to declare a target. Folders never glob: a file that is not listed does not exist.
+# The ways to declare a target. Folders never glob: a file that is not listed does not exist.
 
 option(WEIR_UNITY "Compile several sources at once, with precompiled headers" ON)
 # So that the same objects are linked into programs and into Python's extension module. Programs bind calls among the
@@ -60,6 +60,21 @@ function(weir_library name)
   weir_fast_build(${name} weir_precompiled)
 endfunction()
 
+# weir_program(<name> SRCS <file>... [DEPS <target>...]) is for programs with little code of their own, which is COLD.
+function(weir_program name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_warnings)
+  target_compile_options(${name} PRIVATE ${WEIR_COLD_OPTIONS})
+  if(WEIR_PIC)
+    # As libraries, for the precompiled header. POSITION_INDEPENDENT_CODE would be -fPIE for a program.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>
+                                           $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
+  endif()
+  weir_fast_build(${name} weir_precompiled)
+endfunction()
+
 # weir_proto(<name> SRCS <file.proto>... [DEPS <proto target>...]) generates C++ below the build folder,
 # so that "scenarios/scenario.pb.h" resolves (FindProtobuf's own function drops the folder).
 function(weir_proto name)
@@ -77,13 +92,34 @@ function(weir_proto name)
       VERBATIM)
     list(APPEND generated "${stem}.cc" "${stem}.h")
   endforeach()
-  add_library(${name} STATIC ${generated})
+  set(compiled ${generated})
+  list(LENGTH ARG_SRCS num_sources)
+  if(WEIR_UNITY AND num_sources GREATER 1 AND Protobuf_VERSION VERSION_LESS 4)
+    # protoc's sources define these names, so CMake's unity builds do not work. Other versions of protoc may define more.
+    set(text)
+    foreach(source IN LISTS generated)
+      if(source MATCHES "\\.h$")
+        continue()
+      endif()
+      get_filename_component(stem "${source}" NAME_WE)
+      foreach(word schemas file_default_instances)
+        string(APPEND text "#define ${word} ${word}_${stem}\n")
+      endforeach()
+      string(APPEND text "#include \"${source}\"\n#undef schemas\n#undef file_default_instances\n")
+    endforeach()
+    set(compiled "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
+    file(CONFIGURE OUTPUT "${compiled}" CONTENT "${text}" @ONLY)
+    # CMake does not know yet what the source includes.
+    set_source_files_properties("${compiled}" PROPERTIES OBJECT_DEPENDS "${generated}")
+    set_source_files_properties(${generated} PROPERTIES HEADER_FILE_ONLY ON)
+    list(APPEND compiled ${generated})
+  endif()
+  add_library(${name} STATIC ${compiled})
   target_include_directories(${name} SYSTEM PUBLIC "${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
   weir_position_independent(${name})
   target_compile_options(${name} PRIVATE ${WEIR_COLD_OPTIONS})
   if(WEIR_UNITY)
-    # protoc's sources define the same names, so each is compiled alone.
     target_precompile_headers(${name} REUSE_FROM weir_precompiled)
   endif()
 endfunction()
@@ -98,11 +134,9 @@ function(weir_label name)
   endforeach()
 endfunction()
 
-# weir_check_target(<target> <filter>) makes "check_<target>" run the tests of the target in one process, without those
-# that the filter selects, and "check_<folder>" (check_sim_graph, check_sim) run those of a folder below tests/.
-function(weir_check_target name slow)
-  add_custom_target(check_${name} COMMAND ${name} --gtest_brief=1 "--gtest_filter=-${slow}"
-                    WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}" VERBATIM)
+# weir_check_folders(<target>) makes "check_<folder>" (check_sim_graph, check_sim) run the tests of a folder below
+# tests/, of which "check_<target>" are some.
+function(weir_check_folders name)
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
   while(folder)
     string(REPLACE "/" "_" target "check_${folder}")
@@ -132,16 +166,36 @@ function(weir_add_suites name slow prefix timeout labels)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake")
 endfunction()
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [CASES] [PREFIX <text>]
-#           [TIMEOUT <seconds>])
-# runs each test suite in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. The tests that SLOW
-# selects (a filter of GoogleTest), which take 4 s or more, get the label "slow" and a process each. With CASES, which
-# programs need whose tests may be skipped, every test gets a process. PREFIX comes before the names in ctest.
+# weir_join_test(<target> <program> SRCS <file>... [DEPS <target>...]) compiles tests into another program, which the
+# target builds and "check_<target>" runs.
+function(weir_join_test name program)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  list(TRANSFORM ARG_SRCS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  target_sources(${program} PRIVATE ${ARG_SRCS})
+  target_link_libraries(${program} PRIVATE ${ARG_DEPS})
+  add_custom_target(${name} DEPENDS ${program})
+  add_custom_target(check_${name} DEPENDS check_${program})
+  weir_check_folders(${name})
+endfunction()
+
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [IN <name>] [LABELS <label>...] [SLOW <filter>] [CASES]
+#           [PREFIX <text>] [TIMEOUT <seconds>])
+# runs each test suite in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. With IN, tests are
+# compiled into the program of an earlier weir_test if WEIR_UNITY is on, since each program costs seconds to compile and
+# to link; that program's options apply, and it needs no SRCS of its own. The tests that SLOW selects (a filter of GoogleTest), which take 4 s or more,
+# get the label "slow" and a process each. With CASES, which programs need whose tests may be skipped, every test gets a
+# process. PREFIX comes before the names in ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "CASES" "PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "CASES" "IN;PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(ARG_IN AND WEIR_UNITY)
+    weir_join_test(${name} ${ARG_IN} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
+    return()
+  elseif(NOT ARG_SRCS AND NOT WEIR_UNITY)
+    return()
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT ${WEIR_TEST_TIMEOUT})
   endif()
@@ -152,7 +206,14 @@ function(weir_test name)
   weir_fast_build(${name} weir_precompiled_tests)
   target_compile_options(${name} PRIVATE ${WEIR_TEST_OPTIONS})
   weir_label(${name} ${ARG_LABELS})
-  weir_check_target(${name} "${ARG_SLOW}")
+  if(WEIR_UNITY)
+    set(run "${CMAKE_COMMAND}" -D "program=$<TARGET_FILE:${name}>" -D "filter=-${ARG_SLOW}" -P
+            "${PROJECT_SOURCE_DIR}/cmake/RunTestSuites.cmake")
+  else()
+    set(run ${name} --gtest_brief=1 "--gtest_filter=-${ARG_SLOW}")
+  endif()
+  add_custom_target(check_${name} COMMAND ${run} DEPENDS ${name} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}" VERBATIM)
+  weir_check_folders(${name})
   set(options TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")

@@ -19,7 +19,7 @@ class Program:
     def __init__(self, database, path, sources):
         self.path = path
         self.sources = sources
-        self.folder = os.path.dirname(sources[0])  # tests/sim
+        self.folders = {os.path.dirname(s) for s in sources}  # tests/sim
         # Whether it runs bin/weir instead of linking with the code under test.
         self.runs_weir = any(d.startswith("-DWEIR_PROGRAM=") and d.endswith(
             f"{WEIR}\"") for s in sources for d in database.defines(s))
@@ -119,14 +119,35 @@ class Runner:
                 pass
             child.wait()
 
+    def _run_suites(self, path, seconds, without=(), fail_fast=False):
+        """Runs each suite in a process of its own, as ctest does."""
+        end = time.monotonic() + seconds
+        status, listing = self._start([path, "--gtest_list_tests"], seconds)
+        if status != 0:
+            return status, listing
+        arguments = [path, "--gtest_brief=1"]
+        if fail_fast:
+            arguments.append("--gtest_fail_fast")
+        worst, outputs = 0, []
+        for suite in re.findall(r"^([A-Za-z_]\S*\.)", listing, re.MULTILINE):
+            status, output = self._start(
+                [*arguments,
+                 f"--gtest_filter={suite}*-{':'.join(without)}"],
+                end - time.monotonic())
+            outputs.append(output)
+            if status != 0:
+                worst = status
+            if status is None or (fail_fast and status != 0):
+                break
+        return worst, "\n".join(outputs)
+
     def baseline(self, program):
         """Returns the results of the unchanged program; runs it only once."""
         if program.path in self._known:
             return self._known[program.path]
         begin, begin_cpu = time.monotonic(), children_cpu_seconds()
-        status, output = self._start(
-            [os.path.join(self._folder, program.path), "--gtest_brief=1"],
-            LIMIT_SECONDS)
+        status, output = self._run_suites(
+            os.path.join(self._folder, program.path), LIMIT_SECONDS)
         failed = sorted(set(re.findall(
             r"^\[  FAILED  \] (\w\S*\.\S+?),? ", output + " ", re.MULTILINE)))
         known = {"seconds": round(time.monotonic() - begin, 2),
@@ -152,10 +173,8 @@ class Runner:
         known = self.baseline(program)
         if not known["runs"]:
             return None
-        arguments = [path, "--gtest_brief=1", "--gtest_fail_fast"]
-        if known["without"]:
-            arguments.append("--gtest_filter=-" + ":".join(known["without"]))
-        status, output = self._start(arguments, 60 + 10 * known["seconds"])
+        status, output = self._run_suites(
+            path, 60 + 10 * known["seconds"], known["without"], fail_fast=True)
         if status == 0:
             return None
         if status is None:
@@ -177,14 +196,15 @@ def order(programs, path, kills, cpu_seconds):
     folder = os.path.dirname(path)
 
     def distance(program):
-        if program.folder == f"tests/{folder}" and (
+        if f"tests/{folder}" in program.folders and (
                 os.path.basename(stem) in program.stems):
             return 0
         if stem in program.includes:
             return 1
-        if program.folder == f"tests/{folder}":
+        if f"tests/{folder}" in program.folders:
             return 2
-        if program.folder.split("/")[1:2] == folder.split("/")[:1]:
+        if any(f.split("/")[1:2] == folder.split("/")[:1]
+               for f in program.folders):
             return 3
         return 4
 

@@ -6,8 +6,6 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr int kThreads = 256;
-
 template <typename Half>
 cudaError_t LaunchRotary(const Launch& launch, const StageOp& op,
                          const Tensors& t) {

@@ -12,7 +12,15 @@ namespace weir::calibrate {
 
 constexpr int64_t kMaxGrid = (int64_t{1} << 31) - 1;
 
+// Threads of a block, for kernels whose threads work alone.
+constexpr int kThreads = 256;
+
 inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Returns the blocks of kThreads for `num_elements`.
+inline int64_t BlocksFor(int64_t num_elements, int per_thread) {
+  return CeilDivide(num_elements, int64_t{kThreads} * per_thread);
+}
 
 // Returns the threads for rows of `vectors`, such that all rounds are equally
 // full.

@@ -5,12 +5,6 @@
 namespace weir::calibrate {
 namespace {
 
-constexpr int kThreads = 256;
-
-int64_t BlocksFor(int64_t num_elements, int per_thread) {
-  return CeilDivide(num_elements, int64_t{kThreads} * per_thread);
-}
-
 template <typename Element>
 cudaError_t StartFillNormal(const Launch& launch, void* data,
                             int64_t num_elements, float deviation,

@@ -6,16 +6,6 @@
 #include "calibrate/gpu/kernels/training_kernels.h"
 
 namespace weir::calibrate {
-namespace {
-
-constexpr int kThreads = 256;
-
-int64_t BlocksFor(int64_t num_elements, int per_thread) {
-  return CeilDivide(num_elements, int64_t{kThreads} * per_thread);
-}
-
-}  // namespace
-
 cudaError_t LaunchMomentum(const Launch& launch, const MomentumStep& step,
                            float* gradient, float* master, float* velocity,
                            void* weight, int64_t num_elements) {

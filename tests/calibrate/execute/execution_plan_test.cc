@@ -13,7 +13,7 @@ namespace weir::calibrate::execution_plan_test {
 
 using testing::HasSubstr;
 
-TEST(PlanTest, HasEveryStage) {
+TEST(ExecutionPlanTest, HasEveryStage) {
   ExecutionRequest request = TinyRequest(
       Generated("interleaved-1f1b",
                 {.num_ranks = 2, .num_microbatches = 4, .num_chunks = 2}));
@@ -32,13 +32,13 @@ TEST(PlanTest, HasEveryStage) {
   EXPECT_EQ(plan.tied.last_offset, last - plan.tied.num_elements);
 }
 
-TEST(PlanTest, OneStageTiesNothing) {
+TEST(ExecutionPlanTest, OneStageTiesNothing) {
   const ExecutionPlan plan = PlanOf(
       TinyRequest(Generated("gpipe", {.num_ranks = 1, .num_microbatches = 2})));
   EXPECT_EQ(plan.tied.num_elements, 0);
 }
 
-TEST(PlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
+TEST(ExecutionPlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
   const ExecutionPlan plan =
       PlanOf(TinyRequest(Generated("pipedream:replicas=2-1",
                                    {.num_ranks = 3, .num_microbatches = 6}),
@@ -48,7 +48,7 @@ TEST(PlanTest, ReplicasAverageOverAllOfTheirMicrobatches) {
 }
 
 // Kosson et al., section 3: a = m^D, b = (1 - m^D) / (1 - m), D = 2(S-1-s).
-TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
+TEST(ExecutionPlanTest, SpikeCompensationWeighsVelocityAndGradient) {
   const ExecutionPlan plan = PlanOf(TinyRequest(
       Generated("pb:mitigation=spike-compensation",
                 {.num_ranks = 3, .num_microbatches = 1, .num_batches = 8}),
@@ -65,7 +65,7 @@ TEST(PlanTest, SpikeCompensationWeighsVelocityAndGradient) {
 }
 
 // Yang et al., T1: alpha / tau^(1 - min(k/K, 1)).
-TEST(PlanTest, PipeMareAnnealsItsRates) {
+TEST(ExecutionPlanTest, PipeMareAnnealsItsRates) {
   const schedules::ScheduleSpec spec{
       .num_ranks = 3, .num_microbatches = 2, .num_batches = 8};
   const ExecutionPlan plan =
@@ -86,7 +86,7 @@ TEST(PlanTest, PipeMareAnnealsItsRates) {
 }
 
 // Checks that one message reports all problems.
-TEST(PlanTest, RefusesWhatReplaysDoNot) {
+TEST(ExecutionPlanTest, RefusesWhatReplaysDoNot) {
   ExecutionRequest request = TinyRequest(Generated(
       "spectrain", {.num_ranks = 2, .num_microbatches = 1, .num_batches = 4}));
   request.num_steps = 3;
@@ -100,7 +100,7 @@ TEST(PlanTest, RefusesWhatReplaysDoNot) {
   }
 }
 
-TEST(PlanTest, RefusesTiedTablesThatUpdateApart) {
+TEST(ExecutionPlanTest, RefusesTiedTablesThatUpdateApart) {
   const ExecutionRequest request = TinyRequest(Generated(
       "pipedream:replicas=2-1", {.num_ranks = 3, .num_microbatches = 6}));
   EXPECT_THAT(MakeExecutionPlan(request).status().message(),
@@ -108,7 +108,7 @@ TEST(PlanTest, RefusesTiedTablesThatUpdateApart) {
                         "last after 1"));
 }
 
-TEST(PlanTest, RefusesTiedTablesThatStepDifferently) {
+TEST(ExecutionPlanTest, RefusesTiedTablesThatStepDifferently) {
   for (const char* name :
        {"pb:mitigation=spike-compensation", "pipemare:annealing=10"}) {
     const ExecutionRequest request = TinyRequest(Generated(
@@ -118,7 +118,7 @@ TEST(PlanTest, RefusesTiedTablesThatStepDifferently) {
   }
 }
 
-TEST(PlanTest, RefusesWhatStagesDoNot) {
+TEST(ExecutionPlanTest, RefusesWhatStagesDoNot) {
   ExecutionRequest request =
       TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 2}));
   request.model.mutable_transformer()->set_num_experts(4);
@@ -129,7 +129,7 @@ TEST(PlanTest, RefusesWhatStagesDoNot) {
   EXPECT_FALSE(MakeExecutionPlan(request).ok());
 }
 
-TEST(PlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
+TEST(ExecutionPlanTest, ATrainingThatTakesTooLongIsRefusedWithAnEstimate) {
   const ExecutionPlan plan = PlanOf(
       TinyRequest(Generated("gpipe", {.num_ranks = 2, .num_microbatches = 4})));
   EXPECT_TRUE(CheckHostSize(plan).ok());

@@ -132,7 +132,7 @@ TEST(SamplePairsTest, TheSeedDecides) {
   EXPECT_NE(text(1), text(2));
 }
 
-TEST(PlanTest, GroupsFillANodeThenWholeNodes) {
+TEST(TopologyPlanTest, GroupsFillANodeThenWholeNodes) {
   const auto groups = PlanGroups(Cluster(3, 4, 2), {});
   ASSERT_TRUE(groups.ok());
   std::vector<std::string> texts;
@@ -144,11 +144,11 @@ TEST(PlanTest, GroupsFillANodeThenWholeNodes) {
   EXPECT_THAT((*groups)[1].ranks, ElementsAre(0, 4));
 }
 
-TEST(PlanTest, OneRankHasNoGroups) {
+TEST(TopologyPlanTest, OneRankHasNoGroups) {
   EXPECT_TRUE(PlanGroups(Cluster(1, 1, 1), {})->empty());
 }
 
-TEST(PlanTest, RefusesGroupsThatTheRanksCannotMake) {
+TEST(TopologyPlanTest, RefusesGroupsThatTheRanksCannotMake) {
   EXPECT_THAT(
       std::string(PlanGroups(Cluster(2, 4, 2), {1, 6}).status().message()),
       AllOf(HasSubstr("--groups: has 1, expected 2 or more"),
@@ -156,7 +156,7 @@ TEST(PlanTest, RefusesGroupsThatTheRanksCannotMake) {
                       "nodes of 2 with 4 ranks each")));
 }
 
-TEST(PlanTest, SizesLieOnBothSidesOfEveryKnot) {
+TEST(TopologyPlanTest, SizesLieOnBothSidesOfEveryKnot) {
   const std::vector<double> sizes = TransferSizes(24, 0x1p28);
   const std::vector<double> knots = TransferKnots(24, 0x1p28);
   EXPECT_THAT(knots, ::testing::Contains(24 * 16384.0));

@@ -30,13 +30,13 @@ std::set<std::string> KeysOf(const MeasuringPlan& plan) {
   return keys;
 }
 
-TEST(PlanTest, EveryWorkloadHasAKeyOfItsOwnTheSameInEveryRun) {
+TEST(MeasurementPlanTest, EveryWorkloadHasAKeyOfItsOwnTheSameInEveryRun) {
   const MeasuringPlan plan = PlanOf("gpt2");
   EXPECT_EQ(KeysOf(plan).size(), plan.workloads.size());
   EXPECT_EQ(KeysOf(plan), KeysOf(PlanOf("gpt2")));
 }
 
-TEST(PlanTest, OperationsOfEveryPassAreMeasuredAlone) {
+TEST(MeasurementPlanTest, OperationsOfEveryPassAreMeasuredAlone) {
   for (const char* model : {"gpt2", "llama-2-7b"}) {
     const MeasuringPlan plan = PlanOf(model);
     const std::set<std::string> keys = KeysOf(plan);
@@ -57,7 +57,7 @@ TEST(PlanTest, OperationsOfEveryPassAreMeasuredAlone) {
 }
 
 // Operations with different work never share a key.
-TEST(PlanTest, OneKeyIsOneAmountOfWork) {
+TEST(MeasurementPlanTest, OneKeyIsOneAmountOfWork) {
   PlanOptions options;
   options.dropout = 0.1;
   options.unfused_attention = true;
@@ -77,7 +77,7 @@ TEST(PlanTest, OneKeyIsOneAmountOfWork) {
   }
 }
 
-TEST(PlanTest, BlocksRepeatTheirOperations) {
+TEST(MeasurementPlanTest, BlocksRepeatTheirOperations) {
   PlanOptions options;
   options.microbatch_sizes = {1};
   const MeasuringPlan plan = PlanOf("gpt2", options);
@@ -97,7 +97,7 @@ TEST(PlanTest, BlocksRepeatTheirOperations) {
             std::set<std::string>(two.begin(), two.end()));
 }
 
-TEST(PlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
+TEST(MeasurementPlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
   PlanOptions options;
   options.microbatch_sizes = {1, 2};
   options.sequence_lengths = {256, 512};
@@ -111,7 +111,7 @@ TEST(PlanTest, SizesMultiplyStagesAndShareWhatIsAlike) {
   EXPECT_LT(plan.workloads.size(), num_ops / 2);
 }
 
-TEST(PlanTest, GridSpansSizesFromSmallToLarge) {
+TEST(MeasurementPlanTest, GridSpansSizesFromSmallToLarge) {
   const MeasuringPlan plan = PlanOf("gpt2");
   int small = 0, large = 0, gemms = 0;
   for (const Workload& workload : plan.workloads) {
@@ -127,7 +127,7 @@ TEST(PlanTest, GridSpansSizesFromSmallToLarge) {
   EXPECT_GT(large, 1);
 }
 
-TEST(PlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
+TEST(MeasurementPlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
   PlanOptions options;
   const MeasuringPlan whole = PlanOf("gpt2", options);
   EXPECT_TRUE(whole.loads.empty());
@@ -163,7 +163,7 @@ TEST(PlanTest, EveryPassOfAPartIsMeasuredWhileOthersWork) {
   }
 }
 
-TEST(PlanTest, ASelectionKeepsWhatItIsComparedWith) {
+TEST(MeasurementPlanTest, ASelectionKeepsWhatItIsComparedWith) {
   const MeasuringPlan all = PlanOf("gpt2");
   const PlannedPass& pass = all.passes.front();
   MeasuringPlan plan = all;
@@ -189,7 +189,7 @@ TEST(PlanTest, ASelectionKeepsWhatItIsComparedWith) {
   EXPECT_TRUE(plan.memory.empty());
 }
 
-TEST(PlanTest, ALoadedPassIsKeptWithThePassAlone) {
+TEST(MeasurementPlanTest, ALoadedPassIsKeptWithThePassAlone) {
   PlanOptions options;
   options.num_partitions = 4;
   MeasuringPlan plan = PlanOf("gpt2", options);
@@ -201,7 +201,7 @@ TEST(PlanTest, ALoadedPassIsKeptWithThePassAlone) {
   EXPECT_EQ(KeysOf(plan), expected);
 }
 
-TEST(PlanTest, EstimateGrowsWithTheWork) {
+TEST(MeasurementPlanTest, EstimateGrowsWithTheWork) {
   const DeviceProfile profile = *LoadDeviceProfile("h200-sxm");
   double total = 0;
   for (const Workload& workload : PlanOf("gpt2").workloads) {
@@ -219,7 +219,7 @@ TEST(PlanTest, EstimateGrowsWithTheWork) {
   EXPECT_NEAR(EstimateSeconds(profile, copy), 5.3e-4, 1e-5);
 }
 
-TEST(PlanTest, WhatCannotBeMeasuredIsSaid) {
+TEST(MeasurementPlanTest, WhatCannotBeMeasuredIsSaid) {
   const auto experts = MakePlan(*models::LoadModel("mixtral-8x7b"), {});
   EXPECT_TRUE(absl::IsInvalidArgument(experts.status()));
   EXPECT_THAT(std::string(experts.status().message()), HasSubstr("experts"));
@@ -231,7 +231,7 @@ TEST(PlanTest, WhatCannotBeMeasuredIsSaid) {
       HasSubstr("sequence_length"));
 }
 
-TEST(PlanTest, PeakBytesGrowWithWhatIsAlive) {
+TEST(MeasurementPlanTest, PeakBytesGrowWithWhatIsAlive) {
   const MeasuringPlan plan = PlanOf("gpt2");
   const StageProgram& program = *plan.stages[0].program;
   const double one = PredictedPeakBytes(program, 1);
