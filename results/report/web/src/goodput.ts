@@ -39,14 +39,17 @@ function intervalChart(result: Result): HTMLElement | null {
   const forms: [label: string, seconds: number][] = [['Young', result.young_interval_seconds], ['Daly', result.daly_interval_seconds], ['exact', result.exact_interval_seconds]];
   const shown = forms.filter(([, seconds]) => seconds > 0 && Number.isFinite(seconds));
   const scatter = new Scatter();
+  // Ticks are round in this unit.
+  const longest = tried.reduce((most, one) => Math.max(most, one.interval_seconds), 0);
+  const [unit, unitName] = longest < 120 ? [1, 's'] : longest < 7200 ? [60, 'min'] : longest < 172800 ? [3600, 'h'] : [86400, 'days'];
   scatter.show({
     label: 'Lost time by checkpoint interval', series: ['tried', 'chosen'],
-    x: {label: 'time between checkpoints', format: formatDuration, log: true}, y: {label: 'lost time', format: percent},
-    points: [...tried.map((one, i) => ({x: one.interval_seconds, y: lost[i], series: 0,
+    x: {label: 'time between checkpoints', format: value => `${Number(value.toPrecision(3))} ${unitName}`, log: true}, y: {label: 'lost time', format: percent},
+    points: [...tried.map((one, i) => ({x: one.interval_seconds / unit, y: lost[i], series: 0,
                                         text: `Every ${formatCount(one.interval_steps)} steps, ${formatDuration(one.interval_seconds)}: ${percent(lost[i])} lost`})),
-             {x: result.interval_seconds, y: chosen, series: 1, large: true,
+             {x: result.interval_seconds / unit, y: chosen, series: 1, large: true,
               text: `Chosen: every ${formatCount(result.interval_steps)} steps, ${formatDuration(result.interval_seconds)}: ${percent(chosen)} lost`}],
-    lines: shown.map(([, seconds]) => ({points: [[seconds, low], [seconds, high]], dash: true})),
+    lines: shown.map(([, seconds]) => ({points: [[seconds / unit, low], [seconds / unit, high]], dash: true})),
   });
   const columns = [{label: 'Steps between checkpoints', left: true}, {label: 'Time between checkpoints'}, {label: 'Wall time'}, {label: 'Goodput'}];
   const cells: TableCell[][] = tried.map(one => [{text: formatCount(one.interval_steps), value: one.interval_steps}, duration(one.interval_seconds),
