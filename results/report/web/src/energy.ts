@@ -87,8 +87,10 @@ function stragglersChart({stragglers}: Result): HTMLElement | null {
 
 export function energyView(section: EnergySection): HTMLElement {
   const {result} = section, {baseline, fastest, least_energy, power_cap} = result;
-  const against = (plan: {seconds: number; joules: number}) =>
-    `${formatPercent(1 - plan.joules / baseline.joules)} less energy, ${formatPercent(plan.seconds / baseline.seconds - 1)} slower`;
+  const against = (plan: {seconds: number; joules: number}) => {
+    const slower = plan.seconds / baseline.seconds - 1;
+    return `${formatPercent(1 - plan.joules / baseline.joules)} less energy, ${formatPercent(Math.abs(slower))} ${slower < 0 ? 'faster' : 'slower'}`;
+  };
   const root = h('section', {id: 'energy'}, h('h2', {}, 'Energy'),
     cards([['Highest clocks', formatJoules(baseline.joules), formatSeconds(baseline.seconds)],
            ['Fastest plan', formatJoules(fastest.joules), `${formatSeconds(fastest.seconds)}: ${against(fastest)}`],
