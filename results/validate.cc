@@ -22,7 +22,7 @@ using google::protobuf::Message;
 // Returns true if CheckTimeline checks messages of this type.
 bool IsOfTimeline(const google::protobuf::Descriptor* type) {
   return type == Timeline::descriptor() || type == HostCopies::descriptor() ||
-         type == LinkUse::descriptor();
+         type == LinkUse::descriptor() || type == RunSlack::descriptor();
 }
 
 void CollectNonFinite(const Message& message, const std::string& prefix,
@@ -159,10 +159,25 @@ void CheckSharedLinks(const Result& result, Problems* problems) {
   }
 }
 
+void CheckSlack(const Result& result, Problems* problems) {
+  const auto& rows = result.run_slack().rows();
+  for (int i = 0; i < rows.size(); ++i) {
+    for (const double seconds :
+         {rows[i].median_seconds(), rows[i].largest_seconds()}) {
+      if (std::isfinite(seconds) && seconds >= 0) continue;
+      problems->Add(absl::StrCat("run_slack.rows[", i, "]"),
+                    absl::StrCat("has ", seconds,
+                                 " seconds, expected a finite number of at "
+                                 "least 0"));
+    }
+  }
+}
+
 // Checks the timeline and what is stored with it.
 void CheckTimeline(const Result& result, Problems* problems) {
   CheckHostCopies(result, problems);
   CheckSharedLinks(result, problems);
+  CheckSlack(result, problems);
   const int64_t last_gpu = int64_t{result.ranks_size()} - 1;
   {
     const auto& actions = result.timeline().actions();

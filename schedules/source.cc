@@ -124,6 +124,12 @@ absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path) {
   return kind->flush;
 }
 
+absl::StatusOr<bool> RepeatsMicrobatches(const std::string& name_or_path) {
+  if (IsScheduleFile(name_or_path)) return false;
+  ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name_or_path));
+  return kind->repeats_microbatches;
+}
+
 absl::StatusOr<bool> SplitsBackward(const std::string& name_or_path) {
   if (!IsScheduleFile(name_or_path)) {
     ASSIGN_OR_RETURN(const ScheduleKind* kind, FindScheduleKind(name_or_path));

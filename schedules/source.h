@@ -51,6 +51,9 @@ bool OrdersByCosts(const std::string& name_or_path);
 // Returns Schedule::flush.
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path);
 
+// Returns ScheduleKind::repeats_microbatches; false for files.
+absl::StatusOr<bool> RepeatsMicrobatches(const std::string& name_or_path);
+
 // Returns true if the schedule splits backwards into input and weight
 // gradients.
 absl::StatusOr<bool> SplitsBackward(const std::string& name_or_path);

@@ -14,6 +14,7 @@
 #include "sim/fill_ranks.h"
 #include "sim/report/host_copies.h"
 #include "sim/report/shared_links.h"
+#include "sim/report/slack.h"
 #include "sim/report/timeline.h"
 #include "sim/simulate.h"
 
@@ -117,6 +118,9 @@ Result MakeResult(const scenarios::ResolvedScenario& scenario,
     FillTimeline(inputs, run.graph, run.recording, result.mutable_timeline());
     FillHostCopies(inputs, run.graph, run.recording, &result);
     FillSharedLinks(network, run.graph, run.recording, &result);
+    FillSlack(
+        SlackOfRun(run.schedule, run.graph, run.recording, network.links()),
+        &result);
   }
   return result;
 }

@@ -84,7 +84,9 @@ absl::StatusOr<Json> ResultDefinitions() {
                    MessageSchema("weir.Result", SchemaUse::kOutput));
   Json definitions = std::move(schema["$defs"]);
   Json& result = definitions["weir.Result"];
-  result["properties"].erase("timeline");
+  for (const char* name : {"timeline", "host_copies", "link_use", "run_slack"}) {
+    result["properties"].erase(name);
+  }
   AddMembers({{"tokens_per_second_per_gpu", "number?",
                "absent with given costs", false},
               {"flops_per_second_per_gpu", "number?",
@@ -96,7 +98,10 @@ absl::StatusOr<Json> ResultDefinitions() {
   // The timeline's messages are not used.
   std::vector<std::string> unused;
   for (const auto& [name, definition] : definitions.items()) {
-    if (absl::StartsWith(name, "weir.Timeline")) unused.push_back(name);
+    for (const char* type : {"weir.Timeline", "weir.HostCopies",
+                             "weir.LinkUse", "weir.RunSlack"}) {
+      if (absl::StartsWith(name, type)) unused.push_back(name);
+    }
   }
   for (const std::string& name : unused) definitions.erase(name);
   return definitions;

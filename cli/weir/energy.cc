@@ -16,6 +16,7 @@
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "plan/energy/frequency_plan.h"
 #include "plan/energy/frequency_views.h"
@@ -98,6 +99,7 @@ absl::StatusOr<plan::FrequencyRequest> FrequencyRequestOf(const Flags& flags) {
 }
 
 absl::StatusOr<plan::FrequencyReport> PlanWithProgress(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   RETURN_IF_ERROR(CheckOutput(flags.output.out,
                               ReplaceOf(flags.output, plan::IsClocksHeader)));
   if (flags.energy.costs.empty() && flags.energy.clock > 0) {
@@ -114,11 +116,16 @@ absl::StatusOr<plan::FrequencyReport> PlanWithProgress(const Flags& flags) {
       request, [&](double done) { line.Show("planning clocks", done); });
 }
 
+std::string ClockPlanJson(const Flags& flags,
+                          const plan::FrequencyReport& report) {
+  return Envelope(flags.command, plan::FrequencyConfigJson(report),
+                  plan::FrequencyJson(report), report.request.profile.notes);
+}
+
 std::string View(const Flags& flags, const plan::FrequencyReport& report) {
   switch (flags.output.format) {
     case OutputFlags::Format::kJson:
-      return Envelope(flags.command, plan::FrequencyConfigJson(report),
-                      plan::FrequencyJson(report));
+      return ClockPlanJson(flags, report);
     case OutputFlags::Format::kCsv:
       return plan::FrequencyCsv(report);
     case OutputFlags::Format::kTable:
@@ -171,6 +178,8 @@ int RunEnergy(const Flags& flags) {
     PrintWarning(note, flags.output);
   }
   absl::Status done = PrintResult(View(flags, *report));
+  done.Update(WriteDocumentReport(flags.output,
+                                  [&] { return ClockPlanJson(flags, *report); }));
   done.Update(WriteClocks(flags, *report));
   done.Update(WriteClockCosts(flags, *report));
   if (!done.ok()) return PrintError(done, flags.output);

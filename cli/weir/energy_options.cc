@@ -93,6 +93,8 @@ void AddEnergyCommand(CLI::App* app, CommandLine* line) {
             "components, divided by its GPUs",
             ParsePositive, &energy->power_cap);
   AddFormat(command, /*csv=*/true, &flags->output);
+  AddReport(command, "--report", "the frontier and the clocks of stages",
+            &flags->output.report);
   AddText(command, "--out", "FILE.csv",
           "write the clocks of the fastest plan, or of the one for a single "
           "--deadlines",

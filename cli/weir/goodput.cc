@@ -9,6 +9,7 @@
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "plan/goodput/goodput_views.h"
 #include "scenarios/cluster/cluster.h"
@@ -183,6 +184,7 @@ absl::StatusOr<plan::GoodputRequest> GoodputRequestOf(const Flags& flags) {
 }
 
 absl::StatusOr<plan::GoodputReport> PredictWithProgress(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   ASSIGN_OR_RETURN(const plan::GoodputRequest request, GoodputRequestOf(flags));
   ElapsedLine line(flags.output, "simulating failures");
   return plan::PredictGoodput(request);
@@ -193,12 +195,16 @@ absl::StatusOr<plan::GoodputReport> PredictWithProgress(const Flags& flags) {
 int RunGoodput(const Flags& flags) {
   const absl::StatusOr<plan::GoodputReport> report = PredictWithProgress(flags);
   if (!report.ok()) return PrintError(report.status(), flags.output);
-  const absl::Status printed = PrintResult(
-      flags.output.format == OutputFlags::Format::kJson
-          ? Envelope(flags.command, plan::GoodputConfigJson(*report),
-                     plan::GoodputJson(*report))
-          : plan::GoodputTable(*report));
-  return printed.ok() ? kExitOk : PrintError(printed, flags.output);
+  const auto json = [&] {
+    return Envelope(flags.command, plan::GoodputConfigJson(*report),
+                    plan::GoodputJson(*report));
+  };
+  absl::Status done =
+      PrintResult(flags.output.format == OutputFlags::Format::kJson
+                      ? json()
+                      : plan::GoodputTable(*report));
+  done.Update(WriteDocumentReport(flags.output, json));
+  return done.ok() ? kExitOk : PrintError(done, flags.output);
 }
 
 }  // namespace weir::cli

@@ -157,6 +157,9 @@ void AddGoodputCommand(CLI::App* app, CommandLine* line) {
   AddImports(command, &flags->scenario);
   AddScenario(command, /*several=*/false, &flags->scenario);
   AddFormat(command, /*csv=*/false, &flags->output);
+  AddReport(command, "--report", "lost time and checkpoint intervals",
+            &flags->output.report);
+  AddForce(command, &flags->output.force);
 }
 
 }  // namespace weir::cli

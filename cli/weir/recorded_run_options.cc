@@ -87,6 +87,9 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
       ->default_str("1")
       ->group("Trace");
   AddFormat(stragglers, /*csv=*/false, &flags->output);
+  AddReport(stragglers, "--report", "the slowdown by operation and worker",
+            &flags->output.report);
+  AddForce(stragglers, &flags->output.force);
 
   CLI::App* slack = AddWeirCommand(
       app, "slack",

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
 #include "cli/weir/recorded_input.h"
 #include "plan/stragglers/what_if.h"
@@ -53,6 +54,7 @@ std::string WithSlowWorkers(const std::string& json,
 }
 
 absl::Status Analyze(const Flags& flags) {
+  RETURN_IF_ERROR(CheckDocumentReport(flags.output));
   ASSIGN_OR_RETURN(const results::RecordedRun run, ReadRecordedRun(flags));
   absl::StatusOr<plan::WhatIf> what_if;
   {
@@ -61,16 +63,20 @@ absl::Status Analyze(const Flags& flags) {
   }
   RETURN_IF_ERROR(what_if.status());
   const std::vector<plan::SlowWorker> slow = plan::SlowWorkersOf(run);
-  if (flags.output.format == OutputFlags::Format::kJson) {
-    return PrintResult(Envelope(
+  const auto json = [&] {
+    return Envelope(
         flags.command, ConfigOf(flags),
         WithSlowWorkers(plan::WhatIfJson(run, *what_if), slow, run, flags),
-        run.notes));
+        run.notes);
+  };
+  if (flags.output.format == OutputFlags::Format::kJson) {
+    RETURN_IF_ERROR(PrintResult(json()));
+  } else {
+    RETURN_IF_ERROR(PrintResult(absl::StrCat(plan::WhatIfTable(run, *what_if),
+                                             SlowGpusText(slow, run, flags))));
+    for (const std::string& note : run.notes) PrintWarning(note, flags.output);
   }
-  RETURN_IF_ERROR(PrintResult(absl::StrCat(plan::WhatIfTable(run, *what_if),
-                                           SlowGpusText(slow, run, flags))));
-  for (const std::string& note : run.notes) PrintWarning(note, flags.output);
-  return absl::OkStatus();
+  return WriteDocumentReport(flags.output, json);
 }
 
 }  // namespace

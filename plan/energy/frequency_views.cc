@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/energy/frequency_views.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -115,6 +118,46 @@ Json JsonOf(const FrequencyPoint& point) {
           {"measured_joules", point.measured_joules}};
 }
 
+// Adds the clocks that a plan gives the passes of each stage and operation.
+void AddClocks(absl::string_view plan, const FrequencyPoint& point,
+               const FrequencyReport& report, Json* rows) {
+  struct Clocks {
+    int num_passes = 0;
+    double lowest = 0, highest = 0, sum = 0;
+  };
+  std::map<std::pair<int, schedules::Op>, Clocks> of_stages;
+  for (size_t pass = 0; pass < report.graph.passes.size(); ++pass) {
+    const schedules::Action& action = report.graph.passes[pass].action;
+    const double megahertz = point.plan.clocks[pass].megahertz;
+    Clocks& clocks = of_stages[{action.stage, action.op}];
+    clocks.lowest = clocks.num_passes == 0
+                        ? megahertz
+                        : std::min(clocks.lowest, megahertz);
+    clocks.highest = std::max(clocks.highest, megahertz);
+    clocks.sum += megahertz;
+    ++clocks.num_passes;
+  }
+  for (const auto& [key, clocks] : of_stages) {
+    rows->push_back({{"plan", std::string(plan)},
+                     {"stage", key.first},
+                     {"operation", std::string(1, schedules::Letter(key.second))},
+                     {"num_passes", clocks.num_passes},
+                     {"lowest_mhz", clocks.lowest},
+                     {"mean_mhz", clocks.sum / clocks.num_passes},
+                     {"highest_mhz", clocks.highest}});
+  }
+}
+
+Json ClocksJson(const FrequencyReport& report) {
+  Json rows = Json::array();
+  AddClocks("fastest", report.fastest, report, &rows);
+  AddClocks("least energy", report.least, report, &rows);
+  if (report.capped.has_value()) {
+    AddClocks("power cap", *report.capped, report, &rows);
+  }
+  return rows;
+}
+
 Json StragglersJson(const FrequencyReport& report) {
   Json stragglers = Json::array();
   for (const StragglerPoint& each : report.stragglers) {
@@ -167,6 +210,7 @@ std::string FrequencyJson(const FrequencyReport& report) {
                    {"frontier", std::move(points)},
                    {"infeasible_deadlines", report.infeasible_deadlines},
                    {"stragglers", StragglersJson(report)},
+                   {"clocks", ClocksJson(report)},
                    {"num_pieces", report.num_pieces}};
   if (report.request.most_watts > 0) {
     json["power_cap"] = {

@@ -46,12 +46,19 @@ class IntervalSearch {
   // good as the best.
   double FlatEnd(bool largest) const {
     double end = BestSoFar();
-    for (const auto& [steps, seconds] : seconds_) {
-      if (seconds <= seconds_.at(BestSoFar()) * (1 + kFlat)) {
+    const double best_seconds = tried_.at(end).wall_seconds;
+    for (const auto& [steps, tried] : tried_) {
+      if (tried.wall_seconds <= best_seconds * (1 + kFlat)) {
         end = largest ? std::max(end, steps) : std::min(end, steps);
       }
     }
     return end;
+  }
+
+  std::vector<TriedInterval> Tried() const {
+    std::vector<TriedInterval> all;
+    for (const auto& [steps, tried] : tried_) all.push_back(tried);
+    return all;
   }
 
  private:
@@ -68,22 +75,25 @@ class IntervalSearch {
     for (int i = -count; i <= count; ++i) {
       const double steps =
           std::max(std::round(center * std::exp2(i * octaves)), least_);
-      if (!seconds_.contains(steps)) {
-        seconds_[steps] = EstimateRuns(request_, steps).wall_seconds.mean;
-      }
+      if (tried_.contains(steps)) continue;
+      const GoodputEstimate estimate = EstimateRuns(request_, steps);
+      tried_[steps] = {steps, estimate.wall_seconds.mean,
+                       estimate.shares.useful};
     }
   }
 
   double BestSoFar() const {
-    return std::min_element(
-               seconds_.begin(), seconds_.end(),
-               [](const auto& a, const auto& b) { return a.second < b.second; })
+    return std::min_element(tried_.begin(), tried_.end(),
+                            [](const auto& a, const auto& b) {
+                              return a.second.wall_seconds <
+                                     b.second.wall_seconds;
+                            })
         ->first;
   }
 
   GoodputRequest request_;
   double least_, start_;
-  std::map<double, double> seconds_;
+  std::map<double, TriedInterval> tried_;  // [steps]
 };
 
 void CheckRates(const GoodputRequest& request, Problems* problems) {
@@ -198,6 +208,7 @@ absl::StatusOr<GoodputReport> PredictGoodput(const GoodputRequest& request) {
   const double best = search.Best();
   report.flat_from_steps = search.FlatEnd(/*largest=*/false);
   report.flat_to_steps = search.FlatEnd(/*largest=*/true);
+  report.tried_intervals = search.Tried();
   const double steps =
       request.interval_steps > 0 ? request.interval_steps : best;
   report.estimate = EstimateRuns(request, steps);

@@ -72,6 +72,14 @@ struct Investment {
   double saved_seconds = 0;  // of the mean wall time, after the change
 };
 
+// A number of steps between checkpoints that the search tried, with fewer runs
+// than the estimate.
+struct TriedInterval {
+  double steps = 0;
+  double wall_seconds = 0;  // mean
+  double goodput = 0;
+};
+
 struct GoodputReport {
   GoodputRequest request;
   std::vector<JobFailures> failures;
@@ -86,6 +94,7 @@ struct GoodputReport {
   GoodputEstimate estimate;  // at the reported interval
   // The steps between which the simulated time is within 0.1 % of the best.
   double flat_from_steps = 0, flat_to_steps = 0;
+  std::vector<TriedInterval> tried_intervals;  // by steps
   // The most work that one failure loses, and the mean time that is not useful
   // per failure: stalls, lost work, recovery and waiting.
   double most_lost_seconds = 0, mean_loss_seconds = 0;

@@ -237,6 +237,18 @@ Json FailuresJson(const GoodputReport& report) {
   return failures;
 }
 
+Json TriedIntervalsJson(const GoodputReport& report) {
+  Json tried = Json::array();
+  for (const TriedInterval& each : report.tried_intervals) {
+    tried.push_back(
+        {{"interval_steps", each.steps},
+         {"interval_seconds", each.steps * report.request.step.seconds},
+         {"wall_seconds", each.wall_seconds},
+         {"goodput", each.goodput}});
+  }
+  return tried;
+}
+
 Json InvestmentsJson(const GoodputReport& report) {
   Json investments = Json::array();
   for (const Investment& each : report.investments) {
@@ -309,6 +321,7 @@ std::string GoodputJson(const GoodputReport& report) {
       {"interval_steps", estimate.interval_steps},
       {"interval_seconds", estimate.interval_steps * request.step.seconds},
       {"flat_interval_steps", {report.flat_from_steps, report.flat_to_steps}},
+      {"tried_intervals", TriedIntervalsJson(report)},
       {"goodput", report.goodput()}};
   if (report.expected_goodput.has_value()) {
     json["daly_goodput"] = *report.expected_goodput;

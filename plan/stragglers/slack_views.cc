@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/stragglers/slack_views.h"
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_text.h"
-#include "base/quantiles.h"
 #include "base/text_table.h"
 #include "base/units.h"
 
@@ -18,39 +16,16 @@ namespace {
 
 using nlohmann::json;
 
-// Rounding errors of a run.
-constexpr double kCritical = 1e-9;
-
-std::string NameOf(schedules::Op op) {
-  switch (op) {
-    case schedules::Op::kForward:
-      return "F";
-    case schedules::Op::kBackward:
-      return "B";
-    case schedules::Op::kBackwardInput:
-      return "I";
-    default:
-      return "W";
-  }
-}
-
 void AddRow(const NamedSlack& named, const std::string& what,
             std::vector<double> slack, TextTable* table) {
-  std::sort(slack.begin(), slack.end());
   const double step = named.slack.batch_seconds;
-  const double makespan = named.slack.makespan_seconds;
-  const auto critical =
-      std::upper_bound(slack.begin(), slack.end(), kCritical * makespan) -
-      slack.begin();
-  // Rounding errors are no slack.
-  for (auto each = slack.begin(); each != slack.begin() + critical; ++each) {
-    *each = 0;
-  }
-  const double median = QuantileOfSorted(slack, 0.5);
-  table->rows.push_back({named.label, FormatSeconds(step), what,
-                         absl::StrCat(slack.size()), absl::StrCat(critical),
-                         FormatSeconds(median), FormatSeconds(slack.back()),
-                         step > 0 ? FormatPercent(slack.back() / step) : ""});
+  const sim::SlackStatistics of = sim::StatisticsOfSlack(
+      std::move(slack), named.slack.makespan_seconds);
+  table->rows.push_back(
+      {named.label, FormatSeconds(step), what, absl::StrCat(of.count),
+       absl::StrCat(of.num_critical), FormatSeconds(of.median_seconds),
+       FormatSeconds(of.largest_seconds),
+       step > 0 ? FormatPercent(of.largest_seconds / step) : ""});
 }
 
 }  // namespace
@@ -68,8 +43,8 @@ std::string SlackTable(std::span<const NamedSlack> all) {
       passes[static_cast<int>(pass.action.op)].push_back(pass.slack_seconds);
     }
     for (auto& [op, slack] : passes) {
-      AddRow(named, NameOf(static_cast<schedules::Op>(op)), std::move(slack),
-             &table);
+      AddRow(named, {schedules::Letter(static_cast<schedules::Op>(op))},
+             std::move(slack), &table);
     }
     std::map<bool, std::vector<double>> transfers;
     for (const sim::TransferSlack& transfer : named.slack.transfers) {

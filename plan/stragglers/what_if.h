@@ -22,6 +22,7 @@ struct Share {
   // Step time if only these operations keep their recorded durations, over the
   // ideal step time.
   double slowdown = 1;
+  int replica = -1, rank = -1;  // of a worker
 };
 
 // What removing the stragglers of some operations gains.

@@ -72,7 +72,11 @@ std::string SlackBlock(const WhatIf& what_if) {
 json SharesJson(const std::vector<Share>& shares) {
   json array = json::array();
   for (const Share& share : shares) {
-    array.push_back({{"name", share.name}, {"slowdown", share.slowdown}});
+    json& one = array.emplace_back(
+        json{{"name", share.name}, {"slowdown", share.slowdown}});
+    if (share.replica < 0) continue;
+    one["replica"] = share.replica;
+    one["rank"] = share.rank;
   }
   return array;
 }

@@ -132,6 +132,7 @@ absl::StatusOr<std::vector<std::string>> AddRuns(
   }
   sections->push_back(BreakdownSection(results));
   sections->push_back(IdleSection(results, selection.pipelines()));
+  sections->push_back(SlackSection(results));
   sections->push_back(LinksSection(results, selection.pipelines()));
   if (!options.resources.empty()) {
     sections->push_back(SharedLinksSection(options.resources));

@@ -57,6 +57,9 @@ Json IdleSection(std::span<const Result> results,
 Json LinksSection(std::span<const Result> results,
                   std::span<const ShownPipeline> pipelines);
 
+// Returns how much delay passes and transfers of each rank absorb.
+Json SlackSection(std::span<const Result> results);
+
 // Returns peaks of memory by class, and memory over time.
 Json MemorySection(std::span<const Result> results,
                    std::span<const ShownPipeline> pipelines, DataBlock* data);

@@ -167,6 +167,7 @@ ScheduleKind PipeDreamKind() {
           "1F1B without flush, update after every microbatch; stage "
           "s of p holds p-s weight versions",
       .flush = false,
+      .repeats_microbatches = true,
       .options = {{kReplicas, "one each",
                    "number of ranks of each stage, as in 3-1; these take "
                    "microbatches in turn and average their gradients"},
@@ -188,6 +189,7 @@ ScheduleKind PipeDream2BWKind() {
               "1F1B without flush, update after every batch; two weight "
               "versions, delay 1",
           .flush = false,
+          .repeats_microbatches = true,
           .check = Check2BW,
           .generate = Generate2BW};
 }

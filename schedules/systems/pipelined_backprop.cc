@@ -58,6 +58,7 @@ ScheduleKind PipelinedBackpropKind() {
               "no flush, no stash, update after every sample; one weight "
               "version, delay 2(p-1-s)",
           .flush = false,
+          .repeats_microbatches = true,
           .single_samples = true,
           .options =
               {{kMitigation, "none",

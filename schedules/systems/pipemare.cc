@@ -82,6 +82,7 @@ ScheduleKind PipeMareKind() {
               "no flush, no stash, update after every batch of m; one weight "
               "version, mean forward delay (2(p-1-s)+1)/m, backward delay 0",
           .flush = false,
+          .repeats_microbatches = true,
           .options = {{kCorrection, "t2",
                        "t2: the backward estimates the weights of the forward; "
                        "none: it does not"},

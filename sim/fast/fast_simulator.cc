@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "schedules/source.h"
 #include "sim/costs/schedule_costs.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/graph_runner.h"
 #include "sim/engine/longest_path.h"
 #include "sim/fast/fast_inputs.h"
+#include "sim/fast/fast_run.h"
 #include "sim/fast/joined_batches.h"
 #include "sim/prepare.h"
-#include "sim/report/gpu_times.h"
-#include "sim/report/memory.h"
 #include "sim/report/window.h"
 #include "sim/run_size.h"
 
@@ -24,43 +24,6 @@ namespace {
 
 // Trying more numbers of periods would cost as much as the whole run.
 constexpr int kMostTries = 2;
-
-// Upper bound on the tasks of a full graph per task of the reduced graph: the
-// hops of all rings that one hop represents, with a margin.
-constexpr double kMostTasksPerReduced = 16;
-
-// One run of a graph and its inputs.
-struct Run {
-  std::shared_ptr<const scenarios::Network> network;
-  std::shared_ptr<const Program> program;
-  std::shared_ptr<const Prices> prices;  // the costs point into it
-  std::shared_ptr<const SymmetryResult> answer;
-  Costs costs;
-  PipelineGraph graph;
-  Recording recording{0};
-  std::optional<Steadiness> steadiness;  // only if shortened
-  absl::string_view not_extrapolated;    // reason, for a whole run
-  Window window;
-  bool shared_links = false;
-
-  PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario) const {
-    return {program->schedule(),
-            program->semantics,
-            costs,
-            *network,
-            answer->GpusOf(scenario.placement),
-            scenario.scenario.communication()};
-  }
-  bool reduced() const { return answer->symmetry.has_value(); }
-  // Returns the tasks of all GPUs; if reduced, an upper bound.
-  double num_tasks() const {
-    const double count = graph.tasks.num_tasks();
-    if (!reduced()) return count;
-    return count * kMostTasksPerReduced *
-           answer->symmetry->full_placement().num_gpus() /
-           answer->symmetry->representatives().num_gpus();
-  }
-};
 
 }  // namespace
 
@@ -75,14 +38,15 @@ class FastSimulator::Impl {
       const scenarios::ResolvedScenario& scenario, bool with_parts) {
     const std::shared_ptr<const scenarios::Network> network =
         inputs_.NetworkOf(scenario);
-    const auto run_batches = [&](int num_batches) -> absl::StatusOr<Run> {
+    const auto run_batches = [&](int num_batches) -> absl::StatusOr<FastRun> {
       return RunBatches(scenario, network, num_batches);
     };
     ASSIGN_OR_RETURN(std::optional<FastEstimate> joined,
                      EstimateJoined(scenario, network));
     if (joined.has_value()) return *std::move(joined);
-    ASSIGN_OR_RETURN(const Run run, RunToSteadyState(scenario, run_batches));
-    FastEstimate estimate = Fill(scenario, run);
+    ASSIGN_OR_RETURN(const FastRun run,
+                     RunToSteadyState(scenario, run_batches));
+    FastEstimate estimate = EstimateOf(scenario, run);
     if (with_parts) FillParts(scenario, run, &estimate);
     return estimate;
   }
@@ -99,40 +63,69 @@ class FastSimulator::Impl {
       return none;
     }
     ASSIGN_OR_RETURN(int num_batches, FirstBatches(scenario));
+    // One batch has the policies of all, and is enough to refuse a shape.
+    ASSIGN_OR_RETURN(schedules::Schedule shape,
+                     weir::sim::ScheduleOf(scenario, *network, 1));
+    if (!MayJoinBatches(shape)) return none;
+    for (auto& actions : shape.rank_actions) actions.clear();
     for (;; num_batches *= 2) {
-      ASSIGN_OR_RETURN(schedules::Schedule schedule,
-                       weir::sim::ScheduleOf(scenario, *network, num_batches));
-      if (!MayJoinBatches(schedule)) return none;
-      const int num_microbatches = schedule.num_microbatches;
-      schedules::WeightPolicy weights = schedule.weights;
-      JoinBatches(&schedule);
-      absl::string_view why_not;
-      ASSIGN_OR_RETURN(const std::optional<Run> run,
-                       RunShortened(scenario, network, schedule, &why_not));
-      if (!run.has_value() || run->reduced() ||
-          !AreOnlyPasses(run->graph, run->costs) ||
-          run->steadiness->cuts.size() != 1 ||
-          run->program->shortened->num_lanes != 1) {
-        return none;
-      }
-      schedule.num_microbatches = num_microbatches;
-      schedule.num_batches = num_batches;
-      schedule.flush = false;
-      schedule.weights = std::move(weights);
+      shape.num_batches = num_batches;
+      ASSIGN_OR_RETURN(std::optional<FastRun> run,
+                       RunJoined(scenario, network, shape));
+      if (!run.has_value()) return none;
       const Window window =
-          WindowOfJoined(schedule, *run->program->shortened, *run->steadiness,
+          WindowOfJoined(shape, *run->program->shortened, *run->steadiness,
                          run->graph, run->recording, run->window.end_seconds);
       const double num_tasks = TasksOfJoined(
-          run->graph, run->program->schedule(), schedule.total_microbatches());
+          run->graph, run->program->schedule(), shape.total_microbatches());
       if (!ShowsEnough(window, num_batches, num_tasks)) continue;
-      FastEstimate estimate = Fill(scenario, *run);
+      FastEstimate estimate = EstimateOf(scenario, *run);
       estimate.batch_seconds = window.batch_seconds();
-      estimate.num_microbatches = schedule.total_microbatches();
+      estimate.num_microbatches = shape.total_microbatches();
       return std::optional<FastEstimate>(std::move(estimate));
     }
   }
 
-  absl::StatusOr<Run> RunBatches(
+  // Runs the joined batches of a schedule of this shape, shortened. Returns
+  // std::nullopt if they may not be joined or do not repeat.
+  absl::StatusOr<std::optional<FastRun>> RunJoined(
+      const scenarios::ResolvedScenario& scenario,
+      const std::shared_ptr<const scenarios::Network>& network,
+      const schedules::Schedule& shape) {
+    ASSIGN_OR_RETURN(const bool repeats, schedules::RepeatsMicrobatches(
+                                             scenario.scenario.schedule()));
+    const int total = shape.total_microbatches();
+    int left_out =
+        repeats ? MicrobatchesNotGenerated(total, shape.num_ranks) : 0;
+    while (true) {
+      schedules::Schedule joined;
+      if (left_out > 0) {
+        scenarios::ResolvedScenario fewer = scenario;
+        fewer.num_microbatches = total - left_out;
+        ASSIGN_OR_RETURN(joined, weir::sim::ScheduleOf(fewer, *network, 1));
+      } else {
+        ASSIGN_OR_RETURN(joined, weir::sim::ScheduleOf(scenario, *network,
+                                                       shape.num_batches));
+      }
+      JoinBatches(&joined);
+      absl::string_view why_not;
+      ASSIGN_OR_RETURN(std::optional<FastRun> run,
+                       RunShortened(scenario, network, joined, &why_not));
+      const bool joins = run.has_value() && !run->reduced() &&
+                         AreOnlyPasses(run->graph, run->costs) &&
+                         run->steadiness->cuts.size() == 1 &&
+                         run->program->shortened->num_lanes == 1;
+      if (joins && run->Repeats(left_out)) {
+        run->AddLeftOut(left_out);
+        return run;
+      }
+      if (left_out == 0) return std::optional<FastRun>();
+      // Times may repeat only with all microbatches.
+      left_out = 0;
+    }
+  }
+
+  absl::StatusOr<FastRun> RunBatches(
       const scenarios::ResolvedScenario& scenario,
       const std::shared_ptr<const scenarios::Network>& network,
       int num_batches) {
@@ -141,23 +134,24 @@ class FastSimulator::Impl {
     absl::string_view why_whole =
         schedule->flush ? "batches overlap" : "no flush";
     if (schedule->flush && schedule->num_batches == 1) {
-      ASSIGN_OR_RETURN(std::optional<Run> run,
+      ASSIGN_OR_RETURN(std::optional<FastRun> run,
                        RunShortened(scenario, network, *schedule, &why_whole));
       if (run.has_value()) return *std::move(run);
     }
     ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                      inputs_.ProgramOf(scenario, schedule));
-    ASSIGN_OR_RETURN(Run run, RunReducedOrWhole(scenario, network, program));
+    ASSIGN_OR_RETURN(FastRun run,
+                     RunReducedOrWhole(scenario, network, program));
     run.not_extrapolated = why_whole;
     return run;
   }
 
-  absl::StatusOr<Run> RunReducedOrWhole(
+  absl::StatusOr<FastRun> RunReducedOrWhole(
       const scenarios::ResolvedScenario& scenario,
       const std::shared_ptr<const scenarios::Network>& network,
       const std::shared_ptr<const Program>& program) {
     const int num_batches = program->schedule().num_batches;
-    ASSIGN_OR_RETURN(Run run, RunWhole(scenario, network, program, true));
+    ASSIGN_OR_RETURN(FastRun run, RunWhole(scenario, network, program, true));
     // How long Simulate looks for a steady state depends on its number of
     // tasks. If the upper bound could change the decision, simulate all GPUs.
     if (run.reduced() &&
@@ -168,11 +162,12 @@ class FastSimulator::Impl {
     return run;
   }
 
-  absl::StatusOr<Run> RunWhole(
+  absl::StatusOr<FastRun> RunWhole(
       const scenarios::ResolvedScenario& scenario,
       const std::shared_ptr<const scenarios::Network>& network,
       const std::shared_ptr<const Program>& program, bool folds) {
-    ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, folds));
+    ASSIGN_OR_RETURN(FastRun run,
+                     RunProgram(scenario, network, program, folds));
     if (!run.recording.complete()) {
       return Deadlock(
           program->schedule(), run.graph, run.recording,
@@ -188,7 +183,7 @@ class FastSimulator::Impl {
 
   // Returns std::nullopt if the run cannot or should not be shortened; sets
   // why_not.
-  absl::StatusOr<std::optional<Run>> RunShortened(
+  absl::StatusOr<std::optional<FastRun>> RunShortened(
       const scenarios::ResolvedScenario& scenario,
       const std::shared_ptr<const scenarios::Network>& network,
       const schedules::Schedule& full, absl::string_view* why_not) {
@@ -197,9 +192,10 @@ class FastSimulator::Impl {
     for (int i = 0; i < kMostTries; ++i) {
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                        inputs_.ShortProgramOf(scenario, full, options));
-      if (program == nullptr) return std::optional<Run>();
-      ASSIGN_OR_RETURN(Run run, RunProgram(scenario, network, program, true));
-      if (!run.recording.complete()) return std::optional<Run>();
+      if (program == nullptr) return std::optional<FastRun>();
+      ASSIGN_OR_RETURN(FastRun run,
+                       RunProgram(scenario, network, program, true));
+      if (!run.recording.complete()) return std::optional<FastRun>();
       *why_not = "the times are not periodic";
       int multiple = 0;
       run.steadiness = FindSteadiness(*program->shortened, run.graph,
@@ -207,7 +203,7 @@ class FastSimulator::Impl {
       if (run.steadiness.has_value()) {
         run.window.end_seconds =
             MakespanOf(run.recording) + run.steadiness->seconds_left_out;
-        return std::optional<Run>(std::move(run));
+        return std::optional<FastRun>(std::move(run));
       }
       if (multiple > options.multiple) {
         options.multiple = multiple;
@@ -217,7 +213,7 @@ class FastSimulator::Impl {
         break;
       }
     }
-    return std::optional<Run>();
+    return std::optional<FastRun>();
   }
 
   // Returns true if periods are long; as few as possible were kept then.
@@ -225,11 +221,11 @@ class FastSimulator::Impl {
     return shortened.period_microbatches >= shortened.schedule.num_ranks;
   }
 
-  absl::StatusOr<Run> RunProgram(
+  absl::StatusOr<FastRun> RunProgram(
       const scenarios::ResolvedScenario& scenario,
       const std::shared_ptr<const scenarios::Network>& network,
       const std::shared_ptr<const Program>& program, bool folds) {
-    Run run;
+    FastRun run;
     run.network = network;
     run.program = program;
     ASSIGN_OR_RETURN(run.prices, inputs_.PricesOf(scenario, *run.program));
@@ -264,7 +260,8 @@ class FastSimulator::Impl {
     costs->gpu_device = std::move(devices);
   }
 
-  absl::Status SetTimes(const std::vector<scenarios::Link>& links, Run* run) {
+  absl::Status SetTimes(const std::vector<scenarios::Link>& links,
+                        FastRun* run) {
     const TaskGraph& tasks = run->graph.tasks;
     ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
     if (!run->recording.complete()) return absl::OkStatus();
@@ -295,90 +292,6 @@ class FastSimulator::Impl {
       recording->end_seconds()[task] = times.end_seconds()[i];
     }
     return absl::OkStatus();
-  }
-
-  static FastEstimate Fill(const scenarios::ResolvedScenario& scenario,
-                           const Run& run) {
-    FastEstimate ranked;
-    const PipelineInputs inputs = run.InputsOf(scenario);
-    const bool extrapolated = run.steadiness.has_value();
-    ranked.batch_seconds = run.window.batch_seconds();
-    ranked.makespan_seconds =
-        extrapolated ? run.window.end_seconds : MakespanOf(run.recording);
-    ranked.peak_bytes.resize(inputs.placement().pipeline);
-    for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
-      const MemoryTimeline memory =
-          TraceMemory(inputs, run.graph, run.recording, gpu, extrapolated);
-      const double peak =
-          extrapolated
-              ? PeakBytesOfAll(memory, *run.program->shortened, *run.steadiness)
-              : memory.peak_bytes;
-      double& most = ranked.peak_bytes[run.graph.rank_of(gpu)];
-      most = std::max(most, peak);
-      const std::optional<double>& capacity =
-          run.costs.device_of(gpu).memory_bytes;
-      if (capacity.has_value() && peak > *capacity) {
-        ranked.fits_memory = false;
-      }
-    }
-    ranked.reduced = run.reduced();
-    ranked.extrapolated = extrapolated;
-    ranked.shared_links = run.shared_links;
-    ranked.num_simulated_gpus = run.graph.num_gpus();
-    ranked.num_simulated_microbatches =
-        run.program->schedule().total_microbatches();
-    ranked.num_microbatches = extrapolated ? scenario.num_microbatches
-                                           : ranked.num_simulated_microbatches;
-    if (!ranked.reduced) ranked.not_reduced = run.answer->why_not;
-    ranked.not_extrapolated = run.not_extrapolated;
-    return ranked;
-  }
-
-  // Means over the GPUs of each pipeline rank, then over the ranks. In a
-  // shortened run, passes that were left out count as the mean of the others.
-  static void FillParts(const scenarios::ResolvedScenario& scenario,
-                        const Run& run, FastEstimate* estimate) {
-    const PipelineInputs inputs = run.InputsOf(scenario);
-    const int num_ranks = inputs.placement().pipeline;
-    std::vector<double> compute(num_ranks), communication(num_ranks);
-    std::vector<int> num_gpus(num_ranks);
-    Window window = run.window;
-    double repeated = 1;
-    if (run.steadiness.has_value()) {
-      // Passes of the periods that were left out.
-      window.end_seconds = MakespanOf(run.recording);
-      repeated = static_cast<double>(scenario.num_microbatches) /
-                 run.program->schedule().total_microbatches();
-    }
-    // Each GPU of the graph counts as often as the GPUs that it represents.
-    std::vector<int> represented(run.graph.num_gpus(), 1);
-    if (run.reduced()) {
-      const Symmetry& symmetry = *run.answer->symmetry;
-      represented.assign(run.graph.num_gpus(), 0);
-      for (int i = 0; i < symmetry.full_placement().num_gpus(); ++i) {
-        ++represented[symmetry.RepresentativeOf(i)];
-      }
-    }
-    for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
-      const GpuTimes times = TimesOf(inputs, run.graph, run.recording, gpu,
-                                     window.begin_seconds, window.end_seconds);
-      const double collectives = times.tensor_collective_seconds +
-                                 times.expert_exchange_seconds +
-                                 times.context_exchange_seconds;
-      const int rank = run.graph.rank_of(gpu);
-      compute[rank] +=
-          represented[gpu] * (repeated * (times.busy_seconds - collectives -
-                                          times.optimizer_seconds) +
-                              times.optimizer_seconds);
-      communication[rank] += represented[gpu] * repeated * collectives;
-      num_gpus[rank] += represented[gpu];
-    }
-    for (int rank = 0; rank < num_ranks; ++rank) {
-      const double parts =
-          1.0 * std::max(num_gpus[rank], 1) * num_ranks * window.num_batches;
-      estimate->compute_seconds += std::max(compute[rank], 0.0) / parts;
-      estimate->communication_seconds += communication[rank] / parts;
-    }
   }
 
   FastInputs inputs_;

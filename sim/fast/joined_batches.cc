@@ -2,8 +2,125 @@
 #include "sim/fast/joined_batches.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 namespace weir::sim {
+namespace {
+
+// Microbatches that are generated, per rank and at least: those that are kept
+// until the times repeat, and some that can be cut out.
+constexpr int kGeneratedPerRank = 5;
+constexpr int kLeastGenerated = 64;
+
+// The whole run of a shortened schedule with one stretch per rank.
+class RestoredRun : public RunInBatches {
+ public:
+  RestoredRun(const schedules::Schedule& shape,
+              const ShortenedSchedule& shortened, const Steadiness& steadiness,
+              const PipelineGraph& graph, const Recording& recording)
+      : shape_(shape),
+        shortened_(shortened),
+        cut_(steadiness.cuts.front()),
+        seconds_left_out_(steadiness.seconds_left_out),
+        graph_(graph),
+        end_(recording.end_seconds()) {}
+
+  const schedules::Schedule& shape() const override { return shape_; }
+  int num_gpus() const override { return shape_.num_ranks; }
+  int rank_of(int gpu) const override { return gpu; }
+  int first_gpu(int rank) const override { return rank; }
+  int32_t num_actions(int rank) const override {
+    return static_cast<int32_t>(Kept(rank).size()) + LeftOut(rank);
+  }
+
+  schedules::Action ActionAt(int rank, int32_t position) const override {
+    const Stretch& stretch = StretchOf(rank);
+    if (position < stretch.end) return Kept(rank)[position];
+    const int periods =
+        std::min((position - stretch.end) / stretch.period_actions + 1,
+                 shortened_.num_periods_left_out);
+    schedules::Action action =
+        Kept(rank)[position - periods * stretch.period_actions];
+    action.microbatch += periods * shortened_.period_microbatches;
+    return action;
+  }
+
+  double EndSeconds(int gpu, int32_t position) const override {
+    const Stretch& stretch = StretchOf(gpu);
+    if (position < stretch.end) return ShortEnd(gpu, position);
+    const int32_t left_out = LeftOut(gpu);
+    if (position >= stretch.end + left_out) {
+      return ShortEnd(gpu, position - left_out) + seconds_left_out_;
+    }
+    // Times repeat after several periods of the order.
+    const int32_t period = cut_.period_multiple * stretch.period_actions;
+    const int32_t periods = (position - stretch.end) / period + 1;
+    return ShortEnd(gpu, position - periods * period) +
+           periods * cut_.period_multiple * cut_.period_seconds;
+  }
+
+  std::vector<int32_t> LastActions(int rank) const override {
+    std::vector<int32_t> last(shape_.num_batches, -1);
+    const std::vector<schedules::Action>& kept = Kept(rank);
+    const Stretch& stretch = StretchOf(rank);
+    const int32_t left_out = LeftOut(rank);
+    const auto add = [&](const schedules::Action& action, int more,
+                         int32_t position) {
+      if (!schedules::IsCompute(action.op) ||
+          action.op == schedules::Op::kForward) {
+        return;
+      }
+      int32_t& at = last[(action.microbatch + more) / shape_.num_microbatches];
+      at = std::max(at, position);
+    };
+    for (int32_t i = 0; i < stretch.end; ++i) add(kept[i], 0, i);
+    for (int32_t i = stretch.end - stretch.period_actions; i < stretch.end;
+         ++i) {
+      for (int k = 1; k <= shortened_.num_periods_left_out; ++k) {
+        add(kept[i], k * shortened_.period_microbatches,
+            i + k * stretch.period_actions);
+      }
+    }
+    const int microbatches =
+        shortened_.num_periods_left_out * shortened_.period_microbatches;
+    for (int32_t i = stretch.end; i < std::ssize(kept); ++i) {
+      add(kept[i], microbatches, i + left_out);
+    }
+    for (size_t batch = 1; batch < last.size(); ++batch) {
+      last[batch] = std::max(last[batch], last[batch - 1]);
+    }
+    return last;
+  }
+
+ private:
+  const std::vector<schedules::Action>& Kept(int rank) const {
+    return shortened_.schedule.rank_actions[rank];
+  }
+  const Stretch& StretchOf(int rank) const {
+    return shortened_.stretches[rank].front();
+  }
+  int32_t LeftOut(int rank) const {
+    return shortened_.num_periods_left_out * StretchOf(rank).period_actions;
+  }
+  double ShortEnd(int rank, int32_t position) const {
+    return end_[graph_.ActionEnd(rank, position)];
+  }
+
+  const schedules::Schedule& shape_;
+  const ShortenedSchedule& shortened_;
+  const Steadiness::Cut& cut_;
+  const double seconds_left_out_;
+  const PipelineGraph& graph_;
+  const std::span<const double> end_;
+};
+
+}  // namespace
+
+int MicrobatchesNotGenerated(int total, int num_ranks) {
+  const int kept = std::max(kGeneratedPerRank * num_ranks, kLeastGenerated);
+  return std::max(total - kept, 0) / num_ranks * num_ranks;
+}
 
 bool MayJoinBatches(const schedules::Schedule& schedule) {
   const schedules::WeightPolicy& weights = schedule.weights;
@@ -47,43 +164,12 @@ double TasksOfJoined(const PipelineGraph& graph,
          shortened.num_microbatches;
 }
 
-Window WindowOfJoined(const schedules::Schedule& schedule,
+Window WindowOfJoined(const schedules::Schedule& shape,
                       const ShortenedSchedule& shortened,
                       const Steadiness& steadiness, const PipelineGraph& graph,
                       const Recording& recording, double makespan_seconds) {
-  const Steadiness::Cut& cut = steadiness.cuts.front();
-  const auto short_ends = recording.end_seconds();
-  PipelineGraph whole;
-  whole.tensor = graph.tensor;
-  whole.pipeline = graph.pipeline;
-  Recording times(NumActions(schedule));
-  int32_t first = 0;
-  for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-    const auto num_actions =
-        static_cast<int32_t>(schedule.rank_actions[rank].size());
-    const Stretch& stretch = shortened.stretches[rank].front();
-    const int32_t left_out =
-        shortened.num_periods_left_out * stretch.period_actions;
-    const int32_t period = cut.period_multiple * stretch.period_actions;
-    const auto short_end = [&](int32_t position) {
-      return short_ends[graph.ActionEnd(rank, position)];
-    };
-    whole.passes.first_action.push_back(first);
-    for (int32_t i = 0; i < num_actions; ++i) {
-      double& end = times.end_seconds()[first + i];
-      if (i < stretch.end) {
-        end = short_end(i);
-      } else if (i < stretch.end + left_out) {
-        const int32_t periods = (i - stretch.end) / period + 1;
-        end = short_end(i - periods * period) +
-              periods * cut.period_multiple * cut.period_seconds;
-      } else {
-        end = short_end(i - left_out) + steadiness.seconds_left_out;
-      }
-    }
-    first += num_actions;
-  }
-  return FindWindow(schedule, whole, times, makespan_seconds);
+  return FindWindow(RestoredRun(shape, shortened, steadiness, graph, recording),
+                    makespan_seconds);
 }
 
 }  // namespace weir::sim

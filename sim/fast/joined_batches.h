@@ -19,6 +19,11 @@ namespace weir::sim {
 // route, and does not predict weights.
 bool MayJoinBatches(const schedules::Schedule& schedule);
 
+// Returns how many of `total` microbatches need not be generated, if the
+// schedule repeats them (ScheduleKind::repeats_microbatches): a multiple of the
+// ranks, after which times usually repeat.
+int MicrobatchesNotGenerated(int total, int num_ranks);
+
 // Makes one batch of all batches, with one update after it. The order stays.
 void JoinBatches(schedules::Schedule* schedule);
 
@@ -34,13 +39,14 @@ double TasksOfJoined(const PipelineGraph& graph,
                      const schedules::Schedule& shortened,
                      int num_microbatches);
 
-// Returns the window that FindWindow finds in the whole run of `schedule`,
-// whose joined batches were shortened. An action before the end of the
+// Returns the window that FindWindow finds in the whole run of a schedule whose
+// joined batches were shortened. `shape`: that schedule; its actions are not
+// read. An action before the end of the
 // shortened stretch has the time of the short run, since the same passes
 // precede it; one in the periods left out is a multiple of the period later
 // than one before; and one after them is later by seconds_left_out. Requires:
 // AreOnlyPasses(graph), and one ascending stretch per rank.
-Window WindowOfJoined(const schedules::Schedule& schedule,
+Window WindowOfJoined(const schedules::Schedule& shape,
                       const ShortenedSchedule& shortened,
                       const Steadiness& steadiness, const PipelineGraph& graph,
                       const Recording& recording, double makespan_seconds);

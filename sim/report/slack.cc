@@ -2,11 +2,23 @@
 #include "sim/report/slack.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
 
+#include "base/quantiles.h"
 #include "sim/engine/longest_path.h"
 #include "sim/report/replay_tasks.h"
 
 namespace weir::sim {
+namespace {
+
+// Rounding errors of a run, relative to its makespan.
+constexpr double kCriticalSlack = 1e-9;
+
+}  // namespace
+
 std::vector<double> SlackOfTasks(const TaskGraph& graph,
                                  const Recording& recording) {
   const auto start = recording.start_seconds();
@@ -63,6 +75,46 @@ ScheduleSlack SlackOfRun(const schedules::Schedule& schedule,
                      return a.start_seconds < b.start_seconds;
                    });
   return all;
+}
+
+SlackStatistics StatisticsOfSlack(std::vector<double> slack,
+                                  double makespan_seconds) {
+  std::sort(slack.begin(), slack.end());
+  const auto critical = std::upper_bound(slack.begin(), slack.end(),
+                                         kCriticalSlack * makespan_seconds);
+  // Rounding errors are no slack.
+  std::fill(slack.begin(), critical, 0.0);
+  return {static_cast<int>(slack.size()),
+          static_cast<int>(critical - slack.begin()),
+          QuantileOfSorted(slack, 0.5), slack.back()};
+}
+
+void FillSlack(const ScheduleSlack& slack, Result* result) {
+  // [rank, transfers after passes, name]
+  std::map<std::tuple<int, bool, std::string>, std::vector<double>> groups;
+  for (const PassSlack& pass : slack.passes) {
+    if (pass.replica != 0) continue;
+    groups[{pass.rank, false, {schedules::Letter(pass.action.op)}}].push_back(
+        pass.slack_seconds);
+  }
+  for (const TransferSlack& transfer : slack.transfers) {
+    if (transfer.replica != 0) continue;
+    groups[{transfer.rank, true, transfer.gradient ? "send B" : "send F"}]
+        .push_back(transfer.slack_seconds);
+  }
+  RunSlack* all = result->mutable_run_slack();
+  all->set_is_exact(slack.is_exact);
+  for (auto& [key, seconds] : groups) {
+    const SlackStatistics statistics =
+        StatisticsOfSlack(std::move(seconds), slack.makespan_seconds);
+    RunSlack::Row* row = all->add_rows();
+    row->set_rank(std::get<0>(key));
+    row->set_what(std::get<2>(key));
+    row->set_count(statistics.count);
+    row->set_num_critical(statistics.num_critical);
+    row->set_median_seconds(statistics.median_seconds);
+    row->set_largest_seconds(statistics.largest_seconds);
+  }
 }
 
 }  // namespace weir::sim

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "results/result.pb.h"
 #include "schedules/action.h"
 #include "schedules/schedule.h"
 #include "sim/engine/engine.h"
@@ -55,11 +56,25 @@ struct ScheduleSlack {
   bool is_exact = true;
 };
 
+// The slack of several passes or transfers.
+struct SlackStatistics {
+  int count = 0;
+  int num_critical = 0;  // without slack, up to rounding errors of the run
+  double median_seconds = 0, largest_seconds = 0;
+};
+
+// Requires: at least one value.
+SlackStatistics StatisticsOfSlack(std::vector<double> slack,
+                                  double makespan_seconds);
+
 // Lists tensor rank 0 of each pipeline rank, without offloads and reloads.
 // `links`: those of the network.
 ScheduleSlack SlackOfRun(const schedules::Schedule& schedule,
                          const PipelineGraph& graph, const Recording& recording,
                          std::span<const scenarios::Link> links);
+
+// Sets result->run_slack() from the slack of replica 0.
+void FillSlack(const ScheduleSlack& slack, Result* result);
 
 }  // namespace weir::sim
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "sim/graph/queues.h"
@@ -42,11 +43,14 @@ int StateBatches(int depth, int num_microbatches) {
 // Returns the microbatches in flight: those that the ranks of the first stage
 // have begun and not ended in their orders, at least one per rank. In
 // inference: the contents of full queues at both ends of every hop.
-int Depth(const schedules::Schedule& schedule) {
+int Depth(const RunInBatches& run) {
+  const schedules::Schedule& schedule = run.shape();
   int depth = 0;
   for (int rank : schedule.RanksOf(0)) {
     int now = 0, most = 0;
-    for (const schedules::Action& action : schedule.rank_actions[rank]) {
+    const int32_t num_actions = run.num_actions(rank);
+    for (int32_t i = 0; i < num_actions; ++i) {
+      const schedules::Action action = run.ActionAt(rank, i);
       if (action.stage != 0) continue;
       if (action.op == schedules::Op::kForward) {
         now += action.num_microbatches;
@@ -98,34 +102,67 @@ double FirstBatchSeconds(const schedules::Schedule& schedule,
   return end;
 }
 
+// The run of a graph.
+class GraphRun : public RunInBatches {
+ public:
+  GraphRun(const schedules::Schedule& schedule, const PipelineGraph& graph,
+           const Recording& recording)
+      : schedule_(schedule), graph_(graph), end_(recording.end_seconds()) {}
+
+  const schedules::Schedule& shape() const override { return schedule_; }
+  int num_gpus() const override { return graph_.num_gpus(); }
+  int rank_of(int gpu) const override { return graph_.rank_of(gpu); }
+  int first_gpu(int rank) const override { return rank * graph_.tensor; }
+  int32_t num_actions(int rank) const override {
+    return static_cast<int32_t>(schedule_.rank_actions[rank].size());
+  }
+  schedules::Action ActionAt(int rank, int32_t position) const override {
+    return schedule_.rank_actions[rank][position];
+  }
+  double EndSeconds(int gpu, int32_t position) const override {
+    return end_[graph_.ActionEnd(gpu, position)];
+  }
+  std::vector<int32_t> LastActions(int rank) const override {
+    return LastActionsOf(schedule_, rank);
+  }
+
+ private:
+  const schedules::Schedule& schedule_;
+  const PipelineGraph& graph_;
+  const std::span<const double> end_;
+};
+
 class Run {
  public:
-  Run(const schedules::Schedule& schedule, const PipelineGraph& graph,
-      const Recording& recording)
-      : schedule_(schedule),
-        graph_(graph),
-        end_(recording.end_seconds()),
+  explicit Run(const RunInBatches& run)
+      : run_(run),
+        schedule_(run.shape()),
         // A rank has ended a batch before it begins the next one.
-        depth_(schedule.flush ? 0 : Depth(schedule)),
-        last_(schedule.num_batches - 1 -
-              std::max(DrainBatches(depth_, schedule.num_microbatches), 1)) {
-    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-      last_action_.push_back(LastActionsOf(schedule, rank));
+        depth_(schedule_.flush ? 0 : Depth(run)),
+        last_(schedule_.num_batches - 1 -
+              std::max(DrainBatches(depth_, schedule_.num_microbatches), 1)),
+        end_seconds_(schedule_.num_batches) {
+    for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
+      last_action_.push_back(run.LastActions(rank));
     }
-    batch_ends_ = BatchEndTasks(schedule, graph);
+    // With its last gradients, or its last outputs, the first replica has ended
+    // a batch.
+    const int stage = schedule_.forward_only ? schedule_.num_stages - 1 : 0;
+    for (const int rank : schedule_.RanksOf(stage)) {
+      for (int batch = 0; batch < schedule_.num_batches; ++batch) {
+        const int32_t last = last_action_[rank][batch];
+        if (last < 0) continue;
+        end_seconds_[batch] = std::max(
+            end_seconds_[batch], run.EndSeconds(run.first_gpu(rank), last));
+      }
+    }
   }
 
   // The last batch before the drain.
   int last() const { return last_; }
 
   // Returns when the first replica ended a batch.
-  double BatchEnd(int batch) const {
-    double end = 0;
-    for (const int32_t task : batch_ends_[batch]) {
-      end = std::max(end, end_[task]);
-    }
-    return end;
-  }
+  double BatchEnd(int batch) const { return end_seconds_[batch]; }
 
   // Returns true if all actions of the batches that determine the future end as
   // long after their counterparts `period` batches earlier as the batches
@@ -134,7 +171,7 @@ class Run {
     const int num_state = StateBatches(depth_, schedule_.num_microbatches);
     if (last_ - period - num_state < 0) return false;
     const double distance = BatchEnd(last_) - BatchEnd(last_ - period);
-    for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
+    for (int gpu = 0; gpu < run_.num_gpus(); ++gpu) {
       if (!IsPeriodic(gpu, period, num_state, distance)) return false;
     }
     return true;
@@ -142,21 +179,20 @@ class Run {
 
  private:
   bool IsPeriodic(int gpu, int period, int num_state, double distance) const {
-    const int rank = graph_.rank_of(gpu);
-    const auto& actions = schedule_.rank_actions[rank];
+    const int rank = run_.rank_of(gpu);
     const int32_t newest = last_action_[rank][last_];
     const int32_t shift = newest - last_action_[rank][last_ - period];
     const auto state = static_cast<int32_t>(
-        DivideUp(static_cast<int64_t>(actions.size()) * num_state,
+        DivideUp(int64_t{run_.num_actions(rank)} * num_state,
                  int64_t{schedule_.num_batches}));
     const int32_t oldest = newest - state;
     if (oldest - shift < 0) return false;
     for (int32_t i = newest; i > oldest; --i) {
-      schedules::Action before = actions[i];
+      schedules::Action before = run_.ActionAt(rank, i);
       before.microbatch -= period * schedule_.num_microbatches;
-      if (actions[i - shift] != before) return false;
-      const double difference = end_[graph_.ActionEnd(gpu, i)] -
-                                end_[graph_.ActionEnd(gpu, i - shift)];
+      if (run_.ActionAt(rank, i - shift) != before) return false;
+      const double difference =
+          run_.EndSeconds(gpu, i) - run_.EndSeconds(gpu, i - shift);
       if (!(std::fabs(difference - distance) <= kTolerance * distance)) {
         return false;
       }
@@ -164,13 +200,12 @@ class Run {
     return true;
   }
 
+  const RunInBatches& run_;
   const schedules::Schedule& schedule_;
-  const PipelineGraph& graph_;
-  const std::span<const double> end_;
   const int depth_;
   const int last_;
   std::vector<std::vector<int32_t>> last_action_;  // [rank][batch]
-  std::vector<std::vector<int32_t>> batch_ends_;   // [batch]: tasks
+  std::vector<double> end_seconds_;                // [batch]
 };
 
 // Compares the time of the second half of the batches with that of the quarter
@@ -190,6 +225,30 @@ void SetSpread(const Run& run, int half, Window* window) {
   const double before =
       (run.BatchEnd(half) - run.BatchEnd(quarter)) / (half - quarter);
   window->stationary = std::fabs(before - mean) <= kStationaryTolerance * mean;
+}
+
+// Sets all values but those of a run with a flush.
+void FillWindow(const RunInBatches& batches, Window* window) {
+  const schedules::Schedule& schedule = batches.shape();
+  const Run run(batches);
+  const int cycle = RouteCycle(schedule);
+  for (int period = cycle; period < run.last(); period += cycle) {
+    if (!run.IsPeriodic(period)) continue;
+    window->begin_seconds = run.BatchEnd(run.last() - period);
+    window->end_seconds = run.BatchEnd(run.last());
+    window->num_batches = period;
+    return;
+  }
+  window->steady = false;
+  const int half = std::max(run.last() / 2, 0);
+  if (run.last() > half) {
+    window->begin_seconds = run.BatchEnd(half);
+    window->end_seconds = run.BatchEnd(run.last());
+    window->num_batches = run.last() - half;
+    SetSpread(run, half, window);
+  } else {
+    window->num_batches = schedule.num_batches;
+  }
 }
 
 }  // namespace
@@ -227,26 +286,14 @@ Window FindWindow(const schedules::Schedule& schedule,
   if (schedule.flush) {
     window.first_batch_seconds = FirstBatchSeconds(schedule, graph, recording);
   }
+  FillWindow(GraphRun(schedule, graph, recording), &window);
+  return window;
+}
 
-  const Run run(schedule, graph, recording);
-  const int cycle = RouteCycle(schedule);
-  for (int period = cycle; period < run.last(); period += cycle) {
-    if (!run.IsPeriodic(period)) continue;
-    window.begin_seconds = run.BatchEnd(run.last() - period);
-    window.end_seconds = run.BatchEnd(run.last());
-    window.num_batches = period;
-    return window;
-  }
-  window.steady = false;
-  const int half = std::max(run.last() / 2, 0);
-  if (run.last() > half) {
-    window.begin_seconds = run.BatchEnd(half);
-    window.end_seconds = run.BatchEnd(run.last());
-    window.num_batches = run.last() - half;
-    SetSpread(run, half, &window);
-  } else {
-    window.num_batches = schedule.num_batches;
-  }
+Window FindWindow(const RunInBatches& run, double makespan_seconds) {
+  Window window;
+  window.end_seconds = makespan_seconds;
+  FillWindow(run, &window);
   return window;
 }
 

@@ -3,6 +3,10 @@
 #ifndef WEIR_SIM_REPORT_WINDOW_H_
 #define WEIR_SIM_REPORT_WINDOW_H_
 
+#include <cstdint>
+#include <vector>
+
+#include "schedules/schedule.h"
 #include "sim/engine/engine.h"
 #include "sim/graph/pipeline_graph.h"
 
@@ -51,6 +55,26 @@ struct Window {
 Window FindWindow(const schedules::Schedule& schedule,
                   const PipelineGraph& graph, const Recording& recording,
                   double makespan_seconds);
+
+// A run whose order and times are computed where they are read.
+class RunInBatches {
+ public:
+  virtual ~RunInBatches() = default;
+  // Shape, routes and policy; its actions are not read.
+  virtual const schedules::Schedule& shape() const = 0;
+  virtual int num_gpus() const = 0;
+  virtual int rank_of(int gpu) const = 0;
+  // GPU of the first replica.
+  virtual int first_gpu(int rank) const = 0;
+  virtual int32_t num_actions(int rank) const = 0;
+  virtual schedules::Action ActionAt(int rank, int32_t position) const = 0;
+  virtual double EndSeconds(int gpu, int32_t position) const = 0;
+  // As LastActionsOf.
+  virtual std::vector<int32_t> LastActions(int rank) const = 0;
+};
+
+// The same for a run without a flush.
+Window FindWindow(const RunInBatches& run, double makespan_seconds);
 
 // Returns the expected time per batch that rollbacks take if this fraction of
 // the optimizer steps is rolled back. A rank that learns of it undoes its step,

@@ -27,6 +27,7 @@ Result FilledResult(Choices* choices) {
   result.clear_timeline();
   result.clear_host_copies();
   result.clear_link_use();
+  result.clear_run_slack();
   result.clear_replay();
   if (result.schedule().empty()) result.set_schedule("1f1b");
   if (choices->OneIn(4)) {

@@ -67,5 +67,43 @@ TEST(SlackTest, EverythingAbsorbsItsSlackAndNoMore) {
   EXPECT_GE(num_slack, 100);
 }
 
+TEST(SlackTest, ResultsHaveTheSlackOfRanksOfTheFirstReplica) {
+  ScheduleSlack slack;
+  slack.makespan_seconds = 10;
+  const auto add = [&](int replica, int rank, schedules::Op op,
+                       double seconds) {
+    PassSlack pass;
+    pass.replica = replica;
+    pass.rank = rank;
+    pass.action.op = op;
+    pass.slack_seconds = seconds;
+    slack.passes.push_back(pass);
+  };
+  add(0, 1, schedules::Op::kForward, 1e-12);  // a rounding error
+  add(0, 1, schedules::Op::kForward, 4);
+  add(0, 1, schedules::Op::kForward, 2);
+  add(0, 0, schedules::Op::kBackward, 3);
+  add(1, 0, schedules::Op::kBackward, 9);
+  TransferSlack transfer;
+  transfer.gradient = true;
+  transfer.slack_seconds = 5;
+  slack.transfers.push_back(transfer);
+  Result result;
+  FillSlack(slack, &result);
+  const RunSlack& all = result.run_slack();
+  EXPECT_TRUE(all.is_exact());
+  ASSERT_EQ(all.rows_size(), 3);
+  EXPECT_EQ(all.rows(0).what(), "B");
+  EXPECT_EQ(all.rows(0).count(), 1);
+  EXPECT_EQ(all.rows(0).largest_seconds(), 3);
+  EXPECT_EQ(all.rows(1).what(), "send B");
+  EXPECT_EQ(all.rows(1).median_seconds(), 5);
+  EXPECT_EQ(all.rows(2).rank(), 1);
+  EXPECT_EQ(all.rows(2).count(), 3);
+  EXPECT_EQ(all.rows(2).num_critical(), 1);
+  EXPECT_EQ(all.rows(2).median_seconds(), 2);
+  EXPECT_EQ(all.rows(2).largest_seconds(), 4);
+}
+
 }  // namespace
 }  // namespace weir::sim::slack_test

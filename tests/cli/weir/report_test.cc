@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
+#include "tests/results/import/sample_trace.h"
 
 namespace weir::cli::report_test {
 
@@ -27,15 +28,30 @@ constexpr char kSweep[] =
 
 // Checks that the page of --report and that of the stored JSON are the same.
 TEST(ReportCommandTest, StoredJsonGivesThePageOfTheCommand) {
-  const ProgramRun run = RunWeir(
-      "train-study --schedule gpipe --updates 2 --seeds 1 --format json "
-      "--report a.html > a.json && cat a.json");
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("wrote a.html (open it in a browser)"));
-  const ProgramRun again = RunWeir("report a.json -o b.html");
-  ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_FALSE(ReadInput("a.html").empty());
-  EXPECT_EQ(ReadInput("a.html"), ReadInput("b.html"));
+  WriteInput("profile.csv",
+             "stage,instruction,frequency,time,energy\n"
+             "0,forward,1400,1,300\n0,forward,700,2,200\n"
+             "0,backward,1400,2,600\n0,backward,700,4,400\n");
+  WriteInput("trace.csv",
+             results::SampleCsv(results::SampleOperations({})));
+  for (const char* command :
+       {"train-study --schedule gpipe --updates 2 --seeds 1",
+        "stragglers trace.csv",
+        "goodput --step-seconds 105 --num-gpus 384 --checkpoint-bytes 2.3e12 "
+        "--checkpoint-bandwidth 57.5e9 --runs 20",
+        "energy profile.csv --blocking-power 50 --microbatches 4 --stragglers "
+        "1.5 --power-cap 200"}) {
+    SCOPED_TRACE(command);
+    const ProgramRun run = RunWeir(absl::StrCat(
+        command,
+        " --format json --report a.html --force > a.json && cat a.json"));
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("wrote a.html (open it in a browser)"));
+    const ProgramRun again = RunWeir("report a.json -o b.html --force");
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_FALSE(ReadInput("a.html").empty());
+    EXPECT_EQ(ReadInput("a.html"), ReadInput("b.html"));
+  }
 }
 
 TEST(ReportCommandTest, TheFolderOfASweepIsAReport) {

@@ -220,6 +220,17 @@ TEST(FrequencyPlanTest, ViewsShowTheReport) {
   EXPECT_TRUE(json["frontier"][0].contains("lower_bound_joules"));
   EXPECT_NEAR(json["baseline"]["seconds"].get<double>(), 27, kClose);
   EXPECT_EQ(json["stragglers"].size(), 1u);
+  // Two plans, two stages, two operations.
+  ASSERT_EQ(json["clocks"].size(), 8u);
+  // Forward 0 and backward 3 of stage 0 have no slack at the highest clocks.
+  const auto& forwards = json["clocks"][0];
+  EXPECT_EQ(forwards["plan"], "fastest");
+  EXPECT_EQ(forwards["operation"], "F");
+  EXPECT_EQ(forwards["num_passes"], 4);
+  EXPECT_EQ(forwards["lowest_mhz"], 700);
+  EXPECT_EQ(forwards["mean_mhz"], (1400 + 3 * 700) / 4.0);
+  EXPECT_EQ(forwards["highest_mhz"], 1400);
+  EXPECT_EQ(json["clocks"][2]["lowest_mhz"], 1400);  // stage 1
   EXPECT_NO_THROW(nlohmann::json::parse(FrequencyConfigJson(report)));
   EXPECT_THAT(FrequencyCsv(report), HasSubstr("\n54,54,"));
   request.stragglers = {0.5};

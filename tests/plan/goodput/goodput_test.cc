@@ -96,6 +96,26 @@ TEST(GoodputTest, SimulationAndClosedFormsAgree) {
   EXPECT_NEAR(1 / *report.expected_goodput, at_exact, 2e-3);
 }
 
+TEST(GoodputTest, TriedIntervalsContainTheBest) {
+  const GoodputReport report = Report(LlamaRequest());
+  ASSERT_GT(report.tried_intervals.size(), 10);
+  double least = report.tried_intervals[0].wall_seconds;
+  for (size_t i = 0; i < report.tried_intervals.size(); ++i) {
+    const TriedInterval& tried = report.tried_intervals[i];
+    least = std::min(least, tried.wall_seconds);
+    EXPECT_GT(tried.goodput, 0);
+    EXPECT_LT(tried.goodput, 1);
+    if (i > 0) EXPECT_GT(tried.steps, report.tried_intervals[i - 1].steps);
+  }
+  const auto best = std::find_if(
+      report.tried_intervals.begin(), report.tried_intervals.end(),
+      [&](const TriedInterval& tried) {
+        return tried.steps == report.estimate.interval_steps;
+      });
+  ASSERT_NE(best, report.tried_intervals.end());
+  EXPECT_EQ(best->wall_seconds, least);
+}
+
 TEST(GoodputTest, SharesAddUp) {
   GoodputRequest request = LlamaRequest();
   request.num_spares = 3;

@@ -108,6 +108,9 @@ TEST(WhatIfTest, JsonHasAllValues) {
   const auto json = nlohmann::json::parse(WhatIfJson(*run, *what_if));
   EXPECT_EQ(json["slowdown"], what_if->slowdown);
   EXPECT_EQ(json["by_worker"].size(), 4);
+  for (const auto& worker : json["by_worker"]) {
+    EXPECT_EQ(worker["name"], WorkerName(worker["replica"], worker["rank"]));
+  }
   EXPECT_EQ(json["steps"].size(), 3);
   EXPECT_THAT(WhatIfTable(*run, *what_if), HasSubstr("slowdown S: 1.0000"));
 }

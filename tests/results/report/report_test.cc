@@ -328,6 +328,32 @@ TEST(ReportTest, ThePageHasTheMarkOfOwnFilesAndAPlaceForTheData) {
             source.rfind("@WEIR_REPORT_DATA@"));
 }
 
+TEST(ReportTest, SlackIsThatOfTheResult) {
+  Result result = Pipeline(2, 2);
+  RunSlack::Row* row = result.mutable_run_slack()->add_rows();
+  row->set_rank(1);
+  row->set_what("send B");
+  row->set_count(4);
+  row->set_num_critical(1);
+  row->set_median_seconds(0.25);
+  row->set_largest_seconds(0.5);
+  const Data data = DataOf({result, Pipeline(2, 2)});
+  const json& runs = data.Section("slack")["runs"];
+  EXPECT_FALSE(runs[0]["is_exact"]);
+  EXPECT_EQ(runs[0]["batch_seconds"], result.batch_seconds());
+  const json& shown = runs[0]["rows"][0];
+  EXPECT_EQ(shown["rank"], 1);
+  EXPECT_EQ(shown["what"], "send B");
+  EXPECT_EQ(shown["count"], 4);
+  EXPECT_EQ(shown["num_critical"], 1);
+  EXPECT_EQ(shown["median_seconds"], 0.25);
+  EXPECT_EQ(shown["largest_seconds"], 0.5);
+  EXPECT_TRUE(runs[1]["rows"].empty());
+  row->set_median_seconds(-1);
+  EXPECT_THAT(std::string(ReportData({&result, 1}, {}).status().message()),
+              HasSubstr("run_slack.rows[0] has -1 seconds"));
+}
+
 TEST(ReportTest, ResultsWithoutTimelineHaveTheirFiguresAndANote) {
   const Data data =
       DataOf({SampleRow("gpipe", 2, 1e9), SampleRow("gpipe", 1, 2e9)});

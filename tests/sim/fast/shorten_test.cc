@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "schedules/registry.h"
 #include "schedules/validate.h"
+#include "sim/fast/joined_batches.h"
 #include "sim/fast/steady.h"
 
 namespace weir::sim::shorten_test {
@@ -46,6 +47,46 @@ TEST(ShortenTest, PutBackIsTheSame) {
     }
     EXPECT_GE(num_short, 0.7 * num_all) << kind.name;
   }
+}
+
+// More microbatches in all batches have the order of fewer with more periods.
+TEST(ShortenTest, SchedulesThatRepeatMicrobatchesAreThoseOfFewer) {
+  std::mt19937 random(3);
+  const auto draw = [&](int low, int high) {
+    return std::uniform_int_distribution<>(low, high)(random);
+  };
+  int num_kinds = 0;
+  for (const schedules::ScheduleKind& kind : schedules::AllScheduleKinds()) {
+    if (!kind.repeats_microbatches) continue;
+    ++num_kinds;
+    for (int k = 0; k < 40; ++k) {
+      schedules::ScheduleSpec spec;
+      spec.num_ranks = draw(1, 6);
+      spec.num_microbatches = draw(8, 40);
+      spec.num_batches = draw(8, 12);
+      SCOPED_TRACE(absl::StrCat(kind.name, " p ", spec.num_ranks, " m ",
+                                spec.num_microbatches));
+      ASSERT_TRUE(kind.check(spec).ok());
+      schedules::Schedule all = kind.generate(spec);
+      JoinBatches(&all);
+      const int left_out =
+          MicrobatchesNotGenerated(all.num_microbatches, spec.num_ranks);
+      if (left_out == 0) continue;
+      spec.num_microbatches = all.num_microbatches - left_out;
+      spec.num_batches = 1;
+      schedules::Schedule fewer = kind.generate(spec);
+      JoinBatches(&fewer);
+      auto shortened = ShortenSchedule(fewer);
+      ASSERT_TRUE(shortened.has_value());
+      ASSERT_EQ(left_out % shortened->period_microbatches, 0);
+      shortened->num_periods_left_out +=
+          left_out / shortened->period_microbatches;
+      const schedules::Schedule restored = RestoreSchedule(*shortened);
+      EXPECT_EQ(restored.rank_actions, all.rank_actions);
+      EXPECT_EQ(restored.num_microbatches, all.num_microbatches);
+    }
+  }
+  EXPECT_GE(num_kinds, 4);
 }
 
 TEST(ShortenTest, WithoutPeriodsNothingIsCut) {

@@ -146,6 +146,13 @@ export function chart(title: string, note: string, csv: HTMLElement | null, ...c
            note ? h('p', {class: 'note'}, note) : null, ...children);
 }
 
+// Key figures of a document.
+export function cards(figures: [label: string, value: string, note: string][]): HTMLElement {
+  return h('dl', {class: 'cards'}, ...figures.map(([label, value, note]) =>
+    h('div', {class: 'card'}, h('dt', {}, label),
+      h('dd', {}, h('span', {class: 'value'}, name(value)), note ? h('span', {class: 'interval'}, name(note)) : null))));
+}
+
 export function select(label: string, options: string[], chosen: number, onchange: (index: number) => void): HTMLElement {
   const element = h('select', {}, ...options.map((text, i) => h('option', {value: i, selected: i === chosen}, text)));
   element.addEventListener('change', () => onchange(element.selectedIndex));

@@ -21,6 +21,18 @@ export function formatSeconds(seconds: number): string {
   return format(seconds, [[1, 's'], [1e-3, 'ms'], [1e-6, 'us'], [1e-9, 'ns']]);
 }
 
+// "12.5 min", "3.09 h" or "41.2 days".
+export function formatDuration(seconds: number): string {
+  if (seconds < 300) return formatSeconds(seconds);
+  if (seconds < 3600) return `${threeDigits(seconds / 60)} min`;
+  if (seconds < 2 * 86400) return `${threeDigits(seconds / 3600)} h`;
+  return `${threeDigits(seconds / 86400)} days`;
+}
+
+export function formatJoules(joules: number): string {
+  return format(joules, [[1e9, 'GJ'], [1e6, 'MJ'], [1e3, 'kJ'], [1, 'J']]);
+}
+
 export function formatBytes(bytes: number): string {
   return format(bytes, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]);
 }

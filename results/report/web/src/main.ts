@@ -4,8 +4,10 @@ import './benchmark.ts';
 
 import {breakdownView} from './breakdown.ts';
 import {h, name} from './dom.ts';
+import {energyView} from './energy.ts';
 import {explanationView} from './explanation.ts';
 import {figuresView} from './figures.ts';
+import {goodputView} from './goodput.ts';
 import {idleView} from './idle.ts';
 import {linksView} from './links.ts';
 import {Live} from './live.ts';
@@ -15,6 +17,8 @@ import type {DocumentSection, LiveSection, Section} from './model.ts';
 import {planView} from './plan.ts';
 import {rooflineView} from './roofline.ts';
 import {sharedLinksView} from './shared_links.ts';
+import {slackView} from './slack.ts';
+import {stragglersView} from './stragglers.ts';
 import {studyView} from './study.ts';
 import {sweepView} from './sweep.ts';
 import {plannersView, synthesisView} from './synthesis.ts';
@@ -29,6 +33,7 @@ function viewOf(section: Section, report: Report): HTMLElement | null {
     case 'timeline': return timelineView(section, report);
     case 'breakdown': return breakdownView(section, report);
     case 'idle': return idleView(section, report);
+    case 'slack': return slackView(section, report);
     case 'links': return linksView(section, report);
     case 'shared_links': return sharedLinksView(section, report);
     case 'roofline': return rooflineView(section, report);
@@ -43,6 +48,9 @@ function viewOf(section: Section, report: Report): HTMLElement | null {
     case 'explanation': return explanationView(section);
     case 'study': return studyView(section);
     case 'planners': return plannersView(section);
+    case 'stragglers': return stragglersView(section);
+    case 'goodput': return goodputView(section);
+    case 'energy': return energyView(section);
     default: return null;  // a section of a newer version
   }
 }

@@ -8,7 +8,7 @@ import {formatBytes, formatSeconds, formatTime} from './format.ts';
 import {CLASS_COLORS, classText} from './kinds.ts';
 import type {Report} from './load.ts';
 import type {MemorySection, MemorySeries} from './model.ts';
-import {cssColor, onTheme} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme} from './theme.ts';
 
 const GIB = 2 ** 30;
 
@@ -164,7 +164,7 @@ class MemoryPlot {
     const data = [kept.map(step => steps.seconds[step]), ...stacked.reverse()] as uPlot.AlignedData;
     const top = [...steps.classes].reverse();
     const text = cssColor('--text'), grid = cssColor('--line');
-    const axis = {stroke: text, grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1}};
+    const axis = {stroke: text, font: fontOf(12), grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1}};
     const raw = (place: number, i: number) => {
       const upper = data[place + 1][i] as number;
       const lower = place + 2 < data.length ? (data[place + 2][i] as number) : 0;
@@ -174,7 +174,7 @@ class MemoryPlot {
       ...this.size(),
       scales: {x: {time: false}, y: {range: (_plot, _low, high) => [0, (high || 1) * 1.08]}},
       axes: [{...axis, values: (_plot, ticks) => ticks.map(tick => formatTime(tick, Math.max(ticks[1] - ticks[0] || tick, 1e-12), ticks[ticks.length - 1]))},
-             {...axis, size: 72, values: (_plot, ticks) => ticks.map(tick => formatBytes(tick * GIB))}],
+             {...axis, size: fontPixels(72), values: (_plot, ticks) => ticks.map(tick => formatBytes(tick * GIB))}],
       cursor: {points: {show: false}},
       legend: {live: true},
       series: [{label: 'time', value: (_plot, value) => (value === null ? '' : formatSeconds(value))},
@@ -207,7 +207,7 @@ class MemoryPlot {
     context.beginPath();
     context.arc(x, y, 4 * ratio, 0, 2 * Math.PI);
     context.fill();
-    context.font = `${12 * ratio}px system-ui, sans-serif`;
+    context.font = fontOf(12 * ratio);
     const text = `peak ${formatBytes(series.peak_bytes)}`;
     const onLeft = x + context.measureText(text).width + 10 * ratio > left + width;
     context.textAlign = onLeft ? 'right' : 'left';
@@ -218,7 +218,7 @@ class MemoryPlot {
 }
 
 function timeChart(section: MemorySection, report: Report, names: string[]): HTMLElement | null {
-  if (section.series.length === 0) return null;
+  if (section.series.every(series => series.peak_bytes === 0)) return null;
   const plot = new MemoryPlot(section, report);
   const note = h('p', {class: 'note'});
   const label = (series: MemorySeries) =>
@@ -250,6 +250,6 @@ function timeChart(section: MemorySection, report: Report, names: string[]): HTM
 export function memoryView(section: MemorySection, report: Report): HTMLElement | null {
   const names = report.header.runs.map(run => run.name);
   const charts = [timeChart(section, report, names), peaksChart(section, names)].filter(one => one !== null);
-  if (charts.length === 0) return null;
+  if (charts.length === 0) charts.push(h('p', {class: 'note'}, 'No memory is known: the sizes of activations and weights are not given.'));
   return h('section', {id: 'memory'}, h('h2', {}, 'Memory'), ...charts);
 }

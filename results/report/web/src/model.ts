@@ -14,7 +14,7 @@ export interface Header {
 
 export type Section =
   | FiguresSection | TimelineSection | BreakdownSection | IdleSection
-  | LinksSection | SharedLinksSection | RooflineSection | MemorySection | RanksSection | ConfigurationSection | DocumentSection | LiveSection;
+  | SlackSection | LinksSection | SharedLinksSection | RooflineSection | MemorySection | RanksSection | ConfigurationSection | DocumentSection | LiveSection;
 
 export interface Cell {
   text: string;
@@ -341,9 +341,106 @@ export type PlannersSection = DocumentOf<'planners', {
   }[];
 }>;
 
+interface Slowdown {
+  name: string;
+  slowdown: number;
+}
+interface Explained {
+  of: string[];
+  seconds_without: number;
+  share: number;
+}
+
+export type StragglersSection = DocumentOf<'stragglers', {
+  format: string;
+  num_replicas: number;
+  num_stages: number;
+  recorded_seconds: number;
+  with_gaps_seconds: number;
+  replayed_seconds: number;
+  ideal_seconds: number;
+  slowdown: number;
+  by_kind: Slowdown[];
+  by_stage: Slowdown[];
+  by_replica: Slowdown[];
+  by_worker: (Slowdown & {replica: number; rank: number})[];
+  slack_seconds_by_stage: number[];
+  slowest_workers: Explained;
+  last_stage: Explained;
+  suspect: string;
+  steps: {step: number; recorded_seconds: number; with_gaps_seconds: number; replayed_seconds: number; ideal_seconds: number}[];
+  slow_workers: {replica: number; rank: number; speed: number}[];
+  slow_flag: string;
+}>;
+
+interface MeanAndLimits {
+  mean: number;
+  low: number;
+  high: number;
+}
+
+export type GoodputSection = DocumentOf<'goodput', {
+  mean_seconds_between_failures: number;
+  failures: {name: string; mean_seconds_between: number}[];
+  checkpoint_stall_seconds: number;
+  checkpoint_safe_seconds: number;
+  checkpoint_load_seconds: number;
+  work_seconds: number;
+  young_interval_seconds: number;
+  daly_interval_seconds: number;
+  exact_interval_seconds: number;
+  interval_steps: number;
+  interval_seconds: number;
+  flat_interval_steps: number[];
+  tried_intervals: {interval_steps: number; interval_seconds: number; wall_seconds: number; goodput: number}[];
+  goodput: number;
+  daly_goodput?: number;
+  wall_seconds: MeanAndLimits;
+  days: MeanAndLimits;
+  cost?: MeanAndLimits;
+  num_failures: MeanAndLimits;
+  shares: {training: number; checkpoint_stalls: number; lost_work: number; recovery: number; waiting: number; fewer_replicas: number};
+  most_lost_seconds: number;
+  mean_loss_seconds: number;
+  target_goodput?: number;
+  largest_loss_seconds?: number;
+  investments: {what: string; change: string; saved_seconds: number; elasticity?: number; elasticity_standard_error?: number}[];
+}>;
+
+interface FrequencyPoint {
+  deadline_seconds: number;
+  seconds: number;
+  joules: number;
+  lower_bound_joules: number;
+}
+
+export type EnergySection = DocumentOf<'energy', {
+  baseline: {seconds: number; joules: number};
+  fastest: FrequencyPoint;
+  least_energy: FrequencyPoint;
+  frontier: FrequencyPoint[];
+  infeasible_deadlines: number[];
+  stragglers: {factor: number; iteration_seconds: number; plan_seconds: number; baseline_joules: number; joules: number}[];
+  // Of each stage and operation in each plan.
+  clocks: {plan: string; stage: number; operation: string; num_passes: number; lowest_mhz: number; mean_mhz: number; highest_mhz: number}[];
+  power_cap?: {watts: number; lower_bound_seconds: number; plan?: FrequencyPoint | null};
+}>;
+
 export type DocumentSection =
   | PlanSection | SweepSection | ValidationSection | ExecutionSection
-  | SynthesisSection | ExplanationSection | StudySection | PlannersSection;
+  | SynthesisSection | ExplanationSection | StudySection | PlannersSection
+  | StragglersSection | GoodputSection | EnergySection;
+
+// How much longer passes and transfers may take before the run ends later; a
+// run without a timeline has no rows.
+export interface SlackSection {
+  type: 'slack';
+  runs: {
+    is_exact: boolean;
+    batch_seconds: number;
+    rows: {rank: number; what: string; count: number; num_critical: number; median_seconds: number; largest_seconds: number}[];
+  }[];
+}
 
 // Transfers between ranks: [run][pair of ranks].
 export interface LinksSection {

@@ -12,6 +12,22 @@ const SHAPES: Shape[] = ['circle', 'square', 'triangle', 'diamond', 'cross'];
 export const seriesColor = (i: number) => (isDark() ? DARK : LIGHT)[i % LIGHT.length];
 export const seriesShape = (i: number) => SHAPES[i % SHAPES.length];
 
+// A scale from pale to dark blue, which prints in gray and suits all kinds of
+// color vision; reversed where a dark page needs it.
+export function heat(part: number): {background: string; text: string} {
+  const stops = isDark() ? [[22, 40, 62], [20, 84, 136], [86, 168, 222], [222, 240, 250]]
+                         : [[240, 247, 252], [158, 202, 232], [49, 126, 184], [8, 48, 96]];
+  const at = Math.max(0, Math.min(1, part)) * (stops.length - 1);
+  const i = Math.min(Math.floor(at), stops.length - 2);
+  const mixed = stops[i].map((value, c) => Math.round(value + (at - i) * (stops[i + 1][c] - value)));
+  const light = mixed.map(value => {
+    const c = value / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
+  return {background: `rgb(${mixed.join(' ')})`, text: luminance > 0.179 ? '#000000' : '#ffffff'};
+}
+
 export function drawShape(context: CanvasRenderingContext2D, shape: Shape, x: number, y: number, r: number): void {
   context.beginPath();
   if (shape === 'circle') context.arc(x, y, r, 0, 2 * Math.PI);

@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import {h} from './dom.ts';
 import {niceStep} from './format.ts';
 import {drawShape, seriesColor, seriesShape} from './palette.ts';
-import {cssColor, onTheme} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme} from './theme.ts';
 
 export interface ScatterPoint {
   x: number;
@@ -161,10 +161,10 @@ export class Scatter {
       const height = turned ? 30 + 4.6 * names.reduce((most, text) => Math.max(most, text.length), 0) : 44;
       const room = vertical ? 8 : Math.max(3, Math.floor(width / 90));
       return {
-        stroke: text, label: axis.label, labelSize: 18, labelFont: '12px system-ui, sans-serif', labelGap: 2,
+        stroke: text, label: axis.label, labelSize: fontPixels(18), font: fontOf(12), labelFont: fontOf(12), labelGap: 2,
         space: vertical ? 36 : 90,
         grid: {stroke: grid, width: 1, show: !named}, ticks: {stroke: grid, width: 1},
-        size: vertical ? (width < 500 ? 72 : 80) : named ? height : 34,
+        size: fontPixels(vertical ? (width < 500 ? 72 : 80) : named ? height : 34),
         ...(turned ? {rotate: 40} : {}),
         ...(named ? {splits: () => axis.names!.map((_, i) => i)} : {}),
         ...(axis.log ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => logSplits(low, high, room)} : {}),

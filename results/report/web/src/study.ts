@@ -7,7 +7,7 @@ import {formatCount, formatPercent, formatSeconds} from './format.ts';
 import type {StudySection} from './model.ts';
 import {seriesColor} from './palette.ts';
 import {seriesLegend} from './scatter.ts';
-import {cssColor, onTheme} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme} from './theme.ts';
 
 type Schedule = StudySection['result']['schedules'][0];
 
@@ -56,13 +56,13 @@ class Curves {
       losses.map(loss => (Number.isFinite(loss) ? loss : null))] as uPlot.AlignedData).filter(one => one[0].length > 0);
     if (tables.length === 0) return;
     const text = cssColor('--text'), grid = cssColor('--line');
-    const axis = {stroke: text, grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1}, labelFont: '12px system-ui, sans-serif', labelSize: 18};
+    const axis = {stroke: text, grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1}, font: fontOf(12), labelFont: fontOf(12), labelSize: fontPixels(18)};
     const format = this.axis === 0 ? formatCount : formatSeconds;
     const options: uPlot.Options = {
       ...this.size(),
       scales: {x: {time: false}},
       axes: [{...axis, label: this.axis === 0 ? 'samples' : 'seconds of training, simulated', values: (_plot, ticks) => ticks.map(format)},
-             {...axis, label: 'loss', size: 64}],
+             {...axis, label: 'loss', size: fontPixels(64)}],
       cursor: {points: {show: false}},
       legend: {show: false},
       series: [{}, ...schedules.filter((_, i) => this.curves[i].length > 0).map((schedule, i) => ({

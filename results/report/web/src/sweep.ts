@@ -3,8 +3,9 @@
 import {chart, csvButton, csvOfTable, details, h, name, select, style, table, type TableCell} from './dom.ts';
 import {formatBytes, formatCount, formatPercent, formatSeconds} from './format.ts';
 import type {SweepPoint, SweepSection} from './model.ts';
+import {heat} from './palette.ts';
 import {Scatter} from './scatter.ts';
-import {isDark, onTheme} from './theme.ts';
+import {onTheme} from './theme.ts';
 
 interface Metric {
   key: string;
@@ -50,22 +51,6 @@ function valuesOf(points: SweepPoint[], field: string): string[] {
   const values = [...new Set(points.map(point => textOf(point[field])))];
   return values.every(value => value !== '' && Number.isFinite(Number(value)))
     ? values.sort((a, b) => Number(a) - Number(b)) : values;
-}
-
-// A scale from pale to dark blue, which prints in gray and suits all kinds of
-// color vision; reversed where a dark page needs it.
-function heat(part: number): {background: string; text: string} {
-  const stops = isDark() ? [[22, 40, 62], [20, 84, 136], [86, 168, 222], [222, 240, 250]]
-                         : [[240, 247, 252], [158, 202, 232], [49, 126, 184], [8, 48, 96]];
-  const at = Math.max(0, Math.min(1, part)) * (stops.length - 1);
-  const i = Math.min(Math.floor(at), stops.length - 2);
-  const mixed = stops[i].map((value, c) => Math.round(value + (at - i) * (stops[i + 1][c] - value)));
-  const light = mixed.map(value => {
-    const c = value / 255;
-    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  });
-  const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
-  return {background: `rgb(${mixed.join(' ')})`, text: luminance > 0.179 ? '#000000' : '#ffffff'};
 }
 
 const axisOf = ({key, label, format}: Metric) => ({label, format, bytes: key === 'peak_memory_bytes'});

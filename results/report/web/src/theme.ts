@@ -29,6 +29,15 @@ export function keepThemeListeners(count: number): void {
   listeners.length = count;
 }
 
+const wide = matchMedia('(min-width: 2400px)');
+
+// Returns the size of text in pictures: larger in wide windows, like that of the page (style.css).
+export function fontPixels(pixels: number): number {
+  return wide.matches ? pixels * 1.25 : pixels;
+}
+
+export const fontOf = (pixels: number) => `${fontPixels(pixels)}px system-ui, sans-serif`;
+
 const colors = new Map<string, string>();
 
 // Returns a color of the style; computed styles are slow to read.

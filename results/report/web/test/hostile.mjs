@@ -9,9 +9,9 @@ function rowsFor(rows) {
 }
 const nameAt = i => HOSTILE[i % HOSTILE.length];
 
-// Documents of plans, sweeps, validations and train-study. Every column of text has all of the names, one per row;
+// Documents of plans, sweeps, validations, train-study, stragglers, goodput and energy. Every column of text has all of the names, one per row;
 // texts that occur once have all of them one after the other.
-export function hostileDocuments(planJson, sweepJson, validateJson, studyJson) {
+export function hostileDocuments({planJson, sweepJson, validateJson, studyJson, stragglersJson, goodputJson, energyJson}) {
   const all = HOSTILE.join(' ');
   const plan = structuredClone(planJson);
   plan.command = all;
@@ -37,7 +37,20 @@ export function hostileDocuments(planJson, sweepJson, validateJson, studyJson) {
   const study = structuredClone(studyJson);
   study.result.schedules = rowsFor(study.result.schedules);
   study.result.schedules.forEach((one, i) => Object.assign(one, {schedule: nameAt(i), semantics: nameAt(i)}));
-  return [plan, sweep, validation, study];
+  const stragglers = structuredClone(stragglersJson);
+  Object.assign(stragglers.result, {suspect: all, slow_flag: all, format: all});
+  for (const key of ['by_kind', 'by_stage', 'by_replica']) {
+    stragglers.result[key] = rowsFor(stragglers.result[key]);
+    stragglers.result[key].forEach((one, i) => (one.name = nameAt(i)));
+  }
+  const goodput = structuredClone(goodputJson);
+  for (const key of ['failures', 'investments']) goodput.result[key] = rowsFor(goodput.result[key]);
+  goodput.result.failures.forEach((one, i) => (one.name = nameAt(i)));
+  goodput.result.investments.forEach((one, i) => Object.assign(one, {what: nameAt(i), change: nameAt(i)}));
+  const energy = structuredClone(energyJson);
+  energy.result.clocks = rowsFor(energy.result.clocks);
+  energy.result.clocks.forEach((one, i) => Object.assign(one, {plan: nameAt(i), operation: nameAt(i)}));
+  return [plan, sweep, validation, study, stragglers, goodput, energy];
 }
 
 // A scenario with such a name.

@@ -3,7 +3,7 @@
 // of dependencies.
 import {formatTime, niceStep} from '../format.ts';
 import {isAction, isIdle} from '../kinds.ts';
-import {cssColor, isPrinting} from '../theme.ts';
+import {cssColor, fontPixels, isPrinting} from '../theme.ts';
 import type {Layout, PlacedRow} from './layout.ts';
 import type {View} from './raster.ts';
 import {NONE, type Slices} from './slices.ts';
@@ -74,7 +74,7 @@ export class Overlay {
     const context = this.context, {view, slices} = scene;
     const perPixel = (view.to - view.from) * slices.tick / scene.width;
     const step = niceStep(perPixel * 110);
-    context.font = `11px ${FONT}`;
+    context.font = `${fontPixels(11)}px ${FONT}`;
     context.textBaseline = 'middle';
     context.textAlign = 'left';
     context.strokeStyle = cssColor('--line');
@@ -104,10 +104,10 @@ export class Overlay {
     context.fillStyle = cssColor('--text');
     for (const placed of this.visible(scene)) {
       if (placed.label === '') continue;
-      context.font = `${Math.min(12, placed.height - 1)}px ${FONT}`;
+      context.font = `${Math.min(fontPixels(12), placed.height - 1)}px ${FONT}`;
       context.fillText(fitted(context, placed.label, scene.gutter - 8), 4, placed.top + placed.height / 2);
     }
-    context.font = `600 12px ${FONT}`;
+    context.font = `600 ${fontPixels(12)}px ${FONT}`;
     for (const {panel, top} of scene.layout.headings) {
       const text = scene.names[panel.run] +
         (panel.pipelines > 1 ? ` \u2014 one of ${panel.pipelines} pipelines that do the same` : '') +
@@ -137,7 +137,7 @@ export class Overlay {
     const context = this.context, {slices} = scene;
     context.textAlign = 'center';
     context.textBaseline = 'middle';
-    context.font = `11px ${FONT}`;
+    context.font = `${fontPixels(11)}px ${FONT}`;
     context.fillStyle = '#111';
     this.eachVisible(scene, isPrinting() ? LEAST_PRINTED_LABEL : LEAST_LABEL, (i, x, width, placed) => {
       if (!isAction(slices.kind[i]) || placed.height < 12) return;
