@@ -99,7 +99,6 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(!scenario.runtime().empty(), "runtime");
   refuse(!scenario.defaults().empty(), "defaults");
   refuse(scenario.has_software(), "software");
-  refuse(!scenario.set_figures().empty(), "set_figures");
   refuse(!scenario.slow().empty(), "slow");
   refuse(!scenario.failed().empty(), "failed");
   refuse(!scenario.background().empty(), "background");

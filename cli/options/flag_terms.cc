@@ -139,7 +139,6 @@ constexpr std::pair<absl::string_view, absl::string_view> kWords[] = {
     {"schedule", "--schedule"}, {"defaults", "--defaults"},
     {"costs", "--costs"},       {"slow", "--slow"},
     {"failed", "--failed"},     {"background", "--background"},
-    {"set_figures", "--set"},
 };
 
 bool IsSet(const google::protobuf::Message& message, absl::string_view path) {
