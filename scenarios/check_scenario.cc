@@ -16,6 +16,7 @@
 #include "base/check_utf8.h"
 #include "base/units.h"
 #include "calibrate/profile/software.h"
+#include "google/protobuf/message.h"
 #include "scenarios/check_parallelism.h"
 #include "scenarios/check_training.h"
 #include "scenarios/cluster/cluster.h"
@@ -73,11 +74,20 @@ void CheckModelMode(Problems& problems, const Scenario& scenario) {
   CheckAdapters(problems, scenario);
 }
 
+std::vector<std::string> NamesOfSetFields(
+    const google::protobuf::Message& message) {
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  std::vector<std::string> names;
+  for (const auto* field : fields) names.push_back(field->name());
+  return names;
+}
+
 void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
-  const auto refuse = [&](bool given, const char* field) {
+  const auto refuse = [&](bool given, absl::string_view field) {
     if (!given) return;
-    problems.Add(field,
+    problems.Add(std::string(field),
                  "cannot be combined with costs, which replace the model, "
                  "cluster and batch of a single pipeline");
   };
@@ -89,6 +99,13 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(!scenario.runtime().empty(), "runtime");
   refuse(!scenario.defaults().empty(), "defaults");
   refuse(scenario.has_software(), "software");
+  refuse(!scenario.slow().empty(), "slow");
+  refuse(!scenario.failed().empty(), "failed");
+  refuse(!scenario.background().empty(), "background");
+  for (const std::string& field :
+       NamesOfSetFields(scenario.cluster_changes())) {
+    refuse(true, absl::StrCat("cluster_changes.", field));
+  }
   refuse(scenario.has_batch(), "batch");
   // Post-validation changes the order of batches, not a cost.
   Training training = scenario.training();

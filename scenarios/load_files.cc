@@ -22,9 +22,8 @@
 #include "scenarios/check_devices.h"
 #include "scenarios/check_scenario.h"
 #include "scenarios/cluster/cluster.h"
-#include "scenarios/cluster/degraded_links.h"
-#include "scenarios/cluster/slow_parts.h"
 #include "scenarios/default_set.h"
+#include "scenarios/degraded_parts.h"
 #include "scenarios/failures.h"
 #include "scenarios/fill_defaults.h"
 #include "scenarios/host_rate.h"
@@ -166,20 +165,9 @@ class Loader {
     resolved_.cluster = *std::move(cluster);
     KeepFailure(SetClusterFigures(resolved_.label, scenario_,
                                   &resolved_.cluster, &figure_notes_));
-    if (!scenario_.slow().empty()) {
-      resolved_.cluster.mutable_slow()->MergeFrom(scenario_.slow());
-      const absl::Status slow =
-          CheckSlowParts(resolved_.label, resolved_.cluster);
-      KeepFailure(slow);
-      if (!slow.ok()) resolved_.cluster.clear_slow();
-    }
-    if (!scenario_.failed().empty() || !scenario_.background().empty()) {
-      Cluster degraded = resolved_.cluster;
-      degraded.mutable_failed()->MergeFrom(scenario_.failed());
-      degraded.mutable_background()->MergeFrom(scenario_.background());
-      const absl::Status status = CheckDegradedLinks(resolved_.label, degraded);
-      KeepFailure(status);
-      if (status.ok()) resolved_.cluster = std::move(degraded);
+    for (const absl::Status& failure :
+         AddDegradedParts(resolved_.label, scenario_, &resolved_.cluster)) {
+      KeepFailure(failure);
     }
     if (resolved_.cluster.groups_size() == 1)
       scenario_.set_num_nodes(resolved_.cluster.groups(0).count());

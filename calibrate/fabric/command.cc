@@ -35,12 +35,10 @@ namespace {
 // rank is distinguished from those that hang because of it.
 constexpr double kTransferPart = 0.8;
 
-// Prints in one write, so that lines of several ranks do not mix.
-void Print(const absl::Status& status) {
+void Print(const NetworkFlags& flags, const absl::Status& status) {
   if (status.ok()) return;
-  const std::string text = absl::StrCat("error: ", status.message(), "\n");
   std::fflush(stdout);
-  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;
+  flags.print_error(status.message());
 }
 
 absl::Status CheckFlags(const NetworkFlags& flags) {
@@ -243,7 +241,7 @@ class Lead {
     const auto& before = start.provenance().remarks();
     for (const std::string& remark : profile.provenance().remarks()) {
       if (absl::c_linear_search(before, remark)) continue;
-      std::fprintf(stderr, "warning: %s\n", EscapeLine(remark).c_str());
+      flags_.print_warning(remark);
     }
     return absl::OkStatus();
   }
@@ -260,13 +258,15 @@ absl::StatusOr<int> RunFollower(const NetworkFlags& flags,
   FollowerOptions options;
   options.weir_version = flags.weir_version;
   options.timeout_seconds = flags.timeout_seconds;
-  options.report_error = Print;
+  options.report_error = [&flags](const absl::Status& status) {
+    Print(flags, status);
+  };
   ASSIGN_OR_RETURN(const std::unique_ptr<Follower> follower,
                    Follower::Connect(launch, rendezvous, std::move(options)));
   absl::StatusOr<int> code = follower->Serve(
       [work](const Request& request) { return work->Perform(request); });
   if (code.ok() && *code == 0) return code;
-  if (!code.ok()) Print(code.status());
+  if (!code.ok()) Print(flags, code.status());
   // An abandoned transfer may block the driver, and with it a normal exit.
   _exit(code.ok() ? *code : ExitCodeOf(code.status()));
 }
@@ -280,13 +280,13 @@ int RunLeader(const NetworkFlags& flags, const RankLaunch& launch,
     return work->Perform(request);
   };
   options.report_error = [&flags](const absl::Status& status) {
-    Print(WithPartial(status, flags));
+    Print(flags, WithPartial(status, flags));
   };
   Leader leader(launch, std::move(options));
   absl::Status done = leader.Connect(rendezvous);
   if (done.ok()) done = Lead(flags, launch, &leader).Run();
   // Prints before the other ranks end, as their launcher may then end this one.
-  Print(done);
+  Print(flags, done);
   std::fflush(stdout);
   leader.Finish(ExitCodeOf(done));
   if (!done.ok()) _exit(ExitCodeOf(done));  // like a follower
@@ -325,7 +325,7 @@ absl::StatusOr<int> Run(const NetworkFlags& flags,
 int RunNetworkCommand(const NetworkFlags& flags,
                       const TransportFactory& make_transport) {
   const absl::StatusOr<int> code = Run(flags, make_transport);
-  if (!code.ok()) Print(code.status());
+  if (!code.ok()) Print(flags, code.status());
   return code.ok() ? *code : ExitCodeOf(code.status());
 }
 

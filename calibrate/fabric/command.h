@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "calibrate/fabric/transport.h"
 
 namespace weir::calibrate {
@@ -30,6 +31,8 @@ struct NetworkFlags {
   bool one_gpu = false;  // several ranks share a GPU: functional check only
   std::string command;   // as typed, for the provenance
   std::string weir_version;
+  // Print a message to standard error; required. Called by any thread.
+  std::function<void(absl::string_view)> print_error, print_warning;
 };
 
 // Parameters of a rank's transport.

@@ -137,7 +137,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kWords[] = {
     {"model", "--model"},       {"cluster", "--cluster"},
     {"profile", "--profile"},   {"runtime", "--runtime"},
     {"schedule", "--schedule"}, {"defaults", "--defaults"},
-    {"costs", "--costs"},
+    {"costs", "--costs"},       {"slow", "--slow"},
+    {"failed", "--failed"},     {"background", "--background"},
 };
 
 bool IsSet(const google::protobuf::Message& message, absl::string_view path) {

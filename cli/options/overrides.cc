@@ -49,6 +49,17 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
     if (flags.overrides.profile().empty()) scenario->clear_profile();
   }
   if (flags.overrides.batch().ByteSizeLong() == 0) scenario->clear_batch();
+  // Lists and messages of both are merged already: those of the command line
+  // replace those of the file, which describe its cluster.
+  *scenario->mutable_slow() = flags.overrides.slow();
+  *scenario->mutable_failed() = flags.overrides.failed();
+  *scenario->mutable_background() = flags.overrides.background();
+  *scenario->mutable_set_figures() = flags.overrides.set_figures();
+  if (flags.overrides.has_cluster_changes()) {
+    *scenario->mutable_cluster_changes() = flags.overrides.cluster_changes();
+  } else {
+    scenario->clear_cluster_changes();
+  }
   return absl::OkStatus();
 }
 

@@ -36,6 +36,21 @@ bool TakeHelp(Words* words) {
   return help;
 }
 
+// Returns the names of options with "=" and no value, as in "--tp=", and
+// removes them: CLI11 takes the next word as their value.
+Words TakeEmptyValues(Words* words) {
+  Words names;
+  const auto end = std::find(words->begin(), words->end(), "--");
+  const auto kept = std::remove_if(words->begin(), end, [&](const auto& word) {
+    const bool is_empty =
+        absl::StartsWith(word, "--") && word.find('=') + 1 == word.size();
+    if (is_empty) names.push_back(word.substr(0, word.size() - 1));
+    return is_empty;
+  });
+  words->erase(kept, end);
+  return names;
+}
+
 Words CommandsOf(const CLI::App& group) {
   Words names;
   for (const CLI::App* command : group.get_subcommands({})) {
@@ -160,10 +175,39 @@ bool AddUnknownWords(const Words& line, const Words& words,
   return false;
 }
 
-std::string MissingText(const CLI::Option& option) {
+std::string ValueText(const CLI::Option& option) {
   const std::string value = option.get_type_name();
-  return absl::StrCat("is missing, expected ",
-                      value.empty() ? "a value" : value);
+  return value.empty() ? "a value" : value;
+}
+
+bool IsSwitch(const CLI::Option& option) {
+  return option.get_items_expected_min() == 0;
+}
+
+std::string MissingText(const CLI::Option& option) {
+  return IsSwitch(option)
+             ? "is missing, expected this option"
+             : absl::StrCat("is missing, expected ", ValueText(option));
+}
+
+// Adds options that were given as "--tp=".
+void AddEmptyValues(const Words& names, const CLI::App& program,
+                    const CLI::App& command, Problems* problems) {
+  Words known = OptionsOf(command);
+  const Words of_program = OptionsOf(program);
+  known.insert(known.end(), of_program.begin(), of_program.end());
+  for (const std::string& name : names) {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    if (option == nullptr) option = program.get_option_no_throw(name);
+    if (option == nullptr) {
+      problems->Add("", absl::StrCat("unknown option ", EscapeLine(name),
+                                     SuggestOption(name, known, program)));
+    } else {
+      problems->Add(name, absl::StrCat("is empty, expected ",
+                                       IsSwitch(*option) ? "true or false"
+                                                         : ValueText(*option)));
+    }
+  }
 }
 
 // CLI11 stops at the first error; adds all of them.
@@ -220,6 +264,7 @@ absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
                                            CLI::App* program) {
   Words words(argv + std::min(argc, 1), argv + argc);
   const bool help = TakeHelp(&words);
+  const Words empty = TakeEmptyValues(&words);
   const Words line = words;
   std::reverse(words.begin(), words.end());
   std::string version, error, without_value;
@@ -245,6 +290,7 @@ absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
       AddUnknownWords(line, extras, *program, *command, &problems);
   if (unknown) return problems.ToStatus();
   if (help) return program->help();
+  AddEmptyValues(empty, *program, *command, &problems);
   AddBadOptions(program, !error.empty(), &problems);
   if (command != program) AddBadOptions(command, !error.empty(), &problems);
   if (!without_value.empty()) problems.Add(without_value, "requires a value");

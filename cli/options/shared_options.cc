@@ -225,11 +225,11 @@ void AddColor(CLI::App* app, OutputFlags* output) {
       ->default_str("auto");
 }
 
-void AddMessageFormat(CLI::App* app, OutputFlags* output) {
+void AddMessageFormat(CLI::App* app, const std::function<void(bool)>& target) {
   AddChoice<bool>(app, "--message-format",
                   "errors, warnings and notes: text, or json: an object per "
                   "line (weir schema error)",
-                  {{"text", false}, {"json", true}}, &output->json_messages)
+                  {{"text", false}, {"json", true}}, target)
       ->default_str("text");
 }
 

@@ -4,6 +4,7 @@
 #define WEIR_CLI_OPTIONS_SHARED_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -52,8 +53,8 @@ void AddTraceSelection(CLI::App* app, results::GpuSelection* selection);
 void AddForce(CLI::App* app, bool* force);
 void AddQuiet(CLI::App* app, bool* quiet);
 void AddColor(CLI::App* app, OutputFlags* output);
-// Adds --message-format.
-void AddMessageFormat(CLI::App* app, OutputFlags* output);
+// Adds --message-format; calls `target` with true for JSON.
+void AddMessageFormat(CLI::App* app, const std::function<void(bool)>& target);
 
 // Adds the options of "weir simulate", or with `several` of "weir compare".
 void AddRun(CLI::App* app, bool several, Flags* flags);

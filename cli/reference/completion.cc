@@ -50,6 +50,32 @@ std::string FixedWords(const std::string& option) {
       });
 }
 
+// What may be a value of an option: words, or the output of a command of weir.
+struct OptionValues {
+  std::string words;
+  std::string listing;
+};
+
+OptionValues ValuesOf(const CLI::Option& option) {
+  OptionValues values = {absl::StrJoin(ChoicesOf(option), " "), ""};
+  for (const std::string& name : NamesOf(option)) {
+    const auto listing = ListingCommands().find(name);
+    if (listing != ListingCommands().end()) values.listing = listing->second;
+    if (values.words.empty()) values.words = FixedWords(name);
+  }
+  return values;
+}
+
+// Returns the command that lists the first positional argument that has one.
+std::string ListingOfPositionals(const CLI::App& command) {
+  for (const CLI::Option* option : PositionalsOf(command)) {
+    const auto listing =
+        ListingCommands().find(option->get_name(/*positional=*/true));
+    if (listing != ListingCommands().end()) return listing->second;
+  }
+  return "";
+}
+
 // Returns the words that may follow each prefix of a command: "" -> simulate,
 // schedule, ...; "schedule" -> show, lint, ...
 std::map<std::string, Words> NextWords(const CLI::App& program) {
@@ -74,16 +100,12 @@ std::string BashValues(const CLI::App& program) {
   for (const CLI::App* command : AllCommands(program)) {
     for (const CLI::Option* option : OptionsOf(*command)) {
       if (!TakesValue(*option)) continue;
-      std::string words = absl::StrJoin(ChoicesOf(*option), " ");
-      const Words names = NamesOf(*option);
-      for (const std::string& name : names) {
-        const auto listing = ListingCommands().find(name);
-        if (listing != ListingCommands().end()) {
-          words = absl::StrCat("$(weir ", listing->second, " 2>/dev/null)");
-        }
-        if (words.empty()) words = FixedWords(name);
-      }
-      for (const std::string& name : names) {
+      const OptionValues values = ValuesOf(*option);
+      const std::string words =
+          values.listing.empty()
+              ? values.words
+              : absl::StrCat("$(weir ", values.listing, " 2>/dev/null)");
+      for (const std::string& name : NamesOf(*option)) {
         options_by_words[words].insert(
             absl::StrCat("'", NameInProgram(*command), " ", name, "'"));
       }
@@ -121,15 +143,10 @@ std::string BashOptions(const CLI::App& program) {
 std::string BashPositionals(const CLI::App& program) {
   std::string text;
   for (const CLI::App* command : AllCommands(program)) {
-    for (const CLI::Option* option : PositionalsOf(*command)) {
-      const auto listing =
-          ListingCommands().find(option->get_name(/*positional=*/true));
-      if (listing == ListingCommands().end()) continue;
-      absl::StrAppend(&text, "    '", NameInProgram(*command),
-                      "') words=\"$(weir ", listing->second,
-                      " 2>/dev/null)\" ;;\n");
-      break;
-    }
+    const std::string listing = ListingOfPositionals(*command);
+    if (listing.empty()) continue;
+    absl::StrAppend(&text, "    '", NameInProgram(*command),
+                    "') words=\"$(weir ", listing, " 2>/dev/null)\" ;;\n");
   }
   return text;
 }
@@ -142,15 +159,6 @@ std::string FunctionName(const CLI::App& program) {
 std::string FishQuote(absl::string_view text) {
   return absl::StrCat(
       "'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
-}
-
-// Returns the condition under which a word completes for this command.
-std::string FishCondition(const std::string& command) {
-  return absl::StrJoin(absl::StrSplit(command, ' '), "; and ",
-                       [](std::string* out, absl::string_view word) {
-                         absl::StrAppend(out, "__fish_seen_subcommand_from ",
-                                         word);
-                       });
 }
 
 }  // namespace
@@ -210,32 +218,50 @@ complete -o default -F )",
 }
 
 std::string ZshCompletion(const CLI::App& program) {
+  const std::string function = FunctionName(program);
   return absl::StrCat("#compdef ", program.get_name(),
                       "\nautoload -U +X bashcompinit && bashcompinit\n",
-                      BashCompletion(program));
+                      BashCompletion(program),
+                      "# zsh loads this file when it first completes: answers "
+                      "that request, too.\n[[ ${funcstack[1]} != _",
+                      program.get_name(), " ]] || _bash_complete -o default -F ",
+                      function, "\n");
 }
 
 std::string FishCompletion(const CLI::App& program) {
-  const std::string start =
-      absl::StrCat("complete -c ", program.get_name(), " ");
-  std::string text =
-      absl::StrCat("# fish completion for ", program.get_name(), "\n");
+  const std::string name = program.get_name();
+  const std::string start = absl::StrCat("complete -c ", name, " -n ");
+  const std::string function = absl::StrCat("_", FunctionName(program));
+  std::string text = absl::StrCat(
+      "# fish completion for ", name, "\n",
+      absl::StrReplaceAll(R"(# Whether the words before the cursor are these.
+function FUNCTION_at
+    set -l words (commandline -opc)
+    test "$words[2..]" = "$argv[1]"
+end
+# Whether they begin with these.
+function FUNCTION_is
+    set -l words (commandline -opc)
+    string match -q -- "$argv[1] *" "$words[2..] "
+end
+)",
+                          {{"FUNCTION", function}}));
   for (const auto& [prefix, words] : NextWords(program)) {
     const std::string condition =
-        prefix.empty() ? "__fish_use_subcommand"
-                       : absl::StrCat(FishCondition(prefix),
-                                      "; and not __fish_seen_subcommand_from ",
-                                      absl::StrJoin(words, " "));
-    for (const std::string& word : words) {
-      absl::StrAppend(&text, start, "-f -n ", FishQuote(condition), " -a ",
-                      word, "\n");
-    }
+        absl::StrCat(function, "_at ", FishQuote(prefix));
+    absl::StrAppend(&text, start, FishQuote(condition), " -f -a ",
+                    FishQuote(absl::StrJoin(words, " ")), "\n");
   }
   for (const CLI::App* command : AllCommands(program)) {
-    const std::string condition =
-        FishQuote(FishCondition(NameInProgram(*command)));
+    const std::string condition = FishQuote(absl::StrCat(
+        function, "_is ", FishQuote(NameInProgram(*command))));
+    const std::string listing = ListingOfPositionals(*command);
+    if (!listing.empty()) {
+      absl::StrAppend(&text, start, condition, " -a '(weir ", listing,
+                      " 2>/dev/null)'\n");
+    }
     for (const CLI::Option* option : OptionsOf(*command)) {
-      absl::StrAppend(&text, start, "-n ", condition);
+      absl::StrAppend(&text, start, condition);
       for (const std::string& short_name : option->get_snames()) {
         absl::StrAppend(&text, " -s ", short_name);
       }
@@ -243,10 +269,12 @@ std::string FishCompletion(const CLI::App& program) {
         absl::StrAppend(&text, " -l ", long_name);
       }
       if (TakesValue(*option)) absl::StrAppend(&text, " -r");
-      const Words choices = ChoicesOf(*option);
-      if (!choices.empty()) {
-        absl::StrAppend(&text, " -f -a ",
-                        FishQuote(absl::StrJoin(choices, " ")));
+      const OptionValues values = ValuesOf(*option);
+      if (!values.listing.empty()) {
+        absl::StrAppend(&text, " -a '(weir ", values.listing,
+                        " 2>/dev/null)'");
+      } else if (!values.words.empty()) {
+        absl::StrAppend(&text, " -f -a ", FishQuote(values.words));
       }
       absl::StrAppend(&text, " -d ", FishQuote(option->get_description()),
                       "\n");

@@ -3,109 +3,18 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/spelling.h"
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/schema/message_schema.h"
+#include "cli/schema/object_schema.h"
+#include "cli/schema/study_schemas.h"
 
 namespace weir::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// A member of an object that no .proto file describes.
-struct Member {
-  absl::string_view name;
-  // A type of JSON Schema; "strings", "numbers": lists of them; with '?': or
-  // null.
-  absl::string_view type;
-  absl::string_view description;
-  bool is_required = true;
-};
-
-Json TypeSchema(absl::string_view type) {
-  const bool or_null = absl::ConsumeSuffix(&type, "?");
-  if (type == "strings" || type == "numbers") {
-    type.remove_suffix(1);
-    return {{"type", "array"}, {"items", {{"type", std::string(type)}}}};
-  }
-  if (or_null) return {{"type", {std::string(type), "null"}}};
-  return {{"type", std::string(type)}};
-}
-
-Json ObjectSchema(const std::vector<Member>& members) {
-  Json properties = Json::object(), required = Json::array();
-  for (const Member& member : members) {
-    Json schema = TypeSchema(member.type);
-    schema["description"] = std::string(member.description);
-    properties[std::string(member.name)] = std::move(schema);
-    if (member.is_required) required.push_back(std::string(member.name));
-  }
-  return {{"type", "object"},
-          {"properties", std::move(properties)},
-          {"required", std::move(required)}};
-}
-
-// Appends the members to an object's schema.
-void AddMembers(const std::vector<Member>& members, Json* object) {
-  const Json more = ObjectSchema(members);
-  (*object)["properties"].update(more["properties"]);
-  for (const Json& name : more["required"]) {
-    (*object)["required"].push_back(name);
-  }
-}
-
-const std::vector<Member>& EnvelopeMembers() {
-  static const auto& members = *new std::vector<Member>{
-      {"tool", "string", "\"weir\""},
-      {"version", "string", "version of weir that computed the result"},
-      {"command", "string", "the command line"}};
-  return members;
-}
-
-Json EnvelopeSchema() {
-  Json schema = ObjectSchema(EnvelopeMembers());
-  schema["properties"]["tool"] = {{"const", "weir"}};
-  return schema;
-}
-
-const Member kWarnings = {"warnings", "strings", "messages about the result"};
-const Member kConfig = {"config", "string",
-                        "the scenario with all defaults, as textproto"};
-
-// Returns the definitions of weir.Result as it is printed.
-absl::StatusOr<Json> ResultDefinitions() {
-  ASSIGN_OR_RETURN(Json schema,
-                   MessageSchema("weir.Result", SchemaUse::kOutput));
-  Json definitions = std::move(schema["$defs"]);
-  Json& result = definitions["weir.Result"];
-  for (const char* name : {"timeline", "host_copies", "link_use", "run_slack"}) {
-    result["properties"].erase(name);
-  }
-  AddMembers({{"tokens_per_second_per_gpu", "number?",
-               "absent with given costs", false},
-              {"flops_per_second_per_gpu", "number?",
-               "by flops_formula; absent with given costs", false},
-              {"features", "strings",
-               "features of the scenario beyond a plain pipeline", false},
-              {"energy", "object", "with --energy: see docs/energy.md", false}},
-             &result);
-  // The timeline's messages are not used.
-  std::vector<std::string> unused;
-  for (const auto& [name, definition] : definitions.items()) {
-    for (const char* type : {"weir.Timeline", "weir.HostCopies",
-                             "weir.LinkUse", "weir.RunSlack"}) {
-      if (absl::StartsWith(name, type)) unused.push_back(name);
-    }
-  }
-  for (const std::string& name : unused) definitions.erase(name);
-  return definitions;
-}
 
 absl::StatusOr<Json> ResultSchema() {
   Json schema = EnvelopeSchema();
@@ -260,13 +169,9 @@ absl::StatusOr<Json> PlanSchema() {
                     {"fits", "boolean", ""},
                     {"difference", "string", "why it is worse, or better"},
                     {"scenario", "string", "textproto"}});
-  Json schema = EnvelopeSchema();
-  AddMembers({{"config", "object", ""}, {"result", "object", ""}, kWarnings},
-             &schema);
-  schema["properties"]["config"] =
-      ObjectSchema({{"request", "string", "weir.PlanRequest as textproto"}});
-  schema["properties"]["result"] = std::move(result);
-  return schema;
+  return EnvelopeWith(
+      ObjectSchema({{"request", "string", "weir.PlanRequest as textproto"}}),
+      std::move(result));
 }
 
 absl::StatusOr<Json> ErrorSchema() {
@@ -294,6 +199,9 @@ absl::StatusOr<Json> BodyOf(absl::string_view name) {
   if (name == "compare") return CompareSchema();
   if (name == "estimate") return EstimateSchema();
   if (name == "plan") return PlanSchema();
+  if (name == "explain") return ExplainSchema();
+  if (name == "goodput") return GoodputSchema();
+  if (name == "planners") return PlannersSchema();
   return ErrorSchema();
 }
 
@@ -306,6 +214,9 @@ const std::vector<NamedSchema>& AllSchemas() {
       {"estimate", "weir simulate --method fast --format json"},
       {"compare", "weir compare --format json"},
       {"plan", "weir plan --format json"},
+      {"planners", "weir plan --algorithm NAME --format json"},
+      {"explain", "weir explain --format json"},
+      {"goodput", "weir goodput --format json"},
       {"error", "a line of standard error with --message-format json"}};
   return schemas;
 }

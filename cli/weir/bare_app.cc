@@ -26,7 +26,9 @@ std::unique_ptr<CLI::App> MakeBareApp(CommandLine* line) {
       "show the version"));
   app->option_defaults()->group(kOptionsOfAllCommands);
   AddColor(app.get(), &line->flags.output);
-  AddMessageFormat(app.get(), &line->flags.output);
+  AddMessageFormat(app.get(), [line](bool json) {
+    line->flags.output.json_messages = json;
+  });
   AddQuiet(app.get(), &line->flags.output.quiet);
   app->footer(
       "weir help COMMAND shows the options of a command.\n\n"

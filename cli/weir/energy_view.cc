@@ -34,11 +34,17 @@ absl::Status CheckEnergy(const Flags& flags, bool with_timeline) {
   const bool has_prices = energy.tokens > 0 || energy.price > 0 ||
                           energy.carbon > 0 || energy.pue != 1;
   if (energy.power.empty()) {
-    return has_prices
-               ? absl::InvalidArgumentError(
-                     "command line: --tokens, --energy-price, --carbon and "
-                     "--pue need --energy, found none")
-               : absl::OkStatus();
+    if (has_prices) {
+      return absl::InvalidArgumentError(
+          "command line: --tokens, --energy-price, --carbon and --pue need "
+          "--energy, found none");
+    }
+    if (energy.blocking_watts > 0 || energy.clock > 0) {
+      return absl::InvalidArgumentError(
+          "command line: --blocking-power and --clock need --energy with a "
+          ".csv, found none");
+    }
+    return absl::OkStatus();
   }
   if (flags.output.format == OutputFlags::Format::kCsv) {
     return absl::InvalidArgumentError(

@@ -21,6 +21,7 @@
 #include "models/expert_load.h"
 #include "models/model.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/cluster_changes.h"
 #include "scenarios/cluster/describe_cluster.h"
 #include "scenarios/cluster/plausibility.h"
 #include "scenarios/default_set.h"
@@ -133,6 +134,8 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       scenarios::LoadCluster(
           flags.name, static_cast<int>(flags.scenario.overrides.num_nodes()),
           flags.scenario.overrides.cluster_changes()));
+  RETURN_IF_ERROR(scenarios::CheckUplinkChange(
+      flags.name, flags.scenario.overrides.cluster_changes(), cluster));
   for (const std::string& warning :
        scenarios::ImplausibleValues(flags.name, cluster)) {
     PrintWarning(warning, flags.output);

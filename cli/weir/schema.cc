@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the JSON Schemas of inputs and outputs, and descriptions of tools.
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/json_text.h"
+#include "base/spelling.h"
+#include "base/status_macros.h"
+#include "base/text.h"
 #include "base/text_table.h"
 #include "cli/options/messages.h"
 #include "cli/schema/schemas.h"
@@ -14,12 +21,16 @@
 namespace weir::cli {
 namespace {
 
-std::optional<ToolStyle> StyleOf(const std::string& name) {
-  if (name == "tools") return ToolStyle::kMcp;
-  if (name == "tools-openai") return ToolStyle::kOpenAi;
-  if (name == "tools-anthropic") return ToolStyle::kAnthropic;
-  return std::nullopt;
-}
+struct NamedStyle {
+  const char* name;
+  const char* summary;
+  ToolStyle style;
+};
+
+constexpr NamedStyle kStyles[] = {
+    {"tools", "tools for agents: Model Context Protocol", ToolStyle::kMcp},
+    {"tools-openai", "the same as functions", ToolStyle::kOpenAi},
+    {"tools-anthropic", "the same with input_schema", ToolStyle::kAnthropic}};
 
 std::string NamesTable() {
   TextTable table;
@@ -29,21 +40,31 @@ std::string NamesTable() {
     table.rows.push_back(
         {std::string(schema.name), std::string(schema.summary)});
   }
-  table.rows.push_back({"tools", "tools for agents: Model Context Protocol"});
-  table.rows.push_back({"tools-openai", "the same as functions"});
-  table.rows.push_back({"tools-anthropic", "the same with input_schema"});
+  for (const NamedStyle& style : kStyles) {
+    table.rows.push_back({style.name, style.summary});
+  }
   return PrintTable(table);
 }
 
 absl::StatusOr<std::string> TextOf(const std::string& name) {
   if (name.empty()) return NamesTable();
-  if (const std::optional<ToolStyle> style = StyleOf(name)) {
-    CommandLine line;
-    return DumpJson(ToolsOf(*MakeWeirApp(&line), *style), 2) + "\n";
+  std::vector<std::string> known;
+  for (const NamedSchema& schema : AllSchemas()) {
+    known.emplace_back(schema.name);
   }
-  const absl::StatusOr<nlohmann::ordered_json> schema = SchemaOf(name);
-  if (!schema.ok()) return schema.status();
-  return DumpJson(*schema, 2) + "\n";
+  for (const NamedStyle& style : kStyles) {
+    known.emplace_back(style.name);
+    if (name != style.name) continue;
+    CommandLine line;
+    return DumpJson(ToolsOf(*MakeWeirApp(&line), style.style), 2) + "\n";
+  }
+  if (!absl::c_linear_search(known, name)) {
+    return absl::NotFoundError(
+        absl::StrCat("weir schema: NAME is ", EscapeLine(name), ", expected ",
+                     absl::StrJoin(known, ", "), DidYouMean(name, known)));
+  }
+  ASSIGN_OR_RETURN(const nlohmann::ordered_json schema, SchemaOf(name));
+  return DumpJson(schema, 2) + "\n";
 }
 
 }  // namespace

@@ -232,6 +232,10 @@ std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
                         absl::StrCat("weir-calibrate ", WeirVersion(), " (git ",
                                      GitRevision(), ")"),
                         "show the version");
+  AddMessageFormat(app.get(), [line](bool json) {
+    line->json_messages = json;
+    line->replay.weir.output.json_messages = json;
+  });
   const auto add = [&](const std::string& name, const std::string& summary,
                        const std::vector<std::string>& examples,
                        const std::function<int(const Factories&)>& run) {
@@ -307,6 +311,12 @@ absl::StatusOr<std::string> ParseCalibrateArguments(int argc,
   line->run.command = line->network.command = line->replay.weir.command =
       command;
   line->network.weir_version = std::string(WeirVersion());
+  line->network.print_error = [](absl::string_view text) {
+    PrintErrorMessage(text);
+  };
+  line->network.print_warning = [](absl::string_view text) {
+    PrintWarning(text);
+  };
   return ParseArguments(argc, argv, MakeCalibrateApp(line).get());
 }
 

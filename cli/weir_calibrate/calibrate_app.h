@@ -24,6 +24,7 @@ struct CalibrateLine {
   calibrate::NetworkFlags network;
   JudgeFlags judge;
   DoctorFlags doctor;
+  bool json_messages = false;
 };
 
 // Returns the program. Parsing sets `line`, which must outlive it.

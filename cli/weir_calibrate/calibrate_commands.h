@@ -18,9 +18,12 @@ int RunReplayPlan(const ReplayFlags& flags, const Factories& factories);
 int RunJudge(const JudgeFlags& flags);
 int RunDoctor(const DoctorFlags& flags, const Factories& factories);
 
-// Same as weir's (cli/options/messages.h), without color.
+// Same as weir's (cli/options/messages.h), without color and in the form of
+// --message-format.
 ExitCode PrintError(const absl::Status& status);
 void PrintErrorMessage(absl::string_view message);
+void PrintWarning(absl::string_view message);
+void PrintNote(absl::string_view message);
 ExitCode PrintAnswer(absl::string_view text);
 
 // Returns the bench, or Unavailable (exit code 3) with the reason.

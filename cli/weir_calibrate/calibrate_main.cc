@@ -14,20 +14,29 @@
 namespace weir::cli {
 namespace {
 
-OutputFlags Plain() {
-  OutputFlags plain;
-  plain.color = OutputFlags::Color::kNever;
-  return plain;
+// The form of the messages of this process.
+OutputFlags& MessageFlags() {
+  static OutputFlags& flags = *new OutputFlags{};
+  flags.color = OutputFlags::Color::kNever;
+  return flags;
 }
 
 }  // namespace
 
 ExitCode PrintError(const absl::Status& status) {
-  return PrintError(status, Plain());
+  return PrintError(status, MessageFlags());
 }
 
 void PrintErrorMessage(absl::string_view message) {
-  PrintErrorMessage(message, Plain());
+  PrintErrorMessage(message, MessageFlags());
+}
+
+void PrintWarning(absl::string_view message) {
+  PrintWarning(message, MessageFlags());
+}
+
+void PrintNote(absl::string_view message) {
+  PrintNote(message, MessageFlags());
 }
 
 ExitCode PrintAnswer(absl::string_view text) {
@@ -44,6 +53,7 @@ int CalibrateMain(int argc, const char* const* argv,
     CalibrateLine line;
     const absl::StatusOr<std::string> text =
         ParseCalibrateArguments(argc, argv, &line);
+    MessageFlags().json_messages = line.json_messages;
     if (!text.ok()) return PrintError(text.status());
     return text->empty() ? line.command(factories) : PrintAnswer(*text);
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weir-calibrate judge".
-#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "base/files.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
-#include "base/text.h"
 #include "calibrate/measure/verdict.h"
 #include "cli/weir_calibrate/calibrate_commands.h"
 
@@ -23,8 +21,7 @@ absl::StatusOr<std::vector<calibrate::ReportRow>> LoadReport(
   std::error_code error;
   if (path.empty()) return std::vector<calibrate::ReportRow>();
   if (!std::filesystem::exists(path, error)) {
-    std::fprintf(stderr, "note: %s: no such file, its checks are n/a\n",
-                 EscapeLine(path).c_str());
+    PrintNote(absl::StrCat(path, ": no such file, its checks are n/a"));
     return std::vector<calibrate::ReportRow>();
   }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,7 +13,6 @@
 #include "base/interrupt.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
-#include "base/text.h"
 #include "base/textproto.h"
 #include "base/version.h"
 #include "calibrate/measure/assemble.h"
@@ -213,8 +211,7 @@ absl::StatusOr<int> Calibrate(const RunFlags& flags,
   RETURN_IF_ERROR(calibrate::CheckStart(start));
   for (const std::string& warning :
        {other_start, calibrate::OtherStart(start, bench->provenance())}) {
-    if (warning.empty()) continue;
-    std::fprintf(stderr, "warning: %s\n", EscapeLine(warning).c_str());
+    if (!warning.empty()) PrintWarning(warning);
   }
   ASSIGN_OR_RETURN(const calibrate::MeasuringPlan plan,
                    PlanOf(flags, model, bench->half_format()));

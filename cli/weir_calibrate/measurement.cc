@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "calibrate/measure/journal.h"
 #include "cli/options/messages.h"
@@ -44,9 +43,7 @@ std::string ShortResult(const WorkloadResult& result) {
 }  // namespace
 
 void Note(const RunFlags& flags, absl::string_view text) {
-  if (!flags.quiet) {
-    std::fputs(absl::StrCat(EscapeControls(text), "\n").c_str(), stderr);
-  }
+  if (!flags.quiet) PrintNote(text);
 }
 
 ReplaceOptions ReplaceOf(const RunFlags& flags) {
@@ -107,16 +104,15 @@ absl::Status MeasurePlan(const RunFlags& flags,
       static_cast<int>(plan.workloads.size() + plan.memory.size()), left);
   Watchdog watchdog(flags.timeout_seconds, [&](const std::string& what) {
     const std::string kept =
-        path.empty()
-            ? ""
-            : absl::StrCat("error: the measurements so far are in ", path,
-                           "; run the same command again to continue\n");
-    std::fputs(EscapeControls(
-                   absl::StrFormat("\nerror: no progress for %g s in \"%s\": "
-                                   "the GPU or its driver is hung\n%s",
-                                   flags.timeout_seconds, what, kept))
-                   .c_str(),
-               stderr);
+        path.empty() ? ""
+                     : absl::StrCat("\nthe measurements so far are in ", path,
+                                    "; run the same command again to continue");
+    // Ends the line that shows progress.
+    if (IsStderrTerminal()) std::fputs("\n", stderr);
+    PrintErrorMessage(
+        absl::StrFormat("no progress for %g s in \"%s\": the GPU or its "
+                        "driver is hung%s",
+                        flags.timeout_seconds, what, kept));
     std::fflush(stderr);
     // Waiting for the GPU would never return.
     _exit(kExitNegative);

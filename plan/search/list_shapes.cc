@@ -9,6 +9,7 @@
 
 #include "plan/search/interleaving.h"
 #include "plan/search/layouts.h"
+#include "plan/search/list_recomputes.h"
 #include "plan/search/space.h"
 #include "scenarios/cluster/slow_parts.h"
 #include "schedules/options.h"
@@ -42,29 +43,6 @@ std::optional<Sharding> GivenSharding(const Training& training) {
   if (!training.has_distributed_optimizer()) return {};
   return training.distributed_optimizer() ? Sharding::kOptimizer
                                           : Sharding::kNone;
-}
-
-models::Recompute FirstBlocks(int n) {
-  Recomputation proto;
-  proto.set_mode(RECOMPUTE_FULL);
-  proto.set_method(RECOMPUTE_BLOCK);
-  proto.set_num_layers(n);
-  return models::Recompute(proto);
-}
-
-// Returns true for PlanSpace's half of the blocks of each stage.
-bool IsHalf(const Recomputation& partial) {
-  return partial.method() == RECOMPUTE_BLOCK && partial.num_layers() == 0;
-}
-
-// Returns the recomputations that are tried unless the request lists others.
-std::vector<models::Recompute> UsualRecomputes(
-    const scenarios::ResolvedScenario& base) {
-  if (base.model.has_measured()) return {RECOMPUTE_NONE, RECOMPUTE_FULL};
-  const RecomputeMode selective = base.runtime.recomputes_operators()
-                                      ? RECOMPUTE_OPERATORS
-                                      : RECOMPUTE_SELECTIVE;
-  return {RECOMPUTE_NONE, selective, RECOMPUTE_FULL};
 }
 
 class Shapes {
@@ -102,27 +80,12 @@ class Shapes {
     return std::move(shapes_);
   }
 
-  // Returns all but half of the blocks of each stage.
-  std::vector<models::Recompute> Recomputes() const {
-    std::vector<models::Recompute> all;
-    for (const int mode : space_.recompute()) {
-      all.emplace_back(static_cast<RecomputeMode>(mode));
-    }
-    for (const Recomputation& partial : space_.partial_recompute()) {
-      if (!IsHalf(partial)) all.emplace_back(partial);
-    }
-    const bool listed =
-        !space_.recompute().empty() || !space_.partial_recompute().empty();
-    return listed ? all : UsualRecomputes(base_);
-  }
-
  private:
   void AddWays() {
-    for (const models::Recompute& recompute : Recomputes()) {
+    for (const models::Recompute& recompute : RecomputesOf(space_, base_)) {
       AddSharings(recompute);
     }
-    half_of_stage_ = std::any_of(space_.partial_recompute().begin(),
-                                 space_.partial_recompute().end(), IsHalf);
+    half_of_stage_ = ListsHalfOfStages(space_);
     if (!half_of_stage_) return;
     AddSharings(RECOMPUTE_FULL);
     half_of_stage_ = false;
@@ -393,11 +356,6 @@ int MinRanksOf(const PlanSpace& space,
 std::vector<Shape> ListShapes(const PlanRequest& request,
                               const scenarios::ResolvedScenario& base) {
   return Shapes(request, base).All();
-}
-
-std::vector<models::Recompute> RecomputesOf(
-    const PlanRequest& request, const scenarios::ResolvedScenario& base) {
-  return Shapes(request, base).Recomputes();
 }
 
 }  // namespace weir::plan

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "models/recompute.h"
 #include "plan/search/plan.pb.h"
 #include "plan/search/space.h"
 #include "scenarios/scenario.h"
@@ -18,11 +17,6 @@ namespace weir::plan {
 // possible.
 std::vector<Shape> ListShapes(const PlanRequest& request,
                               const scenarios::ResolvedScenario& base);
-
-// Returns the recomputations of these shapes, except for half of the blocks of
-// each stage.
-std::vector<models::Recompute> RecomputesOf(
-    const PlanRequest& request, const scenarios::ResolvedScenario& base);
 
 // Returns the fewest pipeline ranks that may run several chunks each.
 int MinRanksOf(const PlanSpace& space, const scenarios::ResolvedScenario& base);

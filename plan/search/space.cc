@@ -13,6 +13,7 @@
 #include "plan/energy/power_model.h"
 #include "plan/search/interleaving.h"
 #include "plan/search/layouts.h"
+#include "plan/search/list_recomputes.h"
 #include "plan/search/list_shapes.h"
 #include "plan/search/schedule_variants.h"
 #include "scenarios/cluster/cluster.h"
@@ -218,7 +219,7 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
     }
   }
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
-  space.recomputes = RecomputesOf(request, space.base);
+  space.recomputes = RecomputesOf(request.space(), space.base);
   space.variants = VariantsOf(request, space.base);
   space.shapes = ListShapes(request, space.base);
   RETURN_IF_ERROR(CheckGroups(request, space));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import ast
 import pathlib
+from typing import Callable
 
 import pytest
 
@@ -28,6 +29,16 @@ def test_parts(text: str, file: str, line: int, field: str, found: str,
     assert problem.text == text
     assert (problem.file, problem.line, problem.field) == (file, line, field)
     assert (problem.found, problem.expected) == (found, expected)
+
+
+@pytest.mark.parametrize("call", [
+    weir.simulate, weir.compare, weir.estimate, weir.Scenario.load, weir.schedule,
+    weir.model, weir.cluster, weir.profile, lambda name: weir.plan(name).result(),
+])
+@pytest.mark.parametrize("name", ["--help", "-h", ""])
+def test_names_are_no_options(call: Callable[[str], object], name: str) -> None:
+    with pytest.raises(weir.InputError, match="expected a preset or a file"):
+        call(name)
 
 
 def test_lines_are_problems() -> None:

@@ -51,6 +51,21 @@ def arguments_of(flags: Mapping[str, Flag]) -> List[str]:
     return arguments
 
 
+def name_argument(name: "Union[str, os.PathLike[str]]") -> str:
+    """Returns the name of a preset or file as an argument.
+
+    Raises an error for what the command line would read as an option.
+    """
+    text = os.fspath(name)
+    if not text or text.startswith("-") or "\0" in text:
+        raise error_of(
+            2,
+            f"the name is {text!r}, expected a preset or a file; options are keyword "
+            "arguments",
+        )
+    return text
+
+
 def run_here(arguments: Sequence[str], negative: bool = False) -> "tuple[str, str]":
     """Runs a short command in this process; returns what it prints."""
     code, out, err = _core.run_here(list(arguments))
@@ -174,6 +189,7 @@ __all__ = [
     "Flag",
     "Worker",
     "arguments_of",
+    "name_argument",
     "named_text",
     "read_bytes",
     "run_here",

@@ -41,7 +41,7 @@ class ScenarioMethods:
         Flags are those of `weir simulate`, with underscores: `pp=8`,
         `schedule="zb-h1"`. They replace fields of the file.
         """
-        return scenario_of([os.fspath(name_or_path), *arguments_of(flags)])
+        return scenario_of([name_argument(name_or_path), *arguments_of(flags)])
 
     @staticmethod
     def from_flags(**flags: Flag) -> "Scenario":

@@ -10,7 +10,7 @@ import re
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
 
 from weir import _figures
-from weir._command import Flag, arguments_of, named_text, run_here
+from weir._command import Flag, arguments_of, name_argument, named_text, run_here
 from weir.errors import InputError, messages_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -115,7 +115,7 @@ class Schedule:
 
         Flags are those of `weir schedule show`: `pp=4`, `microbatches=8`.
         """
-        arguments = [os.fspath(name_or_path), *arguments_of(flags)]
+        arguments = [name_argument(name_or_path), *arguments_of(flags)]
         out, _ = run_here(["schedule", "show", *arguments, "--format", "json"])
         return cls.from_json(out)
 

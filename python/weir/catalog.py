@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any, Dict, List, Union
 
-from weir._command import Flag, arguments_of, run_here
+from weir._command import Flag, arguments_of, name_argument, run_here
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -17,7 +17,7 @@ def _names(kind: str) -> List[str]:
 
 
 def _show(kind: str, name: Path, flags: Dict[str, Flag]) -> Dict[str, Any]:
-    arguments = [kind, "show", os.fspath(name), "--format", "json"]
+    arguments = [kind, "show", name_argument(name), "--format", "json"]
     out, _ = run_here([*arguments, *arguments_of(flags)])
     values: Dict[str, Any] = json.loads(out)
     return values

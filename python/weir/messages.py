@@ -76,7 +76,7 @@ class Parallelism:
     # the `data` replicas.
     context: Optional[int] = None
     context_method: Optional[ContextMethod] = None
-    # Of CONTEXT_A2A_P2P: the GPUs of an all-to-all, and of a ring. Their product is
+    # With CONTEXT_A2A_P2P: the GPUs of an all-to-all, and of a ring. Their product is
     # `context`.
     hierarchical_context: Sequence[int] = ()
     # Number of GPUs that share each expert (Megatron-LM's
@@ -222,9 +222,9 @@ class Training:
     second_moment: Optional[StateFormat] = None
     # the optimizer's copy
     main_weights: Optional[StateFormat] = None
-    # Of RECOMPUTE_SELECTIVE. Empty: CORE_ATTN.
+    # With RECOMPUTE_SELECTIVE. Empty: CORE_ATTN.
     recompute_modules: Sequence[RecomputeModule] = ()
-    # Of RECOMPUTE_FULL.
+    # With RECOMPUTE_FULL.
     recompute_method: Optional[RecomputeMethod] = None
     # 0: 1
     recompute_num_layers: Optional[int] = None

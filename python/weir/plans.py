@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
 
 from weir import _figures
 from weir._command import Worker
+from weir._values import Values
 from weir.errors import WeirError, messages_of, raise_for
 from weir.results import Result, frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
@@ -39,37 +40,13 @@ _SUMMARY = (
 )
 
 
-class Plan:
+class Plan(Values):
     """A layout with its time and memory.
 
     All values of a plan in `weir plan --format json` are attributes.
     """
 
-    def __init__(self, values: Dict[str, Any]):
-        self._values = values
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self._values[name]
-        except KeyError:
-            raise AttributeError(
-                f"a plan has no {name!r}; it has {', '.join(sorted(self._values))}"
-            ) from None
-
-    def __dir__(self) -> List[str]:
-        return sorted({*super().__dir__(), *self._values})
-
-    @property
-    def step_seconds(self) -> float:
-        """Time of a step (a batch)."""
-        return float(self._values["batch_seconds"])
-
-    @property
-    def peak_memory_bytes(self) -> float:
-        """Peak of the fullest GPU."""
-        return float(self._values["peak_memory_bytes"])
+    _NOUN = "a plan"
 
     @property
     def scenario(self) -> "Scenario":
@@ -83,10 +60,6 @@ class Plan:
         from weir.simulation import simulate
 
         return simulate(self.scenario, **flags)
-
-    def to_dict(self) -> Dict[str, Any]:
-        """Returns all values."""
-        return copy.deepcopy(self._values)
 
     def summary(self) -> Dict[str, Any]:
         """Returns the main values, for tables."""

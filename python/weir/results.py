@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import copy
 import html
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Union
 
 from weir import _figures
 from weir._command import Flag, named_text, run_worker
+from weir._values import Values
 
 if TYPE_CHECKING:
     import pandas
@@ -41,8 +41,10 @@ def table_html(rows: Sequence[Dict[str, Any]], columns: Sequence[str]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-class Result:
+class Result(Values):
     """One simulation. All values of `weir simulate --format json` are attributes."""
+
+    _NOUN = "a result"
 
     def __init__(
         self,
@@ -50,22 +52,9 @@ class Result:
         stored: Optional[bytes] = None,
         warnings: Sequence[str] = (),
     ):
-        self._values = values
+        super().__init__(values)
         self._stored = stored
         self._warnings = list(warnings) or list(values.get("warnings", []))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self._values[name]
-        except KeyError:
-            raise AttributeError(
-                f"a result has no {name!r}; it has {', '.join(sorted(self._values))}"
-            ) from None
-
-    def __dir__(self) -> List[str]:
-        return sorted({*super().__dir__(), *self._values})
 
     @property
     def name(self) -> str:
@@ -78,19 +67,9 @@ class Result:
         return str(self._values["schedule"])
 
     @property
-    def step_seconds(self) -> float:
-        """Time of a step (a batch)."""
-        return float(self._values["batch_seconds"])
-
-    @property
     def makespan_seconds(self) -> float:
         """Time of the whole simulated run."""
         return float(self._values["makespan_seconds"])
-
-    @property
-    def peak_memory_bytes(self) -> float:
-        """Peak of the fullest GPU."""
-        return float(self._values["peak_memory_bytes"])
 
     @property
     def fits_memory(self) -> bool:
@@ -130,10 +109,6 @@ class Result:
         from weir.messages import Scenario
 
         return Scenario.from_textproto(self._values["provenance"]["scenario"])
-
-    def to_dict(self) -> Dict[str, Any]:
-        """Returns the "result" of `weir simulate --format json`."""
-        return copy.deepcopy(self._values)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Returns a DataFrame with one row per rank; needs pandas."""

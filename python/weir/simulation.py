@@ -9,7 +9,15 @@ import os
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 from weir import _core, _figures
-from weir._command import Flag, arguments_of, named_text, read_bytes, run_worker, temporary_folder
+from weir._command import (
+    Flag,
+    arguments_of,
+    name_argument,
+    named_text,
+    read_bytes,
+    run_worker,
+    temporary_folder,
+)
 from weir._core import Estimate
 from weir.errors import error_of, messages_of
 from weir.messages import Scenario
@@ -63,7 +71,7 @@ def arguments_for(scenario: ScenarioLike, flags: Dict[str, Any]) -> Iterator[Arg
             arguments.append(path)
             arguments.add_file(path, "scenario")
         elif scenario is not None:
-            arguments.append(os.fspath(scenario))
+            arguments.append(name_argument(scenario))
         arguments.extend(arguments_of(flags))
         yield arguments
 

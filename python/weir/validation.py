@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, List, Union
 
 from weir import _figures
-from weir._command import arguments_of, named_text, run_worker
+from weir._command import arguments_of, name_argument, named_text, run_worker
 from weir.results import frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -83,4 +83,4 @@ def validate(measured: Any, scenario: ScenarioLike = None, **flags: Any) -> Vali
 def report(stored: Path, path: Path) -> None:
     """Writes the HTML page of a stored file: of --out, of --format json, or the
     folder of a sweep."""
-    run_worker(["report", os.fspath(stored), "--output", os.fspath(path), "--force"])
+    run_worker(["report", name_argument(stored), "--output", os.fspath(path), "--force"])

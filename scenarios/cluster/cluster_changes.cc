@@ -206,11 +206,33 @@ absl::Status ChangeCluster(absl::string_view label,
     fabric.set_routing(changes.routing());
   }
   if (changes.uplinks_per_leaf() > 0) {
+    problems.CheckRange(NameOf("uplinks_per_leaf"), changes.uplinks_per_leaf(),
+                        1, kMaxUplinks);
     fabric.set_uplinks_per_leaf(changes.uplinks_per_leaf());
   }
   if (changes.oversubscription() != 0) {
     SetOversubscription(changes.oversubscription(), &fabric, &problems);
   }
+  return problems.ToStatus();
+}
+
+absl::Status CheckUplinkChange(absl::string_view label,
+                               const ClusterChanges& changes,
+                               const Cluster& cluster) {
+  const bool has_failed =
+      std::any_of(cluster.failed().begin(), cluster.failed().end(),
+                  [](const FailedLink& failed) { return failed.has_leaf(); });
+  if (changes.uplinks_per_leaf() == 0 || has_failed ||
+      cluster.fabric().routing() == ROUTING_ECMP) {
+    return absl::OkStatus();
+  }
+  Problems problems(label);
+  problems.Add(
+      NameOf("uplinks_per_leaf"),
+      absl::StrCat("is ", changes.uplinks_per_leaf(),
+                   ", which has no effect on adaptive routing over links that "
+                   "all work, expected --routing ecmp or failed links of a "
+                   "leaf switch (--failed leaf:0=1)"));
   return problems.ToStatus();
 }
 

@@ -10,12 +10,22 @@
 
 namespace weir::scenarios {
 
+inline constexpr int kMaxUplinks = 65536;  // of a leaf switch
+
 // Applies the changes, but does not validate the result. Joining nodes into
 // NVLink domains divides the number of nodes, rounded up. Returns
 // InvalidArgument, starting with `label`, if the cluster does not have what is
 // to be changed.
 absl::Status ChangeCluster(absl::string_view label,
                            const ClusterChanges& changes, Cluster* cluster);
+
+// Returns InvalidArgument if the changes set the uplinks of leaf switches but
+// nothing depends on their number: adaptive routing spreads messages evenly
+// over all of them, unless some have failed. `cluster`: with the changes and
+// with failed links.
+absl::Status CheckUplinkChange(absl::string_view label,
+                               const ClusterChanges& changes,
+                               const Cluster& cluster);
 
 }  // namespace weir::scenarios
 

@@ -120,9 +120,10 @@ void CheckLeaf(const Cluster& cluster, const std::string& field, uint32_t leaf,
                Problems* problems) {
   const int num_leaves = NumLeaves(cluster);
   if (num_leaves < 2) {
-    problems->Add(field,
-                  "is given for a cluster with one leaf switch, which has no "
-                  "links to other switches");
+    problems->Add(field, absl::StrCat("is ", leaf,
+                                      ", but the cluster has one leaf "
+                                      "switch and no links to others, expected "
+                                      "several (--nodes-per-leaf)"));
   } else if (leaf >= static_cast<uint32_t>(num_leaves)) {
     problems->Add(
         field, absl::StrCat("is ", leaf, ", expected 0 to ", num_leaves - 1));
@@ -204,9 +205,8 @@ void CheckTraffic(const Cluster& cluster, Problems* problems) {
         if (!traffic.fabric() || NumLeaves(cluster) < 2) {
           problems->Add(field + ".fabric",
                         traffic.fabric()
-                            ? "is given for a cluster with one leaf switch, "
-                              "which has no links to other switches, expected "
-                              "link"
+                            ? "is true, but the cluster has one leaf switch "
+                              "and no links to others, expected link"
                             : "is false, expected true");
         }
         break;

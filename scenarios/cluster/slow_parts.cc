@@ -117,8 +117,10 @@ absl::Status CheckSlowParts(absl::string_view label, const Cluster& cluster) {
             per_leaf == 0 ? 0 : (num_nodes - 1) / per_leaf + 1;
         if (num_leaves < 2) {
           problems.Add(field + ".leaf",
-                       "is given for a cluster with one leaf switch, which "
-                       "has no links to a spine");
+                       absl::StrCat("is ", part.leaf(),
+                                    ", but the cluster has one leaf switch "
+                                    "and no links to a spine, expected "
+                                    "several (--nodes-per-leaf)"));
         } else if (part.leaf() >= static_cast<uint32_t>(num_leaves)) {
           problems.Add(field + ".leaf",
                        absl::StrCat("is ", part.leaf(), ", expected 0 to ",

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "calibrate/profile/software.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/cluster_changes.h"
 #include "scenarios/cluster/degraded_links.h"
 #include "scenarios/cluster/dragonfly.h"
 #include "scenarios/cluster/slow_parts.h"
@@ -24,7 +25,6 @@ constexpr int kMaxNics = 1024;
 constexpr int kMaxSockets = 8;
 constexpr int kMaxRails = 1024;
 constexpr int kMaxLeavesPerGroup = 1024;
-constexpr int kMaxUplinks = 65536;
 // Far beyond any real link; keeps SimGrid's arithmetic accurate.
 constexpr double kMinBytesPerSecond = 1;
 constexpr double kMaxBytesPerSecond = 1e18;

@@ -276,6 +276,17 @@ TEST(DegradedLinksTest, MessagesNameThePart) {
               HasSubstr("all 8 adapters of node 0"));
   EXPECT_THAT(message("topology: ONE_SWITCH", "", "fabric=0.5"),
               HasSubstr("one leaf switch"));
+  EXPECT_THAT(message("topology: ONE_SWITCH", "leaf:0", ""),
+              HasSubstr("failed[0].leaf is 0, but the cluster has one leaf "
+                        "switch and no links to others, expected several"));
+  EXPECT_THAT(message(tree + " uplinks_per_leaf: 4", "", ""),
+              HasSubstr("cluster_changes.uplinks_per_leaf is 4, which has no "
+                        "effect on adaptive routing"));
+  EXPECT_THAT(message(tree + " uplinks_per_leaf: 4", "leaf:0=1", ""), "");
+  EXPECT_THAT(
+      message(tree + " routing: ROUTING_ECMP uplinks_per_leaf: 70000", "", ""),
+      HasSubstr("cluster_changes.uplinks_per_leaf is 70000, expected 1 to "
+                "65536"));
   EXPECT_THAT(message(tree, "", "link:node0.nick1=0.5"),
               HasSubstr("did you mean node0.nic1?"));
   EXPECT_THAT(message(tree, "", "fabric=1"),

@@ -6,6 +6,8 @@
 #include <iostream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/exit_code.h"
 #include "calibrate/fabric/command.h"
 #include "tests/calibrate/fabric/fake_transport.h"
@@ -16,6 +18,12 @@ int main(int argc, char** argv) try {
   weir::calibrate::FakeTransportOptions options;
   flags.command = "fake_network";
   flags.weir_version = "fake";
+  flags.print_error = [](absl::string_view text) {
+    std::cerr << absl::StrCat("error: ", text, "\n");
+  };
+  flags.print_warning = [](absl::string_view text) {
+    std::cerr << absl::StrCat("warning: ", text, "\n");
+  };
   flags.start = "h200-sxm";
   flags.max_bytes = 1 << 24;
   app.add_option("--out", flags.out);

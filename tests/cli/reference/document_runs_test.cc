@@ -5,6 +5,7 @@
 // A block shows output if its commands begin with "$ ": what they print on
 // standard output or, if that is nothing, on standard error. There, "..."
 // stands for any text within a line, and a line "..." for any number of lines.
+// With WEIR_UPDATE_GOLDENS=1, outputs that differ are replaced in the document.
 // Other commands must end with 0, or with 1 (a negative answer). Files that a
 // reader has are prepared in PrepareFiles; commands that need a GPU, a cluster,
 // a browser, a file of a measurement or minutes are in kSkipped.
@@ -27,6 +28,7 @@
 #include "absl/strings/strip.h"
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
+#include "tests/golden.h"
 
 namespace weir::cli::document_runs_test {
 
@@ -35,6 +37,7 @@ using Lines = std::vector<std::string>;
 struct Command {
   std::string text;
   std::optional<Lines> output;  // expected
+  size_t begin = 0;             // line of the document with its first output
 };
 
 // Parts of commands, and why they are not run.
@@ -86,21 +89,31 @@ bool RunsWeir(absl::string_view line) {
           absl::StrContains(line, "| weir "));
 }
 
-// Returns the lines of every fenced block, with continued lines joined.
-std::vector<Lines> BlocksOf(const std::string& text) {
-  std::vector<Lines> blocks;
+// Lines of a fenced block, with continued lines joined.
+struct Block {
+  Lines lines;
+  std::vector<size_t> ends;  // [line]: number of the document's line after it
+};
+
+std::vector<Block> BlocksOf(const std::string& text) {
+  std::vector<Block> blocks;
   bool inside = false, continued = false;
+  size_t number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
     if (absl::StartsWith(line, "```")) {
       inside = !inside;
       if (inside) blocks.emplace_back();
       continued = false;
     } else if (inside) {
+      Block& block = blocks.back();
       const bool more = absl::ConsumeSuffix(&line, "\\");
       if (continued) {
-        absl::StrAppend(&blocks.back().back(), " ", line);
+        absl::StrAppend(&block.lines.back(), " ", line);
+        block.ends.back() = number;
       } else {
-        blocks.back().emplace_back(line);
+        block.lines.emplace_back(line);
+        block.ends.push_back(number);
       }
       continued = more;
     }
@@ -110,13 +123,14 @@ std::vector<Lines> BlocksOf(const std::string& text) {
 
 std::vector<Command> CommandsOf(const std::string& document) {
   std::vector<Command> commands;
-  for (const Lines& block : BlocksOf(document)) {
+  for (const Block& block : BlocksOf(document)) {
     bool shows_output = false;
-    for (const std::string& line : block) {
+    for (size_t i = 0; i < block.lines.size(); ++i) {
+      const std::string& line = block.lines[i];
       absl::string_view text = line;
       if (absl::ConsumePrefix(&text, "$ ")) {
         shows_output = true;
-        commands.push_back({std::string(text), Lines()});
+        commands.push_back({std::string(text), Lines(), block.ends[i]});
       } else if (shows_output) {
         commands.back().output->push_back(line);
       } else if (RunsWeir(line)) {
@@ -187,10 +201,11 @@ std::string PrepareFiles(const std::string& name) {
 }
 
 // Returns the command as it is run: a scenario for the placeholder, a time
-// limit for searches.
-std::string RunnableText(std::string text) {
-  text = absl::StrReplaceAll(text, {{"SCENARIO", "llama-3-70b-64-h100"}});
-  if (absl::StartsWith(text, "weir plan ")) {
+// limit for searches whose output is not shown.
+std::string RunnableText(const Command& command) {
+  std::string text =
+      absl::StrReplaceAll(command.text, {{"SCENARIO", "llama-3-70b-64-h100"}});
+  if (absl::StartsWith(text, "weir plan ") && !command.output.has_value()) {
     text.insert(sizeof("weir plan") - 1, " --time-limit 1");
   }
   return text;
@@ -199,8 +214,8 @@ std::string RunnableText(std::string text) {
 class DocumentRunsTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(DocumentRunsTest, CommandsRunAndPrintWhatIsShown) {
-  const auto document =
-      ReadFile(absl::StrCat(WEIR_SOURCE_DIR, "/", GetParam()));
+  const std::string path = absl::StrCat(WEIR_SOURCE_DIR, "/", GetParam());
+  const auto document = ReadFile(path);
   ASSERT_TRUE(document.ok()) << document.status();
   const std::vector<Command> commands = CommandsOf(*document);
   if (commands.empty()) return;
@@ -208,13 +223,16 @@ TEST_P(DocumentRunsTest, CommandsRunAndPrintWhatIsShown) {
       absl::StrReplaceAll(GetParam(), {{"/", "-"}, {".md", ""}});
   const std::string folder = PrepareFiles(name);
   int num_skipped = 0;
+  Lines updated = absl::StrSplit(*document, '\n');
+  size_t added = 0;  // lines of `updated` before the command
+  bool is_updated = false;
   for (const Command& command : commands) {
     if (WhySkipped(command.text) != nullptr) {
       ++num_skipped;
       continue;
     }
     ASSERT_TRUE(WriteFile(absl::StrCat(folder, "/.command"),
-                          RunnableText(command.text) + "\n")
+                          RunnableText(command) + "\n")
                     .ok());
     const int status =
         std::system(absl::StrCat("cd '", folder,
@@ -241,10 +259,22 @@ TEST_P(DocumentRunsTest, CommandsRunAndPrintWhatIsShown) {
     Lines expected = *command.output;
     while (!expected.empty() && expected.back().empty()) expected.pop_back();
     if (found == Lines{""}) found.clear();
+    if (UpdatesGoldens() && !Matches(found, 0, expected, 0)) {
+      const auto begin =
+          updated.begin() + static_cast<ptrdiff_t>(command.begin + added);
+      const auto end = begin + static_cast<ptrdiff_t>(command.output->size());
+      updated.insert(updated.erase(begin, end), found.begin(), found.end());
+      added += found.size() - command.output->size();
+      is_updated = true;
+      continue;
+    }
     EXPECT_TRUE(Matches(found, 0, expected, 0))
         << GetParam() << ": " << command.text << "\nprinted\n"
         << printed << "\nexpected\n"
         << absl::StrJoin(expected, "\n");
+  }
+  if (is_updated) {
+    EXPECT_TRUE(WriteFile(path, absl::StrJoin(updated, "\n")).ok());
   }
   RecordProperty("run", static_cast<int>(commands.size()) - num_skipped);
   RecordProperty("skipped", num_skipped);
@@ -285,6 +315,7 @@ TEST(DocumentRunsMatchTest, BlocksHaveCommandsAndOutput) {
       "```\n");
   ASSERT_EQ(commands.size(), 3u);
   EXPECT_EQ(commands[0].text, "weir a    b");
+  EXPECT_EQ(commands[0].begin, 4u);  // after the continued line
   EXPECT_THAT(*commands[0].output, testing::ElementsAre("out"));
   EXPECT_TRUE(commands[1].output->empty());
   EXPECT_FALSE(commands[2].output.has_value());

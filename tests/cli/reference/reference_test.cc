@@ -43,6 +43,57 @@ class ReferenceTest : public testing::Test {
     return *app_;
   }
 
+  static bool IsInstalled(const char* shell) {
+    return std::system(
+               absl::StrCat("command -v ", shell, " > /dev/null").c_str()) == 0;
+  }
+
+  // Returns what fish would offer for this command line.
+  std::vector<std::string> CompleteInFish(const std::string& line) {
+    WriteInput("weir.fish", FishCompletion(*app_));
+    WriteInput("ask.fish",
+               absl::StrCat("source weir.fish\ncomplete -C '", line, "'\n"));
+    std::vector<std::string> offers;
+    for (const std::string& offer : Output("fish --no-config ask.fish")) {
+      offers.push_back(offer.substr(0, offer.find('\t')));
+    }
+    return offers;
+  }
+
+  // Returns the command line after Tab in zsh.
+  std::string CompleteInZsh(const std::string& line) {
+    WriteInput("functions/_weir", ZshCompletion(*app_));
+    WriteInput("ask.zsh", absl::StrCat(R"(
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1= PS2= TERM=dumb; fpath=($PWD/functions \$fpath)"
+zpty -w shell 'autoload -Uz compinit && compinit -u -D'
+zpty -w shell 'show() { print -r -- "<$BUFFER>" > buffer; exit }'
+zpty -w shell 'zle -N show && bindkey "^X" show && bindkey "^I" expand-or-complete'
+zpty -w -n shell ')",
+                                       line, R"('$'\t\x18'
+while zpty -r shell text; do :; done
+)"));
+    Output("zsh -f ask.zsh");
+    const std::vector<std::string> lines = Output("cat buffer");
+    return lines.empty() ? "" : lines.front();
+  }
+
+  // Returns the lines that a command prints in the folder of the test.
+  std::vector<std::string> Output(const std::string& command) {
+    const std::string bin =
+        std::filesystem::path(WEIR_PROGRAM).parent_path().string();
+    const std::string text =
+        absl::StrCat("cd ", TestFolder(), " && PATH=", bin,
+                     ":$PATH HOME=", TestFolder(), " timeout 60 ", command,
+                     " > offers 2> errors");
+    EXPECT_EQ(std::system(text.c_str()), 0) << text;
+    std::ifstream file(TestFolder() + "/offers");
+    return absl::StrSplit(
+        std::string(std::istreambuf_iterator<char>(file), {}), '\n',
+        absl::SkipEmpty());
+  }
+
   // Returns what bash would offer after the last of these words.
   std::vector<std::string> Complete(const std::vector<std::string>& words) {
     std::string script = BashCompletion(*app_);
@@ -156,9 +207,38 @@ TEST_F(ReferenceTest, BashCompletesValues) {
 
 TEST_F(ReferenceTest, FishHasALineForEveryOption) {
   const std::string script = FishCompletion(*app_);
-  EXPECT_THAT(script, HasSubstr("__fish_seen_subcommand_from simulate"));
+  EXPECT_THAT(script, HasSubstr("__weir_is \\'simulate\\'"));
   EXPECT_THAT(script, HasSubstr(" -l context-parallel-size"));
   EXPECT_THAT(script, Not(HasSubstr("\n\n")));
+}
+
+TEST_F(ReferenceTest, FishCompletesCommandsOptionsAndValues) {
+  if (!IsInstalled("fish")) GTEST_SKIP() << "fish is not installed";
+  EXPECT_THAT(CompleteInFish("weir sim"), ElementsAre("simulate"));
+  EXPECT_THAT(CompleteInFish("weir schedule li"), ElementsAre("lint", "list"));
+  EXPECT_THAT(CompleteInFish("weir simulate --context-p"),
+              ElementsAre("--context-parallel-size"));
+  EXPECT_THAT(CompleteInFish("weir simulate --recompute se"),
+              ElementsAre("selective"));
+  EXPECT_THAT(CompleteInFish("weir simulate --model llama-3.1-8"),
+              ElementsAre("llama-3.1-8b"));
+  EXPECT_THAT(CompleteInFish("weir simulate llama-3-70b-64"),
+              ElementsAre("llama-3-70b-64-h100"));
+  // "show" has no options of "schedule show".
+  EXPECT_THAT(CompleteInFish("weir show --microb"), testing::IsEmpty());
+  EXPECT_THAT(CompleteInFish("weir schedule show --microb"),
+              ElementsAre("--microbatches"));
+}
+
+TEST_F(ReferenceTest, ZshCompletesCommandsOptionsAndValues) {
+  if (!IsInstalled("zsh")) GTEST_SKIP() << "zsh is not installed";
+  EXPECT_EQ(CompleteInZsh("weir sim"), "<weir simulate >");
+  EXPECT_EQ(CompleteInZsh("weir simulate --context-p"),
+            "<weir simulate --context-parallel-size >");
+  EXPECT_EQ(CompleteInZsh("weir simulate --recompute se"),
+            "<weir simulate --recompute selective >");
+  EXPECT_EQ(CompleteInZsh("weir simulate llama-3-70b-64"),
+            "<weir simulate llama-3-70b-64-h100 >");
 }
 
 TEST_F(ReferenceTest, PageOfOptionsHasEveryCommandAndOption) {

@@ -220,6 +220,10 @@ TEST(MeasuredEnergyTest, BadFlagsAreNamed) {
            {step + "--energy " + profile + " --blocking-power 50 --clock 900",
             "--clock is 900, but stage 0 was not measured at it, expected one "
             "of 2 clocks from 700 to 1400 MHz"},
+           {step + "--blocking-power 50",
+            "--blocking-power and --clock need --energy with a .csv"},
+           {step + "--clock 900",
+            "--blocking-power and --clock need --energy with a .csv"},
            {step + "--energy h100-sxm --clock 900",
             "--energy is h100-sxm, expected a .csv"},
            {"simulate --schedule 1f1b --costs f=1,b=2 --pp 4 --microbatches 4 "

@@ -410,7 +410,7 @@ TEST_F(CalibrateRunTest, ReportsAreJudged) {
       "judge --check c.csv --run a.csv --repeated b.csv --best no.csv "
       "--out checks.csv");
   EXPECT_EQ(well.exit_code, 0) << well.out << well.err;
-  EXPECT_THAT(well.err, HasSubstr("note: no.csv: no such file"));
+  EXPECT_THAT(well.err, HasSubstr("no.csv: no such file"));
   EXPECT_THAT(well.out, AllOf(HasSubstr("holds"), HasSubstr("reported"),
                               HasSubstr("n/a"), Not(HasSubstr("FAILS"))));
   EXPECT_EQ(Contents("checks.csv").find("check,limit,value,rows,verdict\n"), 0);

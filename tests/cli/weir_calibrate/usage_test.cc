@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::usage_test {
@@ -48,6 +50,29 @@ TEST(CalibrateUsageTest, DoctorSaysWhatIsThereAndWhatToDo) {
   EXPECT_EQ(answer["result"]["usable"], false);
   EXPECT_EQ(answer["result"]["findings"][1]["advice"],
             "no NVIDIA driver on this machine");
+}
+
+TEST(CalibrateUsageTest, MessagesAreObjectsWithMessageFormatJson) {
+  const ProgramRun usage = RunWeir("run --bogus --message-format json");
+  EXPECT_EQ(usage.exit_code, 2);
+  EXPECT_THAT(usage.err, HasSubstr("\"file\":\"weir-calibrate run\""));
+  const ProgramRun none =
+      RunWeirAfter(kNoDriver, absl::StrCat("--message-format json ", kCheck));
+  EXPECT_EQ(none.exit_code, 3);
+  const auto error = nlohmann::json::parse(none.err);
+  EXPECT_EQ(error["severity"], "error");
+  EXPECT_EQ(error["message"],
+            "no NVIDIA driver on this machine (weir-calibrate doctor)");
+  const ProgramRun failed = RunWeirAfter(
+      "WEIR_FAKE='wrong=adam'", absl::StrCat(kCheck, " --message-format=json"));
+  EXPECT_EQ(failed.exit_code, 1);
+  for (const absl::string_view line :
+       absl::StrSplit(failed.err, '\n', absl::SkipEmpty())) {
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  }
+  const ProgramRun judge =
+      RunWeir("judge --check no.csv --message-format json");
+  EXPECT_EQ(nlohmann::json::parse(judge.err)["severity"], "note");
 }
 
 TEST(CalibrateUsageTest, WithoutAGpuThereIsOneLineAndExit3) {

@@ -267,6 +267,12 @@ TEST(ClusterChangesTest, NvlinkDomainsJoinNodesOrUseAPart) {
   EXPECT_EQ(tray->groups(0).node().nics_size(), 4);
   EXPECT_EQ(tray->groups(0).node().pcie().switches_size(), 2);
   EXPECT_EQ(NumGpus(*tray), 8);
+
+  // A part need not divide the node: here, one GPU of each is not used.
+  const auto seven = Changed("dgx-h100", "nvlink_domain: 7", 2);
+  ASSERT_TRUE(seven.ok()) << seven.status();
+  EXPECT_EQ(NumGpus(*seven), 14);
+  EXPECT_EQ(seven->groups(0).node().nics_size(), 7);
 }
 
 TEST(ClusterChangesTest, MessagesNameTheField) {
