@@ -10,9 +10,7 @@
 namespace weir::models {
 namespace {
 
-constexpr double kDeltaChunk = 64;      // tokens, of flash-linear-attention
-constexpr double kDeltaStateBytes = 4;  // fp32
-constexpr double kDecayBytes = 4;       // fp32
+constexpr double kDecayBytes = 4;  // fp32
 
 struct DeltaSizes {
   double key_heads, value_heads, key_size, value_size;
@@ -36,27 +34,6 @@ double DeltaGateParameters(const DeltaNet& net, const DeltaSizes& sizes,
                            double hidden) {
   return net.gate_rank() > 0 ? net.gate_rank() * (hidden + sizes.values())
                              : hidden * sizes.values();
-}
-
-// Adds the recurrence of a chunk of C tokens with keys of K and values of V
-// elements: products of keys with keys and with queries (C x C x K), the
-// inverse of a triangular matrix (C x C x C), its products with keys and values
-// (C x K x C, C x V x C), products with the state (2 times C x V x K), the next
-// state (K x V x C) and the product of scores and values (C x V x C).
-void AddDeltaRecurrence(const Shape& shape, const DeltaSizes& sizes,
-                        LayerWork* work) {
-  const double c = std::min(kDeltaChunk, shape.sequence_length);
-  const double k = sizes.key_size;
-  const double v = sizes.value_size;
-  const double count = shape.tokens / c * sizes.value_heads;
-  AddChunkGemm(shape, 2 * count, c, c, k, work);
-  AddChunkGemm(shape, count, c, c, c, work);
-  AddChunkGemm(shape, count, c, k, c, work);
-  AddChunkGemm(shape, 2 * count, c, v, c, work);
-  AddChunkGemm(shape, 2 * count, c, v, k, work);
-  AddChunkGemm(shape, count, k, v, c, work);
-  const double states = 2 * kDeltaStateBytes * count * k * v;
-  AddPasses(KernelPart::kRecurrence, states, 1, 2 * states, 1, work);
 }
 
 }  // namespace
@@ -132,7 +109,11 @@ AttentionCore AddDeltaNet(const Transformer& transformer, const WorkSpec& spec,
   const double query_keys = 2 * e * tokens * sizes.value_heads * sizes.key_size;
   AddPasses(KernelPart::kElementwise, 2 * query_keys, 1, 3 * query_keys, 1,
             work);
-  AddDeltaRecurrence(shape, sizes, work);
+  AddDeltaRecurrence(shape,
+                     {.heads = sizes.value_heads,
+                      .key_size = sizes.key_size,
+                      .value_size = sizes.value_size},
+                     work);
   // Norm of each head's result, times the gate.
   AddPasses(KernelPart::kNorm, 3 * values, 1, 6 * values, 3, work);
   Linear out{.rows = tokens,

@@ -64,6 +64,18 @@ struct Exchange {
   bool one_copy() const { return routing.tokens > 0; }
 };
 
+// Returns the bytes of the kernel that sorts the received tokens by expert, or
+// sums the outputs of a token's experts. It reads every token once. The calls of
+// HybridEP copy tokens between registered buffers and tensors of the framework;
+// in training this kernel does that (Megatron-LM,
+// docs/discussions/deepseek-v3-gb200-optimization, section 2.5), so that it only
+// adds the further copies.
+double ReceivedBytes(const Exchange& exchange) {
+  return exchange.routing.hybrid
+             ? std::max(exchange.sent - exchange.reached, 0.0)
+             : exchange.sent + exchange.reached;
+}
+
 // Returns true if tokens cross GPUs.
 bool IsDivided(const WorkSpec& spec) { return spec.expert_parallel > 1; }
 
@@ -103,10 +115,11 @@ void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
       // Its kernels read and write the tokens in their own order.
       AddCollective(TokenCollective(exchange, false),
                     &work->forward_collectives);
-      AddPasses(KernelPart::kPermute, ratio * (reached + sent), 1,
-                reached + sent, 1, work);
+      const double sorted = ReceivedBytes(exchange);
+      AddPasses(KernelPart::kPermute, ratio * sorted, 1, sorted, 1, work);
     } else {
-      AddPasses(KernelPart::kPermute, 2 * ratio * sent, 2, 2 * sent, 1, work);
+      AddPasses(KernelPart::kPermute, ratio * (local + sent), 2, local + sent,
+                1, work);
       AddCollective(TokenCollective(exchange, false),
                     &work->forward_collectives);
     }
@@ -114,7 +127,7 @@ void AddDispatch(const WorkSpec& spec, const Exchange& exchange,
     AddFrontCollective(TokenCollective(exchange, true),
                        &work->backward_collectives);
   } else {
-    AddPasses(KernelPart::kPermute, 2 * sent, 2, 2 * sent, 1, work);
+    AddPasses(KernelPart::kPermute, local + sent, 2, local + sent, 1, work);
   }
   if (spec.gpus_per_expert() > 1) {
     AddExchange({.kind = CollectiveKind::kAllGather,
@@ -148,12 +161,16 @@ void AddCombine(const WorkSpec& spec, const Exchange& exchange,
     AddFrontCollective(TokenCollective(exchange, false),
                        &work->backward_collectives);
   }
-  // The backward also computes the gradients of the weights in that sum. DeepEP
-  // and HybridEP sum the copies of a GPU before, and those of several GPUs in
-  // their kernels.
+  // DeepEP and HybridEP sum the copies of a GPU before, and those of several
+  // GPUs in their kernels.
   const double summed =
-      exchange.one_copy() && IsDivided(spec) ? reached : local;
-  AddPasses(KernelPart::kPermute, sent + summed, 2, 2 * sent + summed, 2, work);
+      exchange.one_copy() ? ReceivedBytes(exchange) : sent + local;
+  if (spec.weights_in_experts) {
+    AddPasses(KernelPart::kPermute, summed, 2, summed, 1, work);
+    return;
+  }
+  // The backward also computes the gradients of the weights in that sum.
+  AddPasses(KernelPart::kPermute, summed, 2, sent + summed, 2, work);
   work->stash_bytes += sent;
 }
 

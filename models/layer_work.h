@@ -112,6 +112,9 @@ struct WorkSpec {
   bool fused_expert_bias = true;
   bool launches_each_expert = false;  // a GEMM for each expert, not one kernel
   bool fused_clamp = true;            // false: Runtime.unfused_clamp
+  // The activation of an expert multiplies by the token's weight. False: the
+  // sum of the experts' outputs does.
+  bool weights_in_experts = false;
   // The GEMM of a weight gradient accumulates into the gradient buffer. False:
   // it writes a separate tensor, which another kernel adds.
   bool fused_gradient_accumulation = true;
@@ -180,8 +183,17 @@ std::optional<KernelPart> KernelPartOf(absl::string_view name);
 struct Kernel {
   enum class Kind : uint8_t { kGemm, kAttention, kMemory };
   // kGrouped: GEMMs of experts, whose sizes are not equal in a real step.
-  // kLatent: attention whose queries are wider than its values.
-  enum class Variant : uint8_t { kPlain, kGrouped, kLatent };
+  // kLatent: attention whose queries are wider than its values. kDecay, kDelta:
+  // GEMMs of the chunks of recurrences with decays, and of the delta rule.
+  // kConvolution: causal convolutions along the sequence.
+  enum class Variant : uint8_t {
+    kPlain,
+    kGrouped,
+    kLatent,
+    kDecay,
+    kDelta,
+    kConvolution,
+  };
   Kind kind = Kind::kMemory;
   Variant variant = Variant::kPlain;
   KernelPart part = KernelPart::kElementwise;

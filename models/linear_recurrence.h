@@ -10,11 +10,6 @@
 
 namespace weir::models {
 
-// Adds `count` GEMMs per chunk of (m x k) by (k x n) to the forward, and the
-// two GEMMs of its gradients to the backward.
-void AddChunkGemm(const Shape& shape, double count, double m, double n,
-                  double k, LayerWork* work);
-
 // The recurrence S <- a S + b x^T, y = c^T S of each head, with scalar decays a
 // (Dao and Gu 2024, section 6; Qin et al. 2024, lightning attention).
 struct DecayRecurrence {
@@ -30,6 +25,22 @@ struct DecayRecurrence {
 // (N x P x Q) and the product of c with the state (Q x P x N) of each head; and
 // one pass that writes and reads the states in fp32.
 void AddDecayRecurrence(const Shape& shape, const DecayRecurrence& recurrence,
+                        LayerWork* work);
+
+// The gated delta rule of each head (Yang et al. 2025, section 3.3).
+struct DeltaRecurrence {
+  double heads = 0;
+  double key_size = 0;
+  double value_size = 0;
+};
+
+// Adds per chunk of C tokens, for keys of K and values of V elements: products
+// of keys with keys and with queries (C x C x K), the inverse of a triangular
+// matrix (C x C x C), its products with keys and values (C x K x C, C x V x C),
+// products with the state (2 times C x V x K), the next state (K x V x C) and
+// the product of scores and values (C x V x C); and one pass over the states in
+// fp32.
+void AddDeltaRecurrence(const Shape& shape, const DeltaRecurrence& recurrence,
                         LayerWork* work);
 
 // Adds a causal convolution along the sequence, one filter per channel, with

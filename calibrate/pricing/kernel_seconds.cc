@@ -23,7 +23,13 @@ double ElementBytes(const models::Kernel& kernel) {
              : 0;
 }
 
-double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
+double MemoryEfficiency(const DeviceProfile& profile,
+                        const models::Kernel& kernel) {
+  const models::KernelPart part = kernel.part;
+  if (kernel.variant == models::Kernel::Variant::kConvolution &&
+      profile.has_convolution_efficiency()) {
+    return profile.convolution_efficiency().value();
+  }
   if (part == models::KernelPart::kCast && profile.has_cast_efficiency()) {
     return profile.cast_efficiency().value();
   }
@@ -40,6 +46,18 @@ double MemoryEfficiency(const DeviceProfile& profile, models::KernelPart part) {
     return profile.elementwise_efficiency().value();
   }
   return profile.memory_efficiency().value();
+}
+
+// Returns the efficiency of the recurrence that a GEMM is part of; 0: none, or
+// unknown.
+double RecurrenceEfficiency(const DeviceProfile& profile,
+                            models::Kernel::Variant variant) {
+  if (variant == models::Kernel::Variant::kDecay) {
+    return profile.decay_recurrence_efficiency().value();
+  }
+  return variant == models::Kernel::Variant::kDelta
+             ? profile.delta_recurrence_efficiency().value()
+             : 0;
 }
 
 // Returns the efficiency of the library that runs, relative to
@@ -193,6 +211,8 @@ GemmSize ShapeOf(const models::Kernel& kernel) {
 double KernelSeconds(const DeviceProfile& profile, double peak_flops,
                      const models::Kernel& kernel) {
   if (kernel.kind == models::Kernel::Kind::kGemm) {
+    const double recurrence = RecurrenceEfficiency(profile, kernel.variant);
+    if (recurrence > 0) return kernel.flops / (peak_flops * recurrence);
     const double grouped =
         kernel.variant == models::Kernel::Variant::kGrouped &&
                 profile.has_grouped_gemm_time()
@@ -210,7 +230,7 @@ double KernelSeconds(const DeviceProfile& profile, double peak_flops,
   }
   const double memory_seconds =
       kernel.bytes / (profile.memory_bytes_per_second().value() *
-                      MemoryEfficiency(profile, kernel.part));
+                      MemoryEfficiency(profile, kernel));
   const double arithmetic_seconds =
       kernel.kind == models::Kernel::Kind::kAttention
           ? AttentionSeconds(profile, peak_flops, kernel)

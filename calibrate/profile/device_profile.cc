@@ -233,6 +233,18 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     CheckFigure("grouped_gemm_time", profile.grouped_gemm_time(), 0.1, 10,
                 &problems);
   }
+  if (profile.has_decay_recurrence_efficiency()) {
+    CheckFigure("decay_recurrence_efficiency",
+                profile.decay_recurrence_efficiency(), 1e-3, 1, &problems);
+  }
+  if (profile.has_delta_recurrence_efficiency()) {
+    CheckFigure("delta_recurrence_efficiency",
+                profile.delta_recurrence_efficiency(), 1e-3, 1, &problems);
+  }
+  if (profile.has_convolution_efficiency()) {
+    CheckFigure("convolution_efficiency", profile.convolution_efficiency(),
+                1e-3, 1, &problems);
+  }
   if (profile.has_elementwise_efficiency()) {
     CheckFigure("elementwise_efficiency", profile.elementwise_efficiency(),
                 1e-3, 1, &problems);

@@ -89,6 +89,7 @@ void SetFusions(const Runtime& runtime, const Transformer& transformer,
   spec->fused_expert_bias = !runtime.unfused_expert_bias();
   spec->launches_each_expert = runtime.launches_each_expert();
   spec->fused_clamp = !runtime.unfused_clamp();
+  spec->weights_in_experts = runtime.weights_in_experts();
   spec->fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();
   spec->fused_cross_entropy = !runtime.unfused_cross_entropy();
   spec->vocabulary_multiple = static_cast<int>(runtime.vocabulary_multiple());

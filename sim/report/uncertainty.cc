@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -93,8 +94,8 @@ class Variations {
     return Change(prices);
   }
 
-  // Returns false for the figures of experts and latent attention where the
-  // work has none of them.
+  // Returns false for the figures of experts, latent attention and recurrences
+  // where the work has none of them.
   bool IsUsed(absl::string_view path) const {
     const auto any_kernel = [&](models::Kernel::Variant variant) {
       return std::any_of(work_.kernels.begin(), work_.kernels.end(),
@@ -111,8 +112,16 @@ class Variations {
     if (absl::StartsWith(path, "latent_attention.")) {
       return any_kernel(models::Kernel::Variant::kLatent);
     }
-    return path != "grouped_gemm_time" ||
-           any_kernel(models::Kernel::Variant::kGrouped);
+    static constexpr std::pair<absl::string_view, models::Kernel::Variant>
+        kVariants[] = {
+            {"grouped_gemm_time", models::Kernel::Variant::kGrouped},
+            {"decay_recurrence_efficiency", models::Kernel::Variant::kDecay},
+            {"delta_recurrence_efficiency", models::Kernel::Variant::kDelta},
+            {"convolution_efficiency", models::Kernel::Variant::kConvolution}};
+    for (const auto& [figure, variant] : kVariants) {
+      if (path == figure) return any_kernel(variant);
+    }
+    return true;
   }
 
   // Collectives are those of the first device, kernels those of this one.

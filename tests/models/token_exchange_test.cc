@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "models/layer_work.h"
 #include "models/model.h"
@@ -147,13 +148,73 @@ TEST(TokenExchangeTest, DeepEpSendsOneCopyToEachGpuThatHasAnExpert) {
   }
 }
 
-// HybridEP sends the same copies and needs the same kernels as DeepEP.
+double PermutedBytes(const std::vector<Kernel>& kernels) {
+  double bytes = 0;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.part == KernelPart::kPermute) bytes += kernel.bytes;
+  }
+  return bytes;
+}
+
+// A token's vector on its way to an expert, in 16 bits.
+constexpr double kVector = 2 * kHidden;
+constexpr double kSent = kTokens * kTopk * kVector;
+
+// NCCL: a token is read once and written for each expert, and the reverse.
+// Between these, the copies are sorted by expert and back.
+TEST(TokenExchangeTest, PermutationsReadEveryTokenOnce) {
+  WorkSpec spec = Spec(64);
+  spec.weights_in_experts = true;
+  const LayerWork block = Block(spec);
+  const double both = 2 * (kTokens * kVector + kSent) + 2 * 2 * kSent;
+  EXPECT_SAME(PermutedBytes(block.forward), both);
+  EXPECT_SAME(PermutedBytes(block.backward_input), both);
+}
+
+TEST(TokenExchangeTest, DeepEpPermutesWhatAGpuReceives) {
+  WorkSpec spec = DeepEp(64);
+  spec.weights_in_experts = true;
+  const LayerWork block = Block(spec);
+  const double reached =
+      kTokens * GroupsReached(kExperts, kTopk, 64, 8, 4) * kVector;
+  EXPECT_SAME(PermutedBytes(block.forward), 2 * (reached + kSent));
+  EXPECT_SAME(PermutedBytes(block.backward_input), 2 * (reached + kSent));
+}
+
+// The calls of HybridEP contain one copy of what a GPU receives.
+TEST(TokenExchangeTest, HybridEpPermutesWhatItsCallsDoNotCopy) {
+  WorkSpec spec = DeepEp(64);
+  spec.weights_in_experts = true;
+  const LayerWork deepep = Block(spec);
+  spec.token_dispatcher = TOKENS_HYBRID_EP;
+  const LayerWork hybrid = Block(spec);
+  const double reached =
+      kTokens * GroupsReached(kExperts, kTopk, 64, 8, 4) * kVector;
+  EXPECT_SAME(PermutedBytes(hybrid.forward),
+              PermutedBytes(deepep.forward) - 2 * 2 * reached);
+  EXPECT_SAME(PermutedBytes(hybrid.backward_input),
+              PermutedBytes(deepep.backward_input) - 2 * 2 * reached);
+}
+
+// If the sum applies the weights, its backward also reads the experts' outputs,
+// which are saved.
+TEST(TokenExchangeTest, WeightsInTheSumSaveTheOutputsOfExperts) {
+  WorkSpec spec = Spec(64);
+  const LayerWork sum = Block(spec);
+  spec.weights_in_experts = true;
+  const LayerWork experts = Block(spec);
+  EXPECT_SAME(sum.stash_bytes - experts.stash_bytes, kSent);
+  EXPECT_SAME(PermutedBytes(sum.backward_input) -
+                  PermutedBytes(experts.backward_input),
+              kSent);
+  EXPECT_EQ(sum.forward, experts.forward);
+}
+
 TEST(TokenExchangeTest, HybridEpSendsTheCopiesOfDeepEp) {
   WorkSpec spec = DeepEp(64);
   const LayerWork deepep = Block(spec);
   spec.token_dispatcher = TOKENS_HYBRID_EP;
   const LayerWork hybrid = Block(spec);
-  EXPECT_EQ(hybrid.forward, deepep.forward);
   EXPECT_EQ(hybrid.stash_bytes, deepep.stash_bytes);
   ASSERT_EQ(hybrid.forward_collectives.size(), 2);
   for (int i = 0; i < 2; ++i) {

@@ -19,6 +19,8 @@
 #include "calibrate/pricing/kernel_seconds.h"
 #include "calibrate/profile/device_profile.h"
 #include "models/layer_work.h"
+#include "models/linear_recurrence.h"
+#include "models/shape.h"
 #include "tools/accuracy/write_rows.h"
 
 namespace weir {
@@ -223,14 +225,13 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
                        ? profile.elementwise_efficiency()
                        : profile.memory_efficiency())
                       .value();
-  const double permutes = bandwidth * profile.permute_efficiency().value();
   const calibrate::GemmMachine machine = {
       peak, profile.num_multiprocessors().value(), bandwidth};
   const calibrate::GemmTerms<double> terms =
       calibrate::TermsOf(profile.gemm(), calibrate::Clock::kBurst);
   std::vector<MeasuredSeconds> names;
   std::vector<std::tuple<double, double, double, double>> shapes;
-  std::vector<double> gemms, memory, routed;
+  std::vector<double> gemms, memory, permuted, routed;
   for (const ExpertRow& row : rows) {
     const double matrices = row.gated ? 2 : 1;
     const double width = row.width / row.tensor_parallel;
@@ -245,8 +246,10 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
     };
     gemms.push_back(grouped(matrices * width, row.hidden) +
                     grouped(row.hidden, width));
-    memory.push_back(2 * pairs * (matrices + 1) * width / streams +
-                     2 * pairs * 3 * row.hidden / permutes);
+    memory.push_back(2 * pairs * (matrices + 1) * width / streams);
+    // Reads each token, writes its copies; reads these, writes their sum.
+    permuted.push_back(2 * row.hidden * 2 *
+                       (pairs + row.tokens / row.expert_parallel));
     // Every GPU selects experts for, and writes the sums of, all tokens.
     routed.push_back(row.tokens *
                      (2 * row.hidden + 4 * row.experts + 16 * row.topk));
@@ -260,10 +263,94 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
          row.seconds});
   }
   const auto predict = [&](const std::vector<double>& at, int i) {
-    return at[0] + gemms[i] * at[1] + memory[i] + routed[i] / (bandwidth * at[2]);
+    return at[0] + gemms[i] * at[1] + memory[i] +
+           routed[i] / (bandwidth * at[2]) + permuted[i] / (bandwidth * at[3]);
   };
-  return WriteFit(path, {"fixed_seconds", "grouped_gemm_time", "routing"},
-                  {4e-5, 1, 0.5}, calibrate::GroupsOf(shapes), names, predict);
+  return WriteFit(
+      path, {"fixed_seconds", "grouped_gemm_time", "routing", "permutation"},
+      {4e-5, 1, 0.5, 0.3}, calibrate::GroupsOf(shapes), names, predict);
+}
+
+absl::Status WriteRecurrences(const std::string& path,
+                              const DeviceProfile& profile,
+                              const std::vector<RecurrenceRow>& rows) {
+  if (rows.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(profile, "bf16"));
+  std::vector<MeasuredSeconds> names;
+  std::vector<std::tuple<double, double, double>> shapes;
+  std::vector<double> flops, memory;
+  for (const RecurrenceRow& row : rows) {
+    models::Shape shape;
+    shape.tokens = row.batch * row.sequence_length;
+    shape.sequence_length = row.sequence_length;
+    models::LayerWork work;
+    if (row.mamba) {
+      models::AddDecayRecurrence(shape,
+                                 {.heads = row.value_heads,
+                                  .groups = row.key_heads,
+                                  .key_size = row.key_size,
+                                  .value_size = row.value_size,
+                                  .chunk = row.chunk},
+                                 &work);
+    } else {
+      models::AddDeltaRecurrence(shape,
+                                 {.heads = row.value_heads,
+                                  .key_size = row.key_size,
+                                  .value_size = row.value_size},
+                                 &work);
+    }
+    flops.push_back(0);
+    memory.push_back(0);
+    for (const models::Kernel& kernel : work.forward) {
+      if (kernel.kind == models::Kernel::Kind::kGemm) {
+        flops.back() += kernel.flops;
+      } else {
+        memory.back() += calibrate::KernelSeconds(profile, peak, kernel);
+      }
+    }
+    shapes.emplace_back(row.key_heads, row.value_heads, row.value_size);
+    names.push_back({row.line,
+                     absl::StrFormat("%.0f x %.0f tokens, %.0f heads of %.0f",
+                                     row.batch, row.sequence_length,
+                                     row.value_heads, row.value_size),
+                     row.seconds});
+  }
+  const auto predict = [&](const std::vector<double>& at, int i) {
+    return at[0] + memory[i] + flops[i] / (peak * at[1]);
+  };
+  return WriteFit(path, {"fixed_seconds", "efficiency"}, {2e-5, 0.05},
+                  calibrate::GroupsOf(shapes), names, predict);
+}
+
+absl::Status WriteConvolutions(const std::string& path,
+                               const DeviceProfile& profile,
+                               const std::vector<RecurrenceRow>& rows) {
+  constexpr double kCachedBytes = 5e8;  // twice the largest cache
+  const double bandwidth = profile.memory_bytes_per_second().value();
+  std::vector<MeasuredSeconds> names;
+  std::vector<double> widths, bytes;
+  for (const RecurrenceRow& row : rows) {
+    // Of the delta rule, some rows are faster than memory: their channels are
+    // not what the table says.
+    if (!row.mamba) continue;
+    // Input, B and C.
+    const double width =
+        row.value_heads * row.value_size + 2 * row.key_heads * row.key_size;
+    const double moved = 4 * row.batch * row.sequence_length * width;
+    if (moved < kCachedBytes) continue;
+    bytes.push_back(moved);
+    widths.push_back(width);
+    names.push_back({row.line,
+                     absl::StrFormat("%.0f x %.0f tokens, %.0f channels",
+                                     row.batch, row.sequence_length, width),
+                     row.seconds});
+  }
+  if (names.empty()) return absl::OkStatus();
+  const auto predict = [&](const std::vector<double>& at, int i) {
+    return at[0] + bytes[i] / (bandwidth * at[1]);
+  };
+  return WriteFit(path, {"fixed_seconds", "efficiency"}, {5e-6, 0.5},
+                  calibrate::GroupsOf(widths), names, predict);
 }
 
 absl::Status WriteDeepEp(const std::string& path, const DeviceProfile& profile,

@@ -34,10 +34,23 @@ absl::Status WriteAttention(const std::string& path,
                             const std::vector<AttentionRow>& rows,
                             AttentionForm form);
 
-// Fits grouped_gemm_time, a bandwidth of the routing and a fixed time; activation
-// and permutation have the profile's bandwidths. Leaves out model shapes.
+// Fits grouped_gemm_time, bandwidths of the routing and of the permutations of
+// the benchmark's program, and a fixed time; activations have the profile's
+// bandwidth. Leaves out model shapes.
 absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
                           const std::vector<ExpertRow>& rows);
+
+// Fits the efficiency of recurrences, a fixed time, and nothing else: passes
+// over the states have the profile's bandwidth. Leaves out model shapes.
+absl::Status WriteRecurrences(const std::string& path,
+                              const DeviceProfile& profile,
+                              const std::vector<RecurrenceRow>& rows);
+
+// Fits convolution_efficiency and a fixed time to the rows of Mamba-2 that
+// exceed the caches. Leaves out model shapes.
+absl::Status WriteConvolutions(const std::string& path,
+                               const DeviceProfile& profile,
+                               const std::vector<RecurrenceRow>& rows);
 
 // Fits TokenExchange to rows inside a node (leaves out model shapes), or its
 // figures for several nodes (leaves out sizes).

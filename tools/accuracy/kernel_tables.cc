@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/csv.h"
 #include "base/files.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr double kMost = 1e12;
 constexpr double kLeastTokens = 256;
+constexpr double kLeastRecurrenceTokens = 2048;
 constexpr double kLeastMultiprocessors = 12;  // 20 by default
 
 // A table with numbers by name of column.
@@ -156,6 +158,41 @@ absl::StatusOr<std::vector<ExpertRow>> ReadExpertRows(
         row.tokens * row.topk / row.experts < kLeastTokens) {
       continue;
     }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<RecurrenceRow>> ReadRecurrenceRows(
+    const std::string& path, absl::string_view system,
+    absl::string_view kernel) {
+  if (!std::filesystem::exists(path)) return std::vector<RecurrenceRow>();
+  ASSIGN_OR_RETURN(const Table table,
+                   Table::Load(path, {"batch", "seq_len", "v_heads",
+                                      "v_head_size", "latency_ms"}));
+  // Columns that other recurrences do not have are empty.
+  const auto number = [&](absl::string_view name, int row) {
+    double value = 0;
+    return absl::SimpleAtod(table.Text(name, row), &value) ? value : 0;
+  };
+  std::vector<RecurrenceRow> rows;
+  for (int i = 0; i < table.num_rows(); ++i) {
+    if (!table.Is(i, "system", system) || !table.Is(i, "kernel", kernel)) {
+      continue;
+    }
+    const bool mamba = table.Is(i, "op", "mamba2");
+    const RecurrenceRow row = {
+        table.Line(i),
+        table.Number("batch", i),
+        table.Number("seq_len", i),
+        number(mamba ? "groups" : "k_heads", i),
+        number(mamba ? "d_state" : "k_head_size", i),
+        table.Number("v_heads", i),
+        table.Number("v_head_size", i),
+        number("chunk", i),
+        mamba,
+        table.Number("latency_ms", i) * 1e-3};
+    if (row.batch * row.sequence_length < kLeastRecurrenceTokens) continue;
     rows.push_back(row);
   }
   return rows;

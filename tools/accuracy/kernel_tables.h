@@ -47,6 +47,23 @@ struct ExpertRow {
 absl::StatusOr<std::vector<ExpertRow>> ReadExpertRows(
     const std::vector<std::string>& folders, absl::string_view system);
 
+// The kernels of a linear recurrence, or of its convolution, over whole
+// sequences.
+struct RecurrenceRow {
+  int line = 0;
+  double batch = 0, sequence_length = 0;
+  double key_heads = 0, key_size = 0;  // Mamba-2: groups, state
+  double value_heads = 0, value_size = 0;
+  double chunk = 0;  // Mamba-2
+  bool mamba = false;
+  double seconds = 0;
+};
+
+// Returns the rows of one kernel from 2,048 tokens.
+absl::StatusOr<std::vector<RecurrenceRow>> ReadRecurrenceRows(
+    const std::string& path, absl::string_view system,
+    absl::string_view kernel);
+
 // Returns the medians of the collectives of fp16 from 1 KiB, as they were
 // measured with an NCCL version in one node with the links of `node`.
 absl::StatusOr<std::vector<calibrate::CollectiveSample>> ReadNcclRows(

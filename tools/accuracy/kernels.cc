@@ -53,6 +53,10 @@ constexpr Kind kKinds[] = {
     {"experts_top4",
      "experts with grouped GEMMs, bf16, 4 and more experts per token",
      "model shape", 0.1},
+    {"mamba2", "recurrences of Mamba-2, bf16", "heads", 0},
+    {"delta", "recurrences with the gated delta rule, bf16", "model shape", 0},
+    {"convolution", "convolutions of Mamba-2 of 500 MB and more, bf16", "channels",
+     0},
     {"nccl", "collectives in a node, NCCL 2.23 to 2.28, fp16",
      "collective and GPUs", 0.1},
     {"nccl_node", "collectives in a node, NCCL 2.29.2, fp16",
@@ -114,9 +118,11 @@ measured time; above 0, the prediction is too slow. The tables are forward kerne
   for latent attention, and for plain attention on A100, B200, GB200, B300 and GB300. H100 and H200 do not have it:
   their kernel (flash-attention 3) takes the longest tiles first, and it does not lower the errors of 1 to 4 tiles per
   multiprocessor (decision 43).
-- Experts are the GEMMs of gemm_seconds.h times `grouped_gemm_time`, activation and permutation at the profile's
-  bandwidths, the bytes of routing over a bandwidth and a fixed time. With one or two experts per token the table has
+- Experts are the GEMMs of gemm_seconds.h times `grouped_gemm_time`, activation at the profile's bandwidth, the
+  bytes of permutations and of routing over bandwidths of the benchmark's program and a fixed time. With one or two experts per token the table has
   times up to five times those of the same work in other rows (kernels that the library chose badly).
+- Recurrences have one rate for the FLOP of the products within chunks. Those of the delta rule with few sequences and
+  heads wait for the state of the chunk before, which is not modeled.
 - Dispatch and combine have 12 to 24 multiprocessors. On 8 nodes the table was measured on a congested network (half of
   the rate of 4 nodes, notifications of milliseconds); these rows are not fitted, and predicted times are half of them.
   The rack has one model shape, so numbers of GPUs are left out instead.

@@ -123,6 +123,21 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
     if (row.topk >= 4) several.push_back(row);
   }
   RETURN_IF_ERROR(WriteExperts(path("experts_top4"), profile, several));
+  const std::string recurrences =
+      absl::StrCat(folder, "/tables/linear_attention.csv");
+  for (const auto& [kind, kernel] :
+       {std::pair("mamba2", "mamba_chunk_scan_combined"),
+        std::pair("delta", "chunk_gated_delta_rule")}) {
+    ASSIGN_OR_RETURN(
+        const std::vector<RecurrenceRow> rows,
+        ReadRecurrenceRows(recurrences, device.system, kernel));
+    RETURN_IF_ERROR(WriteRecurrences(path(kind), profile, rows));
+  }
+  ASSIGN_OR_RETURN(const std::vector<RecurrenceRow> convolutions,
+                   ReadRecurrenceRows(recurrences, device.system,
+                                      "causal_conv1d_fn"));
+  RETURN_IF_ERROR(
+      WriteConvolutions(path("convolution"), profile, convolutions));
   if (*device.nccl != 0) {
     const CollectiveModel nccl = calibrate::NcclDefaults(device.generation);
     calibrate::CollectiveGroup node;

@@ -9,7 +9,9 @@
 #include "calibrate/profile/device_profile.h"
 #include "models/kernels.h"
 #include "models/layer_work.h"
+#include "models/linear_recurrence.h"
 #include "models/model.h"
+#include "models/shape.h"
 
 namespace weir::calibrate::kernel_seconds_test {
 
@@ -200,6 +202,59 @@ TEST(KernelSecondsTest, GroupedGemmsTakeTheirPartOfBatchedOnes) {
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 0.8 * plain, 1e-15);
   profile.clear_grouped_gemm_time();
   EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+}
+
+TEST(KernelSecondsTest, RecurrencesHaveTheirOwnRates) {
+  models::Kernel kernel = MakeGemm(5, 512, 128, 320);
+  DeviceProfile profile = Toy();
+  const double plain = KernelSeconds(profile, kPeak, kernel);
+  profile.mutable_decay_recurrence_efficiency()->set_value(0.25);
+  profile.mutable_delta_recurrence_efficiency()->set_value(0.125);
+  EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+  kernel.variant = models::Kernel::Variant::kDecay;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              4 * kernel.flops / kPeak, 1e-15);
+  kernel.variant = models::Kernel::Variant::kDelta;
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
+              8 * kernel.flops / kPeak, 1e-15);
+  profile.clear_delta_recurrence_efficiency();
+  EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
+}
+
+TEST(KernelSecondsTest, ConvolutionsHaveTheirOwnRate) {
+  models::Kernel kernel = models::MemoryKernel(5e6);
+  kernel.variant = models::Kernel::Variant::kConvolution;
+  DeviceProfile profile = Toy();
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 5e-3, 1e-15);
+  profile.mutable_convolution_efficiency()->set_value(0.25);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 10e-3, 1e-15);
+}
+
+// github.com/ai-dynamo/aiconfigurator, linear_attention: kernels of Mamba-2 with
+// states of 128, heads of 64, 8 groups and chunks of 128, milliseconds.
+TEST(KernelSecondsTest, MeasuredRecurrencesOfB200) {
+  const DeviceProfile profile = *LoadDeviceProfile("b200-sxm");
+  const struct {
+    double batch, tokens, heads, ms;
+  } rows[] = {{1, 32768, 128, 2.81458}, {8, 4096, 128, 2.51191},
+              {4, 8192, 64, 1.43503},   {64, 512, 128, 2.64942},
+              {2, 8192, 256, 2.82776},  {8, 32768, 64, 11.5597}};
+  for (const auto& [batch, tokens, heads, ms] : rows) {
+    models::Shape shape;
+    shape.tokens = batch * tokens;
+    shape.sequence_length = tokens;
+    models::LayerWork work;
+    models::AddDecayRecurrence(shape,
+                               {.heads = heads,
+                                .groups = 8,
+                                .key_size = 128,
+                                .value_size = 64,
+                                .chunk = 128},
+                               &work);
+    const double seconds =
+        KernelSeconds(profile, *PeakFlops(profile, "bf16"), work.forward);
+    EXPECT_NEAR(1e3 * seconds / ms, 1, 0.15) << batch << " x " << tokens;
+  }
 }
 
 TEST(KernelSecondsTest, AttentionDependsOnItsFormat) {

@@ -12,6 +12,7 @@ namespace weir::models::config_errors_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // A small Qwen3 with more keys.
 std::string Qwen3(const std::string& keys) {
@@ -52,6 +53,19 @@ TEST(ConfigErrorsTest, MisspelledKeysGetASuggestion) {
               HasSubstr("layer_type is unknown; did you mean layer_types?"));
   EXPECT_THAT(Message(R"({"model_type": "qwen33"})"),
               HasSubstr("did you mean qwen3?"));
+}
+
+TEST(ConfigErrorsTest, UnknownSizesGetASuggestion) {
+  EXPECT_THAT(Message(Qwen3(R"("sliding_window_size": 128)")),
+              HasSubstr("sliding_window_size is 128, expected no such key: weir "
+                        "does not know how it changes models of this "
+                        "model_type; did you mean sliding_window?"));
+}
+
+TEST(ConfigErrorsTest, UnknownSizesUnlikeAnyKeyGetNoSuggestion) {
+  EXPECT_THAT(Message(Qwen3(R"("kv_share_size": 8)")),
+              AllOf(HasSubstr("kv_share_size is 8, expected no such key"),
+                    Not(HasSubstr("did you mean"))));
 }
 
 TEST(ConfigErrorsTest, ActivationsAreChecked) {
