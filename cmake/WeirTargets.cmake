@@ -118,11 +118,11 @@ set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hun
 
 # weir_add_suites(<target> <filter> <prefix> <timeout> <labels>) adds a ctest entry per test suite of the target, without
 # the tests that the filter selects.
-function(weir_add_suites name slow prefix timeout labels)
+function(weir_add_suites name others prefix timeout labels)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
   add_custom_command(
     TARGET ${name} POST_BUILD BYPRODUCTS "${file}"
-    COMMAND "${CMAKE_COMMAND}" -D "program=$<TARGET_FILE:${name}>" -D "filter=-${slow}"
+    COMMAND "${CMAKE_COMMAND}" -D "program=$<TARGET_FILE:${name}>" -D "filter=-${others}"
             -D "directory=${CMAKE_CURRENT_BINARY_DIR}" -D "prefix=${prefix}" -D "timeout=${timeout}"
             -D "labels=${labels}" -D "out=${file}" -P "${PROJECT_SOURCE_DIR}/cmake/AddTestSuites.cmake"
     VERBATIM)
@@ -132,16 +132,17 @@ function(weir_add_suites name slow prefix timeout labels)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake")
 endfunction()
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [CASES] [PREFIX <text>]
-#           [TIMEOUT <seconds>])
-# runs each test suite in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. The tests that SLOW
-# selects (a filter of GoogleTest), which take 4 s or more, get the label "slow" and a process each. With CASES, which
-# programs need whose tests may be skipped, every test gets a process. PREFIX comes before the names in ctest.
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [LABELS <label>...] [SLOW <filter>] [CASES <filter>]
+#           [PREFIX <text>] [TIMEOUT <seconds>])
+# runs each test suite in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. Filters are those of
+# GoogleTest. The tests that SLOW selects, which take 4 s or more, get the label "slow" and a process each. So do, without
+# the label, the tests that CASES selects: those that may be skipped, which fail in the process of their suite, and those
+# that need a process of their own. PREFIX comes before the names in ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "CASES" "PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "CASES;PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT ${WEIR_TEST_TIMEOUT})
   endif()
@@ -158,9 +159,11 @@ function(weir_test name)
     set(labels LABELS "${ARG_LABELS}")
   endif()
   if(ARG_CASES)
-    gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" ${options} ${labels})
-  else()
-    weir_add_suites(${name} "${ARG_SLOW}" "${ARG_PREFIX}" ${ARG_TIMEOUT} "${ARG_LABELS}")
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_CASES}-${ARG_SLOW}" ${options} ${labels})
+  endif()
+  if(NOT ARG_CASES STREQUAL "*")
+    string(JOIN ":" others ${ARG_CASES} ${ARG_SLOW})
+    weir_add_suites(${name} "${others}" "${ARG_PREFIX}" ${ARG_TIMEOUT} "${ARG_LABELS}")
   endif()
   if(ARG_SLOW)
     # ctest starts the tests of the highest cost first.
