@@ -13,7 +13,7 @@ endif()
 set(text "")
 foreach(suite IN LISTS suites)
   string(REGEX REPLACE "\\.$" "" name "${suite}")
-  # A skipped case would be reported as passed: its program belongs under weir_test's CASES.
+  # A skipped case would be reported as passed: it belongs to weir_test's CASES.
   string(APPEND text
     "add_test([=[${prefix}${name}]=] [=[${program}]=] [=[--gtest_brief=1]=] [=[--gtest_filter=${suite}*${excluded}]=])\n"
     "set_tests_properties([=[${prefix}${name}]=] PROPERTIES WORKING_DIRECTORY [=[${directory}]=] TIMEOUT ${timeout}"

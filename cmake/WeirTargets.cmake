@@ -152,11 +152,11 @@ set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hun
 
 # weir_add_suites(<target> <filter> <prefix> <timeout> <labels>) adds a ctest entry per test suite of the target, without
 # the tests that the filter selects.
-function(weir_add_suites name slow prefix timeout labels)
+function(weir_add_suites name others prefix timeout labels)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
   add_custom_command(
     TARGET ${name} POST_BUILD BYPRODUCTS "${file}"
-    COMMAND "${CMAKE_COMMAND}" -D "program=$<TARGET_FILE:${name}>" -D "filter=-${slow}"
+    COMMAND "${CMAKE_COMMAND}" -D "program=$<TARGET_FILE:${name}>" -D "filter=-${others}"
             -D "directory=${CMAKE_CURRENT_BINARY_DIR}" -D "prefix=${prefix}" -D "timeout=${timeout}"
             -D "labels=${labels}" -D "out=${file}" -P "${PROJECT_SOURCE_DIR}/cmake/AddTestSuites.cmake"
     VERBATIM)
@@ -180,18 +180,19 @@ function(weir_join_test name program)
   weir_check_folders(${name})
 endfunction()
 
-# weir_test(<name> SRCS <file>... [DEPS <target>...] [IN <name>] [LABELS <label>...] [SLOW <filter>] [CASES]
+# weir_test(<name> SRCS <file>... [DEPS <target>...] [IN <name>] [LABELS <label>...] [SLOW <filter>] [CASES <filter>]
 #           [PREFIX <text>] [TIMEOUT <seconds>])
 # runs each test suite in a process of its own, by default for WEIR_TEST_TIMEOUT seconds at most. With IN, tests are
 # compiled into the program of an earlier weir_test if WEIR_UNITY is on, since each program costs seconds to compile and
-# to link; that program's options apply, and it needs no SRCS of its own. The tests that SLOW selects (a filter of GoogleTest), which take 4 s or more,
-# get the label "slow" and a process each. With CASES, which programs need whose tests may be skipped, every test gets a
-# process. PREFIX comes before the names in ctest.
+# to link; that program's options apply, and it needs no SRCS of its own. Filters are those of GoogleTest. The tests that
+# SLOW selects, which take 4 s or more, get the label "slow" and a process each. So do, without the label, the tests that
+# CASES selects: those that may be skipped, which fail in the process of their suite, and those that need a process of
+# their own. PREFIX comes before the names in ctest.
 function(weir_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "CASES" "IN;PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "CASES;IN;PREFIX;SLOW;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(ARG_IN AND WEIR_UNITY)
     weir_join_test(${name} ${ARG_IN} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
     return()
@@ -222,9 +223,11 @@ function(weir_test name)
     set(labels LABELS "${ARG_LABELS}")
   endif()
   if(ARG_CASES)
-    gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" ${options} ${labels})
-  else()
-    weir_add_suites(${name} "${ARG_SLOW}" "${ARG_PREFIX}" ${ARG_TIMEOUT} "${ARG_LABELS}")
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_CASES}-${ARG_SLOW}" ${options} ${labels})
+  endif()
+  if(NOT ARG_CASES STREQUAL "*")
+    string(JOIN ":" others ${ARG_CASES} ${ARG_SLOW})
+    weir_add_suites(${name} "${others}" "${ARG_PREFIX}" ${ARG_TIMEOUT} "${ARG_LABELS}")
   endif()
   if(ARG_SLOW)
     # ctest starts the tests of the highest cost first.
