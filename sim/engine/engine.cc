@@ -140,8 +140,6 @@ size_t Recording::bytes() const {
 absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
                                        std::span<const scenarios::Link> links,
                                        const EngineOptions& options) {
-  // Once here instead of in every child.
-  if (!graph.pairs.empty()) RETURN_IF_ERROR(LoadSimGrid());
   Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty());
   void* memory = MapShared(sizeof(Shared));
   int fds[2];

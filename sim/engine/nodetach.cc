@@ -9,6 +9,14 @@
 #include <simgrid/version.h>
 // clang-format on
 
+#include "sim/engine/platform.h"
+
+namespace weir::sim {
+// Referenced from platform.cc, because a linker drops an object file of a
+// static library to which nothing refers.
+void LinkNoDetach() {}
+}  // namespace weir::sim
+
 #if SIMGRID_VERSION == 33200
 extern "C" {
 __attribute__((visibility("default"))) void*

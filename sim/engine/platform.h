@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network in SimGrid: links, routes, the flows that share them, and its
-// clock. Independent of tasks. Loads SimGrid when the first flow starts. Only
-// event_loop.cc, its drivers and simgrid_platform.h include this header.
+// clock. Independent of tasks. Only event_loop.cc and its drivers include this
+// header.
 #ifndef WEIR_SIM_ENGINE_PLATFORM_H_
 #define WEIR_SIM_ENGINE_PLATFORM_H_
 
@@ -10,17 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "scenarios/cluster/network.h"
 #include "sim/engine/task_graph.h"
 
 namespace weir::sim {
-
-class SharedFlows;
-
-// Loads SimGrid, once per process. Otherwise every child process that starts a
-// flow does so.
-absl::Status LoadSimGrid();
 
 // Flows share links max-min fairly. A route that names a link k times uses k
 // times its rate there. At most one instance per process, which must not fork
@@ -53,24 +46,25 @@ class Platform {
                   std::span<const GpuPair> pairs);
 
   // Starts a flow at `seconds`, which is the current time, that moves `bytes`
-  // over the route of a pair without latency. Throws std::runtime_error if
-  // SimGrid cannot be loaded.
+  // over the route of a pair without latency.
   void StartFlow(int32_t pair, double bytes, int32_t flow, double seconds);
   int num_flows() const;  // in flight
 
-  // Moves the only alarm to another time. Requires: a flow has started.
+  // Moves the only alarm to another time.
   void SetAlarm(double seconds);
   void StopAlarm();
 
-  // Runs until no flow is in flight and no alarm is set. Requires: a flow has
-  // started.
+  // Runs until no flow is in flight and no alarm is set.
   void Run(Listener* listener);
 
  private:
-  std::span<const scenarios::Link> network_;
-  std::span<const GpuPair> pairs_;
-  std::unique_ptr<SharedFlows> flows_;  // null until the first flow
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
+
+// Makes the linker include nodetach.cc, which works around a cost of SimGrid
+// 3.32; does nothing itself.
+void LinkNoDetach();
 
 }  // namespace weir::sim
 

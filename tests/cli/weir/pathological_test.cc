@@ -110,28 +110,22 @@ std::vector<Place> AllPlaces() {
   return places;
 }
 
-// Returns the arguments of every command besides the one under test.
-std::map<std::string, Words> AllBaseArguments() {
-  std::map<std::string, Words> all;
-  CommandLine line;
-  const auto app = MakeWeirApp(&line);
-  for (const CLI::App* command : AllCommands(app.get())) {
-    const std::string name = NameOf(*command);
-    const std::string example = ExamplesOf(*command)[0];
-    all[name] = absl::StrSplit(absl::StripPrefix(example, name), ' ',
-                               absl::SkipEmpty());
-  }
-  for (const auto& [name, arguments] : BaseArguments()) {
-    all[name] = absl::StrSplit(arguments, ' ', absl::SkipEmpty());
-  }
-  return all;
-}
-
 // Returns the words of a run with `path` as the value of the option.
 Words WordsOf(const Place& place, const std::string& path) {
-  static const auto& arguments =
-      *new std::map<std::string, Words>(AllBaseArguments());
-  const Words& base = arguments.at(place.command);
+  const auto at = BaseArguments().find(place.command);
+  Words base;
+  if (at != BaseArguments().end()) {
+    base = absl::StrSplit(at->second, ' ', absl::SkipEmpty());
+  } else {
+    CommandLine line;
+    const auto app = MakeWeirApp(&line);
+    for (const CLI::App* command : AllCommands(app.get())) {
+      if (NameOf(*command) != place.command) continue;
+      const std::string example = ExamplesOf(*command)[0];
+      base = absl::StrSplit(absl::StripPrefix(example, place.command), ' ',
+                            absl::SkipEmpty());
+    }
+  }
   Words words = {WEIR_PROGRAM};
   for (absl::string_view word : absl::StrSplit(place.command, ' ')) {
     words.emplace_back(word);
