@@ -21,11 +21,9 @@ enum class SchemaUse {
 };
 
 // Returns {"$ref": ..., "$defs": {...}} for a message, with a definition for
-// every
-// message and enum that it uses. `file` is the .proto file, `name` the
-// full name ("weir.Scenario"). Returns Internal if the file is not embedded.
-absl::StatusOr<nlohmann::ordered_json> MessageSchema(const std::string& file,
-                                                     const std::string& name,
+// every message and enum that it uses. `name` is the full name
+// ("weir.Scenario"). Returns Internal if no embedded .proto file has it.
+absl::StatusOr<nlohmann::ordered_json> MessageSchema(const std::string& name,
                                                      SchemaUse use);
 
 }  // namespace weir::cli

@@ -32,8 +32,7 @@ TEST(ReportCommandTest, StoredJsonGivesThePageOfTheCommand) {
              "stage,instruction,frequency,time,energy\n"
              "0,forward,1400,1,300\n0,forward,700,2,200\n"
              "0,backward,1400,2,600\n0,backward,700,4,400\n");
-  WriteInput("trace.csv",
-             results::SampleCsv(results::SampleOperations({})));
+  WriteInput("trace.csv", results::SampleCsv(results::SampleOperations({})));
   for (const char* command :
        {"train-study --schedule gpipe --updates 2 --seeds 1",
         "stragglers trace.csv",

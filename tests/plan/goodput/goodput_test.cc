@@ -105,13 +105,15 @@ TEST(GoodputTest, TriedIntervalsContainTheBest) {
     least = std::min(least, tried.wall_seconds);
     EXPECT_GT(tried.goodput, 0);
     EXPECT_LT(tried.goodput, 1);
-    if (i > 0) EXPECT_GT(tried.steps, report.tried_intervals[i - 1].steps);
+    if (i > 0) {
+      EXPECT_GT(tried.steps, report.tried_intervals[i - 1].steps);
+    }
   }
-  const auto best = std::find_if(
-      report.tried_intervals.begin(), report.tried_intervals.end(),
-      [&](const TriedInterval& tried) {
-        return tried.steps == report.estimate.interval_steps;
-      });
+  const auto best =
+      std::find_if(report.tried_intervals.begin(), report.tried_intervals.end(),
+                   [&](const TriedInterval& tried) {
+                     return tried.steps == report.estimate.interval_steps;
+                   });
   ASSERT_NE(best, report.tried_intervals.end());
   EXPECT_EQ(best->wall_seconds, least);
 }

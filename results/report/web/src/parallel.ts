@@ -2,7 +2,7 @@
 // Parallel coordinates: a line per row through a scale per field.
 import {h} from './dom.ts';
 import {seriesColor} from './palette.ts';
-import {onTheme} from './theme.ts';
+import {fontPixels, onTheme} from './theme.ts';
 
 export interface Dimension {
   label: string;
@@ -52,7 +52,7 @@ function scaleOf(dimension: Dimension): Scale {
 export function parallelCoordinates(label: string, dimensions: Dimension[], series: number[], texts: string[],
                                     large: boolean[]): HTMLElement {
   const width = 2 * SIDE + WIDTH * (dimensions.length - 1);
-  const svg = s('svg', {viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: 'img',
+  const svg = s('svg', {viewBox: `0 0 ${width} ${HEIGHT}`, width: fontPixels(width), height: fontPixels(HEIGHT), role: 'img',
                         'aria-label': `${label}; the table has the same values`, class: 'parallel'});
   const lines = s('g', {fill: 'none'});
   const scales = dimensions.map(scaleOf);
