@@ -83,15 +83,13 @@ while zpty -r shell text; do :; done
   std::vector<std::string> Output(const std::string& command) {
     const std::string bin =
         std::filesystem::path(WEIR_PROGRAM).parent_path().string();
-    const std::string text =
-        absl::StrCat("cd ", TestFolder(), " && PATH=", bin,
-                     ":$PATH HOME=", TestFolder(), " timeout 60 ", command,
-                     " > offers 2> errors");
+    const std::string text = absl::StrCat(
+        "cd ", TestFolder(), " && PATH=", bin, ":$PATH HOME=", TestFolder(),
+        " timeout 60 ", command, " > offers 2> errors");
     EXPECT_EQ(std::system(text.c_str()), 0) << text;
     std::ifstream file(TestFolder() + "/offers");
-    return absl::StrSplit(
-        std::string(std::istreambuf_iterator<char>(file), {}), '\n',
-        absl::SkipEmpty());
+    return absl::StrSplit(std::string(std::istreambuf_iterator<char>(file), {}),
+                          '\n', absl::SkipEmpty());
   }
 
   // Returns what bash would offer after the last of these words.
