@@ -224,8 +224,8 @@ std::string ZshCompletion(const CLI::App& program) {
                       BashCompletion(program),
                       "# zsh loads this file when it first completes: answers "
                       "that request, too.\n[[ ${funcstack[1]} != _",
-                      program.get_name(), " ]] || _bash_complete -o default -F ",
-                      function, "\n");
+                      program.get_name(),
+                      " ]] || _bash_complete -o default -F ", function, "\n");
 }
 
 std::string FishCompletion(const CLI::App& program) {
@@ -253,8 +253,8 @@ end
                     FishQuote(absl::StrJoin(words, " ")), "\n");
   }
   for (const CLI::App* command : AllCommands(program)) {
-    const std::string condition = FishQuote(absl::StrCat(
-        function, "_is ", FishQuote(NameInProgram(*command))));
+    const std::string condition = FishQuote(
+        absl::StrCat(function, "_is ", FishQuote(NameInProgram(*command))));
     const std::string listing = ListingOfPositionals(*command);
     if (!listing.empty()) {
       absl::StrAppend(&text, start, condition, " -a '(weir ", listing,
@@ -271,8 +271,7 @@ end
       if (TakesValue(*option)) absl::StrAppend(&text, " -r");
       const OptionValues values = ValuesOf(*option);
       if (!values.listing.empty()) {
-        absl::StrAppend(&text, " -a '(weir ", values.listing,
-                        " 2>/dev/null)'");
+        absl::StrAppend(&text, " -a '(weir ", values.listing, " 2>/dev/null)'");
       } else if (!values.words.empty()) {
         absl::StrAppend(&text, " -f -a ", FishQuote(values.words));
       }

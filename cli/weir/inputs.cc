@@ -9,6 +9,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "cli/options/flag_terms.h"
 #include "cli/options/imports.h"
 #include "cli/options/messages.h"
 #include "cli/options/overrides.h"
@@ -203,7 +204,9 @@ int RunClusterList(const Flags& flags) {
 }
 
 int RunClusterShow(const Flags& flags) {
-  return Print(ViewCluster(flags), flags.output);
+  absl::StatusOr<std::string> view = ViewCluster(flags);
+  if (!view.ok()) view = InFlagTerms(view.status(), flags.scenario);
+  return Print(view, flags.output);
 }
 
 int RunScenarioList(const Flags& flags) {

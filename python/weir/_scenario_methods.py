@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, List, Union, cast
 
 from weir import _core
-from weir._command import Flag, arguments_of, named_text
+from weir._command import Flag, arguments_of, name_argument, named_text
 from weir.errors import error_of
 
 if TYPE_CHECKING:

@@ -63,17 +63,17 @@ class ReferenceTest : public testing::Test {
   // Returns the command line after Tab in zsh.
   std::string CompleteInZsh(const std::string& line) {
     WriteInput("functions/_weir", ZshCompletion(*app_));
-    WriteInput("ask.zsh", absl::StrCat(R"(
+    WriteInput("ask.zsh", absl::StrCat(R"zsh(
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell "PS1= PS2= TERM=dumb; fpath=($PWD/functions \$fpath)"
 zpty -w shell 'autoload -Uz compinit && compinit -u -D'
 zpty -w shell 'show() { print -r -- "<$BUFFER>" > buffer; exit }'
 zpty -w shell 'zle -N show && bindkey "^X" show && bindkey "^I" expand-or-complete'
-zpty -w -n shell ')",
-                                       line, R"('$'\t\x18'
+zpty -w -n shell ')zsh",
+                                       line, R"zsh('$'\t\x18'
 while zpty -r shell text; do :; done
-)"));
+)zsh"));
     Output("zsh -f ask.zsh");
     const std::vector<std::string> lines = Output("cat buffer");
     return lines.empty() ? "" : lines.front();
@@ -83,15 +83,13 @@ while zpty -r shell text; do :; done
   std::vector<std::string> Output(const std::string& command) {
     const std::string bin =
         std::filesystem::path(WEIR_PROGRAM).parent_path().string();
-    const std::string text =
-        absl::StrCat("cd ", TestFolder(), " && PATH=", bin,
-                     ":$PATH HOME=", TestFolder(), " timeout 60 ", command,
-                     " > offers 2> errors");
+    const std::string text = absl::StrCat(
+        "cd ", TestFolder(), " && PATH=", bin, ":$PATH HOME=", TestFolder(),
+        " timeout 60 ", command, " > offers 2> errors");
     EXPECT_EQ(std::system(text.c_str()), 0) << text;
     std::ifstream file(TestFolder() + "/offers");
-    return absl::StrSplit(
-        std::string(std::istreambuf_iterator<char>(file), {}), '\n',
-        absl::SkipEmpty());
+    return absl::StrSplit(std::string(std::istreambuf_iterator<char>(file), {}),
+                          '\n', absl::SkipEmpty());
   }
 
   // Returns what bash would offer after the last of these words.
