@@ -65,11 +65,11 @@ struct Exchange {
 };
 
 // Returns the bytes of the kernel that sorts the received tokens by expert, or
-// sums the outputs of a token's experts. It reads every token once. The calls of
-// HybridEP copy tokens between registered buffers and tensors of the framework;
-// in training this kernel does that (Megatron-LM,
-// docs/discussions/deepseek-v3-gb200-optimization, section 2.5), so that it only
-// adds the further copies.
+// sums the outputs of a token's experts. It reads every token once. The calls
+// of HybridEP copy tokens between registered buffers and tensors of the
+// framework; in training this kernel does that (Megatron-LM,
+// docs/discussions/deepseek-v3-gb200-optimization, section 2.5), so that it
+// only adds the further copies.
 double ReceivedBytes(const Exchange& exchange) {
   return exchange.routing.hybrid
              ? std::max(exchange.sent - exchange.reached, 0.0)

@@ -204,9 +204,9 @@ TEST(TokenExchangeTest, WeightsInTheSumSaveTheOutputsOfExperts) {
   spec.weights_in_experts = true;
   const LayerWork experts = Block(spec);
   EXPECT_SAME(sum.stash_bytes - experts.stash_bytes, kSent);
-  EXPECT_SAME(PermutedBytes(sum.backward_input) -
-                  PermutedBytes(experts.backward_input),
-              kSent);
+  EXPECT_SAME(
+      PermutedBytes(sum.backward_input) - PermutedBytes(experts.backward_input),
+      kSent);
   EXPECT_EQ(sum.forward, experts.forward);
 }
 

@@ -212,11 +212,11 @@ TEST(KernelSecondsTest, RecurrencesHaveTheirOwnRates) {
   profile.mutable_delta_recurrence_efficiency()->set_value(0.125);
   EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
   kernel.variant = models::Kernel::Variant::kDecay;
-  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
-              4 * kernel.flops / kPeak, 1e-15);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 4 * kernel.flops / kPeak,
+              1e-15);
   kernel.variant = models::Kernel::Variant::kDelta;
-  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel),
-              8 * kernel.flops / kPeak, 1e-15);
+  EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 8 * kernel.flops / kPeak,
+              1e-15);
   profile.clear_delta_recurrence_efficiency();
   EXPECT_EQ(KernelSeconds(profile, kPeak, kernel), plain);
 }
@@ -230,8 +230,8 @@ TEST(KernelSecondsTest, ConvolutionsHaveTheirOwnRate) {
   EXPECT_NEAR(KernelSeconds(profile, kPeak, kernel), 1e-6 + 10e-3, 1e-15);
 }
 
-// github.com/ai-dynamo/aiconfigurator, linear_attention: kernels of Mamba-2 with
-// states of 128, heads of 64, 8 groups and chunks of 128, milliseconds.
+// github.com/ai-dynamo/aiconfigurator, linear_attention: kernels of Mamba-2
+// with states of 128, heads of 64, 8 groups and chunks of 128, milliseconds.
 TEST(KernelSecondsTest, MeasuredRecurrencesOfB200) {
   const DeviceProfile profile = *LoadDeviceProfile("b200-sxm");
   const struct {

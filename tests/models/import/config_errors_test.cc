@@ -56,10 +56,11 @@ TEST(ConfigErrorsTest, MisspelledKeysGetASuggestion) {
 }
 
 TEST(ConfigErrorsTest, UnknownSizesGetASuggestion) {
-  EXPECT_THAT(Message(Qwen3(R"("sliding_window_size": 128)")),
-              HasSubstr("sliding_window_size is 128, expected no such key: weir "
-                        "does not know how it changes models of this "
-                        "model_type; did you mean sliding_window?"));
+  EXPECT_THAT(
+      Message(Qwen3(R"("sliding_window_size": 128)")),
+      HasSubstr("sliding_window_size is 128, expected no such key: weir "
+                "does not know how it changes models of this "
+                "model_type; did you mean sliding_window?"));
 }
 
 TEST(ConfigErrorsTest, UnknownSizesUnlikeAnyKeyGetNoSuggestion) {
