@@ -322,7 +322,8 @@ std::string DescribeCluster(const Cluster& cluster) {
   }
   for (const SlowPart& part : cluster.slow()) {
     absl::StrAppend(&text, "slow: ",
-                    part.has_gpu() ? absl::StrCat("gpu", part.gpu())
+                    part.has_gpu()        ? absl::StrCat("gpu", part.gpu())
+                    : part.has_all_gpus() ? "all GPUs"
                     : part.has_leaf()
                         ? absl::StrCat("uplinks of leaf ", part.leaf())
                         : EscapeLine(part.link()),
@@ -331,6 +332,11 @@ std::string DescribeCluster(const Cluster& cluster) {
   if (cluster.fabric().routing() == ROUTING_ECMP) {
     absl::StrAppend(&text, "routing: ECMP, each pair of GPUs over one of ",
                     Plural(UplinksPerLeaf(cluster), "uplink"), " of a leaf\n");
+  }
+  if (cluster.fabric().routing() == ROUTING_VALIANT) {
+    absl::StrAppend(&text,
+                    "routing: Valiant, messages between groups through a "
+                    "third one\n");
   }
   for (const FailedLink& failed : cluster.failed()) {
     absl::StrAppend(&text, "failed: ", EscapeLine(TextOf(failed)), "\n");
@@ -381,6 +387,7 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
   for (const SlowPart& part : cluster.slow()) {
     nlohmann::ordered_json slow;
     if (part.has_gpu()) slow["gpu"] = part.gpu();
+    if (part.has_all_gpus()) slow["all_gpus"] = true;
     if (part.has_link()) slow["link"] = Utf8(part.link());
     if (part.has_leaf()) slow["leaf"] = part.leaf();
     slow["speed"] = part.speed();
@@ -389,6 +396,9 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
   if (cluster.fabric().routing() == ROUTING_ECMP) {
     json["fabric"]["routing"] = "ecmp";
     json["fabric"]["uplinks_per_leaf"] = UplinksPerLeaf(cluster);
+  }
+  if (cluster.fabric().routing() == ROUTING_VALIANT) {
+    json["fabric"]["routing"] = "valiant";
   }
   for (const FailedLink& failed : cluster.failed()) {
     json["failed"].push_back(Utf8(TextOf(failed)));
