@@ -20,8 +20,9 @@ namespace {
 
 // Gives each slow GPU a device of its speed.
 void AddSlowGpus(const Cluster& cluster, DeviceNames* devices) {
-  devices->speeds.assign(devices->names.size(), 1);
-  for (const auto& [gpu, speed] : SlowGpus(cluster)) {
+  devices->speeds.assign(devices->names.size(), SpeedOfAllGpus(cluster));
+  for (const auto& [gpu, own_speed] : SlowGpus(cluster)) {
+    const double speed = own_speed * SpeedOfAllGpus(cluster);
     devices->gpu_device.resize(NumGpus(cluster), 0);
     const std::string name = devices->names[devices->gpu_device[gpu]];
     size_t index = 0;

@@ -118,7 +118,14 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(parallelism.tensor() > 1, "parallelism.tensor");
   refuse(parallelism.expert() > 1, "parallelism.expert");
   refuse(parallelism.expert_tensor() > 0, "parallelism.expert_tensor");
-  refuse(parallelism.data() > 1, "parallelism.data");
+  const auto replicas = static_cast<uint32_t>(scenario.costs().replicas_size());
+  if (replicas == 0) {
+    refuse(parallelism.data() > 1, "parallelism.data");
+  } else if (parallelism.data() > 1 && parallelism.data() != replicas) {
+    problems.Add("parallelism.data",
+                 absl::StrCat("is ", parallelism.data(), ", expected 1 or ",
+                              replicas, ", the recorded replicas of costs"));
+  }
   refuse(parallelism.data_replicate() > 1, "parallelism.data_replicate");
   refuse(parallelism.context() > 1, "parallelism.context");
   refuse(!parallelism.gpus().empty(), "parallelism.gpus");

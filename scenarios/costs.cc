@@ -27,6 +27,7 @@ namespace {
 
 constexpr double kMaxSeconds = 1e9;  // 31 years
 constexpr double kMaxBytes = 1e15;
+constexpr double kMaxFactor = 1e6;
 
 void CheckStage(Problems& problems, const std::string& path,
                 const GivenCosts::Stage& stage) {
@@ -65,6 +66,20 @@ void CheckStage(Problems& problems, const std::string& path,
     problems.Add(path + ".activation_bytes",
                  "is missing, expected it together with weight_gradient_bytes");
   }
+  const auto check_factors =
+      [&](const char* field,
+          const google::protobuf::RepeatedField<double>& factors) {
+        double last = 0;
+        for (int i = 0; i < factors.size(); ++i) {
+          problems.CheckRange(absl::StrFormat("%s.%s[%d]", path, field, i),
+                              factors[i], last, kMaxFactor);
+          last = std::max(last, factors[i]);
+        }
+      };
+  check_factors("forward_factors", stage.forward_factors());
+  check_factors("backward_input_factors", stage.backward_input_factors());
+  check_factors("backward_weight_factors", stage.backward_weight_factors());
+  check_factors("backward_factors", stage.backward_factors());
   if (stage.forward_seconds() == 0 && stage.backward_seconds() == 0 &&
       stage.backward_input_seconds() == 0 &&
       stage.backward_weight_seconds() == 0) {
@@ -104,6 +119,25 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
   for (int i = 0; i < costs.stages_size(); ++i) {
     CheckStage(problems, absl::StrFormat("%sstages[%d]", prefix, i),
                costs.stages(i));
+  }
+  for (int r = 0; r < costs.replicas_size(); ++r) {
+    const auto& stages = costs.replicas(r).stages();
+    const std::string path = absl::StrFormat("%sreplicas[%d]", prefix, r);
+    if (stages.size() != costs.stages_size()) {
+      problems.Add(path + ".stages",
+                   absl::StrCat("has ", stages.size(), " entries, expected ",
+                                costs.stages_size(), " as stages has"));
+    }
+    for (int s = 0; s < stages.size(); ++s) {
+      CheckStage(problems, absl::StrFormat("%s.stages[%d]", path, s),
+                 stages[s]);
+      if (s < costs.stages_size() &&
+          stages[s].has_backward_seconds() !=
+              costs.stages(s).has_backward_seconds()) {
+        problems.Add(absl::StrFormat("%s.stages[%d]", path, s),
+                     "splits its backward otherwise than stages does");
+      }
+    }
   }
   problems.CheckRange(absl::StrCat(prefix, "hop_seconds"), costs.hop_seconds(),
                       0, kMaxSeconds);

@@ -78,7 +78,8 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
     const Parallelism& parallelism = resolved.scenario.parallelism();
     ASSIGN_OR_RETURN(resolved.placement,
                      MakePlacement(resolved.label, parallelism,
-                                   static_cast<int>(parallelism.pipeline())));
+                                   static_cast<int>(parallelism.pipeline() *
+                                                    parallelism.data())));
   }
   resolved.num_microbatches = NumMicrobatches(resolved.scenario);
   return resolved;

@@ -3,6 +3,8 @@
 #ifndef WEIR_SIM_FILL_RESULT_H_
 #define WEIR_SIM_FILL_RESULT_H_
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster/network.h"
 #include "scenarios/scenario.h"
@@ -28,6 +30,16 @@ struct SimulatedRun {
 
   double num_tasks() const { return graph.tasks.num_tasks(); }
 };
+
+// Prepares everything up to the task graph.
+absl::StatusOr<SimulatedRun> PrepareRun(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, schedules::Schedule schedule);
+
+// Sets what follows from the recording. Returns FailedPrecondition if it is not
+// complete: the schedule deadlocks.
+absl::Status FinishRun(const scenarios::ResolvedScenario& scenario,
+                       SimulatedRun* run);
 
 // Returns inputs that refer to the arguments.
 PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario,

@@ -28,24 +28,6 @@
 namespace weir::sim {
 namespace {
 
-// Prepares everything up to the task graph.
-absl::StatusOr<SimulatedRun> Prepare(
-    const scenarios::ResolvedScenario& scenario,
-    const scenarios::Network& network, schedules::Schedule schedule) {
-  SimulatedRun run;
-  run.schedule = std::move(schedule);
-  RETURN_IF_ERROR(schedules::ValidateSchedule(run.schedule));
-  ASSIGN_OR_RETURN(run.semantics, schedules::InterpretSchedule(run.schedule));
-  ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
-                                           VersionsOfStages(run.semantics)));
-  RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
-  const PipelineInputs inputs = InputsOf(scenario, network, run);
-  RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs),
-                             scenario.placement.num_gpus()));
-  run.graph = BuildPipelineGraph(inputs);
-  return run;
-}
-
 // Prepares the first run that Simulate makes.
 absl::StatusOr<SimulatedRun> PrepareFirst(
     const scenarios::ResolvedScenario& scenario,
@@ -56,7 +38,7 @@ absl::StatusOr<SimulatedRun> PrepareFirst(
   RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
   ASSIGN_OR_RETURN(schedules::Schedule schedule,
                    ScheduleOf(scenario, network, num_batches));
-  return Prepare(scenario, network, std::move(schedule));
+  return PrepareRun(scenario, network, std::move(schedule));
 }
 
 // Returns true if a pass overlaps with the next one of its rank.
@@ -81,7 +63,7 @@ absl::StatusOr<SimulatedRun> RunOnce(
     const scenarios::Network& network, schedules::Schedule schedule,
     const SimulateOptions& options) {
   ASSIGN_OR_RETURN(SimulatedRun run,
-                   Prepare(scenario, network, std::move(schedule)));
+                   PrepareRun(scenario, network, std::move(schedule)));
   if (options.runner != nullptr) {
     ASSIGN_OR_RETURN(run.recording,
                      options.runner->Run(run.graph.tasks, network.links()));
@@ -90,13 +72,7 @@ absl::StatusOr<SimulatedRun> RunOnce(
         run.recording,
         RunTaskGraph(run.graph.tasks, network.links(), {options.progress}));
   }
-  RETURN_IF_ERROR(CheckComplete(scenario, run));
-  run.makespan_seconds = MakespanOf(run.recording);
-  run.window =
-      FindWindow(run.schedule, run.graph, run.recording, run.makespan_seconds);
-  run.window.rollback_seconds =
-      RollbackSeconds(run.schedule, run.graph, run.window,
-                      scenario.scenario.training().rollback_fraction());
+  RETURN_IF_ERROR(FinishRun(scenario, &run));
   return run;
 }
 
@@ -114,6 +90,35 @@ absl::StatusOr<SimulatedRun> Run(const scenarios::ResolvedScenario& scenario,
 }
 
 }  // namespace
+
+absl::StatusOr<SimulatedRun> PrepareRun(
+    const scenarios::ResolvedScenario& scenario,
+    const scenarios::Network& network, schedules::Schedule schedule) {
+  SimulatedRun run;
+  run.schedule = std::move(schedule);
+  RETURN_IF_ERROR(schedules::ValidateSchedule(run.schedule));
+  ASSIGN_OR_RETURN(run.semantics, schedules::InterpretSchedule(run.schedule));
+  ASSIGN_OR_RETURN(run.costs, ComputeCosts(scenario, run.schedule.num_stages,
+                                           VersionsOfStages(run.semantics)));
+  RETURN_IF_ERROR(ApplySchedule(scenario, network, run.schedule, &run.costs));
+  const PipelineInputs inputs = InputsOf(scenario, network, run);
+  RETURN_IF_ERROR(CheckTasks(scenario, EstimateTasks(inputs),
+                             scenario.placement.num_gpus()));
+  run.graph = BuildPipelineGraph(inputs);
+  return run;
+}
+
+absl::Status FinishRun(const scenarios::ResolvedScenario& scenario,
+                       SimulatedRun* run) {
+  RETURN_IF_ERROR(CheckComplete(scenario, *run));
+  run->makespan_seconds = MakespanOf(run->recording);
+  run->window = FindWindow(run->schedule, run->graph, run->recording,
+                           run->makespan_seconds);
+  run->window.rollback_seconds =
+      RollbackSeconds(run->schedule, run->graph, run->window,
+                      scenario.scenario.training().rollback_fraction());
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
                                 const SimulateOptions& options) {

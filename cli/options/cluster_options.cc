@@ -126,9 +126,13 @@ void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
       ->default_str("the cluster's");
   AddChoice<Routing>(
       app, "--routing",
-      "how messages choose among equally long paths over a spine: adaptive "
-      "(spread over all), or ecmp (one for each pair of GPUs)",
-      {{"adaptive", ROUTING_ADAPTIVE}, {"ecmp", ROUTING_ECMP}},
+      "how messages choose among paths: over a spine adaptive (spread over "
+      "all) or ecmp (one for each pair of GPUs); in a dragonfly minimal "
+      "routes, "
+      "or valiant (through a third group for each pair of GPUs)",
+      {{"adaptive", ROUTING_ADAPTIVE},
+       {"ecmp", ROUTING_ECMP},
+       {"valiant", ROUTING_VALIANT}},
       [=](Routing routing) {
         scenario->mutable_cluster_changes()->set_routing(routing);
       })

@@ -184,6 +184,13 @@ struct TraceFlags {
   uint32_t tensor = 1;  // "stragglers": tensor-parallel size of the run
 };
 
+// "jobs".
+struct JobsFlags {
+  std::vector<std::string> scenarios;
+  uint32_t num_nodes = 0;            // 0: as many as the jobs need
+  std::vector<uint32_t> first_gpus;  // empty: one job after the other
+};
+
 // "jitter".
 struct JitterFlags {
   std::vector<std::string> sources;  // "pass=lognormal:0.05"
@@ -294,6 +301,7 @@ struct Flags {
   EnergyFlags energy;
   StepEnergyFlags step_energy;
   TraceFlags trace;
+  JobsFlags jobs;
   JitterFlags jitter;
   OutputFlags output;
 };

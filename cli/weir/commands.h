@@ -22,6 +22,7 @@ Command RunValidateReplay;  // "validate --replay"
 Command RunShow;            // shows a stored result
 Command RunTrace;           // writes a trace of a stored result
 Command RunImport;          // stores a step of a recorded run
+Command RunJobs;            // several jobs on one cluster
 Command RunSlack;
 Command RunJitter;      // Monte Carlo over slow passes
 Command RunStragglers;  // what-if analysis of a recorded run

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weir import": a step of a recorded run as a result.
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/json_text.h"
 #include "base/output_file.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/envelope.h"
 #include "cli/weir/recorded_input.h"
+#include "plan/energy/clock_profile_views.h"
+#include "plan/energy/measured_power.h"
 #include "plan/stragglers/run_costs.h"
 #include "results/import/run_result.h"
+#include "results/import/trace_source.h"
 #include "results/views/views.h"
 
 namespace weir::cli {
@@ -52,6 +60,69 @@ absl::Status WriteCosts(const Flags& flags, const plan::RunCosts& costs) {
   return absl::OkStatus();
 }
 
+// Returns the text of the file if it is a profile by clock (Perseus).
+absl::StatusOr<std::optional<std::string>> ReadClockText(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(const auto source, results::TraceSource::Open(path));
+  std::optional<std::string> text;
+  if (!plan::IsClockProfile(source->Peek())) return text;
+  text.emplace();
+  while (!source->Peek().empty() &&
+         text->size() <= results::TraceSource::kMaxItemBytes) {
+    const absl::string_view bytes = source->Peek();
+    text->append(bytes.data(), bytes.size());
+    std::string taken(bytes.size(), 0);
+    source->sgetn(taken.data(), static_cast<std::streamsize>(taken.size()));
+    source->EndItem();
+  }
+  RETURN_IF_ERROR(source->status());
+  if (text->size() > results::TraceSource::kMaxItemBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is larger than ", results::TraceSource::kMaxItemBytes,
+        " bytes, expected a table of passes by clock"));
+  }
+  return text;
+}
+
+// Shows a profile by clock, which has times of passes but no step.
+absl::Status ImportClockProfile(const Flags& flags, absl::string_view text) {
+  const std::string& path = flags.trace.files[0];
+  for (const auto& [option, given] :
+       {std::pair{"--output", !flags.output.out.empty()},
+        {"--report", !flags.output.report.empty()},
+        {"--step", !flags.trace.step.empty()}}) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is a profile of passes by clock, which has no steps, but ",
+        option,
+        " is given, expected --costs FILE (then weir simulate --costs "
+        "FILE -o RESULT)"));
+  }
+  ASSIGN_OR_RETURN(const plan::ClockProfile profile,
+                   plan::ReadClockProfile(path, text));
+  ASSIGN_OR_RETURN(const GivenCosts costs, plan::CostsAtClock(profile, 0));
+  const bool is_json = flags.output.format == OutputFlags::Format::kJson;
+  RETURN_IF_ERROR(PrintResult(
+      is_json ? Envelope(flags.command,
+                         DumpJson(nlohmann::ordered_json{
+                             {"traces", flags.trace.files}}),
+                         plan::ClockProfileJson(profile), profile.notes)
+              : plan::ClockProfileTable(profile)));
+  for (const std::string& note : profile.notes) {
+    PrintWarning(note, flags.output);
+  }
+  if (flags.trace.costs.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(WriteOutput(flags.trace.costs,
+                              MarkText(PrintTextProto(costs)),
+                              ReplaceOf(flags.output)));
+  PrintNote(
+      absl::StrCat("wrote ", flags.trace.costs,
+                   ", times at the highest clocks (weir simulate --costs ",
+                   flags.trace.costs, ")"),
+      flags.output);
+  return absl::OkStatus();
+}
+
 absl::Status Import(const Flags& flags) {
   if (!flags.output.report.empty()) {
     RETURN_IF_ERROR(CheckReportPath("--report", flags.output.report));
@@ -60,6 +131,11 @@ absl::Status Import(const Flags& flags) {
       {{"--costs", flags.trace.costs, ReplaceOf(flags.output)},
        {"--output", flags.output.out, ReplaceOf(flags.output)},
        {"--report", flags.output.report, ReplaceOf(flags.output)}}));
+  if (flags.trace.files.size() == 1) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> clocks,
+                     ReadClockText(flags.trace.files[0]));
+    if (clocks.has_value()) return ImportClockProfile(flags, *clocks);
+  }
   ASSIGN_OR_RETURN(const results::RecordedRun run, ReadRecordedRun(flags));
   ASSIGN_OR_RETURN(const int step, StepOf(flags, results::StepsOf(run)));
   absl::StatusOr<plan::RunCosts> costs;

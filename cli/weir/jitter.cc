@@ -23,6 +23,9 @@ absl::StatusOr<plan::JitterRequest> RequestOf(
     const plan::JitterRequest& request, const Scenario& scenario) {
   plan::JitterRequest own = request;
   for (plan::JitterSource& source : own.sources) {
+    if (source.kind == plan::JitterSource::Kind::kRecorded) {
+      RETURN_IF_ERROR(plan::SetRecorded(scenario.costs(), &source));
+    }
     if (source.kind != plan::JitterSource::Kind::kDocuments) continue;
     if (!scenario.batch().has_packed_sequences()) {
       return absl::InvalidArgumentError(

@@ -60,6 +60,20 @@ void AddGoal(CLI::App* app, Flags* flags) {
           "power model with which plans get an energy: preset (h100-sxm, "
           "a100-sxm) or textproto file, see docs/energy.md",
           request->mutable_power_model());
+  AddOption(
+      app, "--node-power-cap", "WATTS",
+      "most power of a node: the clock of all GPUs is lowered until it "
+      "holds while all compute; needs --energy with clocks",
+      ParsePositive,
+      [request](double watts) { request->set_node_power_cap_watts(watts); })
+      ->default_str("none");
+  AddOption(
+      app, "--rack-power-cap", "WATTS",
+      "the same of a rack of --nodes-per-rack nodes", ParsePositive,
+      [request](double watts) { request->set_rack_power_cap_watts(watts); })
+      ->default_str("none");
+  AddCount(app, "--nodes-per-rack", "nodes of a rack, for --rack-power-cap",
+           [request](uint32_t nodes) { request->set_nodes_per_rack(nodes); });
   AddOption(app, "--memory-limit,--memory-size", "BYTES",
             "memory limit per GPU, as in 80GiB", ParseBytes,
             [request](double bytes) { request->set_memory_limit_bytes(bytes); })

@@ -24,8 +24,8 @@ void AddTraces(CLI::App* command, TraceFlags* trace) {
           },
           "files of one run: ByteDance timelines (JSON or CSV); traces of "
           "PyTorch's profiler or exports of Nsight Systems (SQLite) with named "
-          "passes, one per rank; other Chrome JSON. JSON and CSV may be "
-          "gzipped")
+          "passes, one per rank; other Chrome JSON; a dump of Primus "
+          "(pp_rank_N.json and config.json). JSON and CSV may be gzipped")
       ->required()
       ->type_name("");
 }

@@ -13,6 +13,7 @@ std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
   AddReportCommands(app.get(), line);
   AddTraceCommand(app.get(), line);
   AddDrawCommand(app.get(), line);
+  AddJobsCommand(app.get(), line);
   AddRecordedRunCommands(app.get(), line);
   AddSweepCommands(app.get(), line);
   AddPlanCommand(app.get(), line);

@@ -61,6 +61,7 @@ void AddCheckCommands(CLI::App* app, CommandLine* line);
 void AddStudyCommands(CLI::App* app, CommandLine* line);
 void AddReportCommands(CLI::App* app, CommandLine* line);
 void AddDrawCommand(CLI::App* app, CommandLine* line);
+void AddJobsCommand(CLI::App* app, CommandLine* line);
 void AddRecordedRunCommands(CLI::App* app, CommandLine* line);
 void AddSweepCommands(CLI::App* app, CommandLine* line);
 void AddPlanCommand(CLI::App* app, CommandLine* line);

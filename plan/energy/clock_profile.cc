@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/csv.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -94,6 +95,17 @@ absl::Status CheckStages(absl::string_view label, const ClockProfile& profile) {
 }
 
 }  // namespace
+
+bool IsClockProfile(absl::string_view text) {
+  const std::vector<absl::string_view> names =
+      absl::StrSplit(text.substr(0, text.find('\n')), ',');
+  const auto has = [&](absl::string_view name) {
+    return std::any_of(names.begin(), names.end(), [&](absl::string_view each) {
+      return absl::StripAsciiWhitespace(each) == name;
+    });
+  };
+  return has("stage") && has("instruction");
+}
 
 absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
                                               absl::string_view text,

@@ -30,6 +30,9 @@ struct ClockProfile {
   std::vector<std::string> notes;  // what was ignored
 };
 
+// Returns true if the first line of a text names the columns of a profile.
+bool IsClockProfile(absl::string_view text);
+
 // Reads a CSV with the columns stage, instruction, frequency (MHz; also clock
 // or clock_mhz), time (seconds; also seconds) and energy (joules; also joules).
 // Instructions: forward, backward, or backward_input and backward_weight for

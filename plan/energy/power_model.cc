@@ -31,6 +31,21 @@ absl::Status ValidatePowerModel(absl::string_view label,
                       1e-3, kMostWatts);
   problems.CheckRange("node_watts.value", model.node_watts().value(), 0,
                       kMostWatts);
+  for (int i = 0; i < model.clocks_size(); ++i) {
+    const PowerModel::Clock& clock = model.clocks(i);
+    const std::string path = absl::StrCat("clocks[", i, "]");
+    const PowerModel::Clock* before = i > 0 ? &model.clocks(i - 1) : nullptr;
+    problems.CheckRange(path + ".megahertz", clock.megahertz(), 1,
+                        before != nullptr ? before->megahertz() : 1e5);
+    const auto check_part = [&](const std::string& field, double part,
+                                double high) {
+      problems.CheckRange(path + field, part, i == 0 ? 1 : 1e-6, high);
+    };
+    check_part(".speed.value", clock.speed().value(),
+               before != nullptr ? before->speed().value() : 1);
+    check_part(".power.value", clock.power().value(),
+               before != nullptr ? before->power().value() : 1);
+  }
   return problems.ToStatus();
 }
 

@@ -7,9 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/units.h"
+#include "plan/energy/power_cap.h"
 #include "plan/energy/power_model.h"
 #include "plan/search/interleaving.h"
 #include "plan/search/layouts.h"
@@ -120,7 +123,54 @@ absl::Status CheckRequest(const std::string& label,
                  "is missing for the objective energy, expected a preset or "
                  "file with the power of the GPUs (--energy h100-sxm)");
   }
+  const double node_cap = request.node_power_cap_watts();
+  const double rack_cap = request.rack_power_cap_watts();
+  problems.CheckRange("node_power_cap_watts", node_cap, 0, 1e9);
+  problems.CheckRange("rack_power_cap_watts", rack_cap, 0, 1e9);
+  if ((node_cap > 0 || rack_cap > 0) && request.power_model().empty()) {
+    problems.Add("power_model",
+                 "is missing for a power cap, expected a preset or file with "
+                 "the power of the GPUs (--energy a100-sxm)");
+  }
+  if (rack_cap > 0 && request.nodes_per_rack() == 0) {
+    problems.Add("nodes_per_rack",
+                 "is missing for rack_power_cap_watts, expected the nodes of a "
+                 "rack (--nodes-per-rack)");
+  }
   return problems.ToStatus();
+}
+
+// Lowers the clock of all GPUs to the highest within the power caps.
+absl::Status ApplyPowerCaps(const std::string& label, PlanRequest request,
+                            Space* space) {
+  PowerCaps caps;
+  caps.node_watts = request.node_power_cap_watts();
+  caps.rack_watts = request.rack_power_cap_watts();
+  caps.nodes_per_rack = static_cast<int>(request.nodes_per_rack());
+  if (caps.node_watts == 0 && caps.rack_watts == 0) return absl::OkStatus();
+  int gpus_per_node = 0;
+  for (const NodeGroup& group : space->base.cluster.groups()) {
+    gpus_per_node =
+        std::max(gpus_per_node, static_cast<int>(group.node().num_gpus()));
+  }
+  ASSIGN_OR_RETURN(CappedClock clock,
+                   ClockWithinCaps(request.power_model(), *space->power,
+                                   gpus_per_node, caps));
+  space->power = std::move(clock.power);
+  std::string note = absl::StrFormat("power cap: a node takes at most %.4g W",
+                                     clock.node_watts);
+  if (clock.speed < 1) {
+    SlowPart* slow = request.mutable_scenario()->add_slow();
+    slow->set_all_gpus(true);
+    slow->set_speed(clock.speed);
+    ASSIGN_OR_RETURN(space->base, ResolveBase(label, request));
+    absl::StrAppendFormat(&note, ": GPUs compute at %g MHz, %s of their speed",
+                          clock.megahertz, FormatPercent(clock.speed));
+  } else {
+    absl::StrAppend(&note, " at the highest clock");
+  }
+  space->warnings.push_back(std::move(note));
+  return absl::OkStatus();
 }
 
 // Refuses sizes of groups that no shape can have: they would have no effect.
@@ -217,6 +267,7 @@ absl::StatusOr<Space> MakeSpace(const std::string& label,
     if (!warning.empty()) {
       space.warnings.push_back(absl::StrCat("--energy: ", warning));
     }
+    RETURN_IF_ERROR(ApplyPowerCaps(label, request, &space));
   }
   RETURN_IF_ERROR(CheckGpus(label, request.space(), space.base));
   space.recomputes = RecomputesOf(request.space(), space.base);

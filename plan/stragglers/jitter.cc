@@ -84,6 +84,7 @@ struct Draw {
   };
   uint64_t key;
   const double* quantiles;
+  uint32_t num_quantiles = kJitterQuantiles;
   Kind kind = Kind::kFactor;
   double part = 1;
 };
@@ -96,7 +97,7 @@ class Sampler {
         seconds_(run.seconds),
         first_draw_(run.seconds.size() + 1, 0) {
     for (const JitterSource& source : request.sources) {
-      tables_.push_back(IsRandom(source)
+      tables_.push_back(IsRandom(source) && source.kind != Kind::kRecorded
                             ? FactorQuantiles(source, kJitterQuantiles)
                             : std::vector<double>());
     }
@@ -158,15 +159,19 @@ class Sampler {
   }
 
  private:
+  static constexpr int kIndexBits = 16;
+
   static size_t Index(uint64_t key, uint64_t sample) {
-    static_assert(kJitterQuantiles == 1 << 16);
-    return SplitMix(key + kSplitMixStep * (sample + 1)) >> 48;
+    static_assert(kJitterQuantiles == 1 << kIndexBits);
+    return SplitMix(key + kSplitMixStep * (sample + 1)) >> (64 - kIndexBits);
   }
 
   static void Apply(const Draw& draw, uint64_t first,
                     std::array<double, kWidth>* seconds) {
     for (int k = 0; k < kWidth; ++k) {
-      const double value = draw.quantiles[Index(draw.key, first + k)];
+      const uint64_t quantile = Index(draw.key, first + k);
+      const double value =
+          draw.quantiles[quantile * draw.num_quantiles >> kIndexBits];
       switch (draw.kind) {
         case Draw::Kind::kFactor:
           (*seconds)[k] *= value;
@@ -186,10 +191,9 @@ class Sampler {
   }
 
   Draw DrawOf(size_t source, uint64_t key) const {
-    return {key, tables_[source].data(),
-            AddsSeconds(request_.sources[source]) ? Draw::Kind::kAdds
-                                                  : Draw::Kind::kFactor,
-            1};
+    Draw draw{key, tables_[source].data()};
+    if (AddsSeconds(request_.sources[source])) draw.kind = Draw::Kind::kAdds;
+    return draw;
   }
 
   void AddFlows(std::vector<std::vector<Draw>>* draws) {
@@ -218,6 +222,13 @@ class Sampler {
     }
   }
 
+  // Costs with one entry are those of every stage.
+  static auto FindRecorded(const JitterSource& source,
+                           const schedules::Action& action) {
+    const int stage = source.recorded_stages == 1 ? 0 : action.stage;
+    return source.recorded.find({stage, action.op});
+  }
+
   void AddPass(const sim::ReplayTasks::Pass& pass, uint32_t number,
                std::vector<Draw>* draws) {
     for (size_t s = 0; s < request_.sources.size(); ++s) {
@@ -225,6 +236,12 @@ class Sampler {
       if (!Applies(source, pass)) continue;
       if (IsRandom(source)) {
         Draw draw = DrawOf(s, KeyOf(source, SeedOf(s), pass));
+        if (source.kind == Kind::kRecorded) {
+          const auto found = FindRecorded(source, pass.action);
+          if (found == source.recorded.end()) continue;
+          draw.quantiles = found->second.data();
+          draw.num_quantiles = static_cast<uint32_t>(found->second.size());
+        }
         if (source.target == Target::kSequences) {
           if (pass.attention_part == 0) continue;
           draw.kind = Draw::Kind::kPart;

@@ -17,6 +17,7 @@
 #include "base/split_mix.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "plan/stragglers/run_costs.h"
 #include "scenarios/packed_sequences.h"
 
 namespace weir::plan {
@@ -40,7 +41,8 @@ absl::Status Bad(absl::string_view text) {
       "then =constant:FACTOR, =periodic:PASSES:FACTOR, =normal:DEVIATION, "
       "=lognormal:DEVIATION, =exponential:MEAN, =delay:PROBABILITY:SECONDS or "
       "=file:TIMES.csv, with factors from 0 to 1000 and deviations from 0 to "
-      "3; or sequences=packed. Steps have only delays and files, passes and "
+      "3; or sequences=packed or pass=recorded. Steps have only delays and "
+      "files, passes and "
       "transfers also delays, only GPUs' passes are periodic"));
 }
 
@@ -86,6 +88,8 @@ bool Fits(const JitterSource& source) {
       return target == Target::kSequences;
     case Kind::kEmpirical:
       return target != Target::kSequences;
+    case Kind::kRecorded:
+      return target == Target::kPass;
     case Kind::kDelay:
       return target == Target::kPass || target == Target::kLink ||
              target == Target::kStep;
@@ -101,6 +105,10 @@ bool ParseDistribution(absl::string_view text, JitterSource* source) {
   if (text.empty()) return false;
   if (text == "packed") {
     source->kind = Kind::kDocuments;
+    return true;
+  }
+  if (text == "recorded") {
+    source->kind = Kind::kRecorded;
     return true;
   }
   if (absl::ConsumePrefix(&text, "file:")) {
@@ -260,6 +268,50 @@ void SetDocuments(const Batch& batch, double priced_imbalance,
         scores / (microbatch_size * sequence_length * keys * priced_imbalance));
   }
   std::sort(source->values.begin(), source->values.end());
+}
+
+absl::Status SetRecorded(const GivenCosts& costs, JitterSource* source) {
+  source->recorded.clear();
+  source->recorded_stages = costs.stages_size();
+  for (int stage = 0; stage < costs.stages_size(); ++stage) {
+    const GivenCosts::Stage& own = costs.stages(stage);
+    const auto set = [&](schedules::Op op, const auto& factors) {
+      if (factors.empty()) return;
+      source->recorded[{stage, op}] = {factors.begin(), factors.end()};
+    };
+    set(schedules::Op::kForward, own.forward_factors());
+    set(schedules::Op::kBackward, own.backward_factors());
+    set(schedules::Op::kBackwardInput, own.backward_input_factors());
+    set(schedules::Op::kBackwardWeight, own.backward_weight_factors());
+    const double input_seconds = own.backward_input_seconds();
+    const double weight_seconds = own.backward_weight_seconds();
+    const bool has_parts = !own.backward_input_factors().empty() ||
+                           !own.backward_weight_factors().empty();
+    if (own.has_backward_seconds() || !has_parts ||
+        !(input_seconds + weight_seconds > 0)) {
+      continue;
+    }
+    const auto parts = [&](const auto& factors) {
+      if (factors.empty()) {
+        return std::vector<double>(kMostRecordedFactors, 1.0);
+      }
+      return MeansOfParts({factors.begin(), factors.end()},
+                          kMostRecordedFactors);
+    };
+    const std::vector<double> input = parts(own.backward_input_factors());
+    const std::vector<double> weight = parts(own.backward_weight_factors());
+    std::vector<double>& whole =
+        source->recorded[{stage, schedules::Op::kBackward}];
+    for (int i = 0; i < kMostRecordedFactors; ++i) {
+      whole.push_back((input_seconds * input[i] + weight_seconds * weight[i]) /
+                      (input_seconds + weight_seconds));
+    }
+  }
+  if (!source->recorded.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "command line: --jitter is ", source->text,
+      ", but the costs have no factors of passes, expected --costs with a file "
+      "of weir import --costs whose passes vary"));
 }
 
 std::vector<double> FactorQuantiles(const JitterSource& source, size_t size) {

@@ -4,13 +4,16 @@
 #define WEIR_PLAN_STRAGGLERS_JITTER_SOURCE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scenarios/scenario.pb.h"
+#include "schedules/action.h"
 
 namespace weir::plan {
 
@@ -35,6 +38,9 @@ struct JitterSource {
     // `values`, which the caller sets (SetDocuments). Multiplies the part of a
     // pass that is attention. Only kSequences.
     kDocuments,
+    // Recorded times of the pass's stage and kind, `recorded`, which the caller
+    // sets (SetRecorded). Only kPass.
+    kRecorded,
   };
   Target target = Target::kPass;
   Kind kind = Kind::kConstant;
@@ -46,14 +52,18 @@ struct JitterSource {
   std::string link;  // only of transfers over this link; empty: of all
   std::vector<double> values;  // ascending, not empty for kEmpirical
   std::string file;            // of kEmpirical
-  std::string text;            // as it was given
+  // Factors of kRecorded by stage and operation, ascending and equally
+  // probable. Passes without an entry take their own time.
+  std::map<std::pair<int, schedules::Op>, std::vector<double>> recorded;
+  int recorded_stages = 0;  // entries of the costs; 1: for all stages
+  std::string text;         // as it was given
 };
 
 // Parses "pass=lognormal:0.05", "gpu=normal:0.02", "stage3=constant:1.2",
 // "gpu17=constant:1.25", "pass=periodic:16:1.5", "gpu=exponential:0.1",
-// "link:node3.nic2=lognormal:0.3", "step=delay:0.2:0.08", "pass=file:log.csv"
-// or "sequences=packed". Returns InvalidArgument "is x, expected y". Does not
-// read files: their path is in `file`.
+// "link:node3.nic2=lognormal:0.3", "step=delay:0.2:0.08", "pass=file:log.csv",
+// "pass=recorded" or "sequences=packed". Returns InvalidArgument "is x,
+// expected y". Does not read files: their path is in `file`.
 absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text);
 
 // Fits an empirical source to the column "seconds" (or "step_seconds", or the
@@ -68,6 +78,11 @@ absl::Status ReadEmpiricalTimes(JitterSource* source);
 // valid, sequence_length and microbatch_size are set.
 void SetDocuments(const Batch& batch, double priced_imbalance,
                   JitterSource* source);
+
+// Takes the factors of costs (GivenCosts.Stage). A whole backward of which only
+// the parts were recorded has their factors of the same probability, each with
+// its part of the time. Returns InvalidArgument if the costs have no factors.
+absl::Status SetRecorded(const GivenCosts& costs, JitterSource* source);
 
 // Returns true if the source adds seconds instead of multiplying them.
 bool AddsSeconds(const JitterSource& source);

@@ -22,16 +22,16 @@ using results::RecordedOperation;
 // Parts of a normal distribution below one standard deviation.
 constexpr double kBelow = 0.158655, kAbove = 0.841345;
 
+// (stage, kind, replica): the times of all passes.
 using SecondsOfPasses =
-    std::map<std::pair<int32_t, RecordedKind>, std::vector<double>>;
+    std::map<std::tuple<int32_t, RecordedKind, int32_t>, std::vector<double>>;
 
-// Returns the times of all passes of a stage and kind.
 SecondsOfPasses SecondsOf(const results::RecordedRun& run) {
   SecondsOfPasses seconds;
   if (!run.in_parts) {
     for (const RecordedOperation& o : run.operations) {
       if (results::IsPass(o.kind)) {
-        seconds[{o.stage, o.kind}].push_back(o.seconds());
+        seconds[{o.stage, o.kind, o.replica}].push_back(o.seconds());
       }
     }
     return seconds;
@@ -44,9 +44,58 @@ SecondsOfPasses SecondsOf(const results::RecordedRun& run) {
     passes[{o.stage, o.kind, o.step, o.replica, o.microbatch}] += o.seconds();
   }
   for (const auto& [key, sum] : passes) {
-    seconds[{std::get<0>(key), std::get<1>(key)}].push_back(sum);
+    seconds[{std::get<0>(key), std::get<1>(key), std::get<3>(key)}].push_back(
+        sum);
   }
   return seconds;
+}
+
+// What is known of a kind of pass in a stage.
+struct PassTimes {
+  double median = 0;
+  std::vector<double> by_replica;  // medians
+  // Ascending, over the median of the replica; empty: all are 1.
+  std::vector<double> factors;
+  std::vector<double> ratios;  // over the median of all replicas
+};
+
+// Returns InvalidArgument if a replica has no such pass.
+absl::StatusOr<PassTimes> TimesOf(const results::RecordedRun& run,
+                                  const SecondsOfPasses& seconds, int stage,
+                                  RecordedKind kind, bool is_split) {
+  PassTimes times;
+  std::vector<double> all;
+  bool any_other = false;
+  for (int replica = 0; replica < run.num_replicas; ++replica) {
+    const auto found = seconds.find({stage, kind, replica});
+    if (found == seconds.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          run.label, ": stage ", stage, " has no ", results::NameOf(kind),
+          " pass",
+          run.num_replicas > 1 ? absl::StrCat(" in replica ", replica) : "",
+          ", expected ",
+          is_split ? "a forward, a backward-input and a backward-weight"
+                   : "a forward and a backward",
+          " of every stage, for costs"));
+    }
+    const double median = Median(found->second);
+    times.by_replica.push_back(median);
+    for (const double each : found->second) {
+      all.push_back(each);
+      any_other |= each != median;
+      times.factors.push_back(median > 0 ? each / median : 1);
+    }
+  }
+  times.median = Median(all);
+  if (!any_other) times.factors.clear();
+  std::sort(times.factors.begin(), times.factors.end());
+  if (times.factors.size() > kMostRecordedFactors) {
+    times.factors = MeansOfParts(times.factors, kMostRecordedFactors);
+  }
+  for (const double each : all) {
+    if (all.size() > 1) times.ratios.push_back(each / times.median);
+  }
+  return times;
 }
 
 std::vector<double> HopsOf(const results::RecordedRun& run) {
@@ -66,49 +115,82 @@ std::vector<double> HopsOf(const results::RecordedRun& run) {
 
 }  // namespace
 
+std::vector<double> MeansOfParts(const std::vector<double>& values, int size) {
+  std::vector<double> means;
+  const double per_part = static_cast<double>(values.size()) / size;
+  const auto value = [&](double at) {
+    return std::min(static_cast<size_t>(at), values.size() - 1);
+  };
+  for (int part = 0; part < size; ++part) {
+    const double begin = part * per_part, end = (part + 1) * per_part;
+    const size_t first = value(begin), last = value(end);
+    // Without rounding if all values are the same.
+    if (values[first] == values[last]) {
+      means.push_back(values[first]);
+      continue;
+    }
+    double sum = 0;
+    for (size_t i = first; i <= last; ++i) {
+      const double from = std::max(begin, static_cast<double>(i));
+      const double to = std::min(end, static_cast<double>(i + 1));
+      sum += values[i] * std::max(to - from, 0.0);
+    }
+    means.push_back(sum / per_part);
+  }
+  return means;
+}
+
 absl::StatusOr<RunCosts> CostsOfRun(const results::RecordedRun& run) {
+  using Stage = GivenCosts::Stage;
   const SecondsOfPasses seconds = SecondsOf(run);
   const bool is_split =
       std::any_of(seconds.begin(), seconds.end(), [](const auto& entry) {
-        return entry.first.second == RecordedKind::kBackwardWeight;
+        return std::get<1>(entry.first) == RecordedKind::kBackwardWeight;
       });
-  RunCosts result;
-  std::vector<double> ratios;
-  const auto median = [&](int stage,
-                          RecordedKind kind) -> absl::StatusOr<double> {
-    const auto found = seconds.find({stage, kind});
-    if (found == seconds.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          run.label, ": stage ", stage, " has no ", results::NameOf(kind),
-          " pass, expected ",
-          is_split ? "a forward, a backward-input and a backward-weight"
-                   : "a forward and a backward",
-          " of every stage, for costs"));
-    }
-    const double middle = Median(found->second);
-    if (found->second.size() < 2) return middle;
-    for (const double each : found->second) {
-      if (middle > 0 && each > 0) ratios.push_back(std::log(each / middle));
-    }
-    return middle;
+  struct Field {
+    RecordedKind kind;
+    void (Stage::*set_seconds)(double);
+    google::protobuf::RepeatedField<double>* (Stage::*factors)();
   };
-  for (int stage = 0; stage < run.num_stages; ++stage) {
-    GivenCosts::Stage* costs = result.costs.add_stages();
-    ASSIGN_OR_RETURN(const double forward,
-                     median(stage, RecordedKind::kForward));
-    costs->set_forward_seconds(forward);
-    if (!is_split) {
-      ASSIGN_OR_RETURN(const double backward,
-                       median(stage, RecordedKind::kBackward));
-      costs->set_backward_seconds(backward);
-      continue;
+  std::vector<Field> fields = {{RecordedKind::kForward,
+                                &Stage::set_forward_seconds,
+                                &Stage::mutable_forward_factors}};
+  if (is_split) {
+    fields.push_back({RecordedKind::kBackwardInput,
+                      &Stage::set_backward_input_seconds,
+                      &Stage::mutable_backward_input_factors});
+    fields.push_back({RecordedKind::kBackwardWeight,
+                      &Stage::set_backward_weight_seconds,
+                      &Stage::mutable_backward_weight_factors});
+  } else {
+    fields.push_back({RecordedKind::kBackward, &Stage::set_backward_seconds,
+                      &Stage::mutable_backward_factors});
+  }
+  RunCosts result;
+  if (run.num_replicas > 1) {
+    for (int replica = 0; replica < run.num_replicas; ++replica) {
+      result.costs.add_replicas();
     }
-    ASSIGN_OR_RETURN(const double input,
-                     median(stage, RecordedKind::kBackwardInput));
-    ASSIGN_OR_RETURN(const double weight,
-                     median(stage, RecordedKind::kBackwardWeight));
-    costs->set_backward_input_seconds(input);
-    costs->set_backward_weight_seconds(weight);
+  }
+  std::vector<double> ratios;
+  for (int stage = 0; stage < run.num_stages; ++stage) {
+    Stage* costs = result.costs.add_stages();
+    for (auto& replica : *result.costs.mutable_replicas()) replica.add_stages();
+    for (const Field& field : fields) {
+      ASSIGN_OR_RETURN(const PassTimes times,
+                       TimesOf(run, seconds, stage, field.kind, is_split));
+      (costs->*field.set_seconds)(times.median);
+      (costs->*field.factors)()->Assign(times.factors.begin(),
+                                        times.factors.end());
+      for (int r = 0; r < result.costs.replicas_size(); ++r) {
+        Stage* own = result.costs.mutable_replicas(r)->mutable_stages(stage);
+        (own->*field.set_seconds)(times.by_replica[r]);
+      }
+      for (const double ratio : times.ratios) {
+        if (std::isfinite(ratio) && ratio > 0)
+          ratios.push_back(std::log(ratio));
+      }
+    }
   }
   std::vector<double> hops = HopsOf(run);
   if (!hops.empty()) result.costs.set_hop_seconds(Median(std::move(hops)));

@@ -29,7 +29,7 @@ RecomputeMethod = Literal["uniform", "block", "every"]
 RecomputeMode = Literal["none", "selective", "full", "operators"]
 RecomputeModule = Literal["core_attn", "mlp", "moe", "layernorm", "moe_act", "mla_up_proj", "shared_experts"]
 ReductionMode = Literal["blocking", "overlapped"]
-Routing = Literal["adaptive", "ecmp"]
+Routing = Literal["adaptive", "ecmp", "valiant"]
 StateFormat = Literal["fp32", "bf16", "fp16", "fp8"]
 TokenDispatcher = Literal["all_to_all", "deepep", "hybrid_ep"]
 Topology = Literal["topology_as_given", "one_switch", "fat_tree", "rail_optimized", "dragonfly"]
@@ -303,6 +303,22 @@ class GivenCostsStage:
     # Default: 1 for the first, the first for the second.
     activation_bytes: Optional[float] = None
     weight_gradient_bytes: Optional[float] = None
+    # Recorded times of passes over those above, at equally probable quantiles,
+    # ascending: drawn by "weir jitter --jitter pass=recorded". Empty: always 1.
+    forward_factors: Sequence[float] = ()
+    backward_input_factors: Sequence[float] = ()
+    backward_weight_factors: Sequence[float] = ()
+    backward_factors: Sequence[float] = ()
+
+
+@dataclasses.dataclass
+class GivenCostsReplica:
+    """The times of each replica of a recorded run, whose GPUs differ. Used instead of
+    `stages` if parallelism.data is the number of replicas.
+    """
+
+    # one per stage, with times alone
+    stages: Sequence[GivenCostsStage] = ()
 
 
 @dataclasses.dataclass
@@ -313,6 +329,7 @@ class GivenCosts:
     stages: Sequence[GivenCostsStage] = ()
     # Pure latency of a hop between ranks; keeps no resource busy.
     hop_seconds: Optional[float] = None
+    replicas: Sequence[GivenCostsReplica] = ()
 
 
 @dataclasses.dataclass
@@ -616,6 +633,8 @@ class SlowPart:
     # Number of a leaf switch. The rates of its links to the spine are multiplied by
     # speed.
     leaf: Optional[int] = None
+    # true: every GPU, as at a lower clock
+    all_gpus: Optional[bool] = None
     # above 0, at most 1
     speed: Optional[float] = None
 
@@ -647,6 +666,9 @@ class FailedLink:
     # Number of a leaf switch, `count` of whose links to the spine have failed (with
     # rail_optimized, of each rail's switch).
     leaf: Optional[int] = None
+    # Of a dragonfly, in both directions: "leaf3-leaf5". Messages between the two take
+    # the shortest detour.
+    link: Optional[Text] = None
     # of a leaf; 0: 1
     count: Optional[int] = None
 
@@ -731,6 +753,7 @@ __all__ = [
     "FailedLink",
     "FeedForwardKind",
     "GivenCosts",
+    "GivenCostsReplica",
     "GivenCostsStage",
     "LatentAttention",
     "LightningAttention",

@@ -15,6 +15,7 @@
 #include "results/import/chrome_events.h"
 #include "results/import/kernel_profile.h"
 #include "results/import/nsight_export.h"
+#include "results/import/primus_dump.h"
 #include "results/import/range_trace.h"
 #include "results/store.h"
 
@@ -28,6 +29,10 @@ class Importer {
     if (label_.empty()) label_ = source->label();
     ++num_files_;
     if (IsChakra(source->Peek())) return ReadChakra(source);
+    if (IsPrimusDump(source->Peek())) {
+      ++num_primus_files_;
+      return primus_.Read(source);
+    }
     const bool is_json =
         FirstCharacter(source) == '[' || FirstCharacter(source) == '{';
     if (!is_json) return ReadTable(source);
@@ -134,6 +139,12 @@ class Importer {
                        ": is a table with other files beside it, "
                        "expected one table with all workers"));
     }
+    if (num_primus_files_ > 0) {
+      if (num_primus_files_ == num_files_) return primus_.Finish(label_);
+      return absl::InvalidArgumentError(
+          absl::StrCat(label_, ": ", num_primus_files_, " of ", num_files_,
+                       " files are of a dump of Primus, expected all or none"));
+    }
     if (!timeline_.empty()) return timeline_.Finish(label_, cut_off_);
     if (!ranges_.empty()) return ranges_.Finish(label_);
     if (!profile_.empty()) return profile_.Finish(label_);
@@ -151,6 +162,8 @@ class Importer {
   ByteDanceTimeline timeline_;
   RangeTrace ranges_;
   KernelProfile profile_;
+  PrimusDump primus_;
+  int num_primus_files_ = 0;
   RecordedRun table_;
   bool has_table_ = false, drops_kernels_ = false;
   bool cut_off_ = false;  // a file

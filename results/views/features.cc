@@ -271,6 +271,7 @@ class FeatureList {
       Add(Plural(static_cast<uint32_t>(scenario_.slow_size()), "slow part"));
     }
     if (changes.routing() == ROUTING_ECMP) Add("ECMP routing");
+    if (changes.routing() == ROUTING_VALIANT) Add("Valiant routing");
     if (scenario_.failed_size() > 0) {
       Add(Plural(static_cast<uint32_t>(scenario_.failed_size()),
                  "failed part"));

@@ -87,6 +87,7 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
   for (const SlowPart& part : cluster.slow()) {
     nlohmann::ordered_json slow;
     if (part.has_gpu()) slow["gpu"] = part.gpu();
+    if (part.has_all_gpus()) slow["all_gpus"] = true;
     if (part.has_link()) slow["link"] = Utf8(part.link());
     if (part.has_leaf()) slow["leaf"] = part.leaf();
     slow["speed"] = part.speed();
@@ -95,6 +96,9 @@ nlohmann::ordered_json ClusterJson(const Cluster& cluster) {
   if (cluster.fabric().routing() == ROUTING_ECMP) {
     json["fabric"]["routing"] = "ecmp";
     json["fabric"]["uplinks_per_leaf"] = UplinksPerLeaf(cluster);
+  }
+  if (cluster.fabric().routing() == ROUTING_VALIANT) {
+    json["fabric"]["routing"] = "valiant";
   }
   for (const FailedLink& failed : cluster.failed()) {
     json["failed"].push_back(Utf8(TextOf(failed)));

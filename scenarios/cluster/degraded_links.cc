@@ -13,6 +13,7 @@
 #include "base/spelling.h"
 #include "base/text.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/dragonfly.h"
 #include "scenarios/cluster/slow_parts.h"
 
 namespace weir::scenarios {
@@ -23,13 +24,29 @@ bool IsShare(double share) { return share >= 0 && share < 1; }
 absl::Status BadFailedLink(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text),
-      ", expected an adapter (node3.nic2), a leaf switch (leaf:2) or several "
-      "of its links (leaf:2=3)"));
+      ", expected an adapter (node3.nic2), a leaf switch (leaf:2), several of "
+      "its links (leaf:2=3), or a link of a dragonfly (leaf3-leaf5)"));
+}
+
+// Parses "leaf3-leaf5".
+bool ParseLeafLink(absl::string_view name, int* leaf, int* other) {
+  const std::vector<absl::string_view> ends = absl::StrSplit(name, '-');
+  if (ends.size() != 2) return false;
+  absl::string_view first = ends[0], second = ends[1];
+  return absl::ConsumePrefix(&first, "leaf") &&
+         absl::ConsumePrefix(&second, "leaf") &&
+         absl::SimpleAtoi(first, leaf) && absl::SimpleAtoi(second, other) &&
+         *leaf >= 0 && *other >= 0;
 }
 
 absl::StatusOr<FailedLink> ParseFailedLink(absl::string_view text) {
   FailedLink failed;
   absl::string_view what = text;
+  int one = 0, other = 0;
+  if (ParseLeafLink(text, &one, &other)) {
+    failed.set_link(std::string(text));
+    return failed;
+  }
   if (absl::ConsumePrefix(&what, "leaf")) {
     absl::ConsumePrefix(&what, ":");
     const std::vector<absl::string_view> parts = absl::StrSplit(what, '=');
@@ -153,17 +170,42 @@ void CheckFailed(const Cluster& cluster, Problems* problems) {
         CheckLeaf(cluster, field + ".leaf", failed.leaf(), problems);
         if (cluster.fabric().has_dragonfly()) {
           problems->Add(field + ".leaf",
-                        "is given for a dragonfly, whose routes are fixed, "
-                        "expected slow links (--slow) or a network with a "
-                        "spine");
+                        "is given for a dragonfly, which has no links to a "
+                        "spine, expected a link such as leaf0-leaf1");
         }
         break;
+      case FailedLink::kLink: {
+        int leaf = 0, other = 0;
+        if (!cluster.fabric().has_dragonfly()) {
+          problems->Add(field + ".link",
+                        "is given for a network that is not a dragonfly, "
+                        "expected nic or leaf");
+        } else if (!ParseLeafLink(failed.link(), &leaf, &other) ||
+                   !DragonflyLinks(cluster).Fail(leaf, other)) {
+          problems->Add(field + ".link",
+                        absl::StrCat("is ", EscapeLine(failed.link()),
+                                     ", expected a link of the dragonfly such "
+                                     "as leaf0-leaf1"));
+        }
+        break;
+      }
       case FailedLink::PART_NOT_SET:
-        problems->Add(field, "is empty, expected nic or leaf");
+        problems->Add(field, "is empty, expected nic, leaf or link");
         break;
     }
   }
   if (!problems->empty()) return;
+  if (cluster.fabric().has_dragonfly()) {
+    DragonflyLinks links(cluster);
+    for (const auto& [leaf, other] : FailedLeafLinks(cluster)) {
+      links.Fail(leaf, other);
+    }
+    if (!links.connected()) {
+      problems->Add("failed",
+                    "leaves leaf switches without a route to others, expected "
+                    "links that work");
+    }
+  }
   for (const auto& [number, nics] : FailedNics(cluster)) {
     const Node* node = NodeAt(cluster, number);
     if (static_cast<int>(nics.size()) < node->nics_size()) continue;
@@ -231,6 +273,7 @@ absl::StatusOr<std::vector<BackgroundTraffic>> ParseBackgroundTraffic(
 
 std::string TextOf(const FailedLink& failed) {
   if (failed.has_nic()) return failed.nic();
+  if (failed.has_link()) return failed.link();
   return absl::StrCat("leaf:", failed.leaf(), "=",
                       std::max(failed.count(), 1U));
 }
@@ -263,6 +306,17 @@ std::map<int, std::set<int>> FailedNics(const Cluster& cluster) {
     }
   }
   return nics;
+}
+
+std::vector<std::pair<int, int>> FailedLeafLinks(const Cluster& cluster) {
+  std::vector<std::pair<int, int>> links;
+  for (const FailedLink& failed : cluster.failed()) {
+    int leaf = 0, other = 0;
+    if (failed.has_link() && ParseLeafLink(failed.link(), &leaf, &other)) {
+      links.emplace_back(leaf, other);
+    }
+  }
+  return links;
 }
 
 void FailNics(const std::set<int>& nics, NodeWiring* wiring) {

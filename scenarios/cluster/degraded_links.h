@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,7 +18,8 @@
 
 namespace weir::scenarios {
 
-// Parses "node3.nic2", "leaf:2" or "leaf:2=3", several separated by commas.
+// Parses "node3.nic2", "leaf:2", "leaf:2=3" or "leaf3-leaf5", several separated
+// by commas.
 // Returns InvalidArgument "is x, expected y".
 absl::StatusOr<std::vector<FailedLink>> ParseFailedLinks(
     absl::string_view text);
@@ -41,6 +43,9 @@ absl::Status CheckDegradedLinks(absl::string_view label,
 
 // Returns the numbers of failed adapters by node.
 std::map<int, std::set<int>> FailedNics(const Cluster& cluster);
+
+// Returns the pairs of leaf switches of a dragonfly whose links have failed.
+std::vector<std::pair<int, int>> FailedLeafLinks(const Cluster& cluster);
 
 // Gives the GPUs of failed adapters the next adapter of the node that works.
 // Requires: one does.

@@ -277,7 +277,8 @@ std::string DescribeCluster(const Cluster& cluster) {
   }
   for (const SlowPart& part : cluster.slow()) {
     absl::StrAppend(&text, "slow: ",
-                    part.has_gpu() ? absl::StrCat("gpu", part.gpu())
+                    part.has_gpu()        ? absl::StrCat("gpu", part.gpu())
+                    : part.has_all_gpus() ? "all GPUs"
                     : part.has_leaf()
                         ? absl::StrCat("uplinks of leaf ", part.leaf())
                         : EscapeLine(part.link()),
@@ -286,6 +287,11 @@ std::string DescribeCluster(const Cluster& cluster) {
   if (cluster.fabric().routing() == ROUTING_ECMP) {
     absl::StrAppend(&text, "routing: ECMP, each pair of GPUs over one of ",
                     Plural(UplinksPerLeaf(cluster), "uplink"), " of a leaf\n");
+  }
+  if (cluster.fabric().routing() == ROUTING_VALIANT) {
+    absl::StrAppend(&text,
+                    "routing: Valiant, messages between groups through a "
+                    "third one\n");
   }
   for (const FailedLink& failed : cluster.failed()) {
     absl::StrAppend(&text, "failed: ", EscapeLine(TextOf(failed)), "\n");

@@ -90,7 +90,7 @@ int DragonflyLinks::GlobalLink(int from_group, int to_group) const {
          (to_group < from_group ? to_group : to_group - 1);
 }
 
-std::vector<int> DragonflyLinks::RouteBetween(int from_leaf,
+std::vector<int> DragonflyLinks::MinimalRoute(int from_leaf,
                                               int to_leaf) const {
   std::vector<int> route;
   if (from_leaf == to_leaf) return route;
@@ -101,6 +101,88 @@ std::vector<int> DragonflyLinks::RouteBetween(int from_leaf,
   if (from_leaf != exit) route.push_back(LocalLink(from_leaf, exit));
   route.push_back(GlobalLink(from_group, to_group));
   if (entry != to_leaf) route.push_back(LocalLink(entry, to_leaf));
+  return route;
+}
+
+std::vector<int> DragonflyLinks::RouteBetween(int from_leaf,
+                                              int to_leaf) const {
+  std::vector<int> route = MinimalRoute(from_leaf, to_leaf);
+  const bool works = std::none_of(route.begin(), route.end(), [&](int link) {
+    return failed_.count(link) > 0;
+  });
+  return works ? route : Detour(from_leaf, to_leaf);
+}
+
+std::vector<int> DragonflyLinks::ValiantRoute(int from_leaf, int to_leaf,
+                                              uint64_t choice) const {
+  const int from_group = GroupOf(from_leaf), to_group = GroupOf(to_leaf);
+  if (from_group == to_group || num_groups_ < 3) {
+    return RouteBetween(from_leaf, to_leaf);
+  }
+  auto third = static_cast<int>(choice % (num_groups_ - 2));
+  for (const int taken :
+       {std::min(from_group, to_group), std::max(from_group, to_group)}) {
+    if (third >= taken) ++third;
+  }
+  const int entry = GatewayOf(third, from_group);
+  std::vector<int> route = RouteBetween(from_leaf, entry);
+  for (const int link : RouteBetween(entry, to_leaf)) {
+    // A detour may come back over a link, which it then takes once.
+    if (std::find(route.begin(), route.end(), link) == route.end()) {
+      route.push_back(link);
+    }
+  }
+  return route;
+}
+
+bool DragonflyLinks::Fail(int leaf, int other) {
+  bool found = false;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const LeafLink& link = links_[i];
+    if ((link.from == leaf && link.to == other) ||
+        (link.from == other && link.to == leaf)) {
+      failed_.insert(static_cast<int>(i));
+      found = true;
+    }
+  }
+  return found;
+}
+
+bool DragonflyLinks::connected() const {
+  for (int leaf = 1; leaf < num_leaves_; ++leaf) {
+    // Links fail in both directions.
+    if (Detour(0, leaf).empty()) return false;
+  }
+  return true;
+}
+
+std::vector<int> DragonflyLinks::Detour(int from_leaf, int to_leaf) const {
+  std::vector<std::vector<int>> links_from(num_leaves_);
+  for (size_t i = 0; i < links_.size(); ++i) {
+    if (failed_.count(static_cast<int>(i)) > 0) continue;
+    links_from[links_[i].from].push_back(static_cast<int>(i));
+  }
+  std::vector<int> arrived_over(num_leaves_, -1);  // index of a link
+  std::vector<int> reached = {from_leaf};
+  for (size_t next = 0; next < reached.size(); ++next) {
+    const std::vector<int>& links = links_from[reached[next]];
+    // Switches begin with different neighbors, so that detours spread.
+    for (size_t i = 0; i < links.size(); ++i) {
+      const int link = links[(i + to_leaf) % links.size()];
+      const int leaf = links_[link].to;
+      if (leaf == from_leaf || arrived_over[leaf] >= 0) continue;
+      arrived_over[leaf] = link;
+      reached.push_back(leaf);
+    }
+  }
+  std::vector<int> route;
+  for (int leaf = to_leaf; leaf != from_leaf;) {
+    const int link = arrived_over[leaf];
+    if (link < 0) return {};
+    route.push_back(link);
+    leaf = links_[link].from;
+  }
+  std::reverse(route.begin(), route.end());
   return route;
 }
 

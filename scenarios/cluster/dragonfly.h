@@ -17,6 +17,7 @@
 #define WEIR_SCENARIOS_CLUSTER_DRAGONFLY_H_
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "scenarios/cluster/cluster.pb.h"
@@ -43,11 +44,29 @@ class DragonflyLinks {
   double local_bytes_per_second() const { return local_bytes_per_second_; }
   double global_bytes_per_second() const { return global_bytes_per_second_; }
 
-  // Returns the indices of one to three links from one switch to another;
-  // nothing from a switch to itself.
+  // Returns the indices of the links from one switch to another, nothing from a
+  // switch to itself: one to three on a minimal route. If one of these has
+  // failed, a route with the fewest links.
   std::vector<int> RouteBetween(int from_leaf, int to_leaf) const;
 
+  // Returns the way through a third group (Valiant): minimal routes to the
+  // switch at which the link from the first group ends, and on to `to_leaf`.
+  // `choice` picks among the groups that are neither the first nor the last. A
+  // minimal route inside a group, or if there is no third group.
+  std::vector<int> ValiantRoute(int from_leaf, int to_leaf,
+                                uint64_t choice) const;
+
+  // Removes the links between two switches, in both directions. Returns false
+  // if there are none.
+  bool Fail(int leaf, int other);
+  // Returns true if every switch reaches every other.
+  bool connected() const;
+
  private:
+  std::vector<int> MinimalRoute(int from_leaf, int to_leaf) const;
+  // Returns a route with the fewest links over links that have not failed, or
+  // nothing if there is none.
+  std::vector<int> Detour(int from_leaf, int to_leaf) const;
   int GroupOf(int leaf) const { return leaf / leaves_per_group_; }
   int LeavesOf(int group) const;
   // Returns the switch of a group at which the link to another group ends.
@@ -60,6 +79,7 @@ class DragonflyLinks {
   int num_local_ = 0;
   double local_bytes_per_second_ = 0, global_bytes_per_second_ = 0;
   std::vector<LeafLink> links_;
+  std::set<int> failed_;  // indices of links
 };
 
 // Returns the number of directed links between leaf switches, before memory is

@@ -109,6 +109,9 @@ void Network::AddLeafSwitches(const Cluster& cluster) {
 
 void Network::AddDragonfly(const Cluster& cluster) {
   dragonfly_ = DragonflyLinks(cluster);
+  for (const auto& [leaf, other] : FailedLeafLinks(cluster)) {
+    dragonfly_.Fail(leaf, other);
+  }
   for (const LeafLink& link : dragonfly_.links()) {
     links_.push_back({absl::StrCat("leaf", link.from, "-leaf", link.to),
                       link.bytes_per_second *
@@ -207,6 +210,12 @@ int32_t Network::UplinkOf(int leaf, uint32_t rail, int spine) const {
          2 * ((leaf * num_rails + index) * num_uplinks_ + spine);
 }
 
+uint64_t Network::HashOf(const FabricPath& path) {
+  const uint64_t pair = (static_cast<uint64_t>(path.from_gpu) << 32) |
+                        static_cast<uint64_t>(path.to_gpu);
+  return SplitMix(pair + kSplitMixStep);
+}
+
 // The first links are those that have failed, in all leaf switches, so that any
 // two have a common switch of the spine.
 int Network::SpineOf(const FabricPath& path, int from_leaf, int to_leaf) const {
@@ -217,10 +226,7 @@ int Network::SpineOf(const FabricPath& path, int from_leaf, int to_leaf) const {
     if (failed != failed_uplinks_.end())
       first = std::max(first, failed->second);
   }
-  const uint64_t pair = (static_cast<uint64_t>(path.from_gpu) << 32) |
-                        static_cast<uint64_t>(path.to_gpu);
-  return first + static_cast<int>(SplitMix(pair + kSplitMixStep) %
-                                  (num_uplinks_ - first));
+  return first + static_cast<int>(HashOf(path) % (num_uplinks_ - first));
 }
 
 void Network::AppendFabric(const FabricPath& path, Route& route) const {
@@ -234,7 +240,10 @@ void Network::AppendFabric(const FabricPath& path, Route& route) const {
       !fabric_.rail_optimized() || path.from_rail == path.to_rail;
   if (from_leaf == to_leaf && same_rail) return;
   if (fabric_.has_dragonfly()) {
-    for (const int link : dragonfly_.RouteBetween(from_leaf, to_leaf)) {
+    const bool valiant = fabric_.routing() == ROUTING_VALIANT;
+    for (const int link :
+         valiant ? dragonfly_.ValiantRoute(from_leaf, to_leaf, HashOf(path))
+                 : dragonfly_.RouteBetween(from_leaf, to_leaf)) {
       route.links.push_back(first_leaf_link_ + link);
       route.latency_seconds += fabric_.hop_latency_seconds();
     }

@@ -98,6 +98,7 @@ class Network {
     int from_gpu = 0, to_gpu = 0;
     uint32_t from_rail = 0, to_rail = 0;
   };
+  static uint64_t HashOf(const FabricPath& path);  // of the two GPUs
   void AppendFabric(const FabricPath& path, Route& route) const;
   // Returns the link of a leaf switch and rail to the spine that the message
   // takes.

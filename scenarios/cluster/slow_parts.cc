@@ -23,7 +23,7 @@ absl::StatusOr<SlowPart> ParseSlowPart(absl::string_view text) {
   const auto expected = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
         "is ", EscapeLine(text),
-        ", expected gpu17=0.8, link:node3.nic2=0.5 or leaf:2=0.5"));
+        ", expected gpu17=0.8, gpus=0.9, link:node3.nic2=0.5 or leaf:2=0.5"));
   };
   SlowPart part;
   const size_t at = text.rfind('=');
@@ -47,6 +47,8 @@ absl::StatusOr<SlowPart> ParseSlowPart(absl::string_view text) {
     absl::ConsumePrefix(&what, ":");
     if (!absl::SimpleAtoi(what, &number)) return expected();
     part.set_leaf(number);
+  } else if (what == "gpus") {
+    part.set_all_gpus(true);
   } else if (absl::ConsumePrefix(&what, "gpu")) {
     absl::ConsumePrefix(&what, ":");
     if (!absl::SimpleAtoi(what, &number)) return expected();
@@ -128,8 +130,13 @@ absl::Status CheckSlowParts(absl::string_view label, const Cluster& cluster) {
         }
         break;
       }
+      case SlowPart::kAllGpus:
+        if (!part.all_gpus()) {
+          problems.Add(field + ".all_gpus", "is false, expected true");
+        }
+        break;
       case SlowPart::PART_NOT_SET:
-        problems.Add(field, "is empty, expected gpu, link or leaf");
+        problems.Add(field, "is empty, expected gpu, link, leaf or all_gpus");
         break;
     }
   }
@@ -145,6 +152,14 @@ std::map<int, double> SlowGpus(const Cluster& cluster) {
     if (!added) at->second *= part.speed();
   }
   return speeds;
+}
+
+double SpeedOfAllGpus(const Cluster& cluster) {
+  double speed = 1;
+  for (const SlowPart& part : cluster.slow()) {
+    if (part.has_all_gpus()) speed *= part.speed();
+  }
+  return speed;
 }
 
 bool HasSlowLeaf(const Cluster& cluster) {

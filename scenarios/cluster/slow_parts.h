@@ -37,6 +37,9 @@ absl::Status CheckSlowParts(absl::string_view label, const Cluster& cluster);
 // GPU.
 std::map<int, double> SlowGpus(const Cluster& cluster);
 
+// Returns the speed that all GPUs have besides: that of a lower clock.
+double SpeedOfAllGpus(const Cluster& cluster);
+
 // Returns true if the uplinks of a leaf switch are slow.
 bool HasSlowLeaf(const Cluster& cluster);
 

@@ -274,13 +274,20 @@ void CheckFabric(Problems& problems, const Fabric& fabric) {
   if (!Routing_IsValid(fabric.routing())) {
     problems.Add("fabric.routing",
                  absl::StrCat("is ", static_cast<int>(fabric.routing()),
-                              ", expected ROUTING_ADAPTIVE or ROUTING_ECMP"));
+                              ", expected ROUTING_ADAPTIVE, ROUTING_ECMP or "
+                              "ROUTING_VALIANT"));
   }
   if (fabric.routing() == ROUTING_ECMP &&
       (fabric.has_dragonfly() || fabric.nodes_per_leaf() == 0)) {
     problems.Add("fabric.routing",
                  "is ROUTING_ECMP, expected ROUTING_ADAPTIVE for a network "
                  "without leaf switches under a spine");
+  }
+  if (fabric.routing() == ROUTING_VALIANT && !fabric.has_dragonfly()) {
+    problems.Add(
+        "fabric.routing",
+        "is ROUTING_VALIANT, expected ROUTING_ADAPTIVE or ROUTING_ECMP "
+        "for a network that is not a dragonfly");
   }
   problems.CheckRange("fabric.uplinks_per_leaf", fabric.uplinks_per_leaf(), 0,
                       kMaxUplinks);

@@ -54,7 +54,8 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
     if (scenario.other_devices.empty()) break;
     devices.push_back(scenario.gpu_device[gpu]);
   }
-  const bool by_replicas = asked.training().fully_sharded() ||
+  const bool by_replicas = scenario.given_costs ||
+                           asked.training().fully_sharded() ||
                            asked.training().distributed_optimizer() ||
                            scenario.runtime.bucket_elements_per_replica() > 0;
   if (!by_replicas) parallelism->clear_data();

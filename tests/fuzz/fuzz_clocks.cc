@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "plan/energy/clock_profile_views.h"
 #include "plan/energy/frequency_plan.h"
 #include "plan/energy/frequency_views.h"
 #include "plan/energy/time_energy_frontier.h"
@@ -82,7 +83,11 @@ bool RunInput(Choices* choices) {
   plan::FrequencyRequest request;
   const auto profile = plan::ReadClockProfile("fuzz", text);
   REQUIRE_THAT(profile.ok() || damaged, StatusText(profile) + "\n" + text);
-  if (!profile.ok() || profile->num_stages > 8) return false;
+  REQUIRE(damaged || plan::IsClockProfile(text));
+  if (!profile.ok()) return false;
+  REQUIRE(!plan::ClockProfileTable(*profile).empty());
+  REQUIRE(!plan::ClockProfileJson(*profile).empty());
+  if (profile->num_stages > 8) return false;
   request.profile = *profile;
   schedules::ScheduleSpec spec;
   spec.num_ranks = profile->num_stages;

@@ -96,6 +96,33 @@ TEST(DegradedLinksTest, UplinksTakeTheClosedForms) {
                 kBytes / kRate / 0.75);
 }
 
+// Three groups of one switch with p nodes, whose links have a third of the rate
+// of p adapters. Without its link, traffic of group 0 shares that of group 2.
+TEST(DegradedLinksTest, DragonflyDetoursTakeTheClosedForms) {
+  constexpr int kPerLeaf = 3;
+  const std::string fabric =
+      "nodes_per_leaf: 3 dragonfly { leaves_per_group: 1 } ";
+  Messages from_0 = BetweenLeaves(kPerLeaf), from_0_and_2 = from_0;
+  for (int i = 0; i < kPerLeaf; ++i) {
+    from_0_and_2.push_back({2 * kPerLeaf + i, kPerLeaf + i});
+  }
+  const auto seconds = [&](const std::string& more, const std::string& rest,
+                           const Messages& messages) {
+    return SecondsOfMessages(Nodes(9, fabric + more, rest), messages, kBytes);
+  };
+  const double whole = 3 * kBytes / kRate;
+  const std::string failed = "failed { link: \"leaf0-leaf1\" }";
+  const std::string valiant = "routing: ROUTING_VALIANT";
+  ExpectSeconds(seconds("", "", from_0), whole);
+  ExpectSeconds(seconds("", failed, from_0), whole);
+  ExpectSeconds(seconds(valiant, "", from_0), whole);
+  // Adapters of the receivers are shared by two messages, which is less.
+  ExpectSeconds(seconds("", "", from_0_and_2), whole);
+  ExpectSeconds(seconds("", failed, from_0_and_2), 2 * whole);
+  // 0 to 1 through 2, and 2 to 1 through 0: no link has both.
+  ExpectSeconds(seconds(valiant, "", from_0_and_2), whole);
+}
+
 // A network without failures and other traffic is the one without the fields.
 TEST(DegradedLinksTest, NoTrafficChangesNothing) {
   const Cluster plain = Nodes(16, "nodes_per_leaf: 8 oversubscription: 2");
@@ -225,7 +252,12 @@ TEST(DegradedLinksTest, MethodsAgree) {
        "node1.nic2", "", 8},
       {"topology: RAIL_OPTIMIZED nodes_per_leaf: 2", "node0.nic1", "", 4},
       {"topology: DRAGONFLY nodes_per_leaf: 1 leaves_per_group: 2", "",
-       "fabric=0.7", 8}};
+       "fabric=0.7", 8},
+      {"topology: DRAGONFLY nodes_per_leaf: 1 leaves_per_group: 1",
+       "leaf0-leaf1", "", 8},
+      {"topology: DRAGONFLY nodes_per_leaf: 1 leaves_per_group: 1 routing: "
+       "ROUTING_VALIANT",
+       "leaf2-leaf3", "", 8}};
   // A process that has a FastSimulator cannot run Simulate.
   std::vector<double> full;
   for (const Case& one : cases) {
@@ -292,7 +324,19 @@ TEST(DegradedLinksTest, MessagesNameThePart) {
   EXPECT_THAT(message(tree, "", "fabric=1"),
               HasSubstr("shares from 0 to below 1"));
   EXPECT_THAT(message("topology: DRAGONFLY nodes_per_leaf: 1", "leaf:0", ""),
-              HasSubstr("a dragonfly, whose routes are fixed"));
+              HasSubstr("a dragonfly, which has no links to a spine"));
+  EXPECT_THAT(message(tree, "leaf0-leaf1", ""),
+              HasSubstr("failed[0].link is given for a network that is not a "
+                        "dragonfly"));
+  const std::string dragonfly =
+      "topology: DRAGONFLY nodes_per_leaf: 1 leaves_per_group: 1";
+  EXPECT_THAT(message(dragonfly, "leaf0-leaf9", ""),
+              HasSubstr("failed[0].link is leaf0-leaf9, expected a link of the "
+                        "dragonfly"));
+  EXPECT_THAT(message(dragonfly, "leaf0-leaf1,leaf0-leaf2,leaf3-leaf0", ""),
+              HasSubstr("leaves leaf switches without a route"));
+  EXPECT_THAT(message("topology: ONE_SWITCH routing: ROUTING_VALIANT", "", ""),
+              HasSubstr("is ROUTING_VALIANT, expected"));
   EXPECT_THAT(message("topology: ONE_SWITCH routing: ROUTING_ECMP", "", ""),
               HasSubstr("expected ROUTING_ADAPTIVE"));
 }

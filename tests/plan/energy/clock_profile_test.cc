@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "plan/energy/clock_profile_views.h"
+
 namespace weir::plan::clock_profile_test {
 
 using schedules::Op;
@@ -34,6 +38,35 @@ TEST(ClockProfileTest, KnowsOtherNamesOfColumnsAndSplitBackwards) {
                        "0,backward_weight,1410,0.1,20\n");
   ASSERT_TRUE(profile.ok()) << profile.status();
   EXPECT_TRUE(profile->passes.contains({0, Op::kBackwardWeight}));
+}
+
+TEST(ClockProfileTest, TheFirstLineTellsAProfile) {
+  EXPECT_TRUE(IsClockProfile("stage,instruction,frequency,time,energy\n0,"));
+  EXPECT_TRUE(IsClockProfile("frequency, stage ,instruction\r\n"));
+  EXPECT_FALSE(IsClockProfile("step,dp_rank,stage,optype,start_ts\n"));
+  EXPECT_FALSE(IsClockProfile("{\"stage\": 1, \"instruction\": 2}"));
+  EXPECT_FALSE(IsClockProfile(""));
+}
+
+TEST(ClockProfileTest, ViewsShowEveryPass) {
+  const auto profile =
+      ReadClockProfile("p.csv",
+                       "stage,instruction,frequency,time,energy\n"
+                       "0,forward,1410,0.1,20\n0,forward,1200,0.2,15\n"
+                       "0,backward,1410,0.3,50\n");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const std::string table = ClockProfileTable(*profile);
+  EXPECT_THAT(table, HasSubstr("profile of 1 stages"));
+  EXPECT_THAT(table, HasSubstr("1410"));
+  const auto json = nlohmann::json::parse(ClockProfileJson(*profile));
+  ASSERT_EQ(json["passes"].size(), 2u);
+  for (const auto& pass : json["passes"]) {
+    if (pass["pass"] != "forward") continue;
+    ASSERT_EQ(pass["clocks"].size(), 2u);
+    EXPECT_EQ(pass["clocks"][0]["megahertz"], 1200);
+    EXPECT_EQ(pass["clocks"][0]["seconds"], 0.2);
+    EXPECT_EQ(pass["clocks"][0]["joules"], 15);
+  }
 }
 
 TEST(ClockProfileTest, AnUnterminatedRowIsIgnored) {

@@ -81,6 +81,44 @@ TEST(EnergyObjectiveTest, FindsThePlanWithTheLeastEnergy) {
               1e-9 * energy->joules());
 }
 
+// 8 (P + 165) W at most: 1,200 MHz, 71.91 % of 400 W and 90.4 % of the speed.
+TEST(EnergyObjectiveTest, CapsLowerTheClock) {
+  PlanRequest request = Request(OBJECTIVE_ENERGY, "a100-sxm");
+  request.mutable_scenario()->set_cluster("dgx-a100");
+  const PlanReport free = Search(request);
+  ASSERT_GT(free.plans_size(), 0);
+  request.set_node_power_cap_watts(4000);
+  const PlanReport capped = Search(request);
+  ASSERT_GT(capped.plans_size(), 0);
+  const std::vector<std::string> warnings(capped.warnings().begin(),
+                                          capped.warnings().end());
+  EXPECT_THAT(warnings,
+              testing::Contains(HasSubstr("GPUs compute at 1200 MHz, 90.4 %")));
+  for (const Plan& plan : capped.plans()) {
+    ASSERT_EQ(plan.scenario().slow_size(), 1);
+    EXPECT_TRUE(plan.scenario().slow(0).all_gpus());
+    EXPECT_EQ(plan.scenario().slow(0).speed(), 0.904);
+    EXPECT_LE(plan.watts_per_gpu() * 8, 8 * (400 * 0.7191 + 165) * (1 + 1e-9));
+  }
+  // The time of a plan is that of a cluster whose GPUs are all so slow.
+  const auto resolved =
+      scenarios::ResolveScenario("test", capped.plans(0).scenario());
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  const auto result = sim::Simulate(*resolved);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->batch_seconds(), capped.plans(0).batch_seconds());
+  // The rack's cap of two such nodes is the same cap.
+  request.clear_node_power_cap_watts();
+  request.set_rack_power_cap_watts(8000);
+  const auto missing = SearchPlans("test", request, SearchOptions());
+  EXPECT_THAT(std::string(missing.status().message()),
+              HasSubstr("nodes_per_rack is missing"));
+  request.set_nodes_per_rack(2);
+  const PlanReport rack = Search(request);
+  ASSERT_GT(rack.plans_size(), 0);
+  EXPECT_EQ(rack.plans(0).joules_per_step(), capped.plans(0).joules_per_step());
+}
+
 // Patience that ends the search of shapes does not end that of variants.
 TEST(EnergyObjectiveTest, PatienceLeavesVariants) {
   PlanRequest request = Request(OBJECTIVE_ENERGY, "h100-sxm");

@@ -72,6 +72,88 @@ TEST(JitterTest, WithoutJitterTheStepIsTheSimulatedOneToTheLastBit) {
   }
 }
 
+// Stages of which a forward takes 1 or 3 times as long, backwards the same
+// time.
+JitterRequest Recorded(const GivenCosts& costs, uint32_t num_samples) {
+  JitterRequest request = Request({"pass=recorded"}, num_samples);
+  EXPECT_TRUE(SetRecorded(costs, &request.sources[0]).ok());
+  return request;
+}
+
+TEST(JitterTest, RecordedTimesHaveTheirMean) {
+  GivenScenario given;
+  given.num_ranks = 1;
+  given.num_microbatches = 1;
+  GivenCosts costs = sim::Resolve(given).scenario.costs();
+  for (const double factor : {1.0, 1.0, 1.0, 3.0}) {
+    costs.mutable_stages(0)->add_forward_factors(factor);
+  }
+  const std::vector<double> samples =
+      SampleStepSeconds(RunOf(given), Recorded(costs, 40000));
+  // Forward 1 or 3 s, backward 2 s.
+  double sum = 0;
+  for (const double each : samples) {
+    EXPECT_TRUE(each == 3 || each == 5) << each;
+    sum += each;
+  }
+  // Mean 1.5 + 2; the deviation of the mean of 40,000 is 0.0043.
+  EXPECT_NEAR(sum / static_cast<double>(samples.size()), 3.5, 0.02);
+}
+
+TEST(JitterTest, RecordedTimesWithoutVarianceAreTheSimulatedOnes) {
+  for (const char* schedule : {"gpipe", "1f1b", "zb-h1"}) {
+    const GivenScenario given = Uneven(schedule);
+    GivenCosts costs = sim::Resolve(given).scenario.costs();
+    for (GivenCosts::Stage& stage : *costs.mutable_stages()) {
+      for (int i = 0; i < 5; ++i) {
+        stage.add_forward_factors(1);
+        stage.add_backward_factors(1);
+        stage.add_backward_weight_factors(1);
+      }
+    }
+    const auto result = sim::Simulate(sim::Resolve(given));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(SampleStepSeconds(RunOf(given), Recorded(costs, 100)),
+                Each(result->makespan_seconds()));
+  }
+}
+
+// All factors 2: the costs of two stages, one entry for all.
+TEST(JitterTest, OneEntryOfCostsIsForAllStages) {
+  GivenScenario given;
+  given.num_ranks = 2;
+  GivenCosts costs = sim::Resolve(given).scenario.costs();
+  ASSERT_EQ(costs.stages_size(), 1);
+  costs.mutable_stages(0)->add_forward_factors(2);
+  costs.mutable_stages(0)->add_backward_factors(2);
+  GivenScenario twice = given;
+  twice.forward_seconds = {2};
+  twice.backward_seconds = {4};
+  EXPECT_THAT(SampleStepSeconds(RunOf(given), Recorded(costs, 3)),
+              Each(RunOf(twice).batch_seconds));
+}
+
+// A whole backward has the factors of its parts, each with its part of time.
+TEST(JitterTest, WholeBackwardsCombineTheirParts) {
+  GivenCosts costs;
+  GivenCosts::Stage* stage = costs.add_stages();
+  stage->set_forward_seconds(1);
+  stage->set_backward_input_seconds(3);
+  stage->set_backward_weight_seconds(1);
+  stage->add_backward_input_factors(1);
+  stage->add_backward_input_factors(2);
+  JitterSource source = *ParseJitterSource("pass=recorded");
+  ASSERT_TRUE(SetRecorded(costs, &source).ok());
+  const std::vector<double>& whole =
+      source.recorded.at({0, schedules::Op::kBackward});
+  EXPECT_DOUBLE_EQ(whole.front(), 1);
+  EXPECT_DOUBLE_EQ(whole.back(), 7.0 / 4);
+  stage->clear_backward_input_factors();
+  EXPECT_THAT(std::string(SetRecorded(costs, &source).message()),
+              HasSubstr("the costs have no factors of passes"));
+  EXPECT_FALSE(ParseJitterSource("gpu=recorded").ok());
+}
+
 // Without flush, and if batches overlap, a step is a batch of the steady state.
 TEST(JitterTest, StepsOfLongRunsAreBatchesOfTheSteadyState) {
   for (const char* schedule : {"pipedream", "pipedream-2bw"}) {

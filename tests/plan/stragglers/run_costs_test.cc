@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "results/import/import_trace.h"
@@ -63,6 +66,75 @@ TEST(RunCostsTest, TheDeviationIsThatOfTheLogarithm) {
   const auto costs = CostsOfRun(*run);
   ASSERT_TRUE(costs.ok()) << costs.status();
   EXPECT_NEAR(costs->deviation.value(), 0.1, 1e-9);
+}
+
+// Replica 1 takes 1.25 times as long; within each, half of the forwards of
+// stage 1 take 0.8 and half 1.2 times the median.
+TEST(RunCostsTest, ReplicasAndDistributionsAreKept) {
+  SampleShape shape;
+  shape.num_microbatches = 4;
+  shape.factor = [](const RecordedOperation& o) {
+    const bool varies = o.kind == RecordedKind::kForward && o.rank == 1;
+    return (o.replica == 1 ? 1.25 : 1.0) *
+           (varies ? (o.microbatch % 2 == 0 ? 0.8 : 1.2) : 1.0);
+  };
+  const auto run = RunOf(shape);
+  ASSERT_TRUE(run.ok()) << run.status();
+  const auto result = CostsOfRun(*run);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const GivenCosts& costs = result->costs;
+  ASSERT_EQ(costs.replicas_size(), 2);
+  for (int replica = 0; replica < 2; ++replica) {
+    const double factor = replica == 1 ? 1.25 : 1;
+    for (const GivenCosts::Stage& stage : costs.replicas(replica).stages()) {
+      EXPECT_NEAR(stage.forward_seconds(), factor, 1e-9);
+      EXPECT_NEAR(stage.backward_seconds(), 2 * factor, 1e-9);
+    }
+  }
+  const auto& factors = costs.stages(1).forward_factors();
+  ASSERT_EQ(factors.size(), 2 * 4 * shape.num_steps);
+  double sum = 0;
+  for (const double each : factors) sum += each;
+  EXPECT_NEAR(sum / factors.size(), 1, 1e-9);
+  EXPECT_NEAR(factors[0], 0.8, 1e-9);
+  EXPECT_NEAR(factors[factors.size() - 1], 1.2, 1e-9);
+}
+
+// A pass that always takes the same time has no factors.
+TEST(RunCostsTest, EqualTimesHaveNoFactors) {
+  results::RecordedRun run;
+  run.num_replicas = run.num_ranks = run.num_stages = 1;
+  for (int microbatch = 0; microbatch < 4; ++microbatch) {
+    for (const RecordedKind kind :
+         {RecordedKind::kForward, RecordedKind::kBackward}) {
+      RecordedOperation o;
+      o.kind = kind;
+      o.stage = 0;
+      o.microbatch = microbatch;
+      o.end_seconds = 2;
+      run.operations.push_back(o);
+    }
+  }
+  const auto costs = CostsOfRun(run);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_TRUE(costs->costs.stages(0).forward_factors().empty());
+  EXPECT_TRUE(costs->costs.replicas().empty());
+}
+
+TEST(RunCostsTest, PartsKeepTheMean) {
+  EXPECT_THAT(MeansOfParts({1, 2, 3, 4}, 2), testing::ElementsAre(1.5, 3.5));
+  EXPECT_THAT(MeansOfParts({1, 3}, 4), testing::ElementsAre(1, 1, 3, 3));
+  EXPECT_THAT(MeansOfParts({0.1, 0.1, 0.1}, 7), testing::Each(0.1));
+  std::vector<double> values;
+  double sum = 0;
+  for (int i = 0; i < 1000; ++i) {
+    values.push_back(std::exp(i / 300.0));
+    sum += values.back();
+  }
+  const std::vector<double> parts = MeansOfParts(values, 256);
+  EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end()));
+  EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0) / 256,
+              sum / 1000, 1e-12 * sum);
 }
 
 // Attention, 4 s, and the MLP, 3 s, are parts of one pass.
@@ -127,8 +199,8 @@ TEST(RunCostsTest, EveryStageNeedsItsPasses) {
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(
       std::string(CostsOfRun(*run).status().message()),
-      HasSubstr("stage 0 has no backward pass, expected a forward and a "
-                "backward of every stage"));
+      HasSubstr("stage 0 has no backward pass in replica 0, expected a forward "
+                "and a backward of every stage"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,82 @@ TEST(DragonflyTest, RatesCarryUniformTraffic) {
   EXPECT_DOUBLE_EQ(links.global_bytes_per_second(), 4 * injected / 3 / 2);
   EXPECT_DOUBLE_EQ(links.local_bytes_per_second(),
                    injected / 12 + 2 * injected / 3);
+}
+
+// Switches of a route, with the first.
+std::vector<int> LeavesOf(const DragonflyLinks& links,
+                          const std::vector<int>& route) {
+  std::vector<int> leaves;
+  for (const int link : route) {
+    if (leaves.empty()) leaves.push_back(links.links()[link].from);
+    EXPECT_EQ(links.links()[link].from, leaves.back());
+    leaves.push_back(links.links()[link].to);
+  }
+  return leaves;
+}
+
+TEST(DragonflyTest, RoutesAvoidFailedLinks) {
+  // Groups of one switch: around over the third.
+  DragonflyLinks three(Nodes(3, 1, 1));
+  EXPECT_TRUE(three.Fail(0, 1));
+  EXPECT_FALSE(three.Fail(0, 0));
+  EXPECT_TRUE(three.connected());
+  EXPECT_THAT(LeavesOf(three, three.RouteBetween(0, 1)), ElementsAre(0, 2, 1));
+  EXPECT_THAT(LeavesOf(three, three.RouteBetween(1, 0)), ElementsAre(1, 2, 0));
+  EXPECT_THAT(LeavesOf(three, three.RouteBetween(0, 2)), ElementsAre(0, 2));
+  EXPECT_TRUE(three.Fail(2, 0));
+  EXPECT_FALSE(three.connected());
+
+  // Every pair still has a route, at most two links longer, without the link.
+  DragonflyLinks links(Nodes(24, 1, 4));
+  const DragonflyLinks whole = links;
+  const LeafLink failed = links.links().back();
+  ASSERT_TRUE(links.Fail(failed.from, failed.to));
+  for (int from = 0; from < links.num_leaves(); ++from) {
+    for (int to = 0; to < links.num_leaves(); ++to) {
+      const std::vector<int> leaves =
+          LeavesOf(links, links.RouteBetween(from, to));
+      EXPECT_EQ(leaves.empty(), from == to);
+      for (size_t i = 0; i + 1 < leaves.size(); ++i) {
+        EXPECT_FALSE(leaves[i] == failed.from && leaves[i + 1] == failed.to);
+        EXPECT_FALSE(leaves[i] == failed.to && leaves[i + 1] == failed.from);
+      }
+      EXPECT_LE(leaves.size(), whole.RouteBetween(from, to).size() + 3);
+    }
+  }
+}
+
+// Each choice is another third group; a way has at most two links between
+// groups and no link twice.
+TEST(DragonflyTest, ValiantRoutesPassAThirdGroup) {
+  constexpr int kLeaves = 2, kGroups = 5;
+  const DragonflyLinks links(Nodes(kLeaves * kGroups, 1, kLeaves));
+  for (int from = 0; from < links.num_leaves(); ++from) {
+    for (int to = 0; to < links.num_leaves(); ++to) {
+      std::set<int> thirds;
+      for (uint64_t choice = 0; choice < kGroups - 2; ++choice) {
+        const std::vector<int> route = links.ValiantRoute(from, to, choice);
+        const std::vector<int> leaves = LeavesOf(links, route);
+        if (from / kLeaves == to / kLeaves) {
+          EXPECT_EQ(route, links.RouteBetween(from, to));
+          continue;
+        }
+        EXPECT_EQ(leaves.front(), from);
+        EXPECT_EQ(leaves.back(), to);
+        EXPECT_EQ(std::set<int>(route.begin(), route.end()).size(),
+                  route.size());
+        std::set<int> groups;
+        for (const int leaf : leaves) groups.insert(leaf / kLeaves);
+        ASSERT_EQ(groups.size(), 3u);
+        groups.erase(from / kLeaves);
+        groups.erase(to / kLeaves);
+        thirds.insert(*groups.begin());
+      }
+      if (from / kLeaves != to / kLeaves) {
+        EXPECT_EQ(thirds.size(), kGroups - 2u);
+      }
+    }
+  }
 }
 
 // Each switch sends the same to each switch, itself included. No link then

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several jobs at once on one cluster, whose transfers share links.
+#ifndef WEIR_SIM_JOBS_H_
+#define WEIR_SIM_JOBS_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "results/result.pb.h"
+#include "scenarios/scenario.h"
+#include "sim/simulate.h"
+
+namespace weir::sim {
+
+struct JobOutcome {
+  Result result;             // of its first step, beside the other jobs
+  double alone_seconds = 0;  // a step without other jobs
+  // Mean of the steps that ended while all jobs that share links with it were
+  // running.
+  double step_seconds = 0;
+  int num_steps = 1;
+  // Indices of the jobs with which it is simulated, because their transfers
+  // share links, directly or through other jobs.
+  std::vector<int> shares_with;
+
+  double slowdown() const { return step_seconds / alone_seconds; }
+};
+
+// Simulates jobs that start at once and repeat their steps: one step waits for
+// the end of the one before. Jobs are repeated as often as needed for all to
+// run until the longest first step has ended. Jobs that share no link with
+// others are simulated alone, so their results are those of Simulate to the
+// last bit.
+//
+// Requires: all scenarios have the same cluster. Returns InvalidArgument if
+// two jobs have the same GPU, or a job has no cluster, or a schedule without
+// flush or with overlapping batches; and the errors of Simulate.
+absl::StatusOr<std::vector<JobOutcome>> SimulateJobs(
+    std::span<const scenarios::ResolvedScenario> jobs,
+    const SimulateOptions& options = {});
+
+}  // namespace weir::sim
+
+#endif  // WEIR_SIM_JOBS_H_
