@@ -60,8 +60,8 @@ errors:
   and 40,706 with 26.06; gpt-oss on 64 GB300 33,166 with 26.06 and 20,288 with
   26.06.01. There is one prediction for all of them.
 - Grouped MLPs with fused activations and casts are not simulated, nor are CUDA
-  graphs: host times remain those of eager launches. Permutations have the rate
-  of TensorRT-LLM's kernels.
+  graphs: host times remain those of eager launches. The rates of permutations
+  are assumptions (decision 57).
 - No GEMM of GB300 and B300 is published: their rates are those of GB200 and
   B200, in FP4 times the ratio of the peaks (assumptions with a spread of 20 to
   25 %). All dense rows of GB300 are predicted too slow.
