@@ -71,6 +71,7 @@ Json GoodputResultSchema() {
        {"interval_seconds", "number", ""},
        {"flat_interval_steps", "array",
         "intervals from and to which the time is within 0.1 % of the best"},
+       {"tried_intervals", "array", "simulated intervals between checkpoints"},
        {"goodput", "number", "training / wall time"},
        {"daly_goodput", "number", "by Daly's equation 20", false},
        {"wall_seconds", "object", ""},
@@ -91,6 +92,11 @@ Json GoodputResultSchema() {
     members[name] = MeanSchema();
   }
   members["flat_interval_steps"]["items"] = {{"type", "integer"}};
+  members["tried_intervals"]["items"] =
+      ObjectSchema({{"interval_steps", "integer", ""},
+                    {"interval_seconds", "number", ""},
+                    {"wall_seconds", "number", "mean"},
+                    {"goodput", "number", ""}});
   members["failures"]["items"] =
       ObjectSchema({{"name", "string", ""},
                     {"mean_seconds_between", "number", "of the job"},

@@ -76,6 +76,11 @@ absl::StatusOr<std::optional<std::string>> ReadClockText(
     source->EndItem();
   }
   RETURN_IF_ERROR(source->status());
+  if (source->cut_off()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ends early, expected a complete table of passes "
+                           "by clock"));
+  }
   if (text->size() > results::TraceSource::kMaxItemBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": is larger than ", results::TraceSource::kMaxItemBytes,

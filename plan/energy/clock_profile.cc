@@ -6,9 +6,11 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/csv.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
@@ -97,11 +99,12 @@ absl::Status CheckStages(absl::string_view label, const ClockProfile& profile) {
 }  // namespace
 
 bool IsClockProfile(absl::string_view text) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   const std::vector<absl::string_view> names =
       absl::StrSplit(text.substr(0, text.find('\n')), ',');
   const auto has = [&](absl::string_view name) {
     return std::any_of(names.begin(), names.end(), [&](absl::string_view each) {
-      return absl::StripAsciiWhitespace(each) == name;
+      return absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(each), name);
     });
   };
   return has("stage") && has("instruction");

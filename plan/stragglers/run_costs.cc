@@ -50,6 +50,9 @@ SecondsOfPasses SecondsOf(const results::RecordedRun& run) {
   return seconds;
 }
 
+// Relative differences of times below it are rounding errors.
+constexpr double kRoundingError = 1e-9;
+
 // What is known of a kind of pass in a stage.
 struct PassTimes {
   double median = 0;
@@ -82,7 +85,7 @@ absl::StatusOr<PassTimes> TimesOf(const results::RecordedRun& run,
     times.by_replica.push_back(median);
     for (const double each : found->second) {
       all.push_back(each);
-      any_other |= each != median;
+      any_other |= std::abs(each - median) > kRoundingError * median;
       times.factors.push_back(median > 0 ? each / median : 1);
     }
   }
@@ -196,9 +199,10 @@ absl::StatusOr<RunCosts> CostsOfRun(const results::RecordedRun& run) {
   if (!hops.empty()) result.costs.set_hop_seconds(Median(std::move(hops)));
   if (!ratios.empty()) {
     std::sort(ratios.begin(), ratios.end());
-    result.deviation =
+    const double deviation =
         (QuantileOfSorted(ratios, kAbove) - QuantileOfSorted(ratios, kBelow)) /
         2;
+    if (deviation > kRoundingError) result.deviation = deviation;
   }
   if (std::any_of(run.operations.begin(), run.operations.end(),
                   [](const RecordedOperation& o) {

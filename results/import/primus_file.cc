@@ -175,8 +175,7 @@ bool IsPrimusDump(absl::string_view bytes) {
                   [](unsigned char c) { return absl::ascii_isdigit(c); })) {
     return true;
   }
-  constexpr size_t kConfigBytes = 4096;
-  return bytes.size() < kConfigBytes && absl::StrContains(bytes, "\"pp_size\"");
+  return key == "pp_size" || absl::StrContains(bytes, "\"pp_size\"");
 }
 
 absl::StatusOr<PrimusFile> ReadPrimusFile(TraceSource* source) {

@@ -330,7 +330,7 @@ absl::Status WriteConvolutions(const std::string& path,
   std::vector<MeasuredSeconds> names;
   std::vector<double> widths, bytes;
   for (const RecurrenceRow& row : rows) {
-    // Of the delta rule, some rows are faster than memory: their channels are
+    // Some rows of the delta rule are faster than memory: their channels are
     // not what the table says.
     if (!row.mamba) continue;
     // Input, B and C.

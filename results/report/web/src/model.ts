@@ -421,7 +421,7 @@ export type EnergySection = DocumentOf<'energy', {
   frontier: FrequencyPoint[];
   infeasible_deadlines: number[];
   stragglers: {factor: number; iteration_seconds: number; plan_seconds: number; baseline_joules: number; joules: number}[];
-  // Of each stage and operation in each plan.
+  // Clocks of each stage and operation in each plan.
   clocks: {plan: string; stage: number; operation: string; num_passes: number; lowest_mhz: number; mean_mhz: number; highest_mhz: number}[];
   power_cap?: {watts: number; lower_bound_seconds: number; plan?: FrequencyPoint | null};
 }>;

@@ -50,7 +50,7 @@ function workersChart(result: Result): HTMLElement | null {
   const slow = new Map(result.slow_workers.map(worker => [key(worker.replica, worker.rank), worker.speed]));
   const low = workers.reduce((a, worker) => Math.min(a, worker.slowdown), Infinity);
   const high = workers.reduce((a, worker) => Math.max(a, worker.slowdown), -Infinity);
-  const columns = [{label: 'replica \\ stage', left: true}, ...ranks.map(rank => ({label: String(rank)}))];
+  const columns = [{label: 'replica \\ rank', left: true}, ...ranks.map(rank => ({label: String(rank)}))];
   let cells: TableCell[][] = [];
   const body = h('div');
   const show = () => {
