@@ -81,7 +81,10 @@ bool IsProse(const std::string& fallback) {
                                  "evenly spaced",
                                  "the highest",
                                  "one per adapter",
-                                 "1; 3 without a flush"};
+                                 "1; 3 without a flush",
+                                 "as many as the jobs need",
+                                 "those of parallelism.gpus, else of the node "
+                                 "after earlier jobs"};
   return prose.contains(fallback);
 }
 
