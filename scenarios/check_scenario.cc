@@ -26,6 +26,7 @@
 #include "scenarios/vocabulary_parallel.h"
 #include "schedules/options.h"
 #include "schedules/registry.h"
+#include "schedules/source.h"
 
 namespace weir::scenarios {
 namespace {
@@ -83,6 +84,31 @@ std::vector<std::string> NamesOfSetFields(
   return names;
 }
 
+// Checks that every batch ends with a flush. Otherwise recorded replicas, which
+// have no reduction of gradients, drift apart: there is no step time of all.
+void CheckReplicasEndTogether(Problems& problems, const Scenario& scenario) {
+  const uint32_t data = scenario.parallelism().data();
+  const absl::StatusOr<bool> flush =
+      schedules::ScheduleFlushes(scenario.schedule());
+  if (flush.ok() && !*flush) {
+    problems.Add("schedule",
+                 absl::StrCat("is ", scenario.schedule(),
+                              ", which has no flush, expected a schedule with "
+                              "a flush for the ",
+                              data,
+                              " recorded replicas of costs, or "
+                              "parallelism.data 1"));
+  }
+  if (scenario.training().post_validation()) {
+    problems.Add("training.post_validation",
+                 absl::StrCat("is true, so that batches overlap, expected "
+                              "false for the ",
+                              data,
+                              " recorded replicas of costs, or "
+                              "parallelism.data 1"));
+  }
+}
+
 void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   const Parallelism& parallelism = scenario.parallelism();
   const auto refuse = [&](bool given, absl::string_view field) {
@@ -125,6 +151,8 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
     problems.Add("parallelism.data",
                  absl::StrCat("is ", parallelism.data(), ", expected 1 or ",
                               replicas, ", the recorded replicas of costs"));
+  } else if (parallelism.data() > 1) {
+    CheckReplicasEndTogether(problems, scenario);
   }
   refuse(parallelism.data_replicate() > 1, "parallelism.data_replicate");
   refuse(parallelism.context() > 1, "parallelism.context");

@@ -13,8 +13,8 @@
 namespace weir::scenarios {
 
 // Adds the slow parts, failed links and background traffic of the scenario to
-// its cluster, unless they are invalid. Returns what is wrong with them, and
-// with a number of uplinks that has no effect on the result.
+// its cluster, unless they are invalid. Returns what is wrong with them or, if
+// they are valid, which changes of the cluster have no effect on it.
 std::vector<absl::Status> AddDegradedParts(absl::string_view label,
                                            const Scenario& scenario,
                                            Cluster* cluster);

@@ -128,8 +128,7 @@ void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
       app, "--routing",
       "how messages choose among paths: over a spine adaptive (spread over "
       "all) or ecmp (one for each pair of GPUs); in a dragonfly minimal "
-      "routes, "
-      "or valiant (through a third group for each pair of GPUs)",
+      "routes, or valiant (through a third group for each pair of GPUs)",
       {{"adaptive", ROUTING_ADAPTIVE},
        {"ecmp", ROUTING_ECMP},
        {"valiant", ROUTING_VALIANT}},

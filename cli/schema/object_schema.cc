@@ -73,7 +73,8 @@ absl::StatusOr<Json> ResultDefinitions() {
                    MessageSchema("weir.Result", SchemaUse::kOutput));
   Json definitions = std::move(schema["$defs"]);
   Json& result = definitions["weir.Result"];
-  for (const char* name : {"timeline", "host_copies", "link_use", "run_slack"}) {
+  for (const char* name :
+       {"timeline", "host_copies", "link_use", "run_slack"}) {
     result["properties"].erase(name);
   }
   AddMembers({{"tokens_per_second_per_gpu", "number?",
@@ -87,8 +88,8 @@ absl::StatusOr<Json> ResultDefinitions() {
   // The timeline's messages are not used.
   std::vector<std::string> unused;
   for (const auto& [name, definition] : definitions.items()) {
-    for (const char* type : {"weir.Timeline", "weir.HostCopies",
-                             "weir.LinkUse", "weir.RunSlack"}) {
+    for (const char* type : {"weir.Timeline", "weir.HostCopies", "weir.LinkUse",
+                             "weir.RunSlack"}) {
       if (absl::StartsWith(name, type)) unused.push_back(name);
     }
   }

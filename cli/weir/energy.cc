@@ -178,8 +178,8 @@ int RunEnergy(const Flags& flags) {
     PrintWarning(note, flags.output);
   }
   absl::Status done = PrintResult(View(flags, *report));
-  done.Update(WriteDocumentReport(flags.output,
-                                  [&] { return ClockPlanJson(flags, *report); }));
+  done.Update(WriteDocumentReport(
+      flags.output, [&] { return ClockPlanJson(flags, *report); }));
   done.Update(WriteClocks(flags, *report));
   done.Update(WriteClockCosts(flags, *report));
   if (!done.ok()) return PrintError(done, flags.output);

@@ -78,8 +78,9 @@ absl::StatusOr<std::optional<std::string>> ReadClockText(
   RETURN_IF_ERROR(source->status());
   if (source->cut_off()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ends early, expected a complete table of passes "
-                           "by clock"));
+        absl::StrCat(path,
+                     ": ends early, expected a complete table of passes "
+                     "by clock"));
   }
   if (text->size() > results::TraceSource::kMaxItemBytes) {
     return absl::InvalidArgumentError(absl::StrCat(

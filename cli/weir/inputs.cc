@@ -135,7 +135,7 @@ absl::StatusOr<std::string> ViewCluster(const Flags& flags) {
       scenarios::LoadCluster(
           flags.name, static_cast<int>(flags.scenario.overrides.num_nodes()),
           flags.scenario.overrides.cluster_changes()));
-  RETURN_IF_ERROR(scenarios::CheckUplinkChange(
+  RETURN_IF_ERROR(scenarios::CheckEffectOfChanges(
       flags.name, flags.scenario.overrides.cluster_changes(), cluster));
   for (const std::string& warning :
        scenarios::ImplausibleValues(flags.name, cluster)) {

@@ -3,6 +3,7 @@
 #include "sim/jobs.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/envelope.h"
+#include "results/summary.h"
+#include "results/views/cells.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/scenario.h"
 
@@ -27,18 +30,34 @@ namespace {
 
 using scenarios::ResolvedScenario;
 
-// A job with its own cluster, from which its size follows.
+// A job and its GPUs, in the order of those in a cluster of its own.
 struct LoadedJob {
   Scenario scenario;
   ResolvedScenario alone;
-  int gpus_per_node = 1;
-  uint32_t first_gpu = 0;
-  uint32_t num_gpus = 0;  // from the first to the last
+  int64_t gpus_per_node = 1;
+  std::vector<int64_t> gpus;
+
+  int64_t last_gpu() const {
+    return *std::max_element(gpus.begin(), gpus.end());
+  }
+  int64_t num_nodes() const { return last_gpu() / gpus_per_node + 1; }
 };
+
+// Adds the same number to all GPUs, so that `first` is the smallest.
+void MoveTo(int64_t first, LoadedJob* job) {
+  const int64_t smallest =
+      *std::min_element(job->gpus.begin(), job->gpus.end());
+  for (int64_t& gpu : job->gpus) gpu += first - smallest;
+}
+
+// Returns "job 2 (b.textproto)".
+std::string NameOfJob(const JobsFlags& flags, size_t job) {
+  return absl::StrCat("job ", job + 1, " (", flags.scenarios[job], ")");
+}
 
 absl::StatusOr<std::vector<LoadedJob>> LoadJobs(const JobsFlags& flags) {
   std::vector<LoadedJob> jobs;
-  uint32_t next = 0;
+  int64_t next = 0;  // larger than all GPUs of earlier jobs
   for (size_t i = 0; i < flags.scenarios.size(); ++i) {
     LoadedJob job;
     ASSIGN_OR_RETURN(job.scenario, scenarios::LoadScenario(flags.scenarios[i]));
@@ -50,21 +69,42 @@ absl::StatusOr<std::vector<LoadedJob>> LoadJobs(const JobsFlags& flags) {
                        ": has given costs, whose transfers use no "
                        "links, expected a model and a cluster"));
     }
-    const std::vector<int>& gpus = job.alone.placement.gpus;
-    job.num_gpus =
-        static_cast<uint32_t>(*std::max_element(gpus.begin(), gpus.end()) + 1);
-    job.gpus_per_node =
-        static_cast<int>(job.alone.cluster.groups(0).node().num_gpus());
-    const auto each = static_cast<uint32_t>(job.gpus_per_node);
+    job.gpus.assign(job.alone.placement.gpus.begin(),
+                    job.alone.placement.gpus.end());
+    const int64_t each = job.alone.cluster.groups(0).node().num_gpus();
+    job.gpus_per_node = each;
     if (!flags.first_gpus.empty()) {
-      job.first_gpu = flags.first_gpus[i];
+      MoveTo(flags.first_gpus[i], &job);
     } else if (job.scenario.parallelism().gpus().empty()) {
-      job.first_gpu = (next + each - 1) / each * each;
+      MoveTo((next + each - 1) / each * each, &job);
     }
-    next = std::max(next, job.first_gpu + job.num_gpus);
+    if (job.last_gpu() >= scenarios::kMaxGpus) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flags.first_gpus.empty() ? "command line: "
+                                   : "command line: --first-gpus: ",
+          NameOfJob(flags, i), " uses GPU ", job.last_gpu(),
+          ", expected numbers up to ", scenarios::kMaxGpus - 1));
+    }
+    next = std::max(next, job.last_gpu() + 1);
     jobs.push_back(std::move(job));
   }
   return jobs;
+}
+
+// Returns the number of nodes: the given one, or as many as the jobs need.
+absl::StatusOr<int64_t> NumNodesFor(const JobsFlags& flags,
+                                    const std::vector<LoadedJob>& jobs) {
+  size_t largest = 0;
+  for (size_t i = 1; i < jobs.size(); ++i) {
+    if (jobs[i].num_nodes() > jobs[largest].num_nodes()) largest = i;
+  }
+  const LoadedJob& job = jobs[largest];
+  if (flags.num_nodes == 0) return job.num_nodes();
+  if (flags.num_nodes >= job.num_nodes()) return flags.num_nodes;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "command line: --nodes: ", flags.num_nodes, ", expected at least ",
+      job.num_nodes(), ", since ", NameOfJob(flags, largest), " uses GPU ",
+      job.last_gpu(), " and nodes have ", job.gpus_per_node, " GPUs"));
 }
 
 absl::StatusOr<std::vector<ResolvedScenario>> PlaceJobs(
@@ -77,23 +117,19 @@ absl::StatusOr<std::vector<ResolvedScenario>> PlaceJobs(
                      flags.scenarios.size(), " jobs"));
   }
   ASSIGN_OR_RETURN(std::vector<LoadedJob> jobs, LoadJobs(flags));
-  uint32_t num_nodes = flags.num_nodes;
-  for (const LoadedJob& job : jobs) {
-    if (flags.num_nodes > 0) break;
-    const auto each = static_cast<uint32_t>(job.gpus_per_node);
-    num_nodes =
-        std::max(num_nodes, (job.first_gpu + job.num_gpus + each - 1) / each);
-  }
+  ASSIGN_OR_RETURN(const int64_t num_nodes, NumNodesFor(flags, jobs));
   std::vector<ResolvedScenario> placed;
   for (size_t i = 0; i < jobs.size(); ++i) {
     Scenario scenario = jobs[i].scenario;
-    scenario.set_num_nodes(num_nodes);
+    scenario.set_num_nodes(static_cast<uint32_t>(num_nodes));
     Parallelism& parallelism = *scenario.mutable_parallelism();
     parallelism.set_data(jobs[i].alone.scenario.parallelism().data());
     parallelism.clear_num_gpus();
+    // These GPUs are already in the scenario's order.
+    parallelism.clear_order();
     parallelism.clear_gpus();
-    for (const int gpu : jobs[i].alone.placement.gpus) {
-      parallelism.add_gpus(static_cast<uint32_t>(gpu) + jobs[i].first_gpu);
+    for (const int64_t gpu : jobs[i].gpus) {
+      parallelism.add_gpus(static_cast<uint32_t>(gpu));
     }
     ASSIGN_OR_RETURN(ResolvedScenario job,
                      scenarios::ResolveScenario(flags.scenarios[i], scenario));
@@ -102,10 +138,23 @@ absl::StatusOr<std::vector<ResolvedScenario>> PlaceJobs(
   return placed;
 }
 
-std::string NamesOf(const std::vector<int>& jobs) {
-  return absl::StrJoin(jobs, ", ", [](std::string* out, int job) {
-    absl::StrAppend(out, job + 1);
-  });
+// Returns the numbers of jobs, from 1, of their indices.
+std::vector<int> NumbersOf(std::vector<int> jobs) {
+  for (int& job : jobs) ++job;
+  return jobs;
+}
+
+// Returns a line for each job with a GPU that runs out of memory.
+std::string MemoryLines(const JobsFlags& flags,
+                        const std::vector<sim::JobOutcome>& outcomes) {
+  std::string lines;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Result& result = outcomes[i].result;
+    if (results::FitsMemory(result)) continue;
+    absl::StrAppend(&lines, NameOfJob(flags, i), ": peak memory ",
+                    results::MemoryCell(result), "\n");
+  }
+  return lines;
 }
 
 std::string JobsTable(const JobsFlags& flags,
@@ -126,9 +175,10 @@ std::string JobsTable(const JobsFlags& flags,
          FormatSeconds(outcome.alone_seconds),
          FormatSeconds(outcome.step_seconds),
          absl::StrFormat("%.4f", outcome.slowdown()),
-         absl::StrCat(outcome.num_steps), NamesOf(outcome.shares_with)});
+         absl::StrCat(outcome.num_steps),
+         absl::StrJoin(NumbersOf(outcome.shares_with), ", ")});
   }
-  return PrintTable(table);
+  return absl::StrCat(PrintTable(table), MemoryLines(flags, outcomes));
 }
 
 std::string JobsJson(const Flags& flags,
@@ -138,14 +188,18 @@ std::string JobsJson(const Flags& flags,
   std::vector<std::string> warnings;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const sim::JobOutcome& outcome = outcomes[i];
-    rows.push_back({{"scenario", flags.jobs.scenarios[i]},
+    const Result& result = outcome.result;
+    rows.push_back({{"job", i + 1},
+                    {"scenario", flags.jobs.scenarios[i]},
                     {"gpus", jobs[i].placement.gpus},
                     {"alone_seconds", outcome.alone_seconds},
                     {"step_seconds", outcome.step_seconds},
                     {"slowdown", outcome.slowdown()},
                     {"num_steps", outcome.num_steps},
-                    {"shares_with", outcome.shares_with}});
-    for (const std::string& warning : outcome.result.warnings()) {
+                    {"shares_with", NumbersOf(outcome.shares_with)},
+                    {"peak_memory_bytes", result.peak_memory_bytes()},
+                    {"fits_memory", results::FitsMemory(result)}});
+    for (const std::string& warning : result.warnings()) {
       warnings.push_back(absl::StrCat(flags.jobs.scenarios[i], ": ", warning));
     }
   }
@@ -157,7 +211,8 @@ std::string JobsJson(const Flags& flags,
                   warnings);
 }
 
-absl::Status SimulateAll(const Flags& flags) {
+// Returns true if all jobs fit in memory.
+absl::StatusOr<bool> SimulateAll(const Flags& flags) {
   RETURN_IF_ERROR(CheckOutputs(flags.output, /*folders=*/false));
   ASSIGN_OR_RETURN(const std::vector<ResolvedScenario> jobs,
                    PlaceJobs(flags.jobs));
@@ -178,14 +233,17 @@ absl::Status SimulateAll(const Flags& flags) {
   RETURN_IF_ERROR(PrintResult(is_json ? JobsJson(flags, jobs, outcomes)
                                       : JobsTable(flags.jobs, jobs, outcomes)));
   PrintWarnings(all, flags.output);
-  return WriteOutputs(flags.output, all, nullptr);
+  RETURN_IF_ERROR(WriteOutputs(flags.output, all, nullptr));
+  return std::all_of(all.results().begin(), all.results().end(),
+                     results::FitsMemory);
 }
 
 }  // namespace
 
 int RunJobs(const Flags& flags) {
-  const absl::Status status = SimulateAll(flags);
-  return status.ok() ? kExitOk : PrintError(status, flags.output);
+  const absl::StatusOr<bool> fits = SimulateAll(flags);
+  if (!fits.ok()) return PrintError(fits.status(), flags.output);
+  return *fits ? kExitOk : kExitNegative;
 }
 
 }  // namespace weir::cli

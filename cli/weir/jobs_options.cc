@@ -28,10 +28,11 @@ void AddJobsCommand(CLI::App* app, CommandLine* line) {
   AddCount(jobs, "--nodes", "nodes of the cluster", &flags->jobs.num_nodes)
       ->default_str("as many as the jobs need");
   AddOption(jobs, "--first-gpus", "N,N,...",
-            "number of the first GPU of each job; its others follow as in the "
+            "smallest number of a GPU of each job; its others follow as in the "
             "job alone",
             ParseNumbers, &flags->jobs.first_gpus)
-      ->default_str("on the first node that no earlier job uses");
+      ->default_str(
+          "those of parallelism.gpus, else of the node after earlier jobs");
   AddText(jobs, "-o,--out", "FILE.pb", "results of the first step of each job",
           &flags->output.out)
       ->group("Output");

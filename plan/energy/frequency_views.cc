@@ -130,21 +130,21 @@ void AddClocks(absl::string_view plan, const FrequencyPoint& point,
     const schedules::Action& action = report.graph.passes[pass].action;
     const double megahertz = point.plan.clocks[pass].megahertz;
     Clocks& clocks = of_stages[{action.stage, action.op}];
-    clocks.lowest = clocks.num_passes == 0
-                        ? megahertz
-                        : std::min(clocks.lowest, megahertz);
+    clocks.lowest =
+        clocks.num_passes == 0 ? megahertz : std::min(clocks.lowest, megahertz);
     clocks.highest = std::max(clocks.highest, megahertz);
     clocks.sum += megahertz;
     ++clocks.num_passes;
   }
   for (const auto& [key, clocks] : of_stages) {
-    rows->push_back({{"plan", std::string(plan)},
-                     {"stage", key.first},
-                     {"operation", std::string(1, schedules::Letter(key.second))},
-                     {"num_passes", clocks.num_passes},
-                     {"lowest_mhz", clocks.lowest},
-                     {"mean_mhz", clocks.sum / clocks.num_passes},
-                     {"highest_mhz", clocks.highest}});
+    rows->push_back(
+        {{"plan", std::string(plan)},
+         {"stage", key.first},
+         {"operation", std::string(1, schedules::Letter(key.second))},
+         {"num_passes", clocks.num_passes},
+         {"lowest_mhz", clocks.lowest},
+         {"mean_mhz", clocks.sum / clocks.num_passes},
+         {"highest_mhz", clocks.highest}});
   }
 }
 

@@ -21,7 +21,7 @@ struct CappedClock {
   double speed = 1;      // of passes, part of that at the highest clock
   // The model with the power of passes at the clock.
   PowerModel power;
-  // Of a node whose GPUs are all in the phase with the most power.
+  // Counts all GPUs of a node as being in the phase with the most power.
   double node_watts = 0;
 };
 

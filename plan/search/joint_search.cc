@@ -39,6 +39,9 @@ void AddWarnings(const Space& space, const PlanRequest& request,
   for (const std::string& warning : space.base.warnings) {
     report->add_warnings(warning);
   }
+  for (const std::string& warning : space.warnings) {
+    report->add_warnings(warning);
+  }
   if (request.memory_limit_bytes() > limit) {
     report->add_warnings(absl::StrCat(
         "the memory limit of ", FormatBytes(request.memory_limit_bytes()),

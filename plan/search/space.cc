@@ -137,6 +137,13 @@ absl::Status CheckRequest(const std::string& label,
                  "is missing for rack_power_cap_watts, expected the nodes of a "
                  "rack (--nodes-per-rack)");
   }
+  if (rack_cap == 0 && request.nodes_per_rack() > 0) {
+    problems.Add("nodes_per_rack",
+                 absl::StrCat("is ", request.nodes_per_rack(),
+                              ", which has no effect without "
+                              "rack_power_cap_watts, expected it together with "
+                              "the most power of a rack (--rack-power-cap)"));
+  }
   return problems.ToStatus();
 }
 

@@ -60,6 +60,7 @@ struct Space {
   std::vector<std::vector<PlannedSchedule>> schedules;
   // In the order of the shapes.
   std::vector<models::Recompute> recomputes;
+  // About the power model and its caps, in addition to those of `base`.
   std::vector<std::string> warnings;
 
   // Names of the candidate schedules without options, and whether they are

@@ -19,8 +19,8 @@ using nlohmann::json;
 void AddRow(const NamedSlack& named, const std::string& what,
             std::vector<double> slack, TextTable* table) {
   const double step = named.slack.batch_seconds;
-  const sim::SlackStatistics of = sim::StatisticsOfSlack(
-      std::move(slack), named.slack.makespan_seconds);
+  const sim::SlackStatistics of =
+      sim::StatisticsOfSlack(std::move(slack), named.slack.makespan_seconds);
   table->rows.push_back(
       {named.label, FormatSeconds(step), what, absl::StrCat(of.count),
        absl::StrCat(of.num_critical), FormatSeconds(of.median_seconds),

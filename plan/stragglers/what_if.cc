@@ -227,9 +227,9 @@ void AddWorkers(const RecordedRun& run, Analyzer* analyzer, WhatIf* what_if) {
       workers.begin(), workers.end(),
       [](const Worker& a, const Worker& b) { return a.slowdown > b.slowdown; });
   for (const Worker& worker : workers) {
-    what_if->by_worker.push_back(
-        {WorkerName(worker.replica, worker.rank), worker.slowdown,
-         worker.replica, worker.rank});
+    what_if->by_worker.push_back({WorkerName(worker.replica, worker.rank),
+                                  worker.slowdown, worker.replica,
+                                  worker.rank});
   }
   what_if->num_workers = static_cast<int>(workers.size());
   const size_t count = (workers.size() * kSlowWorkersPercent + 99) / 100;

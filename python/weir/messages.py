@@ -666,8 +666,8 @@ class FailedLink:
     # Number of a leaf switch, `count` of whose links to the spine have failed (with
     # rail_optimized, of each rail's switch).
     leaf: Optional[int] = None
-    # Of a dragonfly, in both directions: "leaf3-leaf5". Messages between the two take
-    # the shortest detour.
+    # A link of a dragonfly, in both directions: "leaf3-leaf5". Messages between the two
+    # take the shortest detour.
     link: Optional[Text] = None
     # of a leaf; 0: 1
     count: Optional[int] = None

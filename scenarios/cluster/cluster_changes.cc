@@ -9,6 +9,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cluster/dragonfly.h"
 
 namespace weir::scenarios {
 namespace {
@@ -216,23 +217,33 @@ absl::Status ChangeCluster(absl::string_view label,
   return problems.ToStatus();
 }
 
-absl::Status CheckUplinkChange(absl::string_view label,
-                               const ClusterChanges& changes,
-                               const Cluster& cluster) {
+absl::Status CheckEffectOfChanges(absl::string_view label,
+                                  const ClusterChanges& changes,
+                                  const Cluster& cluster) {
+  Problems problems(label);
   const bool has_failed =
       std::any_of(cluster.failed().begin(), cluster.failed().end(),
                   [](const FailedLink& failed) { return failed.has_leaf(); });
-  if (changes.uplinks_per_leaf() == 0 || has_failed ||
-      cluster.fabric().routing() == ROUTING_ECMP) {
-    return absl::OkStatus();
+  if (changes.uplinks_per_leaf() > 0 && !has_failed &&
+      cluster.fabric().routing() != ROUTING_ECMP) {
+    problems.Add(
+        NameOf("uplinks_per_leaf"),
+        absl::StrCat("is ", changes.uplinks_per_leaf(),
+                     ", which has no effect on adaptive routing over links "
+                     "that all work, expected --routing ecmp or failed links "
+                     "of a leaf switch (--failed leaf:0=1)"));
   }
-  Problems problems(label);
-  problems.Add(
-      NameOf("uplinks_per_leaf"),
-      absl::StrCat("is ", changes.uplinks_per_leaf(),
-                   ", which has no effect on adaptive routing over links that "
-                   "all work, expected --routing ecmp or failed links of a "
-                   "leaf switch (--failed leaf:0=1)"));
+  if (changes.routing() == ROUTING_VALIANT) {
+    const int num_groups = DragonflyLinks(cluster).num_groups();
+    if (num_groups < 3) {
+      problems.Add(
+          NameOf("routing"),
+          absl::StrCat("is valiant, which has no effect on a dragonfly of ",
+                       num_groups, num_groups == 1 ? " group" : " groups",
+                       ", expected at least 3 groups (more --nodes, or fewer "
+                       "--nodes-per-leaf or --leaves-per-group)"));
+    }
+  }
   return problems.ToStatus();
 }
 

@@ -19,13 +19,14 @@ inline constexpr int kMaxUplinks = 65536;  // of a leaf switch
 absl::Status ChangeCluster(absl::string_view label,
                            const ClusterChanges& changes, Cluster* cluster);
 
-// Returns InvalidArgument if the changes set the uplinks of leaf switches but
-// nothing depends on their number: adaptive routing spreads messages evenly
-// over all of them, unless some have failed. `cluster`: with the changes and
-// with failed links.
-absl::Status CheckUplinkChange(absl::string_view label,
-                               const ClusterChanges& changes,
-                               const Cluster& cluster);
+// Returns InvalidArgument if a change has no effect: uplinks of leaf switches
+// if nothing depends on their number, because adaptive routing spreads messages
+// evenly over all of them unless some have failed; Valiant routing in a
+// dragonfly without a third group. `cluster`: valid, with the changes and with
+// failed links.
+absl::Status CheckEffectOfChanges(absl::string_view label,
+                                  const ClusterChanges& changes,
+                                  const Cluster& cluster);
 
 }  // namespace weir::scenarios
 

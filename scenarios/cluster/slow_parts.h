@@ -37,7 +37,8 @@ absl::Status CheckSlowParts(absl::string_view label, const Cluster& cluster);
 // GPU.
 std::map<int, double> SlowGpus(const Cluster& cluster);
 
-// Returns the speed that all GPUs have besides: that of a lower clock.
+// Returns the product of the speeds of all entries for all GPUs: the speed at a
+// lower clock, which multiplies those of SlowGpus.
 double SpeedOfAllGpus(const Cluster& cluster);
 
 // Returns true if the uplinks of a leaf switch are slow.

@@ -47,11 +47,13 @@ CriticalParts PartsOf(const PipelineInputs& inputs, const PipelineGraph& graph,
 }
 
 std::string NameOf(const SlowPart& part) {
+  if (part.has_all_gpus()) return "gpus";
   if (part.has_gpu()) return absl::StrCat("gpu", part.gpu());
   return part.has_link() ? part.link() : absl::StrCat("leaf", part.leaf());
 }
 
 bool IsCritical(const SlowPart& part, const CriticalParts& critical) {
+  if (part.has_all_gpus()) return !critical.gpus.empty();
   if (part.has_gpu()) {
     return critical.gpus.contains(static_cast<int>(part.gpu()));
   }

@@ -52,6 +52,8 @@ struct Window {
   }
 };
 
+// Returns the window of the run of a graph. `makespan_seconds`: the end of the
+// whole run.
 Window FindWindow(const schedules::Schedule& schedule,
                   const PipelineGraph& graph, const Recording& recording,
                   double makespan_seconds);
@@ -69,11 +71,13 @@ class RunInBatches {
   virtual int32_t num_actions(int rank) const = 0;
   virtual schedules::Action ActionAt(int rank, int32_t position) const = 0;
   virtual double EndSeconds(int gpu, int32_t position) const = 0;
-  // As LastActionsOf.
+  // Returns, for each batch, the position of its last backward (forward, if
+  // there are none) on the rank. If a batch does not come to this rank:
+  // position of the batch before; -1: none.
   virtual std::vector<int32_t> LastActions(int rank) const = 0;
 };
 
-// The same for a run without a flush.
+// Returns the window of a run without a flush that no graph holds.
 Window FindWindow(const RunInBatches& run, double makespan_seconds);
 
 // Returns the expected time per batch that rollbacks take if this fraction of

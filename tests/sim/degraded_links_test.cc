@@ -341,4 +341,33 @@ TEST(DegradedLinksTest, MessagesNameThePart) {
               HasSubstr("expected ROUTING_ADAPTIVE"));
 }
 
+// Without the invalid link, the number of uplinks would have no effect.
+TEST(DegradedLinksTest, AnInvalidLinkIsTheOnlyError) {
+  const std::string message(
+      Resolved("topology: FAT_TREE nodes_per_leaf: 2 uplinks_per_leaf: 4",
+               "leaf:99=1", "")
+          .status()
+          .message());
+  EXPECT_THAT(message, HasSubstr("failed[0].leaf is 99, expected 0 to 1"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("has no effect")));
+}
+
+TEST(DegradedLinksTest, ValiantRoutingNeedsThreeGroups) {
+  const auto message = [](int leaves_per_group) {
+    return std::string(
+        Resolved(absl::StrCat("topology: DRAGONFLY nodes_per_leaf: 1 routing: "
+                              "ROUTING_VALIANT leaves_per_group: ",
+                              leaves_per_group),
+                 "", "")
+            .status()
+            .message());
+  };
+  EXPECT_EQ(message(1), "");
+  EXPECT_THAT(message(2),
+              HasSubstr("cluster_changes.routing is valiant, which has no "
+                        "effect on a dragonfly of 2 groups, expected at least "
+                        "3 groups"));
+  EXPECT_THAT(message(4), HasSubstr("a dragonfly of 1 group, expected"));
+}
+
 }  // namespace weir::sim::degraded_links_test

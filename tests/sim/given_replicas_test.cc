@@ -23,15 +23,18 @@ constexpr char kSlow[] =
     "stages { forward_seconds: 1 backward_seconds: 2 } "
     "stages { forward_seconds: 3 backward_seconds: 5 } ";
 
-absl::StatusOr<scenarios::ResolvedScenario> Resolved(const std::string& costs,
-                                                     uint32_t data) {
+absl::StatusOr<scenarios::ResolvedScenario> Resolved(
+    const std::string& costs, uint32_t data,
+    const std::string& schedule = "1f1b", bool post_validation = false) {
   Scenario scenario;
   EXPECT_TRUE(ParseTextProto("test",
-                             "schedule: \"1f1b\" num_microbatches: 6 "
+                             "num_microbatches: 6 "
                              "parallelism { pipeline: 2 } costs { " +
                                  costs + " hop_seconds: 0.25 }",
                              &scenario)
                   .ok());
+  scenario.set_schedule(schedule);
+  if (post_validation) scenario.mutable_training()->set_post_validation(true);
   if (data > 0) scenario.mutable_parallelism()->set_data(data);
   return scenarios::ResolveScenario("test", scenario);
 }
@@ -91,6 +94,19 @@ TEST(GivenReplicasTest, TheFastEstimateAgrees) {
   const auto fast = simulator.Estimate(*scenario);
   ASSERT_TRUE(fast.ok()) << fast.status();
   EXPECT_NEAR(fast->batch_seconds, slow, 1e-9 * slow);
+}
+
+// Nothing would keep the replicas together: there is no step time of both.
+TEST(GivenReplicasTest, BatchesWithoutFlushAreRefused) {
+  const std::string costs = Replicas(kStages, kSlow);
+  EXPECT_THAT(
+      std::string(Resolved(costs, 2, "pipedream-2bw").status().message()),
+      HasSubstr("schedule is pipedream-2bw, which has no flush, expected a "
+                "schedule with a flush for the 2 recorded replicas of costs"));
+  EXPECT_TRUE(Resolved(costs, 1, "pipedream-2bw").ok());
+  EXPECT_THAT(std::string(Resolved(costs, 2, "1f1b", true).status().message()),
+              HasSubstr("training.post_validation is true"));
+  EXPECT_TRUE(Resolved(costs, 1, "1f1b", true).ok());
 }
 
 TEST(GivenReplicasTest, ErrorsNameTheField) {

@@ -20,6 +20,7 @@
 namespace weir::sim::slow_parts_test {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct Shape {
   const char* cluster = "dgx-a100";
@@ -100,6 +101,14 @@ TEST(SlowGpuTest, AllOfThemAreASlowKind) {
       Simulated(shape, "", {absl::StrCat("training_slowdown=", 2 * factor)});
   EXPECT_NEAR(slow.batch_seconds(), kind.batch_seconds(),
               1e-9 * kind.batch_seconds());
+}
+
+// A lower clock of all GPUs is no leaf switch.
+TEST(SlowGpuTest, ALowerClockIsNamed) {
+  const Result slow = Simulated(Shape(), "gpus=0.9");
+  EXPECT_THAT(slow.limit(),
+              HasSubstr("slow: gpus x0.9 (on the critical path)"));
+  EXPECT_THAT(slow.limit(), Not(HasSubstr("leaf")));
 }
 
 // The same as a cluster whose adapters all have half of the rate.

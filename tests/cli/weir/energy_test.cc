@@ -275,6 +275,19 @@ TEST(EnergyObjectiveTest, PlansShowTheirEnergy) {
               AllOf(HasSubstr("energy"), HasSubstr("W/GPU")));
 }
 
+// Users see the clock that a power cap leads to, in both outputs.
+TEST(EnergyObjectiveTest, TheClockOfAPowerCapIsShown) {
+  const std::string command =
+      "plan --model gpt2 --cluster dgx-a100 --nodes 1 --gbs 16 --seq 512 "
+      "--schedule 1f1b --tp 1 --pp 1,2 --mbs 1 --recompute none --gpus 2 "
+      "--objective energy --energy a100-sxm --node-power-cap 4000 ";
+  constexpr char kClock[] = "GPUs compute at 1200 MHz, 90.4 % of their speed";
+  const ProgramRun table = RunWeir(command);
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.err, HasSubstr(kClock));
+  EXPECT_THAT(JsonOf(command)["warnings"].dump(), HasSubstr(kClock));
+}
+
 // MLPerf Training v5.0, Llama 3.1 405B on H100: with the factor of 512 GPUs
 // (55.143 s), step times of 2,432, 2,560 and 8,192 GPUs follow within 2 %, and
 // with its delay in seconds the 95th and 99th percentile of 8,192 within 1 %

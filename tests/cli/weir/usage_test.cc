@@ -178,6 +178,16 @@ constexpr BadUsage kBadUsages[] = {
      "--slow cannot be combined with costs"},
     {"cluster show dgx-h100 --uplinks-per-leaf 4",
      "--uplinks-per-leaf is 4, which has no effect on adaptive routing"},
+    {"cluster show dgx-h100 --nodes 4 --topology dragonfly --nodes-per-leaf 1 "
+     "--leaves-per-group 2 --routing valiant",
+     "--routing is valiant, which has no effect on a dragonfly of 2 groups, "
+     "expected at least 3 groups"},
+    {"plan --model gpt2 --cluster dgx-h100 --nodes 1 --gbs 16 --seq 512 "
+     "--energy h100-sxm --nodes-per-rack 2",
+     "nodes_per_rack is 2, which has no effect without rack_power_cap_watts"},
+    {"plan pipedream-2bw-gpt-2.2b --algorithm pipedream-2bw --energy h100-sxm "
+     "--node-power-cap 4000",
+     "--node-power-cap is given with --algorithm, which does not take it"},
     {"simulate a b", "unexpected argument b"},
     {"simulate ''", "SCENARIO is empty"},
     {"simulate --pp 0", "--pp is 0, expected a whole number"},

@@ -65,12 +65,17 @@ TEST(RefuseSearchOptionsTest, EveryOtherOptionIsRefused) {
   request.set_objective(OBJECTIVE_MEMORY);
   request.set_price_per_gpu_hour(1);
   request.set_num_plans(1);
-  EXPECT_THAT(Refused(request, /*synchronous=*/true, /*explain=*/true),
-              ElementsAre("--pp", "--dp", "--ep", "--chunks", "--schedule",
-                          "--order", "--sharding", "--even-layers",
-                          "--asynchronous", "--memory-margin", "--synchronous",
-                          "--objective", "--price-per-gpu-hour", "--plans",
-                          "--tokens", "--gap", "--explain"));
+  request.set_node_power_cap_watts(4000);
+  request.set_rack_power_cap_watts(8000);
+  request.set_nodes_per_rack(2);
+  EXPECT_THAT(
+      Refused(request, /*synchronous=*/true, /*explain=*/true),
+      ElementsAre("--pp", "--dp", "--ep", "--chunks", "--schedule", "--order",
+                  "--sharding", "--even-layers", "--asynchronous",
+                  "--memory-margin", "--synchronous", "--objective",
+                  "--price-per-gpu-hour", "--node-power-cap",
+                  "--rack-power-cap", "--nodes-per-rack", "--plans", "--tokens",
+                  "--gap", "--explain"));
 }
 
 TEST(GraphRequestTest, OptionsOfAGraphAreRefusedWithoutOne) {

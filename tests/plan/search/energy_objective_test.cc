@@ -119,6 +119,17 @@ TEST(EnergyObjectiveTest, CapsLowerTheClock) {
   EXPECT_EQ(rack.plans(0).joules_per_step(), capped.plans(0).joules_per_step());
 }
 
+TEST(EnergyObjectiveTest, NodesPerRackNeedACap) {
+  PlanRequest request = Request(OBJECTIVE_ENERGY, "h100-sxm");
+  request.set_nodes_per_rack(2);
+  const auto report = SearchPlans("test", request, SearchOptions());
+  EXPECT_THAT(std::string(report.status().message()),
+              HasSubstr("nodes_per_rack is 2, which has no effect without "
+                        "rack_power_cap_watts"));
+  request.set_node_power_cap_watts(1e6);
+  EXPECT_FALSE(SearchPlans("test", request, SearchOptions()).ok());
+}
+
 // Patience that ends the search of shapes does not end that of variants.
 TEST(EnergyObjectiveTest, PatienceLeavesVariants) {
   PlanRequest request = Request(OBJECTIVE_ENERGY, "h100-sxm");
