@@ -50,7 +50,7 @@ absl::Status WriteCosts(const Flags& flags, const plan::RunCosts& costs) {
                               ReplaceOf(flags.output)));
   std::string note = absl::StrFormat("wrote %s (weir simulate --costs %s)",
                                      flags.trace.costs, flags.trace.costs);
-  if (costs.deviation.has_value()) {
+  if (costs.deviation.value_or(0) > 0) {
     absl::StrAppendFormat(&note,
                           "; passes vary as --jitter pass=lognormal:%.3g",
                           *costs.deviation);

@@ -202,7 +202,7 @@ absl::StatusOr<RunCosts> CostsOfRun(const results::RecordedRun& run) {
     const double deviation =
         (QuantileOfSorted(ratios, kAbove) - QuantileOfSorted(ratios, kBelow)) /
         2;
-    if (deviation > kRoundingError) result.deviation = deviation;
+    result.deviation = deviation > kRoundingError ? deviation : 0;
   }
   if (std::any_of(run.operations.begin(), run.operations.end(),
                   [](const RecordedOperation& o) {
