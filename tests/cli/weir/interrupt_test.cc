@@ -19,6 +19,7 @@
 namespace weir::cli::interrupt_test {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -64,7 +65,10 @@ class InterruptTest : public testing::TestWithParam<Sent> {
 TEST_P(InterruptTest, PlanPrintsTheBestPlansSoFar) {
   TerminalRun run(WEIR_PROGRAM, kPlan);
   EndAfter("; bound ", &run);
-  EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"), HasSubstr("not evaluated")));
+  // A busy machine may have examined none completely by then.
+  EXPECT_THAT(run.out(), AllOf(HasSubstr("gap"),
+                               AnyOf(HasSubstr("not evaluated"),
+                                     HasSubstr("no candidate was examined"))));
   EXPECT_THAT(run.shown(), HasSubstr("the best plans so far"));
 }
 
