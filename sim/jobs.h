@@ -15,7 +15,7 @@
 namespace weir::sim {
 
 struct JobOutcome {
-  Result result;             // of its first step, beside the other jobs
+  Result result;             // of its first step, with the other jobs
   double alone_seconds = 0;  // a step without other jobs
   // Mean of the steps that ended while all jobs that share links with it were
   // running.

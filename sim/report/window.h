@@ -66,7 +66,7 @@ class RunInBatches {
   virtual const schedules::Schedule& shape() const = 0;
   virtual int num_gpus() const = 0;
   virtual int rank_of(int gpu) const = 0;
-  // GPU of the first replica.
+  // Returns the GPU of the rank in the first replica.
   virtual int first_gpu(int rank) const = 0;
   virtual int32_t num_actions(int rank) const = 0;
   virtual schedules::Action ActionAt(int rank, int32_t position) const = 0;

@@ -44,7 +44,7 @@ ResolvedScenario Job(const std::vector<uint32_t>& gpus,
   scenario.mutable_batch()->set_sequence_length(1024);
   auto resolved = scenarios::ResolveScenario("test", scenario);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
-  // The model of messages makes their latency depend on the rate of links.
+  // Halving the rate of a link is exact only without the model of messages.
   resolved->cluster.set_plain_links(true);
   return *std::move(resolved);
 }

@@ -94,16 +94,23 @@ function startLive(section: LiveSection, report: Report): void {
   live.start();
 }
 
+// A long heading scrolls (style.css), also with the keyboard.
+function makeHeading(...children: Parameters<typeof h>[2][]): HTMLElement {
+  const element = h('h1', {}, ...children);
+  if ((element.textContent ?? '').length >= 100) element.tabIndex = 0;
+  return element;
+}
+
 function heading(report: Report): HTMLElement {
   const {runs, title} = report.header;
   const document_ = documentOf(report);
   if (document_) {
     document.title = title;
-    return h('h1', {}, name(title), ...(document_.command ? [h('code', {class: 'command'}, `weir ${document_.command}`)] : []));
+    return makeHeading(name(title), ...(document_.command ? [h('code', {class: 'command'}, `weir ${document_.command}`)] : []));
   }
   const text = runs.map(run => run.name).join(', ');
   document.title = `${title ? `${title}: ` : ''}${text}`.slice(0, 200);
-  return h('h1', {}, title ? name(title) : null, title ? ': ' : null, name(text));
+  return makeHeading(title ? name(title) : null, title ? ': ' : null, name(text));
 }
 
 async function start(): Promise<void> {

@@ -58,7 +58,7 @@ function workersChart(result: Result): HTMLElement | null {
       const value = known.get(key(replica, rank)), speed = slow.get(key(replica, rank));
       if (value === undefined) return '-';
       const element = h('span', {class: 'heat'}, value.toFixed(3));
-      element.title = `replica ${replica}, stage ${rank}: ${slowdownText(value)}${speed === undefined ? '' : `, computes at ${formatPercent(speed)} of the others' speed`}`;
+      element.title = `replica ${replica}, rank ${rank}: ${slowdownText(value)}${speed === undefined ? '' : `, computes at ${formatPercent(speed)} of the others' speed`}`;
       const {background, text} = heat(high > low ? (value - low) / (high - low) : 0.4);
       style(element, {background, color: text});
       if (speed !== undefined) element.append(h('span', {}, ' \u25BC'));
@@ -73,7 +73,7 @@ function workersChart(result: Result): HTMLElement | null {
   const marks = slow.size > 0 ? ` \u25BC: computes slower than the same stage of other replicas (${result.slow_workers.length}).` : '';
   return chart('Workers', `The smaller one of the slowdowns of the worker's replica and stage, as in arXiv 2505.05713.${marks}`,
                csvButton('the slowdown of workers', () => csvOfTable(columns, cells)), body,
-               result.slow_flag ? h('p', {class: 'note'}, 'For simulate and plan with the layout of the run: ', h('code', {}, `--slow ${result.slow_flag}`)) : null);
+               result.slow_flag ? h('p', {class: 'note'}, 'For simulate and plan with the layout of the run: ', h('code', {}, '--slow ', name(result.slow_flag))) : null);
 }
 
 function stepsChart(result: Result): HTMLElement | null {
@@ -109,7 +109,7 @@ function slackChart(result: Result): HTMLElement | null {
 export function stragglersView(section: StragglersSection): HTMLElement {
   const {result} = section;
   const root = h('section', {id: 'stragglers'}, h('h2', {}, 'Stragglers'),
-    h('p', {}, `${result.format}, ${result.steps.length} steps, ${result.num_replicas} replicas x ${result.num_stages} stages.`),
+    h('p', {}, name(result.format), `, ${result.steps.length} steps, ${result.num_replicas} replicas x ${result.num_stages} stages.`),
     h('p', {class: 'verdict'}, name(result.suspect)),
     cards([['Slowdown S', slowdownText(result.slowdown), 'replayed over ideal'],
            ['Recorded step', formatSeconds(result.recorded_seconds), ''],
