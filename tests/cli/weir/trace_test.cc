@@ -85,7 +85,8 @@ TEST(TraceTest, JitterOfARunIsSuggested) {
   shape.factor = [](const results::RecordedOperation& o) {
     return o.microbatch % 2 == 0 ? 0.9 : 1.1;
   };
-  WriteInput("varied.csv", results::SampleCsv(results::SampleOperations(shape)));
+  WriteInput("varied.csv",
+             results::SampleCsv(results::SampleOperations(shape)));
   const ProgramRun import = RunWeir("import varied.csv --costs v.textproto");
   ASSERT_EQ(import.exit_code, 0) << import.err;
   EXPECT_THAT(import.err, HasSubstr("--jitter pass=lognormal:0.1"));

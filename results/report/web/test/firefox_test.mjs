@@ -16,7 +16,8 @@ const [, , weir, folder] = process.argv;
 const executablePath = [process.env.FIREFOX, '/usr/bin/firefox-esr', '/usr/bin/firefox'].find(path => path && existsSync(path));
 const run = (...args) => execFileSync(weir, args, {cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe']});
 
-const costs = ['--costs', 'f=1,b=2,c=0.1', '--pp', '4', '--microbatches', '8'];
+// Without bytes (a), a page has no memory chart.
+const costs = ['--costs', 'f=1,b=2,c=0.1,a=1e9', '--pp', '4', '--microbatches', '8'];
 run('simulate', '--schedule', '1f1b', ...costs, '--report', 'one.html', '--force');
 run('compare', '--schedule', 'gpipe,1f1b', ...costs, '--report', 'several.html', '--force');
 run('sweep', '--costs', 'f=1,b=2,c=0.1', '--microbatches', '8', '--grid', 'pp=2,4', '--grid', 'schedule=gpipe,1f1b', '--out', 'firefox-grid',
