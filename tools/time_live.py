@@ -26,7 +26,8 @@ MODEL = ["--model", "qwen3-32b", "--cluster", "dgx-h100", "--nodes", "8",
 RUNS = [("1f1b", 1, FUSED), ("gpipe", 1, FUSED), ("zb-h1", 1, SPLIT),
         ("zb-v", 2, SPLIT), ("pipedream-2bw", 1, FUSED),
         ("pipedream", 1, FUSED), ("1f1b", 1, MODEL), ("gpipe", 1, MODEL),
-        ("zb-h1", 1, MODEL), ("pipedream-2bw", 1, MODEL)]
+        ("zb-h1", 1, MODEL), ("pipedream-2bw", 1, MODEL),
+        ("pipedream", 1, MODEL)]
 
 
 def cpu_seconds(process):

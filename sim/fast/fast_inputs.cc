@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "schedules/validate.h"
+#include "sim/fast/short_batches.h"
 #include "sim/prepare.h"
 
 namespace weir::sim {
@@ -23,12 +24,17 @@ std::string ProgramKey(const scenarios::ResolvedScenario& scenario,
       " ", scenario.scenario.communication().overlap_expert_exchange());
 }
 
+// Fills in what follows from the schedule and its semantics.
+void FillFromSemantics(Program* program) {
+  program->versions = VersionsOfStages(program->semantics);
+  program->traffic = TrafficOf(program->schedule());
+}
+
 // Fills in what follows from the schedule.
 absl::Status FillProgram(Program* program) {
   ASSIGN_OR_RETURN(program->semantics,
                    schedules::InterpretSchedule(program->schedule()));
-  program->versions = VersionsOfStages(program->semantics);
-  program->traffic = TrafficOf(program->schedule());
+  FillFromSemantics(program);
   return absl::OkStatus();
 }
 
@@ -156,6 +162,17 @@ absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortProgramOf(
     programs_.Add(key, is_short ? NumActions(made->schedule()) : 1, made);
   }
   return is_short ? made : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const Program>> FastInputs::ShortBatchesOf(
+    const schedules::Schedule& schedule, int num_microbatches_left_out) {
+  Program program;
+  ASSIGN_OR_RETURN(program.semantics, schedules::InterpretSchedule(schedule));
+  program.shortened =
+      ShortenBatches(schedule, program.semantics, num_microbatches_left_out);
+  if (!program.shortened.has_value()) return nullptr;
+  FillFromSemantics(&program);
+  return std::make_shared<const Program>(std::move(program));
 }
 
 absl::StatusOr<std::shared_ptr<const Prices>> FastInputs::PricesOf(

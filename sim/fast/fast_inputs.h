@@ -61,6 +61,10 @@ class FastInputs {
       const scenarios::ResolvedScenario& scenario,
       const schedules::Schedule& full, const ShortenOptions& options);
 
+  // Returns the program of ShortenBatches; null if that returns std::nullopt.
+  absl::StatusOr<std::shared_ptr<const Program>> ShortBatchesOf(
+      const schedules::Schedule& schedule, int num_microbatches_left_out);
+
   absl::StatusOr<std::shared_ptr<const Prices>> PricesOf(
       const scenarios::ResolvedScenario& scenario, const Program& program);
 

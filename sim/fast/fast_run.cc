@@ -49,7 +49,8 @@ FastEstimate EstimateOf(const scenarios::ResolvedScenario& scenario,
   const bool extrapolated = run.steadiness.has_value();
   ranked.batch_seconds = run.window.batch_seconds();
   ranked.makespan_seconds =
-      extrapolated ? run.window.end_seconds : MakespanOf(run.recording);
+      MakespanOf(run.recording) +
+      (extrapolated ? run.steadiness->seconds_left_out : 0);
   ranked.peak_bytes.resize(inputs.placement().pipeline);
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     const MemoryTimeline memory =
@@ -72,8 +73,10 @@ FastEstimate EstimateOf(const scenarios::ResolvedScenario& scenario,
   ranked.num_simulated_gpus = run.graph.num_gpus();
   ranked.num_simulated_microbatches =
       run.program->schedule().total_microbatches();
-  ranked.num_microbatches = extrapolated ? scenario.num_microbatches
-                                         : ranked.num_simulated_microbatches;
+  ranked.num_microbatches =
+      extrapolated
+          ? scenario.num_microbatches * run.program->schedule().num_batches
+          : ranked.num_simulated_microbatches;
   if (!ranked.reduced) ranked.not_reduced = run.answer->why_not;
   ranked.not_extrapolated = run.not_extrapolated;
   return ranked;
@@ -86,12 +89,18 @@ void FillParts(const scenarios::ResolvedScenario& scenario, const FastRun& run,
   std::vector<double> compute(num_ranks), communication(num_ranks);
   std::vector<int> num_gpus(num_ranks);
   Window window = run.window;
-  double repeated = 1;
+  double repeated = 1, steps_repeated = 1;
   if (run.steadiness.has_value()) {
     // Passes of the periods that were left out.
-    window.end_seconds = MakespanOf(run.recording);
+    window = run.simulated_window;
     repeated = static_cast<double>(scenario.num_microbatches) /
-               run.program->schedule().total_microbatches();
+               run.program->schedule().num_microbatches;
+    // Optimizer steps after every batch are not in the periods left out.
+    const schedules::WeightPolicy& weights = run.program->schedule().weights;
+    if (weights.microbatches_per_update <
+        run.program->schedule().num_microbatches) {
+      steps_repeated = repeated;
+    }
   }
   // Each GPU of the graph counts as often as the GPUs that it represents.
   std::vector<int> represented(run.graph.num_gpus(), 1);
@@ -112,7 +121,7 @@ void FillParts(const scenarios::ResolvedScenario& scenario, const FastRun& run,
     compute[rank] +=
         represented[gpu] * (repeated * (times.busy_seconds - collectives -
                                         times.optimizer_seconds) +
-                            times.optimizer_seconds);
+                            steps_repeated * times.optimizer_seconds);
     communication[rank] += represented[gpu] * repeated * collectives;
     num_gpus[rank] += represented[gpu];
   }

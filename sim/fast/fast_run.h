@@ -31,7 +31,8 @@ struct FastRun {
   Recording recording{0};
   std::optional<Steadiness> steadiness;  // only if shortened
   absl::string_view not_extrapolated;    // reason, for a whole run
-  Window window;
+  Window window;                         // of the whole run
+  Window simulated_window;               // if shortened: of the short run
   bool shared_links = false;
 
   PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario) const {

@@ -15,6 +15,7 @@
 #include "sim/fast/fast_inputs.h"
 #include "sim/fast/fast_run.h"
 #include "sim/fast/joined_batches.h"
+#include "sim/fast/short_batches.h"
 #include "sim/prepare.h"
 #include "sim/report/window.h"
 #include "sim/run_size.h"
@@ -44,10 +45,13 @@ class FastSimulator::Impl {
     ASSIGN_OR_RETURN(std::optional<FastEstimate> joined,
                      EstimateJoined(scenario, network));
     if (joined.has_value()) return *std::move(joined);
-    ASSIGN_OR_RETURN(const FastRun run,
-                     RunToSteadyState(scenario, run_batches));
-    FastEstimate estimate = EstimateOf(scenario, run);
-    if (with_parts) FillParts(scenario, run, &estimate);
+    ASSIGN_OR_RETURN(std::optional<FastRun> run,
+                     RunShortBatches(scenario, network));
+    if (!run.has_value()) {
+      ASSIGN_OR_RETURN(run, RunToSteadyState(scenario, run_batches));
+    }
+    FastEstimate estimate = EstimateOf(scenario, *run);
+    if (with_parts) FillParts(scenario, *run, &estimate);
     return estimate;
   }
 
@@ -122,6 +126,54 @@ class FastSimulator::Impl {
       if (left_out == 0) return std::optional<FastRun>();
       // Times may repeat only with all microbatches.
       left_out = 0;
+    }
+  }
+
+  // Runs a schedule without flush with fewer microbatches per batch. Returns
+  // std::nullopt if short_batches.h does not apply, or if the times do not
+  // repeat in and after batches.
+  absl::StatusOr<std::optional<FastRun>> RunShortBatches(
+      const scenarios::ResolvedScenario& scenario,
+      const std::shared_ptr<const scenarios::Network>& network) {
+    std::optional<FastRun> none;
+    const std::string& name = scenario.scenario.schedule();
+    ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+    if (given > 0 || !IsGeneratedFromShape(scenario)) return none;
+    ASSIGN_OR_RETURN(const bool repeats, schedules::RepeatsMicrobatches(name));
+    if (!repeats) return none;
+    ASSIGN_OR_RETURN(const int num_batches, FirstBatches(scenario));
+    const int num_ranks =
+        static_cast<int>(scenario.scenario.parallelism().pipeline());
+    int multiple = 1;
+    for (int num_try = 0;; ++num_try) {
+      const int kept =
+          MicrobatchesKept(scenario.num_microbatches, num_ranks, num_try);
+      if (kept == 0) return none;
+      int left_out = scenario.num_microbatches - kept;
+      left_out -= left_out % multiple;
+      scenarios::ResolvedScenario fewer = scenario;
+      fewer.num_microbatches -= left_out;
+      ASSIGN_OR_RETURN(const std::shared_ptr<const schedules::Schedule> short_,
+                       inputs_.ScheduleOf(fewer, *network, num_batches));
+      if (!MayJoinBatches(*short_)) return none;
+      ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
+                       inputs_.ShortBatchesOf(*short_, left_out));
+      if (program == nullptr) return none;
+      ASSIGN_OR_RETURN(FastRun run,
+                       RunProgram(scenario, network, program, true));
+      if (!run.recording.complete()) return none;
+      int times_multiple = 0;
+      run.steadiness = FindSteadiness(*program->shortened, run.graph,
+                                      run.recording, &times_multiple);
+      run.window = FindWindow(program->schedule(), run.graph, run.recording,
+                              MakespanOf(run.recording));
+      if (run.steadiness.has_value() && run.window.steady) {
+        run.simulated_window = run.window;
+        run.window =
+            WindowOfShortBatches(run.window, *run.steadiness, left_out);
+        return std::optional<FastRun>(std::move(run));
+      }
+      multiple = std::max(times_multiple, 1);
     }
   }
 
@@ -201,8 +253,9 @@ class FastSimulator::Impl {
       run.steadiness = FindSteadiness(*program->shortened, run.graph,
                                       run.recording, &multiple);
       if (run.steadiness.has_value()) {
+        run.simulated_window.end_seconds = MakespanOf(run.recording);
         run.window.end_seconds =
-            MakespanOf(run.recording) + run.steadiness->seconds_left_out;
+            run.simulated_window.end_seconds + run.steadiness->seconds_left_out;
         return std::optional<FastRun>(std::move(run));
       }
       if (multiple > options.multiple) {

@@ -20,6 +20,7 @@
 #include "base/textproto.h"
 #include "results/result.pb.h"
 #include "scenarios/cluster/cluster.h"
+#include "sim/engine/graph_runner.h"
 #include "sim/simulate.h"
 #include "tests/sim/given_scenario.h"
 #include "tests/sim/measured.h"
@@ -143,12 +144,14 @@ std::vector<Answer> RankAll(const std::vector<Case>& cases) {
 // Rounding errors accumulate where flows of many sizes share many links, so the
 // simulation itself may lack nine significant digits. This is the case if
 // changes in the thirteenth digit of rates change the answer as much.
-bool IsWellConditioned(const Case& one, const Answer& simulated) {
+bool IsWellConditioned(const Case& one, const Answer& simulated,
+                       const SimulateOptions& options = {}) {
   std::mt19937 random(1);
   for (int i = 0; i < 8; ++i) {
     scenarios::ResolvedScenario other = one.scenario;
     NudgeRates(&random, &other.cluster);
-    if (!AreEqual(AnswerOf(Simulate(other)), simulated, 1e-10)) return false;
+    if (!AreEqual(AnswerOf(Simulate(other, options)), simulated, 1e-10))
+      return false;
   }
   return true;
 }
@@ -261,6 +264,61 @@ TEST(FastSimulatorTest, BatchesWithoutFlushAreJoined) {
     }
   }
   EXPECT_GE(num_short, 80);
+}
+
+// Models have optimizer steps and gradient reductions at the ends of batches.
+TEST(FastSimulatorTest, BatchesWithoutFlushAreShortened) {
+  GraphRunner runner;
+  SimulateOptions options;
+  options.runner = &runner;
+  FastSimulator simulator(&runner);
+  int num_short = 0, num_whole = 0;
+  for (int seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomPlan plan(seed);
+    Scenario scenario = plan.DrawScenario();
+    if (scenario.has_costs()) continue;
+    Parallelism* parallelism = scenario.mutable_parallelism();
+    parallelism->set_pipeline(std::min(parallelism->pipeline(), 4u));
+    parallelism->set_tensor(1);
+    parallelism->set_data(std::min(parallelism->data(), 2u));
+    parallelism->set_chunks(1);
+    scenario.set_schedule(seed % 3 == 0   ? "pipedream"
+                          : seed % 3 == 1 ? "pipedream-2bw"
+                                          : "pipemare");
+    scenario.clear_num_batches();
+    Batch* batch = scenario.mutable_batch();
+    const uint32_t m = 2 * (parallelism->pipeline() + 8) + seed % 50;
+    batch->set_global_batch_size(m * batch->microbatch_size() *
+                                 parallelism->data());
+    auto resolved = scenarios::ResolveScenario("test", scenario);
+    if (!resolved.ok()) continue;
+    plan.Change(&*resolved);
+    const auto fast = simulator.Estimate(*resolved, /*with_parts=*/true);
+    const auto full = Simulate(*resolved, options);
+    const Answer expected = AnswerOf(full);
+    if (!AreEqual(AnswerOf(fast), expected, 1e-9)) {
+      EXPECT_FALSE(IsWellConditioned({seed, *resolved}, expected, options))
+          << fast.status() << ": off by " << MostOff(AnswerOf(fast), expected)
+          << "\n"
+          << PrintTextProto(scenario);
+      continue;
+    }
+    if (!fast.ok()) continue;
+    EXPECT_EQ(fast->num_microbatches,
+              full->num_batches() * full->num_microbatches());
+    if (fast->extrapolated) {
+      // Collectives after a batch slow down some of its passes.
+      const StepBreakdown& parts = full->breakdown();
+      EXPECT_NEAR(fast->compute_seconds,
+                  parts.compute_seconds() + parts.optimizer_seconds(),
+                  0.02 * fast->compute_seconds);
+    }
+    (fast->extrapolated ? num_short : num_whole) += 1;
+  }
+  std::cout << num_short << " shortened, " << num_whole << " not\n";
+  EXPECT_GE(num_short, 60);
+  EXPECT_GE(num_whole, 20);
 }
 
 TEST(FastSimulatorTest, FitsWhereAByteLessDoesNot) {

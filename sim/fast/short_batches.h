@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs without flush whose batches are all shortened by the same number of
+// microbatches, for schedules that repeat them
+// (ScheduleKind::repeats_microbatches). Unlike joined batches
+// (joined_batches.h), batches may end with optimizer steps and gradient
+// reductions that take time.
+#ifndef WEIR_SIM_FAST_SHORT_BATCHES_H_
+#define WEIR_SIM_FAST_SHORT_BATCHES_H_
+
+#include <optional>
+
+#include "schedules/schedule.h"
+#include "schedules/semantics.h"
+#include "sim/fast/steady.h"
+#include "sim/report/window.h"
+
+namespace weir::sim {
+
+// Returns how many of `num_microbatches` per batch to keep in the given try,
+// counted from 0; 0: shortening would save little.
+int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
+
+// Makes `schedule` the result of leaving out `num_microbatches_left_out` from
+// every batch of the same schedule with longer batches. Returns std::nullopt if
+// a rank does not repeat forward and backward of one microbatch, with equally
+// many versions of its weights, within every batch.
+//
+// There is one stretch per batch, in which a rank has passes of this batch
+// only: it begins after the last backward of the batch before, and ends before
+// the first forward of the next one. The proof in steady.h then holds, since
+// inputs of a pass are passes of its own batch, and periods inserted in the
+// stretches of a batch make all of its ranks begin the next one later by as
+// many microbatches, which is the order of the schedule with longer batches.
+//
+// Requires: batches of `schedule` have at least as many microbatches as the
+// pipeline has ranks.
+std::optional<ShortenedSchedule> ShortenBatches(
+    const schedules::Schedule& schedule, const schedules::Semantics& semantics,
+    int num_microbatches_left_out);
+
+// Returns the window of the whole run: that of the short run with the seconds
+// of the periods left out before its begin and its end. Requires: the window is
+// steady.
+Window WindowOfShortBatches(const Window& window, const Steadiness& steadiness,
+                            int num_periods_left_out);
+
+}  // namespace weir::sim
+
+#endif  // WEIR_SIM_FAST_SHORT_BATCHES_H_
