@@ -54,9 +54,11 @@ FastEstimate EstimateOf(const scenarios::ResolvedScenario& scenario,
   ranked.peak_bytes.resize(inputs.placement().pipeline);
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     const MemoryTimeline memory =
-        TraceMemory(inputs, run.graph, run.recording, gpu, extrapolated);
+        TraceMemory(inputs, run.graph, run.recording, gpu,
+                    extrapolated && run.program->schedule().flush);
+    // short_batches.h, steady.h
     const double peak =
-        extrapolated
+        extrapolated && run.program->schedule().flush
             ? PeakBytesOfAll(memory, *run.program->shortened, *run.steadiness)
             : memory.peak_bytes;
     double& most = ranked.peak_bytes[run.graph.rank_of(gpu)];

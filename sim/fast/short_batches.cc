@@ -53,19 +53,19 @@ class BatchesOfRank {
     const int32_t begin = batch == 0 ? 0 : last_backward_[batch - 1] + 1;
     const int32_t end = first_forward_[batch + 1];
     int32_t first = std::max(end - kPeriodActions, begin);
-    while (first > begin && Repeats(first - 1)) --first;
+    while (first > begin && Repeats(first - 1, batch > 0)) --first;
     const int32_t num_periods = (end - first) / kPeriodActions;
     return {end - num_periods * kPeriodActions, end, kPeriodActions, false};
   }
 
  private:
   // Returns true if the action recurs one period later.
-  bool Repeats(int32_t position) const {
+  bool Repeats(int32_t position, bool with_versions) const {
     schedules::Action expected = actions_[position];
     ++expected.microbatch;
     const int32_t next = position + kPeriodActions;
     return actions_[next] == expected &&
-           live_versions_[next] == live_versions_[position];
+           (!with_versions || live_versions_[next] == live_versions_[position]);
   }
 
   const std::vector<schedules::Action>& actions_;

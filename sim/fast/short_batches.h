@@ -22,8 +22,8 @@ int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
 
 // Makes `schedule` the result of leaving out `num_microbatches_left_out` from
 // every batch of the same schedule with longer batches. Returns std::nullopt if
-// a rank does not repeat forward and backward of one microbatch, with equally
-// many versions of its weights, within every batch.
+// a rank does not repeat forward and backward of one microbatch within every
+// batch, with equally many versions of its weights after the first batch.
 //
 // There is one stretch per batch, in which a rank has passes of this batch
 // only: it begins after the last backward of the batch before, and ends before
@@ -31,6 +31,11 @@ int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
 // inputs of a pass are passes of its own batch, and periods inserted in the
 // stretches of a batch make all of its ranks begin the next one later by as
 // many microbatches, which is the order of the schedule with longer batches.
+//
+// The peak of memory is that of the short run: a period left out holds the
+// activations of a period that is kept, and at most as many versions of weights
+// as those of later batches. In the first batch, versions may still become
+// more.
 //
 // Requires: batches of `schedule` have at least as many microbatches as the
 // pipeline has ranks.
