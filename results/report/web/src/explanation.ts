@@ -2,7 +2,7 @@
 // The parameters that drive a prediction, and the components of its interval.
 import {bars} from './bars.ts';
 import {chart, csvButton, csvOfTable, details, h, legend, table, type TableCell} from './dom.ts';
-import {formatPercent, formatSeconds} from './format.ts';
+import {formatNumber, formatPercent, formatSeconds} from './format.ts';
 import type {ExplanationSection} from './model.ts';
 
 // By the kinds of calibrate/profile/figure.proto.
@@ -28,7 +28,7 @@ function parametersChart(section: ExplanationSection): HTMLElement | null {
   const cells: TableCell[][] = sorted.map(one => [one.path, {text: formatPercent(Math.abs(one.elasticity)), value: Math.abs(one.elasticity)},
     {text: String(Number(one.elasticity.toPrecision(3))), value: one.elasticity},
     {text: `${one.elasticity > 0 ? '+' : '\u2212'}${formatSeconds(Math.abs(change(one.elasticity)))}`, value: change(one.elasticity)},
-    {text: String(Number(one.value.toPrecision(4))), value: one.value}, one.kind, one.owner, one.source]);
+    {text: formatNumber(one.value), value: one.value}, one.kind, one.owner, one.source]);
   const rest = num_parameters_without_influence === undefined ? '' : ` ${num_parameters_without_influence} others have no influence.`;
   return chart('Sensitivities', `The fraction of the step time that follows a parameter: its elasticity without sign.${rest}`,
                csvButton('sensitivities', () => csvOfTable(columns, cells)),

@@ -45,6 +45,13 @@ export function formatCount(count: number): string {
   return format(count, [[1e15, 'P'], [1e12, 'T'], [1e9, 'B'], [1e6, 'M'], [1e3, 'k'], [1, '']]);
 }
 
+// Four significant digits, with an exponent if there are many zeros.
+export function formatNumber(value: number): string {
+  const magnitude = Math.abs(value);
+  const digits = Number(value.toPrecision(4));
+  return magnitude !== 0 && (magnitude >= 1e6 || magnitude < 1e-3) ? digits.toExponential().replace('e+', 'e') : String(digits);
+}
+
 // "+12 ms", "-3.40 s"
 export function signedSeconds(seconds: number): string {
   return (seconds > 0 ? '+' : seconds < 0 ? '\u2212' : '') + formatSeconds(Math.abs(seconds));

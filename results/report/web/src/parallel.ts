@@ -12,7 +12,7 @@ export interface Dimension {
 }
 
 const SVG = 'http://www.w3.org/2000/svg';
-const WIDTH = 110, TOP = 44, BOTTOM = 20, SIDE = 55, HEIGHT = 300;
+const LEAST_DISTANCE = 110, MOST_DISTANCE = 200, MARGIN = 40, TOP = 44, BOTTOM = 20, SIDE = 55, HEIGHT = 300;
 
 function s(tag: string, attributes: Record<string, string | number>, text = ''): SVGElement {
   const element = document.createElementNS(SVG, tag);
@@ -48,10 +48,17 @@ function scaleOf(dimension: Dimension): Scale {
           ticks: [low, (low + high) / 2, high].map(value => ({y: at(value), text: (dimension.format ?? String)(value)}))};
 }
 
+// Returns the distance of the axes with which they fill the window.
+function distanceOf(axes: number): number {
+  const available = document.documentElement.clientWidth / fontPixels(1) - MARGIN - 2 * SIDE;
+  return Math.round(Math.min(Math.max(available / Math.max(axes - 1, 1), LEAST_DISTANCE), MOST_DISTANCE));
+}
+
 // `series` is the color of each row; `large` rows have thick lines.
 export function parallelCoordinates(label: string, dimensions: Dimension[], series: number[], texts: string[],
                                     large: boolean[]): HTMLElement {
-  const width = 2 * SIDE + WIDTH * (dimensions.length - 1);
+  const distance = distanceOf(dimensions.length);
+  const width = 2 * SIDE + distance * (dimensions.length - 1);
   const svg = s('svg', {viewBox: `0 0 ${width} ${HEIGHT}`, width: fontPixels(width), height: fontPixels(HEIGHT), role: 'img',
                         'aria-label': `${label}; the table has the same values`, class: 'parallel'});
   const lines = s('g', {fill: 'none'});
@@ -62,7 +69,7 @@ export function parallelCoordinates(label: string, dimensions: Dimension[], seri
       const points: string[] = [];
       scales.forEach((scale, i) => {
         const y = scale.y(row);
-        if (y !== null) points.push(`${SIDE + i * WIDTH},${y.toFixed(1)}`);
+        if (y !== null) points.push(`${SIDE + i * distance},${y.toFixed(1)}`);
       });
       const line = s('polyline', {points: points.join(' '), stroke: seriesColor(series[row]),
                                   'stroke-width': large[row] ? 4 : 1.6, 'stroke-opacity': large[row] ? 1 : 0.75,
@@ -75,7 +82,7 @@ export function parallelCoordinates(label: string, dimensions: Dimension[], seri
   onTheme(paint);
   svg.append(lines);
   dimensions.forEach((dimension, i) => {
-    const x = SIDE + i * WIDTH;
+    const x = SIDE + i * distance;
     svg.append(s('line', {x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM, class: 'parallel-axis'}));
     // Two rows of titles, so that they do not touch.
     svg.append(s('text', {x, y: i % 2 === 0 ? 14 : 30, 'text-anchor': 'middle', class: 'parallel-title'}, short(dimension.label, 26)));
