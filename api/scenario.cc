@@ -49,8 +49,9 @@ void ClearLists(const Message& changes, Message* target) {
 
 Scenario Scenario::Load(const std::string& preset_or_path) {
   KeepAssets();
-  return Scenario(preset_or_path, PrintTextProto(ValueOrThrow(
-                                      scenarios::LoadScenario(preset_or_path))));
+  return Scenario(
+      preset_or_path,
+      PrintTextProto(ValueOrThrow(scenarios::LoadScenario(preset_or_path))));
 }
 
 Scenario Scenario::Parse(const std::string& text, const std::string& label) {

@@ -85,10 +85,9 @@ absl::StatusOr<Op> PublicOp(const schedules::Action& action) {
 
 absl::StatusOr<Schedule> PublicSchedule(const schedules::Schedule& schedule) {
   if (schedule.num_routes() != 1 || !schedule.flush) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(schedule.name, ": has ", schedule.num_routes(), " routes ",
-                     schedule.flush ? "with" : "without",
-                     " flush, expected 1 with flush"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        schedule.name, ": has ", schedule.num_routes(), " routes ",
+        schedule.flush ? "with" : "without", " flush, expected 1 with flush"));
   }
   Schedule result;
   result.stage_ranks = schedule.routes[0];

@@ -37,16 +37,16 @@ scenarios::ResolvedScenario Resolve(const Scenario& scenario) {
 }
 
 Breakdown BreakdownOf(const StepBreakdown& parts) {
-  return {.compute_seconds = parts.compute_seconds(),
-          .tensor_communication_seconds = parts.tensor_communication_seconds(),
-          .expert_communication_seconds = parts.expert_communication_seconds(),
-          .context_communication_seconds =
-              parts.context_communication_seconds(),
-          .pipeline_transfer_seconds = parts.pipeline_transfer_seconds(),
-          .data_communication_seconds = parts.data_communication_seconds(),
-          .optimizer_seconds = parts.optimizer_seconds(),
-          .bubble_seconds = parts.bubble_seconds(),
-          .rollback_seconds = parts.rollback_seconds()};
+  return {
+      .compute_seconds = parts.compute_seconds(),
+      .tensor_communication_seconds = parts.tensor_communication_seconds(),
+      .expert_communication_seconds = parts.expert_communication_seconds(),
+      .context_communication_seconds = parts.context_communication_seconds(),
+      .pipeline_transfer_seconds = parts.pipeline_transfer_seconds(),
+      .data_communication_seconds = parts.data_communication_seconds(),
+      .optimizer_seconds = parts.optimizer_seconds(),
+      .bubble_seconds = parts.bubble_seconds(),
+      .rollback_seconds = parts.rollback_seconds()};
 }
 
 Gpu GpuOf(const RankResult& rank) {
@@ -63,14 +63,14 @@ Gpu GpuOf(const RankResult& rank) {
 
 // Appends the passes of the timeline; optimizer steps and offloads are no
 // passes.
-void AddPasses(const Timeline::Actions& actions, std::vector<PassTime>* passes) {
+void AddPasses(const Timeline::Actions& actions,
+               std::vector<PassTime>* passes) {
   for (int i = 0; i < actions.gpu_size(); ++i) {
     const int op = actions.op(i);
     if (op > Timeline::Actions::BACKWARD_WEIGHT) continue;
-    const int count =
-        actions.num_microbatches_size() > 0
-            ? static_cast<int>(actions.num_microbatches(i))
-            : 1;
+    const int count = actions.num_microbatches_size() > 0
+                          ? static_cast<int>(actions.num_microbatches(i))
+                          : 1;
     for (int k = 0; k < count; ++k) {
       passes->push_back({.gpu = static_cast<int>(actions.gpu(i)),
                          .pass = {static_cast<Op>(op), actions.stage(i),
@@ -89,25 +89,24 @@ static_assert(static_cast<int>(Op::kBackwardWeight) ==
               Timeline::Actions::BACKWARD_WEIGHT);
 
 Result ResultOf(const weir::Result& from) {
-  Result result{
-      .schedule = from.schedule(),
-      .num_microbatches = static_cast<int>(from.num_microbatches()),
-      .step_seconds = from.batch_seconds(),
-      .step_seconds_low = from.batch_seconds_low(),
-      .step_seconds_high = from.batch_seconds_high(),
-      .makespan_seconds = from.makespan_seconds(),
-      .samples_per_second = from.samples_per_second(),
-      .tokens_per_second = from.tokens_per_second(),
-      .flops_utilization = from.model_flops_utilization(),
-      .idle_ratio = from.idle_ratio(),
-      .peak_memory_bytes = from.peak_memory_bytes(),
-      .memory_capacity_bytes = from.memory_capacity_bytes(),
-      .fits_memory = from.fits_memory(),
-      .breakdown = BreakdownOf(from.breakdown()),
-      .gpus = {},
-      .passes = {},
-      .limit = from.limit(),
-      .warnings = {from.warnings().begin(), from.warnings().end()}};
+  Result result{.schedule = from.schedule(),
+                .num_microbatches = static_cast<int>(from.num_microbatches()),
+                .step_seconds = from.batch_seconds(),
+                .step_seconds_low = from.batch_seconds_low(),
+                .step_seconds_high = from.batch_seconds_high(),
+                .makespan_seconds = from.makespan_seconds(),
+                .samples_per_second = from.samples_per_second(),
+                .tokens_per_second = from.tokens_per_second(),
+                .flops_utilization = from.model_flops_utilization(),
+                .idle_ratio = from.idle_ratio(),
+                .peak_memory_bytes = from.peak_memory_bytes(),
+                .memory_capacity_bytes = from.memory_capacity_bytes(),
+                .fits_memory = from.fits_memory(),
+                .breakdown = BreakdownOf(from.breakdown()),
+                .gpus = {},
+                .passes = {},
+                .limit = from.limit(),
+                .warnings = {from.warnings().begin(), from.warnings().end()}};
   for (const RankResult& rank : from.ranks()) {
     result.gpus.push_back(GpuOf(rank));
   }

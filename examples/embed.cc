@@ -46,10 +46,10 @@ int main() {
     return 1;
   } catch (const api::Error& error) {
     for (const api::Problem& problem : error.problems()) {
-      std::printf("%s: %s\n",
-                  error.kind() == api::Error::Kind::kInvalidInput ? "input"
-                                                                  : "error",
-                  problem.message.c_str());
+      std::printf(
+          "%s: %s\n",
+          error.kind() == api::Error::Kind::kInvalidInput ? "input" : "error",
+          problem.message.c_str());
     }
     return error.kind() == api::Error::Kind::kInvalidInput ? 0 : 1;
   }

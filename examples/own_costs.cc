@@ -35,10 +35,9 @@ api::CostModel Roofline(const Accelerator& device, const Model& model) {
     const int blocks = model.num_blocks / stage.num_stages;
     const double t = model.tokens, h = model.hidden;
     // Attention's projections (4 h^2), feed-forward (8 h^2).
-    double seconds =
-        blocks * (4 * GemmSeconds(device, t, h, h) +
-                  GemmSeconds(device, t, 4 * h, h) +
-                  GemmSeconds(device, t, h, 4 * h));
+    double seconds = blocks * (4 * GemmSeconds(device, t, h, h) +
+                               GemmSeconds(device, t, 4 * h, h) +
+                               GemmSeconds(device, t, h, 4 * h));
     if (stage.stage == stage.num_stages - 1) {
       seconds += GemmSeconds(device, t, model.vocabulary, h);
     }
@@ -56,13 +55,13 @@ int main() {
     double first_seconds = 0, last_seconds = 0;
     for (const char* schedule : {"gpipe", "1f1b", "zb-h1", "zb-v"}) {
       const bool two_stages = std::string(schedule) == "zb-v";
-      const auto scenario = api::Scenario::FromCosts(
-          {.num_ranks = 8,
-           .num_chunks = two_stages ? 2 : 1,
-           .num_microbatches = 32,
-           .hop_seconds = 50e-6,
-           .schedule = schedule},
-          Roofline({}, {}));
+      const auto scenario =
+          api::Scenario::FromCosts({.num_ranks = 8,
+                                    .num_chunks = two_stages ? 2 : 1,
+                                    .num_microbatches = 32,
+                                    .hop_seconds = 50e-6,
+                                    .schedule = schedule},
+                                   Roofline({}, {}));
       const api::Result result = api::Simulate(scenario);
       std::printf("%-6s %6.1f ms, idle %4.1f %%\n", schedule,
                   1e3 * result.step_seconds, 100 * result.idle_ratio);

@@ -34,10 +34,11 @@ struct ScheduleShape {
 };
 
 // One batch. Every (stage, microbatch) has an F and then either a B or an I and
-// a W, on the rank of the stage. Transfers follow from the passes. The optimizer
-// steps after the last pass of a rank (with a flush, one weight version).
+// a W, on the rank of the stage. Transfers follow from the passes. The
+// optimizer steps after the last pass of a rank (with a flush, one weight
+// version).
 struct Schedule {
-  std::vector<int> stage_ranks;              // [stage]
+  std::vector<int> stage_ranks;                // [stage]
   std::vector<std::vector<Pass>> rank_passes;  // [rank], in order
 };
 
@@ -47,9 +48,10 @@ using ScheduleGenerator = std::function<Schedule(const ScheduleShape&)>;
 
 // Makes a generator known under a name of letters, digits, '-' and '_', for the
 // rest of the process. Every schedule that it returns is checked: for missing
-// and repeated passes, for orders that no execution can follow. `splits_backward`
-// states that schedules have I and W instead of B. Throws Error if the name is
-// in use. Must not run at the same time as another function of the library.
+// and repeated passes, for orders that no execution can follow.
+// `splits_backward` states that schedules have I and W instead of B. Throws
+// Error if the name is in use. Must not run at the same time as another
+// function of the library.
 void RegisterSchedule(const std::string& name, const std::string& summary,
                       bool splits_backward, ScheduleGenerator generator);
 

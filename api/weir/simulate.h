@@ -34,7 +34,7 @@ struct Breakdown {
 
 // One GPU.
 struct Gpu {
-  int number = 0;         // in the cluster
+  int number = 0;  // in the cluster
   int pipeline_rank = 0;
   int replica = 0;
   int tensor_rank = 0;
@@ -59,12 +59,12 @@ struct Result {
   double step_seconds = 0;
   // The time lies between them in nine cases of ten; 0 with given costs.
   double step_seconds_low = 0, step_seconds_high = 0;
-  double makespan_seconds = 0;     // of the simulated run
-  double samples_per_second = 0;   // 0 with given costs
-  double tokens_per_second = 0;    // 0 with given costs
-  double flops_utilization = 0;    // MFU, 0 to 1; 0 if unknown
-  double idle_ratio = 0;           // idle part of all GPUs, 0 to 1
-  double peak_memory_bytes = 0;    // of the worst GPU
+  double makespan_seconds = 0;       // of the simulated run
+  double samples_per_second = 0;     // 0 with given costs
+  double tokens_per_second = 0;      // 0 with given costs
+  double flops_utilization = 0;      // MFU, 0 to 1; 0 if unknown
+  double idle_ratio = 0;             // idle part of all GPUs, 0 to 1
+  double peak_memory_bytes = 0;      // of the worst GPU
   double memory_capacity_bytes = 0;  // 0 with given costs
   bool fits_memory = true;
   Breakdown breakdown;

@@ -54,6 +54,7 @@ void RefuseSearchOptions(const PlanRequest& request, bool synchronous,
   search_only("--synchronous", synchronous);
   search_only("--objective", request.objective() != 0);
   search_only("--price-per-gpu-hour", request.price_per_gpu_hour() > 0);
+  search_only("--energy", !request.power_model().empty());
   search_only("--node-power-cap", request.node_power_cap_watts() > 0);
   search_only("--rack-power-cap", request.rack_power_cap_watts() > 0);
   search_only("--nodes-per-rack", request.nodes_per_rack() > 0);

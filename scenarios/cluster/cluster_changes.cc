@@ -203,7 +203,16 @@ absl::Status ChangeCluster(absl::string_view label,
     fabric.mutable_dragonfly()->set_leaves_per_group(
         changes.leaves_per_group());
   }
-  if (changes.routing() != ROUTING_UNSPECIFIED) {
+  if (changes.routing() == ROUTING_VALIANT && !fabric.has_dragonfly()) {
+    problems.Add(NameOf("routing"),
+                 "is valiant, but the network is not a dragonfly, expected "
+                 "topology dragonfly");
+  } else if (changes.routing() == ROUTING_ECMP &&
+             (fabric.has_dragonfly() || fabric.nodes_per_leaf() == 0)) {
+    problems.Add(NameOf("routing"),
+                 "is ecmp, but the network has no leaf switches under a spine, "
+                 "expected topology fat-tree or rail-optimized");
+  } else if (changes.routing() != ROUTING_UNSPECIFIED) {
     fabric.set_routing(changes.routing());
   }
   if (changes.uplinks_per_leaf() > 0) {

@@ -71,9 +71,10 @@ std::vector<double> FitPositive(std::vector<double> values,
 }
 
 template <typename Predict>
-absl::StatusOr<std::vector<double>> LeftOut(
-    const std::vector<double>& start, const std::vector<int>& groups,
-    const std::vector<double>& measured, const Predict& predict) {
+absl::StatusOr<std::vector<double>> LeftOut(const std::vector<double>& start,
+                                            const std::vector<int>& groups,
+                                            const std::vector<double>& measured,
+                                            const Predict& predict) {
   std::vector<int> folds = groups;
   for (int& fold : folds) fold %= kNumFolds;
   return calibrate::CrossValidate(
@@ -91,20 +92,17 @@ absl::StatusOr<std::vector<double>> LeftOut(
 // Writes the rows predicted without their group, and the values of a fit to all
 // rows. Returns these predictions.
 template <typename Predict>
-absl::StatusOr<std::vector<double>> FitAndWrite(const std::string& path,
-                      const std::vector<std::string>& parameters,
-                      const std::vector<double>& start,
-                      const std::vector<int>& groups,
-                      const std::vector<MeasuredSeconds>& names,
-                      const Predict& predict) {
+absl::StatusOr<std::vector<double>> FitAndWrite(
+    const std::string& path, const std::vector<std::string>& parameters,
+    const std::vector<double>& start, const std::vector<int>& groups,
+    const std::vector<MeasuredSeconds>& names, const Predict& predict) {
   const std::vector<double> measured = SecondsOf(names);
   ASSIGN_OR_RETURN(const std::vector<double> left_out,
                    LeftOut(start, groups, measured, predict));
   RETURN_IF_ERROR(WriteRows(path + "_left_out.csv", names, left_out));
   std::vector<int> all(names.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-  const std::vector<double> values =
-      FitPositive(start, all, measured, predict);
+  const std::vector<double> values = FitPositive(start, all, measured, predict);
   std::string text;
   for (size_t i = 0; i < values.size(); ++i) {
     absl::StrAppend(&text, parameters[i], " ", values[i], "\n");
@@ -133,8 +131,8 @@ models::Kernel KernelOf(const AttentionRow& row, bool latent) {
   kernel.m = kernel.n = row.sequence_length;
   kernel.k = row.head_size;
   kernel.num_gemms = 2;
-  kernel.flops = 2 * kernel.batch * kernel.m * kernel.n *
-                 (row.head_size + row.value_size);
+  kernel.flops =
+      2 * kernel.batch * kernel.m * kernel.n * (row.head_size + row.value_size);
   kernel.performed_flops = kernel.flops / 2;
   return kernel;
 }
@@ -182,16 +180,16 @@ absl::Status WriteAttention(const std::string& path,
   }
   std::vector<std::string> parameters = {"fixed_seconds", "ramp_keys", "tail"};
   // Starts at the profile's figures; a tail of 0 remains 0.
-  std::vector<double> start = {
-      profile.kernel_seconds().value(), ramp.value(),
-      form == AttentionForm::kWithoutTail ? 0
-      : tail.value() > 0                  ? tail.value()
-                                          : 0.5};
+  std::vector<double> start = {profile.kernel_seconds().value(), ramp.value(),
+                               form == AttentionForm::kWithoutTail ? 0
+                               : tail.value() > 0 ? tail.value()
+                                                  : 0.5};
   for (auto& [size, parameter] : sizes) {
     parameter = parameters.size();
     parameters.push_back(absl::StrFormat("efficiency of %.0f", size));
-    start.push_back(efficiency.value() *
-                    (latent ? 1 : calibrate::HeadSizeEfficiency(profile, size)));
+    start.push_back(
+        efficiency.value() *
+        (latent ? 1 : calibrate::HeadSizeEfficiency(profile, size)));
   }
   const auto predict = [&](const std::vector<double>& at, int i) {
     ramp.set_value(at[1]);
@@ -220,11 +218,10 @@ absl::Status WriteExperts(const std::string& path, const DeviceProfile& profile,
   if (rows.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const double peak, calibrate::PeakFlops(profile, "bf16"));
   const double bandwidth = profile.memory_bytes_per_second().value();
-  const double streams =
-      bandwidth * (profile.has_elementwise_efficiency()
-                       ? profile.elementwise_efficiency()
-                       : profile.memory_efficiency())
-                      .value();
+  const double streams = bandwidth * (profile.has_elementwise_efficiency()
+                                          ? profile.elementwise_efficiency()
+                                          : profile.memory_efficiency())
+                                         .value();
   const calibrate::GemmMachine machine = {
       peak, profile.num_multiprocessors().value(), bandwidth};
   const calibrate::GemmTerms<double> terms =
@@ -309,11 +306,11 @@ absl::Status WriteRecurrences(const std::string& path,
       }
     }
     shapes.emplace_back(row.key_heads, row.value_heads, row.value_size);
-    names.push_back({row.line,
-                     absl::StrFormat("%.0f x %.0f tokens, %.0f heads of %.0f",
-                                     row.batch, row.sequence_length,
-                                     row.value_heads, row.value_size),
-                     row.seconds});
+    names.push_back(
+        {row.line,
+         absl::StrFormat("%.0f x %.0f tokens, %.0f heads of %.0f", row.batch,
+                         row.sequence_length, row.value_heads, row.value_size),
+         row.seconds});
   }
   const auto predict = [&](const std::vector<double>& at, int i) {
     return at[0] + memory[i] + flops[i] / (peak * at[1]);
@@ -393,7 +390,8 @@ absl::Status WriteDeepEp(const std::string& path, const DeviceProfile& profile,
     start.push_back(figure->value() > 0 ? figure->value() : 1e-8);
   }
   const auto predict = [&](const std::vector<double>& at, int i) {
-    for (size_t p = 0; p < fitted.size(); ++p) fitted[p].second->set_value(at[p]);
+    for (size_t p = 0; p < fitted.size(); ++p)
+      fitted[p].second->set_value(at[p]);
     const ExchangeRow& row = rows[i];
     calibrate::CollectiveGroup group;
     group.num_ranks = static_cast<int>(row.gpus);
@@ -411,14 +409,14 @@ absl::Status WriteDeepEp(const std::string& path, const DeviceProfile& profile,
                group)
         .Seconds();
   };
-  return WriteFit(path, parameters, start,
-                  between_nodes ? calibrate::GroupsOf(sizes)
-                                : calibrate::GroupsOf(shapes),
-                  names, predict);
+  return WriteFit(
+      path, parameters, start,
+      between_nodes ? calibrate::GroupsOf(sizes) : calibrate::GroupsOf(shapes),
+      names, predict);
 }
 
 absl::Status WriteRackExchanges(const std::string& path,
-                            const std::vector<ExchangeRow>& rows) {
+                                const std::vector<ExchangeRow>& rows) {
   if (rows.empty()) return absl::OkStatus();
   std::vector<MeasuredSeconds> names;
   std::vector<std::tuple<double, double, double>> shapes;
@@ -438,9 +436,9 @@ absl::Status WriteRackExchanges(const std::string& path,
     const double reached =
         row.gpus * (1 - std::pow(1 - 1 / row.gpus, row.topk));
     return at[0] + at[1] * peers +
-           row.tokens * (at[2] + reached * (at[3] + row.hidden *
-                                                        row.element_bytes /
-                                                        at[4]));
+           row.tokens *
+               (at[2] +
+                reached * (at[3] + row.hidden * row.element_bytes / at[4]));
   };
   std::vector<int> groups = calibrate::GroupsOf(shapes);
   if (*std::max_element(groups.begin(), groups.end()) == 0) {

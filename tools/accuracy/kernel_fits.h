@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits of the figures of single kernels, with the formulas of calibrate/pricing/.
-// Each writes PATH_left_out.csv with the rows of a table, predicted by a fit that
-// has not seen their group, and PATH_fit.txt with the values of a fit to all
-// rows; nothing without rows. All return the errors of WriteFile.
+// Fits of the figures of single kernels, with the formulas of
+// calibrate/pricing/. Each writes PATH_left_out.csv with the rows of a table,
+// predicted by a fit that has not seen their group, and PATH_fit.txt with the
+// values of a fit to all rows; nothing without rows. All return the errors of
+// WriteFile.
 #ifndef WEIR_TOOLS_ACCURACY_KERNEL_FITS_H_
 #define WEIR_TOOLS_ACCURACY_KERNEL_FITS_H_
 
@@ -25,9 +26,9 @@ double NumTiles(const AttentionRow& row);
 enum class AttentionForm { kWithoutTail, kWithTail, kLatent };
 
 // Fits the efficiency of each head size, the ramp, the tail and a fixed time.
-// Leaves out sequence lengths. Also writes WAVES_PATH_left_out.csv with the rows
-// of at least one and less than kManyTiles tiles per multiprocessor, unless
-// waves_path is empty.
+// Leaves out sequence lengths. Also writes WAVES_PATH_left_out.csv with the
+// rows of at least one and less than kManyTiles tiles per multiprocessor,
+// unless waves_path is empty.
 absl::Status WriteAttention(const std::string& path,
                             const std::string& waves_path,
                             const DeviceProfile& profile,
@@ -57,9 +58,9 @@ absl::Status WriteConvolutions(const std::string& path,
 absl::Status WriteDeepEp(const std::string& path, const DeviceProfile& profile,
                          const std::vector<ExchangeRow>& rows, bool dispatch);
 
-// Fits another program's all-to-all in a rack: a fixed time, a time per peer, per
-// token and per copy of a token, and the bytes of all copies over a rate. Leaves
-// out numbers of GPUs.
+// Fits another program's all-to-all in a rack: a fixed time, a time per peer,
+// per token and per copy of a token, and the bytes of all copies over a rate.
+// Leaves out numbers of GPUs.
 absl::Status WriteRackExchanges(const std::string& path,
                                 const std::vector<ExchangeRow>& rows);
 

@@ -121,8 +121,8 @@ absl::StatusOr<std::vector<AttentionRow>> ReadLatentRows(
   std::vector<AttentionRow> rows;
   for (const auto& [key, values] : seconds) {
     const auto [batch, length, heads] = key;
-    rows.push_back({lines.at(key), batch, length, heads, heads, 192, 128,
-                    Median(values)});
+    rows.push_back(
+        {lines.at(key), batch, length, heads, heads, 192, 128, Median(values)});
   }
   return rows;
 }
@@ -132,10 +132,9 @@ absl::StatusOr<std::vector<ExpertRow>> ReadExpertRows(
   const auto in = [&](const std::string& folder) {
     return absl::StrCat(folder, "/moe_", system, ".csv");
   };
-  const auto folder =
-      std::find_if(folders.begin(), folders.end(), [&](const std::string& one) {
-        return std::filesystem::exists(in(one));
-      });
+  const auto folder = std::find_if(
+      folders.begin(), folders.end(),
+      [&](const std::string& one) { return std::filesystem::exists(in(one)); });
   if (folder == folders.end()) return std::vector<ExpertRow>();
   const std::string path = in(*folder);
   ASSIGN_OR_RETURN(const Table table,
@@ -181,17 +180,16 @@ absl::StatusOr<std::vector<RecurrenceRow>> ReadRecurrenceRows(
       continue;
     }
     const bool mamba = table.Is(i, "op", "mamba2");
-    const RecurrenceRow row = {
-        table.Line(i),
-        table.Number("batch", i),
-        table.Number("seq_len", i),
-        number(mamba ? "groups" : "k_heads", i),
-        number(mamba ? "d_state" : "k_head_size", i),
-        table.Number("v_heads", i),
-        table.Number("v_head_size", i),
-        number("chunk", i),
-        mamba,
-        table.Number("latency_ms", i) * 1e-3};
+    const RecurrenceRow row = {table.Line(i),
+                               table.Number("batch", i),
+                               table.Number("seq_len", i),
+                               number(mamba ? "groups" : "k_heads", i),
+                               number(mamba ? "d_state" : "k_head_size", i),
+                               table.Number("v_heads", i),
+                               table.Number("v_head_size", i),
+                               number("chunk", i),
+                               mamba,
+                               table.Number("latency_ms", i) * 1e-3};
     if (row.batch * row.sequence_length < kLeastRecurrenceTokens) continue;
     rows.push_back(row);
   }
@@ -235,36 +233,34 @@ absl::StatusOr<std::vector<ExchangeRow>> ReadDeepEpRows(
   const std::string kind = dispatch ? "dispatch" : "combine";
   const std::string transmit = kind + "_transmit_us";
   const std::string notify = kind + "_notify_us", count = kind + "_sms";
-  ASSIGN_OR_RETURN(
-      const Table table,
-      Table::Load(absl::StrCat(tables, "/deepep_normal.csv"),
-                  {"nodes", "gpus", "hidden", "tokens_per_gpu", "topk",
-                   "experts", transmit, notify, count}));
+  ASSIGN_OR_RETURN(const Table table,
+                   Table::Load(absl::StrCat(tables, "/deepep_normal.csv"),
+                               {"nodes", "gpus", "hidden", "tokens_per_gpu",
+                                "topk", "experts", transmit, notify, count}));
   std::map<std::tuple<double, double, double, double, double, double>,
            ExchangeRow>
       fastest;
   for (int i = 0; i < table.num_rows(); ++i) {
     // Dispatch carries fp8 with a scale of 4 bytes for each 128 elements.
-    const ExchangeRow row = {table.Line(i),
-                             table.Number("gpus", i),
-                             table.Number("tokens_per_gpu", i),
-                             table.Number("hidden", i),
-                             table.Number("topk", i),
-                             table.Number("experts", i),
-                             dispatch ? 1 + 4 / 128.0 : 2,
-                             (table.Number(transmit, i) +
-                              table.Number(notify, i)) *
-                                 1e-6,
-                             table.Number("nodes", i),
-                             table.Number(count, i)};
+    const ExchangeRow row = {
+        table.Line(i),
+        table.Number("gpus", i),
+        table.Number("tokens_per_gpu", i),
+        table.Number("hidden", i),
+        table.Number("topk", i),
+        table.Number("experts", i),
+        dispatch ? 1 + 4 / 128.0 : 2,
+        (table.Number(transmit, i) + table.Number(notify, i)) * 1e-6,
+        table.Number("nodes", i),
+        table.Number(count, i)};
     if (!table.Is(i, "system", system) || row.tokens < kLeastTokens ||
         row.multiprocessors < kLeastMultiprocessors || !(row.seconds > 0)) {
       continue;
     }
-    const auto [at, added] = fastest.emplace(
-        std::tuple(row.gpus, row.tokens, row.hidden, row.topk, row.experts,
-                   row.multiprocessors),
-        row);
+    const auto [at, added] =
+        fastest.emplace(std::tuple(row.gpus, row.tokens, row.hidden, row.topk,
+                                   row.experts, row.multiprocessors),
+                        row);
     if (!added && row.seconds < at->second.seconds) at->second = row;
   }
   std::vector<ExchangeRow> rows;
@@ -272,13 +268,13 @@ absl::StatusOr<std::vector<ExchangeRow>> ReadDeepEpRows(
   return rows;
 }
 
-absl::StatusOr<std::vector<ExchangeRow>> ReadRackRows(
-    const std::string& tables, bool dispatch) {
+absl::StatusOr<std::vector<ExchangeRow>> ReadRackRows(const std::string& tables,
+                                                      bool dispatch) {
   ASSIGN_OR_RETURN(
       const Table table,
-      Table::Load(absl::StrCat(tables, "/nvlink_alltoall_gb200.csv"),
-                  {"ep", "tokens_per_gpu", "hidden", "topk", "experts",
-                   "latency_ms"}));
+      Table::Load(
+          absl::StrCat(tables, "/nvlink_alltoall_gb200.csv"),
+          {"ep", "tokens_per_gpu", "hidden", "topk", "experts", "latency_ms"}));
   std::vector<ExchangeRow> rows;
   for (int i = 0; i < table.num_rows(); ++i) {
     if (!table.Is(i, "phase", dispatch ? "dispatch" : "combine") ||

@@ -86,8 +86,8 @@ absl::StatusOr<std::vector<ExchangeRow>> ReadDeepEpRows(
 
 // Returns the rows of TensorRT-LLM's two-sided all-to-all in bf16, in a rack of
 // GB200, with 256 and more tokens per GPU.
-absl::StatusOr<std::vector<ExchangeRow>> ReadRackRows(
-    const std::string& tables, bool dispatch);
+absl::StatusOr<std::vector<ExchangeRow>> ReadRackRows(const std::string& tables,
+                                                      bool dispatch);
 
 }  // namespace weir
 

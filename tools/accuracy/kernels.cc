@@ -29,8 +29,8 @@ struct Kind {
 
 constexpr Kind kKinds[] = {
     {"gemm", "GEMM, bf16", "weight shape (n, k)", 0.06},
-    {"gemm256", "GEMM, bf16, m, n and k of 256 and more",
-     "weight shape (n, k)", 0.06},
+    {"gemm256", "GEMM, bf16, m, n and k of 256 and more", "weight shape (n, k)",
+     0.06},
     {"gemm_assumed", "GEMM, bf16, with the rates of a similar device",
      "every row", 0},
     {"attention", "attention, bf16, all grids, without attention_tail",
@@ -55,8 +55,8 @@ constexpr Kind kKinds[] = {
      "model shape", 0.1},
     {"mamba2", "recurrences of Mamba-2, bf16", "heads", 0},
     {"delta", "recurrences with the gated delta rule, bf16", "model shape", 0},
-    {"convolution", "convolutions of Mamba-2 of 500 MB and more, bf16", "channels",
-     0},
+    {"convolution", "convolutions of Mamba-2 of 500 MB and more, bf16",
+     "channels", 0},
     {"nccl", "collectives in a node, NCCL 2.23 to 2.28, fp16",
      "collective and GPUs", 0.1},
     {"nccl_node", "collectives in a node, NCCL 2.29.2, fp16",
@@ -151,10 +151,11 @@ absl::Status Print(const std::string& folder) {
           100 * errors.mean_absolute, 100 * errors.bias,
           100 * errors.percentile_90, 100 * errors.worst,
           rows.names[errors.worst_row],
-          kind.target == 0 ? "-" : absl::StrFormat("%.0f %%", 100 * kind.target),
-          kind.target == 0                       ? "-"
+          kind.target == 0 ? "-"
+                           : absl::StrFormat("%.0f %%", 100 * kind.target),
+          kind.target == 0                      ? "-"
           : errors.mean_absolute <= kind.target ? "yes"
-                                                 : "**no**");
+                                                : "**no**");
     }
   }
   std::fputs(text.c_str(), stdout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the GEMMs of every device in the published tables with the preset, as
-// gemm_assumed_DEVICE_left_out.csv with the parameters of a similar device,
+// Compares the GEMMs of every device in the published tables with the preset,
+// as gemm_assumed_DEVICE_left_out.csv with the parameters of a similar device,
 // and, as SET_left_out.csv, with fits that have not seen a row's weight shape
 // (n, k), nor those of a tenth of all others:
 //

@@ -32,9 +32,9 @@ namespace weir {
 namespace {
 
 struct Device {
-  const char* name;     // in file names
+  const char* name;  // in file names
   const char* preset;
-  const char* system;   // in the tables
+  const char* system;  // in the tables
   const char* attention_kernel;
   calibrate::NcclGeneration generation;
   const char* nccl;  // version of the collectives; empty: another program's
@@ -43,10 +43,10 @@ struct Device {
 constexpr Device kDevices[] = {
     {"a100", "a100-sxm-80gb", "a100_sxm", "flash_attention",
      calibrate::NcclGeneration::kAmpere, ""},
-    {"h100", "h100-sxm", "h100_sxm", "fa3",
-     calibrate::NcclGeneration::kHopper, ""},
-    {"h200", "h200-sxm", "h200_sxm", "fa3",
-     calibrate::NcclGeneration::kHopper, ""},
+    {"h100", "h100-sxm", "h100_sxm", "fa3", calibrate::NcclGeneration::kHopper,
+     ""},
+    {"h200", "h200-sxm", "h200_sxm", "fa3", calibrate::NcclGeneration::kHopper,
+     ""},
     {"b200", "b200-sxm", "b200_sxm", "trtllm_mha",
      calibrate::NcclGeneration::kBlackwell, "2.29.2"},
     {"gb200", "gb200", "gb200", "trtllm_mha",
@@ -63,11 +63,11 @@ absl::Status WriteCollectives(
   if (samples.empty()) return absl::OkStatus();
   std::vector<MeasuredSeconds> names;
   for (const calibrate::CollectiveSample& sample : samples) {
-    names.push_back({static_cast<int>(names.size()) + 1,
-                     absl::StrFormat("%s of %.0f bytes on %d",
-                                     Name(sample.kind), sample.bytes,
-                                     sample.group.num_ranks),
-                     sample.seconds});
+    names.push_back(
+        {static_cast<int>(names.size()) + 1,
+         absl::StrFormat("%s of %.0f bytes on %d", Name(sample.kind),
+                         sample.bytes, sample.group.num_ranks),
+         sample.seconds});
   }
   RETURN_IF_ERROR(
       WriteRows(path + ".csv", names,
@@ -112,11 +112,11 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
                              return NumTiles(row) < least_tiles;
                            }),
             mla.end());
-  RETURN_IF_ERROR(
-      WriteAttention(path("mla_large"), "", profile, mla, AttentionForm::kLatent));
-  ASSIGN_OR_RETURN(const std::vector<ExpertRow> experts,
-                   ReadExpertRows({tables, absl::StrCat(folder, "/tables")},
-                                  device.system));
+  RETURN_IF_ERROR(WriteAttention(path("mla_large"), "", profile, mla,
+                                 AttentionForm::kLatent));
+  ASSIGN_OR_RETURN(
+      const std::vector<ExpertRow> experts,
+      ReadExpertRows({tables, absl::StrCat(folder, "/tables")}, device.system));
   RETURN_IF_ERROR(WriteExperts(path("experts"), profile, experts));
   std::vector<ExpertRow> several;
   for (const ExpertRow& row : experts) {
@@ -128,14 +128,13 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
   for (const auto& [kind, kernel] :
        {std::pair("mamba2", "mamba_chunk_scan_combined"),
         std::pair("delta", "chunk_gated_delta_rule")}) {
-    ASSIGN_OR_RETURN(
-        const std::vector<RecurrenceRow> rows,
-        ReadRecurrenceRows(recurrences, device.system, kernel));
+    ASSIGN_OR_RETURN(const std::vector<RecurrenceRow> rows,
+                     ReadRecurrenceRows(recurrences, device.system, kernel));
     RETURN_IF_ERROR(WriteRecurrences(path(kind), profile, rows));
   }
-  ASSIGN_OR_RETURN(const std::vector<RecurrenceRow> convolutions,
-                   ReadRecurrenceRows(recurrences, device.system,
-                                      "causal_conv1d_fn"));
+  ASSIGN_OR_RETURN(
+      const std::vector<RecurrenceRow> convolutions,
+      ReadRecurrenceRows(recurrences, device.system, "causal_conv1d_fn"));
   RETURN_IF_ERROR(
       WriteConvolutions(path("convolution"), profile, convolutions));
   if (*device.nccl != 0) {
@@ -143,9 +142,8 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
     calibrate::CollectiveGroup node;
     node.intra_bytes_per_second = nccl.link_bytes_per_second().value();
     node.nvls = nccl.has_nvls_efficiency();
-    ASSIGN_OR_RETURN(
-        const std::vector<calibrate::CollectiveSample> samples,
-        ReadNcclRows(tables, device.system, device.nccl, node));
+    ASSIGN_OR_RETURN(const std::vector<calibrate::CollectiveSample> samples,
+                     ReadNcclRows(tables, device.system, device.nccl, node));
     RETURN_IF_ERROR(
         WriteCollectives(path("nccl_node"), device, profile, samples));
   }

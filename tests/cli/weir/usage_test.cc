@@ -188,6 +188,12 @@ constexpr BadUsage kBadUsages[] = {
     {"plan pipedream-2bw-gpt-2.2b --algorithm pipedream-2bw --energy h100-sxm "
      "--node-power-cap 4000",
      "--node-power-cap is given with --algorithm, which does not take it"},
+    {"plan pipedream-2bw-gpt-2.2b --algorithm pipedream-2bw --energy h100-sxm",
+     "--energy is given with --algorithm, which does not take it"},
+    {"cluster show dgx-h100 --routing valiant",
+     "--routing is valiant, but the network is not a dragonfly"},
+    {"cluster show dgx-h100 --topology one-switch --routing ecmp",
+     "--routing is ecmp, but the network has no leaf switches under a spine"},
     {"simulate a b", "unexpected argument b"},
     {"simulate ''", "SCENARIO is empty"},
     {"simulate --pp 0", "--pp is 0, expected a whole number"},
