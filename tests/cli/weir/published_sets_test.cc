@@ -84,6 +84,10 @@ const std::map<std::string, std::string>& SmallRuns() {
       {"megatron_table2_ptd", "nodes=48"},
       {"nemo_launcher_175b", "nodes=64"},
       {"llama3_405b", "nodes=1024"},
+      {"megatron_bridge_llama_fp8", "nodes=8"},
+      {"bloom_fp16_more", "nodes=1"},
+      {"dgxc_llama31_70b", "nodes=16"},
+      {"dgxc_llama31_70b_fp8", "nodes=16"},
   });
   return *runs;
 }
