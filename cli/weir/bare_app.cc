@@ -2,8 +2,13 @@
 // What weir and its core share: options of all commands, and parsing.
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "cli/options/add_option.h"
 #include "cli/options/program.h"
 #include "cli/options/shared_options.h"
@@ -11,6 +16,19 @@
 #include "cli/weir/weir_app.h"
 
 namespace weir::cli {
+namespace {
+
+// "help COMMAND" is "COMMAND --help".
+std::string FirstWord(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view word = argv[i];
+    if (!absl::StartsWith(word, "-") && word != "help") return argv[i];
+  }
+  return "";
+}
+
+}  // namespace
+
 std::unique_ptr<CLI::App> MakeBareApp(CommandLine* line) {
   auto app = MakeProgram(
       "weir",
@@ -45,9 +63,28 @@ absl::StatusOr<std::string> ParseWeirArguments(int argc,
                                                const char* const* argv,
                                                MakeApp* make,
                                                CommandLine* line) {
-  line->flags.command =
-      absl::StrJoin(argv + std::min(argc, 1), argv + argc, " ");
-  return ParseArguments(argc, argv, make(line).get());
+  const auto parse = [&](std::string first_word) {
+    *line = CommandLine();
+    line->first_word = std::move(first_word);
+    line->flags.command =
+        absl::StrJoin(argv + std::min(argc, 1), argv + argc, " ");
+    return ParseArguments(argc, argv, make(line).get());
+  };
+  absl::StatusOr<std::string> text = parse(FirstWord(argc, argv));
+  // Errors suggest options of all commands.
+  if (!text.ok() && !line->first_word.empty()) text = parse("");
+  return text;
+}
+
+void AddCommandSets(const std::vector<CommandSet>& sets, CLI::App* app,
+                    CommandLine* line) {
+  const auto has_command = [line](const CommandSet& set) {
+    return absl::c_linear_search(set.names, line->first_word);
+  };
+  const bool all = absl::c_none_of(sets, has_command);
+  for (const CommandSet& set : sets) {
+    if (all || has_command(set)) set.add(app, line);
+  }
 }
 
 CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,

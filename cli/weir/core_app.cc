@@ -7,12 +7,13 @@ namespace weir::cli {
 
 std::unique_ptr<CLI::App> MakeCoreApp(CommandLine* line) {
   auto app = MakeBareApp(line);
-  AddRunCommands(app.get(), line);
-  AddShowCommand(app.get(), line);
-  AddTraceCommand(app.get(), line);
-  AddScheduleCommands(app.get(), line);
-  AddInputCommands(app.get(), line);
-  AddCheckCommands(app.get(), line);
+  AddCommandSets({{AddRunCommands, {"simulate", "compare"}},
+                  {AddShowCommand, {"show"}},
+                  {AddTraceCommand, {"trace"}},
+                  {AddScheduleCommands, {"schedule"}},
+                  {AddInputCommands, {"model", "cluster", "scenario"}},
+                  {AddCheckCommands, {"doctor", "self-test"}}},
+                 app.get(), line);
   app->footer(absl::StrCat(app->get_footer(),
                            "\n\nThis is weir-core. The commands that plan, "
                            "sweep, import, draw and report are in\nthe program "

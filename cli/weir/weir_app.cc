@@ -7,25 +7,27 @@ namespace weir::cli {
 
 std::unique_ptr<CLI::App> MakeWeirApp(CommandLine* line) {
   auto app = MakeBareApp(line);
-  AddRunCommands(app.get(), line);
-  AddStudyCommands(app.get(), line);
-  AddShowCommand(app.get(), line);
-  AddReportCommands(app.get(), line);
-  AddTraceCommand(app.get(), line);
-  AddDrawCommand(app.get(), line);
-  AddJobsCommand(app.get(), line);
-  AddRecordedRunCommands(app.get(), line);
-  AddSweepCommands(app.get(), line);
-  AddPlanCommand(app.get(), line);
-  AddGoodputCommand(app.get(), line);
-  AddEnergyCommand(app.get(), line);
-  AddScheduleCommands(app.get(), line);
-  AddSynthesizeCommand(app.get(), line);
-  AddInputCommands(app.get(), line);
-  AddProfileCommands(app.get(), line);
-  AddInitCommand(app.get(), line);
-  AddMachineCommands(app.get(), line);
-  AddCheckCommands(app.get(), line);
+  AddCommandSets(
+      {{AddRunCommands, {"simulate", "compare"}},
+       {AddStudyCommands, {"explain", "validate", "train-study"}},
+       {AddShowCommand, {"show"}},
+       {AddReportCommands, {"report", "live"}},
+       {AddTraceCommand, {"trace"}},
+       {AddDrawCommand, {"draw"}},
+       {AddJobsCommand, {"jobs"}},
+       {AddRecordedRunCommands, {"import", "stragglers", "slack", "jitter"}},
+       {AddSweepCommands, {"sweep", "collect"}},
+       {AddPlanCommand, {"plan"}},
+       {AddGoodputCommand, {"goodput"}},
+       {AddEnergyCommand, {"energy"}},
+       {AddScheduleCommands, {"schedule"}},
+       {AddSynthesizeCommand, {"schedule"}},
+       {AddInputCommands, {"model", "cluster", "scenario"}},
+       {AddProfileCommands, {"profile"}},
+       {AddInitCommand, {"init"}},
+       {AddMachineCommands, {"schema", "serve"}},
+       {AddCheckCommands, {"doctor", "self-test"}}},
+      app.get(), line);
   return app;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "cli/options/flags.h"
 #include "cli/weir/commands.h"
 
@@ -21,6 +22,10 @@ struct CommandLine {
   Command* command = nullptr;
   Flags flags;
   bool is_json = false;  // of --version
+  // The first argument that is not an option. If it is the name of a command, a
+  // program is made with this command only, since adding the options of all of
+  // them takes a quarter of the time of a short command.
+  std::string first_word;
 };
 
 // Returns a program. Parsing sets `line`, which must outlive it.
@@ -47,6 +52,16 @@ CLI::App* AddWeirCommand(CLI::App* parent, const std::string& name,
                          CommandLine* line);
 // Adds "list" to a group of commands.
 void AddListCommand(CLI::App* group, const std::string& summary, Command* run,
+                    CommandLine* line);
+
+// Commands that a function adds.
+struct CommandSet {
+  void (*add)(CLI::App* app, CommandLine* line);
+  std::vector<absl::string_view> names;
+};
+
+// Adds the commands of the sets that have line->first_word; all, if none has.
+void AddCommandSets(const std::vector<CommandSet>& sets, CLI::App* app,
                     CommandLine* line);
 
 // Commands of weir and of its core.

@@ -40,6 +40,23 @@ TEST(CoreAppTest, CommandsHaveTheOptionsOfWeir) {
   }
 }
 
+// A program with one set of commands has the same options.
+TEST(CoreAppTest, ACommandNeedsNoOtherCommands) {
+  CommandLine line;
+  const auto weir = MakeWeirApp(&line);
+  for (const CLI::App* command : weir->get_subcommands({})) {
+    CommandLine alone_line;
+    alone_line.first_word = command->get_name();
+    const auto alone = MakeWeirApp(&alone_line);
+    EXPECT_LT(alone->get_subcommands({}).size(), 6) << command->get_name();
+    const CLI::App* same = alone->get_subcommand(command->get_name());
+    EXPECT_EQ(command->help(), same->help());
+    for (const CLI::App* part : command->get_subcommands({})) {
+      EXPECT_EQ(part->help(), same->get_subcommand(part->get_name())->help());
+    }
+  }
+}
+
 // The script builds only the core for the commands of this line:
 //   simulate | compare) weir='weir-core' ;;
 TEST(CoreAppTest, HasTheCommandsOfTheRunScript) {
