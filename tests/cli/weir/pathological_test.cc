@@ -110,22 +110,29 @@ std::vector<Place> AllPlaces() {
   return places;
 }
 
-// Returns the words of a run with `path` as the value of the option.
-Words WordsOf(const Place& place, const std::string& path) {
-  const auto at = BaseArguments().find(place.command);
-  Words base;
-  if (at != BaseArguments().end()) {
-    base = absl::StrSplit(at->second, ' ', absl::SkipEmpty());
-  } else {
+// Returns the arguments of the first example of a command.
+Words FirstExample(const std::string& name) {
+  static const auto& examples = *[] {
+    auto* words = new std::map<std::string, Words>();
     CommandLine line;
     const auto app = MakeWeirApp(&line);
     for (const CLI::App* command : AllCommands(app.get())) {
-      if (NameOf(*command) != place.command) continue;
       const std::string example = ExamplesOf(*command)[0];
-      base = absl::StrSplit(absl::StripPrefix(example, place.command), ' ',
-                            absl::SkipEmpty());
+      (*words)[NameOf(*command)] = absl::StrSplit(
+          absl::StripPrefix(example, NameOf(*command)), ' ', absl::SkipEmpty());
     }
-  }
+    return words;
+  }();
+  return examples.at(name);
+}
+
+// Returns the words of a run with `path` as the value of the option.
+Words WordsOf(const Place& place, const std::string& path) {
+  const auto at = BaseArguments().find(place.command);
+  const Words base =
+      at == BaseArguments().end()
+          ? FirstExample(place.command)
+          : Words(absl::StrSplit(at->second, ' ', absl::SkipEmpty()));
   Words words = {WEIR_PROGRAM};
   for (absl::string_view word : absl::StrSplit(place.command, ' ')) {
     words.emplace_back(word);
