@@ -16,8 +16,8 @@ namespace weir::plan {
 // An order with offloads. An offload directly follows its forward, as a later
 // one is never better.
 struct OffloadRows {
-  // Numbers of PassTable in order, by [rank], with ReloadOf for each reload. A
-  // whole backward is represented by its I.
+  // [rank]: numbers of passes (PassTable) in execution order; ReloadOf for a
+  // reload. A whole backward is represented by its I.
   std::vector<std::vector<int32_t>> ranks;
   int resident_activations = 0;  // see Schedule
 };

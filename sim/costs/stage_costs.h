@@ -61,8 +61,8 @@ struct StageSeconds {
   // the stage's weights; compressing its output (or decompressing it).
   double prediction = 0;
   double codec = 0;
-  // Of the forward and the backward, attention during which messages of a
-  // context-parallel ring are in flight.
+  // Seconds of attention overlapped with ring messages (context parallelism),
+  // in the forward and in the backward.
   double ring_forward = 0, ring_backward = 0;
 
   // Returns the time of an action; 0 for an offload whose time is not
