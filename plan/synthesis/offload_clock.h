@@ -46,10 +46,12 @@ class OffloadClock {
  public:
   explicit OffloadClock(const PassTable& table);
 
-  // Returns false if the order deadlocks, its makespan exceeds `most`, or a
-  // rank holds more than `limit` at any time.
+  // Returns false if the order deadlocks, its makespan exceeds `most` seconds,
+  // or a rank holds more than `limit` at any time, in the unit of
+  // PassTable::held.
   bool Try(const OffloadRows& rows, double limit, double most);
-  // Return values of the last successful trial.
+  // Return seconds of the last successful trial. sum_of_ends: of the last
+  // passes of all ranks.
   double makespan() const;
   double span() const;
   double sum_of_ends() const;
