@@ -326,8 +326,8 @@ TEST(ScenarioTest, RecomputationOfOperatorsNeedsFusedAttention) {
   scenario.mutable_training()->set_flash_attention(false);
   EXPECT_THAT(ProblemsOf(scenario),
               testing::Contains(testing::HasSubstr(
-                  "training.recompute is RECOMPUTE_OPERATORS, which needs "
-                  "fused attention")));
+                  "training.recompute is RECOMPUTE_OPERATORS with "
+                  "training.flash_attention false, expected true")));
   scenario.mutable_training()->set_flash_attention(true);
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }
