@@ -62,7 +62,8 @@ absl::Status CheckShape(const std::string& name,
     generator(ShapeOf(spec));
     return absl::OkStatus();
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", error.what()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": the generator threw: ", error.what()));
   }
 }
 

@@ -121,7 +121,9 @@ void CheckStrings(const Message& message, const std::string& path,
 absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
                             Message* message) {
   if (text.size() > std::numeric_limits<int>::max()) {
-    return absl::InvalidArgumentError(absl::StrCat(label, ": is too large"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": has ", text.size(), " bytes, expected at most ",
+                     std::numeric_limits<int>::max()));
   }
   Collector collector(label, *message->GetDescriptor());
   CheckBytes(text, &collector);

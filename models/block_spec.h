@@ -30,8 +30,8 @@ struct BlockList {
 // differ only in whether they have experts.
 BlockList BlocksOf(const Transformer& transformer);
 
-// Returns the attention heads, or the heads of what replaces attention, that
-// tensor parallelism divides.
+// Returns the number of token-mixer heads (attention or its replacement) that
+// tensor parallelism shards.
 uint32_t MixerHeads(const Transformer& transformer);
 
 // Returns true for attention in which every head has its own or a grouped

@@ -66,8 +66,8 @@ AttentionCore AddLightningAttention(const Transformer& transformer,
                                     const WorkSpec& spec, const Shape& shape,
                                     LayerWork* work);
 
-// Returns how the input of the projection after fused attention is saved: its
-// backward needs it too.
+// Returns how the input of the attention output projection is saved. With fused
+// attention it is shared: the attention backward reads it too.
 inline Linear::Input OutputInput(const WorkSpec& spec) {
   return spec.flash_attention ? Linear::Input::kKept : Linear::Input::kOwn;
 }

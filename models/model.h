@@ -21,7 +21,8 @@ std::string ModelFile(const std::string& name_or_path);
 // (weir.Model), a Hugging Face config.json (first byte '{'), or a PipeDream
 // profile graph (first line "nodeK
 // -- ..."). The format is detected from the content, not the name. The returned
-// model is validated and has every default filled in.
+// model is validated and has every default filled in. Returns NotFound if there
+// is neither, and InvalidArgument with all problems of the model.
 absl::StatusOr<Model> LoadModel(const std::string& name_or_path);
 
 // Does the same for text. Error messages begin with `label`.

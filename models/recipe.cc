@@ -92,10 +92,13 @@ absl::Status ValidateRecipe(absl::string_view label, const Recipe& recipe) {
       {"main_weights", recipe.main_weights()}};
   for (const auto& [field, format] : states) {
     if (StateFormat_IsValid(format)) continue;
-    problems.Add(field, "is unknown, expected a format such as STATE_BF16");
+    problems.Add(field, absl::StrCat("is ", static_cast<int>(format),
+                                     ", expected a format such as STATE_BF16"));
   }
   if (!Precision_IsValid(recipe.precision())) {
-    problems.Add("precision", "is unknown, expected one such as MIXED_BF16");
+    problems.Add("precision",
+                 absl::StrCat("is ", static_cast<int>(recipe.precision()),
+                              ", expected a precision such as MIXED_BF16"));
   }
   if (FormatsOf(recipe).empty() && recipe.attention() == OPERAND_16_BIT &&
       recipe.dispatch() == OPERAND_16_BIT) {

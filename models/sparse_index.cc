@@ -88,8 +88,8 @@ void AddSparseIndex(const Transformer& transformer, const WorkSpec& spec,
   const double choices = kChoiceBytes * shape.tokens * chosen;
   work->forward.push_back(
       MemoryKernel(sums + choices, KernelPart::kSoftmax, 1));
-  // The loss of the index covers only the chosen keys: gradients of its queries
-  // and keys.
+  // The index loss covers only the selected keys. Its backward computes the
+  // gradients of the index queries and keys: two GEMMs.
   Kernel backward = scores;
   backward.num_gemms = 2;
   backward.n = chosen;

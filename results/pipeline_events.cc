@@ -182,10 +182,11 @@ class Reader {
   const Timeline& in_;
   const std::vector<int> ranks_;
   PipelineEvents out_;
-  // End of the collective that begins on (rank, stage, microbatch) at that
-  // time.
+  // [rank, stage, microbatch, start seconds]: end of the collective inside the
+  // pass, in seconds.
   std::map<std::tuple<int, int32_t, int32_t, double>, double> inside_;
-  // End of the pass that computes (rank, gradient, stage, microbatch).
+  // [rank, gradient, stage, microbatch]: end of the pass that computes the
+  // activation or gradient, in seconds.
   absl::flat_hash_map<std::tuple<int, bool, int32_t, int32_t>, double> made_;
 };
 

@@ -20,7 +20,9 @@ absl::Status SaveResults(const std::string& path, const Results& results,
                          const ReplaceOptions& replace = {});
 
 // Reads a file of SaveResults and checks it with ValidateResult, up to the
-// first invalid result.
+// first invalid result. Returns NotFound if there is no such file,
+// InvalidArgument if weir did not write it or its format has unknown fields,
+// and the errors of ValidateResult.
 absl::StatusOr<Results> LoadResults(const std::string& path);
 
 // Returns true if `path` is a regular file that begins as SaveResults writes

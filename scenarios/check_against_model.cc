@@ -226,27 +226,39 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
 }
 
 void CheckAgainstMeasured(Problems& problems, const Scenario& scenario) {
-  const auto refuse = [&](bool given, const char* field) {
-    if (given) {
-      problems.Add(
-          field,
-          "is given, but the layers of the model were measured as they ran");
+  const Parallelism& parallelism = scenario.parallelism();
+  const Training& training = scenario.training();
+  const auto refuse = [&](const char* field, const std::string& what) {
+    problems.Add(field,
+                 absl::StrCat(what,
+                              ": the layers of the model were measured as they "
+                              "ran"));
+  };
+  const auto refuse_above_one = [&](const char* field, auto found) {
+    if (found > 1) {
+      refuse(field, absl::StrCat("is ", found, ", expected at most 1"));
     }
   };
-  refuse(scenario.parallelism().tensor() > 1, "parallelism.tensor");
-  refuse(scenario.parallelism().expert() > 1, "parallelism.expert");
-  refuse(scenario.parallelism().expert_tensor() > 1,
-         "parallelism.expert_tensor");
-  refuse(scenario.training().expert_imbalance() > 1,
-         "training.expert_imbalance");
-  refuse(scenario.parallelism().context() > 1, "parallelism.context");
-  refuse(scenario.parallelism().sequence_parallel(),
-         "parallelism.sequence_parallel");
-  refuse(!scenario.parallelism().layout().empty(), "parallelism.layout");
-  refuse(scenario.batch().sequence_length() > 0, "batch.sequence_length");
-  refuse(scenario.training().flash_attention(), "training.flash_attention");
-  refuse(scenario.training().dropout(), "training.dropout");
-  const RecomputeMode recompute = scenario.training().recompute();
+  const auto refuse_true = [&](const char* field, bool found) {
+    if (found) refuse(field, "is true, expected false");
+  };
+  refuse_above_one("parallelism.tensor", parallelism.tensor());
+  refuse_above_one("parallelism.expert", parallelism.expert());
+  refuse_above_one("parallelism.expert_tensor", parallelism.expert_tensor());
+  refuse_above_one("training.expert_imbalance", training.expert_imbalance());
+  refuse_above_one("parallelism.context", parallelism.context());
+  refuse_true("parallelism.sequence_parallel", parallelism.sequence_parallel());
+  if (!parallelism.layout().empty()) {
+    refuse("parallelism.layout", "is given, expected none");
+  }
+  if (scenario.batch().sequence_length() > 0) {
+    refuse("batch.sequence_length",
+           absl::StrCat("is ", scenario.batch().sequence_length(),
+                        ", expected 0"));
+  }
+  refuse_true("training.flash_attention", training.flash_attention());
+  refuse_true("training.dropout", training.dropout());
+  const RecomputeMode recompute = training.recompute();
   if (recompute == RECOMPUTE_SELECTIVE || recompute == RECOMPUTE_OPERATORS) {
     problems.Add("training.recompute",
                  absl::StrCat("is ", models::RecomputeName(recompute),

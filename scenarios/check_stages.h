@@ -9,8 +9,9 @@
 
 namespace weir::scenarios {
 
-// Checks that the stages are not more than the blocks (or measured layers), and
-// that the blocks divide evenly unless blocks_per_stage or a layout is given.
+// Adds a problem if there are more stages than blocks (or measured layers), or
+// if the stages do not divide the blocks. Does nothing if the partition is
+// given (blocks_per_stage, a layout, or blocks of the first or last rank).
 // Suggests the nearest numbers of stages that divide, and if `divides_gpus`
 // only those that also divide the GPUs of all replicas.
 void CheckStages(Problems& problems, const Parallelism& parallelism,

@@ -77,8 +77,8 @@ void CheckRecomputation(Problems& problems, const Training& training) {
   if (training.recompute() == RECOMPUTE_OPERATORS &&
       training.has_flash_attention() && !training.flash_attention()) {
     problems.Add("training.recompute",
-                 "is RECOMPUTE_OPERATORS, which needs fused attention "
-                 "(training.flash_attention)");
+                 "is RECOMPUTE_OPERATORS with training.flash_attention false, "
+                 "expected true");
   }
   const std::string mode = models::RecomputeName(training.recompute());
   for (int i = 0; i < training.recompute_modules_size(); ++i) {

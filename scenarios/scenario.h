@@ -21,7 +21,9 @@
 
 namespace weir::scenarios {
 
-// Loads a preset or a file (textproto or JSON). Checks only the syntax.
+// Loads a preset or a file (textproto or JSON). Checks only the syntax. Returns
+// NotFound if there is neither, and InvalidArgument with the place of syntax
+// errors and unknown fields.
 absl::StatusOr<Scenario> LoadScenario(const std::string& name_or_path);
 
 // The input of the simulator: a scenario with every referenced file loaded,
@@ -53,10 +55,11 @@ struct ResolvedScenario {
   std::vector<std::string> warnings;
 };
 
-// Loads and checks a scenario. Reports all its problems together, each with its
-// field: a global batch that the microbatches and replicas do not divide, a
-// cluster that is too small, a tensor parallelism that does not divide the
-// heads. Requirements of a schedule are checked by its generator.
+// Loads and checks a scenario. Returns InvalidArgument with all problems, each
+// with its field: a global batch that the microbatches and replicas do not
+// divide, a cluster that is too small, a tensor parallelism that does not
+// divide the heads. Returns NotFound if the only problem is a file that does
+// not exist. Requirements of a schedule are checked by its generator.
 absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
                                                  const Scenario& scenario);
 
@@ -71,10 +74,11 @@ absl::Status ResolveAgain(const Scenario& scenario, ResolvedScenario* resolved);
 // overlapped with a backward, h one direction of an offload to the host, p one
 // weight prediction, z one compression. Keys in bytes: a activations, g inputs
 // of the weight gradient. A value may be a list with one entry per stage:
-// "f=1/1/2,b=2".
+// "f=1/1/2,b=2". Returns InvalidArgument that names the wrong keys.
 absl::StatusOr<GivenCosts> ParseCosts(absl::string_view text);
 
-// Loads a table of costs per stage (weir.GivenCosts as textproto).
+// Loads a table of costs per stage (weir.GivenCosts as textproto). Returns
+// NotFound if the file does not exist, and InvalidArgument with all problems.
 absl::StatusOr<GivenCosts> LoadCosts(const std::string& path);
 
 }  // namespace weir::scenarios

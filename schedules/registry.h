@@ -63,7 +63,8 @@ absl::StatusOr<const ScheduleKind*> FindScheduleKind(absl::string_view name);
 // Finds a kind, checks the spec and generates the schedule. `name` may contain
 // options, each known to the kind and given once:
 // "chimera:pipelines=4:concatenation=forward-doubling". They are added to those
-// of the spec.
+// of the spec. Returns the errors of FindScheduleKind, and InvalidArgument with
+// the problems of the options or, if they are valid, of the spec.
 absl::StatusOr<Schedule> GenerateSchedule(absl::string_view name,
                                           const ScheduleSpec& spec);
 

@@ -81,9 +81,9 @@ struct Schedule {
   int num_stages = 0;        // interleaved schedules: num_ranks * chunks
   int num_microbatches = 0;  // m, per batch
   int num_batches = 1;
-  // All microbatches finish before the update. One batch starts with an empty
-  // pipeline. Of several batches, each rank finishes one, updates, and starts
-  // the next without waiting for other ranks (post-validation).
+  // True: all microbatches of a batch finish before its update. With
+  // num_batches > 1, a rank updates and starts the next batch without waiting
+  // for other ranks (post-validation).
   bool flush = true;
   bool forward_only = false;  // inference: no backward, no update
   // routes[route][stage] is the rank that runs the stage for a microbatch of

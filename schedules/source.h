@@ -26,13 +26,15 @@ enum class FileTransfers { kChecked, kDropped };
 // Reads a CSV (see ScheduleFromRows) or the output of ScheduleJson, and checks
 // it: a CSV with CheckRows, including lines and columns; JSON, which has no
 // lines of actions, with ValidateSchedule. The schedule is named after the
-// file.
+// file. Returns NotFound if there is no such file, and the errors of the
+// functions named here.
 absl::StatusOr<Schedule> LoadScheduleFile(
     const std::string& path, CsvDialect dialect = CsvDialect::kPyTorch,
     FileTransfers transfers = FileTransfers::kChecked);
 
 // Loads the file, or finds, checks and generates the named schedule. A file
-// determines its shape; returns InvalidArgument if that of `spec` differs.
+// determines its shape; returns InvalidArgument if that of `spec` differs, and
+// the errors of LoadScheduleFile or GenerateSchedule.
 absl::StatusOr<Schedule> GetSchedule(const std::string& name_or_path,
                                      const ScheduleSpec& spec);
 
@@ -48,7 +50,8 @@ absl::StatusOr<int> ChunksOf(const Schedule& schedule);
 // name.
 bool OrdersByCosts(const std::string& name_or_path);
 
-// Returns Schedule::flush.
+// Returns Schedule::flush. Returns, here and below, the errors of
+// LoadScheduleFile or FindScheduleKind.
 absl::StatusOr<bool> ScheduleFlushes(const std::string& name_or_path);
 
 // Returns ScheduleKind::repeats_microbatches; false for files.

@@ -150,9 +150,9 @@ void OrderBuilder::AddTied(int update) {
   order_.exchanges.push_back(std::move(exchange));
 }
 
-// Returns the updates by the position after which they are due: when the
-// gradients of this rank's microbatches of an update are complete; with a
-// flush, at the end.
+// Maps the position of an action to the updates due right after it: once all of
+// this rank's gradients of the update are complete or, with a flush, after the
+// rank's last action.
 std::map<int32_t, std::vector<OrderBuilder::PendingUpdate>>
 OrderBuilder::UpdatesOf(int rank) const {
   std::map<int32_t, std::vector<PendingUpdate>> updates;

@@ -19,9 +19,9 @@ inline constexpr double kPoolMargin = 0.05;
 // Returns the bytes that ranks with these predicted peaks need together.
 double NeededPoolBytes(absl::Span<const double> predicted_peak_bytes);
 
-// Divides `available_bytes` among `num_ranks` ranks in proportion to their
-// predicted peaks; equally if these are not known (there are not `num_ranks`,
-// or none is positive).
+// Divides `available_bytes` among the ranks in proportion to their predicted
+// peaks, or equally if there are not `num_ranks` predictions or none is
+// positive.
 std::vector<int64_t> DividePoolBytes(
     absl::Span<const double> predicted_peak_bytes, int num_ranks,
     double available_bytes);

@@ -76,11 +76,11 @@ UpdateFormula VerticalSync(const FormulaShape& shape) {
   return formula;
 }
 
-// Section 3.2, 1F1B-RR, and the artifact's runtime/runtime.py: microbatch k
-// runs on replica k mod r of a stage with r replicas, which has admitted
-// floor((N - 1 - ranks before) / r) of its own microbatches ahead of the one in
-// its backward. Replicas average their gradients, so r microbatches are one
-// update, and k belongs to update floor(k / r).
+// Returns the formula of 1F1B-RR (section 3.2, and the artifact's
+// runtime/runtime.py). In a stage with r replicas, replica k mod r runs
+// microbatch k and is floor((N - 1 - ranks before) / r) of its own forwards
+// ahead of its backward. Replicas average their gradients, so r microbatches
+// are one update, and microbatch k belongs to update floor(k / r).
 UpdateFormula RoundRobin(const std::vector<int>& replicas, bool vertical_sync) {
   const int num_ranks = std::accumulate(replicas.begin(), replicas.end(), 0);
   std::vector<int> delays;

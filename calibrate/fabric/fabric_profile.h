@@ -24,14 +24,14 @@ absl::StatusOr<LinkClass> FitLinkClass(const NetworkMeasurements& measured,
                                        int num_channels,
                                        absl::string_view source);
 
-// Returns `start` with the measured parameters replaced: link classes (other
-// distances stay), collectives with their residual and coverage, and memory of
-// communicators. The provenance is replaced too, unless `start` was measured on
-// a GPU; then it stays that GPU's, with the ranks, nodes and NCCL version of
-// the network, and a remark if the messages were between other GPUs.
-// Collectives between nodes are fitted with the adapter rate of the measured
-// pairs. Failed fits become remarks of the provenance. Returns InvalidArgument
-// if no parameters fit the times.
+// Returns `start` with the measured values of the network: link classes,
+// collectives (with residual and coverage) and memory of communicators.
+// Unmeasured link classes keep their values. Replaces the provenance; if
+// `start` was measured on a GPU, keeps it and only adds the network's ranks,
+// nodes and NCCL version, and a remark if the messages were between other GPUs.
+// Fits collectives between nodes with the adapter rate of the measured pairs.
+// Adds failed fits to the remarks of the provenance. Returns InvalidArgument if
+// no parameters fit the times.
 absl::StatusOr<DeviceProfile> ProfileOf(const DeviceProfile& start,
                                         const NetworkMeasurements& measured,
                                         const Provenance& provenance);

@@ -23,8 +23,8 @@ namespace weir::calibrate {
 struct FollowerOptions {
   std::string weir_version;
   double timeout_seconds = 60;
-  // Called if rank 0 fails while this rank is stuck in a request; the process
-  // then ends.
+  // Called if rank 0 fails while this rank is blocked in a request. The process
+  // exits afterwards.
   ReportError report_error;
 };
 

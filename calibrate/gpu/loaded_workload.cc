@@ -103,11 +103,14 @@ absl::StatusOr<std::unique_ptr<PreparedWorkload>> PrepareLoadedWorkload(
     const BenchDevice* device, const Workload& workload) {
   const int num_parts =
       device->partitions != nullptr ? device->partitions->size() : 1;
-  if (workload.kind != Workload::Kind::kPass ||
-      workload.active_partitions > num_parts) {
+  if (workload.kind != Workload::Kind::kPass) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        workload.key, ": is another kind of workload, expected a pass"));
+  }
+  if (workload.active_partitions > num_parts) {
     return absl::InvalidArgumentError(
         absl::StrCat(workload.key, ": needs ", workload.active_partitions,
-                     " partitions of the GPU, found ", num_parts));
+                     " GPU partitions, found ", num_parts));
   }
   auto prepared = std::make_unique<LoadedWorkload>();
   RETURN_IF_ERROR(prepared->Prepare(device, workload));

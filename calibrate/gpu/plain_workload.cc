@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "calibrate/gpu/errors.h"
 #include "calibrate/gpu/graph_timer.h"
@@ -21,7 +22,8 @@ class PlainWorkload : public PreparedWorkload {
       };
     } else {
       const auto bytes = static_cast<int64_t>(workload.bytes);
-      RETURN_IF_ERROR(TakeMemory(*device, bytes, &launchable.num_sets));
+      RETURN_IF_ERROR(
+          TakeMemory(*device, workload.key, bytes, &launchable.num_sets));
       RETURN_IF_ERROR(SetLaunch(device, workload, bytes, &launchable));
     }
     ASSIGN_OR_RETURN(timer_, GraphTimer::Create(device, std::move(launchable)));
@@ -34,11 +36,12 @@ class PlainWorkload : public PreparedWorkload {
   }
 
  private:
-  absl::Status TakeMemory(const BenchDevice& device, int64_t bytes,
-                          int* num_sets) {
+  absl::Status TakeMemory(const BenchDevice& device, absl::string_view key,
+                          int64_t bytes, int* num_sets) {
     if (bytes < 16 || bytes % 16 != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a copy of ", bytes, " bytes, expected a multiple of 16"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(key, ": copies ", bytes,
+                       " bytes, expected a positive multiple of 16"));
     }
     ASSIGN_OR_RETURN(const int64_t free, FreeMemory());
     stride_ = (bytes + 255) / 256 * 256;

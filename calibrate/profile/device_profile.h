@@ -14,10 +14,12 @@
 namespace weir::calibrate {
 
 // Loads and validates a preset ("v100-sxm2-16gb") or a textproto file, with the
-// fields that it inherits from its base.
+// fields that it inherits from its base. Returns NotFound if there is neither,
+// and InvalidArgument with all problems of the profile.
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
     const std::string& name_or_path);
 
+// Reports all problems of a profile at once.
 absl::Status ValidateDeviceProfile(absl::string_view label,
                                    const DeviceProfile& profile);
 

@@ -15,7 +15,8 @@ namespace weir::calibrate {
 
 // Loads and validates a preset ("megatron-lm") or a textproto file, with the
 // fields that it inherits from its base. "none" adds no overhead and fuses all
-// kernels.
+// kernels. Returns NotFound if there is neither, and InvalidArgument with all
+// problems of the runtime.
 absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path);
 
 // Reports all problems of a runtime at once.

@@ -35,7 +35,7 @@ class CapturedOutput {
 };
 
 // Returns the layout of tables on standard output: the width of its terminal,
-// or 80 characters if it is none.
+// or 80 columns if standard output is not a terminal.
 TextLayout LayoutOf(const OutputFlags& output);
 
 // Returns true if a result on standard output may be colored: as --color,
@@ -48,8 +48,8 @@ bool IsUtf8Locale();
 // Prints every line as "error: <line>" and returns the exit code.
 ExitCode PrintError(const absl::Status& status, const OutputFlags& output);
 
-// Returns the lines of a message with at most five of each kind, which differ
-// only in numbers and quoted texts, and the number of others.
+// Keeps at most five lines that differ only in numbers and quoted strings, and
+// appends the number of lines left out.
 std::string LimitRepetitions(absl::string_view text);
 
 // Prints every line as "error: <line>", for errors with an exit code that the

@@ -44,8 +44,8 @@ absl::StatusOr<ScenarioRequest> ApplyAllFlags(const ScenarioFlags& flags);
 absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
     const ScenarioFlags& flags, const ScenarioRequest& request);
 
-// Returns InvalidArgument if the schedule's name states other stages per rank
-// than --chunks.
+// Returns InvalidArgument if the schedule name specifies a different number of
+// stages per rank than --chunks.
 absl::Status CheckChunks(const ScenarioFlags& flags,
                          const std::string& schedule);
 

@@ -23,9 +23,10 @@ void AddTraces(CLI::App* command, TraceFlags* trace) {
             trace->files = files;
           },
           "files of one run: ByteDance timelines (JSON or CSV); traces of "
-          "PyTorch's profiler or exports of Nsight Systems (SQLite) with named "
-          "passes, one per rank; other Chrome JSON; a dump of Primus "
-          "(pp_rank_N.json and config.json). JSON and CSV may be gzipped")
+          "PyTorch's profiler, exports of Nsight Systems (SQLite) or execution "
+          "traces of Chakra (.et) with named passes, one per rank; other "
+          "Chrome JSON; a dump of Primus (pp_rank_N.json and config.json). "
+          "JSON and CSV may be gzipped")
       ->required()
       ->type_name("");
 }

@@ -77,8 +77,11 @@ struct FrequencyReport {
   int num_pieces = 0;  // linear pieces of the frontier
 };
 
-// `progress` is called now and then with the current length of the iteration,
-// from the longest to the shortest, relative to that range.
+// Plans the clocks of all passes. Calls `progress` from time to time with a
+// completed fraction in [0, 1], estimated: of the search for the frontier, and
+// then, again from 0, of the plans for the deadlines. Returns InvalidArgument
+// with all problems of the request, and the errors of GraphOfPasses and
+// WalkFrontier.
 absl::StatusOr<FrequencyReport> PlanFrequencies(
     const FrequencyRequest& request,
     const std::function<void(double)>& progress = {});

@@ -153,7 +153,9 @@ void ShellReader::Assign(Source* source, const std::string& name, bool adds) {
       }
     }
     if (!source->Consume(")")) {
-      problems_.AddAt(line, name, "is an array without ')'");
+      problems_.AddAt(line, name,
+                      "is an array without ')', expected ')' before the end "
+                      "of the file");
       return;
     }
     if (adds) {

@@ -42,10 +42,11 @@ class DappleLength {
   // Sets the other fields. Requires: Place was called.
   void Price(PlacedStage* stage) const;
 
-  // Returns the length of a pipeline. Requires, here and below: stages are
-  // priced.
+  // Returns the length of a pipeline in seconds. Requires, here and below:
+  // stages are priced.
   double Seconds(const PlacedStages& stages) const;
-  // Returns a lower bound on the length of every plan with this stage.
+  // Returns a lower bound in seconds on the length of every plan with this
+  // stage.
   double LeastSeconds(const PlacedStage& stage) const;
   double LeastOfPasses(const PlacedStage& stage) const {
     return num_steps_ * stage.seconds;

@@ -19,6 +19,7 @@ class LayerSums {
   explicit LayerSums(const std::vector<PlannerLayer>& layers);
 
   int num_layers() const { return static_cast<int>(forward_.size()) - 1; }
+  // Return sums over layers [first, end): seconds of one microbatch, or bytes.
   double forward(int first, int end) const { return Of(forward_, first, end); }
   double backward(int first, int end) const {
     return Of(backward_, first, end);

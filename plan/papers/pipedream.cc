@@ -35,8 +35,8 @@ void CheckMachines(const PipeDreamOptions& options, Problems* problems) {
   if (options.bytes_per_second.size() != num_levels) {
     problems->Add("bandwidth",
                   absl::StrCat("has ", options.bytes_per_second.size(),
-                               " entries, expected one for each of the ",
-                               num_levels, " of machines"));
+                               " entries, expected ", num_levels,
+                               ", as many as machines"));
   }
   for (size_t i = 0; i < num_levels; ++i) {
     problems->CheckRange(absl::StrCat("machines[", i, "]"),

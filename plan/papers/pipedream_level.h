@@ -36,7 +36,8 @@ class PipeDreamLevel {
   // Returns false if options.stop ended the search.
   bool Solve();
 
-  // Returns the best values with all machines of this level. Requires: Solve.
+  // Returns the best values with all machines of this level: seconds or bytes,
+  // as the goal says. Requires: Solve.
   const StateSeconds& best() const { return best_.back(); }
 
   // Returns stages of the states [first, end) that attain the best value.

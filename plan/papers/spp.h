@@ -42,6 +42,7 @@ std::vector<int> SppDeviceOrder(const PlannerWork& work);
 std::vector<int> MinimumCut(const std::vector<std::vector<double>>& bandwidth,
                             const std::vector<int>& devices);
 
+// Seconds per iteration of each stage, transfer and all-reduce.
 struct SppWorkload {
   std::vector<double> stage_seconds, transfer_seconds,
       all_reduce_seconds;  // per iteration; one transfer fewer than stages

@@ -92,7 +92,7 @@ bool MayFit(const PlanRequest& request, const SearchOptions& options,
 absl::string_view WithoutOffloading(const Space& space) {
   const bool offloads = std::any_of(
       space.variants.begin(), space.variants.end(), [](const Variant& variant) {
-        return variant.optimizer_offload > 0 || variant.offloaded_part > 0;
+        return variant.optimizer_offload > 0 || variant.offloaded_fraction > 0;
       });
   return offloads ? " without offloading" : "";
 }

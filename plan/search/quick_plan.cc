@@ -19,8 +19,9 @@ namespace {
 // Spaces with more shapes take seconds to estimate.
 constexpr size_t kManyShapes = 20000;
 
-// Returns the shapes that differ in size, cut or recomputation from all others,
-// with optimizer sharding where the space has it.
+// Returns one shape for each combination of sizes, recomputation, offloading
+// and cut (even or balanced): the one with the smallest microbatch, then the
+// fewest chunks, then optimizer before full before no sharding.
 std::vector<Shape> FewShapes(const std::vector<Shape>& shapes) {
   using Sizes = std::tuple<int, int, int, int, int, int, int, models::Recompute,
                            int, double>;
@@ -30,7 +31,6 @@ std::vector<Shape> FewShapes(const std::vector<Shape>& shapes) {
             shape.data_replicate,   shape.recompute, shape.offloaded_blocks,
             shape.optimizer_offload};
   };
-  // The least that all others of these sizes are compared with.
   const auto rank_of = [](const Shape& shape) {
     const int sharding = shape.sharding == Sharding::kOptimizer ? 0
                          : shape.sharding == Sharding::kFull    ? 1

@@ -115,7 +115,11 @@ absl::Status CheckRequest(const std::string& label,
   problems.CheckRange("price_per_gpu_hour", request.price_per_gpu_hour(), 0,
                       1e12);
   if (!Objective_IsValid(request.objective())) {
-    problems.Add("objective", "is unknown");
+    problems.Add("objective",
+                 absl::StrCat("is ", static_cast<int>(request.objective()),
+                              ", expected OBJECTIVE_TIME, OBJECTIVE_MEMORY, "
+                              "OBJECTIVE_COST, OBJECTIVE_PARETO or "
+                              "OBJECTIVE_ENERGY"));
   }
   if (request.objective() == OBJECTIVE_ENERGY &&
       request.power_model().empty()) {

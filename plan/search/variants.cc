@@ -83,7 +83,7 @@ class VariantList {
         request_.scenario().training().cpu_offloading_num_layers() == 0) {
       int parent = 0;
       for (const double part : kOffloadedParts) {
-        parent = Add({.offloaded_part = part}, parent);
+        parent = Add({.offloaded_fraction = part}, parent);
       }
     }
     const Optimizer optimizer = request_.scenario().training().optimizer();
@@ -122,7 +122,7 @@ class VariantList {
       return;
     }
     for (const double part : kRecomputedParts) {
-      parent = Add({.recomputed_part = part}, parent);
+      parent = Add({.recomputed_fraction = part}, parent);
     }
   }
 
@@ -199,18 +199,18 @@ bool Applies(const Variant& variant, const Shape& shape, int num_blocks) {
   if (variant.expert_overlap &&
       (shape.expert == 1 || (shape.pipeline > 1 && shape.chunks == 1) ||
        shape.recompute.mode() == RECOMPUTE_FULL ||
-       variant.recomputed_part > 0)) {
+       variant.recomputed_fraction > 0)) {
     return false;
   }
   if (variant.recomputes() && !none) return false;
-  if (variant.recomputed_part > 0 &&
-      PartOf(blocks, variant.recomputed_part) == 0) {
+  if (variant.recomputed_fraction > 0 &&
+      PartOf(blocks, variant.recomputed_fraction) == 0) {
     return false;
   }
   if (variant.recomputed_every > blocks) return false;
   // Megatron-LM offloads activations only without a pipeline, and does not
   // recompute at the same time.
-  if (variant.offloaded_part > 0 &&
+  if (variant.offloaded_fraction > 0 &&
       (!none || shape.pipeline > 1 || shape.chunks > 1 || num_blocks < 2)) {
     return false;
   }
@@ -226,18 +226,18 @@ Shape WithVariant(Shape shape, const Variant& variant, int num_blocks,
         pipelines_collectives ? TensorOverlap::kOff : TensorOverlap::kOn;
   }
   if (variant.modules.has_value()) shape.recompute = *variant.modules;
-  if (variant.recomputed_part > 0) {
-    shape.recompute = BlocksRecompute(RECOMPUTE_BLOCK,
-                                      PartOf(blocks, variant.recomputed_part));
+  if (variant.recomputed_fraction > 0) {
+    shape.recompute = BlocksRecompute(
+        RECOMPUTE_BLOCK, PartOf(blocks, variant.recomputed_fraction));
   }
   if (variant.recomputed_every > 0) {
     shape.recompute =
         BlocksRecompute(RECOMPUTE_EVERY, variant.recomputed_every);
   }
-  if (variant.offloaded_part > 0) {
+  if (variant.offloaded_fraction > 0) {
     // One block stays on the GPU.
     shape.offloaded_blocks = std::clamp(
-        PartOf(num_blocks, variant.offloaded_part), 1, num_blocks - 1);
+        PartOf(num_blocks, variant.offloaded_fraction), 1, num_blocks - 1);
   }
   if (variant.optimizer_offload > 0) {
     shape.optimizer_offload = variant.optimizer_offload;

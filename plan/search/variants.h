@@ -4,10 +4,10 @@
 //
 // A switch changes how collectives overlap with kernels. It may help any shape,
 // and the lower bound on the time of a shape, which has no collectives, holds
-// for it. A saver takes time to save memory: partial recomputation and copies
-// to the host. On a shape that fits without it, it is of no use, so that it is
-// considered only if its parent, the same variant with one step less of it,
-// does not fit.
+// for it. A memory-saving option ("saver") takes time to save memory: partial
+// recomputation and copies to the host. It does not help a shape that fits
+// without it, so it is considered only if its parent, the same variant with one
+// step less of it, does not fit.
 #ifndef WEIR_PLAN_SEARCH_VARIANTS_H_
 #define WEIR_PLAN_SEARCH_VARIANTS_H_
 
@@ -27,22 +27,25 @@ namespace weir::plan {
 struct Variant {
   // Switches. `tensor_overlap`: the opposite of the runtime's.
   bool expert_overlap = false, tensor_overlap = false;
-  // Savers. Of shapes without recomputation: modules, or the first blocks of
-  // each stage (torchtitan: every n-th), as a part of them.
+  // Memory-saving options. Of shapes without recomputation: modules, or the
+  // first blocks of each stage, as a fraction in [0, 1] (torchtitan: every n-th
+  // block).
   std::optional<models::Recompute> modules = std::nullopt;
-  double recomputed_part = 0;
+  double recomputed_fraction = 0;
   int recomputed_every = 0;
-  double offloaded_part = 0;  // of the blocks, without a pipeline
-  double optimizer_offload = 0;
-  // The variant with the same switches that must not fit; -1: none, as it has
-  // only switches.
+  double offloaded_fraction = 0;  // of the blocks, without a pipeline
+  double optimizer_offload = 0;   // fraction of the optimizer states
+  // Index of the variant with the same switches and one step less of a
+  // memory-saving option; this one is tried only if that one does not fit.
+  // -1: no memory-saving options.
   int parent = -1;
 
   bool recomputes() const {
-    return modules.has_value() || recomputed_part > 0 || recomputed_every > 0;
+    return modules.has_value() || recomputed_fraction > 0 ||
+           recomputed_every > 0;
   }
   bool saves() const {
-    return recomputes() || offloaded_part > 0 || optimizer_offload > 0;
+    return recomputes() || offloaded_fraction > 0 || optimizer_offload > 0;
   }
 };
 

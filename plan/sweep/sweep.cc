@@ -208,7 +208,7 @@ absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
   }
   if (whole.points_size() > 0 && !whole.points_csv().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        label, ": has both points and points_csv; give only one of them"));
+        label, ": has points and points_csv, expected only one of them"));
   }
   if (whole.method() == SWEEP_METHOD_UNSPECIFIED) whole.set_method(SWEEP_FULL);
   const std::string points = whole.points_csv();

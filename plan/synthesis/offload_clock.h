@@ -16,8 +16,8 @@ namespace weir::plan {
 // An order with offloads. An offload directly follows its forward, as a later
 // one is never better.
 struct OffloadRows {
-  // Numbers of PassTable in order, by [rank], with ReloadOf for each reload. A
-  // whole backward is represented by its I.
+  // [rank]: numbers of passes (PassTable) in execution order; ReloadOf for a
+  // reload. A whole backward is represented by its I.
   std::vector<std::vector<int32_t>> ranks;
   int resident_activations = 0;  // see Schedule
 };
@@ -46,10 +46,12 @@ class OffloadClock {
  public:
   explicit OffloadClock(const PassTable& table);
 
-  // Returns false if the order deadlocks, its makespan exceeds `most`, or a
-  // rank holds more than `limit` at any time.
+  // Returns false if the order deadlocks, its makespan exceeds `most` seconds,
+  // or a rank holds more than `limit` at any time, in the unit of
+  // PassTable::held.
   bool Try(const OffloadRows& rows, double limit, double most);
-  // Return values of the last successful trial.
+  // Return seconds of the last successful trial. sum_of_ends: of the last
+  // passes of all ranks.
   double makespan() const;
   double span() const;
   double sum_of_ends() const;

@@ -11,7 +11,7 @@
 
 namespace weir::plan {
 
-// Holds the times of the kept order and of a trial.
+// Holds the times of the kept order and of a trial, in seconds.
 class OrderClock {
  public:
   explicit OrderClock(const PassTable& table);
@@ -21,7 +21,8 @@ class OrderClock {
   // if their makespan is found to exceed `most`.
   bool Try(const PassRows& rows, double since,
            double most = std::numeric_limits<double>::infinity());
-  // Return values of the last trial.
+  // Return seconds of the last trial. sum_of_ends: of the last passes of all
+  // ranks.
   double makespan() const;
   double span() const;
   double sum_of_ends() const;

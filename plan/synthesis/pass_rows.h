@@ -51,12 +51,14 @@ class PassTable {
   int rank(int32_t number) const { return route_[stage(number)]; }
 
   double seconds(int32_t number) const { return seconds_[number]; }
+  // Returns the seconds of a whole backward.
   double fused_seconds(int stage) const { return fused_[stage]; }
   // Returns the pass of another stage that must end a hop earlier; -1: none.
   int32_t before(int32_t number) const { return before_[number]; }
   int32_t after(int32_t number) const { return after_[number]; }
+  // Returns the seconds of the hop from before(number).
   double hop_before(int32_t number) const { return hop_before_[number]; }
-  // Returns the shortest time from the end of a pass to the end of all passes
+  // Returns the least seconds from the end of a pass to the end of all passes
   // that must follow it.
   double tail(int32_t number) const { return tail_[number]; }
   // Returns by how much a pass changes what its rank holds (F: at its start,

@@ -8,12 +8,14 @@
 
 namespace weir::plan {
 
-// The weight of the mean end of the ranks, relative to the objective: most
-// moves do not affect the slowest rank, and a shorter other rank helps later.
+// Weight of the ranks' mean end time relative to the objective. Most moves do
+// not change the slowest rank; finishing another rank earlier can help a later
+// move.
 inline constexpr double kWeightOfMeans = 0.05;
 // The initial threshold, in passes of mean length.
 inline constexpr double kFirstThreshold = 0.6;
 
+// Returns the threshold in seconds. `mean_seconds`: of a pass.
 inline double ThresholdAt(double mean_seconds, int64_t move,
                           int64_t num_moves) {
   const double left =

@@ -306,8 +306,9 @@ class Synthesizer {
     // Within tolerances, a solution may seem shorter than it is. The bound must
     // remain a bound.
     double bound = std::min(result.bound * mip.unit(), found_.value);
-    // No order of this placement is as good as the known one. If the known one
-    // is an order of this program, CBC is wrong and nothing is proven.
+    // Infeasible: no order of this placement beats the known one. If the known
+    // order is itself a solution of this program, or may be (offloads), CBC has
+    // erred and nothing is proven.
     if (result.state == MipResult::State::kInfeasible) {
       const bool errs =
           problem_.may_offload ||

@@ -28,11 +28,11 @@ bool MayBeFile(const std::string& name) {
   return !name.empty() && std::filesystem::exists(name, error);
 }
 
-// Returns everything of a scenario that determines what is loaded for it and,
-// without a data-parallel size, that size; scenarios with equal texts may share
-// it (scenarios::ResolveAgain). Returns an empty text if the scenario depends
-// on files that may change.
-std::string FilesOf(const Scenario& scenario) {
+// Returns a cache key: scenarios with equal keys load the same files and
+// presets (and, if not given, have the same data-parallel size), so that they
+// may share them (scenarios::ResolveAgain). Returns an empty key if the
+// scenario depends on files that may change.
+std::string LoadKey(const Scenario& scenario) {
   const Parallelism& sizes = scenario.parallelism();
   if (scenario.has_costs() || sizes.num_gpus() > 0 ||
       schedules::IsScheduleFile(scenario.schedule())) {
@@ -85,7 +85,7 @@ absl::StatusOr<Estimate> Estimator::Run(const std::string& label,
 
 absl::StatusOr<Estimate> Estimator::RunLocked(const std::string& label,
                                               const Scenario& scenario) {
-  const std::string files = FilesOf(scenario);
+  const std::string files = LoadKey(scenario);
   if (!files.empty()) {
     for (auto known = resolved_.begin(); known != resolved_.end(); ++known) {
       if (known->first != files) continue;

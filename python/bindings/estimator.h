@@ -43,7 +43,7 @@ class Estimator {
   std::mutex mutex_;
   double seconds_ = 0;
   std::optional<sim::FastSimulator> simulator_;
-  // The last scenarios with different files, the newest first, by FilesOf.
+  // The last scenarios with different files, the newest first, by LoadKey.
   std::list<std::pair<std::string, scenarios::ResolvedScenario>> resolved_;
 };
 

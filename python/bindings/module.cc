@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension module weir._core. The package's Python code makes the
-// interface; see python/README.md.
+// The extension module weir._core. The Python code of the package provides the
+// public interface; see python/README.md.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <sys/prctl.h>

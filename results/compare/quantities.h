@@ -46,8 +46,8 @@ struct Quantity {
   MemoryScope memory = MemoryScope::kNone;
 };
 
-// Returns the same prediction with batches that take `batch_seconds`: changes
-// measured quantities of time, not the events.
+// Returns a copy with `batch_seconds`. Rescales samples/s, tokens/s and MFU,
+// and leaves the timeline unchanged.
 Result AtBatchSeconds(const Result& result, double batch_seconds);
 
 // Returns all quantities in the order of the help.

@@ -155,7 +155,8 @@ absl::StatusOr<Drawing> CurvesFigure(const std::string& title,
     PlotRange range = RangeOfPanel(panels[i]);
     if (range.is_empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(title, ": has no finite value to draw"));
+          absl::StrCat(title, ": panel ", i + 1,
+                       " has no finite value, expected at least one"));
     }
     range.Pad();
     DrawCurves(panels[i], range, frames[i], &drawing);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports traces of real runs:
 //   - timelines of ByteDance (Chrome JSON, or CSV): "Understanding Stragglers
-//   in
-//     Large Model Training Using What-if Analysis", arXiv 2505.05713;
+//     in Large Model Training Using What-if Analysis", arXiv 2505.05713;
 //   - traces of PyTorch's profiler (Kineto) and other Chrome JSON whose ranges
 //     name passes ("PP:2F0", "F3.0.0", "Forward 3"), one file per rank;
 //   - exports of Nsight Systems (SQLite) with such NVTX ranges;
+//   - execution traces of Chakra whose operations have such names;
+//   - dumps of Primus: pp_rank_N.json and config.json;
 //   - of one GPU, ranges of DeepSeek's profile ("attn(F)", "dispatch(B)").
 // JSON and CSV may be compressed by gzip. Files are read as streams: what is
 // kept is a few dozen bytes for each operation.

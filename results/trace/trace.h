@@ -25,7 +25,7 @@ absl::StatusOr<std::string> PerfettoTrace(
     const Result& result, absl::Span<const std::string> names = {});
 
 // Returns Chrome's JSON object format, with the same slices, flows and
-// counters.
+// counters. Returns the errors of PerfettoTrace.
 absl::StatusOr<std::string> ChromeTrace(
     const Result& result, absl::Span<const std::string> names = {});
 

@@ -32,8 +32,9 @@ struct Candidate {
   Lane lane;
 };
 
-// Orders events of no duration at the same time along the flow of data: down
-// the stages forward, then up again, each before its send.
+// Returns a sort key for zero-duration events at equal times: forwards by
+// increasing stage, then backwards by decreasing stage, each pass before its
+// send.
 int64_t CauseOf(bool forward, int64_t stage, bool transfer) {
   constexpr int64_t kBackward = int64_t{1} << 34;
   return (forward ? 2 * stage : kBackward - 2 * stage) + (transfer ? 1 : 0);

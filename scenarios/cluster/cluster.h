@@ -21,6 +21,8 @@ inline constexpr int kMaxLinks = 1 << 24;
 // Loads and validates a preset ("p3-16xlarge") or a textproto file. A positive
 // `num_nodes` replaces the number of nodes of a cluster with a single node
 // group, after the changes (cluster_changes.h): it counts NVLink domains.
+// Returns NotFound if there is neither preset nor file, and InvalidArgument
+// with all problems of the cluster or of the changes.
 absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
                                     int num_nodes = 0,
                                     const ClusterChanges& changes = {});

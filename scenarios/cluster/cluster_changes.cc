@@ -196,7 +196,7 @@ absl::Status ChangeCluster(absl::string_view label,
     if (!fabric.has_dragonfly()) {
       problems.Add(NameOf("leaves_per_group"),
                    absl::StrCat("is ", changes.leaves_per_group(),
-                                ", but the network is not a dragonfly, "
+                                " in a network that is not a dragonfly, "
                                 "expected topology dragonfly"));
       return problems.ToStatus();
     }

@@ -56,10 +56,10 @@ void CheckReplicas(const ScheduleSpec& spec, Problems* problems) {
   const int least = *std::min_element(replicas.begin(), replicas.end());
   const int64_t total = int64_t{spec.num_microbatches} * spec.num_batches;
   if (num_ranks != spec.num_ranks) {
-    problems->Add(
-        kReplicas,
-        absl::StrCat("is ", absl::StrJoin(replicas, "-"), ", ", num_ranks,
-                     " ranks, expected pipeline, which is ", spec.num_ranks));
+    problems->Add(kReplicas, absl::StrCat("is ", absl::StrJoin(replicas, "-"),
+                                          ", which sums to ", num_ranks,
+                                          " ranks, expected ", spec.num_ranks,
+                                          " (pipeline)"));
   }
   if (NumRoutes(replicas) > kMaxRoutes) {
     problems->Add(kReplicas,

@@ -141,8 +141,8 @@ PlanBound BoundOfRun(const PipelineInputs& inputs, const Representatives& gpus,
           }));
     }
   } else if (!finds_period) {
-    // Between the ends of two batches, ranks of the first stage do all their
-    // passes of that many batches.
+    // Between the ends of batches i and i + n, a rank of the first stage runs
+    // all its passes of n batches, so its work per batch bounds the period.
     for (int rank : schedule.RanksOf(0)) {
       bound.batch_seconds =
           std::max(bound.batch_seconds, order_free.WorkOf(rank));

@@ -19,10 +19,10 @@
 
 namespace weir::sim {
 
-// Counts transfers between ranks, reductions of gradients, sums of tied
-// embeddings, gathers of updated weights, and gathers of sharded weights (at
-// least two per stage). Does not count collectives inside passes and offloads,
-// which passes and channels wait for one by one.
+// Counts transfers between ranks, reductions of gradients, all-reduces of
+// tied-embedding gradients, gathers of updated weights, and gathers of sharded
+// weights (at least two per stage). Excludes collectives inside passes, and
+// offloads: these are serialized by passes and copy queues.
 class LinkLoads {
  public:
   // All arguments must outlive this object. Requires: a flush.

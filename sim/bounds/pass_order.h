@@ -50,17 +50,18 @@ class PassOrder {
   struct Buffers {
     std::vector<double> ends, hop_seconds, pass_seconds;
   };
-  // Returns when all ranks have ended their passes and tails, and offloads and
-  // reloads have ended. A tail ([rank], or empty) follows the rank's passes.
-  // `pass_seconds` and `hop_seconds` are in the order of passes() and hops().
-  // Allocates nothing once `buffers` were used. Requires: complete().
+  // Returns the seconds at which all ranks have ended their passes and tails,
+  // and offloads and reloads have ended. A tail ([rank], or empty) follows the
+  // rank's passes. `pass_seconds` and `hop_seconds` are in the order of
+  // passes() and hops(). Does not allocate if `buffers` has been used before.
+  // Requires: complete().
   double Makespan(std::span<const double> pass_seconds,
                   std::span<const double> hop_seconds,
                   std::span<const double> tail_seconds, Buffers* buffers) const;
 
-  // After Makespan, with its buffers: return when a rank has ended its last
-  // pass, apart from sends, and when the last pass that computes weight
-  // gradients of its stage begins; 0 if there is none.
+  // After Makespan, with its buffers: return the seconds at which a rank has
+  // ended its last pass, apart from sends, and at which the last pass that
+  // computes weight gradients of its stage begins; 0 if there is none.
   double EndOfPasses(int rank, const Buffers& buffers) const;
   double StartOfLastGradient(int rank, int stage, const Buffers& buffers) const;
 

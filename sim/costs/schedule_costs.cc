@@ -70,8 +70,8 @@ absl::Status CheckOffload(const scenarios::ResolvedScenario& scenario,
   return absl::OkStatus();
 }
 
-// Each GPU of a tensor group sends its part of the common output; the next
-// stage gathers it.
+// Scatters transfers: each tensor-parallel rank sends its shard of the output,
+// and the next stage all-gathers it.
 void ScatterTransfers(const scenarios::ResolvedScenario& scenario,
                       const schedules::Schedule& schedule, Costs* costs) {
   const Parallelism& parallelism = scenario.scenario.parallelism();

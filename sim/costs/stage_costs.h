@@ -61,8 +61,8 @@ struct StageSeconds {
   // the stage's weights; compressing its output (or decompressing it).
   double prediction = 0;
   double codec = 0;
-  // Of the forward and the backward, attention during which messages of a
-  // context-parallel ring are in flight.
+  // Seconds of attention overlapped with ring messages (context parallelism),
+  // in the forward and in the backward.
   double ring_forward = 0, ring_backward = 0;
 
   // Returns the time of an action; 0 for an offload whose time is not
@@ -329,15 +329,17 @@ struct Costs : DeviceCosts {
 
 // Prices `num_stages` stages: partition, kernels, memory. `num_versions` is the
 // largest number of weight versions of each stage: with more than one, the
-// optimizer step copies weights.
+// optimizer step copies weights. Returns InvalidArgument if given costs are for
+// another number of stages, the layers cannot be cut into `num_stages`, or a
+// device lacks a rate that the scenario needs.
 absl::StatusOr<Costs> ComputeCosts(const scenarios::ResolvedScenario& scenario,
                                    int num_stages,
                                    const std::vector<int>& num_versions);
 
 // The same with every layer as a "stage" of its own with one version,
 // regardless of the scenario's partition, and MTP modules as a part of the
-// head; for planners that partition layers.
-// Not for given costs.
+// head; for planners that partition layers. Returns InvalidArgument for given
+// costs.
 absl::StatusOr<Costs> ComputeLayerCosts(
     const scenarios::ResolvedScenario& scenario);
 

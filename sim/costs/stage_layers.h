@@ -14,6 +14,7 @@
 
 namespace weir::sim {
 
+// Seconds of the passes of one microbatch in one layer.
 struct LayerSeconds {
   double forward = 0;
   double recompute = 0;

@@ -103,8 +103,8 @@ ParameterBytes BytesPerParameter(const Training& training, const Recipe& recipe,
   if (!recipe.quantized_parameters() || first == 0) return bytes;
   if (recipe.gathers_parameters()) bytes.gathered = first;
   if (formats.casts_weights_each_pass) return bytes;  // shards have 16 bits
-  // The first copy is the weight itself; from it, or from what is gathered, a
-  // GPU makes the other.
+  // Stores the weight in the forward operand format. The other copy is cast
+  // from it, or from the gathered weight.
   bytes.quantized = first;
   bytes.copies = copies - first;
   bytes.cast = recipe.gathers_parameters()

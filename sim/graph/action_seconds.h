@@ -16,8 +16,8 @@ namespace weir::sim {
 // output. Both actions of an overlapped pair take as long as the pair.
 std::vector<double> ActionSeconds(const PipelineInputs& inputs, int gpu);
 
-// Returns the time of each action of one GPU in addition to its pass, by
-// position: weight estimates and compression.
+// Returns the seconds that each action of one GPU, by position, takes in
+// addition to its pass: weight prediction and compression.
 std::vector<double> ExtraSeconds(const PipelineInputs& inputs, int gpu);
 
 // Returns the time of one action of a GPU that holds `rank`, together with the

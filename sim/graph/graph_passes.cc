@@ -263,8 +263,8 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   for (int first : group.firsts) {
     graph_.passes.expert_start[graph_.ActionEnd(first, position)] = join;
   }
-  // The kernels of a pair overlap with its exchanges, which start with it; what
-  // the kernels do not hide comes after `join`.
+  // In an overlapped pair, the exchanges start together with the kernels; their
+  // exposed remainder runs after `join`.
   const bool hidden = HidesExchange(Actions(group.firsts[0])[position]);
   const int32_t kernels = join;
   if (hidden) join = AddOverlapped(GpusOf(group), position, 0);

@@ -16,8 +16,9 @@ struct Change {
   int microbatches;
 };
 
-// Returns the changes in the order of the rank. An overlapped forward comes
-// before its backward, since both run at the same time.
+// Returns the changes of the activation count in the order in which the rank
+// executes them or, if ranks offload, in order of time. An overlapped forward
+// comes before its backward, since both run at the same time.
 std::vector<Change> ActivationChanges(const PipelineInputs& inputs,
                                       const PipelineGraph& graph,
                                       const Recording& recording, int gpu) {

@@ -263,10 +263,10 @@ TEST_F(ScenarioFileTest, MeasuredModelRunsAsItWasMeasured) {
   scenario.mutable_training()->set_dropout(true);
   scenario.mutable_training()->set_recompute(RECOMPUTE_SELECTIVE);
   EXPECT_THAT(ProblemsOf(scenario),
-              ElementsAre(HasSubstr("parallelism.tensor is given, but the "
-                                    "layers of the model were measured"),
-                          HasSubstr("batch.sequence_length is given"),
-                          HasSubstr("training.dropout is given"),
+              ElementsAre(HasSubstr("parallelism.tensor is 2, expected at most "
+                                    "1: the layers of the model were measured"),
+                          HasSubstr("batch.sequence_length is 128, expected 0"),
+                          HasSubstr("training.dropout is true, expected false"),
                           HasSubstr("training.recompute is selective,"
                                     " expected none or full")));
 }
@@ -326,8 +326,8 @@ TEST(ScenarioTest, RecomputationOfOperatorsNeedsFusedAttention) {
   scenario.mutable_training()->set_flash_attention(false);
   EXPECT_THAT(ProblemsOf(scenario),
               testing::Contains(testing::HasSubstr(
-                  "training.recompute is RECOMPUTE_OPERATORS, which needs "
-                  "fused attention")));
+                  "training.recompute is RECOMPUTE_OPERATORS with "
+                  "training.flash_attention false, expected true")));
   scenario.mutable_training()->set_flash_attention(true);
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());
 }

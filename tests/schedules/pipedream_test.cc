@@ -155,8 +155,8 @@ TEST(PipeDreamTest, RefusesReplicasThatCannotBe) {
     return std::string(GenerateSchedule(name, spec).status().message());
   };
   EXPECT_THAT(error("pipedream:replicas=3-1", {3, 4}),
-              HasSubstr("replicas is 3-1, 4 ranks, expected pipeline, which is "
-                        "3"));
+              HasSubstr("replicas is 3-1, which sums to 4 ranks, expected 3 "
+                        "(pipeline)"));
   EXPECT_THAT(error("pipedream:replicas=3-x", {4, 4}),
               HasSubstr("replicas is '3-x', expected numbers from 1 to 100000 "
                         "joined by '-'"));

@@ -75,7 +75,7 @@ class SerialExecution : public ExecutionDevice {
   StageExecutors executors_;
   PinnedBlocks host_;
   WorkClock clock_;
-  double started_ = 0;
+  double started_ = 0;  // seconds of `clock_` at Start
   int64_t num_attended_ = 0;
   int num_spills_ = 0;
   const SerialRank* at_work_ = nullptr;

@@ -92,9 +92,9 @@ struct PacedCopy {
 // most twice that). The bytes are visible to others after an event on
 // `launch.stream`.
 cudaError_t LaunchPacedCopy(const Launch& launch, const PacedCopy& copy);
-// Returns the number of blocks at which each block sustains this rate: 16 KiB
-// in flight for some 1.2 us, with a margin (not yet measured). At most 64, also
-// without a rate.
+// Returns the number of blocks that together sustain `bytes_per_second`, at
+// most 64 (also for 0, unlimited). Assumes 1e10 bytes/s per block: 16 KiB in
+// flight for some 1.2 us, with a margin (not yet measured).
 inline int NumPacedCopyBlocks(double bytes_per_second) {
   constexpr double kBlockBytesPerSecond = 1e10;
   constexpr double kMost = 64;

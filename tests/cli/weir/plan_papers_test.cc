@@ -144,8 +144,7 @@ TEST(PlanPapersTest, NamesFileFieldFoundAndExpected) {
   };
   const std::string flags = kFlags;
   fails(flags + "--machines 4,4 --bandwidth 1e9",
-        "graph.txt: bandwidth has 1 entries, expected one for each of the 2 "
-        "of machines");
+        "graph.txt: bandwidth has 1 entries, expected 2, as many as machines");
   fails(flags, "weir plan: --machines is missing");
   fails(flags + "--machines 4 --bandwidth x", "--bandwidth");
   fails(flags + "--machines 5 --bandwidth 1e9 --straight",

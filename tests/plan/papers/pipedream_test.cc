@@ -446,8 +446,10 @@ TEST(PipeDreamTest, NamesEveryWrongOption) {
   options.activation_compression_ratio = 0;
   const std::string message(
       OptimizePipeDream("g.txt", EqualStates(), options).status().message());
-  EXPECT_THAT(message, HasSubstr("g.txt: bandwidth has 1 entries, expected one "
-                                 "for each of the 2 of machines"));
+  EXPECT_THAT(
+      message,
+      HasSubstr(
+          "g.txt: bandwidth has 1 entries, expected 2, as many as machines"));
   EXPECT_THAT(message, HasSubstr("g.txt: machines[1] is 0"));
   EXPECT_THAT(message, HasSubstr("g.txt: bandwidth[0] is -1"));
   EXPECT_THAT(message, HasSubstr("g.txt: activation-compression-ratio"));

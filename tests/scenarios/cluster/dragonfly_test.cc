@@ -366,7 +366,7 @@ TEST(ClusterChangesTest, MessagesNameTheField) {
   EXPECT_THAT(message("p3-16xlarge", "nvlink_domain: 16"),
               HasSubstr("but the node has no nv_switch"));
   EXPECT_THAT(message("dgx-h100", "leaves_per_group: 4"),
-              HasSubstr("the network is not a dragonfly"));
+              HasSubstr("is 4 in a network that is not a dragonfly"));
   EXPECT_THAT(message("dgx-h100", "topology: ONE_SWITCH nodes_per_leaf: 4"),
               HasSubstr("one switch has no leaf switches"));
   EXPECT_THAT(message("p3-16xlarge", "oversubscription: 2"),

@@ -146,9 +146,9 @@ TEST_F(LoadedTest, TheBenchIsOfThePart) {
 
 TEST_F(LoadedTest, MorePartsThanThereAreAreRefused) {
   Open(2);
-  EXPECT_EQ(bench_->Prepare(Pass(ProgramPass::kForward, 3)).status(),
-            absl::InvalidArgumentError(
-                "pass: needs 3 partitions of the GPU, found 2"));
+  EXPECT_EQ(
+      bench_->Prepare(Pass(ProgramPass::kForward, 3)).status(),
+      absl::InvalidArgumentError("pass: needs 3 GPU partitions, found 2"));
   Open(0);
   EXPECT_EQ(bench_->num_partitions(), 1);
   EXPECT_EQ(bench_->Prepare(Pass(ProgramPass::kForward, 2)).status().code(),
