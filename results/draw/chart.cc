@@ -67,17 +67,24 @@ double Scale::At(double value) const {
 
 std::vector<double> TicksBetween(double from, double to, int max_ticks) {
   if (!(to > from)) return {from};
-  const double least = (to - from) / std::max(max_ticks, 1);
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  double step = 10 * power;
-  for (const double factor : {5.0, 2.0, 1.0}) {
-    if (factor * power >= least * (1 - 1e-9)) step = factor * power;
-  }
-  std::vector<double> ticks;
+  constexpr size_t kFewest = 2;
+  constexpr int kUsualSteps = 10;  // have two ticks
   const double tolerance = 1e-9 * (to - from);
-  for (double i = std::ceil((from - tolerance) / step);
-       i * step <= to + tolerance; ++i) {
-    ticks.push_back(i * step + 0.0);
+  std::vector<double> ticks;
+  for (int count = std::max(max_ticks, 1);
+       ticks.size() < kFewest && count <= std::max(max_ticks, kUsualSteps);
+       ++count) {
+    const double least = (to - from) / count;
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    double step = 10 * power;
+    for (const double factor : {5.0, 2.0, 1.0}) {
+      if (factor * power >= least * (1 - 1e-9)) step = factor * power;
+    }
+    ticks.clear();
+    for (double i = std::ceil((from - tolerance) / step);
+         i * step <= to + tolerance; ++i) {
+      ticks.push_back(i * step + 0.0);
+    }
   }
   return ticks;
 }

@@ -155,21 +155,30 @@ absl::StatusOr<std::vector<MemoryPanel>> ChoosePanels(
   return chosen;
 }
 
-// Returns samples that are at least kSampleWidth apart; of nearer ones, that
-// with the largest total.
+// Returns at most two samples within kSampleWidth: the one with the largest
+// total, and the last one, whose level continues.
 std::vector<MemorySample> VisibleSamples(const MemoryPanel& panel,
                                          const Scale& x) {
   std::vector<MemorySample> visible;
   double bin = -1;
+  const MemorySample* last = nullptr;
+  const auto end_bin = [&] {
+    if (last != nullptr && last->bytes != visible.back().bytes) {
+      visible.push_back(*last);
+    }
+  };
   for (const MemorySample& sample : panel.samples) {
     const double here = std::floor(x.At(sample.seconds) / kSampleWidth);
-    if (visible.empty() || here != bin) {
+    if (here != bin) {
+      end_bin();
       visible.push_back(sample);
       bin = here;
     } else if (sample.total() > visible.back().total()) {
       visible.back().bytes = sample.bytes;
     }
+    last = &sample;
   }
+  end_bin();
   return visible;
 }
 

@@ -289,8 +289,9 @@ class Bounder::Impl {
     return (costs_[key] = std::make_unique<Costs>(std::move(costs))).get();
   }
 
-  // Returns everything that costs depend on: not the number of microbatches
-  // and, for most schedules, only the placement of their stages.
+  // Returns everything that costs depend on: not the number of microbatches,
+  // except with packed sequences (documents.h), and, for most schedules, only
+  // the placement of their stages.
   static std::string CostsKey(const scenarios::ResolvedScenario& resolved,
                               const Shape& shape) {
     Scenario scenario = resolved.scenario;
@@ -302,6 +303,9 @@ class Bounder::Impl {
     scenario.mutable_communication()->clear_transfers();
     scenario.mutable_communication()->clear_gradient_reduction();
     std::string key = scenario.SerializeAsString();
+    if (scenario.batch().has_packed_sequences()) {
+      absl::StrAppend(&key, "\n", resolved.num_microbatches);
+    }
     const schedules::Schedule& schedule = shape.schedule;
     absl::StrAppend(&key, "\n", schedule.num_stages, " ", schedule.flush,
                     schedule.forward_only, schedule.compressed_transfers, " ",

@@ -60,7 +60,9 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
     if (scenario.other_devices.empty()) break;
     devices.push_back(scenario.gpu_device[gpu]);
   }
-  const bool by_replicas = scenario.given_costs ||
+  // Their imbalance depends on the shape of the batch (documents.h).
+  const bool packed = asked.batch().has_packed_sequences();
+  const bool by_replicas = scenario.given_costs || packed ||
                            asked.training().fully_sharded() ||
                            asked.training().distributed_optimizer() ||
                            scenario.runtime.bucket_elements_per_replica() > 0;
@@ -68,6 +70,8 @@ std::string PricesKey(const scenarios::ResolvedScenario& scenario,
   std::string key = absl::StrCat(
       scenario.given_costs, "\n", scenario.placement.num_gpus(), "\n",
       by_replicas ? scenario.placement.data : 0, "\n",
+      packed ? scenario.num_microbatches : 0, " ",
+      packed ? scenario.placement.pipeline : 0, "\n",
       program.schedule().num_stages, "\n", absl::StrJoin(program.versions, ","),
       "\n", absl::StrJoin(devices, ","), "\n", asked.SerializeAsString());
   if (scenario.given_costs) return key;

@@ -158,7 +158,7 @@ class FastSimulator::Impl {
       if (!MayJoinBatches(*short_)) return none;
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                        inputs_.ShortBatchesOf(*short_, left_out));
-      if (program == nullptr) return none;
+      if (program == nullptr) continue;  // more microbatches may repeat
       ASSIGN_OR_RETURN(FastRun run,
                        RunProgram(scenario, network, program, true));
       if (!run.recording.complete()) return none;
@@ -184,7 +184,8 @@ class FastSimulator::Impl {
     ASSIGN_OR_RETURN(const std::shared_ptr<const schedules::Schedule> schedule,
                      inputs_.ScheduleOf(scenario, *network, num_batches));
     absl::string_view why_whole =
-        schedule->flush ? "batches overlap" : "no flush";
+        schedule->flush ? "batches overlap"
+                        : "batches without flush do not repeat or are short";
     if (schedule->flush && schedule->num_batches == 1) {
       ASSIGN_OR_RETURN(std::optional<FastRun> run,
                        RunShortened(scenario, network, *schedule, &why_whole));

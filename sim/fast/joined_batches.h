@@ -41,11 +41,11 @@ double TasksOfJoined(const PipelineGraph& graph,
 
 // Returns the window that FindWindow finds in the whole run of a schedule whose
 // joined batches were shortened. `shape`: that schedule; its actions are not
-// read. An action before the end of the
-// shortened stretch has the time of the short run, since the same passes
-// precede it; one in the periods left out is a multiple of the period later
-// than one before; and one after them is later by seconds_left_out. Requires:
-// AreOnlyPasses(graph), and one ascending stretch per rank.
+// read. An action before the end of the shortened stretch has the time of the
+// short run, since the same passes precede it; one in the periods left out is a
+// multiple of the period later than one before; and one after them is later by
+// seconds_left_out. Requires: AreOnlyPasses(graph), and one ascending stretch
+// per rank.
 Window WindowOfJoined(const schedules::Schedule& shape,
                       const ShortenedSchedule& shortened,
                       const Steadiness& steadiness, const PipelineGraph& graph,

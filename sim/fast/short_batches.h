@@ -16,8 +16,8 @@
 
 namespace weir::sim {
 
-// Returns how many of `num_microbatches` per batch to keep in the given try,
-// counted from 0; 0: shortening would save little.
+// Returns how many of `num_microbatches` per batch to keep in a try, of which
+// the first has number 0. Returns 0 if a short run would save little.
 int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
 
 // Makes `schedule` the result of leaving out `num_microbatches_left_out` from
@@ -34,11 +34,16 @@ int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
 //
 // The peak of memory is that of the short run: a period left out holds the
 // activations of a period that is kept, and at most as many versions of weights
-// as those of later batches. In the first batch, versions may still become
-// more.
+// as those of later batches. In the first batch, the number of versions may
+// still grow.
 //
-// Requires: batches of `schedule` have at least as many microbatches as the
-// pipeline has ranks.
+// The whole run has the same number of batches: it follows from the number of
+// microbatches of the whole run, and a stretch of three periods implies that
+// fewer microbatches are in flight than the short batches have.
+//
+// Requires: MayJoinBatches(schedule) (joined_batches.h): one route, no limit on
+// resident activations, no prediction of weights. Batches of `schedule` have at
+// least as many microbatches as the pipeline has ranks.
 std::optional<ShortenedSchedule> ShortenBatches(
     const schedules::Schedule& schedule, const schedules::Semantics& semantics,
     int num_microbatches_left_out);

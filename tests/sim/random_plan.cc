@@ -55,6 +55,13 @@ Scenario RandomPlan::DrawScenario() {
   const auto flushes = schedules::ScheduleFlushes(scenario.schedule());
   if (OneIn(2) && !*flushes) scenario.set_num_batches(Int(1, 4));
   DrawRecipe(&scenario);
+  if (scenario.training().flash_attention() && OneIn(4)) {
+    SequenceLengths::LogNormal* lengths = scenario.mutable_batch()
+                                              ->mutable_packed_sequences()
+                                              ->mutable_log_normal();
+    lengths->set_mean(Int(30, 120));
+    lengths->set_deviation(Int(10, 60));
+  }
   return scenario;
 }
 

@@ -271,6 +271,16 @@ std::vector<Base> Bases() {
                         vocabulary_size: 8192 num_positions: 512 causal: true
                         })",
        40},
+      {R"(schedule: "1f1b" cluster: "dgx-a100" num_nodes: 2
+          parallelism { data: 2 pipeline: 2 }
+          batch { microbatch_size: 1 global_batch_size: 16
+                  sequence_length: 256
+                  packed_sequences { log_normal { mean: 60 deviation: 40 } } }
+          training { flash_attention: true }
+          transformer { num_layers: 4 hidden_size: 512 num_heads: 8
+                        vocabulary_size: 8192 num_positions: 512 causal: true
+                        })",
+       40},
       {R"(schedule: "pipedream-2bw"
           parallelism { pipeline: 3 } num_microbatches: 6
           costs { stages { forward_seconds: 0.3
@@ -332,6 +342,6 @@ TEST_P(FastCacheTest, ABounderAnswersAsIfNothingWasAskedBefore) {
       Bases()[GetParam()].least_told_apart / 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Bases, FastCacheTest, testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Bases, FastCacheTest, testing::Range(0, 5));
 
 }  // namespace weir::sim::fast_cache_test
