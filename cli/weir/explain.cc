@@ -13,6 +13,7 @@
 #include "cli/options/overrides.h"
 #include "cli/weir/commands.h"
 #include "cli/weir/document_report.h"
+#include "cli/weir/explain_run.h"
 #include "plan/sensitivity/sensitivity.h"
 #include "results/flops.h"
 #include "results/views/explanation.h"
@@ -59,12 +60,22 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
   RETURN_IF_ERROR(plan::CheckHasFigures(scenario));
   ASSIGN_OR_RETURN(Result result, SimulateWithProgress(scenario, flags.output));
   if (!flags.flops.empty()) result.set_flops_formula(flags.flops);
+  ASSIGN_OR_RETURN(const double measured_seconds,
+                   MeasuredSeconds(flags, result));
+  return ExplainRun(scenario, std::move(result), measured_seconds, flags);
+}
+
+}  // namespace
+
+absl::StatusOr<results::Explanation> ExplainRun(
+    const scenarios::ResolvedScenario& scenario, Result result,
+    double measured_seconds, const Flags& flags) {
   ProgressLine progress(flags.output);
   plan::SensitivityOptions options;
   if (flags.num_jobs > 0) {
     options.num_processes = static_cast<int>(flags.num_jobs);
   }
-  ASSIGN_OR_RETURN(options.measured_seconds, MeasuredSeconds(flags, result));
+  options.measured_seconds = measured_seconds;
   options.progress = [&](int num_done, int num_figures) {
     progress.Show(absl::StrCat("[", num_done, "/", num_figures, "] parameters"),
                   1.0 * num_done / std::max(num_figures, 1));
@@ -74,8 +85,6 @@ absl::StatusOr<results::Explanation> Explain(const Flags& flags) {
   ExitOnInterrupt();
   return explanation;
 }
-
-}  // namespace
 
 int RunExplain(const Flags& flags) {
   const absl::StatusOr<results::Explanation> explanation = Explain(flags);

@@ -14,13 +14,17 @@
 #include "cli/options/messages.h"
 #include "cli/options/output_files.h"
 #include "cli/weir/commands.h"
+#include "cli/weir/document_report.h"
 #include "cli/weir/envelope.h"
+#include "cli/weir/explain_run.h"
 #include "cli/weir/file_kind.h"
 #include "cli/weir/several_runs.h"
 #include "cli/weir/stored_results.h"
+#include "plan/sensitivity/sensitivity.h"
 #include "plan/sweep/collect.h"
 #include "plan/sweep/sweep_views.h"
 #include "results/store.h"
+#include "results/views/explanation.h"
 
 namespace weir::cli {
 namespace {
@@ -56,6 +60,18 @@ int WriteAll(std::vector<Result> all, const OutputFlags& output) {
   return written.ok() ? kExitOk : PrintError(written, output);
 }
 
+int WriteExplained(const results::Explanation& explanation,
+                   const Flags& flags) {
+  Results results;
+  *results.add_results() = explanation.result;
+  PrintWarnings(results, flags.output);
+  const absl::Status written = WriteDocumentReport(
+      flags.output,
+      [&] { return results::ExplanationJson(flags.command, explanation); },
+      {&explanation.result, 1});
+  return written.ok() ? kExitOk : PrintError(written, flags.output);
+}
+
 int SimulateAndWrite(const Flags& flags) {
   if (!flags.result.empty()) {
     return PrintError(
@@ -71,8 +87,21 @@ int SimulateAndWrite(const Flags& flags) {
   for (const std::string& warning : outcome.warnings) {
     PrintWarning(warning, flags.output);
   }
-  const int code = std::max(outcome.exit_code, refused);
+  int code = std::max(outcome.exit_code, refused);
   if (outcome.results.empty()) return code;
+  // The page of one run has its sensitivities, too.
+  if (work->jobs.size() == 1 && outcome.results.size() == 1 &&
+      plan::CheckHasFigures(work->jobs[0].scenario).ok()) {
+    const auto explanation =
+        ExplainRun(work->jobs[0].scenario, outcome.results[0],
+                   /*measured_seconds=*/0, flags);
+    if (explanation.ok()) {
+      return std::max(code, WriteExplained(*explanation, flags));
+    }
+    // Interrupted: without them.
+    code = std::max<int>(code, PrintError(explanation.status(), flags.output));
+    if (!absl::IsCancelled(explanation.status())) return code;
+  }
   return std::max(code, WriteAll(std::move(outcome.results), flags.output));
 }
 

@@ -185,7 +185,7 @@ class FastSimulator::Impl {
                      inputs_.ScheduleOf(scenario, *network, num_batches));
     absl::string_view why_whole =
         schedule->flush ? "batches overlap"
-                        : "batches without flush do not repeat or are short";
+                        : "no flush; batches are short or do not repeat";
     if (schedule->flush && schedule->num_batches == 1) {
       ASSIGN_OR_RETURN(std::optional<FastRun> run,
                        RunShortened(scenario, network, *schedule, &why_whole));

@@ -336,9 +336,9 @@ TEST(DegradedLinksTest, MessagesNameThePart) {
   EXPECT_THAT(message(dragonfly, "leaf0-leaf1,leaf0-leaf2,leaf3-leaf0", ""),
               HasSubstr("leaves leaf switches without a route"));
   EXPECT_THAT(message("topology: ONE_SWITCH routing: ROUTING_VALIANT", "", ""),
-              HasSubstr("is ROUTING_VALIANT, expected"));
+              HasSubstr("is valiant, but the network is not a dragonfly"));
   EXPECT_THAT(message("topology: ONE_SWITCH routing: ROUTING_ECMP", "", ""),
-              HasSubstr("expected ROUTING_ADAPTIVE"));
+              HasSubstr("no leaf switches under a spine"));
 }
 
 // Without the invalid link, the number of uplinks would have no effect.

@@ -89,6 +89,8 @@ const sweepJson = JSON.parse(run('collect', 'grid', '--format', 'json'));
 writeFileSync(join(folder, 'runs.csv'), 'name,schedule,pp,microbatches,costs,step_seconds\nflush,gpipe,4,8,"f=1,b=2",30\n' +
   'steady,1F1B,4,12,"f=1,b=2",50\nshort,1f1b,3,4,"f=1,b=2",12\n');
 const validateJson = hasJson(['validate'], 'validate.html', '--measured', 'runs.csv');
+// A report of one run has its sensitivities, too.
+runAnyway('report', preset, '--schedule', '1f1b', '-o', 'scenario.html');
 const explainJson = hasJson(['explain'], 'explain.html', preset, '--schedule', '1f1b');
 const synthesisJson = hasJson(['schedule', 'synthesize'], 'synthesis.html', '--pp', '3', '--microbatches', '4', '--costs', 'f=1,i=1,w=1,c=0.1',
                               '--method', 'local');
@@ -115,7 +117,7 @@ writeFileSync(join(folder, 'profile.csv'), 'stage,instruction,frequency,time,ene
 const energyJson = hasJson(['energy'], 'energy.html', 'profile.csv', '--blocking-power', '50', '--microbatches', '4', '--stragglers', '1.5,2',
                            '--power-cap', '200');
 hasJson(['validate'], 'execution.html', '--replay', 'costs.pb', '--against', 'costs.pb');
-const documents = {'plan.html': 'plan', 'sweep.html': 'sweep', 'validate.html': 'validation', 'explain.html': 'explanation',
+const documents = {'plan.html': 'plan', 'sweep.html': 'sweep', 'validate.html': 'validation', 'explain.html': 'explanation', 'scenario.html': 'explanation',
                    'synthesis.html': 'synthesis', 'study.html': 'study', 'execution.html': 'execution',
                    'stragglers.html': 'stragglers', 'goodput.html': 'goodput', 'energy.html': 'energy'};
 // The same pages from stored JSON.
