@@ -153,11 +153,12 @@ class FastSimulator::Impl {
       left_out -= left_out % multiple;
       scenarios::ResolvedScenario fewer = scenario;
       fewer.num_microbatches -= left_out;
-      ASSIGN_OR_RETURN(const std::shared_ptr<const schedules::Schedule> short_,
-                       inputs_.ScheduleOf(fewer, *network, num_batches));
-      if (!MayJoinBatches(*short_)) return none;
+      ASSIGN_OR_RETURN(
+          const std::shared_ptr<const schedules::Schedule> short_schedule,
+          inputs_.ScheduleOf(fewer, *network, num_batches));
+      if (!MayJoinBatches(*short_schedule)) return none;
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
-                       inputs_.ShortBatchesOf(*short_, left_out));
+                       inputs_.ShortBatchesOf(*short_schedule, left_out));
       if (program == nullptr) continue;  // more microbatches may repeat
       ASSIGN_OR_RETURN(FastRun run,
                        RunProgram(scenario, network, program, true));
