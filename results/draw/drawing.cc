@@ -74,7 +74,7 @@ double TextWidth(absl::string_view text, double size) {
 }
 
 std::string FitText(absl::string_view text, double size, double width) {
-  const std::string safe = WithoutControls(text);
+  std::string safe = WithoutControls(text);
   if (TextWidth(safe, size) <= width) return safe;
   constexpr absl::string_view kDots = "...";
   const double room = width - TextWidth(kDots, size);

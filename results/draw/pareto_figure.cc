@@ -120,8 +120,9 @@ absl::StatusOr<Drawing> ParetoFigure(const ParetoData& data,
   const auto per_column =
       static_cast<size_t>(std::ceil(static_cast<double>(num_listed) / columns));
   for (size_t k = 0; k < num_listed; ++k) {
+    const size_t column = k / per_column;
     const double x =
-        frame.left + static_cast<double>(k / per_column) * (room / columns);
+        frame.left + static_cast<double>(column) * (room / columns);
     const double base = y + static_cast<double>(k % per_column) * kLineStep + 7;
     drawing.Text(x + 8, base, absl::StrCat(k + 1),
                  {.anchor = Anchor::kEnd, .bold = true});

@@ -12,20 +12,20 @@ namespace weir::results {
 
 struct PassColor {
   Timeline::Actions::Op op;
+  int terminal_color;  // of the 256 colors of terminals
   const char* name;
   const char* color;
-  int terminal_color;  // of the 256 colors of terminals
   const char* letter;
 };
 inline constexpr PassColor kPassColors[] = {
-    {Timeline::Actions::FORWARD, "F forward", kSkyBlue, 74, "F"},
-    {Timeline::Actions::BACKWARD, "B backward", kOrange, 214, "B"},
-    {Timeline::Actions::BACKWARD_INPUT, "I backward, input", kYellow, 227, "I"},
-    {Timeline::Actions::BACKWARD_WEIGHT, "W backward, weights", "#3DBB97", 72,
+    {Timeline::Actions::FORWARD, 74, "F forward", kSkyBlue, "F"},
+    {Timeline::Actions::BACKWARD, 214, "B backward", kOrange, "B"},
+    {Timeline::Actions::BACKWARD_INPUT, 227, "I backward, input", kYellow, "I"},
+    {Timeline::Actions::BACKWARD_WEIGHT, 72, "W backward, weights", "#3DBB97",
      "W"},
-    {Timeline::Actions::OPTIMIZER_STEP, "optimizer step", kDarkGray, 244, "S"},
-    {Timeline::Actions::OFFLOAD, "offload to the host", kPurple, 175, "O"},
-    {Timeline::Actions::RELOAD, "reload from the host", kBlue, 32, "R"},
+    {Timeline::Actions::OPTIMIZER_STEP, 244, "optimizer step", kDarkGray, "S"},
+    {Timeline::Actions::OFFLOAD, 175, "offload to the host", kPurple, "O"},
+    {Timeline::Actions::RELOAD, 32, "reload from the host", kBlue, "R"},
 };
 
 inline const PassColor& ColorOf(Timeline::Actions::Op op) {

@@ -146,7 +146,7 @@ class TerminalPrinter {
     const bool pair = cell.lower != Cell::kIdle;
     const PassOp lower = pair ? row.boxes[cell.lower].op : op;
     if (pair) used_[lower] = overlaps_ = true;
-    const std::string digit(cell.text == 0 ? 0 : 1, cell.text);
+    std::string digit(cell.text == 0 ? 0 : 1, cell.text);
     if (style_.color) {
       // Black on the pass's color; the halves of a pair have one each.
       const bool halves = pair && cell.text == 0 && style_.unicode;
