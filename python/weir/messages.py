@@ -41,7 +41,7 @@ VocabularyParallel = Literal["one_barrier", "two_barriers", "not_sharded"]
 class Parallelism:
     """Fields of Parallelism."""
 
-    # 0 means 1, also below, unless stated otherwise
+    # GPUs of a tensor-parallel group. 0 means 1, also below, unless stated otherwise.
     tensor: Optional[int] = None
     # Replicas of the pipeline that train on different sequences. 0: as many as the GPUs
     # in use allow, num_gpus or all of the cluster / (tensor x pipeline x context); 1
@@ -75,6 +75,8 @@ class Parallelism:
     # neighbors in the data-parallel dimension: a group of `context` of them is one of
     # the `data` replicas.
     context: Optional[int] = None
+    # How the GPUs of a context-parallel group exchange keys and values. Unspecified:
+    # CONTEXT_P2P.
     context_method: Optional[ContextMethod] = None
     # With CONTEXT_A2A_P2P: the GPUs of an all-to-all, and of a ring. Their product is
     # `context`.
@@ -85,14 +87,20 @@ class Parallelism:
     # Groups of the data x context ranks (hybrid sharding, HSDP): what training shards
     # is sharded within each group and replicated across groups. Divides data.
     data_replicate: Optional[int] = None
-    # Blocks of the first and of the last pipeline rank; the others have equal shares.
-    # 0: also an equal share. Like the next two fields, replaced by blocks_per_stage
-    # when the scenario is resolved (docs/layouts.md).
+    # Blocks of the first pipeline rank. 0: an equal share, as for all ranks without a
+    # number. Replaced by blocks_per_stage or layout when the scenario is resolved, like
+    # the next three fields (docs/layouts.md).
     decoder_first_pipeline_num_layers: Optional[int] = None
+    # Blocks of the last pipeline rank. 0: an equal share.
     decoder_last_pipeline_num_layers: Optional[int] = None
-    # The embedding, or the head, counts as a block when the blocks are divided evenly.
+    # The embedding counts as a block of the first stage when the blocks are divided
+    # evenly. Cannot be combined with the two fields above.
     account_for_embedding_in_pipeline_split: Optional[bool] = None
+    # The head with the loss counts as a block of the last stage when the blocks are
+    # divided evenly. Cannot be combined with numbers of blocks either.
     account_for_loss_in_pipeline_split: Optional[bool] = None
+    # How embedding and head are sharded across pipeline ranks. Needs schedule 1f1b and
+    # at least two pipeline ranks. Unspecified: not sharded.
     vocabulary_parallel: Optional[VocabularyParallel] = None
 
 
@@ -100,7 +108,9 @@ class Parallelism:
 class SequenceLengthsUniform:
     """Fields of SequenceLengthsUniform."""
 
+    # tokens, at least 1
     shortest: Optional[float] = None
+    # tokens, at least `shortest`
     longest: Optional[float] = None
 
 
@@ -108,8 +118,9 @@ class SequenceLengthsUniform:
 class SequenceLengthsLogNormal:
     """Fields of SequenceLengthsLogNormal."""
 
+    # mean length in tokens, at least 1
     mean: Optional[float] = None
-    # standard deviation of the lengths
+    # standard deviation of the lengths, in tokens
     deviation: Optional[float] = None
 
 
@@ -117,8 +128,9 @@ class SequenceLengthsLogNormal:
 class SequenceLengthsLength:
     """Fields of SequenceLengthsLength."""
 
+    # length of a document; a whole number
     tokens: Optional[float] = None
-    # relative
+    # number of such documents, relative to the others
     count: Optional[float] = None
 
 
@@ -126,6 +138,7 @@ class SequenceLengthsLength:
 class SequenceLengthsHistogram:
     """Fields of SequenceLengthsHistogram."""
 
+    # at least one with a positive count
     lengths: Sequence[SequenceLengthsLength] = ()
 
 
@@ -135,12 +148,15 @@ class SequenceLengths:
     sequence are cut to its length (docs/packed-sequences.md).
     """
 
-    # tokens, also above
+    # tokens of every document
     fixed: Optional[float] = None
+    # equally probable lengths
     uniform: Optional[SequenceLengthsUniform] = None
+    # log-normally distributed lengths
     log_normal: Optional[SequenceLengthsLogNormal] = None
+    # listed lengths
     histogram: Optional[SequenceLengthsHistogram] = None
-    # true: not packed, as if the message were absent
+    # true: not packed, as without the message
     one_document: Optional[bool] = None
 
 
@@ -175,11 +191,18 @@ class Lora:
 class Training:
     """Fields of Training."""
 
+    # Format of what the recipe does not change. Unspecified: that of the recipe,
+    # without one see Scenario.defaults; FP32 for a measured model.
     precision: Optional[Precision] = None
+    # unspecified: ADAM
     optimizer: Optional[Optimizer] = None
+    # Activations that the backward computes again instead of reading saved ones.
+    # Unspecified: see Scenario.defaults, else none.
     recompute: Optional[RecomputeMode] = None
     # absent: see Scenario.defaults
     flash_attention: Optional[bool] = None
+    # Dropout after embeddings, in attention and before residual additions (but see
+    # Runtime.residual_dropout_only). Cannot be set for a measured model.
     dropout: Optional[bool] = None
     # Accumulates gradients in fp32 (false: in the 16-bit format). Absent: depends on
     # the runtime, see Runtime.fp32_gradients_with_bf16.
@@ -213,14 +236,17 @@ class Training:
     # "fp8-current") or path of a weir.Recipe. Empty: 16 bits, or 32 with FP32.
     recipe: Optional[Text] = None
     # Weights are kept in the recipe's format instead of 16 bits, and gathered in it
-    # after a sharded optimizer step. Absent: as the recipe says, also below.
+    # after a sharded optimizer step. Absent: as the recipe says.
     quantized_parameters: Optional[bool] = None
-    # The first and last blocks, whose GEMMs remain in 16 bits.
+    # Number of first blocks whose GEMMs remain in 16 bits. Absent: the recipe's.
     first_blocks_in_16_bits: Optional[int] = None
+    # Number of last blocks whose GEMMs remain in 16 bits. Absent: the recipe's.
     last_blocks_in_16_bits: Optional[int] = None
+    # Format of the optimizer's first moment. Unspecified: the recipe's.
     first_moment: Optional[StateFormat] = None
+    # Format of Adam's second moment. Unspecified: the recipe's.
     second_moment: Optional[StateFormat] = None
-    # the optimizer's copy
+    # Format of the optimizer's copy of the weights. Unspecified: the recipe's.
     main_weights: Optional[StateFormat] = None
     # With RECOMPUTE_SELECTIVE. Empty: CORE_ATTN.
     recompute_modules: Sequence[RecomputeModule] = ()
@@ -233,9 +259,11 @@ class Training:
     cpu_offloading_num_layers: Optional[int] = None
     # Fraction of the optimizer states that the host keeps and updates.
     optimizer_offload_fraction: Optional[float] = None
-    # Replace those of the recipe.
+    # Format of fused attention. Absent: the recipe's.
     attention_format: Optional[OperandFormat] = None
+    # Format of tokens on their way to experts. Absent: the recipe's.
     dispatch_format: Optional[OperandFormat] = None
+    # low-rank adapters; absent: none
     lora: Optional[Lora] = None
     # of MUON, DIST_MUON; 0: 5
     muon_num_ns_steps: Optional[int] = None
@@ -245,14 +273,16 @@ class Training:
     expert_imbalance: Optional[float] = None
     # Modules of multi-token prediction, instead of the model's number.
     mtp_num_layers: Optional[int] = None
-    # Routing of tokens to experts, instead of the model's (docs/experts.md): groups of
-    # experts, and how many of them a token may choose its experts from; 0 groups: no
-    # limit.
+    # Groups of experts of node-limited routing, instead of the model's
+    # (docs/experts.md). 0 or 1: no limit.
     moe_router_num_groups: Optional[int] = None
+    # Groups from which a token may choose its experts, instead of the model's; 0: all.
     moe_router_group_topk: Optional[int] = None
     # Tokens that an expert accepts over its even share; 0: all. Tokens beyond it are
     # dropped, and missing ones are padded if the next field says so.
     moe_expert_capacity_factor: Optional[float] = None
+    # Pads the tokens of each expert to its capacity, which the model or the field above
+    # sets. Absent: not padded if the field above is set, else as in the model.
     moe_pad_expert_input_to_capacity: Optional[bool] = None
 
 
@@ -260,7 +290,11 @@ class Training:
 class Communication:
     """Fields of Communication."""
 
+    # How pipeline ranks send activations and gradients to each other. Unspecified: see
+    # Scenario.defaults, else overlapped.
     transfers: Optional[TransferMode] = None
+    # How gradients are summed over data-parallel ranks. Unspecified: see
+    # Scenario.defaults, else blocking.
     gradient_reduction: Optional[ReductionMode] = None
     # Bits per element sent by schedules with compressed transfers; 0 means 8.
     compressed_bits_per_element: Optional[int] = None
@@ -285,10 +319,14 @@ class Communication:
 class GivenCostsStage:
     """Fields of GivenCostsStage."""
 
+    # Forward of one microbatch, as all times below. Required.
     forward_seconds: Optional[float] = None
-    # Either the two parts, or the fused whole.
+    # Gradients of the inputs (I). Either both parts of the backward are given, or
+    # backward_seconds. Schedules that split the backward need the parts.
     backward_input_seconds: Optional[float] = None
+    # Gradients of the weights (W).
     backward_weight_seconds: Optional[float] = None
+    # The whole backward, instead of its parts.
     backward_seconds: Optional[float] = None
     # A forward of this stage overlapped with a backward. Default: the sum of both.
     overlapped_seconds: Optional[float] = None
@@ -298,16 +336,20 @@ class GivenCostsStage:
     prediction_seconds: Optional[float] = None
     # Compressing or decompressing the stage's output or its gradient.
     codec_seconds: Optional[float] = None
-    # Memory that a microbatch occupies, in bytes or any unit: from its forward to its
-    # backward (or I), and from I to W. Used by automatic orders under a memory limit.
-    # Default: 1 for the first, the first for the second.
+    # Memory that a microbatch occupies from its forward to its backward (or I), in
+    # bytes or any unit. Used by automatic orders under a memory limit. Default: 1.
     activation_bytes: Optional[float] = None
+    # Memory that a microbatch occupies from I to W. Needs activation_bytes, which is
+    # its default.
     weight_gradient_bytes: Optional[float] = None
-    # Recorded times of passes over those above, at equally probable quantiles,
+    # Recorded times of forwards over forward_seconds, at equally probable quantiles,
     # ascending: drawn by "weir jitter --jitter pass=recorded". Empty: always 1.
     forward_factors: Sequence[float] = ()
+    # Like forward_factors, for backward_input_seconds.
     backward_input_factors: Sequence[float] = ()
+    # Like forward_factors, for backward_weight_seconds.
     backward_weight_factors: Sequence[float] = ()
+    # Like forward_factors, for backward_seconds.
     backward_factors: Sequence[float] = ()
 
 
@@ -329,6 +371,7 @@ class GivenCosts:
     stages: Sequence[GivenCostsStage] = ()
     # Pure latency of a hop between ranks; keeps no resource busy.
     hop_seconds: Optional[float] = None
+    # One per replica. Used instead of `stages` if parallelism.data is their number.
     replicas: Sequence[GivenCostsReplica] = ()
 
 
@@ -336,7 +379,9 @@ class GivenCosts:
 class SparseIndex:
     """Selects the keys that each query sees (DeepSeek-V3.2, section 2.1)."""
 
+    # heads of the index
     num_heads: Optional[int] = None
+    # size of the index's queries and keys
     head_size: Optional[int] = None
     # keys (of compressed attention: entries) per query
     num_keys: Optional[int] = None
@@ -359,6 +404,7 @@ class LatentAttention:
     plain_head_size: Optional[int] = None
     # the keys' part is shared by all heads
     rotary_head_size: Optional[int] = None
+    # size of a head's values
     value_head_size: Optional[int] = None
 
 
@@ -369,6 +415,7 @@ class CompressedAttention:
     Uses head_size, sliding_window and sparse_index of Transformer.
     """
 
+    # width of the queries' latent vector
     query_rank: Optional[int] = None
     # groups of heads, projected separately
     output_groups: Optional[int] = None
@@ -384,8 +431,11 @@ class CompressedAttention:
 class Mamba2:
     """Mamba-2 (Dao and Gu 2024). Inner width: num_heads * head_size."""
 
+    # heads of the recurrence
     num_heads: Optional[int] = None
+    # channels of a head
     head_size: Optional[int] = None
+    # state elements of a channel
     state_size: Optional[int] = None
     # of the heads, with shared B and C
     num_groups: Optional[int] = None
@@ -393,6 +443,7 @@ class Mamba2:
     convolution_size: Optional[int] = None
     # tokens; 0: 256
     chunk_size: Optional[int] = None
+    # the convolution has a bias per channel
     convolution_bias: Optional[bool] = None
 
 
@@ -402,9 +453,11 @@ class DeltaNet:
     value head, updated with every token.
     """
 
+    # heads of queries and keys
     num_key_heads: Optional[int] = None
     # 0: num_key_heads
     num_value_heads: Optional[int] = None
+    # size of a head's queries and keys
     key_head_size: Optional[int] = None
     # 0: key_head_size
     value_head_size: Optional[int] = None
@@ -435,6 +488,7 @@ class BlockKind:
     letter: Optional[Text] = None
     # unique; "" for the name of a model's usual blocks
     name: Optional[Text] = None
+    # kind of the feed-forward layer
     feed_forward: Optional[FeedForwardKind] = None
     # only a feed-forward layer, with its norm
     no_mixer: Optional[bool] = None
@@ -467,7 +521,9 @@ class Encoder:
     projector_size: Optional[int] = None
     # also for features of inner blocks; 0: 1
     num_projectors: Optional[int] = None
+    # bias of the linear layer that reads patches
     patch_bias: Optional[bool] = None
+    # biases of the projector's linear layers
     projector_bias: Optional[bool] = None
     # after the last block
     final_norm: Optional[bool] = None
@@ -477,8 +533,11 @@ class Encoder:
 class Transformer:
     """The native short form, and the result of reading a Hugging Face config.json."""
 
+    # number of blocks
     num_layers: Optional[int] = None
+    # width of the hidden state of a token
     hidden_size: Optional[int] = None
+    # attention heads (of queries)
     num_heads: Optional[int] = None
     # 0: num_heads
     num_kv_heads: Optional[int] = None
@@ -486,6 +545,7 @@ class Transformer:
     head_size: Optional[int] = None
     # 0: 4 * hidden_size
     feed_forward_size: Optional[int] = None
+    # tokens, without padding
     vocabulary_size: Optional[int] = None
     # Rows of the learned position table; 0: no such table (rotary positions).
     num_positions: Optional[int] = None
@@ -499,6 +559,7 @@ class Transformer:
     attention_bias: Optional[bool] = None
     # bias in the output projection
     attention_output_bias: Optional[bool] = None
+    # biases of both feed-forward layers
     feed_forward_bias: Optional[bool] = None
     # the output projection is the token embedding
     tied_embeddings: Optional[bool] = None
@@ -525,6 +586,7 @@ class Transformer:
     # Mixture of experts: a router sends each token to some of many feed-forward layers.
     # 0: every block has a single feed-forward layer.
     num_experts: Optional[int] = None
+    # Routed experts that process a token. At least 1 if num_experts is set.
     experts_per_token: Optional[int] = None
     # 0: feed_forward_size
     expert_feed_forward_size: Optional[int] = None
@@ -540,12 +602,14 @@ class Transformer:
     # Tokens that an expert accepts, relative to its even share. Missing tokens are
     # padded, excess tokens dropped. 0: accepts all (dropless).
     capacity_factor: Optional[float] = None
+    # of feed-forward layers and experts
     activation: Optional[Activation] = None
     # Tokens attend only to earlier ones of the same chunk of this many (Llama 4). 0: no
     # chunks.
     attention_chunk: Optional[int] = None
     # a learned score per head in the softmax
     attention_sinks: Optional[bool] = None
+    # gate of the attention's output
     attention_gate: Optional[AttentionGate] = None
     # 0: head_size
     value_head_size: Optional[int] = None
@@ -577,11 +641,17 @@ class Transformer:
     expert_hidden_size: Optional[int] = None
     # RMS norm of that width before the experts
     expert_hidden_norm: Optional[bool] = None
+    # absent: queries see all keys
     sparse_index: Optional[SparseIndex] = None
+    # as in DeepSeek-V2 and V3
     latent_attention: Optional[LatentAttention] = None
+    # as in DeepSeek-V4
     compressed_attention: Optional[CompressedAttention] = None
+    # state-space layer
     mamba2: Optional[Mamba2] = None
+    # gated delta rule
     delta_net: Optional[DeltaNet] = None
+    # with fixed decays
     lightning_attention: Optional[LightningAttention] = None
     # Hyper-connections (Zhu et al. 2024; DeepSeek-V4): this many residual streams,
     # mixed before and after each half of a block. 0 or 1: one.
@@ -589,16 +659,20 @@ class Transformer:
     # Attention residuals (Kimi K3): each half of a block reads a weighted sum of the
     # residual stream at the end of every so many earlier blocks. 0: none.
     residual_block: Optional[int] = None
-    # Models whose blocks differ: the letter of the kind of each block. A shorter
-    # pattern repeats.
+    # Kinds of blocks, for models whose blocks differ. Given together with `pattern`.
     kinds: Sequence[BlockKind] = ()
+    # Letter of the kind of each block, in order. A pattern shorter than the model
+    # repeats.
     pattern: Optional[Text] = None
     # Multi-token prediction (DeepSeek-V3, section 2.2): modules after the last block,
     # each with a projection of 2 x hidden_size to hidden_size, blocks of mtp_pattern
     # (empty: one like the last block), and a pass through the head. They belong to the
     # layer of the head.
     num_mtp_modules: Optional[int] = None
+    # Letters of the kinds of the blocks of a module of multi-token prediction. Empty:
+    # one block like the last of the model.
     mtp_pattern: Optional[Text] = None
+    # encoder of images; absent: text only
     encoder: Optional[Encoder] = None
     # Node-limited routing (DeepSeek-V3, section 2.1.2): the experts are divided into
     # this many equal groups of neighbors, and a token chooses its experts among those
@@ -643,7 +717,9 @@ class SlowPart:
 class ClusterChanges:
     """Changes to a cluster when it is loaded, for what-if questions. 0: as in the cluster."""
 
+    # how leaf switches connect the nodes
     topology: Optional[Topology] = None
+    # as in Fabric; at least 1
     oversubscription: Optional[float] = None
     # Nodes of a leaf switch. Where the cluster has none, a fat tree or dragonfly gets
     # leaf switches of 16 nodes.
@@ -653,7 +729,9 @@ class ClusterChanges:
     # GPUs that NVLink switches connect. Nodes with an NVLink switch are joined, or use
     # only their first GPUs; each such domain is then one node.
     nvlink_domain: Optional[int] = None
+    # as in Fabric
     routing: Optional[Routing] = None
+    # as in Fabric
     uplinks_per_leaf: Optional[int] = None
 
 
@@ -677,8 +755,9 @@ class FailedLink:
 class BackgroundTraffic:
     """Traffic of other jobs on links, which leaves the rest of their rate."""
 
-    # as in SlowPart, also the next
+    # a link or one of its directions, as in SlowPart
     link: Optional[Text] = None
+    # number of a leaf switch: its links to others
     leaf: Optional[int] = None
     # true: all links between switches
     fabric: Optional[bool] = None
@@ -690,6 +769,7 @@ class BackgroundTraffic:
 class Scenario(ScenarioMethods):
     """Fields of Scenario."""
 
+    # for reports; may be empty
     name: Optional[Text] = None
     # preset name or path
     model: Optional[Text] = None
@@ -700,15 +780,19 @@ class Scenario(ScenarioMethods):
     num_nodes: Optional[int] = None
     # device profile instead of the cluster's
     profile: Optional[Text] = None
+    # how the model is distributed over GPUs
     parallelism: Optional[Parallelism] = None
+    # sizes of batches and sequences
     batch: Optional[Batch] = None
     # Registry name. Empty: 1f1b, or interleaved-1f1b with several chunks.
     schedule: Optional[Text] = None
+    # number formats, optimizer, ...
     training: Optional[Training] = None
+    # how ranks exchange data
     communication: Optional[Communication] = None
     # instead of model, cluster and batch
     costs: Optional[GivenCosts] = None
-    # with costs
+    # with costs; required there
     num_microbatches: Optional[int] = None
     # Batches to simulate without flush; 0: until a steady state is reached.
     num_batches: Optional[int] = None
@@ -732,9 +816,9 @@ class Scenario(ScenarioMethods):
     slow: Sequence[SlowPart] = ()
     # Another network between the cluster's nodes (--topology, --oversubscription, ...).
     cluster_changes: Optional[ClusterChanges] = None
-    # Failed links and traffic of other jobs, in addition to those of the cluster
-    # (--failed, --background).
+    # Failed links in addition to those of the cluster (--failed).
     failed: Sequence[FailedLink] = ()
+    # Traffic of other jobs in addition to that of the cluster (--background).
     background: Sequence[BackgroundTraffic] = ()
 
 __all__ = [
