@@ -688,10 +688,15 @@ class Transformer:
 class Software:
     """Versions as published by the vendor: "580.65.06", "13.0", "2.28.9". Empty: unknown."""
 
+    # NVIDIA's driver
     driver: Optional[Text] = None
+    # CUDA runtime
     cuda: Optional[Text] = None
+    # cuBLAS
     cublas: Optional[Text] = None
+    # cuDNN
     cudnn: Optional[Text] = None
+    # NCCL
     nccl: Optional[Text] = None
 
 
