@@ -38,7 +38,8 @@ inline constexpr double kMaxReaderWaitSeconds = 5;
 // Replaces a file and syncs it to disk. Writes a temporary file in the same
 // folder and renames it, so that readers never see an incomplete file and an
 // error leaves the old contents. Creates missing folders. Follows symbolic
-// links, and writes to devices and pipes without replacing them.
+// links, and writes to devices and pipes without replacing them. Returns
+// InvalidArgument if it cannot be written.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
 // Returns InvalidArgument if WriteFile is already known to fail: for a folder,
@@ -56,7 +57,8 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path);
 // in turn.
 bool IsSameOutput(const std::string& path, const std::string& other);
 
-// Creates the missing parent folders of a file.
+// Creates the missing parent folders of a file. Returns InvalidArgument if one
+// cannot be created.
 absl::Status MakeFoldersOf(const std::string& path);
 
 // Returns the error "PATH: cannot be written: WHY".

@@ -65,12 +65,13 @@ struct OutputFile {
 
 // Checks every file with CheckOutput, and that no two paths lead to the same
 // file, because the second output would replace the first. Call it with all
-// files of a command.
+// files of a command. Returns InvalidArgument with the options or the path.
 absl::Status CheckOutputs(const std::vector<OutputFile>& files);
 
 // Writes a file like WriteFile, but does not replace a file that weir did not
 // write. A file with the same contents is not an error, even if weir did not
-// write it.
+// write it. Returns InvalidArgument if the file may not be replaced or cannot
+// be written.
 absl::Status WriteOutput(const std::string& path, absl::string_view contents,
                          const ReplaceOptions& options);
 

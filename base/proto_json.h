@@ -18,7 +18,7 @@ absl::Status ParseProtoJson(absl::string_view label, absl::string_view text,
                             google::protobuf::Message* message);
 
 // Parses JSON if the text begins with '{' (after spaces), otherwise a textproto
-// (base/textproto.h).
+// (base/textproto.h). Returns InvalidArgument as these parsers do.
 absl::Status ParseProtoText(absl::string_view label, absl::string_view text,
                             google::protobuf::Message* message);
 

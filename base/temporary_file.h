@@ -17,7 +17,8 @@ namespace weir {
 // SIGKILL, a crash or a power failure can leave it behind.
 //
 // Error messages contain only the reason ("No space left on device"), because
-// only the caller knows the name that the user gave.
+// only the caller knows the name that the user gave. Errors are
+// InvalidArgument.
 class TemporaryFile {
  public:
   // Creates an empty file with the permissions of the target if that exists,

@@ -14,7 +14,7 @@ namespace weir {
 
 // Parses a textproto strictly: unknown fields and text that is not UTF-8 are
 // errors. Reports all unknown fields together with the first syntax error, each
-// as "<label>:<line>:<column>: <what>".
+// as "<label>:<line>:<column>: <what>". Returns them as InvalidArgument.
 absl::Status ParseTextProto(absl::string_view label, absl::string_view text,
                             google::protobuf::Message* message);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parsers of values of options and fields. Messages name what was found and
-// expected.
+// expected. Errors are InvalidArgument.
 #ifndef WEIR_BASE_VALUES_H_
 #define WEIR_BASE_VALUES_H_
 
