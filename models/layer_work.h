@@ -355,6 +355,7 @@ struct LayerWork {
 };
 
 // Checks the requirements of LayersOf on a spec. Reports all problems at once.
+// Returns InvalidArgument with them.
 absl::Status ValidateWorkSpec(absl::string_view label, const Model& model,
                               const WorkSpec& spec);
 

@@ -25,14 +25,16 @@ std::string ModelFile(const std::string& name_or_path);
 // is neither, and InvalidArgument with all problems of the model.
 absl::StatusOr<Model> LoadModel(const std::string& name_or_path);
 
-// Does the same for text. Error messages begin with `label`.
+// Does the same for text. Error messages begin with `label`. Returns
+// InvalidArgument with all problems of the model.
 absl::StatusOr<Model> ParseModel(absl::string_view label,
                                  absl::string_view text);
 
-// Validates `model` and fills in every default.
+// Validates `model` and fills in every default. Returns InvalidArgument with
+// all problems of the model.
 absl::StatusOr<Model> CompleteModel(absl::string_view label, Model model);
 
-// Reports all problems of a model at once.
+// Reports all problems of a model at once. Returns InvalidArgument with them.
 absl::Status ValidateModel(absl::string_view label, const Model& model);
 
 // Returns the trained parameters of the whole model with its encoder, equal to

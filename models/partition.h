@@ -22,13 +22,16 @@ struct Partition {
 absl::StatusOr<Partition> PartitionEvenly(const LayerList& layers,
                                           int num_stages);
 
-// Returns stages with blocks_per_stage[s] blocks in stage s. Requires: they sum
-// to the number of blocks.
+// Returns stages with blocks_per_stage[s] blocks in stage s. Returns
+// InvalidArgument if they do not sum to the number of blocks, or a stage has no
+// layer.
 absl::StatusOr<Partition> PartitionAsGiven(
     const LayerList& layers, const std::vector<int>& blocks_per_stage);
 
 // Minimizes the largest sum of layer_seconds over all contiguous cuts (exact;
-// ties go to the earliest cuts). Every stage has at least one layer.
+// ties go to the earliest cuts). Every stage has at least one layer. Returns
+// InvalidArgument if num_stages is not between 1 and the number of layers, or a
+// time is not in [0, 1e12].
 absl::StatusOr<Partition> PartitionBalanced(
     const std::vector<double>& layer_seconds, int num_stages);
 

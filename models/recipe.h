@@ -17,13 +17,15 @@ namespace weir::models {
 
 // Loads and checks a preset ("fp8-current") or a file. Also accepts other
 // programs' names of presets ("tensorwise", "bf16_with_mxfp8_mixed", "fp8_cs").
+// Returns NotFound if there is neither, InvalidArgument if the file is no valid
+// recipe.
 absl::StatusOr<Recipe> LoadRecipe(const std::string& name_or_path);
 
 // Returns the preset that another program calls `name`, or `name` itself.
 std::string RecipeNamed(absl::string_view name);
 
 // Reports all problems at once, each with the field, the value found and the
-// value expected.
+// value expected. Returns InvalidArgument with them.
 absl::Status ValidateRecipe(absl::string_view label, const Recipe& recipe);
 
 // Returns the part that changes layers. `transposed_copies`: as in

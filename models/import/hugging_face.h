@@ -11,7 +11,8 @@
 namespace weir::models {
 
 // Parses a config. Zeros in the result represent defaults that are not filled
-// in yet.
+// in yet. Returns InvalidArgument with all problems found if it is not a config
+// of a supported model.
 absl::StatusOr<Model> ParseHuggingFace(absl::string_view label,
                                        absl::string_view text);
 

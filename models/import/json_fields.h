@@ -19,7 +19,7 @@ namespace weir::models {
 
 // Parses a JSON object. A syntax error contains line and column. The numbers
 // Infinity, -Infinity and NaN, which Python writes though JSON does not have
-// them, become null.
+// them, become null. Returns InvalidArgument if it is not a JSON object.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view label,
                                                absl::string_view text);
 

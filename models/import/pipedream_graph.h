@@ -9,7 +9,7 @@
 // activation_size and parameter_size. Times are in milliseconds, sizes in
 // bytes; activation_size may be a list "[a; b]". A node whose description
 // starts with "Input" loads data: its times are read as 0, as in PipeDream's
-// optimizer, but its activation counts.
+// optimizer, but its activation counts. Errors are InvalidArgument.
 #ifndef WEIR_MODELS_IMPORT_PIPEDREAM_GRAPH_H_
 #define WEIR_MODELS_IMPORT_PIPEDREAM_GRAPH_H_
 
