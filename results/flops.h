@@ -44,6 +44,7 @@ enum class FlopsFormula {
 // Parses one of these names; else InvalidArgument "is x, expected ...".
 absl::StatusOr<FlopsFormula> ParseFlopsFormula(absl::string_view text);
 // Does the same without megatron96 and model72, which a result cannot report.
+// Returns InvalidArgument for other names.
 absl::StatusOr<FlopsFormula> ParseReportedFormula(absl::string_view text);
 absl::string_view NameOf(FlopsFormula formula);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions that a result must meet before a view may trust it. The
-// simulator's own results meet them; a file from elsewhere may not.
+// simulator's own results meet them; a file from elsewhere may not. Errors are
+// InvalidArgument with all problems found.
 #ifndef WEIR_RESULTS_VALIDATE_H_
 #define WEIR_RESULTS_VALIDATE_H_
 

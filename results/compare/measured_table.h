@@ -37,7 +37,8 @@ absl::StatusOr<MeasuredTable> ReadMeasuredTable(absl::string_view label,
                                                 absl::string_view text,
                                                 const MeasuredColumns& columns);
 
-// Parses "tp=2,pp=4|8": each column has a value, or one of several.
+// Parses "tp=2,pp=4|8": each column has a value, or one of several. Returns
+// InvalidArgument for a part without "column=".
 absl::StatusOr<std::vector<MeasuredColumns::Condition>> ParseConditions(
     absl::string_view text);
 

@@ -58,7 +58,8 @@ absl::StatusOr<TimelineRows> RowsOfResult(
 
 // Returns a row per rank, with the costs of TimedWalk's default: a forward
 // takes 1, its backward 2, I and W 1 each, transfers 0. Requires:
-// ValidateSchedule(schedule) is OK.
+// ValidateSchedule(schedule) is OK. Returns InvalidArgument if a rank of
+// `ranks` does not exist.
 absl::StatusOr<TimelineRows> RowsOfSchedule(
     const schedules::Schedule& schedule, std::span<const uint32_t> ranks = {});
 

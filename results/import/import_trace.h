@@ -28,7 +28,7 @@ namespace weir::results {
 absl::StatusOr<RecordedRun> ImportTrace(const std::vector<std::string>& paths,
                                         const ReadProgress& progress = nullptr);
 
-// The same from memory, of one file.
+// The same from memory, of one file. Returns InvalidArgument with `label`.
 absl::StatusOr<RecordedRun> ImportTraceText(absl::string_view label,
                                             absl::string_view bytes);
 

@@ -25,7 +25,7 @@ struct PipelineGroup {
 std::vector<PipelineGroup> GroupPipelines(const Result& result);
 
 // Returns the first pipeline of a group as a result of its own, in which it is
-// replica 0 and tensor rank 0.
+// replica 0 and tensor rank 0. Returns the errors of SelectGpus.
 absl::StatusOr<Result> PipelineOf(const Result& result,
                                   const PipelineGroup& group);
 

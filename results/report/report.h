@@ -36,7 +36,8 @@ absl::StatusOr<std::string> DocumentHtml(absl::string_view label,
                                          std::span<const Result> results = {},
                                          const ReportOptions& options = {});
 
-// Return the uncompressed data of a report, see data_block.h; for tests.
+// Return the uncompressed data of a report, see data_block.h; for tests. Errors
+// are those of ReportHtml and DocumentHtml.
 absl::StatusOr<std::string> ReportData(std::span<const Result> results,
                                        const ReportOptions& options = {});
 absl::StatusOr<std::string> DocumentData(absl::string_view label,

@@ -42,7 +42,8 @@ Json FiguresSection(std::span<const Result> results);
 Json BreakdownSection(std::span<const Result> results);
 
 // Returns the timelines; every row is a track of a rank, and idle time is
-// divided by cause. Requires: the timelines are valid.
+// divided by cause. Requires: the timelines are valid. Returns the errors of
+// LayOutTrace.
 absl::StatusOr<Json> TimelineSection(std::span<const ShownPipeline> pipelines,
                                      DataBlock* data);
 
