@@ -39,7 +39,8 @@ bool IsClockProfile(absl::string_view text);
 // schedules that split backwards. Rows of the same pass and clock are averaged.
 // A last row without a line break is ignored, with a note: its last number may
 // lack digits. Multiplies times by `time_scale` and energies by it and
-// `gpus_per_stage`.
+// `gpus_per_stage`. Returns InvalidArgument with file, line and column if a
+// value is invalid, or a column is missing.
 absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
                                               absl::string_view text,
                                               double time_scale = 1,

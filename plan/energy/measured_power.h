@@ -29,7 +29,8 @@ absl::StatusOr<StepEnergy> EnergyOfPasses(const Result& result,
                                           const EnergyPrices& prices);
 
 // Returns the times of passes at a clock (0: the highest of each), for
-// simulations with given costs.
+// simulations with given costs. Returns InvalidArgument if a pass was not
+// measured at it.
 absl::StatusOr<GivenCosts> CostsAtClock(const ClockProfile& profile,
                                         double megahertz);
 

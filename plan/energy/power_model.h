@@ -16,10 +16,12 @@ namespace weir::plan {
 // Presets of weir.PowerModel.
 inline constexpr absl::string_view kPowerFolder = "plan/energy/presets";
 
-// Loads a preset or a textproto, and checks it.
+// Loads a preset or a textproto, and checks it. Returns NotFound if there is
+// neither, InvalidArgument if it is invalid.
 absl::StatusOr<PowerModel> LoadPowerModel(const std::string& name_or_path);
 
-// Reports all problems at once, each with its field.
+// Reports all problems at once, each with its field. Returns InvalidArgument
+// with them.
 absl::Status ValidatePowerModel(absl::string_view label,
                                 const PowerModel& model);
 

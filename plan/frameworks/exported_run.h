@@ -18,7 +18,7 @@ enum class Framework { kMegatron, kTorchtitan, kNemo };
 // "megatron", "torchtitan", "nemo".
 const std::vector<std::string>& FrameworkNames();
 
-// Returns the framework of a name.
+// Returns the framework of a name, or InvalidArgument for an unknown one.
 absl::StatusOr<Framework> FindFramework(absl::string_view name);
 
 // Returns the framework that a runtime preset describes; Megatron-LM if none.

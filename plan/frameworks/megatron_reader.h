@@ -16,7 +16,8 @@
 
 namespace weir::plan {
 
-// Reads a list of words. Words that belong to no argument are ignored.
+// Reads a list of words. Words that belong to no argument are ignored. Returns
+// InvalidArgument with all problems.
 absl::StatusOr<ImportedRun> ReadMegatronWords(
     const std::string& label, const std::vector<ShellWord>& words,
     const ImportContext& context);

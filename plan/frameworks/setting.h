@@ -32,7 +32,7 @@ struct Setting {
 absl::StatusOr<std::vector<Setting>> ReadYamlSettings(const std::string& label,
                                                       absl::string_view text);
 
-// Returns the same for TOML and JSON.
+// Return the same for TOML and JSON.
 absl::StatusOr<std::vector<Setting>> ReadTomlSettings(const std::string& label,
                                                       absl::string_view text);
 absl::StatusOr<std::vector<Setting>> ReadJsonSettings(const std::string& label,

@@ -40,7 +40,8 @@ absl::StatusOr<ShellScript> ReadShellScript(
     const std::map<std::string, std::string>& given);
 
 // Reads the words of a list of arguments, like xargs: quotes, comments and
-// continued lines, everything else as it is.
+// continued lines, everything else as it is. Returns InvalidArgument with the
+// line for a quote that does not end.
 absl::StatusOr<std::vector<ShellWord>> ReadArgumentWords(
     const std::string& label, absl::string_view text);
 

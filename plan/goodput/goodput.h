@@ -105,7 +105,7 @@ struct GoodputReport {
   double goodput() const { return estimate.shares.useful; }
 };
 
-// Returns all problems of a request at once; errors name the flags.
+// Returns InvalidArgument with all problems of a request, which name the flags.
 absl::Status CheckGoodputRequest(const GoodputRequest& request);
 
 // Returns InvalidArgument for a bad request and for a job that makes no

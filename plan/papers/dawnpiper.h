@@ -59,7 +59,9 @@ absl::StatusOr<PlannedPipeline> PlanDawnPiper(
     const PlannerWork& work, const DawnPiperOptions& options = {});
 
 // Returns the plan with the largest feasible microbatch. Seconds and activation
-// bytes are scaled in proportion from work.microbatch_size.
+// bytes are scaled in proportion from work.microbatch_size. Returns the errors
+// of PlanDawnPiper, NotFound also if nothing fits with microbatches of one
+// sequence.
 absl::StatusOr<PlannedPipeline> LargestDawnPiperMicrobatch(
     const PlannerWork& work, const DawnPiperOptions& options = {});
 

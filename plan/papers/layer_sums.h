@@ -74,7 +74,8 @@ class LayerSums {
 };
 
 // Checks what all planners require: layers, devices, positive bandwidths
-// between all pairs, microbatches.
+// between all pairs, microbatches. Returns InvalidArgument with all problems;
+// messages begin with `planner`.
 absl::Status CheckPlannerWork(absl::string_view planner,
                               const PlannerWork& work);
 

@@ -99,7 +99,7 @@ std::vector<std::vector<int>> NodesOfStages(const AntichainDag& dag,
 
 // Plans the work's layers as a chain, with uncompressed transfers. Servers of
 // equal size form two levels; unequal ones a single level with the slowest
-// bandwidth.
+// bandwidth. Returns the errors of OptimizePipeDream.
 absl::StatusOr<PlannedPipeline> PlanPipeDream(const PlannerWork& work);
 
 }  // namespace weir::plan

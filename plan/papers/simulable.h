@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restricts planners to what weir can simulate: all stages have the same number
 // of replicas, all or none recompute, and nothing is swapped. Uses weir's
-// costs.
+// costs. Functions return InvalidArgument for malformed input and given costs,
+// NotFound if nothing fits.
 #ifndef WEIR_PLAN_PAPERS_SIMULABLE_H_
 #define WEIR_PLAN_PAPERS_SIMULABLE_H_
 

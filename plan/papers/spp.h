@@ -78,7 +78,8 @@ struct SppOptions {
 };
 
 // Returns the plan with the shortest execution that fits the memory, over all
-// numbers of stages. Its schedule is "spp", which is PE.
+// numbers of stages. Its schedule is "spp", which is PE. Returns
+// InvalidArgument for malformed input, NotFound if nothing fits.
 absl::StatusOr<PlannedPipeline> PlanSpp(const PlannerWork& work,
                                         const SppOptions& options = {});
 

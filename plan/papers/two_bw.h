@@ -75,7 +75,8 @@ absl::StatusOr<TwoBwPlan> SearchTwoBw(const TwoBwProblem& request);
 
 // Plans for microbatches of 1, 2, 4, ... sequences that divide the batch.
 // Excludes unpipelined execution at depths above 1, for which weir has no
-// schedule.
+// schedule. Returns InvalidArgument for malformed input, NotFound if nothing
+// fits.
 absl::StatusOr<PlannedPipeline> PlanTwoBw(
     const scenarios::ResolvedScenario& given, const PlannerLinks& links);
 

@@ -27,7 +27,8 @@ struct FinishedReplay {
 };
 
 // Returns the result with method "replay". Timeline, memory and all ratios are
-// those of the step with the median makespan (the shorter of two).
+// those of the step with the median makespan (the shorter of two). Returns
+// InvalidArgument if no step has finished.
 absl::StatusOr<Result> ResultOfReplay(const FinishedReplay& replay);
 
 // Returns the index of that step.

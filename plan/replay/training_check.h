@@ -45,7 +45,8 @@ struct TrainingCheck {
 
 // Compares with the papers' formulas, computed sequentially on a device opened
 // by `open` (TrainSequentially). Not checked if no formula is known or the
-// memory of that device does not suffice.
+// memory of that device does not suffice. Returns other errors of
+// TrainSequentially.
 absl::StatusOr<TrainingCheck> CheckTraining(
     const calibrate::ExecutionPlan& plan,
     const calibrate::ExecutionRecord& record, const calibrate::OpenDevice& open,

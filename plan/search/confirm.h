@@ -25,7 +25,8 @@ struct Confirmed {
 // Simulates each plan in a process of its own, under the first name that the
 // space has for its order of passes, and returns the results in the order of
 // `found`. Calls `stop` about ten times a second and ends when it returns true.
-// `price` is per GPU and hour; 0: unknown.
+// `price` is per GPU and hour; 0: unknown. Returns Unavailable if no process
+// can be created.
 absl::StatusOr<std::vector<Confirmed>> Confirm(
     const Space& space, const std::vector<RankedPlan>& found, double price,
     int num_processes, const std::function<bool()>& stop);

@@ -31,7 +31,7 @@ struct LayerPrice {
 };
 
 // Prices layers for the scenario's tensor parallelism, microbatch size and
-// recomputation.
+// recomputation. Returns the errors of sim::ComputeCosts.
 absl::StatusOr<LayerPrice> PriceLayers(
     const scenarios::ResolvedScenario& scenario);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors for infeasible requests: which constraint to relax, and by how much.
+// They are FailedPrecondition.
 #ifndef WEIR_PLAN_SEARCH_INFEASIBLE_H_
 #define WEIR_PLAN_SEARCH_INFEASIBLE_H_
 
@@ -21,7 +22,8 @@ absl::Status NothingValid(const Space& space,
                           const std::map<std::string, uint64_t>& problems);
 
 // The error if legal candidates exist but none fits. Searches for the smallest,
-// and for a number of GPUs on which a plan would fit.
+// and for a number of GPUs on which a plan would fit. Returns Cancelled when
+// interrupted.
 absl::Status NothingFits(const PlanRequest& request, const Space& space,
                          const std::vector<SearchEstimate>& shapes,
                          const std::vector<Seed>& seeds,

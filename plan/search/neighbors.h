@@ -20,7 +20,8 @@ namespace weir::plan {
 // those with the same time and memory, and those that are not simulated before
 // the search must end. Of several cuts of the layers, takes the one with the
 // lowest bound on the time among those that fit by their bounds. `shapes[i]` is
-// the estimate of `space.shapes[i]`.
+// the estimate of `space.shapes[i]`. Returns Unavailable if the machine cannot
+// start processes.
 absl::Status AddNeighbors(const Space& space,
                           const std::vector<SearchEstimate>& shapes,
                           const Confirmed& best, const SearchOptions& options,

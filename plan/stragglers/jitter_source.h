@@ -69,6 +69,8 @@ absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text);
 // Fits an empirical source to the column "seconds" (or "step_seconds", or the
 // only column) of a CSV: factors are times over their median, delays of steps
 // are times minus the median, at least 0. Requires: source->file is not empty.
+// Returns NotFound if the file does not exist, InvalidArgument if it has no
+// such column or its median is not above 0.
 absl::Status ReadEmpiricalTimes(JitterSource* source);
 
 // Draws the attention of microbatches of the batch's packed sequences, which

@@ -24,7 +24,8 @@ namespace weir::plan {
 //   - GroupsOf() begin together.
 // Without recorded messages a pass waits for that of the neighboring stage.
 // Gradient reductions that overlap with passes wait for the last backward that
-// ended before they started. Operation i of the graph is step.begin[i].
+// ended before they started. Operation i of the graph is step.begin[i]. Returns
+// FailedPrecondition with the step if operations wait for each other.
 absl::StatusOr<OperationGraph> GraphOfStep(
     const results::RecordedStep& step, const results::OperationGroups& groups);
 

@@ -30,7 +30,8 @@ absl::StatusOr<StudyCase> MakeStudyCase(scenarios::ResolvedScenario scenario,
                                         int num_batches);
 
 // Loads the model to train. If there is no name, returns a small preset with as
-// many blocks as the stages of every schedule divide.
+// many blocks as the stages of every schedule divide. Returns the errors of
+// models::LoadModel.
 absl::StatusOr<Model> LoadStudyModel(const std::string& name_or_path,
                                      const std::vector<StudyCase>& cases);
 
@@ -48,7 +49,8 @@ using StudySimulationProgress =
     std::function<void(const std::string& schedule, double done)>;
 
 // Simulates every case and returns the study without loss curves. First checks
-// that the trainings are possible on this machine: they need minutes.
+// that the trainings are possible on this machine: they need minutes. Returns
+// InvalidArgument if they are not, and Simulate's errors.
 absl::StatusOr<results::TrainStudy> SimulateStudy(
     const StudyRequest& request, const StudySimulationProgress& progress = {});
 
@@ -62,6 +64,8 @@ struct StudyTrainingOptions {
 // loss curves. The losses do not depend on the number of processes. When
 // interrupted, keeps the curves of the trainings that have ended and removes
 // the schedules that have none. Requires: `study` is that of SimulateStudy.
+// Returns the first error of a training, and Unavailable if no process can be
+// created.
 absl::Status TrainStudyCases(const StudyRequest& request,
                              const StudyTrainingOptions& options,
                              results::TrainStudy* study);

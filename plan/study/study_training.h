@@ -17,11 +17,13 @@ inline constexpr int kStudyMicrobatchSize = 2;  // sequences, in the training
 
 // Returns the training of the request's model with this schedule. Updates of
 // fewer samples have a proportionally lower learning rate (linear scaling).
+// Returns the errors of MakeExecutionPlan.
 absl::StatusOr<calibrate::ExecutionPlan> StudyTrainingPlan(
     const StudyRequest& request, const schedules::Schedule& schedule,
     uint64_t seed);
 
-// Trains and returns the mean loss of each batch.
+// Trains and returns the mean loss of each batch. Returns the errors of
+// ExecuteSchedule.
 absl::StatusOr<std::vector<double>> TrainOnHost(
     const calibrate::ExecutionPlan& plan);
 

@@ -60,7 +60,7 @@ std::string SweepCsv(const CollectedSweep& collected);
 bool IsSweepHeader(absl::string_view line);
 
 // Writes the tables "points" and "sweep". Replaces the file as a whole; for a
-// symbolic link, the target.
+// symbolic link, the target. Returns InvalidArgument if it cannot be written.
 absl::Status WriteSqlite(const std::string& path,
                          const CollectedSweep& collected);
 

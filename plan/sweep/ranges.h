@@ -15,6 +15,7 @@ namespace weir::plan {
 
 // Expands the ranges "A..B" (by 1), "A..B+STEP" and "A..B*FACTOR" of a numeric
 // field. B is included if a step reaches it. Other values are unchanged.
+// Returns InvalidArgument for a malformed or too long range.
 absl::StatusOr<std::vector<std::string>> ExpandRanges(
     const google::protobuf::FieldDescriptor& field,
     const google::protobuf::RepeatedPtrField<std::string>& values);

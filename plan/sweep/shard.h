@@ -32,7 +32,7 @@ struct Shard {
   int num_shards = 1;
 };
 
-// Parses "0/4". Errors have the form "is x, expected y".
+// Parses "0/4". Returns InvalidArgument "is x, expected y" otherwise.
 absl::StatusOr<Shard> ParseShard(absl::string_view text);
 
 std::string ShardPath(const std::string& folder, const Shard& shard);
@@ -52,6 +52,7 @@ struct ShardContents {
 // damaged.
 absl::StatusOr<ShardContents> ParseShardFile(const std::string& path,
                                              const std::string& bytes);
+// Also returns NotFound if the file does not exist.
 absl::StatusOr<ShardContents> ReadShardFile(const std::string& path);
 
 // Returns the shards of a folder, sorted by name. Returns NotFound if there are
@@ -59,6 +60,7 @@ absl::StatusOr<ShardContents> ReadShardFile(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ShardPaths(const std::string& folder);
 
 // A shard that only this process can write during the lifetime of this object.
+// Writing returns InvalidArgument if it fails.
 class ShardWriter {
  public:
   // Creates the folder and the file as needed. Returns FailedPrecondition if

@@ -29,15 +29,19 @@ struct ResolvedSweep {
   uint32_t num_points = 0;
 };
 
+// Loads a textproto. Returns NotFound if it does not exist, InvalidArgument if
+// it cannot be parsed.
 absl::StatusOr<Sweep> LoadSweep(const std::string& path);
 
 // Parses "pp=2,4,8,schedule=gpipe,1f1b". A word before '=' that can be a path
-// or a short name starts an axis.
+// or a short name starts an axis. Returns InvalidArgument if the text begins
+// with no axis.
 absl::StatusOr<std::vector<SweepAxis>> ParseGrid(absl::string_view text);
 
-// Loads and checks a sweep. Reports all problems at once, each with its field.
-// If the data-parallel size comes from a scenario file (`replicas_of_file`),
-// points of other sizes do without it (scenarios::SetsGroups).
+// Loads and checks a sweep. If the data-parallel size comes from a scenario
+// file (`replicas_of_file`), points of other sizes do without it
+// (scenarios::SetsGroups). Returns InvalidArgument with all problems, each with
+// its field, and NotFound if a file does not exist.
 absl::StatusOr<ResolvedSweep> ResolveSweep(absl::string_view label,
                                            const Sweep& sweep,
                                            bool replicas_of_file = false);

@@ -36,7 +36,8 @@ struct Pivot {
   bool more_is_better = false;
 };
 
-// Returns the pivot of two fields ("tp,pp"). Errors name `option`.
+// Returns the pivot of two fields ("tp,pp"). Errors name `option`. Returns
+// InvalidArgument if the sweep lacks a field, or there is no such metric.
 absl::StatusOr<Pivot> PivotOf(const CollectedSweep& collected,
                               absl::string_view option,
                               absl::string_view fields,
@@ -45,6 +46,7 @@ absl::StatusOr<Pivot> PivotOf(const CollectedSweep& collected,
 // Returns a table with a row for each value of one field and a column for each
 // value of another ("tp,pp"). A cell has the best value of the metric over all
 // other fields, of points that are done and fit, and "-" if there are none.
+// Returns the errors of PivotOf.
 absl::StatusOr<std::string> PivotTable(const CollectedSweep& collected,
                                        absl::string_view fields,
                                        absl::string_view metric);
