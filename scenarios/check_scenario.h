@@ -51,7 +51,8 @@ void CheckBatchDivides(Problems& problems, const Scenario& scenario);
 absl::Status FillFromScheduleFile(Problems& problems, Scenario& scenario);
 
 // Checks that the schedule exists and, if `with_shape`, that it supports the
-// scenario's shape.
+// scenario's shape. Returns NotFound if there is no such schedule,
+// InvalidArgument if it does not support the options or the shape.
 absl::Status CheckSchedule(absl::string_view label, const Scenario& scenario,
                            bool with_shape);
 

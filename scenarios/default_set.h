@@ -29,7 +29,7 @@ struct UsedDefaults {
 absl::StatusOr<DefaultSet> LoadDefaultSet(const std::string& name_or_path);
 
 // Returns the set of the scenario, or the one for its model if it names none.
-// A measured model has the empty set.
+// A measured model has the empty set. Returns the errors of LoadDefaultSet.
 absl::StatusOr<DefaultSet> DefaultSetOf(const Scenario& scenario,
                                         const Model& model);
 

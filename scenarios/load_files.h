@@ -22,9 +22,9 @@ void SetRouting(Problems& problems, const Training& training, Model* model);
 // Loads the model, cluster, device profiles, runtime and recipe of
 // `resolved.scenario` into `resolved`, with its default set, and fills in the
 // defaults that depend on them. Adds what it finds to `problems`, and returns
-// these with `failures` and its own failures. `fields_are_sound`: CheckFields
-// found no problem; otherwise files are loaded but not checked against the
-// fields.
+// these with `failures` and its own failures (MergeFailures).
+// `fields_are_sound`: CheckFields found no problem; otherwise files are loaded
+// but not checked against the fields.
 absl::Status LoadFiles(Problems& problems, bool fields_are_sound,
                        StageCheck stages, std::vector<absl::Status> failures,
                        ResolvedScenario& resolved);

@@ -13,7 +13,7 @@ namespace weir::scenarios {
 
 // Parses --packed-sequences: "2048", "uniform:100-4000",
 // "lognormal:MEAN,DEVIATION", or lengths with relative counts,
-// "512*3,4096*1".
+// "512*3,4096*1". Returns InvalidArgument "is x, expected ..." for other text.
 absl::StatusOr<SequenceLengths> ParseSequenceLengths(absl::string_view text);
 
 // Checks the fields of batch.packed_sequences, if it is present.

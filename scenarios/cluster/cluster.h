@@ -28,7 +28,8 @@ absl::StatusOr<Cluster> LoadCluster(const std::string& name_or_path,
                                     const ClusterChanges& changes = {});
 
 // Reports all problems of a cluster at once. SimGrid aborts on bad platforms,
-// so this must detect everything that is bad.
+// so this must detect everything that is bad. Returns InvalidArgument with
+// them.
 absl::Status ValidateCluster(absl::string_view label, const Cluster& cluster);
 
 // Requires: ValidateCluster(cluster) is OK.

@@ -37,7 +37,8 @@ absl::StatusOr<Placement> PlaceInOrder(absl::string_view where,
                                        int num_gpus_available);
 
 // Uses an explicit list of GPU numbers in the order of Placement::index. Each
-// GPU may occur only once.
+// GPU may occur only once. Returns InvalidArgument if a number occurs twice or
+// does not exist, or if their count is not that of the ranks.
 absl::StatusOr<Placement> PlaceAsGiven(absl::string_view where,
                                        const std::vector<int>& gpus, int tensor,
                                        int data, int pipeline,
