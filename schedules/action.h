@@ -100,7 +100,8 @@ struct Action {
 // Returns a text such as "2F0" or "2B0-3".
 std::string ToString(const Action& action);
 
-// Parses "2F0" or "2B0-3". The whole text must be a single action.
+// Parses "2F0" or "2B0-3". The whole text must be a single action. Returns
+// InvalidArgument otherwise.
 absl::StatusOr<Action> ParseAction(absl::string_view text);
 
 }  // namespace weir::schedules

@@ -26,8 +26,8 @@ std::vector<ScheduleProblem> FindScheduleProblems(const Schedule& schedule,
 
 // Checks that every (stage, microbatch) has one F and either one B or one I and
 // one W, in that order, on the rank of the stage, and that the order can be
-// executed (FailedPrecondition "deadlock: ..." contains the wait cycle).
-// Reports all problems together.
+// executed. Returns InvalidArgument with all problems together, otherwise
+// FailedPrecondition "deadlock: ..." with the wait cycle.
 absl::Status ValidateSchedule(const Schedule& schedule);
 
 }  // namespace weir::schedules

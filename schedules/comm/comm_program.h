@@ -47,7 +47,8 @@ CommProgram WithoutTransfers(const Schedule& schedule);
 // Returns a text such as "2F0", "3SEND_B1" or "0UNSHARD".
 std::string ToString(const CommAction& action);
 
-// Parses an action. The whole text must be a single action.
+// Parses an action. The whole text must be a single action. Returns
+// InvalidArgument otherwise.
 absl::StatusOr<CommAction> ParseCommAction(absl::string_view text);
 
 }  // namespace weir::schedules

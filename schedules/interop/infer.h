@@ -36,7 +36,8 @@ absl::StatusOr<Inferred> InferSchedule(
     absl::string_view name, std::vector<std::vector<Action>> rank_actions,
     const NamePlace& name_place = nullptr);
 
-// Does the same for the passes of a file. Errors contain lines and columns.
+// Does the same for the passes of a file. Returns the same errors, with lines
+// and columns.
 absl::StatusOr<Inferred> InferSchedule(const ScheduleRows& rows);
 
 }  // namespace weir::schedules

@@ -54,13 +54,14 @@ struct ScheduleRows {
 };
 
 // Parses a file. Accepts spaces and tabs around a cell, a byte order mark, CRLF
-// and empty cells, and empty lines at the end. Reports all errors together,
-// each with "<label>:<line>:<column>".
+// and empty cells, and empty lines at the end. Returns InvalidArgument with all
+// errors, each with "<label>:<line>:<column>", also for the other dialect.
 absl::StatusOr<ScheduleRows> ParseScheduleRows(
     absl::string_view label, absl::string_view text,
     CsvDialect dialect = CsvDialect::kPyTorch);
 
-// Parses the passes of a compute_only file. Transfers are errors.
+// Parses the passes of a compute_only file. Transfers are errors. Returns
+// InvalidArgument if it has transfers, and the errors of ParseScheduleRows.
 absl::StatusOr<std::vector<std::vector<Action>>> ParseCsv(
     absl::string_view label, absl::string_view text);
 
@@ -83,8 +84,8 @@ absl::Status CheckPyTorchReads(const Schedule& schedule);
 absl::StatusOr<Schedule> ScheduleFromRows(
     absl::string_view name, std::vector<std::vector<Action>> rank_actions);
 
-// Creates a schedule from the passes of a file. Errors contain lines and
-// columns.
+// Creates a schedule from the passes of a file. Returns the same errors, with
+// lines and columns.
 absl::StatusOr<Schedule> ScheduleFromRows(const ScheduleRows& rows);
 
 }  // namespace weir::schedules
