@@ -31,7 +31,8 @@ struct SimulatedRun {
   double num_tasks() const { return graph.tasks.num_tasks(); }
 };
 
-// Prepares everything up to the task graph.
+// Prepares everything up to the task graph. Returns Simulate's errors, except
+// those of the run itself.
 absl::StatusOr<SimulatedRun> PrepareRun(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, schedules::Schedule schedule);

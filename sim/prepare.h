@@ -30,10 +30,12 @@ absl::StatusOr<schedules::Schedule> ScheduleOf(
 
 // Returns true if the scenario's schedule is run without a barrier at its
 // optimizer steps: with a flush, on several ranks, and either as the scenario
-// says or with split backwards on a runtime that validates steps later.
+// says or with split backwards on a runtime that validates steps later. Returns
+// the errors of schedules::ScheduleFlushes.
 absl::StatusOr<bool> PostValidates(const scenarios::ResolvedScenario& scenario);
 
 // Returns the same without repetitions: one batch of a schedule with a flush.
+// Errors are those of ScheduleOf.
 absl::StatusOr<schedules::Schedule> PlannedScheduleOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches);
@@ -45,7 +47,8 @@ bool IsGeneratedFromShape(const scenarios::ResolvedScenario& scenario);
 std::vector<int> VersionsOfStages(const schedules::Semantics& semantics);
 
 // Returns the number of batches that is given or follows from the schedule; 0:
-// as many as show the steady state, starting with FirstBatches.
+// as many as show the steady state, starting with FirstBatches. Both return the
+// errors of schedules::ScheduleFlushes.
 absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario);
 absl::StatusOr<int> FirstBatches(const scenarios::ResolvedScenario& scenario);
 

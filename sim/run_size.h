@@ -22,7 +22,7 @@ absl::Status CheckTasks(const scenarios::ResolvedScenario& scenario,
                         double num_tasks, double num_gpus);
 
 // The same for a full run before its schedule exists: every GPU does at least
-// one forward per microbatch and stage.
+// one forward per microbatch and stage. Returns InvalidArgument likewise.
 absl::Status CheckFullRun(const scenarios::ResolvedScenario& scenario,
                           int num_batches);
 

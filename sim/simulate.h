@@ -33,14 +33,15 @@ struct SimulateOptions {
 };
 
 // Simulates one scenario. Returns InvalidArgument for errors that the user can
-// fix, FailedPrecondition for a schedule that deadlocks, and Internal for bugs
-// in weir. A schedule that does not fit in memory is a result (fits_memory is
-// false).
+// fix, NotFound for an unknown schedule, FailedPrecondition for a schedule that
+// deadlocks, ResourceExhausted if this machine has too little memory, Cancelled
+// when interrupted, and Internal for bugs in weir. A schedule that does not fit
+// in the GPUs' memory is a result (fits_memory is false).
 absl::StatusOr<Result> Simulate(const scenarios::ResolvedScenario& scenario,
                                 const SimulateOptions& options = {});
 
 // Simulates as Simulate does, and returns what delays the run absorbs. Of a run
-// without flush, all batches count.
+// without flush, all batches count. Returns Simulate's errors.
 absl::StatusOr<ScheduleSlack> SlackOfScenario(
     const scenarios::ResolvedScenario& scenario,
     const SimulateOptions& options = {});
@@ -81,7 +82,7 @@ UncontendedTransfer TransferAlone(const scenarios::ResolvedScenario& scenario,
                                   int from_rank, int to_rank, double bytes);
 
 // Simulates a given schedule, with as many batches as it has; ignores
-// scenario.schedule. Also returns FailedPrecondition for an invalid schedule.
+// scenario.schedule. Also returns the errors of ValidateSchedule.
 absl::StatusOr<Result> SimulateSchedule(
     const scenarios::ResolvedScenario& scenario,
     const schedules::Schedule& schedule, const SimulateOptions& options = {});

@@ -13,7 +13,8 @@
 namespace weir::sim {
 
 // Returns the rates, memory and slowdowns of a device, without stages.
-// `plain_links`: collectives are not modelled.
+// `plain_links`: collectives are not modelled. Returns InvalidArgument if the
+// device has no peak for the format of the scenario's GEMMs.
 absl::StatusOr<DeviceCosts> CostsOfDevice(const DeviceProfile& device,
                                           const Runtime& runtime,
                                           const Recipe& recipe,

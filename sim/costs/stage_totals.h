@@ -42,7 +42,7 @@ class LayerTotals {
   // by stage, offloads, adapters, Muon, and launches that block the GPU.
   static bool CanSum(const scenarios::ResolvedScenario& scenario);
 
-  // Requires: CanSum(scenario).
+  // Requires: CanSum(scenario). Returns the errors of CostsOfDevice.
   static absl::StatusOr<LayerTotals> Of(
       const scenarios::ResolvedScenario& scenario);
 

@@ -27,7 +27,7 @@ class GraphRunner {
 
   // Returns the same as RunTaskGraph, to 1e-9 relative, with times from the
   // start of this run. A route that names a link k times uses k times its rate
-  // there.
+  // there. Returns ResourceExhausted if there is not enough memory.
   absl::StatusOr<Recording> Run(const TaskGraph& graph,
                                 std::span<const scenarios::Link> links);
 
