@@ -25,16 +25,20 @@ bool NeedsTimeline(const OutputFlags& output);
 
 // Checks, before hours of work, that --out, --trace, --report and the picture
 // of draw can be written and are different files. `folders`: --trace may name a
-// folder.
+// folder. Returns InvalidArgument if not, Unavailable if the program that makes
+// PDF and PNG is not installed.
 absl::Status CheckOutputs(const OutputFlags& output, bool folders);
 
 // Checks, before hours of work, that the ending of a trace file names a format.
-// `folders`: a path that ends with '/' is valid, too.
+// `folders`: a path that ends with '/' is valid, too. Returns InvalidArgument
+// if not.
 absl::Status CheckTracePath(absl::string_view option, const std::string& path,
                             bool folders);
 
 // Writes the timeline in the format that the ending names; in a folder, to a
-// .pftrace file named after the schedule. Prints a note about the file.
+// .pftrace file named after the schedule. Prints a note about the file. Returns
+// InvalidArgument if it cannot be written, FailedPrecondition if the result has
+// no timeline.
 absl::Status WriteTrace(const std::string& path, const Result& result,
                         const OutputFlags& output);
 
@@ -43,17 +47,20 @@ absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
                           const OutputFlags& output);
 
 // Checks, before hours of work, that the name of a report ends in .html.
+// Returns InvalidArgument if not.
 absl::Status CheckReportPath(absl::string_view option, const std::string& path);
 
-// Writes --report. Prints a note about the file.
+// Writes --report. Prints a note about the file. Returns the errors of
+// results::ReportHtml and WriteOutput.
 absl::Status WriteReport(const OutputFlags& output, const Results& results);
 
-// Writes a page to --report. Prints a note about the file.
+// Writes a page to --report. Prints a note about the file. Returns the errors
+// of WriteOutput.
 absl::Status WriteReportPage(const OutputFlags& output,
                              const std::string& page);
 
 // Writes --out, --report and, if `traced` is not null, --trace; tries all.
-// Prints a note about each file.
+// Prints a note about each file. Returns InvalidArgument with all their errors.
 absl::Status WriteOutputs(const OutputFlags& output, const Results& results,
                           const Result* traced);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scenario to simulate: a scenario file plus flags.
+// The scenario to simulate: a scenario file plus flags. Errors are
+// InvalidArgument, or NotFound for a file, preset or schedule that does not
+// exist.
 #ifndef WEIR_CLI_OPTIONS_OVERRIDES_H_
 #define WEIR_CLI_OPTIONS_OVERRIDES_H_
 

@@ -31,7 +31,8 @@ absl::Status CheckPicturePath(absl::string_view option,
 absl::StatusOr<std::string> PictureBytes(const std::string& path,
                                          const results::Drawing& drawing);
 
-// Writes PictureBytes. Prints a note about the file.
+// Writes PictureBytes. Prints a note about the file. Returns the errors of
+// PictureBytes and WriteOutput.
 absl::Status WritePicture(const std::string& path,
                           const results::Drawing& drawing,
                           const OutputFlags& output);

@@ -32,7 +32,7 @@ void AddTolerance(CLI::App* app, const std::string& group,
 void AddMethod(CLI::App* app, const std::string& group, const std::string& help,
                bool* fast);
 
-// Parses a number of tokens: "300e9", "1T".
+// Parses a number of tokens: "300e9", "1T". Returns InvalidArgument otherwise.
 absl::StatusOr<double> ParseTokens(const std::string& text);
 
 // Adds --flops.

@@ -40,7 +40,8 @@ inline constexpr Member kConfig = {
 // Returns the envelope with "config", "result" and "warnings".
 Json EnvelopeWith(Json config, Json result);
 
-// Returns the definitions of weir.Result as it is printed.
+// Returns the definitions of weir.Result as it is printed. Returns Internal if
+// weir was built without its messages.
 absl::StatusOr<Json> ResultDefinitions();
 
 }  // namespace weir::cli

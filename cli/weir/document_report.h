@@ -13,12 +13,13 @@
 
 namespace weir::cli {
 
-// Checks, before long work, that --report can be written.
+// Checks, before long work, that --report can be written. Returns
+// InvalidArgument if not.
 absl::Status CheckDocumentReport(const OutputFlags& output);
 
 // Writes --report, if it is given, and prints a note. `document` returns the
 // output of --format json (results/report/document.h). `runs` are shown below
-// it.
+// it. Returns the errors of results::DocumentHtml and WriteOutput.
 absl::Status WriteDocumentReport(const OutputFlags& output,
                                  const std::function<std::string()>& document,
                                  std::span<const Result> runs = {});

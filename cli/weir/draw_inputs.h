@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of figures, from files that weir wrote and from scenarios.
+// The data of figures, from files that weir wrote and from scenarios. Errors
+// are InvalidArgument, or NotFound for a file that does not exist.
 #ifndef WEIR_CLI_WEIR_DRAW_INPUTS_H_
 #define WEIR_CLI_WEIR_DRAW_INPUTS_H_
 

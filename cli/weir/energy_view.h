@@ -16,7 +16,8 @@ namespace weir::cli {
 
 // Checks the power model and the flags that need each other before the
 // simulation. CSV output cannot contain energies. `with_timeline`: the command
-// keeps the timeline that measured passes need.
+// keeps the timeline that measured passes need. Returns InvalidArgument with
+// the flag, NotFound if there is no such model.
 absl::Status CheckEnergy(const Flags& flags, bool with_timeline);
 
 // Returns InvalidArgument for --tokens if a step of the scenario has no known
@@ -25,7 +26,7 @@ absl::Status CheckEnergyOf(const Flags& flags,
                            const scenarios::ResolvedScenario& scenario);
 
 // Returns the view with the energies of the results, or the view itself without
-// --energy.
+// --energy. Returns the errors of EnergyOfPasses and EnergyOfStep.
 absl::StatusOr<std::string> WithEnergy(const Flags& flags, std::string view,
                                        std::span<const Result> results);
 

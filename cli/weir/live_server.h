@@ -45,7 +45,8 @@ class LiveServer {
 absl::StatusOr<std::unique_ptr<LiveServer>> StartLiveServer(
     int port, const std::string& token, LiveHandlers handlers);
 
-// Returns 32 hexadecimal digits from the system's random source.
+// Returns 32 hexadecimal digits from the system's random source, or Internal if
+// it fails.
 absl::StatusOr<std::string> RandomToken();
 
 // Returns true if the texts are equal. Takes the same time wherever they

@@ -41,7 +41,8 @@ absl::StatusOr<LiveSettings> ParseLiveSettings(const std::string& text);
 // Returns the settings that the scenario has.
 LiveSettings LiveSettingsOf(const scenarios::ResolvedScenario& scenario);
 
-// Returns the scenario of the flags with the settings.
+// Returns the scenario of the flags with the settings. Returns the errors of
+// ResolveFlags.
 absl::StatusOr<scenarios::ResolvedScenario> WithLiveSettings(
     const ScenarioFlags& flags, const LiveSettings& settings);
 

@@ -9,6 +9,7 @@
 
 namespace weir::cli {
 
+// Returns the errors of results::ImportTrace.
 absl::StatusOr<results::RecordedRun> ReadRecordedRun(const Flags& flags);
 
 }  // namespace weir::cli

@@ -22,7 +22,8 @@ absl::StatusOr<schedules::Schedule> ScheduleOfFlags(
     schedules::FileTransfers transfers = schedules::FileTransfers::kChecked,
     const SizeEstimate& per_action = {});
 
-// The same as ScheduleOfFlags, validated.
+// The same as ScheduleOfFlags, validated. Also returns the errors of
+// ValidateSchedule.
 absl::StatusOr<schedules::Schedule> ValidScheduleOfFlags(const Flags& flags);
 
 // Returns InvalidArgument if the flags specify a shape other than the file's.

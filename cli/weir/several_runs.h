@@ -39,7 +39,8 @@ struct Outcome {
 bool HasScenarioFlags(const ScenarioFlags& flags);
 
 // Checks every schedule before the first one is simulated, and the output
-// files.
+// files. Returns the errors of CheckOutputs and ApplyOverrides, or one error
+// for all schedules if none can be simulated or one is unknown.
 absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags);
 
 // Simulates one job after the other. Reports failures at once and continues.

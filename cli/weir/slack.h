@@ -19,7 +19,8 @@ std::string RowLabel(const std::string& schedule, int chunks);
 // Returns the "config" of JSON output: an object with the resolved scenarios.
 std::string ConfigJson(const std::vector<Job>& jobs);
 
-// Simulates one job after the other, with progress. Returns the first error.
+// Simulates one job after the other, with progress. Returns the first error,
+// one of SlackOfScenario.
 absl::StatusOr<std::vector<plan::NamedSlack>> SlackOfJobs(
     const std::vector<Job>& jobs, const OutputFlags& output);
 

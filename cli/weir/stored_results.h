@@ -12,11 +12,13 @@
 namespace weir::cli {
 
 // Returns all results of a file, or those whose schedule, row or name is
-// `name`, the value of --result; empty: all.
+// `name`, the value of --result; empty: all. Returns the errors of LoadResults,
+// and InvalidArgument if there is none.
 absl::StatusOr<std::vector<Result>> LoadSelected(const std::string& path,
                                                  const std::string& name);
 
-// Returns the only selected result; an error if there are several.
+// Returns the only selected result. Returns the errors of LoadSelected, and
+// InvalidArgument if there are several.
 absl::StatusOr<Result> LoadOne(const std::string& path,
                                const std::string& name);
 

@@ -39,7 +39,8 @@ MakeApp MakeCoreApp;
 // Returns weir without commands.
 MakeApp MakeBareApp;
 
-// Sets `line` as far as the arguments are valid, see ParseArguments.
+// Sets `line` as far as the arguments are valid. Returns the same as
+// ParseArguments, also for errors.
 absl::StatusOr<std::string> ParseWeirArguments(int argc,
                                                const char* const* argv,
                                                MakeApp* make,

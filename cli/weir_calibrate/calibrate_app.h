@@ -30,7 +30,8 @@ struct CalibrateLine {
 // Returns the program. Parsing sets `line`, which must outlive it.
 std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line);
 
-// Sets `line` as far as the arguments are valid, see ParseArguments.
+// Sets `line` as far as the arguments are valid. Returns the same as
+// ParseArguments, also for errors.
 absl::StatusOr<std::string> ParseCalibrateArguments(int argc,
                                                     const char* const* argv,
                                                     CalibrateLine* line);

@@ -24,16 +24,18 @@ void Note(const RunFlags& flags, absl::string_view text);
 
 ReplaceOptions ReplaceOf(const RunFlags& flags);
 ReplaceOptions ReplaceReport(const RunFlags& flags);
+// Writes --report. Returns the errors of WriteOutput.
 absl::Status WriteReport(const RunFlags& flags,
                          const std::vector<calibrate::ReportRow>& rows);
 
 // Returns the plan restricted to --only. A pass keeps its operations, which are
-// verified before it is timed.
+// verified before it is timed. Returns InvalidArgument if nothing is left of
+// it, and the errors of MakePlan.
 absl::StatusOr<calibrate::MeasuringPlan> PlanOf(
     const RunFlags& flags, const Model& model, calibrate::ElementFormat format);
 
 // Measures the plan with progress, Ctrl-C and watchdog. `path` is the journal;
-// empty: none.
+// empty: none. Returns the errors of Measure.
 absl::Status MeasurePlan(const RunFlags& flags,
                          const calibrate::MeasuringPlan& plan,
                          const DeviceProfile& start,

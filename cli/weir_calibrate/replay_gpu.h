@@ -23,11 +23,14 @@ absl::StatusOr<Provenance> GpuOf(const ReplayFlags& flags,
                                  const Factories& factories);
 
 // Returns true if neither the flags nor the scenario's cluster name a GPU.
+// Returns the errors of ApplyOverrides.
 absl::StatusOr<bool> NeedsProfile(const ScenarioFlags& flags);
 
-// Returns the preset of the GPU, or of the most similar one.
+// Returns the preset of the GPU, or of the most similar one. Returns the errors
+// of StartProfileFor.
 absl::StatusOr<std::string> PresetOf(const Provenance& gpu);
 
+// Returns Unavailable with the message of `status` and a hint.
 absl::Status UnavailableGpu(const absl::Status& status);
 
 }  // namespace weir::cli
