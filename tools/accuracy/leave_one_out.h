@@ -70,6 +70,8 @@ struct DeviceFit {
 // Fits every device. FOLDER/SET.csv holds the rows as predicted without
 // slowdown and residuals, SLOWED/SET.csv those with a slowdown of `factor`.
 // Leaves out sets with given stage times, sets of memory, and parts of others.
+// Returns NotFound if a file does not exist, InvalidArgument if it is malformed
+// or the rows of both differ.
 absl::StatusOr<std::vector<DeviceFit>> FitDevices(
     absl::Span<const PublishedSet> sets, const std::string& folder,
     const std::string& slowed, double factor);

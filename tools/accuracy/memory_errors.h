@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accuracy of predicted memory by source: intervals that were calibrated
-// without the source, and verdicts on whether runs fit.
+// without the source, and verdicts on whether runs fit. Errors are NotFound if
+// a file does not exist, InvalidArgument if it is malformed.
 #ifndef WEIR_TOOLS_ACCURACY_MEMORY_ERRORS_H_
 #define WEIR_TOOLS_ACCURACY_MEMORY_ERRORS_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sets of published measurements, read from
-// results/published/sets/sets.csv.
+// results/published/sets/sets.csv. Errors are NotFound if the file does not
+// exist, InvalidArgument if it is malformed.
 #ifndef WEIR_TOOLS_ACCURACY_PUBLISHED_SETS_H_
 #define WEIR_TOOLS_ACCURACY_PUBLISHED_SETS_H_
 

@@ -45,7 +45,8 @@ struct RowErrors {
   }
 };
 
-// Loads the rows of one quantity; empty: of all.
+// Loads the rows of one quantity; empty: of all. Returns NotFound if the file
+// does not exist, InvalidArgument if it is malformed.
 absl::StatusOr<RowErrors> LoadRowErrors(const std::string& path,
                                         const std::string& quantity);
 

@@ -18,7 +18,8 @@ struct MeasuredSeconds {
   double seconds = 0;
 };
 
-// Writes FOLDER/SET.csv. Requires: as many predictions as rows.
+// Writes FOLDER/SET.csv. Requires: as many predictions as rows. Returns
+// InvalidArgument if it cannot be written.
 absl::Status WriteRows(const std::string& path,
                        absl::Span<const MeasuredSeconds> rows,
                        absl::Span<const double> predicted_seconds);
