@@ -53,7 +53,7 @@ std::vector<double> PredictGemms(const GemmMachine& machine,
                                  Clock clock = Clock::kBurst);
 
 // Returns for every sample the prediction of a fit without the samples of its
-// group (calibrate/fit/cross_validation.h).
+// group (calibrate/fit/cross_validation.h). Returns the errors of FitGemms.
 absl::StatusOr<std::vector<double>> CrossValidateGemms(
     const GemmMachine& machine, const GemmModel& start,
     absl::Span<const GemmSample> samples, absl::Span<const int> groups,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports measurements into a device profile. Each format is one entry of a
-// table and is recognized by its content, not by the file name.
+// table and is recognized by its content, not by the file name. Errors are
+// InvalidArgument.
 #ifndef WEIR_CALIBRATE_FIT_IMPORT_H_
 #define WEIR_CALIBRATE_FIT_IMPORT_H_
 

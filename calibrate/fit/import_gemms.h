@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports measured GEMMs from a CSV file with columns m, n, k, one of
 // latency_ms, latency_us or seconds, and optionally batch and dtype or type
-// ("bf16", the same in all rows). Other columns are ignored.
+// ("bf16", the same in all rows). Other columns are ignored. Errors are
+// InvalidArgument; those of a field have line and column.
 #ifndef WEIR_CALIBRATE_FIT_IMPORT_GEMMS_H_
 #define WEIR_CALIBRATE_FIT_IMPORT_GEMMS_H_
 
@@ -25,7 +26,8 @@ absl::StatusOr<MeasuredGemms> ReadGemms(absl::string_view label,
                                         absl::string_view text);
 
 // Returns the GPU described by `profile` in a number format ("": bf16, or fp16
-// if the profile has no bf16).
+// if the profile has no bf16). Returns InvalidArgument if the profile does not
+// have it.
 absl::StatusOr<GemmMachine> MachineOf(const DeviceProfile& profile,
                                       std::string format);
 

@@ -26,7 +26,8 @@ struct NewDevice {
 };
 
 // Parses "bf16=2.25e15,fp32=75e12". Refuses formats that no recipe uses, a
-// format given twice, and rates outside of 1e12 to 1e17.
+// format given twice, and rates outside of 1e12 to 1e17. Returns
+// InvalidArgument for these and for other text.
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParsePeaks(
     absl::string_view text);
 
