@@ -46,6 +46,7 @@ struct Rendezvous {
 // Returns the output of a command; replaced in tests.
 using RunProgram = std::function<absl::StatusOr<std::string>(
     const std::vector<std::string>& command)>;
+// Returns Unavailable if it cannot be started or fails.
 absl::StatusOr<std::string> RunAndRead(const std::vector<std::string>& command);
 
 // Finds the rendezvous by `file`, else MASTER_ADDR and MASTER_PORT, else the

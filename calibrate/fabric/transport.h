@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timing of messages between ranks. calibrate/gpu/ implements it with NCCL,
-// tests with a simulated network.
+// tests with a simulated network. All functions return Aborted if another rank
+// or the network failed, and the errors of the device.
 #ifndef WEIR_CALIBRATE_FABRIC_TRANSPORT_H_
 #define WEIR_CALIBRATE_FABRIC_TRANSPORT_H_
 
@@ -30,6 +31,7 @@ class Communicator {
                                                 double bytes,
                                                 int num_repeats) = 0;
   // Times ranks `from` and `to` of this communicator; others return at once.
+  // Returns DeadlineExceeded likewise.
   virtual absl::StatusOr<double> TimePair(PairMode mode, int from, int to,
                                           double bytes, int num_repeats) = 0;
 };

@@ -43,7 +43,8 @@ class ControlWire {
   absl::StatusOr<bool> ExtractMessage(google::protobuf::MessageLite* message,
                                       size_t max_bytes = size_t{16} << 20);
 
-  // Waits for one message.
+  // Waits for one message. Returns DeadlineExceeded if none arrives, and the
+  // errors of Fill and ExtractMessage.
   absl::Status Receive(google::protobuf::MessageLite* message,
                        absl::Time deadline,
                        size_t max_bytes = size_t{16} << 20);
@@ -64,7 +65,8 @@ class Listener {
   // empty or none of them belongs to this machine (address translation). A name
   // that resolves only to a loopback address, as a host's own name often does,
   // counts as this machine's only with `all_local`, because other machines
-  // resolve it to another address.
+  // resolve it to another address. Returns Unavailable if none of the ports is
+  // free.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(
       const std::vector<std::string>& hosts, const std::vector<int>& ports,
       bool all_local);

@@ -27,6 +27,7 @@ absl::Status NcclFailure(ncclResult_t code, ncclComm_t communicator,
 // Source and destination of messages; grows, never shrinks.
 class MessageBuffers {
  public:
+  // Returns ResourceExhausted if the GPU has too little memory.
   absl::Status Reserve(int64_t num_bytes);
   char* from() const { return static_cast<char*>(from_.get()); }
   char* to() const { return static_cast<char*>(to_.get()); }
