@@ -19,13 +19,14 @@ namespace weir::calibrate {
 absl::StatusOr<std::string> StartProfileOf(const std::string& gpu_name);
 
 // Returns the preset of the most similar GPU, by memory and multiprocessors (0:
-// not known), that has a peak rate for the format.
+// not known), that has a peak rate for the format. Returns NotFound if none
+// has.
 absl::StatusOr<std::string> ClosestProfile(double memory_bytes,
                                            int num_multiprocessors,
                                            absl::string_view format);
 
 // Returns StartProfileOf() the GPU; if there is none, ClosestProfile(), and
-// says so in `remark`.
+// says so in `remark`. Returns the errors of ClosestProfile.
 absl::StatusOr<std::string> StartProfileFor(const Provenance& gpu,
                                             absl::string_view format,
                                             std::string* remark);

@@ -34,6 +34,7 @@ class Assembler {
   Assembler(const MeasuringPlan& plan, const Calibration& journal,
             const DeviceProfile& start);
 
+  // Returns the errors of AssembleProfile().
   absl::StatusOr<DeviceProfile> Assemble();
 
  private:

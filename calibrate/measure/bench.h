@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU interface of the measuring procedure. calibrate/gpu/ implements it
-// with CUDA, tests with a simulated device of known times.
+// with CUDA, tests with a simulated device of known times. Functions return
+// DeadlineExceeded if the device hangs, and its other errors
+// (calibrate/gpu/errors.h).
 #ifndef WEIR_CALIBRATE_MEASURE_BENCH_H_
 #define WEIR_CALIBRATE_MEASURE_BENCH_H_
 

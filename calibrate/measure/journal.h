@@ -29,14 +29,15 @@ namespace weir::calibrate {
 // error.
 absl::StatusOr<Calibration> LoadJournal(
     const std::string& path, std::vector<std::string>* damage = nullptr);
-// The same for a text in memory; `label` is the name used in messages.
+// The same for a text in memory; `label` is the name used in messages. Errors
+// are InvalidArgument.
 absl::StatusOr<Calibration> ParseJournal(const std::string& label,
                                          absl::string_view text,
                                          std::vector<std::string>* damage);
 
 // Replaces the file and syncs it to disk before returning. After a crash or
 // power failure at any point, the file is a complete journal of all results
-// saved so far.
+// saved so far. Returns InvalidArgument if it cannot be written.
 absl::Status SaveJournal(const std::string& path, const Calibration& journal);
 
 // Returns InvalidArgument that lists the differences if `journal`, read from

@@ -19,7 +19,7 @@ namespace weir::calibrate {
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
     const std::string& name_or_path);
 
-// Reports all problems of a profile at once.
+// Reports all problems of a profile at once. Returns InvalidArgument with them.
 absl::Status ValidateDeviceProfile(absl::string_view label,
                                    const DeviceProfile& profile);
 

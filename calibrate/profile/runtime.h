@@ -19,7 +19,7 @@ namespace weir::calibrate {
 // problems of the runtime.
 absl::StatusOr<Runtime> LoadRuntime(const std::string& name_or_path);
 
-// Reports all problems of a runtime at once.
+// Reports all problems of a runtime at once. Returns InvalidArgument with them.
 absl::Status ValidateRuntime(absl::string_view label, const Runtime& runtime);
 
 // Sets the framework's fusions in `spec`. Some depend on the sizes already in
