@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that keeps a stream busy while other work is measured concurrently.
+// Functions return the errors of errors.h, and DeadlineExceeded if the GPU does
+// not finish in time.
 #ifndef WEIR_CALIBRATE_GPU_BACKGROUND_LOAD_H_
 #define WEIR_CALIBRATE_GPU_BACKGROUND_LOAD_H_
 
@@ -49,7 +51,8 @@ class BackgroundLoad {
 
 // Runs the replayer's launches while all loads run from before their start
 // until after their end, and repeats with a longer load if one ended too early.
-// `key` is used in errors. Returns when the loads have ended.
+// `key` is used in errors. Returns when the loads have ended. Returns Internal
+// if a load ended too early several times.
 absl::StatusOr<LaunchBatch> RunOverlapped(
     const std::vector<std::unique_ptr<BackgroundLoad>>& loads,
     absl::string_view key, GraphTimer* timer, int num_launches);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // State shared by all workloads of the bench: the GPU, its libraries, its
-// streams.
+// streams. Functions return the errors of errors.h, and DeadlineExceeded if the
+// GPU does not finish in time.
 #ifndef WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_
 #define WEIR_CALIBRATE_GPU_BENCH_DEVICE_H_
 
@@ -65,6 +66,7 @@ struct BenchDevice {
   }
   // Enqueues copies for at least `seconds`.
   absl::Status EnqueueFlush(double seconds) const;
+  // Returns Unimplemented on a partition of a GPU.
   absl::StatusOr<SelfCommunicator*> Communicator(int max_ctas);
 };
 

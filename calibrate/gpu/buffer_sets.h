@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several sets of the same buffers, for rotation.
+// Several sets of the same buffers, for rotation. Functions return the errors
+// of errors.h, and DeadlineExceeded if the GPU does not finish in time.
 #ifndef WEIR_CALIBRATE_GPU_BUFFER_SETS_H_
 #define WEIR_CALIBRATE_GPU_BUFFER_SETS_H_
 

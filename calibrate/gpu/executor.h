@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the operations of a stage on caller-provided device memory, for one or
 // many microbatches, on any stream, without allocating. Independent of
-// measuring.
+// measuring. Functions return the errors of errors.h.
 #ifndef WEIR_CALIBRATE_GPU_EXECUTOR_H_
 #define WEIR_CALIBRATE_GPU_EXECUTOR_H_
 

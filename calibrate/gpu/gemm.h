@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs by cuBLASLt with the fastest of the algorithms offered by its
-// heuristics, chosen once per shape.
+// heuristics, chosen once per shape. Functions return the errors of errors.h.
 #ifndef WEIR_CALIBRATE_GPU_GEMM_H_
 #define WEIR_CALIBRATE_GPU_GEMM_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs captured from launches, and timing of work on a stream.
+// CUDA graphs captured from launches, and timing of work on a stream. Functions
+// return the errors of errors.h.
 #ifndef WEIR_CALIBRATE_GPU_GRAPH_H_
 #define WEIR_CALIBRATE_GPU_GRAPH_H_
 

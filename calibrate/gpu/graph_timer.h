@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a workload repeatedly and times it: from graphs, or launch by launch as
-// a replay does.
+// a replay does. Functions return the errors of errors.h, and DeadlineExceeded
+// if the GPU does not finish in time.
 #ifndef WEIR_CALIBRATE_GPU_GRAPH_TIMER_H_
 #define WEIR_CALIBRATE_GPU_GRAPH_TIMER_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owners of CUDA and cuBLASLt handles. Once the watchdog has found the GPU
-// hung, handles are leaked, since destroying them would wait for it.
+// hung, handles are leaked, since destroying them would wait for it. Functions
+// return the errors of errors.h.
 #ifndef WEIR_CALIBRATE_GPU_HANDLES_H_
 #define WEIR_CALIBRATE_GPU_HANDLES_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage's own memory pool, for emulated capacity and for measuring.
+// A stage's own memory pool, for emulated capacity and for measuring. Functions
+// return the errors of errors.h.
 #ifndef WEIR_CALIBRATE_GPU_MEMORY_POOL_H_
 #define WEIR_CALIBRATE_GPU_MEMORY_POOL_H_
 

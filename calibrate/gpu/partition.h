@@ -30,7 +30,7 @@ class GpuPartition {
   // since cuBLASLt does not know the partition that it runs on.
   int num_multiprocessors() const { return num_multiprocessors_; }
   // Creates a stream that does not wait for the default stream. Destroy it
-  // before the partition. Thread-safe.
+  // before the partition. Thread-safe. Returns the errors of the driver.
   absl::StatusOr<Stream> MakeStream() const;
 
  private:

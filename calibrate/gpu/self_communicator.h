@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL with one rank that sends to itself.
+// NCCL with one rank that sends to itself. Functions return the errors of
+// errors.h, and DeadlineExceeded if NCCL does not finish in time.
 #ifndef WEIR_CALIBRATE_GPU_SELF_COMMUNICATOR_H_
 #define WEIR_CALIBRATE_GPU_SELF_COMMUNICATOR_H_
 

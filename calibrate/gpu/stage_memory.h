@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the memory that a stage takes from its own pool, from its first
-// forward to its update.
+// forward to its update. Returns the errors of errors.h, and DeadlineExceeded
+// if the GPU does not finish in time.
 #ifndef WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_
 #define WEIR_CALIBRATE_GPU_STAGE_MEMORY_H_
 

@@ -19,6 +19,9 @@ std::vector<Piece> AllBuffers(const StageProgram& program);
 
 class StageWorkload : public PreparedWorkload {
  public:
+  // Returns InvalidArgument if the workload names no operation of its program,
+  // ResourceExhausted if its buffers do not fit, and the errors of
+  // StageExecutor::PlanOp.
   static absl::StatusOr<std::unique_ptr<StageWorkload>> Create(
       const BenchDevice* device, const Workload& workload);
 

@@ -13,10 +13,11 @@
 
 namespace weir::calibrate {
 
-// Returns DeadlineExceeded, with `what`, after the timeout; from then on
-// DeviceIsHung() is true.
+// Return DeadlineExceeded, with `what`, after the timeout; from then on
+// DeviceIsHung() is true. Other errors are those of errors.h.
 absl::Status WaitFor(cudaEvent_t event, double timeout_seconds,
                      absl::string_view what);
+
 absl::Status WaitFor(cudaStream_t stream, double timeout_seconds,
                      absl::string_view what);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares the workloads of the bench.
+// Prepares the workloads of the bench. Functions return the errors of
+// Bench::Prepare, and InvalidArgument for a workload that cannot be built.
 #ifndef WEIR_CALIBRATE_GPU_WORKLOADS_H_
 #define WEIR_CALIBRATE_GPU_WORKLOADS_H_
 
