@@ -39,7 +39,8 @@ absl::StatusOr<ExecutionRecord> ExecuteSchedule(
 
 // Executes a given order, which announces messages on `board`. ExecuteSchedule
 // makes both from the plan; tests pass those of a faulty runtime. Requires: the
-// schedule is valid, and `board` belongs to `order`.
+// schedule is valid, and `board` belongs to `order`. Returns the errors of
+// ExecuteSchedule.
 absl::StatusOr<ExecutionRecord> ExecuteOrder(const ExecutionPlan& plan,
                                              const ExecutionOrder& order,
                                              Board* board,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of gradients over the replicas of a stage and over tied embeddings,
-// before optimizer steps.
+// before optimizer steps. Errors are those of the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_GRADIENT_SUMS_H_
 #define WEIR_CALIBRATE_EXECUTE_GRADIENT_SUMS_H_
 

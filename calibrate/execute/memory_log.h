@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes by class over a step, counted as in the simulator: all events of one
-// time are applied before the total is evaluated.
+// time are applied before the total is evaluated. Errors are those of the
+// device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_
 #define WEIR_CALIBRATE_EXECUTE_MEMORY_LOG_H_
 

@@ -5,7 +5,10 @@
 //
 // Work of a rank is in order, as on a stream: a call may return before its work
 // has ended. A Buffers table points to memory: on the host every element is a
-// double regardless of its format, on a GPU it has its format.
+// double regardless of its format, on a GPU it has its format. Functions return
+// ResourceExhausted if there is not enough memory, DeadlineExceeded after the
+// plan's timeout, Cancelled after Cancel(), Internal for misuse, and on a GPU
+// the errors of calibrate/gpu/errors.h.
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_DEVICE_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_DEVICE_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a rank: allocations and their peak.
+// Memory of a rank: allocations and their peak. Errors are those of the device
+// (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_MEMORY_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_MEMORY_H_
 

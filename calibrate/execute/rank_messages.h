@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations and gradients that a rank sends to other ranks and receives.
+// Errors are those of the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_MESSAGES_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_MESSAGES_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that a rank moves to its host and back.
+// Activations that a rank moves to its host and back. Errors are those of the
+// device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_OFFLOADS_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_OFFLOADS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of a rank: the weights they compute with, and the memory they
-// allocate and free.
+// allocate and free. Errors are those of the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_PASSES_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_PASSES_H_
 

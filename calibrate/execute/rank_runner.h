@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a replay: its items in order. The caller queries what an item
-// waits for; running an item never waits for another rank.
+// waits for; running an item never waits for another rank. Errors are those of
+// the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_RUNNER_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_RUNNER_H_
 

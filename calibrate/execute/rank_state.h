@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a rank that its passes, messages and updates share.
+// The state of a rank that its passes, messages and updates share. Errors are
+// those of the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_STATE_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_STATE_H_
 

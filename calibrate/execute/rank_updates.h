@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer steps of a rank.
+// Optimizer steps of a rank. Errors are those of the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_RANK_UPDATES_H_
 #define WEIR_CALIBRATE_EXECUTE_RANK_UPDATES_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs each microbatch through all stages forward and directly backward: the
-// passes of a training without a pipeline, on one rank of any device.
+// passes of a training without a pipeline, on one rank of any device. Errors
+// are those of the device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_STAGE_CHAIN_H_
 #define WEIR_CALIBRATE_EXECUTE_STAGE_CHAIN_H_
 

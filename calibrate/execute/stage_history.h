@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of a stage's weights, on a device, that a formula still reads.
-// The formula's closed form determines them in advance.
+// The formula's closed form determines them in advance. Errors are those of the
+// device (rank_device.h).
 #ifndef WEIR_CALIBRATE_EXECUTE_STAGE_HISTORY_H_
 #define WEIR_CALIBRATE_EXECUTE_STAGE_HISTORY_H_
 

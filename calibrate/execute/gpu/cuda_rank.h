@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common base of replay ranks that use the whole GPU in turn or a partition
 // each: operations, optimizers and uploads on a stream and in a memory pool.
+// Errors are those of rank_device.h.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_CUDA_RANK_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_CUDA_RANK_H_
 

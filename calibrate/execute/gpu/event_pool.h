@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of events that are created in advance and reused.
+// A pool of events that are created in advance and reused. Errors are those of
+// calibrate/gpu/errors.h.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_EVENT_POOL_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_EVENT_POOL_H_
 

@@ -19,6 +19,10 @@ class PartitionedRank;
 
 class PartitionedExecution : public ExecutionDevice {
  public:
+  // Returns InvalidArgument if there are more ranks than partitions,
+  // ResourceExhausted if the ranks need more memory than the GPU has,
+  // Unimplemented if it cannot be partitioned, and the errors of
+  // calibrate/gpu/errors.h.
   static absl::StatusOr<std::unique_ptr<PartitionedExecution>> Open(
       const ExecutionPlan& plan, std::unique_ptr<BenchDevice> bench,
       const CudaExecutionOptions& options);

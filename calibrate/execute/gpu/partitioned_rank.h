@@ -11,6 +11,7 @@
 
 namespace weir::calibrate {
 
+// Errors are those of rank_device.h.
 class PartitionedRank : public CudaRank {
  public:
   // Resources owned by the rank that its tools point to.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page-locked host memory, required for copies that overlap with other work.
+// Errors are those of calibrate/gpu/errors.h.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_PINNED_MEMORY_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_PINNED_MEMORY_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that use the whole GPU in turn (execution_device.h: serial).
+// Ranks that use the whole GPU in turn (execution_device.h: serial). Errors are
+// those of calibrate/gpu/errors.h.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_SERIAL_EXECUTION_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_SERIAL_EXECUTION_H_
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a rank on a GPU that ranks use in turn: it can be moved to the host
-// while the rank is idle.
+// while the rank is idle. Errors are those of calibrate/gpu/errors.h, also
+// Internal for memory that was not allocated, and DeadlineExceeded if the GPU
+// does not finish in time.
 #ifndef WEIR_CALIBRATE_EXECUTE_GPU_SPILLED_MEMORY_H_
 #define WEIR_CALIBRATE_EXECUTE_GPU_SPILLED_MEMORY_H_
 
