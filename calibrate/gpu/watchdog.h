@@ -17,7 +17,6 @@ namespace weir::calibrate {
 // DeviceIsHung() is true. Other errors are those of errors.h.
 absl::Status WaitFor(cudaEvent_t event, double timeout_seconds,
                      absl::string_view what);
-
 absl::Status WaitFor(cudaStream_t stream, double timeout_seconds,
                      absl::string_view what);
 
