@@ -10,9 +10,9 @@
 // that it is no better than a plan found before.
 //
 // Variants of shapes (variants.h) come last: when nothing else is left that
-// could be better, the switches of all shapes that may still be, and the savers
-// of those that do not fit. Those of the layout of every new best plan come at
-// once, so that a search that ends early has them.
+// could be better, the switches of all shapes that may still be, and the
+// memory-saving variants of those that do not fit. Those of the layout of every
+// new best plan come at once, so that a search that ends early has them.
 //
 // Rounds have a fixed size and are completed before the next one starts, so the
 // plans found and all counts do not depend on the number of processes.
@@ -104,8 +104,8 @@ class BestFirst {
   // Opens a variant, whose estimate is not known yet.
   void Release(int shape, int variant);
   void ReleaseSwitches(int index);
-  // Opens the next savers of a shape that does not fit.
-  void ReleaseSavers(int index);
+  // Opens the next memory-saving variants of a shape that does not fit.
+  void ReleaseMemorySavingVariants(int index);
   // Opens the variants next to a new best plan.
   void ReleaseNear(int index);
   // Opens further variants of all shapes that may be better than the best
@@ -113,8 +113,9 @@ class BestFirst {
   bool ReleaseMore();
   void PrepareVariants();
   void NoteMisfit(int index);
-  // Returns the next savers of a shape that does not fit which may fit.
-  std::vector<int> SaversOf(int index) const;
+  // Returns the next memory-saving variants of a shape that does not fit which
+  // may fit.
+  std::vector<int> MemorySavingVariantsOf(int index) const;
   void AddSeeds();
   void Push(Entry entry);
   void UpdateThreshold();
@@ -205,7 +206,7 @@ class BestFirst {
   // By shape: those that differ only in the recomputation, none and full; -1:
   // there is none. Empty without variants.
   std::vector<int> none_of_, full_of_;
-  enum class Released { kNone, kSavers, kAll };
+  enum class Released { kNone, kMemorySaving, kAll };
   Released stage_ = Released::kNone;
   bool small_rounds_ = false;
   int rounds_of_bounds_ = 0;  // since the last run

@@ -80,12 +80,12 @@ void BestFirst::ReleaseSwitches(int index) {
   for (const int first : switches_) Release(shape, first + variant);
 }
 
-std::vector<int> BestFirst::SaversOf(int index) const {
+std::vector<int> BestFirst::MemorySavingVariantsOf(int index) const {
   const int shape = space_.ShapeOf(index);
   const SearchEstimate& estimate = EstimateOf(index);
   const double optimizer_offload =
       space_.variants[space_.VariantOf(index)].optimizer_offload;
-  std::vector<int> savers;
+  std::vector<int> variants;
   // Steps that the shape cannot have are skipped.
   std::vector<int> parents = {space_.VariantOf(index)};
   for (size_t p = 0; p < parents.size(); ++p) {
@@ -104,15 +104,15 @@ std::vector<int> BestFirst::SaversOf(int index) const {
         const int full = full_of_[shape];
         if (full >= 0 && shapes_[full].bytes() > goal_.limit_bytes) continue;
       }
-      savers.push_back(variant);
+      variants.push_back(variant);
     }
   }
-  return savers;
+  return variants;
 }
 
-void BestFirst::ReleaseSavers(int index) {
-  for (const int saver : SaversOf(index)) {
-    Release(space_.ShapeOf(index), saver);
+void BestFirst::ReleaseMemorySavingVariants(int index) {
+  for (const int variant : MemorySavingVariantsOf(index)) {
+    Release(space_.ShapeOf(index), variant);
   }
 }
 
@@ -129,7 +129,7 @@ double BestFirst::LeastVariantSeconds() const {
     const bool has =
         std::any_of(switches_.begin(), switches_.end(),
                     [&](int variant) { return space_.Has(i, variant); }) ||
-        (misfits_.contains(i) && !SaversOf(i).empty());
+        (misfits_.contains(i) && !MemorySavingVariantsOf(i).empty());
     if (has) least = estimate.seconds();
   }
   return least;
@@ -139,7 +139,7 @@ void BestFirst::NoteMisfit(int index) {
   if (index < 0 || !has_variants()) return;
   if (!misfits_.insert(index).second) return;
   if (stage_ != Released::kNone || space_.VariantOf(index) > 0) {
-    ReleaseSavers(index);
+    ReleaseMemorySavingVariants(index);
   }
 }
 
@@ -147,7 +147,7 @@ void BestFirst::ReleaseNear(int index) {
   if (index < 0 || !has_variants()) return;
   ReleaseSwitches(index);
   const int none = none_of_[space_.ShapeOf(index)];
-  if (none >= 0 && misfits_.contains(none)) ReleaseSavers(none);
+  if (none >= 0 && misfits_.contains(none)) ReleaseMemorySavingVariants(none);
 }
 
 bool BestFirst::ReleaseMore() {
@@ -164,9 +164,11 @@ bool BestFirst::ReleaseMore() {
   };
   const auto num_shapes = static_cast<int>(shapes_.size());
   if (stage_ == Released::kNone) {
-    stage_ = Released::kSavers;
+    stage_ = Released::kMemorySaving;
     for (int i = 0; i < num_shapes; ++i) {
-      if (misfits_.contains(i) && may_be_better(i)) ReleaseSavers(i);
+      if (misfits_.contains(i) && may_be_better(i)) {
+        ReleaseMemorySavingVariants(i);
+      }
     }
     return true;
   }

@@ -56,7 +56,7 @@ class VariantList {
         objective == OBJECTIVE_PARETO) {
       return std::move(all_);
     }
-    AddSavers();
+    AddMemorySavingVariants();
     AddSwitches();
     return std::move(all_);
   }
@@ -66,14 +66,14 @@ class VariantList {
     return HasOption(base_.runtime, option);
   }
 
-  // Adds a step of a saver on top of `parent`. Returns its index.
+  // Adds a step of a memory-saving option to `parent`. Returns its index.
   int Add(Variant variant, int parent) {
     variant.parent = parent;
     all_.push_back(std::move(variant));
     return static_cast<int>(all_.size()) - 1;
   }
 
-  void AddSavers() {
+  void AddMemorySavingVariants() {
     const PlanSpace& space = request_.space();
     if (space.recompute().empty() && space.partial_recompute().empty()) {
       AddRecomputations();
@@ -136,7 +136,7 @@ class VariantList {
     const bool tensor = Has("tp-comm-overlap") &&
                         space.tp_comm_overlap().empty() &&
                         !given.has_tp_comm_overlap();
-    const auto num_savers = static_cast<int>(all_.size());
+    const auto num_variants = static_cast<int>(all_.size());
     for (const bool expert_overlap : {false, true}) {
       for (const bool tensor_overlap : {false, true}) {
         if ((expert_overlap && !experts) || (tensor_overlap && !tensor) ||
@@ -144,7 +144,7 @@ class VariantList {
           continue;
         }
         const auto first = static_cast<int>(all_.size());
-        for (int s = 0; s < num_savers; ++s) {
+        for (int s = 0; s < num_variants; ++s) {
           Variant variant = all_[s];
           variant.expert_overlap = expert_overlap;
           variant.tensor_overlap = tensor_overlap;

@@ -4,7 +4,7 @@
 //
 // A switch changes how collectives overlap with kernels. It may help any shape,
 // and the lower bound on the time of a shape, which has no collectives, holds
-// for it. A memory-saving option ("saver") takes time to save memory: partial
+// for it. A memory-saving option takes time to save memory: partial
 // recomputation and copies to the host. It does not help a shape that fits
 // without it, so it is considered only if its parent, the same variant with one
 // step less of it, does not fit.
