@@ -61,7 +61,7 @@ bool IsSameOutput(const std::string& path, const std::string& other);
 // cannot be created.
 absl::Status MakeFoldersOf(const std::string& path);
 
-// Returns the error "PATH: cannot be written: WHY".
+// Returns InvalidArgument "PATH: cannot be written: WHY".
 absl::Status CannotBeWritten(absl::string_view path, absl::string_view why);
 
 // Writes all bytes at the position of `fd`. Returns false and sets errno on

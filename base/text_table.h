@@ -58,7 +58,7 @@ std::string PrintTable(const TextTable& table);
 // "step-time" for "step time", "mfu" for "MFU (model)".
 std::string ColumnKey(absl::string_view header);
 
-// Returns an error that lists the columns if one of the names, each in the
+// Returns InvalidArgument with the columns if one of the names, each in the
 // form of ColumnKey(), is not among them.
 absl::Status CheckColumns(std::span<const std::string> names,
                           std::span<const std::string> columns);
