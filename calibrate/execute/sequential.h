@@ -47,7 +47,7 @@ absl::StatusOr<SequentialRecord> TrainSequentially(const ExecutionPlan& plan);
 // a value is NaN.
 struct TrainingDifference {
   double weights = 0;  // |a - b| / |b|
-  // a - b| / |b - initial|, relative to the change by training: 1 if a was not
+  // |a - b| / |b - initial|, relative to the change by training: 1 if a was not
   // trained at all.
   double change = 0;
   int worst_stage = 0;  // by its change

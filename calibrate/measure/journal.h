@@ -22,11 +22,11 @@
 
 namespace weir::calibrate {
 
-// Loads a journal. Returns NotFound, or an error that describes invalid
-// content. Results that do not match their checksum are omitted and described
-// in `damage`, such as "PATH: record 3 (byte 1042) is damaged: ..."; if
-// `damage` is null they are an error. Damage to the first record is always an
-// error.
+// Loads a journal. Returns NotFound if there is none, InvalidArgument if its
+// content is invalid. Results that do not match their checksum are omitted and
+// described in `damage`, such as "PATH: record 3 (byte 1042) is damaged: ...";
+// if `damage` is null they are an error. Damage to the first record is always
+// an error.
 absl::StatusOr<Calibration> LoadJournal(
     const std::string& path, std::vector<std::string>* damage = nullptr);
 // The same for a text in memory; `label` is the name used in messages. Errors
