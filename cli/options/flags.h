@@ -116,7 +116,7 @@ struct MeasuredFlags {
   std::string against;          // its prediction
   std::string columns;          // a MeasuredColumns as textproto; empty: none
   std::string where;            // "tp=2,pp=4"
-  double tolerance = 0;         // 0: none
+  double tolerance = 0;         // largest relative error; 0: none
   double memory_tolerance = 0;  // with `replay`; 0: `tolerance`
   bool all = false;
   // "explain": one of them, or 0: the time of one batch, or FLOP/s per GPU.
@@ -134,7 +134,7 @@ struct ProfileFlags {
   std::string source;             // named by its parameters; empty: the file
   std::string out;
   std::string other;     // the second profile
-  double tolerance = 0;  // 0: none
+  double tolerance = 0;  // largest relative difference; 0: none
 };
 
 // "init": answers as text; empty: asked for, or the default.
@@ -242,7 +242,7 @@ struct EnergyFlags {
   uint32_t num_points = 20;
   double power_cap = 0;  // mean watts of one GPU; 0: none
   std::string costs;     // file for the times of passes
-  double clock = 0;      // of these; 0: the highest
+  double clock = 0;      // of these, in MHz; 0: the highest
 };
 
 // --energy of "simulate" and "compare".

@@ -18,7 +18,8 @@ namespace weir::cli {
 bool HasImports(const ImportFlags& flags);
 
 // Reads the files that the flags name, DeepSpeed's after the others or after
-// the scenario. Fails if they name several that describe the same settings.
+// the scenario. Returns InvalidArgument if they name several that describe the
+// same settings or a file is invalid, NotFound if a file does not exist.
 absl::StatusOr<ScenarioRequest> ReadImports(const ScenarioFlags& flags);
 
 // Returns InvalidArgument if the cluster does not have the GPUs of the imported
