@@ -73,8 +73,8 @@ struct MegatronSettings {
 // Sets the fields of the scenario that depend on several arguments, and those
 // that no argument has set to the defaults of arguments.py. Reports
 // combinations that Megatron-LM refuses or that weir does not simulate, except
-// those that involve arguments in `reported`.
-// `num_gpus`: of the cluster, 0 if unknown. Fails if the runtime is no preset.
+// those that involve arguments in `reported`. `num_gpus`: of the cluster, 0 if
+// unknown. Returns the errors of LoadRuntime for the runtime.
 absl::Status CombineSettings(uint32_t num_gpus, MegatronSettings* settings,
                              Problems* problems);
 
