@@ -89,7 +89,7 @@ struct JudgedError {
 };
 std::vector<JudgedError> JudgedErrors(const ExecutionComparison& comparison);
 
-// Largest accepted errors; 0: any.
+// Largest accepted relative errors; 0: any.
 struct ExecutionTolerance {
   double makespan = 0;
   double memory = 0;

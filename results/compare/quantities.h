@@ -41,7 +41,7 @@ struct Quantity {
   absl::string_view name;  // column name
   absl::string_view help;
   double unit;  // predicted value in base units / unit
-  // In base units; an error names what the result lacks.
+  // In base units; returns InvalidArgument with what the result lacks.
   absl::StatusOr<double> (*predict)(const Result&, const FlopsBasis&);
   MemoryScope memory = MemoryScope::kNone;
 };

@@ -22,7 +22,7 @@ struct TimelineBox {
   int32_t stage = 0;
   int32_t microbatch = 0;
   uint32_t num_microbatches = 1;
-  double start = 0, end = 0;
+  double start = 0, end = 0;    // see TimelineRows::in_seconds
   int32_t weight_version = -1;  // that it reads; -1: none, or not known
   Lane lane = Lane::kFull;
 };
@@ -40,7 +40,7 @@ struct TimelineRows {
   std::string title;
   std::string subtitle;    // "4 ranks, 8 microbatches, ..."
   bool in_seconds = true;  // false: in forward passes of one stage
-  double end = 0;          // the makespan
+  double end = 0;          // the makespan, in this unit
   std::vector<TimelineRow> rows;
   // Several weight versions are read, and they are known.
   bool has_versions = false;

@@ -42,7 +42,7 @@ class KernelProfile {
   };
   struct Kernel {
     int64_t correlation = 0;
-    double start = 0, end = 0;
+    double start = 0, end = 0;  // microseconds of the GPU
     int32_t range = -1;
   };
 
