@@ -19,8 +19,9 @@ absl::StatusOr<SequenceLengths> ParseSequenceLengths(absl::string_view text);
 // Checks the fields of batch.packed_sequences, if it is present.
 void CheckSequenceLengths(Problems& problems, const Batch& batch);
 
-// Returns E[min(l, longest)^power] of the length l of a document, in closed
-// form. Requires: CheckSequenceLengths found no problem, power is 1 to 4.
+// Returns E[min(l, longest)^power] of the length l of a document in tokens, in
+// closed form. Requires: CheckSequenceLengths found no problem, power is 1 to
+// 4.
 double LengthMoment(const SequenceLengths& lengths, int power, double longest);
 
 }  // namespace weir::scenarios
