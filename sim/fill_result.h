@@ -31,8 +31,8 @@ struct SimulatedRun {
   double num_tasks() const { return graph.tasks.num_tasks(); }
 };
 
-// Prepares everything up to the task graph. Returns Simulate's errors, except
-// those of the run itself.
+// Prepares everything up to the task graph. Returns the errors of Simulate,
+// except those of the run itself, and of ValidateSchedule.
 absl::StatusOr<SimulatedRun> PrepareRun(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, schedules::Schedule schedule);

@@ -52,8 +52,8 @@ std::vector<int> VersionsOfStages(const schedules::Semantics& semantics);
 absl::StatusOr<int> GivenBatches(const scenarios::ResolvedScenario& scenario);
 absl::StatusOr<int> FirstBatches(const scenarios::ResolvedScenario& scenario);
 
-// Returns an error that names the actions that wait for each other. Requires:
-// `recording` is not complete.
+// Returns FailedPrecondition with the actions that wait for each other.
+// Requires: `recording` is not complete.
 absl::Status Deadlock(const schedules::Schedule& schedule,
                       const PipelineGraph& graph, const Recording& recording,
                       bool blocking);

@@ -48,6 +48,7 @@ class OrderFreeBound {
   HeadTail TransferHeadTailAnywhere(int route, int stage, bool forward) const;
 
  private:
+  // Times in seconds.
   struct Rank {
     double work = 0;     // all passes of a batch; without a flush, the mean
     double weights = 0;  // the part of it for weight gradients

@@ -48,6 +48,7 @@ class UncontendedCosts {
   std::span<const scenarios::Link> links() const { return links_; }
 
  private:
+  // Seconds.
   struct PassParts {
     double kernels = 0, in_line = 0, overlapped = 0, experts = 0, host = 0;
     double context = 0;  // over neighbors
