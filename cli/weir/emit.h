@@ -12,12 +12,14 @@ namespace weir::cli {
 // Checks, before the simulation, that the files can be written. Prints a
 // warning with the reasons about each framework that cannot run the scenario,
 // for which no file will be written. Returns InvalidArgument if one cannot.
+// Also returns Internal as ExportRun does.
 absl::Status CheckEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output);
 
 // Writes "<emit_to>.args", ".toml" or ".yaml" for each framework, and the
 // schedule as ".csv" where a file names it. Prints a note about each file.
-// Returns InvalidArgument if one cannot be written.
+// Returns InvalidArgument if one cannot be written, and the errors of
+// CheckEmitted.
 absl::Status WriteEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output);
 

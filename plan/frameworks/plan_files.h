@@ -32,7 +32,8 @@ std::vector<Framework> FrameworksOf(const std::vector<Plan>& plans,
 // FrameworksOf. The scenario runs from any folder: models from files are
 // written out, other files are named by absolute paths. If a framework cannot
 // run the plan, a warning with the reasons replaces its file. `rank` counts
-// from 1. Returns the errors of ResolveScenario and ScheduleOfScenario.
+// from 1. Returns the errors of ResolveScenario and ScheduleOfScenario. Also
+// returns Internal as ExportRun does.
 absl::StatusOr<PlanFiles> FilesOfPlan(const Plan& plan, int rank,
                                       const std::vector<std::string>& names);
 

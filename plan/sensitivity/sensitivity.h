@@ -50,7 +50,8 @@ absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
 // Returns the result together with the parameters that change its time, and
 // with options.measured_seconds those that could explain it.
 // Requires: `result` is that of sim::Simulate(scenario). Returns Simulate's
-// errors, Cancelled when interrupted.
+// errors, Cancelled when interrupted. Returns Unavailable if no process can be
+// created.
 absl::StatusOr<results::Explanation> ExplainResult(
     const scenarios::ResolvedScenario& scenario, Result result,
     const SensitivityOptions& options = {});
