@@ -23,11 +23,14 @@ SPLIT = GIVEN + ["f=1,i=1,w=1,c=0.1"]
 MODEL = ["--model", "qwen3-32b", "--cluster", "dgx-h100", "--nodes", "8",
          "--pp", "64", "--gbs", "256", "--mbs", "1", "--seq", "4096",
          "--schedule", "1f1b"]
-RUNS = [("1f1b", 1, FUSED), ("gpipe", 1, FUSED), ("zb-h1", 1, SPLIT),
-        ("zb-v", 2, SPLIT), ("pipedream-2bw", 1, FUSED),
-        ("pipedream", 1, FUSED), ("1f1b", 1, MODEL), ("gpipe", 1, MODEL),
-        ("zb-h1", 1, MODEL), ("pipedream-2bw", 1, MODEL),
-        ("pipedream", 1, MODEL)]
+# Schedules and their chunks per rank.
+SCHEDULES = [("1f1b", 1), ("gpipe", 1), ("zb-h1", 1), ("zb-v", 2),
+             ("pipedream-2bw", 1), ("pipedream", 1), ("pipemare", 1),
+             ("spectrain", 1), ("xpipe", 1)]
+RUNS = [(name, chunks, SPLIT if name.startswith("zb") else FUSED)
+        for name, chunks in SCHEDULES]
+# The model has one layer per rank, which has no second chunk.
+RUNS += [(name, chunks, MODEL) for name, chunks in SCHEDULES if chunks == 1]
 
 
 def cpu_seconds(process):

@@ -84,6 +84,7 @@ ScheduleKind SpecTrainKind() {
               "1F1B without flush or stash, update after every microbatch; F "
               "and B use weights predicted for the same version",
           .flush = false,
+          .repeats_microbatches = true,
           .check = CheckSpecTrain,
           .generate = GenerateSpecTrain};
 }
@@ -99,6 +100,7 @@ ScheduleKind XPipeKind() {
               "1F1B without flush, update after every minibatch, whose first "
               "microbatch predicts the weights used by all its microbatches",
           .flush = false,
+          .repeats_microbatches = true,
           .check = CheckXPipe,
           .generate = GenerateXPipe};
 }

@@ -16,6 +16,22 @@ namespace {
 // hops of all rings that one hop represents, with a margin.
 constexpr double kMostTasksPerReduced = 16;
 
+// Returns the time of the predictions of weights that a rank computes once per
+// batch, which are not in the periods left out.
+double PredictionsPerBatch(const FastRun& run, int rank) {
+  const schedules::WeightPolicy& weights = run.program->schedule().weights;
+  if (weights.prediction !=
+      schedules::WeightPolicy::Prediction::kFirstForwardOfUpdate) {
+    return 0;
+  }
+  double seconds = 0;
+  for (const int stage : run.graph.rank_stages[rank]) {
+    if (weights.forward_distance[stage] == 0) continue;
+    seconds += run.costs.stages[stage].seconds.prediction;
+  }
+  return seconds;
+}
+
 }  // namespace
 
 double FastRun::num_tasks() const {
@@ -120,10 +136,11 @@ void FillParts(const scenarios::ResolvedScenario& scenario, const FastRun& run,
                                times.expert_exchange_seconds +
                                times.context_exchange_seconds;
     const int rank = run.graph.rank_of(gpu);
+    const double once = window.num_batches * PredictionsPerBatch(run, rank);
     compute[rank] +=
         represented[gpu] * (repeated * (times.busy_seconds - collectives -
-                                        times.optimizer_seconds) +
-                            steps_repeated * times.optimizer_seconds);
+                                        times.optimizer_seconds - once) +
+                            steps_repeated * times.optimizer_seconds + once);
     communication[rank] += represented[gpu] * repeated * collectives;
     num_gpus[rank] += represented[gpu];
   }

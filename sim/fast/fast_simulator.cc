@@ -116,7 +116,7 @@ class FastSimulator::Impl {
       ASSIGN_OR_RETURN(std::optional<FastRun> run,
                        RunShortened(scenario, network, joined, &why_not));
       const bool joins = run.has_value() && !run->reduced() &&
-                         AreOnlyPasses(run->graph, run->costs) &&
+                         AreOnlyPasses(joined, run->graph, run->costs) &&
                          run->steadiness->cuts.size() == 1 &&
                          run->program->shortened->num_lanes == 1;
       if (joins && run->Repeats(left_out)) {
@@ -142,12 +142,12 @@ class FastSimulator::Impl {
     ASSIGN_OR_RETURN(const bool repeats, schedules::RepeatsMicrobatches(name));
     if (!repeats) return none;
     ASSIGN_OR_RETURN(const int num_batches, FirstBatches(scenario));
-    const int num_ranks =
+    int num_in_flight =
         static_cast<int>(scenario.scenario.parallelism().pipeline());
     int multiple = 1;
     for (int num_try = 0;; ++num_try) {
       const int kept =
-          MicrobatchesKept(scenario.num_microbatches, num_ranks, num_try);
+          MicrobatchesKept(scenario.num_microbatches, num_in_flight, num_try);
       if (kept == 0) return none;
       int left_out = scenario.num_microbatches - kept;
       left_out -= left_out % multiple;
@@ -157,6 +157,12 @@ class FastSimulator::Impl {
           const std::shared_ptr<const schedules::Schedule> short_schedule,
           inputs_.ScheduleOf(fewer, *network, num_batches));
       if (!MayJoinBatches(*short_schedule)) return none;
+      const int warmup = MostWarmupForwards(*short_schedule);
+      if (warmup > num_in_flight) {
+        num_in_flight = warmup;
+        --num_try;
+        continue;
+      }
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                        inputs_.ShortBatchesOf(*short_schedule, left_out));
       if (program == nullptr) continue;  // more microbatches may repeat

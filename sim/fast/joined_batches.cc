@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weir::sim {
@@ -123,21 +124,25 @@ int MicrobatchesNotGenerated(int total, int num_ranks) {
 }
 
 bool MayJoinBatches(const schedules::Schedule& schedule) {
-  const schedules::WeightPolicy& weights = schedule.weights;
   return !schedule.flush && !schedule.forward_only &&
-         schedule.num_routes() == 1 && schedule.resident_activations == 0 &&
-         weights.prediction == schedules::WeightPolicy::Prediction::kNone &&
-         weights.estimate_buffers == 0 && weights.predicted_copies == 0;
+         schedule.num_routes() == 1 && schedule.resident_activations == 0;
 }
 
 void JoinBatches(schedules::Schedule* schedule) {
   schedule->num_microbatches = schedule->total_microbatches();
   schedule->num_batches = 1;
   schedule->flush = true;
-  schedule->weights = {.microbatches_per_update = schedule->num_microbatches};
+  schedules::WeightPolicy& weights = schedule->weights;
+  weights = {.microbatches_per_update = schedule->num_microbatches,
+             .prediction = weights.prediction,
+             .forward_distance = std::move(weights.forward_distance),
+             .backward_distance = std::move(weights.backward_distance),
+             .estimate_buffers = weights.estimate_buffers,
+             .predicted_copies = weights.predicted_copies};
 }
 
-bool AreOnlyPasses(const PipelineGraph& graph, const Costs& costs) {
+bool AreOnlyPasses(const schedules::Schedule& joined,
+                   const PipelineGraph& graph, const Costs& costs) {
   if (graph.passes.first_end.has_value() || graph.steps.first.has_value() ||
       graph.reductions.has_value() || graph.gathers.has_value() ||
       graph.exchanges.has_value() || graph.host_waits.has_value() ||
@@ -145,9 +150,14 @@ bool AreOnlyPasses(const PipelineGraph& graph, const Costs& costs) {
       !graph.tasks.slowdowns.timers.empty()) {
     return false;
   }
+  const bool predicts_per_update =
+      joined.weights.prediction ==
+      schedules::WeightPolicy::Prediction::kFirstForwardOfUpdate;
   if (std::any_of(costs.stages.begin(), costs.stages.end(),
-                  [](const StageCosts& stage) {
-                    return stage.parameters.stash_bytes > 0;
+                  [&](const StageCosts& stage) {
+                    return stage.parameters.stash_bytes > 0 ||
+                           (predicts_per_update &&
+                            stage.seconds.prediction > 0);
                   })) {
     return false;
   }

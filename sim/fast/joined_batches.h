@@ -15,8 +15,9 @@
 
 namespace weir::sim {
 
-// Returns true if the batches of a schedule may be joined: it has no flush, one
-// route, and does not predict weights.
+// Returns true if the batches of a schedule may be joined or shortened
+// (short_batches.h): it has no flush, one route, and no limit on resident
+// activations.
 bool MayJoinBatches(const schedules::Schedule& schedule);
 
 // Returns how many of `total` microbatches need not be generated, if the
@@ -24,17 +25,19 @@ bool MayJoinBatches(const schedules::Schedule& schedule);
 // ranks, after which times usually repeat.
 int MicrobatchesNotGenerated(int total, int num_ranks);
 
-// Makes one batch of all batches, with one update after it. The order stays.
+// Makes one batch of all batches, with one update after it. The order and the
+// predictions of weights stay.
 void JoinBatches(schedules::Schedule* schedule);
 
 // Returns true if the times and the memory of a run are those of its joined
 // batches: the graph has passes and transfers only, all of them timers, so that
-// every time is determined by the passes before it, and memory holds no older
-// versions of weights.
-bool AreOnlyPasses(const PipelineGraph& graph, const Costs& costs);
+// every time is determined by the passes before it, nothing is computed once
+// per update, and memory holds no older versions of weights.
+bool AreOnlyPasses(const schedules::Schedule& joined,
+                   const PipelineGraph& graph, const Costs& costs);
 
 // Returns the number of tasks that the graph of `num_microbatches` would have.
-// Requires: AreOnlyPasses(graph).
+// Requires: AreOnlyPasses.
 double TasksOfJoined(const PipelineGraph& graph,
                      const schedules::Schedule& shortened,
                      int num_microbatches);
@@ -44,7 +47,7 @@ double TasksOfJoined(const PipelineGraph& graph,
 // read. An action before the end of the shortened stretch has the time of the
 // short run, since the same passes precede it; one in the periods left out is a
 // multiple of the period later than one before; and one after them is later by
-// seconds_left_out. Requires: AreOnlyPasses(graph), and one ascending stretch
+// seconds_left_out. Requires: AreOnlyPasses, and one ascending stretch
 // per rank.
 Window WindowOfJoined(const schedules::Schedule& shape,
                       const ShortenedSchedule& shortened,

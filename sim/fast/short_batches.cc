@@ -14,14 +14,14 @@ namespace {
 // Forward and backward of one microbatch.
 constexpr int32_t kPeriodActions = 2;
 
-// Microbatches beyond one per rank that are kept until the times repeat. The
+// Microbatches beyond those in flight that are kept until the times repeat. The
 // second try keeps more.
 constexpr int kSettling = 8;
 constexpr int kMostBatchTries = 2;
 
-// A schedule is shortened to at most one of this many microbatches: if times do
-// not repeat, the run of the short schedule is lost.
-constexpr int kLeastPart = 2;
+// At most this part of the microbatches is kept: if times do not repeat, the
+// run of the short schedule is lost.
+constexpr double kMostPart = 0.6;
 
 // The order of one rank.
 class BatchesOfRank {
@@ -31,6 +31,9 @@ class BatchesOfRank {
                 const std::vector<int32_t>& live_versions)
       : actions_(schedule.rank_actions[rank]),
         live_versions_(live_versions),
+        predicts_per_batch_(
+            schedule.weights.prediction ==
+            schedules::WeightPolicy::Prediction::kFirstForwardOfUpdate),
         last_backward_(LastActionsOf(schedule, rank)),
         first_forward_(schedule.num_batches + 1, -1) {
     for (int32_t i = static_cast<int32_t>(actions_.size()) - 1; i >= 0; --i) {
@@ -50,7 +53,10 @@ class BatchesOfRank {
 
   // Returns the last stretch of a batch, which may be of no actions.
   Stretch StretchOf(int batch) const {
-    const int32_t begin = batch == 0 ? 0 : last_backward_[batch - 1] + 1;
+    int32_t begin = batch == 0 ? 0 : last_backward_[batch - 1] + 1;
+    if (predicts_per_batch_) {
+      begin = std::max(begin, first_forward_[batch] + 1);
+    }
     const int32_t end = first_forward_[batch + 1];
     int32_t first = std::max(end - kPeriodActions, begin);
     while (first > begin && Repeats(first - 1, batch > 0)) --first;
@@ -70,6 +76,8 @@ class BatchesOfRank {
 
   const std::vector<schedules::Action>& actions_;
   const std::vector<int32_t>& live_versions_;
+  // The first forward of a batch takes longer than others.
+  const bool predicts_per_batch_;
   const std::vector<int32_t> last_backward_;  // [batch]
   // [batch]; of the number of batches: the end of all forwards.
   std::vector<int32_t> first_forward_;
@@ -77,11 +85,23 @@ class BatchesOfRank {
 
 }  // namespace
 
-int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try) {
+int MostWarmupForwards(const schedules::Schedule& schedule) {
+  int most = 0;
+  for (const std::vector<schedules::Action>& actions : schedule.rank_actions) {
+    const auto end = std::find_if(actions.begin(), actions.end(),
+                                  [](const schedules::Action& action) {
+                                    return action.op != schedules::Op::kForward;
+                                  });
+    most = std::max(most, static_cast<int>(end - actions.begin()));
+  }
+  return most;
+}
+
+int MicrobatchesKept(int num_microbatches, int num_in_flight, int num_try) {
   if (num_try >= kMostBatchTries) return 0;
   const int kept =
-      num_ranks + (num_try == 0 ? kSettling : std::max(num_ranks, 64));
-  return kept <= num_microbatches / kLeastPart ? kept : 0;
+      num_in_flight + (num_try == 0 ? kSettling : std::max(num_in_flight, 64));
+  return kept <= kMostPart * num_microbatches ? kept : 0;
 }
 
 std::optional<ShortenedSchedule> ShortenBatches(

@@ -16,9 +16,13 @@
 
 namespace weir::sim {
 
+// Returns the largest number of forwards with which a rank begins.
+int MostWarmupForwards(const schedules::Schedule& schedule);
+
 // Returns how many of `num_microbatches` per batch to keep in a try, of which
 // the first has number 0. Returns 0 if a short run would save little.
-int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
+// `num_in_flight`: see MostWarmupForwards.
+int MicrobatchesKept(int num_microbatches, int num_in_flight, int num_try);
 
 // Makes `schedule` the result of leaving out `num_microbatches_left_out` from
 // every batch of the same schedule with longer batches. Returns std::nullopt if
@@ -26,11 +30,13 @@ int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
 // batch, with equally many versions of its weights after the first batch.
 //
 // There is one stretch per batch, in which a rank has passes of this batch
-// only: it begins after the last backward of the batch before, and ends before
-// the first forward of the next one. The proof in steady.h then holds, since
-// inputs of a pass are passes of its own batch, and periods inserted in the
-// stretches of a batch make all of its ranks begin the next one later by as
-// many microbatches, which is the order of the schedule with longer batches.
+// only: it begins after the last backward of the batch before (and, if weights
+// are predicted once per update, after the first forward of this batch), and
+// ends before the first forward of the next one. The proof in steady.h then
+// holds, since inputs of a pass are passes of its own batch, and periods
+// inserted in the stretches of a batch make all of its ranks begin the next one
+// later by as many microbatches, which is the order of the schedule with longer
+// batches.
 //
 // The peak of memory is that of the short run: a period left out holds the
 // activations of a period that is kept, and at most as many versions of weights
@@ -41,9 +47,13 @@ int MicrobatchesKept(int num_microbatches, int num_ranks, int num_try);
 // microbatches of the whole run, and a stretch of three periods implies that
 // fewer microbatches are in flight than the short batches have.
 //
-// Requires: MayJoinBatches(schedule) (joined_batches.h): one route, no limit on
-// resident activations, no prediction of weights. Batches of `schedule` have at
-// least as many microbatches as the pipeline has ranks.
+// Predictions of weights belong to their passes. One per update is that of the
+// first forward of a batch, which precedes the periods inserted; whether a rank
+// predicts at all does not depend on the number of microbatches of batches that
+// are as long as required here.
+//
+// Requires: MayJoinBatches(schedule) (joined_batches.h). Batches of `schedule`
+// have at least as many microbatches as the pipeline has ranks.
 std::optional<ShortenedSchedule> ShortenBatches(
     const schedules::Schedule& schedule, const schedules::Semantics& semantics,
     int num_microbatches_left_out);
