@@ -228,15 +228,9 @@ absl::StatusOr<Drawing> DrawErrors(const Flags& flags,
       KindOf(flags, Kind::kErrors, kKinds, "a table of weir validate")
           .status());
   RETURN_IF_ERROR(CheckNoScenarioFlags(flags));
-  ASSIGN_OR_RETURN(const std::vector<results::MeasuredValue> values,
-                   ValuesOfTable(flags.scenario.scenario, text));
-  // The name of the file without folders and extensions.
-  const std::string& path = flags.scenario.scenario;
-  const std::string name = path.substr(path.rfind('/') + 1);
-  return results::ErrorsFigure(
-      absl::StrCat(name.substr(0, name.find('.')), ": errors of ",
-                   values.size(), " predictions"),
-      values, OptionsOf(flags.draw));
+  ASSIGN_OR_RETURN(const results::ErrorsData data,
+                   ErrorsOfTable(flags.scenario.scenario, text));
+  return results::ErrorsFigure(data, OptionsOf(flags.draw));
 }
 
 // Returns true if a schedule is drawn with its default costs: nothing is given

@@ -2,6 +2,7 @@
 #include "cli/weir/draw_inputs.h"
 
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -115,11 +116,12 @@ absl::StatusOr<results::ParetoData> ParetoOfPlans(const std::string& label,
     priced = priced && plan.price_per_sample.has_value();
   }
   results::ParetoData data = EmptyPareto("plans", cost, largest);
-  if (priced) data.value_label = "price per sample";
+  // One sample may cost a few millionths.
+  if (priced) data.value_label = "price per million samples";
   for (const plan::PlanPoint& plan : plans) {
     const double gpu_seconds = plan.batch_seconds * plan.num_gpus;
     data.points.push_back({plan.label, plan.batch_seconds,
-                           priced ? *plan.price_per_sample
+                           priced ? 1e6 * *plan.price_per_sample
                            : cost ? gpu_seconds
                                   : plan.peak_memory_bytes,
                            true});
@@ -199,21 +201,29 @@ bool IsErrorTable(const std::string& text) {
   return absl::StartsWith(text, "line,row,quantity,measured,predicted,");
 }
 
-absl::StatusOr<std::vector<results::MeasuredValue>> ValuesOfTable(
-    const std::string& label, const std::string& text) {
+absl::StatusOr<results::ErrorsData> ErrorsOfTable(const std::string& label,
+                                                  const std::string& text) {
   ASSIGN_OR_RETURN(const CsvTable table, ReadCsv(label, text));
   ASSIGN_OR_RETURN(const CsvColumn measured, table.Column("measured"));
   ASSIGN_OR_RETURN(const CsvColumn predicted, table.Column("predicted"));
+  ASSIGN_OR_RETURN(const CsvColumn quantity, table.Column("quantity"));
   constexpr double kMost = std::numeric_limits<double>::max();
-  std::vector<results::MeasuredValue> values;
+  results::ErrorsData data;
+  std::set<std::string> quantities;
   for (int row = 0; row < table.num_rows(); ++row) {
     // A run that is not predicted has no numbers.
     if (predicted.Text(row).empty()) continue;
     ASSIGN_OR_RETURN(const double m, measured.Number(row, 0, kMost));
     ASSIGN_OR_RETURN(const double p, predicted.Number(row, 0, kMost));
-    values.push_back({m, p});
+    data.values.push_back({m, p});
+    quantities.insert(std::string(quantity.Text(row)));
   }
-  return values;
+  if (quantities.size() == 1) data.quantity = *quantities.begin();
+  // The name of the file without folders and extensions.
+  const std::string name = FileTitle(label);
+  data.title = absl::StrCat(name.substr(0, name.find('.')), ": errors of ",
+                            data.values.size(), " predictions");
+  return data;
 }
 
 }  // namespace weir::cli

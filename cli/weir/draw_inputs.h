@@ -49,8 +49,8 @@ absl::StatusOr<results::RooflineData> RooflineOf(
 // Returns true if a file is the output of "weir validate --format csv".
 bool IsErrorTable(const std::string& text);
 // Returns its rows with a prediction.
-absl::StatusOr<std::vector<results::MeasuredValue>> ValuesOfTable(
-    const std::string& label, const std::string& text);
+absl::StatusOr<results::ErrorsData> ErrorsOfTable(const std::string& label,
+                                                  const std::string& text);
 
 }  // namespace weir::cli
 

@@ -93,25 +93,28 @@ CurvesPanel DistributionOf(std::span<const MeasuredValue> values) {
   return {"error (%)", "part of the values up to it", {std::move(curve)}};
 }
 
-void DrawScatter(std::span<const MeasuredValue> values, Frame frame,
-                 Drawing* drawing) {
+void DrawScatter(const ErrorsData& data, Frame frame, Drawing* drawing) {
   double from = INFINITY, to = 0;
-  for (const MeasuredValue& value : values) {
+  for (const MeasuredValue& value : data.values) {
     from = std::min({from, value.measured, value.predicted});
     to = std::max({to, value.measured, value.predicted});
   }
   from /= 1.3;
   to *= 1.3;
-  const Axis y_axis = {
-      {from, to, frame.bottom, frame.top, true}, "predicted", {1, ""}};
+  const std::string unit =
+      data.quantity.empty() ? "" : absl::StrCat(" ", data.quantity);
+  const Axis y_axis = {{from, to, frame.bottom, frame.top, true},
+                       absl::StrCat("predicted", unit),
+                       {1, ""}};
   frame.left += LeftAxisWidth(y_axis, frame.bottom - frame.top);
-  const Axis x_axis = {
-      {from, to, frame.left, frame.right, true}, "measured", {1, ""}};
+  const Axis x_axis = {{from, to, frame.left, frame.right, true},
+                       absl::StrCat("measured", unit),
+                       {1, ""}};
   DrawLeftAxis(y_axis, frame, drawing);
   DrawBottomAxis(x_axis, frame, drawing);
   drawing->Line({{frame.left, frame.bottom}, {frame.right, frame.top}},
                 {"", kGray, 0.8});
-  for (const MeasuredValue& value : values) {
+  for (const MeasuredValue& value : data.values) {
     drawing->Circle(x_axis.scale.At(value.measured),
                     y_axis.scale.At(value.predicted), 1, {kBlue});
   }
@@ -174,26 +177,25 @@ absl::StatusOr<Drawing> CurvesFigure(const std::string& title,
   return drawing;
 }
 
-absl::StatusOr<Drawing> ErrorsFigure(const std::string& title,
-                                     std::span<const MeasuredValue> values,
+absl::StatusOr<Drawing> ErrorsFigure(const ErrorsData& data,
                                      const FigureOptions& options) {
-  for (const MeasuredValue& value : values) {
+  for (const MeasuredValue& value : data.values) {
     if (value.measured > 0 && value.predicted > 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        title, ": has a measured value of ", value.measured,
+        data.title, ": has a measured value of ", value.measured,
         " with the prediction ", value.predicted, ", expected both above 0"));
   }
-  if (values.size() < 2) {
+  if (data.values.size() < 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat(title, ": has ", values.size(),
+        absl::StrCat(data.title, ": has ", data.values.size(),
                      " predicted values, expected at least 2"));
   }
-  Drawing drawing(options.width, title,
+  Drawing drawing(options.width, data.title,
                   "Left: distribution of the relative error. Right: predicted "
                   "over measured values, with logarithmic axes.");
-  DrawTitle(title, options, &drawing);
+  DrawTitle(data.title, options, &drawing);
   const std::vector<Frame> frames = FramesOf(2, options);
-  const CurvesPanel distribution = DistributionOf(values);
+  const CurvesPanel distribution = DistributionOf(data.values);
   PlotRange range = RangeOfPanel(distribution);
   range.Pad();
   const double margin = 0.03 * (range.x_to - range.x_from);
@@ -202,7 +204,7 @@ absl::StatusOr<Drawing> ErrorsFigure(const std::string& title,
   range.y_from = 0;
   range.y_to = 1;
   DrawCurves(distribution, range, frames[0], &drawing);
-  DrawScatter(values, frames[1], &drawing);
+  DrawScatter(data, frames[1], &drawing);
   drawing.set_height(frames[0].bottom + kBottomAxisHeight + kOuterMargin);
   return drawing;
 }

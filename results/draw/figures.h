@@ -110,10 +110,16 @@ absl::StatusOr<Drawing> CurvesFigure(const std::string& title,
 struct MeasuredValue {
   double measured = 0, predicted = 0;
 };
+struct ErrorsData {
+  std::string title;
+  std::vector<MeasuredValue> values;
+  // A column of measured runs, which names the unit: "step_ms". Empty: values
+  // have several quantities.
+  std::string quantity;
+};
 // Draws the distribution of the relative error, and predicted over measured
 // values. Requires two positive values.
-absl::StatusOr<Drawing> ErrorsFigure(const std::string& title,
-                                     std::span<const MeasuredValue> values,
+absl::StatusOr<Drawing> ErrorsFigure(const ErrorsData& data,
                                      const FigureOptions& options);
 
 }  // namespace weir::results

@@ -9,19 +9,23 @@ namespace weir::results {
 namespace {
 
 constexpr size_t kMaxCells = 10000;
-constexpr char kLowColor[] = "#f7fbff", kHighColor[] = "#08306b";
+// Dark is better, as in reports.
+constexpr char kWorstColor[] = "#f7fbff", kBestColor[] = "#08306b";
 
 struct CellRange {
   double low = INFINITY, high = -INFINITY;
+  bool more_is_better = false;
 
-  // Returns the position of a value between low and high.
+  double best() const { return more_is_better ? high : low; }
+  double worst() const { return more_is_better ? low : high; }
+  // Returns the position of a value between the worst and the best.
   double PartOf(double value) const {
-    return high > low ? (value - low) / (high - low) : 0.5;
+    return high > low ? (value - worst()) / (best() - worst()) : 0.5;
   }
 };
 
 CellRange RangeOf(const HeatmapData& data) {
-  CellRange range;
+  CellRange range = {.more_is_better = data.more_is_better};
   for (const auto& row : data.cells) {
     for (const std::optional<double>& cell : row) {
       if (!cell.has_value()) continue;
@@ -89,7 +93,6 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
                  FitText(data.columns[column], kFontSize, width),
                  {.anchor = Anchor::kMiddle});
   }
-  const double best = data.more_is_better ? range.high : range.low;
   std::vector<Point> best_cells;
   for (size_t row = 0; row < data.rows.size(); ++row) {
     const double y = top + height * static_cast<double>(row);
@@ -108,9 +111,10 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
         continue;
       }
       const double part = range.PartOf(*cell);
-      drawing.Rectangle(x, y, width, height,
-                        {MixColors(kLowColor, kHighColor, part), kWhite, 0.5});
-      if (*cell == best) best_cells.push_back({x, y});
+      drawing.Rectangle(
+          x, y, width, height,
+          {MixColors(kWorstColor, kBestColor, part), kWhite, 0.5});
+      if (*cell == range.best()) best_cells.push_back({x, y});
       const std::string text = FitText(data.text(*cell), 6.5, width - 1);
       if (height < 8 || text.ends_with("...")) continue;
       drawing.Text(x + width / 2, y + height / 2 + 2.4, text,
@@ -126,18 +130,19 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
   constexpr int kSteps = 20;
   constexpr double kStepWidth = 3;
   const double y = top + grid_height + 6;
-  const std::string low = data.text(range.low), high = data.text(range.high);
+  const std::string worst = data.text(range.worst());
+  const std::string best = data.text(range.best());
   double x = kOuterMargin + 4;
-  drawing.Text(x, y + 7, low);
-  x += TextWidth(low, kFontSize) + 4;
+  drawing.Text(x, y + 7, worst);
+  x += TextWidth(worst, kFontSize) + 4;
   for (int i = 0; i < kSteps; ++i) {
     drawing.Rectangle(x, y + 1, kStepWidth, 7,
-                      {MixColors(kLowColor, kHighColor,
+                      {MixColors(kWorstColor, kBestColor,
                                  static_cast<double>(i) / (kSteps - 1))});
     x += kStepWidth;
   }
-  drawing.Text(x + 4, y + 7, high);
-  x += TextWidth(high, kFontSize) + 14;
+  drawing.Text(x + 4, y + 7, best);
+  x += TextWidth(best, kFontSize) + 14;
   const LegendEntry entries[] = {{"best", {"", kVermilion, 1.2}},
                                  {"no point that fits", {kLightGray}}};
   const double right = options.width - kOuterMargin;

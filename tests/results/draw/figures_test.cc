@@ -24,6 +24,7 @@ namespace weir::results::figures_test {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 std::vector<std::string> TextsOf(const Drawing& drawing) {
   std::vector<std::string> texts;
@@ -453,17 +454,20 @@ TEST(CurvesFigureTest, EndsWhereTheLossIsNoNumber) {
 }
 
 TEST(ErrorsFigureTest, RefusesWhatHasNoLogarithm) {
-  const MeasuredValue values[] = {{1, 1.1}, {2, 0}};
-  EXPECT_THAT(std::string(ErrorsFigure("set", values, {}).status().message()),
+  const ErrorsData bad = {"set", {{1, 1.1}, {2, 0}}, "step_ms"};
+  EXPECT_THAT(std::string(ErrorsFigure(bad, {}).status().message()),
               HasSubstr("expected both above 0"));
-  const MeasuredValue good[] = {{1, 1.1}, {2, 1.9}, {100, 90}};
-  const auto drawing = ErrorsFigure("set", good, {});
+  const ErrorsData good = {"set", {{1, 1.1}, {2, 1.9}, {100, 90}}, "step_ms"};
+  const auto drawing = ErrorsFigure(good, {});
   ASSERT_TRUE(drawing.ok()) << drawing.status();
   int num_dots = 0;
+  std::vector<std::string> texts;
   for (const Shape& shape : drawing->shapes()) {
     num_dots += shape.kind == Shape::Kind::kCircle;
+    texts.push_back(shape.text);
   }
   EXPECT_EQ(num_dots, 3);
+  EXPECT_THAT(texts, IsSupersetOf({"measured step_ms", "predicted step_ms"}));
 }
 
 TEST(FiguresTest, AreTheSameEachTime) {

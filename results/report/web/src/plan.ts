@@ -21,7 +21,9 @@ const GOALS: Goal[] = [
   {label: 'time per sample', axis: {label: 'time per sample', format: formatSeconds},
    of: plan => (plan.samples_per_second > 0 ? 1 / plan.samples_per_second : null)},
   {label: 'peak memory', axis: {label: 'peak memory', format: formatBytes, bytes: true}, of: plan => plan.peak_memory_bytes},
-  {label: 'price per sample', axis: {label: 'price per sample', format: formatPrice}, of: plan => plan.price_per_sample},
+  // One sample may cost a few millionths.
+  {label: 'price per million samples', axis: {label: 'price per million samples', format: formatPrice},
+   of: plan => (plan.price_per_sample === null ? null : 1e6 * plan.price_per_sample)},
   {label: 'GPUs', axis: {label: 'GPUs', format: String}, of: plan => plan.num_gpus},
 ];
 

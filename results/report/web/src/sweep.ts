@@ -84,7 +84,7 @@ class HeatMap {
       select('Columns', this.fields, Math.min(1, this.fields.length - 1), i => { this.columns = this.fields[i]; this.show(); }),
       select('Metric', this.metrics.map(metric => metric.label), 0, i => { this.metric = this.metrics[i]; this.show(); }));
     this.show();
-    return chart('Heat map', 'A cell has the best value over all other fields, of the points that fit in memory.',
+    return chart('Heat map', 'A cell has the best value over all other fields, of the points that fit in memory. Better values contrast more with the page.',
                  csvButton('the heat map', () => csvOfTable(this.heads, this.cells)), controls, this.element);
   }
 
