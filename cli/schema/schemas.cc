@@ -202,6 +202,7 @@ absl::StatusOr<Json> BodyOf(absl::string_view name) {
   if (name == "plan") return PlanSchema();
   if (name == "explain") return ExplainSchema();
   if (name == "goodput") return GoodputSchema();
+  if (name == "jobs") return JobsSchema();
   if (name == "planners") return PlannersSchema();
   return ErrorSchema();
 }
@@ -218,6 +219,7 @@ const std::vector<NamedSchema>& AllSchemas() {
       {"planners", "weir plan --algorithm NAME --format json"},
       {"explain", "weir explain --format json"},
       {"goodput", "weir goodput --format json"},
+      {"jobs", "weir jobs --format json"},
       {"error", "a line of standard error with --message-format json"}};
   return schemas;
 }

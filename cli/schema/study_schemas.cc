@@ -230,6 +230,29 @@ Json GoodputSchema() {
       GoodputResultSchema());
 }
 
+Json JobsSchema() {
+  Json result = ObjectSchema({{"jobs", "array", "in the order given"}});
+  Json job = ObjectSchema(
+      {{"job", "integer", "its number, from 1"},
+       {"scenario", "string", "as given"},
+       {"gpus", "array", "numbers of its GPUs in the cluster"},
+       {"alone_seconds", "number", "time of a step without the other jobs"},
+       {"step_seconds", "number", "mean time of a step with them"},
+       {"slowdown", "number", "step_seconds / alone_seconds"},
+       {"num_steps", "integer", "simulated"},
+       {"shares_with", "array", "numbers of the jobs that use its links"},
+       {"peak_memory_bytes", "number", "of the worst GPU"},
+       {"fits_memory", "boolean", ""}});
+  for (const char* name : {"gpus", "shares_with"}) {
+    job["properties"][name]["items"] = {{"type", "integer"}};
+  }
+  result["properties"]["jobs"]["items"] = std::move(job);
+  return EnvelopeWith(
+      ObjectSchema({{"scenarios", "strings", "as given"},
+                    {"num_nodes", "integer", "of the cluster"}}),
+      std::move(result));
+}
+
 Json PlannersSchema() {
   Json answers = ObjectSchema({{"answers", "array", "one per planner"}});
   answers["properties"]["answers"]["items"] = PlannerResultSchema();
