@@ -119,6 +119,8 @@ const std::vector<CollectiveFigure>& CollectiveFigures() {
       WEIR_FIGURE_OF(memory, nvls_bytes, 0, 1e12, false),
       WEIR_EXCHANGE(dispatch),
       WEIR_EXCHANGE(combine),
+      WEIR_EXCHANGE(hybrid_dispatch),
+      WEIR_EXCHANGE(hybrid_combine),
   };
   return *figures;
 }

@@ -125,9 +125,9 @@ void CheckUncertainty(const DeviceProfile& profile, Problems* problems) {
     }
   }
   const Coverage& coverage = profile.coverage();
-  CheckRangeOf("coverage.product_m", coverage.gemm_m(), problems);
-  CheckRangeOf("coverage.product_n", coverage.gemm_n(), problems);
-  CheckRangeOf("coverage.product_k", coverage.gemm_k(), problems);
+  CheckRangeOf("coverage.gemm_m", coverage.gemm_m(), problems);
+  CheckRangeOf("coverage.gemm_n", coverage.gemm_n(), problems);
+  CheckRangeOf("coverage.gemm_k", coverage.gemm_k(), problems);
   CheckRangeOf("coverage.collective_bytes", coverage.collective_bytes(),
                problems);
   CheckRangeOf("coverage.collective_ranks", coverage.collective_ranks(),
