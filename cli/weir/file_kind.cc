@@ -85,10 +85,10 @@ std::string KindOfText(const std::string& path, const std::string& text) {
   }
   if (absl::StartsWith(text, "\x1f\x8b")) return "a gzip file";
   if (text.find('\0') != std::string::npos) return "a binary file";
-  const std::string output = DescribeOutput(text);
+  std::string output = DescribeOutput(text);
   if (!output.empty()) return output;
   if (IsCsv(line)) return "a CSV table";
-  const std::string kind = TextProtoKind(text);
+  std::string kind = TextProtoKind(text);
   const bool is_textproto = absl::EndsWith(path, ".textproto") ||
                             absl::EndsWith(path, ".pbtxt") ||
                             absl::EndsWith(path, ".txtpb");

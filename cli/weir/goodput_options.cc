@@ -19,7 +19,7 @@ namespace weir::cli {
 namespace {
 
 absl::StatusOr<double> ParsePart(absl::string_view text) {
-  const absl::StatusOr<double> part = ParsePositive(text);
+  absl::StatusOr<double> part = ParsePositive(text);
   if (part.ok() && *part < 1) return part;
   return absl::InvalidArgumentError(
       absl::StrCat("is ", text, ", expected a number between 0 and 1"));

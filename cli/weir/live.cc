@@ -236,7 +236,7 @@ absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<LiveServer> server,
                    StartLiveServer(static_cast<int>(flags.live.port), token,
                                    std::move(handlers)));
-  const absl::Status printed = PrintResult(absl::StrCat(
+  absl::Status printed = PrintResult(absl::StrCat(
       "http://127.0.0.1:", server->port(), "/?token=", token, "\n"));
   if (printed.ok()) {
     PrintNote("open this address in a browser of this machine; Ctrl-C ends",
