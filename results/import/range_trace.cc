@@ -139,18 +139,17 @@ absl::Status RangeTrace::CheckDistinct(
   return absl::OkStatus();
 }
 
-absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
-  RecordedRun run;
-  run.label = std::string(label);
-  run.format = "ranges of a profiler";
+struct RangeTrace::Workers {
+  std::vector<Ranges> ranges;  // by rank
+  bool any_on_host = false;
+  double first_microseconds = std::numeric_limits<double>::infinity();
+};
+
+RangeTrace::Workers RangeTrace::TakeWorkers() {
   std::stable_sort(
       files_.begin(), files_.end(),
       [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  // The ranges of each worker, by rank; GPU ranges belong to the process of
-  // the host, which has another number.
-  std::vector<Ranges> workers;
-  bool any_on_host = false;
-  double base = std::numeric_limits<double>::infinity();
+  Workers workers;
   for (File& file : files_) {
     std::vector<std::string> order;
     bool on_gpu = false;
@@ -165,97 +164,124 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
       Worker& worker = file.processes[process];
       std::vector<Range>& ranges = on_gpu ? worker.on_gpu : worker.on_host;
       if (ranges.empty()) continue;
-      any_on_host |= !on_gpu;
+      workers.any_on_host |= !on_gpu;
       for (Range& range : ranges) {
         range.start_microseconds += 1e-3 * file.base_nanoseconds;
-        base = std::min(base, range.start_microseconds);
+        workers.first_microseconds =
+            std::min(workers.first_microseconds, range.start_microseconds);
       }
       std::stable_sort(ranges.begin(), ranges.end(),
                        [](const Range& a, const Range& b) {
                          return a.start_microseconds < b.start_microseconds;
                        });
       if (on_gpu) MergeStreams(&ranges);
-      workers.push_back(
+      workers.ranges.push_back(
           {std::move(ranges), static_cast<size_t>(&file - files_.data())});
     }
   }
-  if (workers.size() > kMaxRecordedWorkers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(label, ": has ", workers.size(),
-                     " processes, expected at most ", kMaxRecordedWorkers));
-  }
-  RETURN_IF_ERROR(CheckDistinct(workers));
-  if (any_on_host) {
-    run.notes.push_back(
-        "ranges of the host, not of the GPU, give the times of passes: a pass "
-        "seems as long as its launches");
-  }
-  // Workers with the same stages are replicas. Without names of stages each is
-  // a pipeline rank.
+  return workers;
+}
+
+struct RangeTrace::Pipeline {
+  // Indices of workers. Those with the same stages are replicas; the ranks are
+  // in the order of their first stage.
   std::map<std::set<int>, std::vector<int>> by_stages;
   bool has_stages = false, has_weight = false;
   int num_chunks = 1;
+};
+
+RangeTrace::Pipeline RangeTrace::FindPipeline(
+    const std::vector<Ranges>& workers) {
+  Pipeline pipeline;
   for (size_t w = 0; w < workers.size(); ++w) {
     std::set<int> stages;
     for (const Range& range : workers[w].ranges) {
       const NamedOperation& o = range.operation;
       if (o.stage >= 0 && IsPass(o.kind)) stages.insert(o.stage);
-      num_chunks = std::max(num_chunks, o.chunk + 1);
-      has_weight |= o.kind == RecordedKind::kBackwardWeight;
+      pipeline.num_chunks = std::max(pipeline.num_chunks, o.chunk + 1);
+      pipeline.has_weight |= o.kind == RecordedKind::kBackwardWeight;
     }
-    has_stages |= !stages.empty();
+    pipeline.has_stages |= !stages.empty();
+    // Without names of stages each worker is a pipeline rank.
     if (stages.empty()) stages.insert(static_cast<int>(w));
-    by_stages[stages].push_back(static_cast<int>(w));
+    pipeline.by_stages[stages].push_back(static_cast<int>(w));
   }
-  if (num_chunks > kMaxRecordedChunks) {
+  return pipeline;
+}
+
+void RangeTrace::AddOperations(const Ranges& worker, int replica, int rank,
+                               double first_microseconds, bool has_weight,
+                               RecordedRun* run) {
+  std::map<std::tuple<RecordedKind, int, int>, int> times;
+  std::map<std::pair<RecordedKind, int>, int> microbatches;
+  std::vector<RecordedOperation> operations;
+  for (const Range& range : worker.ranges) {
+    const NamedOperation& named = range.operation;
+    RecordedOperation o;
+    o.kind = named.kind;
+    if (named.input_only && has_weight) {
+      o.kind = RecordedKind::kBackwardInput;
+    }
+    o.replica = replica;
+    o.rank = rank;
+    o.microbatch = named.microbatch;
+    const int chunk = std::max(named.chunk, 0);
+    o.stage = named.stage >= 0 ? named.stage : chunk * run->num_ranks + rank;
+    if (IsPass(o.kind)) {
+      // Passes without a number are counted; they are all in one step.
+      if (o.microbatch < 0) {
+        o.microbatch = microbatches[{o.kind, o.stage}]++;
+      }
+      run->num_stages = std::max(run->num_stages, o.stage + 1);
+    }
+    const bool is_numbered = o.microbatch >= 0;
+    o.step = is_numbered ? times[{o.kind, o.stage, o.microbatch}]++ : kByTime;
+    const double start = range.start_microseconds - first_microseconds;
+    o.start_seconds = start * kSecondsPerMicrosecond;
+    o.end_seconds = (start + range.microseconds) * kSecondsPerMicrosecond;
+    operations.push_back(o);
+  }
+  AssignSteps(&operations);
+  run->operations.insert(run->operations.end(), operations.begin(),
+                         operations.end());
+}
+
+absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
+  RecordedRun run;
+  run.label = std::string(label);
+  run.format = "ranges of a profiler";
+  const Workers workers = TakeWorkers();
+  if (workers.ranges.size() > kMaxRecordedWorkers) {
     return absl::InvalidArgumentError(
-        absl::StrCat(label, ": has a range of chunk ", num_chunks - 1,
+        absl::StrCat(label, ": has ", workers.ranges.size(),
+                     " processes, expected at most ", kMaxRecordedWorkers));
+  }
+  RETURN_IF_ERROR(CheckDistinct(workers.ranges));
+  if (workers.any_on_host) {
+    run.notes.push_back(
+        "ranges of the host, not of the GPU, give the times of passes: a pass "
+        "seems as long as its launches");
+  }
+  const Pipeline pipeline = FindPipeline(workers.ranges);
+  if (pipeline.num_chunks > kMaxRecordedChunks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": has a range of chunk ", pipeline.num_chunks - 1,
                      ", expected below ", kMaxRecordedChunks));
   }
-  run.num_ranks = static_cast<int>(by_stages.size());
-  run.num_stages = has_stages ? 0 : num_chunks * run.num_ranks;
-  if (!has_stages && num_chunks > 1) {
+  run.num_ranks = static_cast<int>(pipeline.by_stages.size());
+  run.num_stages =
+      pipeline.has_stages ? 0 : pipeline.num_chunks * run.num_ranks;
+  if (!pipeline.has_stages && pipeline.num_chunks > 1) {
     run.notes.push_back(
         "chunk c of rank r is taken as stage c x ranks + r: the trace has no "
         "stages");
   }
-  // Sets of stages in the order of their first stage.
   int rank = 0;
-  for (const auto& [stages, members] : by_stages) {
+  for (const auto& [stages, members] : pipeline.by_stages) {
     for (size_t replica = 0; replica < members.size(); ++replica) {
-      std::map<std::tuple<RecordedKind, int, int>, int> times;
-      std::map<std::pair<RecordedKind, int>, int> microbatches;
-      std::vector<RecordedOperation> operations;
-      for (const Range& range : workers[members[replica]].ranges) {
-        const NamedOperation& named = range.operation;
-        RecordedOperation o;
-        o.kind = named.kind;
-        if (named.input_only && has_weight) {
-          o.kind = RecordedKind::kBackwardInput;
-        }
-        o.replica = static_cast<int32_t>(replica);
-        o.rank = rank;
-        o.microbatch = named.microbatch;
-        const int chunk = std::max(named.chunk, 0);
-        o.stage = named.stage >= 0 ? named.stage : chunk * run.num_ranks + rank;
-        if (IsPass(o.kind)) {
-          // Passes without a number are counted; they are all in one step.
-          if (o.microbatch < 0) {
-            o.microbatch = microbatches[{o.kind, o.stage}]++;
-          }
-          run.num_stages = std::max(run.num_stages, o.stage + 1);
-        }
-        const bool is_numbered = o.microbatch >= 0;
-        o.step =
-            is_numbered ? times[{o.kind, o.stage, o.microbatch}]++ : kByTime;
-        const double start = range.start_microseconds - base;
-        o.start_seconds = start * kSecondsPerMicrosecond;
-        o.end_seconds = (start + range.microseconds) * kSecondsPerMicrosecond;
-        operations.push_back(o);
-      }
-      AssignSteps(&operations);
-      run.operations.insert(run.operations.end(), operations.begin(),
-                            operations.end());
+      AddOperations(workers.ranges[members[replica]], static_cast<int>(replica),
+                    rank, workers.first_microseconds, pipeline.has_weight,
+                    &run);
       run.num_replicas =
           std::max(run.num_replicas, static_cast<int>(replica) + 1);
     }

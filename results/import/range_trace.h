@@ -50,6 +50,18 @@ class RangeTrace {
   // A range on several streams of a GPU is recorded once for each: merges those
   // of one operation that overlap. Requires: they are sorted by start.
   static void MergeStreams(std::vector<Range>* ranges);
+  struct Workers;  // what all processes ran
+  // Sorts the files and takes their ranges, with times of one clock. Ranges of
+  // the GPU belong to the process of the host, which has another number.
+  Workers TakeWorkers();
+  struct Pipeline;  // ranks and replicas
+  // Groups the workers by the stages of their passes.
+  static Pipeline FindPipeline(const std::vector<Ranges>& workers);
+  // Adds what a worker ran, with times since `first_microseconds`, and the
+  // stages of its passes. Requires: the number of ranks is set.
+  static void AddOperations(const Ranges& worker, int replica, int rank,
+                            double first_microseconds, bool has_weight,
+                            RecordedRun* run);
 
   // The ranges of a process of a file.
   struct Worker {
