@@ -163,6 +163,25 @@ struct PrimusDump::Layout {
     const bool backwards = is_folded && chunk % 2 == 1;
     return chunk * num_ranks + (backwards ? num_ranks - 1 - rank : rank);
   }
+  // Passes of a rank after which the interleaved schedule repeats.
+  size_t round() const {
+    return static_cast<size_t>(num_ranks) * static_cast<size_t>(num_chunks);
+  }
+  // Returns chunk and microbatch of pass i of a rank.
+  std::pair<size_t, size_t> NumbersOf(const PrimusPasses& passes, int kind,
+                                      size_t i) const {
+    if (is_numbered) {
+      return {static_cast<size_t>(passes.chunks[i]),
+              static_cast<size_t>(passes.microbatches[i])};
+    }
+    if (num_chunks <= 1) return {0, i};
+    // Megatron-LM runs as many microbatches as ranks through a chunk, then
+    // through the next; backwards begin with the last chunk.
+    const auto group = static_cast<size_t>(num_ranks);
+    size_t chunk = i % round() / group;
+    if (kind > 0) chunk = static_cast<size_t>(num_chunks) - 1 - chunk;
+    return {chunk, i / round() * group + i % group};
+  }
 };
 
 bool PrimusDump::IsFolded() const {
@@ -240,6 +259,65 @@ absl::StatusOr<PrimusDump::Layout> PrimusDump::FindLayout(
   return layout;
 }
 
+absl::Status PrimusDump::AddPasses(const Layout& layout,
+                                   const std::string& label, int32_t rank,
+                                   int32_t number, const PrimusStep& step,
+                                   RecordedRun* run) {
+  // Stage and microbatch of the weight gradients.
+  std::set<std::pair<int32_t, int32_t>> weights;
+  for (int kind = kNumPrimusKinds - 1; kind >= 0; --kind) {
+    const PrimusPasses& passes = step[kind];
+    const size_t count = passes.start_milliseconds.size();
+    if (!layout.is_numbered && layout.num_chunks > 1 &&
+        count % layout.round() != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          label, ": step ", number, " has ", count, " passes ",
+          kPrimusPrefixes[kind],
+          "start without numbers, expected a multiple of ", layout.round(),
+          ", ranks x chunks, of the interleaved schedule"));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const auto [chunk, microbatch] = layout.NumbersOf(passes, kind, i);
+      RecordedOperation o;
+      o.step = number;
+      o.rank = rank;
+      o.stage = layout.StageOf(rank, static_cast<int>(chunk));
+      o.microbatch = static_cast<int32_t>(microbatch);
+      o.kind = kKinds[kind];
+      if (o.kind == RecordedKind::kBackwardWeight) {
+        weights.emplace(o.stage, o.microbatch);
+      } else if (o.kind == RecordedKind::kBackward &&
+                 weights.contains({o.stage, o.microbatch})) {
+        o.kind = RecordedKind::kBackwardInput;
+      }
+      o.start_seconds = passes.start_milliseconds[i] * kSecondsPerMillisecond;
+      o.end_seconds = passes.end_milliseconds[i] * kSecondsPerMillisecond;
+      run->operations.push_back(o);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void PrimusDump::AddNotes(const Layout& layout, RecordedRun* run) {
+  if (layout.is_folded) {
+    run->notes.push_back(
+        "chunk 1 is taken to run from the last rank to the first, as in "
+        "V-shaped schedules: its first microbatch starts on the last rank");
+  } else if (layout.num_chunks > 1) {
+    run->notes.push_back("chunk c of rank r is taken as stage c x ranks + r");
+  }
+  run->notes.push_back(
+      "each rank counts from its own start of a step; all are taken to start "
+      "at once");
+  const double early = LongestEarlyStart(*run);
+  if (early > 0) {
+    run->notes.push_back(absl::StrFormat(
+        "passes start up to %.3g ms before the stage before them ends the "
+        "microbatch: ranks did not start at once",
+        early / kSecondsPerMillisecond));
+  }
+}
+
 absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
   RecordedRun run;
   run.label = std::string(label);
@@ -260,74 +338,12 @@ absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
   run.num_replicas = 1;
   run.num_ranks = layout.num_ranks;
   run.num_stages = layout.num_ranks * layout.num_chunks;
-  const auto group = static_cast<size_t>(layout.num_ranks);
-  const size_t round = group * static_cast<size_t>(layout.num_chunks);
   for (const auto& [rank, file] : ranks_) {
     for (const auto& [number, step] : file.steps) {
-      // Stage and microbatch of the weight gradients.
-      std::set<std::pair<int32_t, int32_t>> weights;
-      for (int kind = kNumPrimusKinds - 1; kind >= 0; --kind) {
-        const PrimusPasses& passes = step[kind];
-        const size_t count = passes.start_milliseconds.size();
-        if (!layout.is_numbered && layout.num_chunks > 1 &&
-            count % round != 0) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              file.label, ": step ", number, " has ", count, " passes ",
-              kPrimusPrefixes[kind],
-              "start without numbers, expected a multiple of ", round,
-              ", ranks x chunks, of the interleaved schedule"));
-        }
-        for (size_t i = 0; i < count; ++i) {
-          size_t chunk = 0, microbatch = i;
-          if (layout.is_numbered) {
-            chunk = static_cast<size_t>(passes.chunks[i]);
-            microbatch = static_cast<size_t>(passes.microbatches[i]);
-          } else if (layout.num_chunks > 1) {
-            // Megatron-LM runs as many microbatches as ranks through a chunk,
-            // then through the next; backwards begin with the last chunk.
-            chunk = i % round / group;
-            if (kind > 0) {
-              chunk = static_cast<size_t>(layout.num_chunks) - 1 - chunk;
-            }
-            microbatch = i / round * group + i % group;
-          }
-          RecordedOperation o;
-          o.step = number;
-          o.rank = rank;
-          o.stage = layout.StageOf(rank, static_cast<int>(chunk));
-          o.microbatch = static_cast<int32_t>(microbatch);
-          o.kind = kKinds[kind];
-          if (o.kind == RecordedKind::kBackwardWeight) {
-            weights.emplace(o.stage, o.microbatch);
-          } else if (o.kind == RecordedKind::kBackward &&
-                     weights.contains({o.stage, o.microbatch})) {
-            o.kind = RecordedKind::kBackwardInput;
-          }
-          o.start_seconds =
-              passes.start_milliseconds[i] * kSecondsPerMillisecond;
-          o.end_seconds = passes.end_milliseconds[i] * kSecondsPerMillisecond;
-          run.operations.push_back(o);
-        }
-      }
+      RETURN_IF_ERROR(AddPasses(layout, file.label, rank, number, step, &run));
     }
   }
-  if (layout.is_folded) {
-    run.notes.push_back(
-        "chunk 1 is taken to run from the last rank to the first, as in "
-        "V-shaped schedules: its first microbatch starts on the last rank");
-  } else if (layout.num_chunks > 1) {
-    run.notes.push_back("chunk c of rank r is taken as stage c x ranks + r");
-  }
-  run.notes.push_back(
-      "each rank counts from its own start of a step; all are taken to start "
-      "at once");
-  const double early = LongestEarlyStart(run);
-  if (early > 0) {
-    run.notes.push_back(absl::StrFormat(
-        "passes start up to %.3g ms before the stage before them ends the "
-        "microbatch: ranks did not start at once",
-        early / kSecondsPerMillisecond));
-  }
+  AddNotes(layout, &run);
   return run;
 }
 

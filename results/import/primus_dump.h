@@ -46,6 +46,12 @@ class PrimusDump {
   absl::StatusOr<Layout> FindLayout(absl::string_view label) const;
   // Returns true if chunk 1 runs from the last rank to the first.
   bool IsFolded() const;
+  // Adds the passes of a step of a rank.
+  static absl::Status AddPasses(const Layout& layout, const std::string& label,
+                                int32_t rank, int32_t number,
+                                const PrimusStep& step, RecordedRun* run);
+  // Notes what was assumed about stages and clocks.
+  static void AddNotes(const Layout& layout, RecordedRun* run);
 
   std::map<int32_t, Rank> ranks_;
   bool has_config_ = false;
