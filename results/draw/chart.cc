@@ -251,4 +251,16 @@ double DrawParagraph(absl::string_view text, double x, double y, double right,
   return y;
 }
 
+void DrawAxes(absl::string_view title, const Plot& plot,
+              const FigureOptions& options, Drawing* drawing) {
+  const Frame& frame = plot.frame;
+  if (options.show_title) {
+    drawing->Text(frame.left, kOuterMargin + 7,
+                  FitText(title, kFontSize, frame.right - frame.left),
+                  {.bold = true});
+  }
+  DrawLeftAxis(plot.y_axis, frame, drawing);
+  DrawBottomAxis(plot.x_axis, frame, drawing);
+}
+
 }  // namespace weir::results

@@ -75,6 +75,17 @@ struct Frame {
   double left = 0, top = 0, right = 0, bottom = 0;
 };
 
+// A plot with two axes.
+struct Plot {
+  Frame frame;
+  Axis x_axis, y_axis;
+
+  // Returns the position of a pair of values.
+  Point At(double x, double y) const {
+    return {x_axis.scale.At(x), y_axis.scale.At(y)};
+  }
+};
+
 // Returns the width of the labels of a vertical axis.
 double LeftAxisWidth(const Axis& axis, double height);
 inline constexpr double kBottomAxisHeight = 22;  // with its label
@@ -109,6 +120,10 @@ struct FigureOptions {
   double width = 504;  // points
   bool show_title = true;
 };
+
+// Draws the axes of a plot, and the title above it if figures have one.
+void DrawAxes(absl::string_view title, const Plot& plot,
+              const FigureOptions& options, Drawing* drawing);
 
 }  // namespace weir::results
 

@@ -24,22 +24,21 @@ double Rate(const RooflineKernel& kernel) {
   return kernel.flops / kernel.seconds;
 }
 
-}  // namespace
-
-absl::StatusOr<Drawing> RooflineFigure(const RooflineData& data,
-                                       const FigureOptions& options) {
+// Returns the kernels that have a position in the plot.
+std::vector<RooflineKernel> KernelsToDraw(const RooflineData& data) {
   std::vector<RooflineKernel> kernels;
-  double all_seconds = 0;
   for (const RooflineKernel& kernel : data.kernels) {
-    all_seconds += kernel.seconds * kernel.count;
     if (kernel.flops > 0 && kernel.bytes > 0 && kernel.seconds > 0) {
       kernels.push_back(kernel);
     }
   }
-  if (kernels.empty() || data.peaks.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        data.title, ": has no kernel with FLOP, bytes and a time to draw"));
-  }
+  return kernels;
+}
+
+// Returns a plot that shows all kernels and the knee of the roof.
+Plot RooflinePlot(const RooflineData& data,
+                  const std::vector<RooflineKernel>& kernels,
+                  const FigureOptions& options) {
   double x_from = INFINITY, x_to = 0, y_from = INFINITY, y_to = 0;
   for (const RooflineKernel& kernel : kernels) {
     x_from = std::min(x_from, Intensity(kernel));
@@ -47,40 +46,33 @@ absl::StatusOr<Drawing> RooflineFigure(const RooflineData& data,
     y_from = std::min(y_from, Rate(kernel));
   }
   for (const RooflineData::Peak& peak : data.peaks) {
-    y_to = std::max(y_to, peak.flops_per_second);
-    x_to = std::max(x_to,
-                    4 * peak.flops_per_second / data.memory_bytes_per_second);
-  }
-  // The knee of the roof is in the picture.
-  for (const RooflineData::Peak& peak : data.peaks) {
     x_from = std::min(x_from,
                       peak.flops_per_second / data.memory_bytes_per_second / 4);
+    x_to = std::max(x_to,
+                    4 * peak.flops_per_second / data.memory_bytes_per_second);
+    y_to = std::max(y_to, peak.flops_per_second);
   }
   x_from /= 1.5;
   x_to *= 1.5;
   y_from /= 1.5;
   y_to *= 1.5;
-  Drawing drawing(options.width, data.title,
-                  "FLOP per second over FLOP per byte of device memory; a dot "
-                  "per kernel, its area is the time of such kernels.");
   const AxisUnit rate_unit = FlopsUnit(y_to / 1.5);
-  Frame frame;
+  Plot plot;
+  Frame& frame = plot.frame;
   frame.top = kOuterMargin + (options.show_title ? 12 : 0);
   frame.bottom = frame.top + std::min(0.65 * options.width, 220.0);
-  const Axis y_axis = {
+  plot.y_axis = {
       {y_from, y_to, frame.bottom, frame.top, true}, rate_unit.name, rate_unit};
-  frame.left = kOuterMargin + LeftAxisWidth(y_axis, frame.bottom - frame.top);
+  frame.left =
+      kOuterMargin + LeftAxisWidth(plot.y_axis, frame.bottom - frame.top);
   frame.right = options.width - kOuterMargin - 8;
-  const Axis x_axis = {
+  plot.x_axis = {
       {x_from, x_to, frame.left, frame.right, true}, "FLOP per byte", {1, ""}};
-  if (options.show_title) {
-    drawing.Text(frame.left, kOuterMargin + 7,
-                 FitText(data.title, kFontSize, frame.right - frame.left),
-                 {.bold = true});
-  }
-  DrawLeftAxis(y_axis, frame, &drawing);
-  DrawBottomAxis(x_axis, frame, &drawing);
-  // The roofs: memory traffic, and arithmetic in each format.
+  return plot;
+}
+
+// Draws the roofs: memory traffic, and arithmetic in each format.
+void DrawRoofs(const RooflineData& data, const Plot& plot, Drawing* drawing) {
   const double top_rate =
       std::max_element(data.peaks.begin(), data.peaks.end(),
                        [](const auto& a, const auto& b) {
@@ -88,32 +80,60 @@ absl::StatusOr<Drawing> RooflineFigure(const RooflineData& data,
                        })
           ->flops_per_second;
   const double bandwidth = data.memory_bytes_per_second;
-  const double slope_from = std::max(x_from, y_from / bandwidth);
+  const double x_from = plot.x_axis.scale.from;
+  const double slope_from =
+      std::max(x_from, plot.y_axis.scale.from / bandwidth);
   const double knee = top_rate / bandwidth;
   const Paint roof = {"", kBlack, 1};
-  drawing.Line(
-      {{x_axis.scale.At(slope_from), y_axis.scale.At(slope_from * bandwidth)},
-       {x_axis.scale.At(knee), y_axis.scale.At(top_rate)}},
+  drawing->Line(
+      {plot.At(slope_from, slope_from * bandwidth), plot.At(knee, top_rate)},
       roof);
   for (const RooflineData::Peak& peak : data.peaks) {
-    const double y = y_axis.scale.At(peak.flops_per_second);
     const double from = std::max(peak.flops_per_second / bandwidth, x_from);
-    drawing.Line({{x_axis.scale.At(from), y}, {frame.right, y}}, roof);
+    const Point begin = plot.At(from, peak.flops_per_second);
+    drawing->Line({begin, {plot.frame.right, begin.y}}, roof);
     const AxisUnit unit = FlopsUnit(peak.flops_per_second);
-    drawing.Text(
-        frame.right, y - 3,
+    drawing->Text(
+        plot.frame.right, begin.y - 3,
         absl::StrCat(peak.format, " ", TickText(peak.flops_per_second, unit),
                      " ", unit.name),
         {.size = 6.5, .anchor = Anchor::kEnd});
   }
-  std::map<std::string, size_t> parts;
-  for (const RooflineKernel& kernel : kernels) {
-    parts.emplace(kernel.part, parts.size());
+}
+
+// The paint of each part, by order of appearance.
+class PartPaints {
+ public:
+  explicit PartPaints(const std::vector<RooflineKernel>& kernels) {
+    for (const RooflineKernel& kernel : kernels) {
+      parts_.emplace(kernel.part, parts_.size());
+    }
   }
-  const auto color_of = [&](const std::string& part) {
-    return kPartColors[std::min(parts.at(part), std::size(kPartColors) - 1)];
-  };
-  // The largest dots first, so that small ones stay visible.
+
+  Paint Of(const std::string& part) const {
+    return {kPartColors[std::min(parts_.at(part), std::size(kPartColors) - 1)],
+            kBlack, 0.4};
+  }
+
+  std::vector<LegendEntry> Legend() const {
+    std::vector<std::pair<size_t, std::string>> ordered;
+    for (const auto& [part, index] : parts_) ordered.emplace_back(index, part);
+    std::sort(ordered.begin(), ordered.end());
+    std::vector<LegendEntry> entries;
+    for (const auto& [index, part] : ordered) {
+      entries.push_back({absl::StrReplaceAll(part, {{"_", " "}}), Of(part),
+                         LegendEntry::Mark::kDot});
+    }
+    return entries;
+  }
+
+ private:
+  std::map<std::string, size_t> parts_;
+};
+
+// Draws a dot per kernel, the largest first, so that small ones stay visible.
+void DrawKernels(std::vector<RooflineKernel> kernels, double all_seconds,
+                 const PartPaints& paints, const Plot& plot, Drawing* drawing) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto& a, const auto& b) {
                      return a.seconds * a.count > b.seconds * b.count;
@@ -123,28 +143,42 @@ absl::StatusOr<Drawing> RooflineFigure(const RooflineData& data,
     const double part = kernel.seconds * kernel.count / all_seconds;
     const double radius =
         std::max(std::sqrt(kWholeArea * part / std::numbers::pi), 1.2);
-    drawing.Circle(x_axis.scale.At(Intensity(kernel)),
-                   y_axis.scale.At(Rate(kernel)), radius,
-                   {color_of(kernel.part), kBlack, 0.4});
+    const Point center = plot.At(Intensity(kernel), Rate(kernel));
+    drawing->Circle(center.x, center.y, radius, paints.Of(kernel.part));
   }
-  std::vector<LegendEntry> entries;
-  std::vector<std::pair<size_t, std::string>> ordered;
-  for (const auto& [part, index] : parts) ordered.emplace_back(index, part);
-  std::sort(ordered.begin(), ordered.end());
-  for (const auto& [index, part] : ordered) {
-    entries.push_back({absl::StrReplaceAll(part, {{"_", " "}}),
-                       {color_of(part), kBlack, 0.4},
-                       LegendEntry::Mark::kDot});
+}
+
+}  // namespace
+
+absl::StatusOr<Drawing> RooflineFigure(const RooflineData& data,
+                                       const FigureOptions& options) {
+  const std::vector<RooflineKernel> kernels = KernelsToDraw(data);
+  if (kernels.empty() || data.peaks.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        data.title, ": has no kernel with FLOP, bytes and a time to draw"));
   }
+  Drawing drawing(options.width, data.title,
+                  "FLOP per second over FLOP per byte of device memory; a dot "
+                  "per kernel, its area is the time of such kernels.");
+  const Plot plot = RooflinePlot(data, kernels, options);
+  DrawAxes(data.title, plot, options, &drawing);
+  DrawRoofs(data, plot, &drawing);
+  const PartPaints paints(kernels);
+  double all_seconds = 0;
+  for (const RooflineKernel& kernel : data.kernels) {
+    all_seconds += kernel.seconds * kernel.count;
+  }
+  DrawKernels(kernels, all_seconds, paints, plot, &drawing);
   const double right = options.width - kOuterMargin;
-  double y = DrawLegend(entries, frame.left,
-                        frame.bottom + kBottomAxisHeight + 3, right, &drawing);
+  double y =
+      DrawLegend(paints.Legend(), plot.frame.left,
+                 plot.frame.bottom + kBottomAxisHeight + 3, right, &drawing);
   const AxisUnit memory = {1e12, "TB/s"};
   y = DrawParagraph(
       absl::StrCat("area of a dot: time in one microbatch; slope: ",
-                   TickText(bandwidth, memory), " ", memory.name,
-                   " of device memory"),
-      frame.left, y, right, {.color = kDarkGray}, &drawing);
+                   TickText(data.memory_bytes_per_second, memory), " ",
+                   memory.name, " of device memory"),
+      plot.frame.left, y, right, {.color = kDarkGray}, &drawing);
   drawing.set_height(y + kOuterMargin);
   return drawing;
 }
