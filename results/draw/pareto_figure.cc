@@ -18,6 +18,112 @@ std::pair<double, double> PaddedRange(double from, double to) {
   return {std::max(from - pad, 0.0), to + std::max(pad, 1e-12)};
 }
 
+Plot ParetoPlot(const ParetoData& data, const FigureOptions& options) {
+  double low_x = INFINITY, high_x = 0, low_y = INFINITY, high_y = 0;
+  for (const ParetoPoint& point : data.points) {
+    low_x = std::min(low_x, point.seconds);
+    high_x = std::max(high_x, point.seconds);
+    low_y = std::min(low_y, point.value);
+    high_y = std::max(high_y, point.value);
+  }
+  const auto [x_from, x_to] = PaddedRange(low_x, high_x);
+  const auto [y_from, y_to] = PaddedRange(low_y, high_y);
+  const AxisUnit seconds = SecondsUnit(x_to);
+  Plot plot;
+  Frame& frame = plot.frame;
+  frame.top = kOuterMargin + (options.show_title ? 12 : 0);
+  frame.bottom = frame.top + std::min(0.6 * options.width, 200.0);
+  plot.y_axis = {
+      {y_from, y_to, frame.bottom, frame.top},
+      absl::StrCat(data.value_label, " (", data.value_unit.name, ")"),
+      data.value_unit};
+  if (data.value_unit.name.empty()) plot.y_axis.label = data.value_label;
+  frame.left =
+      kOuterMargin + LeftAxisWidth(plot.y_axis, frame.bottom - frame.top);
+  frame.right = options.width - kOuterMargin - 8;
+  plot.x_axis = {{x_from, x_to, frame.left, frame.right},
+                 absl::StrCat("step time (", seconds.name, ")"),
+                 seconds};
+  return plot;
+}
+
+struct ParetoPaints {
+  Paint best = {kVermilion, kWhite, 0.3}, line = {"", kVermilion, 1};
+  Paint other = {kGray, kWhite, 0.3}, misfit = {"", kGray, 0.7};
+};
+
+// Draws all points, then the line along the front and its numbered points.
+void DrawPoints(const ParetoData& data, const std::vector<size_t>& front,
+                const ParetoPaints& paints, const Plot& plot,
+                Drawing* drawing) {
+  const auto at = [&](const ParetoPoint& point) {
+    return plot.At(point.seconds, point.value);
+  };
+  for (const ParetoPoint& point : data.points) {
+    drawing->Circle(at(point).x, at(point).y, 1.9,
+                    point.fits ? paints.other : paints.misfit);
+  }
+  std::vector<Point> steps;
+  for (const size_t i : front) {
+    const Point here = at(data.points[i]);
+    if (!steps.empty()) steps.push_back({here.x, steps.back().y});
+    steps.push_back(here);
+  }
+  if (steps.size() > 1) drawing->Line(steps, paints.line);
+  for (size_t k = 0; k < front.size(); ++k) {
+    const Point here = at(data.points[front[k]]);
+    drawing->Circle(here.x, here.y, 2.4, paints.best);
+    if (k >= kMaxKey) continue;
+    drawing->Text(here.x + 3.5, here.y - 3, absl::StrCat(k + 1),
+                  {.size = 6, .bold = true});
+  }
+}
+
+std::vector<LegendEntry> ParetoLegend(const ParetoData& data, size_t front_size,
+                                      const ParetoPaints& paints) {
+  const bool has_misfit =
+      std::any_of(data.points.begin(), data.points.end(),
+                  [](const ParetoPoint& point) { return !point.fits; });
+  std::vector<LegendEntry> entries = {
+      {"Pareto front", paints.best, LegendEntry::Mark::kDot}};
+  if (front_size + (has_misfit ? 1 : 0) < data.points.size()) {
+    entries.push_back({"dominated", paints.other, LegendEntry::Mark::kDot});
+  }
+  if (has_misfit) {
+    entries.push_back(
+        {"exceeds the memory", paints.misfit, LegendEntry::Mark::kDot});
+  }
+  return entries;
+}
+
+// Draws what the numbers of points mean, from (left, y) on, in as many columns
+// as fit. Returns the y below the last line.
+double DrawKey(const ParetoData& data, const std::vector<size_t>& front,
+               double left, double y, double right, Drawing* drawing) {
+  const size_t num_listed = std::min(front.size(), kMaxKey);
+  const double room = right - left;
+  const double columns = room >= 400 ? 2 : 1;
+  const auto per_column =
+      static_cast<size_t>(std::ceil(static_cast<double>(num_listed) / columns));
+  for (size_t k = 0; k < num_listed; ++k) {
+    const size_t column = k / per_column;
+    const double x = left + static_cast<double>(column) * (room / columns);
+    const double base = y + static_cast<double>(k % per_column) * kLineStep + 7;
+    drawing->Text(x + 8, base, absl::StrCat(k + 1),
+                  {.anchor = Anchor::kEnd, .bold = true});
+    drawing->Text(
+        x + 11, base,
+        FitText(data.points[front[k]].label, kFontSize, room / columns - 14));
+  }
+  y += static_cast<double>(per_column) * kLineStep;
+  if (front.size() > kMaxKey) {
+    drawing->Text(left, y + 7,
+                  absl::StrCat("and ", front.size() - kMaxKey, " more"));
+    y += kLineStep;
+  }
+  return y;
+}
+
 }  // namespace
 
 std::vector<size_t> ParetoFront(std::span<const ParetoPoint> points) {
@@ -44,98 +150,19 @@ absl::StatusOr<Drawing> ParetoFigure(const ParetoData& data,
     return absl::InvalidArgumentError(
         absl::StrCat(data.title, ": has no point to draw"));
   }
-  double low_x = INFINITY, high_x = 0, low_y = INFINITY, high_y = 0;
-  for (const ParetoPoint& point : data.points) {
-    low_x = std::min(low_x, point.seconds);
-    high_x = std::max(high_x, point.seconds);
-    low_y = std::min(low_y, point.value);
-    high_y = std::max(high_y, point.value);
-  }
   const std::vector<size_t> front = ParetoFront(data.points);
   Drawing drawing(options.width, data.title,
                   "Step time against another quantity; a dot per plan, a line "
                   "along the plans that no other beats in both.");
-  const auto [x_from, x_to] = PaddedRange(low_x, high_x);
-  const auto [y_from, y_to] = PaddedRange(low_y, high_y);
-  const AxisUnit seconds = SecondsUnit(x_to);
-  Frame frame;
-  frame.top = kOuterMargin + (options.show_title ? 12 : 0);
-  frame.bottom = frame.top + std::min(0.6 * options.width, 200.0);
-  Axis y_axis = {
-      {y_from, y_to, frame.bottom, frame.top},
-      absl::StrCat(data.value_label, " (", data.value_unit.name, ")"),
-      data.value_unit};
-  if (data.value_unit.name.empty()) y_axis.label = data.value_label;
-  frame.left = kOuterMargin + LeftAxisWidth(y_axis, frame.bottom - frame.top);
-  frame.right = options.width - kOuterMargin - 8;
-  const Axis x_axis = {{x_from, x_to, frame.left, frame.right},
-                       absl::StrCat("step time (", seconds.name, ")"),
-                       seconds};
-  if (options.show_title) {
-    drawing.Text(frame.left, kOuterMargin + 7,
-                 FitText(data.title, kFontSize, frame.right - frame.left),
-                 {.bold = true});
-  }
-  DrawLeftAxis(y_axis, frame, &drawing);
-  DrawBottomAxis(x_axis, frame, &drawing);
-  const Paint other = {kGray, kWhite, 0.3}, misfit = {"", kGray, 0.7},
-              best = {kVermilion, kWhite, 0.3}, line = {"", kVermilion, 1};
-  const auto at = [&](const ParetoPoint& point) {
-    return Point{x_axis.scale.At(point.seconds), y_axis.scale.At(point.value)};
-  };
-  bool has_misfit = false;
-  for (const ParetoPoint& point : data.points) {
-    has_misfit |= !point.fits;
-    drawing.Circle(at(point).x, at(point).y, 1.9, point.fits ? other : misfit);
-  }
-  std::vector<Point> steps;
-  for (const size_t i : front) {
-    const Point here = at(data.points[i]);
-    if (!steps.empty()) steps.push_back({here.x, steps.back().y});
-    steps.push_back(here);
-  }
-  if (steps.size() > 1) drawing.Line(steps, line);
-  for (size_t k = 0; k < front.size(); ++k) {
-    const Point here = at(data.points[front[k]]);
-    drawing.Circle(here.x, here.y, 2.4, best);
-    if (k >= kMaxKey) continue;
-    drawing.Text(here.x + 3.5, here.y - 3, absl::StrCat(k + 1),
-                 {.size = 6, .bold = true});
-  }
-  std::vector<LegendEntry> entries = {
-      {"Pareto front", best, LegendEntry::Mark::kDot}};
-  if (front.size() + (has_misfit ? 1 : 0) < data.points.size()) {
-    entries.push_back({"dominated", other, LegendEntry::Mark::kDot});
-  }
-  if (has_misfit) {
-    entries.push_back({"exceeds the memory", misfit, LegendEntry::Mark::kDot});
-  }
+  const Plot plot = ParetoPlot(data, options);
+  DrawAxes(data.title, plot, options, &drawing);
+  const ParetoPaints paints;
+  DrawPoints(data, front, paints, plot, &drawing);
   const double right = options.width - kOuterMargin;
-  double y = DrawLegend(entries, frame.left,
-                        frame.bottom + kBottomAxisHeight + 3, right, &drawing);
-  // The key: what the numbers mean, in as many columns as fit.
-  const size_t num_listed = std::min(front.size(), kMaxKey);
-  const double room = right - frame.left;
-  const double columns = room >= 400 ? 2 : 1;
-  const auto per_column =
-      static_cast<size_t>(std::ceil(static_cast<double>(num_listed) / columns));
-  for (size_t k = 0; k < num_listed; ++k) {
-    const size_t column = k / per_column;
-    const double x =
-        frame.left + static_cast<double>(column) * (room / columns);
-    const double base = y + static_cast<double>(k % per_column) * kLineStep + 7;
-    drawing.Text(x + 8, base, absl::StrCat(k + 1),
-                 {.anchor = Anchor::kEnd, .bold = true});
-    drawing.Text(
-        x + 11, base,
-        FitText(data.points[front[k]].label, kFontSize, room / columns - 14));
-  }
-  y += static_cast<double>(per_column) * kLineStep;
-  if (front.size() > kMaxKey) {
-    drawing.Text(frame.left, y + 7,
-                 absl::StrCat("and ", front.size() - kMaxKey, " more"));
-    y += kLineStep;
-  }
+  double y =
+      DrawLegend(ParetoLegend(data, front.size(), paints), plot.frame.left,
+                 plot.frame.bottom + kBottomAxisHeight + 3, right, &drawing);
+  y = DrawKey(data, front, plot.frame.left, y, right, &drawing);
   drawing.set_height(y + kOuterMargin);
   return drawing;
 }
