@@ -52,6 +52,7 @@ class OrderMip {
   static Sum Variable(int variable, double factor = 1) {
     return {{{variable, factor}}, 0};
   }
+  static Sum Negation(int boolean);
 
   void FindWindows(double most);
   void AddTimes(double least, double most);
@@ -60,8 +61,15 @@ class OrderMip {
   void AddMemory();
   double TransferSeconds(int stage) const;
   void AddOffloads();
+  struct OffloadedStage;
   void AddOffloadMemory(int rank);
+  void AddOrdersOfReloads(OffloadedStage* on);
+  void CountTransfers(const OffloadedStage& on, const Sum& start, int k,
+                      int back, Sum* held);
+  void LimitAtForwards(const OffloadedStage& on);
+  void LimitAtReloads(const OffloadedStage& on);
   void AddAtLeast(const Sum& sum, double least);
+  int AddOnlyIf(const Sum& left, const Sum& right);
 
   bool has(int32_t number) const { return start_[number] >= 0; }
   Sum Seconds(int32_t number) const;  // I may be a whole backward

@@ -51,126 +51,161 @@ void OrderMip::AddOffloads() {
   }
 }
 
+// The stage of a rank, and which transfers and passes precede others there.
+struct OrderMip::OffloadedStage {
+  int stage = 0;
+  // In multiples of what the rank holds for a microbatch.
+  double activation = 0, deferred = 0, limit = 0;
+  double seconds = 0;  // of a transfer in one direction, in multiples of unit_
+  // Booleans. reload_first[j][k]: reload k has begun when forward j begins.
+  // forward_first[j][k]: forward k has begun when reload j begins.
+  // other_first[j][k]: reload k has begun when reload j begins; -1: j is k.
+  std::vector<std::vector<int>> reload_first, forward_first, other_first;
+};
+
+OrderMip::Sum OrderMip::Negation(int boolean) {
+  return Sum{{}, 1}.Plus(Variable(boolean, -1));
+}
+
+// Adds a boolean that can be 1 only if `left` >= `right`.
+int OrderMip::AddOnlyIf(const Sum& left, const Sum& right) {
+  const int boolean = model_.AddBoolean();
+  AddUnless(left, right, Negation(boolean));
+  return boolean;
+}
+
 // Limits what the rank holds at the start of each forward and reload. If two
 // may start at the same time, at least one counts the other.
 void OrderMip::AddOffloadMemory(int rank) {
   const double unit = HeldByMicrobatch(problem_);
   if (!(unit > 0) || !std::isfinite(problem_.memory_limit)) return;
-  const int stage = rank, m = problem_.num_microbatches;  // one per rank
-  const schedules::StagePassCosts& costs = problem_.costs.of(stage);
-  const double activation = costs.activation / unit;
-  const double deferred = costs.weight_gradient_inputs / unit;
-  const double seconds = TransferSeconds(stage);
-  const double limit = problem_.memory_limit / unit * (1 + 1e-9);
-  const auto cell = [&](int k) { return stage * m + k; };
-  const auto number = [&](int k, schedules::Op pass) {
-    return table_.Number(stage, k, pass);
-  };
-  const auto negation = [](int boolean) {
-    return Sum{{}, 1}.Plus(Variable(boolean, -1));
-  };
-  // Adds a boolean that can be 1 only if `left` >= `right`.
-  const auto only_if = [&](const Sum& left, const Sum& right) {
-    const int boolean = model_.AddBoolean();
-    AddUnless(left, right, negation(boolean));
-    return boolean;
-  };
-  // reload_first[j][k]: reload k has begun when forward j begins.
-  // forward_first[j][k]: forward k has begun when reload j begins.
-  std::vector<std::vector<int>> reload_first(m), forward_first(m),
-      other_first(m);
+  const schedules::StagePassCosts& costs = problem_.costs.of(rank);
+  OffloadedStage on;
+  on.stage = rank;  // one per rank
+  on.activation = costs.activation / unit;
+  on.deferred = costs.weight_gradient_inputs / unit;
+  on.seconds = TransferSeconds(on.stage);
+  on.limit = problem_.memory_limit / unit * (1 + 1e-9);
+  AddOrdersOfReloads(&on);
+  LimitAtForwards(on);
+  LimitAtReloads(on);
+}
+
+// Adds the booleans of `on`, and what they mean for reloads that happen.
+void OrderMip::AddOrdersOfReloads(OffloadedStage* on) {
+  const int m = problem_.num_microbatches;
+  const auto cell = [&](int k) { return on->stage * m + k; };
+  on->reload_first.resize(m);
+  on->forward_first.resize(m);
+  on->other_first.resize(m);
   for (int j = 0; j < m; ++j) {
     for (int k = 0; k < m; ++k) {
-      const Sum start = Start(number(j, schedules::Op::kForward));
+      const Sum start =
+          Start(table_.Number(on->stage, j, schedules::Op::kForward));
       const Sum in = Variable(reload_[cell(k)]);
       const int a = model_.AddBoolean(), b = model_.AddBoolean();
-      const Sum stays = negation(moved_[cell(k)]);
+      const Sum stays = Negation(moved_[cell(k)]);
       AddUnless(in, start, Sum(stays).Plus(Variable(a)));
       AddUnless(start, in, Sum(stays).Plus(Variable(b)));
       AddAtLeast(Variable(a).Plus(Variable(b)).Plus(stays), 1);
-      reload_first[j].push_back(a);
-      forward_first[k].push_back(b);  // [reload k][forward j]
-      other_first[j].push_back(j == k ? -1 : model_.AddBoolean());
+      on->reload_first[j].push_back(a);
+      on->forward_first[k].push_back(b);  // [reload k][forward j]
+      on->other_first[j].push_back(j == k ? -1 : model_.AddBoolean());
     }
   }
   for (int j = 0; j < m; ++j) {
     for (int k = 0; k < m; ++k) {
       if (j == k) continue;
-      // other_first[j][k]: reload k has begun when reload j begins.
       const Sum excuse =
-          negation(moved_[cell(j)]).Plus(negation(moved_[cell(k)]));
+          Negation(moved_[cell(j)]).Plus(Negation(moved_[cell(k)]));
+      const int first = on->other_first[j][k];
       AddUnless(Variable(reload_[cell(k)]), Variable(reload_[cell(j)]),
-                Sum(excuse).Plus(Variable(other_first[j][k])));
+                Sum(excuse).Plus(Variable(first)));
       if (j < k) {
-        AddAtLeast(Variable(other_first[j][k])
-                       .Plus(Variable(other_first[k][j]))
-                       .Plus(excuse),
-                   1);
+        AddAtLeast(
+            Variable(first).Plus(Variable(on->other_first[k][j])).Plus(excuse),
+            1);
       }
     }
   }
-  // Limits at the forwards.
+}
+
+// Adds to what is held at `start` that activation k may be away, or back if the
+// boolean `back` is 1.
+void OrderMip::CountTransfers(const OffloadedStage& on, const Sum& start, int k,
+                              int back, Sum* held) {
+  const int cell = on.stage * problem_.num_microbatches + k;
+  const int away =
+      AddOnlyIf(start, Variable(offload_[cell]).Plus({{}, on.seconds}));
+  AddAtLeast(Variable(moved_[cell]).Plus(Variable(away), -1), 0);
+  held->Plus(Variable(away), -on.activation);
+  // Without an offload there is no reload.
+  AddAtLeast(Variable(moved_[cell]).Plus(Variable(back), -1), 0);
+  held->Plus(Variable(back), on.activation);
+}
+
+// Limits what is held at the forwards.
+void OrderMip::LimitAtForwards(const OffloadedStage& on) {
+  const int m = problem_.num_microbatches;
+  const auto number = [&](int k, schedules::Op pass) {
+    return table_.Number(on.stage, k, pass);
+  };
   for (int j = 0; j < m; ++j) {
     const int32_t forward = number(j, schedules::Op::kForward);
     const Sum start = Start(forward);
-    Sum held = {{}, activation};
+    Sum held = {{}, on.activation};
     for (int k = 0; k < m; ++k) {
       if (k != j) {
         held.Plus(Before(number(k, schedules::Op::kForward), forward),
-                  activation);
+                  on.activation);
       }
       held.Plus(Before(number(k, schedules::Op::kBackwardInput), forward),
-                deferred - activation);
+                on.deferred - on.activation);
       if (problem_.can_split) {
         held.Plus(Before(number(k, schedules::Op::kBackwardWeight), forward),
-                  -deferred);
+                  -on.deferred);
       } else {
         held.Plus(Before(number(k, schedules::Op::kBackwardInput), forward),
-                  -deferred);
+                  -on.deferred);
       }
       if (k >= j) continue;  // only earlier ones can be on the host
-      const int away =
-          only_if(start, Variable(offload_[cell(k)]).Plus({{}, seconds}));
-      AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(away), -1), 0);
-      held.Plus(Variable(away), -activation);
-      // Without an offload there is no reload.
-      const int back = reload_first[j][k];
-      AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(back), -1), 0);
-      held.Plus(Variable(back), activation);
+      CountTransfers(on, start, k, on.reload_first[j][k], &held);
     }
     if (held.terms.empty()) continue;
-    model_.AddRow(held.terms, -kInfinity, limit - held.constant);
+    model_.AddRow(held.terms, -kInfinity, on.limit - held.constant);
   }
-  // Limits at the reloads of offloaded activations.
+}
+
+// Limits what is held at the reloads of activations that are offloaded.
+void OrderMip::LimitAtReloads(const OffloadedStage& on) {
+  const int m = problem_.num_microbatches;
+  const auto number = [&](int k, schedules::Op pass) {
+    return table_.Number(on.stage, k, pass);
+  };
   for (int j = 0; j < m; ++j) {
-    const Sum start = Variable(reload_[cell(j)]);
+    const int cell = on.stage * m + j;
+    const Sum start = Variable(reload_[cell]);
     Sum held;  // its own is on the host and returns
     for (int k = 0; k < m; ++k) {
-      held.Plus(Variable(forward_first[j][k]), activation);
+      held.Plus(Variable(on.forward_first[j][k]), on.activation);
       const int ended =
-          only_if(start, End(number(k, schedules::Op::kBackwardInput)));
+          AddOnlyIf(start, End(number(k, schedules::Op::kBackwardInput)));
       held.Plus(Variable(ended),
-                (problem_.can_split ? deferred : 0) - activation);
+                (problem_.can_split ? on.deferred : 0) - on.activation);
       if (problem_.can_split) {
         const int done =
-            only_if(start, End(number(k, schedules::Op::kBackwardWeight)));
-        held.Plus(Variable(done), -deferred);
+            AddOnlyIf(start, End(number(k, schedules::Op::kBackwardWeight)));
+        held.Plus(Variable(done), -on.deferred);
         // W ends after I: its release counts only with the change of I.
         AddAtLeast(Variable(ended).Plus(Variable(done), -1), 0);
       }
       if (k == j) continue;
-      const int away =
-          only_if(start, Variable(offload_[cell(k)]).Plus({{}, seconds}));
-      AddAtLeast(Variable(moved_[cell(k)]).Plus(Variable(away), -1), 0);
-      held.Plus(Variable(away), -activation);
-      AddAtLeast(
-          Variable(moved_[cell(k)]).Plus(Variable(other_first[j][k]), -1), 0);
-      held.Plus(Variable(other_first[j][k]), activation);
+      CountTransfers(on, start, k, on.other_first[j][k], &held);
     }
     // No limit if it is not offloaded.
-    const double all = 2 * m * (activation + deferred) + limit;
-    held.Plus(Variable(moved_[cell(j)]), all);
-    model_.AddRow(held.terms, -kInfinity, limit + all - held.constant);
+    const double all = 2 * m * (on.activation + on.deferred) + on.limit;
+    held.Plus(Variable(moved_[cell]), all);
+    model_.AddRow(held.terms, -kInfinity, on.limit + all - held.constant);
   }
 }
 
