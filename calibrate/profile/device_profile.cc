@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibrate/profile/device_profile.h"
 
+#include <initializer_list>
 #include <set>
 #include <utility>
 #include <vector>
@@ -65,14 +66,6 @@ void CheckRates(const DeviceProfile& profile, Problems* problems) {
   }
 }
 
-void CheckCollectives(const CollectiveModel& model, Problems* problems) {
-  for (const CollectiveFigure& figure : CollectiveFigures()) {
-    if (figure.optional && !figure.has(model)) continue;
-    CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
-                figure.low, figure.high, problems);
-  }
-}
-
 // Rates without which an exchange has no time.
 void CheckExchange(const char* field, bool given, const TokenExchange& exchange,
                    Problems* problems) {
@@ -88,6 +81,20 @@ void CheckExchange(const char* field, bool given, const TokenExchange& exchange,
     problems->Add(absl::StrCat("collectives.", field, ".", name),
                   "is missing, expected a rate or fraction with its source");
   }
+}
+
+void CheckCollectives(const CollectiveModel& model, Problems* problems) {
+  for (const CollectiveFigure& figure : CollectiveFigures()) {
+    if (figure.optional && !figure.has(model)) continue;
+    CheckFigure(absl::StrCat("collectives.", figure.name), figure.get(model),
+                figure.low, figure.high, problems);
+  }
+  CheckExchange("dispatch", model.has_dispatch(), model.dispatch(), problems);
+  CheckExchange("combine", model.has_combine(), model.combine(), problems);
+  CheckExchange("hybrid_dispatch", model.has_hybrid_dispatch(),
+                model.hybrid_dispatch(), problems);
+  CheckExchange("hybrid_combine", model.has_hybrid_combine(),
+                model.hybrid_combine(), problems);
 }
 
 void CheckLatentAttention(const LatentAttentionSpeed& speed,
@@ -165,6 +172,81 @@ void CheckLibraries(const DeviceProfile& profile, Problems* problems) {
   }
 }
 
+// A figure of a profile and its limits.
+struct FigureLimits {
+  const char* field;
+  const Figure& figure;
+  double low, high;
+  bool is_checked = true;  // optional ones only if they are given
+};
+
+void CheckLimits(std::initializer_list<FigureLimits> limits,
+                 Problems* problems) {
+  for (const auto& [field, figure, low, high, is_checked] : limits) {
+    if (is_checked) CheckFigure(field, figure, low, high, problems);
+  }
+}
+
+// Checks the multiprocessors and the memory.
+void CheckMachine(const DeviceProfile& profile, Problems* problems) {
+  const double memory = profile.memory_bytes().value();
+  CheckLimits({{"num_multiprocessors", profile.num_multiprocessors(), 1, 1e5},
+               {"memory_bytes_per_second", profile.memory_bytes_per_second(),
+                1e3, 1e16},
+               {"memory_efficiency", profile.memory_efficiency(), 1e-3, 1},
+               {"kernel_seconds", profile.kernel_seconds(), 0, 1},
+               {"memory_bytes", profile.memory_bytes(), 1e6, 1e15},
+               {"communication_buffer_bytes",
+                profile.communication_buffer_bytes(), 0, memory},
+               {"reserved_bytes", profile.reserved_bytes(), 0, memory,
+                profile.has_reserved_bytes() || !HasReservedParts(profile)},
+               {"full_context_bytes", profile.full_context_bytes(), 0, memory,
+                profile.has_full_context_bytes()}},
+              problems);
+}
+
+void CheckAttention(const DeviceProfile& profile, Problems* problems) {
+  CheckLimits({{"attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
+                profile.has_attention_efficiency()},
+               {"attention_backward_efficiency",
+                profile.attention_backward_efficiency(), 1e-3, 1,
+                profile.has_attention_backward_efficiency()},
+               {"attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
+                profile.has_attention_ramp_keys()},
+               {"attention_tail", profile.attention_tail(), 0, 10,
+                profile.has_attention_tail()}},
+              problems);
+  if (profile.has_latent_attention()) {
+    CheckLatentAttention(profile.latent_attention(), problems);
+  }
+}
+
+// Checks other kernels, the whole step and the link to the host.
+void CheckOtherKernels(const DeviceProfile& profile, Problems* problems) {
+  CheckLimits(
+      {{"grouped_gemm_time", profile.grouped_gemm_time(), 0.1, 10,
+        profile.has_grouped_gemm_time()},
+       {"decay_recurrence_efficiency", profile.decay_recurrence_efficiency(),
+        1e-3, 1, profile.has_decay_recurrence_efficiency()},
+       {"delta_recurrence_efficiency", profile.delta_recurrence_efficiency(),
+        1e-3, 1, profile.has_delta_recurrence_efficiency()},
+       {"convolution_efficiency", profile.convolution_efficiency(), 1e-3, 1,
+        profile.has_convolution_efficiency()},
+       {"elementwise_efficiency", profile.elementwise_efficiency(), 1e-3, 1,
+        profile.has_elementwise_efficiency()},
+       {"cast_efficiency", profile.cast_efficiency(), 1e-3, 1,
+        profile.has_cast_efficiency()},
+       {"norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
+        profile.has_norm_efficiency()},
+       {"speed_spread", profile.speed_spread(), 0, 0.2,
+        profile.has_speed_spread()},
+       {"training_slowdown", profile.training_slowdown(), 0.5, 5,
+        profile.has_training_slowdown()},
+       {"host_bytes_per_second", profile.host_bytes_per_second(), 1e3, 1e16,
+        profile.has_host_bytes_per_second()}},
+      problems);
+}
+
 }  // namespace
 
 absl::StatusOr<DeviceProfile> LoadDeviceProfile(
@@ -183,101 +265,14 @@ absl::Status ValidateDeviceProfile(absl::string_view label,
     problems.Add("name", "is empty, expected the name of the device");
   }
   CheckRates(profile, &problems);
-  struct Limit {
-    const char* field;
-    const Figure& figure;
-    double low, high;
-  };
-  const Limit limits[] = {
-      {"num_multiprocessors", profile.num_multiprocessors(), 1, 1e5},
-      {"memory_bytes_per_second", profile.memory_bytes_per_second(), 1e3, 1e16},
-      {"memory_efficiency", profile.memory_efficiency(), 1e-3, 1},
-      {"kernel_seconds", profile.kernel_seconds(), 0, 1},
-      {"memory_bytes", profile.memory_bytes(), 1e6, 1e15},
-      {"communication_buffer_bytes", profile.communication_buffer_bytes(), 0,
-       profile.memory_bytes().value()},
-  };
-  for (const auto& [field, figure, low, high] : limits) {
-    CheckFigure(field, figure, low, high, &problems);
-  }
-  if (profile.has_reserved_bytes() || !HasReservedParts(profile)) {
-    CheckFigure("reserved_bytes", profile.reserved_bytes(), 0,
-                profile.memory_bytes().value(), &problems);
-  }
-  if (profile.has_full_context_bytes()) {
-    CheckFigure("full_context_bytes", profile.full_context_bytes(), 0,
-                profile.memory_bytes().value(), &problems);
-  }
+  CheckMachine(profile, &problems);
   CheckGemmModel("gemm.", profile.gemm(), &problems);
   CheckHeadSizes(profile, &problems);
   CheckLibraries(profile, &problems);
-  if (profile.has_attention_efficiency()) {
-    CheckFigure("attention_efficiency", profile.attention_efficiency(), 1e-3, 1,
-                &problems);
-  }
-  if (profile.has_attention_backward_efficiency()) {
-    CheckFigure("attention_backward_efficiency",
-                profile.attention_backward_efficiency(), 1e-3, 1, &problems);
-  }
-  if (profile.has_attention_ramp_keys()) {
-    CheckFigure("attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
-                &problems);
-  }
-  if (profile.has_attention_tail()) {
-    CheckFigure("attention_tail", profile.attention_tail(), 0, 10, &problems);
-  }
-  if (profile.has_latent_attention()) {
-    CheckLatentAttention(profile.latent_attention(), &problems);
-  }
-  if (profile.has_grouped_gemm_time()) {
-    CheckFigure("grouped_gemm_time", profile.grouped_gemm_time(), 0.1, 10,
-                &problems);
-  }
-  if (profile.has_decay_recurrence_efficiency()) {
-    CheckFigure("decay_recurrence_efficiency",
-                profile.decay_recurrence_efficiency(), 1e-3, 1, &problems);
-  }
-  if (profile.has_delta_recurrence_efficiency()) {
-    CheckFigure("delta_recurrence_efficiency",
-                profile.delta_recurrence_efficiency(), 1e-3, 1, &problems);
-  }
-  if (profile.has_convolution_efficiency()) {
-    CheckFigure("convolution_efficiency", profile.convolution_efficiency(),
-                1e-3, 1, &problems);
-  }
-  if (profile.has_elementwise_efficiency()) {
-    CheckFigure("elementwise_efficiency", profile.elementwise_efficiency(),
-                1e-3, 1, &problems);
-  }
-  if (profile.has_cast_efficiency()) {
-    CheckFigure("cast_efficiency", profile.cast_efficiency(), 1e-3, 1,
-                &problems);
-  }
-  if (profile.has_norm_efficiency()) {
-    CheckFigure("norm_efficiency", profile.norm_efficiency(), 1e-3, 1,
-                &problems);
-  }
-  if (profile.has_speed_spread()) {
-    CheckFigure("speed_spread", profile.speed_spread(), 0, 0.2, &problems);
-  }
-  if (profile.has_training_slowdown()) {
-    CheckFigure("training_slowdown", profile.training_slowdown(), 0.5, 5,
-                &problems);
-  }
-  if (profile.has_host_bytes_per_second()) {
-    CheckFigure("host_bytes_per_second", profile.host_bytes_per_second(), 1e3,
-                1e16, &problems);
-  }
+  CheckAttention(profile, &problems);
+  CheckOtherKernels(profile, &problems);
   if (profile.has_collectives()) {
-    const CollectiveModel& model = profile.collectives();
-    CheckCollectives(model, &problems);
-    CheckExchange("dispatch", model.has_dispatch(), model.dispatch(),
-                  &problems);
-    CheckExchange("combine", model.has_combine(), model.combine(), &problems);
-    CheckExchange("hybrid_dispatch", model.has_hybrid_dispatch(),
-                  model.hybrid_dispatch(), &problems);
-    CheckExchange("hybrid_combine", model.has_hybrid_combine(),
-                  model.hybrid_combine(), &problems);
+    CheckCollectives(profile.collectives(), &problems);
   }
   CheckUncertainty(profile, &problems);
   CheckMeasured(profile, &problems);
