@@ -152,6 +152,105 @@ int RemoveMeasuredAttention(DeviceProfile* profile) {
   return before - kernels->size();
 }
 
+// A fit to all head sizes.
+struct HeadSizeFit {
+  AttentionFit fit;
+  std::map<double, double> relative;     // efficiency by head size
+  std::vector<AttentionSample> samples;  // of all rows
+};
+
+// Fits the usual head size, and if there are others, all with their relative
+// efficiencies.
+absl::StatusOr<HeadSizeFit> FitHeadSizes(double peak, double launch,
+                                         const AttentionFigures& start,
+                                         const MeasuredAttention& attention) {
+  HeadSizeFit result;
+  std::vector<AttentionSample>& samples = result.samples;
+  for (size_t row = 0; row < attention.kernels.size(); ++row) {
+    samples.push_back(SampleOf(attention.kernels[row], attention.seconds[row]));
+  }
+  std::vector<AttentionSample> usual;
+  const double usual_size = UsualHeadSize(attention);
+  for (size_t row = 0; row < samples.size(); ++row) {
+    if (attention.kernels[row].k == usual_size) usual.push_back(samples[row]);
+  }
+  ASSIGN_OR_RETURN(result.fit, FitAttention(peak, launch, start, usual));
+  result.relative = RelativeEfficiencies(peak, launch, result.fit.figures,
+                                         attention, samples);
+  if (result.relative.size() > 1) {
+    for (size_t row = 0; row < samples.size(); ++row) {
+      samples[row].relative_efficiency =
+          result.relative.at(attention.kernels[row].k);
+    }
+    ASSIGN_OR_RETURN(result.fit, FitAttention(peak, launch, start, samples));
+  }
+  return result;
+}
+
+// Returns the errors of a profile's own figures.
+ErrorStatistics ErrorsOfProfile(const DeviceProfile& profile, double peak,
+                                const MeasuredAttention& attention) {
+  std::vector<double> seconds;
+  for (const models::Kernel& kernel : attention.kernels) {
+    seconds.push_back(KernelSeconds(profile, peak, kernel));
+  }
+  return SummarizeErrors(seconds, attention.seconds);
+}
+
+// Returns InvalidArgument if the fit has large errors or an implausible ramp.
+absl::Status CheckExplained(absl::string_view label, const AttentionFit& fit,
+                            double longest, const Import& import) {
+  if (fit.errors.mean_absolute > kMaxError ||
+      fit.figures.ramp_keys > kMaxRamp * longest) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        label, ": no efficiency explains these times: ", import.report, label,
+        ": was not measured on ", import.profile.name(),
+        ", expected measurements of the profile's device"));
+  }
+  return absl::OkStatus();
+}
+
+// Returns a line with a warning if a row is faster than the peak, else "".
+std::string WarnOfFastAttention(const MeasuredAttention& attention,
+                                const std::vector<AttentionSample>& samples,
+                                double peak) {
+  std::vector<double> flops;
+  for (const AttentionSample& sample : samples) flops.push_back(sample.flops);
+  return WarnAbovePeak(flops, attention.seconds, attention.lines, peak,
+                       attention.format);
+}
+
+// Sets the figures that the measurements determine. `what` is their source.
+void SetAttentionFigures(const MeasuredAttention& attention,
+                         const HeadSizeFit& fitted, bool several_lengths,
+                         const std::string& what, DeviceProfile* profile) {
+  profile->clear_attention_head_sizes();
+  profile->clear_attention_libraries();  // the measured one is the one in use
+  if (fitted.relative.size() > 1) {
+    for (const auto& [size, efficiency] : fitted.relative) {
+      AttentionHeadSize* head = profile->add_attention_head_sizes();
+      head->set_head_size(static_cast<uint32_t>(size));
+      SetFitted(efficiency, what, head->mutable_relative_efficiency());
+    }
+  }
+  bool forward = false, backward = false;
+  for (const models::Kernel& kernel : attention.kernels) {
+    (kernel.num_gemms > 2 ? backward : forward) = true;
+  }
+  const AttentionFigures& figures = fitted.fit.figures;
+  if (forward) {
+    SetFitted(figures.forward_efficiency, what,
+              profile->mutable_attention_efficiency());
+  }
+  if (backward) {
+    SetFitted(figures.backward_efficiency, what,
+              profile->mutable_attention_backward_efficiency());
+  }
+  if (several_lengths) {
+    SetFitted(figures.ramp_keys, what, profile->mutable_attention_ramp_keys());
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<MeasuredAttention> ReadAttention(absl::string_view label,
@@ -203,63 +302,35 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
                    MachineOf(start, attention.format));
   const double peak = machine.flops_per_second;
   const double launch = start.kernel_seconds().value();
-  std::vector<AttentionSample> samples;
-  std::vector<double> lengths;
-  bool forward = false, backward = false;
-  for (size_t row = 0; row < attention.kernels.size(); ++row) {
-    const models::Kernel& kernel = attention.kernels[row];
-    samples.push_back(SampleOf(kernel, attention.seconds[row]));
-    lengths.push_back(kernel.m);
-    (kernel.num_gemms > 2 ? backward : forward) = true;
-  }
   const AttentionFigures before = AttentionFiguresOf(start);
-  std::vector<AttentionSample> usual;
-  const double usual_size = UsualHeadSize(attention);
-  for (size_t row = 0; row < samples.size(); ++row) {
-    if (attention.kernels[row].k == usual_size) usual.push_back(samples[row]);
-  }
-  ASSIGN_OR_RETURN(AttentionFit fit, FitAttention(peak, launch, before, usual));
-  const std::map<double, double> relative =
-      RelativeEfficiencies(peak, launch, fit.figures, attention, samples);
-  if (relative.size() > 1) {
-    for (size_t row = 0; row < samples.size(); ++row) {
-      samples[row].relative_efficiency = relative.at(attention.kernels[row].k);
-    }
-    ASSIGN_OR_RETURN(fit, FitAttention(peak, launch, before, samples));
-  }
+  ASSIGN_OR_RETURN(const HeadSizeFit fitted,
+                   FitHeadSizes(peak, launch, before, attention));
+  const ErrorStatistics& fit_errors = fitted.fit.errors;
   Import import;
   import.profile = start;
-  std::vector<double> seconds_before;
-  for (const models::Kernel& kernel : attention.kernels) {
-    seconds_before.push_back(KernelSeconds(start, peak, kernel));
-  }
   import.report = absl::StrCat(
-      ErrorLine("fit", fit.errors, attention),
-      ErrorLine("before the fit",
-                SummarizeErrors(seconds_before, attention.seconds), attention));
-  if (fit.errors.mean_absolute > kMaxError ||
-      fit.figures.ramp_keys >
-          kMaxRamp * *std::max_element(lengths.begin(), lengths.end())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        label, ": no efficiency explains these times: ", import.report, label,
-        ": was not measured on ", start.name(),
-        ", expected measurements of the profile's device"));
+      ErrorLine("fit", fit_errors, attention),
+      ErrorLine("before the fit", ErrorsOfProfile(start, peak, attention),
+                attention));
+  std::vector<double> lengths;
+  for (const models::Kernel& kernel : attention.kernels) {
+    lengths.push_back(kernel.m);
   }
-  std::vector<double> flops;
-  for (const AttentionSample& sample : samples) flops.push_back(sample.flops);
+  RETURN_IF_ERROR(CheckExplained(
+      label, fitted.fit, *std::max_element(lengths.begin(), lengths.end()),
+      import));
   absl::StrAppend(&import.report,
-                  WarnAbovePeak(flops, attention.seconds, attention.lines, peak,
-                                attention.format));
+                  WarnOfFastAttention(attention, fitted.samples, peak));
   std::string what = absl::StrFormat(
       "%s%s%s: %d runs of fused attention, mean |error| %.1f %%", source,
       attention.backend.empty() ? "" : ", ", attention.backend,
-      fit.errors.num_rows, 100 * fit.errors.mean_absolute);
+      fit_errors.num_rows, 100 * fit_errors.mean_absolute);
   const std::vector<int> groups = GroupsOf(lengths);
   const int num_lengths = *std::max_element(groups.begin(), groups.end()) + 1;
   if (num_lengths > 2) {
     ASSIGN_OR_RETURN(
         const std::vector<double> unseen,
-        PredictUnseenLengths(peak, launch, before, samples, groups));
+        PredictUnseenLengths(peak, launch, before, fitted.samples, groups));
     const ErrorStatistics errors = SummarizeErrors(unseen, attention.seconds);
     absl::StrAppend(&import.report,
                     ErrorLine("cross-validation (a sequence length left out)",
@@ -267,29 +338,10 @@ absl::StatusOr<Import> ImportAttention(absl::string_view label,
     absl::StrAppendFormat(&what, ", %.1f %% with their length left out",
                           100 * errors.mean_absolute);
   }
-  DeviceProfile* profile = &import.profile;
-  profile->clear_attention_head_sizes();
-  profile->clear_attention_libraries();  // the measured one is the one in use
-  if (relative.size() > 1) {
-    for (const auto& [size, efficiency] : relative) {
-      AttentionHeadSize* head = profile->add_attention_head_sizes();
-      head->set_head_size(static_cast<uint32_t>(size));
-      SetFitted(efficiency, what, head->mutable_relative_efficiency());
-    }
-  }
-  if (forward) {
-    SetFitted(fit.figures.forward_efficiency, what,
-              profile->mutable_attention_efficiency());
-  }
-  if (backward) {
-    SetFitted(fit.figures.backward_efficiency, what,
-              profile->mutable_attention_backward_efficiency());
-  }
-  if (num_lengths > 1) {
-    SetFitted(fit.figures.ramp_keys, what,
-              profile->mutable_attention_ramp_keys());
-  }
-  if (const int removed = RemoveMeasuredAttention(profile); removed > 0) {
+  SetAttentionFigures(attention, fitted, num_lengths > 1, what,
+                      &import.profile);
+  if (const int removed = RemoveMeasuredAttention(&import.profile);
+      removed > 0) {
     absl::StrAppendFormat(&import.report,
                           "removed %d measured kernels of fused attention, "
                           "which would take precedence\n",
