@@ -280,6 +280,96 @@ absl::Status NothingFoundInTime(const std::string& text) {
                        : absl::FailedPreconditionError(text);
 }
 
+// Returns the report of a search before it begins.
+PlanReport StartReport(const Space& space, const PlanRequest& request) {
+  PlanReport report;
+  *report.mutable_request() = request;
+  report.mutable_schedules()->Assign(space.schedule_names.begin(),
+                                     space.schedule_names.end());
+  report.set_schedules_of_runtime(space.schedules_of_runtime);
+  report.set_memory_limit_bytes(space.memory_limit_bytes);
+  AddWarnings(space, request, &report);
+  return report;
+}
+
+// What a search starts from.
+struct SearchStart {
+  std::vector<Plan> plans;     // seeds
+  std::string first;           // the first plan found, for progress
+  std::optional<Score> score;  // of that plan
+};
+
+// Collects the seeds that the options give and find; a quick search for a first
+// plan precedes the latter.
+absl::StatusOr<SearchStart> FindStart(const Space& space,
+                                      const PlanRequest& request,
+                                      const SearchOptions& options) {
+  SearchStart start;
+  start.plans = options.seeds;
+  if (!options.find_seeds) return start;
+  auto quick = FindQuickPlan(space, request.objective(),
+                             space.memory_limit_bytes, options);
+  if (!quick.ok() && !absl::IsCancelled(quick.status())) {
+    return quick.status();
+  }
+  if (quick.ok() && quick->has_value()) {
+    start.first = absl::StrCat(BestText(**quick), "; ");
+    start.score =
+        ScoreOf(request.objective(), (*quick)->seconds, (*quick)->bytes,
+                (*quick)->num_gpus, (*quick)->joules);
+    if (options.improved) options.improved(RankedAsPlan(**quick));
+    start.plans.push_back(SeedOf(**quick));
+  }
+  if (!MustEnd(options)) {
+    for (Plan& seed : options.find_seeds(start.first)) {
+      start.plans.push_back(std::move(seed));
+    }
+  }
+  return start;
+}
+
+// Returns the report of a search that was cancelled before its first candidate.
+absl::StatusOr<PlanReport> ReportSeeds(const Space& space,
+                                       const PlanRequest& request,
+                                       const SearchOptions& options,
+                                       const std::vector<Plan>& seeds,
+                                       size_t num_plans, PlanReport report) {
+  report.set_end(EndOfCancelled());
+  const absl::Status found = Finder(space, request, options, nullptr)
+                                 .FindAmongSeeds(seeds, num_plans, &report);
+  if (absl::IsCancelled(found)) {
+    return NothingFoundInTime(std::string(found.message()));
+  }
+  RETURN_IF_ERROR(found);
+  return report;
+}
+
+// Computes the costs of all shapes, and reports the progress.
+absl::StatusOr<std::vector<SearchEstimate>> PriceShapes(
+    const Space& space, const std::string& first, const SearchOptions& options,
+    SearchWorkers* workers) {
+  if (options.progress) {
+    workers->set_tick([&space, &options, first] {
+      options.progress(absl::StrCat(first, "computing the costs of ",
+                                    space.shapes.size(), " layouts"));
+    });
+  }
+  return workers->OfShapes();
+}
+
+Goal GoalOf(const PlanRequest& request, double limit_bytes, size_t num_plans,
+            const SearchStart& start) {
+  Goal goal;
+  goal.objective = request.objective();
+  goal.limit_bytes = limit_bytes;
+  goal.num_plans = num_plans;
+  goal.gap = request.gap();
+  goal.known_score = start.score;
+  if (!start.first.empty()) goal.known_plan = start.first;
+  goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
+  return goal;
+}
+
 }  // namespace
 
 bool MustEnd(const SearchOptions& options) {
@@ -290,71 +380,23 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
                                        const SearchOptions& options) {
   ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
-  const double limit = space.memory_limit_bytes;
-  PlanReport report;
-  *report.mutable_request() = request;
-  report.mutable_schedules()->Assign(space.schedule_names.begin(),
-                                     space.schedule_names.end());
-  report.set_schedules_of_runtime(space.schedules_of_runtime);
-  report.set_memory_limit_bytes(limit);
-  AddWarnings(space, request, &report);
-
+  PlanReport report = StartReport(space, request);
   const size_t num_plans =
       request.num_plans() > 0 ? request.num_plans() : kUsualPlans;
-  std::vector<Plan> starts = options.seeds;
-  std::string first;  // the first plan found, for progress
-  std::optional<Score> quick_score;
-  const auto among_seeds = [&]() -> absl::StatusOr<PlanReport> {
-    report.set_end(EndOfCancelled());
-    const absl::Status found = Finder(space, request, options, nullptr)
-                                   .FindAmongSeeds(starts, num_plans, &report);
-    if (absl::IsCancelled(found)) {
-      return NothingFoundInTime(std::string(found.message()));
-    }
-    RETURN_IF_ERROR(found);
-    return report;
+  ASSIGN_OR_RETURN(const SearchStart start, FindStart(space, request, options));
+  const auto among_seeds = [&] {
+    return ReportSeeds(space, request, options, start.plans, num_plans, report);
   };
-  if (options.find_seeds) {
-    auto quick = FindQuickPlan(space, request.objective(), limit, options);
-    if (!quick.ok() && !absl::IsCancelled(quick.status())) {
-      return quick.status();
-    }
-    if (quick.ok() && quick->has_value()) {
-      first = absl::StrCat(BestText(**quick), "; ");
-      quick_score =
-          ScoreOf(request.objective(), (*quick)->seconds, (*quick)->bytes,
-                  (*quick)->num_gpus, (*quick)->joules);
-      if (options.improved) options.improved(RankedAsPlan(**quick));
-      starts.push_back(SeedOf(**quick));
-    }
-    if (!MustEnd(options)) {
-      for (Plan& seed : options.find_seeds(first)) {
-        starts.push_back(std::move(seed));
-      }
-    }
-  }
   if (MustEnd(options)) return among_seeds();
   SearchWorkers workers(space, options);
-  if (options.progress) {
-    workers.set_tick([&] {
-      options.progress(absl::StrCat(first, "computing the costs of ",
-                                    space.shapes.size(), " layouts"));
-    });
-  }
-  const auto priced = workers.OfShapes();
+  const auto priced = PriceShapes(space, start.first, options, &workers);
   if (absl::IsCancelled(priced.status())) return among_seeds();
   RETURN_IF_ERROR(priced.status());
   const std::vector<SearchEstimate>& shapes = *priced;
-  const std::vector<Seed> seeds = SeedsOn(space, shapes, starts);
-  Goal goal;
-  goal.objective = request.objective();
-  goal.limit_bytes = limit;
-  goal.num_plans = num_plans;
-  goal.gap = request.gap();
-  goal.known_score = quick_score;
-  if (!first.empty()) goal.known_plan = first;
-  goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
-  BestFirst search(space, shapes, seeds, options, goal, &workers);
+  const std::vector<Seed> seeds = SeedsOn(space, shapes, start.plans);
+  BestFirst search(space, shapes, seeds, options,
+                   GoalOf(request, space.memory_limit_bytes, num_plans, start),
+                   &workers);
   Finder finder(space, request, options, &search);
   const absl::Status status = finder.Find(&report);
   if (!status.ok() && !absl::IsCancelled(status)) return status;
@@ -368,7 +410,9 @@ absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
     return report;
   }
   if (!status.ok()) {
-    if (finder.FindAmongSeeds(starts, num_plans, &report).ok()) return report;
+    if (finder.FindAmongSeeds(start.plans, num_plans, &report).ok()) {
+      return report;
+    }
     return NothingFoundInTime(
         absl::StrCat("the search ended before a plan that fits was found; ",
                      CountsText(report)));
