@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "base/error_statistics.h"
 #include "base/files.h"
 #include "base/status_macros.h"
@@ -57,6 +58,18 @@ constexpr Device kDevices[] = {
      calibrate::NcclGeneration::kBlackwell, "2.29.2"},
 };
 
+// A device, and the folders of the tables and of what is written.
+struct DeviceFiles {
+  const Device& device;
+  const DeviceProfile& profile;
+  const std::string& tables;
+  const std::string& folder;
+
+  std::string Path(absl::string_view kind) const {
+    return absl::StrCat(folder, "/", kind, "_", device.name);
+  }
+};
+
 absl::Status WriteCollectives(
     const std::string& path, const Device& device, const DeviceProfile& profile,
     const std::vector<calibrate::CollectiveSample>& samples) {
@@ -78,78 +91,99 @@ absl::Status WriteCollectives(
   return WriteRows(path + "_left_out.csv", names, left_out);
 }
 
-absl::Status WriteDevice(const Device& device, const std::string& tables,
-                         const std::string& folder) {
-  ASSIGN_OR_RETURN(const DeviceProfile profile,
-                   calibrate::LoadDeviceProfile(device.preset));
-  const auto path = [&](const char* kind) {
-    return absl::StrCat(folder, "/", kind, "_", device.name);
-  };
+// Writes the collectives of NCCL in a node.
+absl::Status WriteNccl(const DeviceFiles& files) {
+  const Device& device = files.device;
+  const CollectiveModel nccl = calibrate::NcclDefaults(device.generation);
+  calibrate::CollectiveGroup node;
+  node.intra_bytes_per_second = nccl.link_bytes_per_second().value();
+  node.nvls = nccl.has_nvls_efficiency();
   ASSIGN_OR_RETURN(
-      const std::vector<AttentionRow> attention,
-      ReadAttentionRows(tables, device.system, device.attention_kernel));
-  RETURN_IF_ERROR(WriteAttention(path("attention"), path("attention_waves"),
-                                 profile, attention,
-                                 AttentionForm::kWithoutTail));
-  RETURN_IF_ERROR(WriteAttention(path("attention_tail"),
-                                 path("attention_tail_waves"), profile,
+      const std::vector<calibrate::CollectiveSample> samples,
+      ReadNcclRows(files.tables, device.system, device.nccl, node));
+  return WriteCollectives(files.Path("nccl_node"), device, files.profile,
+                          samples);
+}
+
+// Returns the least number of tiles of a large attention.
+double LeastTiles(const DeviceProfile& profile) {
+  return kManyTiles * profile.num_multiprocessors().value();
+}
+
+absl::Status WritePlainAttention(const DeviceFiles& files) {
+  const DeviceProfile& profile = files.profile;
+  ASSIGN_OR_RETURN(const std::vector<AttentionRow> attention,
+                   ReadAttentionRows(files.tables, files.device.system,
+                                     files.device.attention_kernel));
+  RETURN_IF_ERROR(WriteAttention(files.Path("attention"),
+                                 files.Path("attention_waves"), profile,
+                                 attention, AttentionForm::kWithoutTail));
+  RETURN_IF_ERROR(WriteAttention(files.Path("attention_tail"),
+                                 files.Path("attention_tail_waves"), profile,
                                  attention, AttentionForm::kWithTail));
-  const double least_tiles = kManyTiles * profile.num_multiprocessors().value();
   std::vector<AttentionRow> large;
   for (const AttentionRow& row : attention) {
-    if (NumTiles(row) >= least_tiles && row.heads >= 4 * row.key_heads) {
+    if (NumTiles(row) >= LeastTiles(profile) &&
+        row.heads >= 4 * row.key_heads) {
       large.push_back(row);
     }
   }
-  RETURN_IF_ERROR(WriteAttention(path("attention_large"), "", profile, large,
-                                 AttentionForm::kWithoutTail));
+  return WriteAttention(files.Path("attention_large"), "", profile, large,
+                        AttentionForm::kWithoutTail);
+}
+
+absl::Status WriteLatentAttention(const DeviceFiles& files) {
+  const DeviceProfile& profile = files.profile;
   ASSIGN_OR_RETURN(std::vector<AttentionRow> mla,
-                   ReadLatentRows(tables, device.system));
-  RETURN_IF_ERROR(
-      WriteAttention(path("mla"), "", profile, mla, AttentionForm::kLatent));
+                   ReadLatentRows(files.tables, files.device.system));
+  RETURN_IF_ERROR(WriteAttention(files.Path("mla"), "", profile, mla,
+                                 AttentionForm::kLatent));
   mla.erase(std::remove_if(mla.begin(), mla.end(),
                            [&](const AttentionRow& row) {
-                             return NumTiles(row) < least_tiles;
+                             return NumTiles(row) < LeastTiles(profile);
                            }),
             mla.end());
-  RETURN_IF_ERROR(WriteAttention(path("mla_large"), "", profile, mla,
-                                 AttentionForm::kLatent));
+  return WriteAttention(files.Path("mla_large"), "", profile, mla,
+                        AttentionForm::kLatent);
+}
+
+absl::Status WriteAllExperts(const DeviceFiles& files) {
   ASSIGN_OR_RETURN(
       const std::vector<ExpertRow> experts,
-      ReadExpertRows({tables, absl::StrCat(folder, "/tables")}, device.system));
-  RETURN_IF_ERROR(WriteExperts(path("experts"), profile, experts));
+      ReadExpertRows({files.tables, absl::StrCat(files.folder, "/tables")},
+                     files.device.system));
+  RETURN_IF_ERROR(WriteExperts(files.Path("experts"), files.profile, experts));
   std::vector<ExpertRow> several;
   for (const ExpertRow& row : experts) {
     if (row.topk >= 4) several.push_back(row);
   }
-  RETURN_IF_ERROR(WriteExperts(path("experts_top4"), profile, several));
+  return WriteExperts(files.Path("experts_top4"), files.profile, several);
+}
+
+// Writes recurrences and their convolutions.
+absl::Status WriteLinearAttention(const DeviceFiles& files) {
+  const char* system = files.device.system;
   const std::string recurrences =
-      absl::StrCat(folder, "/tables/linear_attention.csv");
+      absl::StrCat(files.folder, "/tables/linear_attention.csv");
   for (const auto& [kind, kernel] :
        {std::pair("mamba2", "mamba_chunk_scan_combined"),
         std::pair("delta", "chunk_gated_delta_rule")}) {
     ASSIGN_OR_RETURN(const std::vector<RecurrenceRow> rows,
-                     ReadRecurrenceRows(recurrences, device.system, kernel));
-    RETURN_IF_ERROR(WriteRecurrences(path(kind), profile, rows));
+                     ReadRecurrenceRows(recurrences, system, kernel));
+    RETURN_IF_ERROR(WriteRecurrences(files.Path(kind), files.profile, rows));
   }
-  ASSIGN_OR_RETURN(
-      const std::vector<RecurrenceRow> convolutions,
-      ReadRecurrenceRows(recurrences, device.system, "causal_conv1d_fn"));
-  RETURN_IF_ERROR(
-      WriteConvolutions(path("convolution"), profile, convolutions));
-  if (*device.nccl != 0) {
-    const CollectiveModel nccl = calibrate::NcclDefaults(device.generation);
-    calibrate::CollectiveGroup node;
-    node.intra_bytes_per_second = nccl.link_bytes_per_second().value();
-    node.nvls = nccl.has_nvls_efficiency();
-    ASSIGN_OR_RETURN(const std::vector<calibrate::CollectiveSample> samples,
-                     ReadNcclRows(tables, device.system, device.nccl, node));
-    RETURN_IF_ERROR(
-        WriteCollectives(path("nccl_node"), device, profile, samples));
-  }
+  ASSIGN_OR_RETURN(const std::vector<RecurrenceRow> convolutions,
+                   ReadRecurrenceRows(recurrences, system, "causal_conv1d_fn"));
+  return WriteConvolutions(files.Path("convolution"), files.profile,
+                           convolutions);
+}
+
+// Writes dispatch and combine of DeepEP, in a node and between nodes.
+absl::Status WriteExchanges(const DeviceFiles& files) {
   for (const bool dispatch : {true, false}) {
-    ASSIGN_OR_RETURN(const std::vector<ExchangeRow> rows,
-                     ReadDeepEpRows(tables, device.system, dispatch));
+    ASSIGN_OR_RETURN(
+        const std::vector<ExchangeRow> rows,
+        ReadDeepEpRows(files.tables, files.device.system, dispatch));
     const char* kind = dispatch ? "dispatch" : "combine";
     std::vector<ExchangeRow> inside, between;
     for (const ExchangeRow& row : rows) {
@@ -157,11 +191,25 @@ absl::Status WriteDevice(const Device& device, const std::string& tables,
       // 8 nodes: congested, the notification alone takes milliseconds.
       if (row.nodes == 2 || row.nodes == 4) between.push_back(row);
     }
-    RETURN_IF_ERROR(WriteDeepEp(path(kind), profile, inside, dispatch));
-    RETURN_IF_ERROR(WriteDeepEp(path(absl::StrCat(kind, "_nodes").c_str()),
-                                profile, between, dispatch));
+    RETURN_IF_ERROR(
+        WriteDeepEp(files.Path(kind), files.profile, inside, dispatch));
+    RETURN_IF_ERROR(WriteDeepEp(files.Path(absl::StrCat(kind, "_nodes")),
+                                files.profile, between, dispatch));
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteDevice(const Device& device, const std::string& tables,
+                         const std::string& folder) {
+  ASSIGN_OR_RETURN(const DeviceProfile profile,
+                   calibrate::LoadDeviceProfile(device.preset));
+  const DeviceFiles files = {device, profile, tables, folder};
+  RETURN_IF_ERROR(WritePlainAttention(files));
+  RETURN_IF_ERROR(WriteLatentAttention(files));
+  RETURN_IF_ERROR(WriteAllExperts(files));
+  RETURN_IF_ERROR(WriteLinearAttention(files));
+  if (*device.nccl != 0) RETURN_IF_ERROR(WriteNccl(files));
+  return WriteExchanges(files);
 }
 
 absl::Status WriteRack(const std::string& tables, const std::string& folder) {
