@@ -230,17 +230,18 @@ double DrawLegend(std::span<const LegendEntry> entries, double x, double y,
 
 double DrawParagraph(absl::string_view text, double x, double y, double right,
                      const TextStyle& style, Drawing* drawing) {
+  const double room = (right - x) / (style.bold ? kBoldWidth : 1);
   std::string line;
   const auto flush = [&] {
     if (line.empty()) return;
-    drawing->Text(x, y + 7, FitText(line, style.size, right - x), style);
+    drawing->Text(x, y + 7, FitText(line, style.size, room), style);
     y += kLineStep;
     line.clear();
   };
   for (absl::string_view word : absl::StrSplit(text, ' ')) {
     const std::string longer =
         line.empty() ? std::string(word) : absl::StrCat(line, " ", word);
-    if (!line.empty() && TextWidth(longer, style.size) > right - x) {
+    if (!line.empty() && TextWidth(longer, style.size) > room) {
       flush();
       line = std::string(word);
     } else {
@@ -251,14 +252,21 @@ double DrawParagraph(absl::string_view text, double x, double y, double right,
   return y;
 }
 
+void DrawTitle(absl::string_view title, double left,
+               const FigureOptions& options, Drawing* drawing) {
+  if (!options.show_title) return;
+  const double right = options.width - kOuterMargin;
+  const double width = kBoldWidth * TextWidth(title, kFontSize);
+  if (left + width > right) left = kOuterMargin;
+  drawing->Text(left, kOuterMargin + 7,
+                FitText(title, kFontSize, (right - left) / kBoldWidth),
+                {.bold = true});
+}
+
 void DrawAxes(absl::string_view title, const Plot& plot,
               const FigureOptions& options, Drawing* drawing) {
   const Frame& frame = plot.frame;
-  if (options.show_title) {
-    drawing->Text(frame.left, kOuterMargin + 7,
-                  FitText(title, kFontSize, frame.right - frame.left),
-                  {.bold = true});
-  }
+  DrawTitle(title, frame.left, options, drawing);
   DrawLeftAxis(plot.y_axis, frame, drawing);
   DrawBottomAxis(plot.x_axis, frame, drawing);
 }

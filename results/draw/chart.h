@@ -121,6 +121,14 @@ struct FigureOptions {
   bool show_title = true;
 };
 
+// How much wider bold text is, at most, in common sans-serif fonts.
+inline constexpr double kBoldWidth = 1.15;
+
+// Draws the title of a figure, if figures have one: from `left` on, or from the
+// left margin if it needs that room.
+void DrawTitle(absl::string_view title, double left,
+               const FigureOptions& options, Drawing* drawing);
+
 // Draws the axes of a plot, and the title above it if figures have one.
 void DrawAxes(absl::string_view title, const Plot& plot,
               const FigureOptions& options, Drawing* drawing);

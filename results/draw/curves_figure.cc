@@ -139,20 +139,13 @@ std::vector<Frame> FramesOf(size_t num_panels, const FigureOptions& options) {
   return frames;
 }
 
-void DrawTitle(const std::string& title, const FigureOptions& options,
-               Drawing* drawing) {
-  if (!options.show_title) return;
-  drawing->Text(kOuterMargin + 4, kOuterMargin + 7,
-                FitText(title, kFontSize, options.width - 16), {.bold = true});
-}
-
 }  // namespace
 
 absl::StatusOr<Drawing> CurvesFigure(const std::string& title,
                                      std::span<const CurvesPanel> panels,
                                      const FigureOptions& options) {
   Drawing drawing(options.width, title, "Lines over a common legend.");
-  DrawTitle(title, options, &drawing);
+  DrawTitle(title, kOuterMargin + 4, options, &drawing);
   const std::vector<Frame> frames = FramesOf(panels.size(), options);
   for (size_t i = 0; i < panels.size(); ++i) {
     PlotRange range = RangeOfPanel(panels[i]);
@@ -193,7 +186,7 @@ absl::StatusOr<Drawing> ErrorsFigure(const ErrorsData& data,
   Drawing drawing(options.width, data.title,
                   "Left: distribution of the relative error. Right: predicted "
                   "over measured values, with logarithmic axes.");
-  DrawTitle(data.title, options, &drawing);
+  DrawTitle(data.title, kOuterMargin + 4, options, &drawing);
   const std::vector<Frame> frames = FramesOf(2, options);
   const CurvesPanel distribution = DistributionOf(data.values);
   PlotRange range = RangeOfPanel(distribution);

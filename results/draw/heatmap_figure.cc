@@ -72,12 +72,7 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
       std::min((options.width - kOuterMargin - left) / num_columns, 60.0);
   const double height =
       std::clamp(600.0 / static_cast<double>(data.rows.size()), 3.0, 16.0);
-  if (options.show_title) {
-    drawing.Text(
-        kOuterMargin, kOuterMargin + 7,
-        FitText(data.title, kFontSize, options.width - 2 * kOuterMargin - 8),
-        {.bold = true});
-  }
+  DrawTitle(data.title, kOuterMargin, options, &drawing);
   const double grid_width = width * num_columns;
   const double grid_height = height * static_cast<double>(data.rows.size());
   drawing.Text(left + grid_width / 2, top - 13,

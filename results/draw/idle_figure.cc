@@ -129,11 +129,7 @@ absl::StatusOr<Drawing> IdleFigure(std::span<const Result> results,
   frame.right = options.width - kOuterMargin - total_width - 4;
   frame.top = kOuterMargin + (options.show_title ? 12 : 0);
   frame.bottom = frame.top + step * static_cast<double>(bars.size()) + 2;
-  if (options.show_title) {
-    drawing.Text(frame.left, kOuterMargin + 7,
-                 FitText(title, kFontSize, options.width - frame.left),
-                 {.bold = true});
-  }
+  DrawTitle(title, frame.left, options, &drawing);
   const AxisUnit unit = SecondsUnit(most);
   const Scale x = {0, most * 1.02, frame.left, frame.right};
   DrawBottomAxis(

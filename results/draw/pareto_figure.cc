@@ -52,6 +52,32 @@ struct ParetoPaints {
   Paint other = {kGray, kWhite, 0.3}, misfit = {"", kGray, 0.7};
 };
 
+// Draws the number of a point at the first place beside it that covers no other
+// point.
+void DrawNumber(absl::string_view number, Point here,
+                std::span<const Point> points, Drawing* drawing) {
+  constexpr double kSize = 6, kHeight = 4.5, kAside = 3.5, kDot = 1.9;
+  constexpr Point kPlaces[] = {{1, -3}, {-1, 7.5}, {-1, -3}, {1, 7.5}};
+  const double width = kBoldWidth * TextWidth(number, kSize);
+  const auto is_free = [&](Point place) {
+    const double near = here.x + place.x * kAside;
+    const double left = place.x > 0 ? near : near - width;
+    const double right = left + width;
+    const double bottom = here.y + place.y;
+    return std::none_of(points.begin(), points.end(), [&](Point point) {
+      return point.x > left - kDot && point.x < right + kDot &&
+             point.y > bottom - kHeight - kDot && point.y < bottom + kDot;
+    });
+  };
+  const Point* place =
+      std::find_if(std::begin(kPlaces), std::end(kPlaces), is_free);
+  if (place == std::end(kPlaces)) place = kPlaces;
+  drawing->Text(here.x + place->x * kAside, here.y + place->y, number,
+                {.size = kSize,
+                 .anchor = place->x > 0 ? Anchor::kStart : Anchor::kEnd,
+                 .bold = true});
+}
+
 // Draws all points, then the line along the front and its numbered points.
 void DrawPoints(const ParetoData& data, const std::vector<size_t>& front,
                 const ParetoPaints& paints, const Plot& plot,
@@ -59,8 +85,10 @@ void DrawPoints(const ParetoData& data, const std::vector<size_t>& front,
   const auto at = [&](const ParetoPoint& point) {
     return plot.At(point.seconds, point.value);
   };
+  std::vector<Point> places;
   for (const ParetoPoint& point : data.points) {
-    drawing->Circle(at(point).x, at(point).y, 1.9,
+    places.push_back(at(point));
+    drawing->Circle(places.back().x, places.back().y, 1.9,
                     point.fits ? paints.other : paints.misfit);
   }
   std::vector<Point> steps;
@@ -74,8 +102,7 @@ void DrawPoints(const ParetoData& data, const std::vector<size_t>& front,
     const Point here = at(data.points[front[k]]);
     drawing->Circle(here.x, here.y, 2.4, paints.best);
     if (k >= kMaxKey) continue;
-    drawing->Text(here.x + 3.5, here.y - 3, absl::StrCat(k + 1),
-                  {.size = 6, .bold = true});
+    DrawNumber(absl::StrCat(k + 1), here, places, drawing);
   }
 }
 
