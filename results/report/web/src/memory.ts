@@ -8,7 +8,7 @@ import {formatBytes, formatSeconds, formatTime} from './format.ts';
 import {CLASS_COLORS, classText} from './kinds.ts';
 import type {Report} from './load.ts';
 import type {MemorySection, MemorySeries} from './model.ts';
-import {cssColor, fontOf, fontPixels, onTheme} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
 
 const GIB = 2 ** 30;
 
@@ -147,7 +147,8 @@ class MemoryPlot {
   }
 
   private size() {
-    return {width: Math.max(this.element.clientWidth, 200), height: 260};
+    const width = Math.max(this.element.clientWidth, 200);
+    return {width, height: plotHeight(260, width)};
   }
 
   show(series: MemorySeries): void {
@@ -173,7 +174,7 @@ class MemoryPlot {
     const options: uPlot.Options = {
       ...this.size(),
       scales: {x: {time: false}, y: {range: (_plot, _low, high) => [0, (high || 1) * 1.08]}},
-      axes: [{...axis, values: (_plot, ticks) => ticks.map(tick => formatTime(tick, Math.max(ticks[1] - ticks[0] || tick, 1e-12), ticks[ticks.length - 1]))},
+      axes: [{...axis, space: fontPixels(64), values: (_plot, ticks) => ticks.map(tick => formatTime(tick, Math.max(ticks[1] - ticks[0] || tick, 1e-12), ticks[ticks.length - 1]))},
              {...axis, size: fontPixels(72), values: (_plot, ticks) => ticks.map(tick => formatBytes(tick * GIB))}],
       cursor: {points: {show: false}},
       legend: {live: true},

@@ -2,7 +2,7 @@
 // Parallel coordinates: a line per row through a scale per field.
 import {h} from './dom.ts';
 import {seriesColor} from './palette.ts';
-import {fontPixels, onTheme} from './theme.ts';
+import {fontPixels, onTheme, WIDE} from './theme.ts';
 
 export interface Dimension {
   label: string;
@@ -12,7 +12,7 @@ export interface Dimension {
 }
 
 const SVG = 'http://www.w3.org/2000/svg';
-const LEAST_DISTANCE = 110, MOST_DISTANCE = 200, MARGIN = 40, TOP = 44, BOTTOM = 20, SIDE = 55, HEIGHT = 300;
+const LEAST_DISTANCE = 110, MOST_DISTANCE = 320, MARGIN = 40, TOP = 44, BOTTOM = 20, SIDE = 55, HEIGHT = 300;
 
 function s(tag: string, attributes: Record<string, string | number>, text = ''): SVGElement {
   const element = document.createElementNS(SVG, tag);
@@ -50,7 +50,9 @@ function scaleOf(dimension: Dimension): Scale {
 
 // Returns the distance of the axes with which they fill the window.
 function distanceOf(axes: number): number {
-  const available = document.documentElement.clientWidth / fontPixels(1) - MARGIN - 2 * SIDE;
+  const {clientWidth} = document.documentElement;
+  const page = Math.min(clientWidth, clientWidth >= WIDE ? 3200 : 1800);  // as the width of "main" in style.css
+  const available = page / fontPixels(1) - MARGIN - 2 * SIDE;
   return Math.round(Math.min(Math.max(available / Math.max(axes - 1, 1), LEAST_DISTANCE), MOST_DISTANCE));
 }
 

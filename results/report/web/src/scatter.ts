@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import {h} from './dom.ts';
 import {niceStep} from './format.ts';
 import {drawShape, seriesColor, seriesShape} from './palette.ts';
-import {cssColor, fontOf, fontPixels, onTheme} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
 
 export interface ScatterPoint {
   x: number;
@@ -80,9 +80,11 @@ function logSplits(low: number, high: number, most: number): number[] {
     }
   }
   // Less than a decade: round steps.
-  const step = niceStep((high - low) / Math.min(most, 5)), splits: number[] = [];
-  for (let i = Math.ceil(low / step); i * step <= high; i++) splits.push(i * step);
-  return splits;
+  for (let parts = Math.min(most, 5);; parts++) {
+    const step = niceStep((high - low) / parts), splits: number[] = [];
+    for (let i = Math.ceil(low / step); i * step <= high; i++) splits.push(i * step);
+    if (splits.length >= 2 || parts >= 10) return splits;
+  }
 }
 
 // Returns names that fit below their values: without the words that all of them
@@ -122,7 +124,11 @@ export class Scatter {
   }
 
   private size() {
-    return {width: Math.max(this.plotBox.clientWidth, 200), height: this.data?.height ?? 320};
+    const available = Math.max(this.plotBox.clientWidth, 200);
+    const square = this.data?.square ?? false;
+    const height = plotHeight(this.data?.height ?? 320, square ? 1.5 * available : available);
+    // Equal steps of both axes of a square plot have similar lengths.
+    return {width: square ? Math.min(available, 2 * height) : available, height};
   }
 
   show(data: ScatterData): void {
@@ -162,7 +168,7 @@ export class Scatter {
       const room = vertical ? 8 : Math.max(3, Math.floor(width / 90));
       return {
         stroke: text, label: axis.label, labelSize: fontPixels(18), font: fontOf(12), labelFont: fontOf(12), labelGap: 2,
-        space: vertical ? 36 : 90,
+        space: vertical ? 36 : width < 500 ? 64 : 90,
         grid: {stroke: grid, width: 1, show: !named}, ticks: {stroke: grid, width: 1},
         size: fontPixels(vertical ? (width < 500 ? 72 : 80) : named ? height : 34),
         ...(turned ? {rotate: 40} : {}),
@@ -227,7 +233,7 @@ export class Scatter {
       if (point.low !== undefined && point.high !== undefined) bar(at(point.x, point.low), at(point.x, point.high));
       if (point.lowX !== undefined && point.highX !== undefined) bar(at(point.lowX, point.y), at(point.highX, point.y));
       context.globalAlpha = many ? 0.7 : 1;
-      drawShape(context, seriesShape(point.series), x, y, (point.large ? 7 : many ? 3 : 4.5) * ratio);
+      drawShape(context, seriesShape(point.series), x, y, fontPixels(point.large ? 7 : many ? 3 : 4.5) * ratio);
       context.globalAlpha = 1;
     }
     context.restore();

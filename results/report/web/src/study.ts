@@ -7,7 +7,7 @@ import {formatCount, formatPercent, formatSeconds} from './format.ts';
 import type {StudySection} from './model.ts';
 import {seriesColor} from './palette.ts';
 import {seriesLegend} from './scatter.ts';
-import {cssColor, fontOf, fontPixels, onTheme} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
 
 type Schedule = StudySection['result']['schedules'][0];
 
@@ -39,7 +39,10 @@ class Curves {
     onTheme(() => this.redraw());
   }
 
-  private size() { return {width: Math.max(this.element.clientWidth, 200), height: 340}; }
+  private size() {
+    const width = Math.max(this.element.clientWidth, 200);
+    return {width, height: plotHeight(340, width)};
+  }
 
   show(axis: number): void {
     this.axis = axis;
@@ -61,7 +64,7 @@ class Curves {
     const options: uPlot.Options = {
       ...this.size(),
       scales: {x: {time: false}},
-      axes: [{...axis, label: this.axis === 0 ? 'samples' : 'seconds of training, simulated', values: (_plot, ticks) => ticks.map(format)},
+      axes: [{...axis, label: this.axis === 0 ? 'samples' : 'seconds of training, simulated', space: fontPixels(64), values: (_plot, ticks) => ticks.map(format)},
              {...axis, label: 'loss', size: fontPixels(64)}],
       cursor: {points: {show: false}},
       legend: {show: false},

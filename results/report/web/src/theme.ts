@@ -29,11 +29,17 @@ export function keepThemeListeners(count: number): void {
   listeners.length = count;
 }
 
-const wide = matchMedia('(min-width: 2400px)');
+export const WIDE = 2400;
+const wide = matchMedia(`(min-width: ${WIDE}px)`);
 
 // Returns the size of text in pictures: larger in wide windows, like that of the page (style.css).
 export function fontPixels(pixels: number): number {
   return wide.matches ? pixels * 1.25 : pixels;
+}
+
+// Returns the height of a plot: taller if it is wide, so that it does not become a strip.
+export function plotHeight(height: number, width: number): number {
+  return Math.round(Math.min(Math.max(height, width / 6), 1.75 * height));
 }
 
 export const fontOf = (pixels: number) => `${fontPixels(pixels)}px system-ui, sans-serif`;
