@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Horizontal bars of parts. A table next to them has the same values.
-import {h, name, style} from './dom.ts';
+import {barColor, h, name, style} from './dom.ts';
 
 export interface Part {
   label: string;
@@ -31,7 +31,7 @@ export function bars(label: string, rows: Bar[], limit?: {value: number; text: s
     for (const part of row.parts) {
       if (part.value <= 0) continue;
       track.append(style(h('span', {class: 'bar-part', title: `${part.label}: ${part.text}`}),
-                         {left: percent(at), width: percent(part.value), background: part.color}));
+                         {left: percent(at), width: percent(part.value), background: barColor(part.color)}));
       at += part.value;
     }
     if (limit) track.append(style(h('span', {class: 'bar-limit', title: limit.text}), {left: percent(limit.value)}));

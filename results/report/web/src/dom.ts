@@ -27,6 +27,9 @@ export function style(element: HTMLElement, styles: Partial<CSSStyleDeclaration>
   return element;
 }
 
+// A color of bars and legends: another one where it does not suit a dark page (style.css).
+export const barColor = (color: string) => `var(--bar-${color.slice(1).toLowerCase()}, ${color})`;
+
 // ---- CSV
 
 export type CsvRow = (string | number | null | undefined)[];
@@ -161,5 +164,5 @@ export function select(label: string, options: string[], chosen: number, onchang
 
 export function legend(items: [text: string, color: string][]): HTMLElement {
   return h('ul', {class: 'legend'}, ...items.map(([text, color]) =>
-    h('li', {}, style(h('span', {class: 'swatch', 'aria-hidden': 'true'}), {background: color}), text)));
+    h('li', {}, style(h('span', {class: 'swatch', 'aria-hidden': 'true'}), {background: barColor(color)}), text)));
 }

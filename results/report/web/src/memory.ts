@@ -8,6 +8,7 @@ import {formatBytes, formatSeconds, formatTime} from './format.ts';
 import {CLASS_COLORS, classText} from './kinds.ts';
 import type {Report} from './load.ts';
 import type {MemorySection, MemorySeries} from './model.ts';
+import {canvasColor} from './palette.ts';
 import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
 
 const GIB = 2 ** 30;
@@ -55,7 +56,7 @@ interface Steps {
 }
 
 const order = new Map(CLASS_COLORS.map(([key], i) => [key, i]));
-const colorOf = (key: string) => CLASS_COLORS[order.get(key) ?? 0][1];
+const colorOf = (key: string) => canvasColor(CLASS_COLORS[order.get(key) ?? 0][1]);
 
 function stepsOf(section: MemorySection, report: Report, series: MemorySeries): Steps {
   const gap = report.column(section.columns.gap), kind = report.column(section.columns.kind);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colors and shapes of series, distinct for all kinds of color vision (Okabe
 // and Ito; yellow is left out, as it is too faint on white).
-import {isDark} from './theme.ts';
+import {cssColor, isDark} from './theme.ts';
 
 const LIGHT = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#8A6D00', '#2F8FC4', '#5B5B5B', '#661100'];
 const DARK = ['#56B4E9', '#E8793A', '#2FC79A', '#DE9BC0', '#E3C84B', '#9AD3F5', '#BFBFBF', '#D98880'];
@@ -11,6 +11,14 @@ const SHAPES: Shape[] = ['circle', 'square', 'triangle', 'diamond', 'cross'];
 
 export const seriesColor = (i: number) => (isDark() ? DARK : LIGHT)[i % LIGHT.length];
 export const seriesShape = (i: number) => SHAPES[i % SHAPES.length];
+
+// The color that barColor gives on the page, for a canvas.
+export const canvasColor = (color: string) => cssColor(`--bar-${color.slice(1).toLowerCase()}`) || color;
+
+// Returns where a value is from `low` to `high`; they are the same if they differ by rounding errors.
+export function heatPart(value: number, low: number, high: number): number {
+  return high - low > 1e-6 * Math.max(Math.abs(low), Math.abs(high)) ? (value - low) / (high - low) : 0.4;
+}
 
 // A scale from pale to dark blue, which prints in gray and suits all kinds of
 // color vision; reversed where a dark page needs it.

@@ -4,7 +4,7 @@ import {chart, csvButton, csvOfTable, details, h, select, style, table, type Tab
 import {formatPercent, formatSeconds} from './format.ts';
 import type {Report} from './load.ts';
 import type {SlackSection} from './model.ts';
-import {heat} from './palette.ts';
+import {heat, heatPart} from './palette.ts';
 import {onTheme} from './theme.ts';
 
 type Row = SlackSection['runs'][0]['rows'][0];
@@ -47,7 +47,7 @@ export function slackView(section: SlackSection, report: Report): HTMLElement | 
         if (!row) return '-';
         const value = metric.of(row), element = h('span', {class: 'heat'}, metric.text(value));
         element.title = `${row.count}, ${row.num_critical} of them critical`;
-        const {background, text} = heat(high > low ? (value - low) / (high - low) : 0.4);
+        const {background, text} = heat(heatPart(value, low, high));
         style(element, {background, color: text});
         return {text: metric.text(value), value, element};
       })]), false);

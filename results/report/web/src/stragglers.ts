@@ -4,7 +4,7 @@ import {bars} from './bars.ts';
 import {cards, chart, csvButton, csvOfTable, details, h, name, style, table, type TableCell} from './dom.ts';
 import {formatPercent, formatSeconds} from './format.ts';
 import type {StragglersSection} from './model.ts';
-import {heat} from './palette.ts';
+import {heat, heatPart} from './palette.ts';
 import {Scatter, seriesLegend} from './scatter.ts';
 import {onTheme} from './theme.ts';
 
@@ -59,7 +59,7 @@ function workersChart(result: Result): HTMLElement | null {
       if (value === undefined) return '-';
       const element = h('span', {class: 'heat'}, value.toFixed(3));
       element.title = `replica ${replica}, rank ${rank}: ${slowdownText(value)}${speed === undefined ? '' : `, computes at ${formatPercent(speed)} of the others' speed`}`;
-      const {background, text} = heat(high > low ? (value - low) / (high - low) : 0.4);
+      const {background, text} = heat(heatPart(value, low, high));
       style(element, {background, color: text});
       if (speed !== undefined) element.append(h('span', {}, ' \u25BC'));
       return {text: slowdownText(value), value, element};
