@@ -17,9 +17,17 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-// A name from a file: its direction does not affect the text around it.
+// A name from a file: its direction does not affect the text around it. A long
+// one may be broken between the words of identifiers.
 export function name(text: string): HTMLElement {
-  return h('bdi', {class: text.length > 60 ? 'name long' : 'name'}, text);
+  const words = text.split(/(?<=[._:=\]])(?=[a-z[])/i);
+  return h('bdi', {class: text.length > 60 ? 'name long' : 'name'},
+           ...words.flatMap((word, i): Child[] => (i === 0 ? [word] : [h('wbr'), word])));
+}
+
+// A command line: a word moves to the next line as a whole if it fits there.
+export function commandLine(text: string): HTMLElement {
+  return h('code', {class: 'command'}, ...text.split(' ').flatMap((word, i): Child[] => [i === 0 ? null : ' ', h('span', {class: 'word'}, word)]));
 }
 
 export function style(element: HTMLElement, styles: Partial<CSSStyleDeclaration>): HTMLElement {

@@ -3,7 +3,7 @@
 import './benchmark.ts';
 
 import {breakdownView} from './breakdown.ts';
-import {h, name} from './dom.ts';
+import {commandLine, h, name} from './dom.ts';
 import {energyView} from './energy.ts';
 import {explanationView} from './explanation.ts';
 import {figuresView} from './figures.ts';
@@ -106,7 +106,7 @@ function heading(report: Report): HTMLElement {
   const document_ = documentOf(report);
   if (document_) {
     document.title = title;
-    return makeHeading(name(title), ...(document_.command ? [h('code', {class: 'command'}, `weir ${document_.command}`)] : []));
+    return makeHeading(name(title), ...(document_.command ? [commandLine(`weir ${document_.command}`)] : []));
   }
   const text = runs.map(run => run.name).join(', ');
   document.title = `${title ? `${title}: ` : ''}${text}`.slice(0, 200);

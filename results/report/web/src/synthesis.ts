@@ -37,7 +37,7 @@ export function synthesisView(section: SynthesisSection): HTMLElement {
             label: one.name, text: formatSeconds(one.value_seconds),
             parts: [{label: one.name, color: one.name === 'found' ? '#E69F00' : one.fits ? '#56B4E9' : '#999999', value: one.value_seconds,
                      text: formatSeconds(one.value_seconds)}],
-          })), bound > 0 ? {value: bound, text: `lower bound, ${formatSeconds(bound)}`} : undefined),
+          })), bound > 0 ? {value: bound, text: `lower bound, ${formatSeconds(bound)}`} : undefined, true),
           table('Found and named schedules', columns, cells)),
     chart('Activations held by each rank', '', csvButton('activations of each rank', () => csvOfTable(rankColumns, rankCells)),
           bars('Peak activations of each rank', result.peak_held_per_rank.map((value, rank) => ({
