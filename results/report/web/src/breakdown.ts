@@ -35,7 +35,8 @@ function stepChart(section: BreakdownSection, names: string[]): HTMLElement | nu
   return chart('Where the time of a step goes', 'Mean over all GPUs. The parts add up to the step time.',
                csvButton('the parts of the step', () => csvOfTable(columns, cells)),
                bars('Parts of the step', rows),
-               legend(section.parts.map(part => [part.name, PART_COLORS[part.json] ?? '#777777'])),
+               legend(section.parts.filter((_, i) => known.some(run => section.runs[run].seconds![i] > 0)).map(part =>
+                 [PART_TEXTS[part.json] ? `${part.name}: ${PART_TEXTS[part.json]}` : part.name, PART_COLORS[part.json] ?? '#777777'])),
                details('Table', table('Parts of the step', columns, cells)));
 }
 

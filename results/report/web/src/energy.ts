@@ -3,6 +3,7 @@
 import {bars} from './bars.ts';
 import {cards, chart, csvButton, csvOfTable, details, h, select, table, type TableCell} from './dom.ts';
 import {formatJoules, formatPercent, formatSeconds} from './format.ts';
+import {passText} from './kinds.ts';
 import type {EnergySection} from './model.ts';
 import {Scatter, seriesLegend} from './scatter.ts';
 
@@ -67,7 +68,7 @@ function clocksChart({clocks}: Result): HTMLElement | null {
     {text: String(one.num_passes), value: one.num_passes}, clock(one.lowest_mhz), clock(one.mean_mhz), clock(one.highest_mhz)]);
   return chart('Clocks by stage', 'Points are means over the passes of a stage, lines go from the lowest to the highest clock.',
                csvButton('the clocks of stages', () => csvOfTable(columns, cells)),
-               h('div', {class: 'controls'}, select('Plan', plans, 0, show)), scatter.element, seriesLegend(operations),
+               h('div', {class: 'controls'}, select('Plan', plans, 0, show)), scatter.element, seriesLegend(operations.map(passText)),
                details('Table', table('Clocks of the passes of each stage', columns, cells)));
 }
 

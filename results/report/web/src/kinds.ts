@@ -41,6 +41,11 @@ export const KINDS: Record<number, Kind> = {
   35: kind('idle, other', '#9FB6CC', '#4A657F'),
   36: kind('drain', '#E4E6EA', '#33363D'),
 };
+// "forward (F)" for the letter of a pass.
+export function passText(letter: string): string {
+  const kind = Object.values(KINDS).find(one => one.letter === letter);
+  return letter !== '' && kind ? `${kind.name} (${letter})` : letter;
+}
 export const FIRST_IDLE = 30, DRAIN = 36;
 export const isIdle = (kind: number) => kind >= FIRST_IDLE;
 export const isAction = (kind: number) => kind < 10;

@@ -114,8 +114,8 @@ export function stragglersView(section: StragglersSection): HTMLElement {
     cards([['Slowdown S', slowdownText(result.slowdown), 'replayed over ideal'],
            ['Recorded step', formatSeconds(result.recorded_seconds), ''],
            ['Ideal step', formatSeconds(result.ideal_seconds), ''],
-           ['M_W', slowdownText(result.slowest_workers.share), `explained by ${result.slowest_workers.of.slice(0, 2).join('; ')}${result.slowest_workers.of.length > 2 ? ' and others' : ''}`],
-           ['M_S', slowdownText(result.last_stage.share), `explained by the last stage, ${result.last_stage.of.join('; ')}`]]));
+           ['Slowest workers, M_W', slowdownText(result.slowest_workers.share), `of the slowdown, explained by ${result.slowest_workers.of.slice(0, 2).join('; ')}${result.slowest_workers.of.length > 2 ? ' and others' : ''}`],
+           ['Last stage, M_S', slowdownText(result.last_stage.share), `of the slowdown, explained by ${result.last_stage.of.join('; ')}`]]));
   const only = 'The step if only these operations keep their recorded times, over the ideal step.';
   for (const one of [timesChart(result), slowdownChart('Operation', only, result.by_kind), slowdownChart('Stage', only, result.by_stage),
                      result.num_replicas > 1 ? slowdownChart('Replica', only, result.by_replica) : null, workersChart(result),

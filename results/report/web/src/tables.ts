@@ -16,11 +16,12 @@ export function ranksView(section: RanksSection, report: Report): HTMLElement | 
   const body = h('div');
   const show = () => {
     const seconds = (value: number) => ({text: formatSeconds(value), value});
+    // Recorded runs and given costs have no such values.
+    const orUnknown = (value: number, format: (value: number) => string) => (value === 0 ? '-' : {text: format(value), value});
     cells = section.runs[chosen].map(rank => [
       {text: `rank ${rank.rank}`, value: rank.rank}, seconds(rank.busy_seconds), seconds(rank.idle_seconds),
-      seconds(rank.exposed_communication_seconds), {text: formatBytes(rank.peak_memory_bytes), value: rank.peak_memory_bytes},
-      {text: formatCount(rank.peak_activation_microbatches), value: rank.peak_activation_microbatches},
-      {text: String(rank.weight_versions), value: rank.weight_versions}]);
+      seconds(rank.exposed_communication_seconds), orUnknown(rank.peak_memory_bytes, formatBytes),
+      orUnknown(rank.peak_activation_microbatches, formatCount), orUnknown(rank.weight_versions, String)]);
     body.replaceChildren(table('Values of each pipeline rank', columns, cells));
   };
   show();
@@ -35,7 +36,7 @@ export function configurationView(section: ConfigurationSection, report: Report)
   const root = h('section', {id: 'configuration'}, h('h2', {}, 'Configuration'));
   section.runs.forEach((run, i) => {
     const label = report.header.runs[i].name;
-    const made = [`weir ${run.weir_version}`, run.git_revision && `(${run.git_revision})`,
+    const made = [run.weir_version && `weir ${run.weir_version}`, run.git_revision && `(${run.git_revision})`,
                   run.simgrid_version && `SimGrid ${run.simgrid_version}`, run.method && `method: ${run.method}`,
                   run.gpu_name && `measured on ${run.gpu_name}`].filter(Boolean).join(', ').replace(', (', ' (');
     root.append(h('p', {class: 'note'}, name(label), ': ', name(made)));

@@ -2,6 +2,7 @@
 // Predictions against measurements, and their errors by the settings of runs.
 import {chart, csvButton, csvOfTable, details, h, select, table, type TableCell} from './dom.ts';
 import {formatBytes, formatCount, formatPercent, formatSeconds} from './format.ts';
+import {passText} from './kinds.ts';
 import type {ComparedNumber, ExecutionSection, ValidationSection} from './model.ts';
 import {Scatter, type ScatterPoint, seriesLegend} from './scatter.ts';
 
@@ -14,7 +15,7 @@ function formatOf(quantity: string): Format {
 }
 
 const signedPercent = (ratio: number) => `${ratio > 0 ? '+' : ratio < 0 ? '\u2212' : ''}${formatPercent(Math.abs(ratio))}`;
-const quantityText = (quantity: string) => quantity.replaceAll('_', ' ');
+const quantityText = (quantity: string) => quantity.replaceAll('_', ' ').replace('tflops', 'TFLOPS').replace('gpu', 'GPU');
 const percentCell = (value: number) => ({text: formatPercent(value), value});
 const insideText = (one: ComparedNumber) =>
   (one.low === undefined || one.high === undefined ? '-' : one.low <= one.measured && one.measured <= one.high ? 'yes' : 'no');
@@ -172,7 +173,8 @@ export function executionView(section: ExecutionSection): HTMLElement {
   const cells: TableCell[][] = result.errors.map(one => [one.op, {text: String(one.count), value: one.count},
     percentCell(one.duration.mean_absolute_error), {text: signedPercent(one.duration.bias), value: one.duration.bias},
     percentCell(one.start.mean_absolute_error)]);
-  const ops = [...new Set(result.actions.map(one => one.action.replace(/[\d\s-]/g, '').slice(0, 8)))];
+  const opOf = (action: string) => (action.includes('step') ? 'optimizer step' : action.replace(/[\d\s-]/g, '').slice(0, 8));
+  const ops = [...new Set(result.actions.map(one => opOf(one.action)))];
   const scatter = new Scatter();
   const rows = [{label: 'Action', left: true}, {label: 'Rank'}, {label: 'Predicted start'}, {label: 'Predicted time'}, {label: 'Measured start'}, {label: 'Measured time'}];
   const seconds = (value: number) => ({text: formatSeconds(value), value});
@@ -187,7 +189,7 @@ export function executionView(section: ExecutionSection): HTMLElement {
       x: {label: 'measured time', format: formatSeconds, log: true}, y: {label: 'predicted time', format: formatSeconds, log: true},
       lines: [{points: [[low, low], [high, high]]}],
       points: known.map(one => ({
-        x: one.measured_seconds, y: one.predicted_seconds, series: ops.indexOf(one.action.replace(/[\d\s-]/g, '').slice(0, 8)),
+        x: one.measured_seconds, y: one.predicted_seconds, series: ops.indexOf(opOf(one.action)),
         text: `${one.action} on rank ${one.rank}: measured ${formatSeconds(one.measured_seconds)}, predicted ${formatSeconds(one.predicted_seconds)}`})),
     });
   }
@@ -196,6 +198,6 @@ export function executionView(section: ExecutionSection): HTMLElement {
     h('p', {class: 'verdict'}, `Makespan: predicted ${formatSeconds(result.makespan_seconds.predicted)}, measured ${formatSeconds(result.makespan_seconds.measured)} (${signedPercent(result.makespan_seconds.error)})`),
     chart('Errors of actions', '', csvButton('errors of actions', () => csvOfTable(columns, cells)), table('Errors by kind of action', columns, cells)),
     chart('Time of each action', 'On the line, both are equal.', csvButton('the time of each action', () => csvOfTable(rows, result.actions.map(actionRow))),
-          scatter.element, seriesLegend(ops),
+          scatter.element, seriesLegend(ops.map(passText)),
           details(result.actions.length > most ? `Table of the first ${most} actions` : 'Table', table('Actions', rows, result.actions.slice(0, most).map(actionRow)))));
 }
