@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows are: pixels from the top of all rows.
+// Where rows are: pixels from the top of all rows. Rows are higher where the text is larger.
+import {fontPixels} from '../theme.ts';
 import type {Row, Slices} from './slices.ts';
 
 export interface PlacedRow {
@@ -18,7 +19,7 @@ export interface Layout {
   height: number;
 }
 
-export const HEADING = 22;
+const HEADING = 22;
 const COMPUTE = 22, LEAST_COMPUTE = 12, COMMUNICATION = 7;
 const GAP = 2;
 
@@ -30,7 +31,7 @@ export interface LayoutOptions {
 
 // Rows are lower if there are many of them.
 function computeHeight(numRows: number): number {
-  return Math.max(LEAST_COMPUTE, Math.min(COMPUTE, Math.floor(700 / Math.max(numRows, 1))));
+  return Math.round(fontPixels(Math.max(LEAST_COMPUTE, Math.min(COMPUTE, Math.floor(700 / Math.max(numRows, 1))))));
 }
 
 export function layOut(slices: Slices, options: LayoutOptions): Layout {
@@ -38,11 +39,12 @@ export function layOut(slices: Slices, options: LayoutOptions): Layout {
   const panels = [...new Set(slices.rows.map(row => row.panel))];
   const shown = slices.rows.filter(row => row.lane === 'compute' || options.communication);
   const height = computeHeight(shown.filter(row => row.lane === 'compute').length);
+  const communication = Math.round(fontPixels(COMMUNICATION)), heading = Math.round(fontPixels(HEADING));
   const add = (row: Row, label: string) => {
     const isCompute = row.lane === 'compute';
     const top = layout.height;
-    layout.rows.push({row, top, height: isCompute ? height : COMMUNICATION, label: isCompute ? label : ''});
-    layout.height = top + (isCompute ? height : COMMUNICATION) + GAP;
+    layout.rows.push({row, top, height: isCompute ? height : communication, label: isCompute ? label : ''});
+    layout.height = top + (isCompute ? height : communication) + GAP;
   };
   if (options.byRank && panels.length > 1) {
     const ranks = [...new Set(shown.map(row => row.rank))].sort((a, b) => a - b);
@@ -58,7 +60,7 @@ export function layOut(slices: Slices, options: LayoutOptions): Layout {
   for (const panel of panels) {
     if (panels.length > 1 || panel.pipelines > 1) {
       layout.headings.push({panel, top: layout.height});
-      layout.height += HEADING;
+      layout.height += heading;
     }
     let last = -1;
     for (const row of shown) {

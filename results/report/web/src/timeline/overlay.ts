@@ -112,7 +112,7 @@ export class Overlay {
       const text = scene.names[panel.run] +
         (panel.pipelines > 1 ? ` \u2014 one of ${panel.pipelines} pipelines that do the same` : '') +
         (panel.replica > 0 || panel.tensor_rank > 0 ? ` \u2014 replica ${panel.replica}, tensor rank ${panel.tensor_rank}` : '');
-      context.fillText(fitted(context, text, scene.gutter + scene.width - 8), 4, top + 12);
+      context.fillText(fitted(context, text, scene.gutter + scene.width - 8), 4, top + fontPixels(12));
     }
   }
 
