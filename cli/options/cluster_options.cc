@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<std::string>> ParseFigureSettings(
 }
 
 absl::StatusOr<double> ParseOversubscription(absl::string_view text) {
-  const absl::StatusOr<double> ratio = ParsePositive(text);
+  absl::StatusOr<double> ratio = ParsePositive(text);
   if (ratio.ok() && *ratio >= 1 && *ratio <= 1e6) return ratio;
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text), ", expected a number from 1 to 1000000"));

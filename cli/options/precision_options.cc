@@ -234,7 +234,8 @@ const std::vector<std::pair<absl::string_view, StateFormat>>& StateFormats() {
 }
 
 void AddMegatronRecipes(CLI::App* app, ScenarioFlags* flags) {
-  const auto add = [=](const char* name, const char* help, Choices choices,
+  const auto add = [=](const char* name, const char* help,
+                       const Choices& choices,
                        std::string FormatFlags::*given) {
     AddChoice<int>(app, name, help, choices, [=](int i) {
       flags->formats.*given = std::string(choices[i].first);

@@ -164,7 +164,7 @@ std::string FishQuote(absl::string_view text) {
 }  // namespace
 
 std::string BashCompletion(const CLI::App& program) {
-  const std::string name = program.get_name();
+  const std::string& name = program.get_name();
   std::string next;
   for (const auto& [prefix, words] : NextWords(program)) {
     absl::StrAppend(&next, "    '", prefix, "') words='",
@@ -229,7 +229,7 @@ std::string ZshCompletion(const CLI::App& program) {
 }
 
 std::string FishCompletion(const CLI::App& program) {
-  const std::string name = program.get_name();
+  const std::string& name = program.get_name();
   const std::string start = absl::StrCat("complete -c ", name, " -n ");
   const std::string function = absl::StrCat("_", FunctionName(program));
   std::string text = absl::StrCat(

@@ -32,7 +32,7 @@ class ReferenceWriter {
   bool Write(const CLI::App& program) {
     WritePage(program);
     for (const CLI::App* command : AllCommands(program)) WritePage(*command);
-    const std::string name = program.get_name();
+    const std::string& name = program.get_name();
     WriteFile("bash", name, BashCompletion(program));
     WriteFile("zsh", absl::StrCat("_", name), ZshCompletion(program));
     WriteFile("fish", absl::StrCat(name, ".fish"), FishCompletion(program));

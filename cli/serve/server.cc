@@ -47,6 +47,7 @@ class Server {
   }
 
  private:
+  // NOLINTNEXTLINE(bugprone-exception-escape): moving a Json throws nothing
   struct Waiting {
     Json id;
     ServedCall call = {};

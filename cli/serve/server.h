@@ -18,6 +18,7 @@
 namespace weir::cli {
 
 // A request that a process executes.
+// NOLINTNEXTLINE(bugprone-exception-escape): moving a Json throws nothing
 struct ServedCall {
   std::string call = {};  // for Work
   // Fast estimates have a process of their own, which keeps their inputs.

@@ -93,7 +93,7 @@ absl::Status WorkerProcess::Start(const std::string& call) {
   // A process that has ended since its last call is replaced once.
   for (int tries = 0; tries < 2; ++tries) {
     if (pid_ == 0) {
-      const absl::Status started = StartProcess();
+      absl::Status started = StartProcess();
       if (!started.ok()) return started;
     }
     if (WriteAll(fd_, Frame(kCall, call))) {

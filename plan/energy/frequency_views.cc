@@ -23,7 +23,8 @@ constexpr absl::string_view kClocksHeader =
     "rank,action,clock_mhz,seconds,joules";
 
 std::string Joules(double joules) {
-  return absl::StrFormat(joules >= 1e6 ? "%.0f" : "%.6g", joules);
+  return joules >= 1e6 ? absl::StrFormat("%.0f", joules)
+                       : absl::StrFormat("%.6g", joules);
 }
 
 std::string Plural(int count, absl::string_view noun,

@@ -3,6 +3,7 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <cstdint>
 
 namespace weir::plan {
 namespace {
@@ -38,7 +39,7 @@ struct ResidualNetwork::Impl {
   std::vector<Traits::edge_descriptor> forward, backward;  // by arc
   std::vector<Traits::edge_descriptor> predecessor;
   std::vector<boost::default_color_type> color;
-  std::vector<long> distance;
+  std::vector<int64_t> distance;
 };
 
 // An arc from a start of its own to the source limits the flow, so that sums do
