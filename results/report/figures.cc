@@ -100,6 +100,9 @@ std::vector<Figure> TimeFigures(std::span<const Result> results) {
   };
 }
 
+// Returns false for a recorded run, whose weights are unknown.
+bool KnowsWeights(const Result& result) { return result.weight_versions() > 0; }
+
 std::vector<Figure> MemoryFigures() {
   using R = Result;
   return {
@@ -118,11 +121,19 @@ std::vector<Figure> MemoryFigures() {
       {"Fits in memory", "", "", Better::kNeither, FitText,
        [](const R&) { return Value(); }},
       {"Weight versions", "weight_versions", "", Better::kLower,
-       [](const R& r) { return absl::StrCat(r.weight_versions()); },
-       [](const R& r) { return Value(r.weight_versions()); }},
+       [](const R& r) {
+         return KnowsWeights(r) ? absl::StrCat(r.weight_versions()) : "-";
+       },
+       [](const R& r) {
+         return KnowsWeights(r) ? Value(r.weight_versions()) : Value();
+       }},
       {"Staleness in updates", "staleness_updates", "", Better::kLower,
-       [](const R& r) { return absl::StrCat(r.staleness_updates()); },
-       [](const R& r) { return Value(r.staleness_updates()); }},
+       [](const R& r) {
+         return KnowsWeights(r) ? absl::StrCat(r.staleness_updates()) : "-";
+       },
+       [](const R& r) {
+         return KnowsWeights(r) ? Value(r.staleness_updates()) : Value();
+       }},
   };
 }
 
