@@ -69,7 +69,7 @@ void PendingConnections::Read(const Greet& greet) {
     if (taken.ok() && *taken && filled.ok()) {
       greet(std::move(at->wire), hello);
     } else if (taken.ok() && *taken) {
-      dropped_->Add(absl::StrCat(PeerOf(*at->wire), ", which left"));
+      dropped_->Add(absl::StrCat(PeerOf(*at->wire), " (disconnected)"));
     } else if (!taken.ok() || !filled.ok() || absl::Now() > at->until) {
       dropped_->Add(absl::StrCat(PeerOf(*at->wire), " without a greeting"));
     } else {

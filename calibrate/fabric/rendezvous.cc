@@ -135,9 +135,9 @@ void Leader::Admit(const Rendezvous& rendezvous,
   }
   answer.set_refusal(Objection(hello));
   if (answer.refusal().empty() && IsTaken(hello)) {
-    answer.set_refusal(absl::StrCat("connected while ", NameOf(hello.rank()),
-                                    " was already connected"));
-    answer.set_may_retry(true);  // the connected process may leave
+    answer.set_refusal(absl::StrCat("duplicates ", NameOf(hello.rank()),
+                                    ", which is already connected"));
+    answer.set_may_retry(true);  // the connected process may disconnect
   }
   if (!wire->Send(answer, soon).ok()) return;
   if (!answer.refusal().empty()) {
@@ -172,7 +172,7 @@ bool Leader::AreAllPresent() {
     }
     const bool late = !peer.confirmed && absl::Now() > peer.confirm_until;
     if (!filled.ok() || !taken.ok() || late) {
-      dropped_.Add(absl::StrCat(NameOf(rank), ", which left"));
+      dropped_.Add(absl::StrCat(NameOf(rank), " (disconnected)"));
       peer = Peer();
     }
     all &= peer.confirmed;

@@ -183,7 +183,8 @@ TEST(ConnectTest, TheFirstOfTwoThatClaimARankIsKept) {
   const auto stranger = meeting.Call();
   const Answer answer = meeting.Greet(stranger.get(), HelloOf(1, 666, 3));
   EXPECT_EQ(answer.refusal(),
-            "connected while rank 1 (host n1, pid 4711) was already connected");
+            "duplicates rank 1 (host n1, pid 4711), which is already "
+            "connected");
   EXPECT_TRUE(answer.may_retry());
   const auto other = meeting.Join(2, 8);
   const absl::Status met = meeting.Join();
@@ -212,7 +213,7 @@ void RefuseOnce(std::unique_ptr<Listener> listener) {
   Hello hello;
   EXPECT_TRUE(wire->Receive(&hello, Later()).ok());
   Answer answer;
-  answer.set_refusal("connected while rank 1 was already connected");
+  answer.set_refusal("duplicates rank 1, which is already connected");
   answer.set_may_retry(true);
   listener.reset();
   EXPECT_TRUE(wire->Send(answer, Later()).ok());
@@ -236,10 +237,10 @@ TEST(ConnectTest, ARefusalIsKeptWhenRank0HasGone) {
   EXPECT_TRUE(absl::IsAborted(follower.status()));
   EXPECT_THAT(
       std::string(follower.status().message()),
-      AllOf(
-          HasSubstr("rank 1 (host n0) found rank 0"),
-          HasSubstr("refused it: connected while rank 1 was already connected"),
-          HasSubstr("; then 127.0.0.1")));
+      AllOf(HasSubstr("rank 1 (host n0) found rank 0"),
+            HasSubstr(
+                "refused it: duplicates rank 1, which is already connected"),
+            HasSubstr("; then 127.0.0.1")));
 }
 
 TEST(ConnectTest, OneThatLeavesMakesRoom) {
