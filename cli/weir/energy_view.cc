@@ -57,8 +57,8 @@ absl::Status CheckEnergy(const Flags& flags, bool with_timeline) {
   }
   if (energy.tokens == 0 && has_prices) {
     return absl::InvalidArgumentError(
-        "command line: --energy-price, --carbon and --pue are of a run, "
-        "expected --tokens, too");
+        "command line: --energy-price, --carbon and --pue apply to a whole run "
+        "and require --tokens");
   }
   if (!energy.is_measured()) {
     if (energy.blocking_watts > 0 || energy.clock > 0) {

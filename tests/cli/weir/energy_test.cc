@@ -136,10 +136,9 @@ TEST(StepEnergyTest, BadFlagsAreNamed) {
         std::pair("--energy h100-sxm --format csv", "expected table or json"),
         std::pair("--energy h100-sxm --pue 0.5", "--pue is 0.5"),
         std::pair("--energy h100-sxm --method fast", "--method full"),
-        std::pair("--energy h100-sxm --carbon 3", "expected --tokens, too"),
-        std::pair("--energy h100-sxm --energy-price 1",
-                  "expected --tokens, too"),
-        std::pair("--energy h100-sxm --pue 1.2", "expected --tokens, too"),
+        std::pair("--energy h100-sxm --carbon 3", "require --tokens"),
+        std::pair("--energy h100-sxm --energy-price 1", "require --tokens"),
+        std::pair("--energy h100-sxm --pue 1.2", "require --tokens"),
         std::pair("--carbon 3", "need --energy")}) {
     const ProgramRun run =
         RunWeir(absl::StrCat("simulate --schedule 1f1b ", kStep, " ", flags));
