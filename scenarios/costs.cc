@@ -42,11 +42,11 @@ void CheckStage(Problems& problems, const std::string& path,
   const bool weight = stage.has_backward_weight_seconds();
   if (stage.has_backward_seconds() && (input || weight)) {
     problems.Add(path,
-                 "has both backward_seconds and its parts, expected the whole "
-                 "or the parts");
+                 "has both backward_seconds and its parts, expected either "
+                 "backward_seconds or the two parts");
   } else if (!stage.has_backward_seconds() && !(input && weight)) {
     problems.Add(path,
-                 "has no whole backward, expected backward_seconds or both "
+                 "has no backward time, expected backward_seconds or both "
                  "backward_input_seconds and backward_weight_seconds");
   }
   check("forward_seconds", stage.forward_seconds());

@@ -127,7 +127,7 @@ TEST_F(CostsFileTest, EveryBadStageIsNamedAtOnce) {
              backward_weight_seconds: 1 }
     hop_seconds: nan)"));
   EXPECT_THAT(message, HasSubstr("stages[0].forward_seconds is missing"));
-  EXPECT_THAT(message, HasSubstr("stages[1] has no whole backward"));
+  EXPECT_THAT(message, HasSubstr("stages[1] has no backward time"));
   EXPECT_THAT(message, HasSubstr("stages[1].backward_input_seconds is -1"));
   EXPECT_THAT(message,
               HasSubstr("stages[2] has both backward_seconds and its parts"));
