@@ -48,7 +48,8 @@ class Importer {
     if (trace.num_unpaired > 0) {
       notes_.push_back(absl::StrCat(
           source->label(), ": ", trace.num_unpaired,
-          " begins or ends of ranges without the other half are left out"));
+          " events that begin or end a range and have no counterpart are left "
+          "out"));
     }
     num_events_ += trace.num_events;
     return ranges_.EndFile(source->label(), trace);
@@ -143,7 +144,8 @@ class Importer {
       if (num_primus_files_ == num_files_) return primus_.Finish(label_);
       return absl::InvalidArgumentError(
           absl::StrCat(label_, ": ", num_primus_files_, " of ", num_files_,
-                       " files are of a dump of Primus, expected all or none"));
+                       " files belong to a dump of Primus, expected all or "
+                       "none"));
     }
     if (!timeline_.empty()) return timeline_.Finish(label_, cut_off_);
     if (!ranges_.empty()) return ranges_.Finish(label_);

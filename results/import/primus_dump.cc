@@ -43,8 +43,8 @@ absl::Status CheckSizes(absl::string_view label, int32_t number,
       if (size == count || (may_be_empty && size == 0)) return absl::OkStatus();
       return absl::InvalidArgumentError(
           absl::StrCat(label, ": step ", number, ": ", kPrimusPrefixes[kind],
-                       name, " has ", size, " values, expected ", count, " as ",
-                       kPrimusPrefixes[kind], "start has"));
+                       name, " has ", size, " values, expected ", count,
+                       ", as many as ", kPrimusPrefixes[kind], "start"));
     };
     RETURN_IF_ERROR(check("end", passes.end_milliseconds.size(), false));
     RETURN_IF_ERROR(check("minibatch", passes.microbatches.size(), true));
