@@ -57,7 +57,7 @@ absl::Status CheckGiven(const NewDevice& device) {
   const auto check = [&](const char* flag, double value, double low,
                          double high) {
     if (value == 0) {
-      problems.Add(flag, "is missing, expected it with --device");
+      problems.Add(flag, "is missing, required with --device");
     } else {
       problems.CheckRange(flag, value, low, high);
     }
@@ -69,7 +69,8 @@ absl::Status CheckGiven(const NewDevice& device) {
     problems.CheckRange("--links", device.link_bytes_per_second, 1e6, 1e16);
   }
   if (device.peaks.empty()) {
-    problems.Add("--peak", "is missing, expected FORMAT=FLOPS with --device");
+    problems.Add("--peak",
+                 "is missing, required with --device as FORMAT=FLOPS");
   } else if (!HasPeak(device.peaks, "bf16") && !HasPeak(device.peaks, "fp16")) {
     problems.Add("--peak",
                  "has neither bf16 nor fp16, expected the rate of at least one "

@@ -35,7 +35,10 @@ absl::StatusOr<std::unique_ptr<StageWorkload>> StageWorkload::Create(
           ? num_ops == 0
           : workload.op < 0 || workload.op >= num_ops) {
     return absl::InvalidArgumentError(
-        absl::StrCat(workload.key, ": the pass has ", num_ops, " operations"));
+        num_ops == 0
+            ? absl::StrCat(workload.key, ": the pass has no operations")
+            : absl::StrCat(workload.key, ": op is ", workload.op,
+                           ", expected 0 to ", num_ops - 1));
   }
   std::unique_ptr<StageWorkload> prepared(new StageWorkload(device, workload));
   RETURN_IF_ERROR(prepared->TakeBuffers());
