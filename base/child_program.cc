@@ -31,7 +31,8 @@ absl::StatusOr<ScratchFile> ScratchFile::Make(absl::string_view contents) {
   // Not close-on-exec, so that it stays open in the child.
   ScratchFile file(memfd_create("weir", 0));
   if (file.fd_ < 0) {
-    return absl::UnavailableError("cannot create a file in memory");
+    return absl::UnavailableError(
+        absl::StrCat("cannot create a file in memory: ", std::strerror(errno)));
   }
   if (WriteAll(file.fd_, contents)) return file;
   return absl::UnavailableError(absl::StrCat(
@@ -94,7 +95,8 @@ absl::StatusOr<int> OpenForOutput(const std::string& path) {
   const int file =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file >= 0) return file;
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+  return absl::UnavailableError(
+      absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
 }
 
 double SecondsSince(Clock::time_point start) {
