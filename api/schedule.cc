@@ -86,9 +86,10 @@ absl::StatusOr<Op> PublicOp(const schedules::Action& action) {
 
 absl::StatusOr<Schedule> PublicSchedule(const schedules::Schedule& schedule) {
   if (schedule.num_routes() != 1 || !schedule.flush) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        schedule.name, ": has ", schedule.num_routes(), " routes ",
-        schedule.flush ? "with" : "without", " flush, expected 1 with flush"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(schedule.name, ": has ", schedule.num_routes(), " routes ",
+                     schedule.flush ? "and a" : "and no",
+                     " flush, expected one route of stages and a flush"));
   }
   Schedule result;
   result.stage_ranks = schedule.routes[0];
