@@ -42,7 +42,8 @@ class FrontierWalk {
     Slope slope = 0;
     while (true) {
       if (!SetCapacities()) {
-        return absl::InternalError("the flow of a time-energy frontier is bad");
+        return absl::InternalError(
+            "the flow of a time-energy frontier is not within its bounds");
       }
       const Slope more = network_.MaxFlow();
       if (more >= ResidualNetwork::kUnlimited / 2) return absl::OkStatus();
@@ -53,7 +54,7 @@ class FrontierWalk {
       moves_ = network_.SinkSide();
       const Ticks step = LargestStep();
       if (step <= 0) {
-        return absl::InternalError("a time-energy frontier does not advance");
+        return absl::InternalError("the step of a time-energy frontier is 0");
       }
       const Ticks end = times_[graph_.sink];
       if (!visit({end, end - step, slope, &times_, &moves_})) {

@@ -289,8 +289,8 @@ bool IsSameResult(const Plan& one, const Plan& other) {
 }
 
 std::string MemoryText(double bytes, double limit_bytes, bool is_bound) {
-  return absl::StrCat("does not fit: ", is_bound ? "at least " : "",
-                      FormatBytes(bytes - limit_bytes), " too much");
+  return absl::StrCat("exceeds the memory by ", is_bound ? "at least " : "",
+                      FormatBytes(bytes - limit_bytes));
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST(NeighborsTest, ThoseThatDoNotFitSaySo) {
   for (const PlanNeighbor& neighbor : report->neighbors()) {
     if (neighbor.fits()) continue;
     ++num_too_large;
-    EXPECT_THAT(neighbor.difference(), StartsWith("does not fit: "));
+    EXPECT_THAT(neighbor.difference(), StartsWith("exceeds the memory by "));
     EXPECT_GT(neighbor.peak_memory_bytes(), report->memory_limit_bytes());
   }
   EXPECT_GT(num_too_large, 0);
