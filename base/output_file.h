@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the files that a user requested. Never replaces a file that weir did
-// not write.
+// Writes the files that a user requested. Replaces only files that weir wrote,
+// unless forced.
 #ifndef WEIR_BASE_OUTPUT_FILE_H_
 #define WEIR_BASE_OUTPUT_FILE_H_
 

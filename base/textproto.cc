@@ -36,7 +36,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
       return;
     }
     // Protobuf counts from 0 and reports -1 for an unknown position. A message
-    // may quote a word of the file of any length.
+    // may quote a word of any length from the file.
     absl::string_view text = absl::string_view(message).substr(0, kMaxBytes);
     text = text.substr(0, Utf8PrefixLength(text));
     const bool whole = text.size() == message.size();

@@ -52,8 +52,8 @@ class BlockListBuilder {
     return kind;
   }
 
-  // Returns the index in list_.kinds of kind `kind` (-1: the model's usual
-  // one) at block `index`.
+  // Returns the position in list_.kinds of block number `index`, which has kind
+  // `kind` (-1: the usual one). Adds the entry if it is new.
   int IndexOf(int kind, int index) {
     const FeedForwardKind feed_forward =
         kind < 0 ? FEED_FORWARD_BY_POSITION

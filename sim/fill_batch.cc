@@ -49,8 +49,8 @@ double MeanPeakFlops(const SimulatedRun& run) {
   return flops / run.graph.num_gpus();
 }
 
-// Sets the second definition of a batch's time, see Result.span_seconds. Steps
-// are not part of it: a GPU counts as idle during a step.
+// Sets the second definition of a batch's time, see Result.span_seconds.
+// Optimizer steps count as idle time.
 void FillSpan(const PipelineInputs& inputs, const SimulatedRun& run,
               Result* result) {
   std::vector<ActionSpan> spans;

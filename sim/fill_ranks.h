@@ -11,7 +11,7 @@
 namespace weir::sim {
 
 // Adds an entry for each GPU: its place, busy and idle seconds, and peak memory
-// in bytes. Sets the largest values of all GPUs, and whether they fit the
+// in bytes. Sets the largest values of all GPUs, and whether they fit into
 // memory. `keep_timeline`: also adds the memory over time to the timeline.
 // Requires: the run is complete.
 void FillRanks(const scenarios::ResolvedScenario& resolved,

@@ -18,8 +18,9 @@ struct StageCosts {
   // split backwards run them as one pass of the sum.
   double backward_input_seconds = 0;
   double backward_weight_seconds = 0;
-  // Memory from a microbatch's forward to its backward, in any unit. It orders
-  // the passes of schedules that plan with a memory limit.
+  // Bytes that a microbatch occupies from its forward to its backward. Any
+  // other unit is possible: automatic orders depend only on the ratios between
+  // stages, and Result::peak_memory_bytes is in the same unit.
   double activation_bytes = 1;
 };
 

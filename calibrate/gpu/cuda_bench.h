@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bench (calibrate/measure/bench.h) on a real GPU: CUDA, cuBLASLt, NCCL.
-// Users need no CUDA headers.
+// Sources that include this file need no CUDA headers.
 #ifndef WEIR_CALIBRATE_GPU_CUDA_BENCH_H_
 #define WEIR_CALIBRATE_GPU_CUDA_BENCH_H_
 

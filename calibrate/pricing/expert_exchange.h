@@ -2,20 +2,31 @@
 // Time of the dispatch and combine of DeepEP (high-throughput kernels;
 // DeepSeek-V3, section 3.2.2) and of HybridEP: a token is sent once to each
 // node that has one of its experts, to the GPU with the sender's index, and
-// from there over NVLink once to each GPU that has one. With T tokens per GPU,
-// of which a copy has b bytes, g GPUs in n nodes of r, C GPUs and N nodes
-// reached by a token, m multiprocessors:
+// from there over NVLink once to each GPU that has one. The combine moves the
+// same copies back.
 //
-//   NVLink bytes  = T C (r - 1) / r b
-//   network bytes = T N (n - 1) / n b
-//   work seconds  = T (token + C (copy + b / rate) + N b / forward) / m
-//   seconds       = base + (work^4 + link^4)^(1/4)
+//   NVLink bytes  = T C b (r - 1) / r
+//   network bytes = T N b (n - 1) / n
+//   work          = T (token_seconds + C copy_seconds
+//                      + C b / multiprocessor_bytes_per_second
+//                      + N b / forward_bytes_per_second) / m
+//   link          = the longer of the two transfers, at link_efficiency and
+//                   net_efficiency
+//   seconds       = base_seconds + net_base_seconds + (work^4 + link^4)^(1/4)
 //
-// where link is the longer of the two transfers at their efficiencies, and the
-// two parts overlap except near the point where they are equal. Across nodes,
-// the copy for the sender's own node passes through the buffers of the
-// forwarding multiprocessors, too; in one node nothing is forwarded. The
-// combine moves the same copies back.
+// where names with underscores are fields of TokenExchange, and
+//
+//   T  tokens of a GPU
+//   b  bytes of a copy of a token
+//   n  nodes of the group, each with r of its GPUs
+//   C  mean number of GPUs that have an expert of a token
+//   N  mean number of nodes that have one
+//   m  multiprocessors of a GPU that work on the exchange
+//
+// Work and transfers overlap, except near the point where they take equally
+// long. In a single node nothing is forwarded, and the terms with
+// forward_bytes_per_second and net_base_seconds are absent. Across nodes, the
+// copy for the sender's own node is forwarded, too.
 #ifndef WEIR_CALIBRATE_PRICING_EXPERT_EXCHANGE_H_
 #define WEIR_CALIBRATE_PRICING_EXPERT_EXCHANGE_H_
 

@@ -11,9 +11,9 @@
 
 namespace weir::cli {
 
-// Adds --precision and the spellings of Megatron-LM, which set fields of the
-// training of `flags->overrides`. --bf16 and --fp16 select the 16-bit format,
-// also if a recipe is given. The order of the flags has no effect.
+// Adds --precision and the spellings of Megatron-LM, which set fields of
+// `flags->overrides.training`. --bf16 and --fp16 select the 16-bit format, also
+// if a recipe is given. The order of the flags has no effect.
 void AddPrecision(CLI::App* app, ScenarioFlags* flags);
 
 // Adds the flags that state whether gradients are fp32.

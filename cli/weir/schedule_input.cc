@@ -49,8 +49,9 @@ void SetLegalMicrobatches(const schedules::ScheduleKind& kind,
   spec->num_microbatches = usual;
 }
 
-// Sets the costs of --costs for an automatic order: seconds of a whole rank if
-// weir chooses its chunks, as in simulations.
+// Sets the costs of --costs for an automatic order. If weir chooses the number
+// of chunks, the costs are those of a whole rank and are divided among its
+// chunks, as in simulations.
 absl::Status SetCosts(const Flags& flags, schedules::ScheduleSpec* spec) {
   if (flags.scenario.costs.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(GivenCosts costs, ReadCosts(flags.scenario.costs));

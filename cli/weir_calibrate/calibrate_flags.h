@@ -62,10 +62,11 @@ struct ReplayFlags {
   double memory_bytes = 0;      // of the GPU to plan for; 0: this machine's
   int num_multiprocessors = 0;  // likewise
   bool cpu = false;             // threads and double precision
-  // One rank after the other with logical clocks; otherwise all ranks
-  // concurrently: on a GPU, in this many partitions of it.
+  // True: one rank at a time, with logical clocks; false: all ranks
+  // concurrently. Absent: false with `cpu`; on a GPU, true unless it is divided
+  // into partitions.
   std::optional<bool> serial;
-  int num_partitions = 0;
+  int num_partitions = 0;  // of the GPU, one per rank; 0: the whole GPU
   int num_steps = 5;
   uint64_t seed = 1;
   double learning_rate = 0;  // 0: that of the optimizer

@@ -11,8 +11,8 @@ namespace weir::plan {
 
 std::string GoodputTable(const GoodputReport& report);
 
-// Return JSON objects: what was asked for, and the report. Times are seconds,
-// shares parts of the wall time.
+// Return JSON objects: what was asked for, and the report. Times are in
+// seconds, shares are fractions of the wall time.
 std::string GoodputConfigJson(const GoodputReport& report);
 std::string GoodputJson(const GoodputReport& report);
 

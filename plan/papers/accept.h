@@ -8,11 +8,12 @@
 //
 //   transfer = bytes (ratio / bandwidth + 1 / compress + 1 / decompress)
 //   bottleneck = the slowest stage's F + B, or transfer
-//   time of a batch = all F + B + 2 transfers, once + (m - 1) bottleneck
+//   time of a batch = sum of F + B + 2 transfer over all stages
+//                     + (m - 1) bottleneck
 //
-// The devices, their order and the cuts are chosen together. Exact.
-// O(layers^2 types^2 product of (devices of a type + 1) pairs), where pairs is
-// the number of (bottleneck, sum) pairs that a state keeps.
+// The devices, their order and the cuts are chosen together. Exact. Takes
+// O(layers^2 * types^2 * pairs * product over the types of (devices + 1)),
+// where pairs is the number of (bottleneck, sum) pairs that a state keeps.
 #ifndef WEIR_PLAN_PAPERS_ACCEPT_H_
 #define WEIR_PLAN_PAPERS_ACCEPT_H_
 

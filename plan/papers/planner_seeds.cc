@@ -43,8 +43,8 @@ constexpr TrainingPlanner kAsked[] = {
 };
 
 // Plans without a flush have as many ranks as devices, and a search takes
-// seconds to rank one. Above this many devices x layers, their planners run at
-// a single microbatch size.
+// seconds to evaluate one. Above this many devices x layers, their planners run
+// at a single microbatch size.
 constexpr int64_t kMostWithoutFlush = 5000;
 
 // Planners with a longer estimate are skipped: seeds are only starting points,

@@ -202,7 +202,7 @@ class Shapes {
           shape_.recompute = FirstBlocks(half);
         }
         // Consecutive shapes differ only in communication between stages and
-        // replicas, so that workers can reuse the estimate of the last one.
+        // replicas, so that workers can reuse the estimate of the previous one.
         for (const std::string& order : Orders()) {
           for (const ReductionMode reduction : Reductions()) {
             shape_.order = order;

@@ -14,16 +14,19 @@ namespace {
 
 // Per candidate of any size, including its share of the seeds.
 constexpr double kBytesPerCandidate = 256, kSecondsPerCandidate = 4e-5;
-// Per action: to generate and bound its order, which all candidates with the
-// same numbers of ranks, chunks and microbatches share; in a ranked run; and in
-// a full run. kNumEstimates and kNumSimulated are typical numbers of runs, with
-// typical candidates.
+// Seconds per action to generate and bound an order, once for all candidates
+// with the same numbers of ranks, chunks and microbatches; to rank a candidate;
+// and to simulate it fully. kNumEstimates and kNumSimulated are typical numbers
+// of candidates that a search ranks and simulates.
 constexpr double kSecondsPerBoundedAction = 8e-8;
 constexpr double kSecondsPerEstimatedAction = 5e-8, kNumEstimates = 300;
 constexpr double kSecondsPerSimulatedAction = 2e-6, kNumSimulated = 5;
-// Per action of the longest order and of the orders that a process caches: this
-// fraction of all, since most candidates are pruned before theirs is generated.
-constexpr double kBytesPerAction = 64, kMostExpanded = 1.0 / 8;
+// Bytes per action of the longest order and of the orders that a process
+// caches.
+constexpr double kBytesPerAction = 64;
+// Fraction of the orders that a search generates; it prunes the candidates of
+// the others first.
+constexpr double kMostExpanded = 1.0 / 8;
 
 struct Counts {
   double candidates = 0;

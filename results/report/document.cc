@@ -54,8 +54,8 @@ bool Has(const Json& value, JsonType type) {
   return value.is_boolean();
 }
 
-// Reports values of one field that are missing or have another type. A parent
-// of another type is reported by its own field.
+// Reports values of one field that are missing or have another type. If a
+// parent has the wrong type, only the check of the parent reports it.
 class FieldCheck {
  public:
   FieldCheck(const DocumentField& field, Problems* problems)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TiMePReSt (Dutta et al., 2024): a minibatch's forward passes the pipeline in
-// N microbatches, its backward as a whole, with the newest weights (nF1B).
-// There is no stash. The versions read by F and B differ by the paper's version
-// difference.
+// TiMePReSt (Dutta et al., 2024): the forward of a minibatch goes through the
+// pipeline as N microbatches, its backward as a whole, with the newest weights
+// (nF1B). There is no stash. F and B of a minibatch read different versions;
+// the paper calls their distance "version difference".
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

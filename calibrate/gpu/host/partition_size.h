@@ -6,9 +6,9 @@
 
 namespace weir::calibrate {
 
-// Bytes per second that one multiprocessor copies with the paced copy kernel:
-// assumed, a quarter of 250 GB/s, for four multiprocessors of a recent GPU. Not
-// yet measured.
+// Bytes per second that one multiprocessor copies with the paced copy kernel.
+// Assumed, not yet measured: four multiprocessors of a recent GPU copy 250 GB/s
+// together.
 inline constexpr double kCopyBytesPerSecond = 62.5e9;
 // Bytes per second of a link in the cluster preset gpu-partitions: the rate of
 // one block of the paced copy kernel.
