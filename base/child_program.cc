@@ -169,10 +169,14 @@ absl::StatusOr<ChildEnd> RunChildProgram(
   std::fflush(nullptr);
   const pid_t us = getpid();
   const pid_t pid = fork();
+  const int error = errno;
   if (pid == 0) BecomeProgram(pointers.data(), output, errors, us);
   if (errors != output) close(errors);
   close(output);
-  if (pid < 0) return absl::UnavailableError("cannot create a process");
+  if (pid < 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot create a process: ", std::strerror(error)));
+  }
   setpgid(pid, pid);  // the child does the same; either may come first
   return WaitFor(pid, limit_seconds, tick);
 }

@@ -151,9 +151,11 @@ int Workers::num_unfinished() const {
 absl::Status Workers::Start() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::UnavailableError("cannot create a socket");
+    return absl::UnavailableError(
+        absl::StrCat("cannot create a socket: ", std::strerror(errno)));
   }
   const pid_t pid = ForkChild();
+  const int error = errno;
   if (pid == 0) {
     // Otherwise a worker would not notice that its parent has closed its
     // socket.
@@ -164,7 +166,8 @@ absl::Status Workers::Start() {
   close(fds[1]);
   if (pid < 0) {
     close(fds[0]);
-    return absl::UnavailableError("cannot create a process");
+    return absl::UnavailableError(
+        absl::StrCat("cannot create a process: ", std::strerror(error)));
   }
   Worker& worker = workers_.emplace_back();
   worker.pid = pid;

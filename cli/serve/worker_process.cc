@@ -71,9 +71,11 @@ bool ReadExactly(int fd, char* bytes, size_t size) {
 absl::Status WorkerProcess::StartProcess() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::UnavailableError("cannot create a socket");
+    return absl::UnavailableError(
+        absl::StrCat("cannot create a socket: ", std::strerror(errno)));
   }
   const pid_t pid = ForkChild();
+  const int error = errno;
   if (pid == 0) {
     close(fds[0]);
     RunCalls(work_, fds[1]);
@@ -81,7 +83,8 @@ absl::Status WorkerProcess::StartProcess() {
   close(fds[1]);
   if (pid < 0) {
     close(fds[0]);
-    return absl::UnavailableError("cannot create a process");
+    return absl::UnavailableError(
+        absl::StrCat("cannot create a process: ", std::strerror(error)));
   }
   pid_ = pid;
   fd_ = fds[0];
