@@ -126,7 +126,7 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
     if (stages.size() != costs.stages_size()) {
       problems.Add(path + ".stages",
                    absl::StrCat("has ", stages.size(), " entries, expected ",
-                                costs.stages_size(), " as stages has"));
+                                costs.stages_size(), ", as many as stages"));
     }
     for (int s = 0; s < stages.size(); ++s) {
       CheckStage(problems, absl::StrFormat("%s.stages[%d]", path, s),
@@ -134,8 +134,13 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
       if (s < costs.stages_size() &&
           stages[s].has_backward_seconds() !=
               costs.stages(s).has_backward_seconds()) {
-        problems.Add(absl::StrFormat("%s.stages[%d]", path, s),
-                     "splits its backward otherwise than stages does");
+        problems.Add(
+            absl::StrFormat("%s.stages[%d]", path, s),
+            absl::StrFormat("has %s, expected the same as in %sstages[%d]",
+                            stages[s].has_backward_seconds()
+                                ? "backward_seconds"
+                                : "the parts of a backward",
+                            prefix, s));
       }
     }
   }

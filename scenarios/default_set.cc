@@ -112,7 +112,9 @@ absl::StatusOr<DefaultSet> LoadDefaultSet(const std::string& name_or_path) {
   if (set.name().empty()) problems.Add("name", "is empty");
   if (set.precision() == PRECISION_UNSPECIFIED ||
       !Precision_IsValid(set.precision())) {
-    problems.Add("precision", "is missing or unknown, expected a precision");
+    problems.Add(
+        "precision",
+        "is missing or unknown, expected a precision such as MIXED_BF16");
   }
   if (set.gradient_reduction() == REDUCTION_UNSPECIFIED ||
       !ReductionMode_IsValid(set.gradient_reduction())) {

@@ -361,8 +361,8 @@ void SetRouting(Problems& problems, const Training& training, Model* model) {
     const bool pads = training.moe_pad_expert_input_to_capacity();
     if (pads && transformer.capacity_factor() == 0) {
       problems.Add("training.moe_pad_expert_input_to_capacity",
-                   "is true, expected training.moe_expert_capacity_factor "
-                   "with it");
+                   "is true, which requires "
+                   "training.moe_expert_capacity_factor");
     }
     transformer.set_unpadded_capacity(!pads &&
                                       transformer.capacity_factor() > 0);

@@ -61,9 +61,8 @@ TEST(RoutingTest, RefusesWhatNoRouterDoes) {
   EXPECT_THAT(Error("moe_router_num_groups: 64 moe_router_group_topk: 1"),
               HasSubstr("expected groups with at least the model's "
                         "experts_per_token (8) experts; 1 have 4"));
-  EXPECT_THAT(
-      Error("moe_pad_expert_input_to_capacity: true"),
-      HasSubstr("expected training.moe_expert_capacity_factor with it"));
+  EXPECT_THAT(Error("moe_pad_expert_input_to_capacity: true"),
+              HasSubstr("which requires training.moe_expert_capacity_factor"));
   EXPECT_THAT(Error("moe_expert_capacity_factor: -1"),
               HasSubstr("training.moe_expert_capacity_factor is -1"));
   Scenario dense;
