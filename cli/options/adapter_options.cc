@@ -241,8 +241,8 @@ absl::Status CheckTokenDispatcher(const ScenarioFlags& flags) {
     if (type != flags.deepep.end() && !type->second) {
       problems.Add("--moe-flex-dispatcher-backend",
                    absl::StrCat("is ", backend,
-                                ", expected --moe-token-dispatcher-type flex "
-                                "with it instead of alltoall"));
+                                ", which requires --moe-token-dispatcher-type "
+                                "flex instead of alltoall"));
     }
     if (enabled != flags.deepep.end() && enabled->second == hybrid) {
       problems.Add(

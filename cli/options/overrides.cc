@@ -240,10 +240,11 @@ absl::StatusOr<scenarios::ResolvedScenario> ResolveRequest(
                             request.notes.end());
   const uint32_t replicas = resolved->scenario.parallelism().data();
   if (request.replaced_replicas > 0 && request.replaced_replicas != replicas) {
-    resolved->warnings.push_back(absl::StrCat(
-        "the data-parallel size is ", replicas, ", from the GPUs, not the ",
-        request.replaced_replicas, " of ", request.label,
-        ", which belongs to its other sizes (--dp)"));
+    resolved->warnings.push_back(
+        absl::StrCat("the data-parallel size is ", replicas,
+                     ", as the number of GPUs allows; the ",
+                     request.replaced_replicas, " of ", request.label,
+                     " is not used, because other sizes differ (--dp)"));
   }
   if (resolved->given_costs) return resolved;
   const std::string idle =
@@ -270,7 +271,7 @@ absl::Status CheckChunks(const ScenarioFlags& flags,
   Problems problems("command line");
   problems.Add("--chunks",
                absl::StrCat("is ", asked, ", but --schedule ", schedule,
-                            " says v=", chunks, "; expected one of them"));
+                            " says v=", chunks, "; expected only one of them"));
   return problems.ToStatus();
 }
 

@@ -49,7 +49,7 @@ std::variant<RpcRequest, Json> ParseRpc(absl::string_view text) {
   const auto method = message.find("method");
   if (method == message.end() || !method->is_string()) {
     return RpcError(id, kRpcInvalidRequest,
-                    "message: method is missing or no string, expected the "
+                    "message: method is missing or not a string, expected the "
                     "name of a method");
   }
   request.method = method->get<std::string>();

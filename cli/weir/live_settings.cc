@@ -92,7 +92,7 @@ absl::StatusOr<LiveSettings> ParseLiveSettings(const std::string& text) {
   Problems problems("settings");
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
-    problems.Add("", "is not a JSON object, expected one");
+    problems.Add("", "is not a JSON object with settings");
     return problems.ToStatus();
   }
   LiveSettings settings;

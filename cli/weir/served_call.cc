@@ -49,9 +49,10 @@ Json Presets(const char* folder) { return ListAssets(folder); }
 Json SchemaAnswer(const RpcRequest& request) {
   const Json name = request.params.value("name", Json());
   if (!name.is_string()) {
-    return RpcError(IdOf(request), kRpcInvalidParams,
-                    "schema: name is missing or no string, expected the name "
-                    "of a schema");
+    return RpcError(
+        IdOf(request), kRpcInvalidParams,
+        "schema: name is missing or not a string, expected the name "
+        "of a schema");
   }
   const auto schema = SchemaOf(name.get<std::string>());
   if (schema.ok()) return RpcResult(IdOf(request), *schema);

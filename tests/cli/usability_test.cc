@@ -56,7 +56,7 @@ std::vector<Task> SizeTasks() {
        "simulate llama-3-70b-64-h100 --schedule 1f1b --chunks 1 --tp 4 --pp 4",
        1,  // does not fit
        {"tensor 4 x pipeline 4 x data 4 = 64 GPUs"},
-       {"the data-parallel size is 4, from the GPUs, not the"}},
+       {"the data-parallel size is 4, as the number of GPUs allows"}},
       {"GivenReplicasAreKept",
        "simulate llama-3-70b-64-h100 --schedule 1f1b --chunks 1 --tp 4 --pp 4 "
        "--dp 2",

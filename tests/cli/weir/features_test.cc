@@ -179,8 +179,8 @@ TEST(FeaturesTest, BackendsOfTheFlexDispatcher) {
   ExpectRefused(absl::StrCat(kExperts,
                              " --ep 8 --moe-flex-dispatcher-backend hybridep "
                              "--moe-token-dispatcher-type alltoall"),
-                "--moe-flex-dispatcher-backend is hybridep, expected "
-                "--moe-token-dispatcher-type flex with it");
+                "--moe-flex-dispatcher-backend is hybridep, which requires "
+                "--moe-token-dispatcher-type flex");
   ExpectRefused(absl::StrCat(kExperts,
                              " --ep 8 --moe-flex-dispatcher-backend hybridep "
                              "--moe-enable-deepep"),
