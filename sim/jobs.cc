@@ -148,9 +148,9 @@ absl::Status CheckJobs(std::span<const scenarios::ResolvedScenario> jobs) {
       const auto [first, is_new] = user.emplace(gpu, job);
       if (is_new) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(jobs[job].label, ": uses GPU ", gpu, " as job ",
+          absl::StrCat(jobs[job].label, ": uses GPU ", gpu, ", which job ",
                        first->second + 1, " (", jobs[first->second].label,
-                       ") does, expected different GPUs for each job"));
+                       ") also uses, expected different GPUs for each job"));
     }
   }
   return absl::OkStatus();

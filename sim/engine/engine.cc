@@ -145,7 +145,7 @@ absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
   int fds[2];
   if (!recording.valid() || memory == nullptr || pipe2(fds, O_CLOEXEC) != 0) {
     if (memory != nullptr) munmap(memory, sizeof(Shared));
-    return absl::ResourceExhaustedError("out of memory for the simulation");
+    return absl::ResourceExhaustedError("the simulation ran out of memory");
   }
   Shared* shared = new (memory) Shared{};
   // SimGrid flushes all streams: buffered output would be printed twice.

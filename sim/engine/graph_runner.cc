@@ -16,7 +16,7 @@ class GraphRunner::Impl {
                                 std::span<const scenarios::Link> links) {
     Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty());
     if (!recording.valid()) {
-      return absl::ResourceExhaustedError("out of memory for the simulation");
+      return absl::ResourceExhaustedError("the simulation ran out of memory");
     }
     std::atomic<int64_t> num_ended = 0;
     RunEventLoop(graph, links, &platform_, &recording, &num_ended);

@@ -88,7 +88,7 @@ absl::StatusOr<Recording> LongestPath(const TaskGraph& graph,
   const int32_t num_tasks = graph.num_tasks();
   Recording recording(num_tasks, !graph.slowdowns.curves.empty());
   if (!recording.valid()) {
-    return absl::ResourceExhaustedError("out of memory for the simulation");
+    return absl::ResourceExhaustedError("the simulation ran out of memory");
   }
   const std::vector<double> rates = RatesAlone(graph, links);
   const auto start = recording.start_seconds(), end = recording.end_seconds();

@@ -139,7 +139,7 @@ TEST(JobsTest, ErrorsNameTheJob) {
     return std::string(SimulateJobs(jobs).status().message());
   };
   EXPECT_THAT(message({Job(kFirst), Job({16, 24})}),
-              HasSubstr("uses GPU 16 as job 1 (test) does"));
+              HasSubstr("uses GPU 16, which job 1 (test) also uses"));
   EXPECT_THAT(message({Job(kFirst), Job(kSecond, "", 4, "pipedream-2bw")}),
               HasSubstr("has no flush"));
   EXPECT_THAT(

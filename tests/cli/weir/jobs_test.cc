@@ -135,7 +135,7 @@ TEST(JobsCommandTest, HugeFirstGpusAreRejected) {
 TEST(JobsCommandTest, BadJobsAreNamed) {
   const std::string job = JobFile("job.textproto");
   EXPECT_THAT(RunWeir(absl::StrCat("jobs ", job, " ", job)).err,
-              HasSubstr("uses GPU 0 as job 1"));
+              HasSubstr("uses GPU 0, which job 1"));
   EXPECT_THAT(
       RunWeir(absl::StrCat("jobs ", job, " ", job, " --first-gpus 0")).err,
       HasSubstr("--first-gpus has 1 numbers, expected one for each of 2 jobs"));
