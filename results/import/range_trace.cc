@@ -259,8 +259,8 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
   RETURN_IF_ERROR(CheckDistinct(workers.ranges));
   if (workers.any_on_host) {
     run.notes.push_back(
-        "ranges of the host, not of the GPU, give the times of passes: a pass "
-        "seems as long as its launches");
+        "the times of passes are those of ranges on the host, because the "
+        "trace has none on the GPU: a pass seems as long as its launches");
   }
   const Pipeline pipeline = FindPipeline(workers.ranges);
   if (pipeline.num_chunks > kMaxRecordedChunks) {

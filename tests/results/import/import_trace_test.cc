@@ -368,7 +368,7 @@ TEST(ImportTraceTest, RangesOfTorchtitanNameStageAndMicrobatch) {
 
   const auto host = ImportTraceText("a", RangeEvents(0, false));
   ASSERT_TRUE(host.ok()) << host.status();
-  EXPECT_THAT(host->notes, ElementsAre(HasSubstr("ranges of the host")));
+  EXPECT_THAT(host->notes, ElementsAre(HasSubstr("ranges on the host")));
 }
 
 // A file of a rank without distributedInfo, and a copy of it.

@@ -93,7 +93,7 @@ TEST(NsightExportTest, WithoutKernelsRangesAreThoseOfTheHost) {
   std::ofstream(path, std::ios::binary) << Export(false);
   const auto run = ImportTrace({path});
   ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_THAT(run->notes, ElementsAre(HasSubstr("ranges of the host")));
+  EXPECT_THAT(run->notes, ElementsAre(HasSubstr("ranges on the host")));
   EXPECT_NEAR(run->operations[0].seconds(), 100e-9, 1e-15);
 }
 
