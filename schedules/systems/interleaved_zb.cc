@@ -28,7 +28,7 @@ absl::Status CheckInterleavedZb(const ScheduleSpec& spec) {
       spec.num_microbatches % NumRounds(spec) != 0) {
     problems.Add("num_microbatches",
                  absl::StrCat("is ", spec.num_microbatches,
-                              ", expected a multiple of the rounds, "
+                              ", expected a multiple of the number of rounds, "
                               "num_microbatches / pipeline = ",
                               NumRounds(spec)));
   }

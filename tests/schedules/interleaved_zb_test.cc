@@ -29,9 +29,9 @@ TEST(InterleavedZeroBubbleTest, TakesAllPassesAndTheFill) {
 TEST(InterleavedZeroBubbleTest, RoundsMustBeWhole) {
   // Two rounds of five, as PyTorch allows. Eleven are not two rounds.
   EXPECT_TRUE(GenerateSchedule("interleaved-zb", {4, 10, 2}).ok());
-  EXPECT_THAT(
-      GenerateSchedule("interleaved-zb", {4, 11, 2}).status().message(),
-      HasSubstr("num_microbatches is 11, expected a multiple of the rounds"));
+  EXPECT_THAT(GenerateSchedule("interleaved-zb", {4, 11, 2}).status().message(),
+              HasSubstr("num_microbatches is 11, expected a multiple of the "
+                        "number of rounds"));
 }
 
 }  // namespace weir::schedules::interleaved_zb_test
