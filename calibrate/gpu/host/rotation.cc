@@ -25,8 +25,8 @@ absl::StatusOr<int> NumSets(int64_t set_bytes, int64_t allocated_bytes,
                       std::max<int64_t>(allocated_bytes, 1);
   if (fit < 1) {
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "its buffers take %.2f GiB, %.2f GiB of GPU memory are "
-        "free",
+        "its buffers take %.2f GiB, expected at most 90 %% of the %.2f GiB of "
+        "GPU memory that are free",
         allocated_bytes / 1073741824.0, free_bytes / 1073741824.0));
   }
   return static_cast<int>(std::min(num_sets, fit));

@@ -39,8 +39,9 @@ TEST(RotationTest, FreeMemoryCapsThem) {
   EXPECT_EQ(Sets(10LL << 30, 23LL << 30), 2);
   const auto none = NumSets(1, 10LL << 30, kL2, 8LL << 30, false);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(none.status().message()),
-              testing::HasSubstr("10.00 GiB, 8.00 GiB of GPU memory are free"));
+  EXPECT_THAT(
+      std::string(none.status().message()),
+      testing::HasSubstr("10.00 GiB, expected at most 90 % of the 8.00 GiB"));
 }
 
 TEST(RotationTest, GraphsMakeAboutTheWantedLaunches) {
