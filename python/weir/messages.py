@@ -336,8 +336,9 @@ class GivenCostsStage:
     prediction_seconds: Optional[float] = None
     # Compressing or decompressing the stage's output or its gradient.
     codec_seconds: Optional[float] = None
-    # Memory that a microbatch occupies from its forward to its backward (or I), in
-    # bytes or any unit. Used by automatic orders under a memory limit. Default: 1.
+    # Bytes that a microbatch occupies from its forward to its backward (or I), or
+    # another unit, in which peak memory is then reported. Automatic orders depend only
+    # on the ratios between stages. Default: 1.
     activation_bytes: Optional[float] = None
     # Memory that a microbatch occupies from I to W. Needs activation_bytes, which is
     # its default.
