@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for protocol buffers and JSON.
+// Checks and repairs text for protocol buffers and JSON, which must be UTF-8.
 #ifndef WEIR_BASE_CHECK_UTF8_H_
 #define WEIR_BASE_CHECK_UTF8_H_
 

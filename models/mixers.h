@@ -17,7 +17,8 @@ namespace weir::models {
 ParameterCount MixerParameters(const Transformer& transformer);
 
 // Adds kernels, collectives, saved bytes except core.stash_bytes, and bytes
-// saved for backward-weight. Returns the core, whose kernels are included.
+// saved for backward-weight. Returns the core of the attention, whose kernels
+// have been added, too.
 AttentionCore AddMixer(const Transformer& transformer, const WorkSpec& spec,
                        const Shape& shape, LayerWork* work);
 

@@ -31,8 +31,8 @@ struct ScheduleKind {
   bool flush;                     // see Schedule::flush
   // Backwards are split into input and weight gradients.
   bool splits_backward = false;
-  // Without flush: the order depends only on the microbatches of all batches
-  // together, and more of them repeat its steady part.
+  // Without flush: the order depends only on the total number of microbatches
+  // of all batches, and additional ones repeat its steady part.
   bool repeats_microbatches = false;
   // The order depends on ScheduleSpec::costs.
   bool uses_costs = false;

@@ -21,7 +21,8 @@ namespace {
 constexpr double kMaxSteadyTasks = 4e6;
 constexpr int kMaxSteadyBatches = 600;
 
-// An automatic schedule is ordered by the costs of the stages it will have.
+// Returns the shape of a scenario's schedule and, if the schedule orders its
+// passes by costs, the costs of its stages.
 absl::StatusOr<schedules::ScheduleSpec> SpecOf(
     const scenarios::ResolvedScenario& scenario,
     const scenarios::Network& network, int num_batches) {

@@ -93,8 +93,8 @@ absl::Status StageHistory::Update() {
   void* const old = newest_;
   const auto plain = kept_.find({version_, 0.0});
   const bool stays = plain != kept_.end() && plain->second.last > released_;
-  // Averages use differences, so old and new weights are needed at the same
-  // time.
+  // An average is updated from the difference of old and new weights, so both
+  // are needed at the same time.
   if (stays || average_ != nullptr) {
     ASSIGN_OR_RETURN(newest_, AllocateBuffer(layout_.weights));
   }

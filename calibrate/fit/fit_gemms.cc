@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kNumFitted = 10;         // all GemmFigures() but sustained_rate
 constexpr double kGemmOutlier = 0.05;  // in units of the logarithm
-// Weight of a change of a parameter by its own size, in units of the logarithm
-// of one sample.
+// Residual of a parameter that changes by its own size; the residual of a
+// sample is the logarithm of its relative error.
 constexpr double kHold = 0.05;
 // Another minimum must be lower than the one reached from `start` by this
 // factor.

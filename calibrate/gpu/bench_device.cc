@@ -39,7 +39,7 @@ absl::Status CreateContext(BenchDevice* device) {
       CudaStatus(cudaSetDevice(device->facts.device), "selecting the GPU"));
   RETURN_IF_ERROR(CudaStatus(cudaFree(nullptr), "creating a context"));
   if (device->options.num_partitions != 0) {
-    // The same division as that of a replay.
+    // Divides the GPU as a replay does.
     ASSIGN_OR_RETURN(
         device->partitions,
         GpuPartitions::Create(

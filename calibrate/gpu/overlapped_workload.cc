@@ -14,7 +14,8 @@ class OverlappedWorkload : public PreparedWorkload {
  public:
   absl::Status Prepare(BenchDevice* device, const Workload& workload) {
     key_ = workload.key;
-    // First, as the rotating sets take the remaining memory.
+    // The transfers come first, since the workload then takes all remaining
+    // memory for its rotating buffers.
     RETURN_IF_ERROR(PrepareTransfers(device, workload));
     ASSIGN_OR_RETURN(op_, StageWorkload::Create(device, workload));
     return absl::OkStatus();

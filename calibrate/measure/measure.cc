@@ -126,7 +126,8 @@ absl::Status Measurer::MeasureMemorySteps() {
   return Save();
 }
 
-// A failure is a remark: the sustained rate of the start then stays.
+// Adds a remark if the measurement fails; the profile then keeps the sustained
+// rate that it started with.
 absl::Status Measurer::MeasureSustained() {
   const Workload& workload = plan_.sustained;
   if (journal_->has_sustained() || workload.key.empty() ||

@@ -9,8 +9,8 @@
 
 namespace weir::cli {
 
-// Adds how ranks send activations, reduce gradients and exchange tokens, and
-// the bytes of stashed weights. Requires: the flags outlive what they change.
+// Adds the options of sends, gradient reductions and exchanges of tokens, and
+// of the bytes of stashed weights. Requires: the flags outlive `app`.
 void AddCommunication(CLI::App* app, ScenarioFlags* flags);
 
 }  // namespace weir::cli

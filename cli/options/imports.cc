@@ -149,7 +149,7 @@ void ReplaceImportedFigures(const Scenario& overrides,
         kept.push_back(std::move(imported));
         continue;
       }
-      // That of the file comes first.
+      // If both are equal, removes the one of the file, which comes first.
       figures->erase(
           std::find(figures->begin(), figures->end(), imported.setting));
       if (*given == imported.setting) {

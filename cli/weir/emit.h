@@ -11,8 +11,8 @@ namespace weir::cli {
 
 // Checks, before the simulation, that the files can be written. Prints a
 // warning with the reasons about each framework that cannot run the scenario,
-// for which no file will be written. Returns InvalidArgument if one cannot.
-// Also returns Internal as ExportRun does.
+// for which no file will be written. Returns InvalidArgument if a file cannot
+// be written, and the Internal errors of ExportRun.
 absl::Status CheckEmitted(const scenarios::ResolvedScenario& scenario,
                           const OutputFlags& output);
 

@@ -57,7 +57,8 @@ absl::Status CheckReplayFlags(const Flags& flags) {
   return CheckOutputs(flags.output, /*folders=*/false);
 }
 
-// If the file has one result, ignores --result, which names one of --against.
+// Loads the result that --result names. A file with one result needs no name:
+// --result then names one of --against.
 absl::StatusOr<Result> LoadMeasured(const Flags& flags) {
   const std::string& path = flags.measured.replay;
   if (absl::EndsWith(path, ".csv")) {

@@ -46,8 +46,8 @@ class JsonFields {
   // Returns a list of objects; empty if the key has none.
   std::vector<const nlohmann::json*> Objects(const char* key);
 
-  // Returns a reader of an object inside this one, whose keys messages precede
-  // with `path`.
+  // Returns a reader of an object inside this one. Messages put `path` before
+  // its keys.
   JsonFields Inside(const nlohmann::json& object, const std::string& path) {
     return JsonFields(object, &problems_, path_ + path);
   }

@@ -65,7 +65,8 @@ std::vector<ClockPoint> MergeClocks(std::vector<ClockPoint> points) {
   return merged;
 }
 
-// Returns the text without what follows the last line break of its rows.
+// Returns the text without a last line that no line break ends, since the line
+// may be incomplete.
 absl::string_view CompleteRows(absl::string_view text) {
   const absl::string_view rows = absl::StripTrailingAsciiWhitespace(text);
   if (rows.size() < text.size() &&

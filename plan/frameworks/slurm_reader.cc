@@ -135,7 +135,8 @@ std::map<std::string, std::string> SlurmVariables(const Resources& resources) {
   return variables;
 }
 
-// Variables that change the speed of kernels in ways that are not simulated.
+// Refuses variables that change the speed of kernels in ways that are not
+// simulated.
 void CheckVariables(const std::map<std::string, std::string>& variables,
                     const std::set<std::string>& left_out, Problems* problems) {
   for (const char* name : {"CUDA_LAUNCH_BLOCKING", "NCCL_P2P_DISABLE",

@@ -243,8 +243,8 @@ absl::Status Evaluator::CutAndBound(Shape* shape, SearchEstimate* estimate) {
   if (is_new) cut->second = CutBlocks(*price, num_stages, shape->cut, speeds);
   const auto& blocks = cut->second;
   if (blocks.has_value() && shape->cut != Cut::kEven) shape->blocks = *blocks;
-  // A missing even cut is an error below; any other missing cut makes the shape
-  // absent.
+  // Without an even cut, the checks below report an error. A shape without
+  // another kind of cut is absent.
   estimate->set_absent(!blocks.has_value() && shape->cut != Cut::kEven);
   if (RecomputesAllOrNone(*shape)) estimate->set_absent(true);
   if (estimate->absent()) return absl::OkStatus();

@@ -273,8 +273,8 @@ SearchEnd EndOfCancelled() {
   return Interrupted() ? SEARCH_END_INTERRUPT : SEARCH_END_TIME_LIMIT;
 }
 
-// Returns the error if a search was cancelled before it found a plan. Only a
-// signal is an interrupt; an answer within --time-limit is negative.
+// Returns the error if a search was cancelled before it found a plan: Cancelled
+// after a signal, FailedPrecondition (a negative result) after --time-limit.
 absl::Status NothingFoundInTime(const std::string& text) {
   return Interrupted() ? absl::CancelledError(text)
                        : absl::FailedPreconditionError(text);
@@ -299,8 +299,8 @@ struct SearchStart {
   std::optional<Score> score;  // of that plan
 };
 
-// Collects the seeds that the options give and find; a quick search for a first
-// plan precedes the latter.
+// Collects the plans to start from: the seeds of the options and, if they can
+// find more, a first plan by a quick search, and the seeds that they find.
 absl::StatusOr<SearchStart> FindStart(const Space& space,
                                       const PlanRequest& request,
                                       const SearchOptions& options) {

@@ -14,7 +14,7 @@
 
 namespace weir::plan {
 
-// A scenario with one other setting.
+// A scenario that differs from the run in one setting.
 struct RunSetting {
   std::string text;  // as options: "--recompute full"
   Scenario scenario;

@@ -19,7 +19,8 @@ namespace {
 using results::RecordedKind;
 using results::RecordedOperation;
 
-// Parts of a normal distribution below one standard deviation.
+// Probabilities that a normal variable is below its mean minus, and plus, one
+// standard deviation.
 constexpr double kBelow = 0.158655, kAbove = 0.841345;
 
 // (stage, kind, replica): the times of all passes.

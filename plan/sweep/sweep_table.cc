@@ -86,7 +86,8 @@ SweepCell CellOf(const SweepOutcome& outcome, const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_STRING: {
       std::string text = reflection.GetString(outcome, &field);
       if (text.empty()) return std::monostate();
-      // The same reason is the same text for every point.
+      // Removes the number of the point, so that equal reasons have equal
+      // texts.
       text = absl::StrReplaceAll(
           text, {{absl::StrCat("point ", outcome.point(), ": "), ""}});
       return text;

@@ -257,8 +257,8 @@ class Bounds {
         absl::StrCat("the path to rank ", rank, ", its passes, and back"));
   }
 
-  // Return the shortest time that follows the last I of a stage, or an F, on
-  // any rank; for the span, on this rank.
+  // Return a lower bound on the time from the end of the last I, or of an F, of
+  // a stage to the end of the batch; for the span, to the end of its rank.
   double InputTail(int stage) const {
     return is_span_ ? Weight(stage)
                     : table_.tail(table_.Number(stage, 0,

@@ -66,7 +66,7 @@ schedules::Schedule EmptyOrder(const OrderProblem& problem,
 // times of TimedWalk, else for any times.
 std::vector<double> PeakHeld(const OrderProblem& problem,
                              const schedules::Schedule& schedule);
-// Returns true if PeakHeld exceeds the limit nowhere, up to rounding.
+// Returns true if no rank exceeds the limit (PeakHeld), up to rounding.
 bool FitsLimit(const OrderProblem& problem,
                const schedules::Schedule& schedule);
 

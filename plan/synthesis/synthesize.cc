@@ -321,8 +321,9 @@ class Synthesizer {
     return absl::OkStatus();
   }
 
-  // With offloads, forwards and reloads wait for room by a count of
-  // activations. Tries all counts.
+  // Keeps the solution if it is better. With offloads, forwards and reloads
+  // wait while a rank holds Schedule::resident_activations; tries every value
+  // of it.
   void TakeSolution(schedules::Schedule schedule) {
     const std::string source = "mixed-integer program";
     if (!HasOffloads(schedule)) {

@@ -38,7 +38,7 @@ struct PrimusFile {
 bool IsPrimusDump(absl::string_view bytes);
 
 // Returns InvalidArgument if the file is not JSON of this form, or has a time
-// that is no finite number.
+// that is not a finite number.
 absl::StatusOr<PrimusFile> ReadPrimusFile(TraceSource* source);
 
 }  // namespace weir::results

@@ -127,7 +127,7 @@ std::vector<int> DragonflyLinks::ValiantRoute(int from_leaf, int to_leaf,
   const int entry = GatewayOf(third, from_group);
   std::vector<int> route = RouteBetween(from_leaf, entry);
   for (const int link : RouteBetween(entry, to_leaf)) {
-    // A detour may come back over a link, which it then takes once.
+    // A detour may use a link twice, but a route lists each link once.
     if (std::find(route.begin(), route.end(), link) == route.end()) {
       route.push_back(link);
     }

@@ -289,9 +289,9 @@ class Bounder::Impl {
     return (costs_[key] = std::make_unique<Costs>(std::move(costs))).get();
   }
 
-  // Returns everything that costs depend on: not the number of microbatches,
-  // except with packed sequences (documents.h), and, for most schedules, only
-  // the placement of their stages.
+  // Returns everything that costs depend on. The number of microbatches belongs
+  // to it only with packed sequences (documents.h). Of most schedules, only the
+  // placement of stages does.
   static std::string CostsKey(const scenarios::ResolvedScenario& resolved,
                               const Shape& shape) {
     Scenario scenario = resolved.scenario;

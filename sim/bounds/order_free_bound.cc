@@ -301,7 +301,8 @@ double OrderFreeBound::StartOfLastGradient(int rank, int stage) const {
 OrderFreeBound::HeadTail OrderFreeBound::TransferHeadTail(int route, int stage,
                                                           bool forward) const {
   const MicrobatchPath& way = paths_[route];
-  // The first stage is the last one; its rank's steps follow.
+  // The last backward of a microbatch is in the first stage; the steps of that
+  // rank follow.
   const double end = way.seconds + LastSteps(route);
   HeadTail around;
   if (forward) {

@@ -14,12 +14,13 @@
 
 namespace weir::sim {
 
-// Returns the temporary memory of a step of the stage of layers [first, last)
-// on one of `num_replicas` replicas, each of which steps `part` of it. Without
-// flat tensors (Runtime.flattens_gradients), these are the fp32 copies of
-// 16-bit gradients, which are larger than the tensors of passes: Megatron-LM
-// reserves 1.8 to 3.8 GiB more than it allocates at any time where these copies
-// take 2.1 to 4.6 GiB (Yeung et al., MLSys 2025, artifact/exp_one_host.csv).
+// Returns the temporary memory of an optimizer step of layers [first, last) on
+// one of `num_replicas` replicas, each of which updates the fraction `part` of
+// their parameters. Without flat tensors (Runtime.flattens_gradients), these
+// are the fp32 copies of 16-bit gradients, which are larger than the tensors of
+// passes: Megatron-LM reserves 1.8 to 3.8 GiB more than it allocates at any
+// time where these copies take 2.1 to 4.6 GiB (Yeung et al., MLSys 2025,
+// artifact/exp_one_host.csv).
 // With flat tensors, as DeepSpeed 0.5 and 0.6:
 // - sharded states (stage_1_and_2.py, step): a flat copy of the 16-bit
 //   gradients of the shard, then its fp32 copy;

@@ -277,7 +277,8 @@ class FastSimulator::Impl {
     return std::optional<FastRun>();
   }
 
-  // Returns true if periods are long; as few as possible were kept then.
+  // Returns true if periods are long. The first try then kept as few as
+  // possible, and the next one may keep more.
   static bool MayTakeMore(const ShortenedSchedule& shortened) {
     return shortened.period_microbatches >= shortened.schedule.num_ranks;
   }

@@ -19,8 +19,8 @@ constexpr int32_t kPeriodActions = 2;
 constexpr int kSettling = 8;
 constexpr int kMostBatchTries = 2;
 
-// At most this part of the microbatches is kept: if times do not repeat, the
-// run of the short schedule is lost.
+// Largest fraction of the microbatches that a short run may keep. The time of
+// the short run is wasted if its times do not repeat.
 constexpr double kMostPart = 0.6;
 
 // The order of one rank.

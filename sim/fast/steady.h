@@ -126,7 +126,8 @@ std::optional<Steadiness> FindSteadiness(const ShortenedSchedule& shortened,
 ShortenOptions NextTry(const ShortenedSchedule& shortened,
                        const ShortenOptions& options, int period_multiple);
 
-// Returns what the periods left out add to every time after them.
+// Returns the seconds by which the periods left out delay everything after
+// them; nothing without a steady state.
 std::optional<double> SecondsLeftOut(const ShortenedSchedule& shortened,
                                      const PipelineGraph& graph,
                                      const Recording& recording);

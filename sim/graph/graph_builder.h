@@ -153,8 +153,8 @@ class GraphBuilder {
   // Adds collectives of each of the groups.
   void AddToAll(const std::vector<Group>& groups,
                 std::span<const Collectives> calls, int32_t start, int32_t end);
-  // Adds those of experts on all tensor ranks. Calls for one tensor rank after
-  // the other have the same order.
+  // Adds the collectives of experts whose groups span all tensor ranks. Every
+  // tensor rank calls this in the same order, and all share one collective.
   void AddSharedExperts(const Copies& copies, const Collectives& experts,
                         int32_t start, int32_t end);
 

@@ -233,8 +233,9 @@ struct PipelineGraph {
   int32_t GatherStart(int gpu, int run) const;
   int32_t GatherEnd(int gpu, int run) const;
   CollectiveSpan LayersGather(int gpu, int run) const;
-  // Return the sum of a tied embedding before the step, and the gather of the
-  // shards that other replicas have updated after it. Absent: none.
+  // Return the collectives that sum the gradients of a tied embedding before
+  // the step, and that gather the weights updated by other replicas after it.
+  // Absent: none.
   CollectiveSpan TiedReduction(int gpu, int step) const;
   CollectiveSpan StepGather(int gpu, int step) const;
 };

@@ -52,7 +52,7 @@ class ReplicaGroups {
   // Return the groups that hold copies of the same weights, outside experts and
   // of experts, on one tensor rank: all copies or, with hybrid sharding, those
   // of each group that shards them. If copies of experts have different tensor
-  // ranks, those of tensor rank 0 are all.
+  // ranks, those returned for tensor rank 0 include all of them.
   std::vector<GpuRun> Copies(int tensor_rank) const;
   std::vector<GpuRun> ExpertCopies(int tensor_rank) const;
   // Returns the groups that hold the same shards; none without hybrid sharding.

@@ -27,7 +27,7 @@ struct GpuWork {
     std::vector<std::pair<int, double>> kernels;  // index, calls per pass
     double given_seconds = 0;                     // per pass, not from kernels
     HostWork host;
-    // Collectives, per pass; of context, what kernels do not hide.
+    // Collectives, per pass. context_seconds: only what kernels do not hide.
     double tensor_seconds = 0, expert_seconds = 0, context_seconds = 0;
     double slowdown_seconds = 0;  // by flows on its GPU, per pass
     double sharing_part = 0;  // by other partitions, relative to its own time

@@ -124,7 +124,8 @@ absl::StatusOr<plan::PlannerResult> Joint(
   ASSIGN_OR_RETURN(const PlanReport report,
                    plan::SearchPlans(path, request, options));
   if (report.plans().empty()) {
-    return absl::NotFoundError(absl::StrCat(path, ": the search found none"));
+    return absl::NotFoundError(
+        absl::StrCat(path, ": the search found no plan"));
   }
   const Plan& plan = report.plans(0);
   plan::PlannerResult joint;

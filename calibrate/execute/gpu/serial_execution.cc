@@ -14,8 +14,9 @@
 namespace weir::calibrate {
 namespace {
 
-// Share of the free memory. A rank that needs more takes it from the rest, or
-// from memory that other ranks have not used.
+// Fraction of the free memory that is divided among the ranks in advance. A
+// rank that needs more takes it from the rest, or from memory that other ranks
+// have not used.
 constexpr double kSerialPrimedShare = 0.95;
 
 struct SerialRankEvent : RankEvent {

@@ -66,8 +66,9 @@ class SerialExecution : public ExecutionDevice {
  private:
   friend class SerialRank;
   SerialExecution() = default;
-  // First trims the pools, then spills the rank that has been idle for longest,
-  // other than `keep`. Returns false if all others are spilled.
+  // Trims the pools and sets `*trimmed`. If it was set, spills the rank other
+  // than `keep` that has been idle for longest instead, or returns false if all
+  // others are spilled.
   absl::StatusOr<bool> MakeRoom(const SerialRank* keep, bool* trimmed);
 
   std::unique_ptr<BenchDevice> bench_;

@@ -70,7 +70,7 @@ void AddFills(const StageOp& op, std::vector<PieceFill>* fills) {
 
 bool MustFit(const StageProgram& program, const StageOp& op, int input) {
   if (!op.inputs[input].present()) return false;
-  // o and its statistics, or probabilities.
+  // The output of the forward and its statistics, or the probabilities.
   if (op.kind == OpKind::kAttentionBackward) return input == 1 || input == 3;
   const StageBuffer& buffer = program.buffers[op.inputs[input].buffer];
   return buffer.format == ElementFormat::kUint8 ||
