@@ -107,7 +107,8 @@ void FillBreakdown(const Window& window, const std::vector<GpuTimes>& times,
     sum.bubble_seconds += gpu.bubble_seconds;
   }
   const double count = static_cast<double>(times.size()) * window.num_batches;
-  // Collectives and steps may be all that a GPU does, except for rounding.
+  // The difference may be below 0 by rounding, if a GPU only runs collectives
+  // and steps.
   const double compute =
       std::max(sum.busy_seconds - sum.tensor_collective_seconds -
                    sum.expert_exchange_seconds - sum.context_exchange_seconds -

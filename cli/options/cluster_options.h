@@ -10,7 +10,7 @@
 
 namespace weir::cli {
 
-// Requires of all functions: the flags outlive what they change.
+// Requires of all functions: the flags outlive `app`.
 
 // Adds all options of the cluster: those below, the runtime, the device profile
 // and changes of their parameters.

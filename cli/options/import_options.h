@@ -10,7 +10,7 @@
 namespace weir::cli {
 
 // Adds the files of frameworks that replace the scenario. Requires: the flags
-// outlive what they change.
+// outlive `app`.
 void AddImports(CLI::App* app, ScenarioFlags* flags);
 
 }  // namespace weir::cli

@@ -9,7 +9,7 @@
 
 namespace weir::cli {
 
-// Requires of all functions: the flags outlive what they change.
+// Requires of all functions: the flags outlive `app`.
 
 // Adds all of them, for "model show", and --defaults.
 void AddLayerWork(CLI::App* app, ScenarioFlags* flags);

@@ -10,7 +10,7 @@
 namespace weir::cli {
 
 // Adds the global batch size, the optimizer, what of its states is sharded or
-// kept on the host, and adapters. Requires: the flags outlive what they change.
+// kept on the host, and adapters. Requires: the flags outlive `app`.
 void AddOptimizer(CLI::App* app, ScenarioFlags* flags);
 
 }  // namespace weir::cli

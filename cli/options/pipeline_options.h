@@ -10,7 +10,7 @@
 
 namespace weir::cli {
 
-// Requires of all functions: the flags outlive what they change.
+// Requires of all functions: the flags outlive `app`.
 
 // Adds the numbers of ranks and of stages per rank. `pipeline` is shown as the
 // default number of ranks.

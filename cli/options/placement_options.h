@@ -9,7 +9,7 @@
 
 namespace weir::cli {
 
-// Adds all of them. Requires: the flags outlive what they change.
+// Adds all of them. Requires: the flags outlive `app`.
 void AddPlacement(CLI::App* app, ScenarioFlags* flags);
 
 }  // namespace weir::cli

@@ -14,7 +14,7 @@ class App;
 
 namespace weir::cli {
 
-// Requires of all functions: the flags outlive what they return or change.
+// Requires of all functions: the flags outlive `app` and what is returned.
 
 // Adds all of them, with `several` schedules or one.
 void AddScenario(CLI::App* app, bool several, ScenarioFlags* flags);

@@ -56,7 +56,8 @@ constexpr double kMostSeedSeconds = 2;
 // starts from a plan with a similar size finds the others.
 constexpr size_t kMostSizes = 4;
 
-// The input of a planner. Consecutive questions share GPUs and tensor groups.
+// The input of a planner. Consecutive requests often have the same numbers of
+// GPUs and of tensor-parallel GPUs.
 struct SeedRequest {
   uint32_t gpus;  // 0: all
   uint32_t tensor;
@@ -64,7 +65,8 @@ struct SeedRequest {
   const TrainingPlanner* asked;
 };
 
-// The shared facts of the last question's GPUs and tensor groups.
+// Keeps the SharedFacts of the last request, for following requests with the
+// same numbers of GPUs and of tensor-parallel GPUs.
 class Facts {
  public:
   SharedFacts* Of(const scenarios::ResolvedScenario& given,
@@ -93,7 +95,7 @@ bool AllowsSchedule(const Space& made, const std::string& name) {
                    (*kind)->name) != made.schedule_names.end();
 }
 
-// Replaces a schedule that the search may not use, for instance since the
+// Replaces a schedule that the search may not use, for instance because the
 // runtime does not have it, by 1F1B, for which the planner's stages may be
 // good, too.
 void UseAllowedSchedule(const Space& made, Scenario* scenario) {

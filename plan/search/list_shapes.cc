@@ -227,7 +227,7 @@ class Shapes {
            !base_.model.transformer().tied_embeddings();
   }
 
-  // Returns 0 for the tensor-parallel size.
+  // Returns numbers of GPUs that share an expert; 0: the tensor-parallel size.
   std::vector<int> ExpertTensors(int tensor) const {
     if (base_.model.transformer().num_experts() == 0) return {0};
     std::vector<int> sizes = Sorted(space_.expert_tensor());
@@ -275,7 +275,7 @@ class Shapes {
     if (shape_.tensor == 1) return {false};
     const Parallelism& given = given_.parallelism();
     if (given.has_sequence_parallel()) return {given.sequence_parallel()};
-    // Experts need it.
+    // Experts need sequence parallelism.
     if (base_.model.transformer().num_experts() > 0) return {true};
     return {true, false};
   }
@@ -289,7 +289,7 @@ class Shapes {
       const auto given = GivenSharding(given_.training());
       if (given.has_value()) return {*given};
       all = {Sharding::kNone, Sharding::kOptimizer};
-      // Experts are seldom sharded again.
+      // Weights of experts that are already divided are seldom sharded further.
       if (shape_.expert == 1 && shape_.expert_tensor == 0 &&
           (space_.any_runtime() || ShardsFully(base_, shape_))) {
         all.push_back(Sharding::kFull);

@@ -109,7 +109,8 @@ class Importer {
     }
   }
 
-  // Kernels are many, and only needed if no range names a pass.
+  // Takes a range, or a kernel. Kernels are many, and are only needed if no
+  // range names a pass.
   void TakeRange(const ChromeEvent& event) {
     ranges_.Take(event);
     if (ranges_.empty()) {

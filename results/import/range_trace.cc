@@ -24,8 +24,9 @@ std::pair<int64_t, std::string> ProcessOrder(const std::string& process) {
 
 constexpr int32_t kByTime = -1;
 
-// Gives the operations of a worker without number, by start, the step of the
-// next pass if they precede it (gathers and receives), else that of the last.
+// Sets the steps of a worker's operations that have none: that of the next pass
+// for gathers and receives, which precede it, and that of the previous pass for
+// others. Requires: the operations are sorted by start.
 void AssignSteps(std::vector<RecordedOperation>* operations) {
   const auto assign = [](auto begin, auto end, bool before) {
     int32_t step = kByTime;
