@@ -13,8 +13,8 @@ namespace {
 
 bool TakesChunks(const std::string& schedule) {
   static constexpr const char* kNames[] = {
-      "interleaved", "interleaved-zb", "breadth-first", "hanayo", "zb-v",
-      "v-half",      "v-min",          "dualpipe-v",    "bitpipe"};
+      "interleaved-1f1b", "interleaved-zb", "breadth-first", "hanayo", "zb-v",
+      "v-half",           "v-min",          "dualpipe-v",    "bitpipe"};
   return std::any_of(std::begin(kNames), std::end(kNames),
                      [&](const char* name) { return schedule == name; });
 }
@@ -97,7 +97,7 @@ void RandomPlan::DrawShape(Scenario* scenario) {
                parallelism->pipeline() >
            limits_.num_gpus);
   parallelism->set_chunks(TakesChunks(scenario->schedule()) ? 2 : 1);
-  if (scenario->schedule() == "interleaved" && OneIn(3)) {
+  if (scenario->schedule() == "interleaved-1f1b" && OneIn(3)) {
     parallelism->set_chunks(3);
   }
   parallelism->set_order(Of<std::string>({"tp-dp-pp", "tp-pp-dp"}));
