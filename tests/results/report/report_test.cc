@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -134,7 +135,23 @@ Result Replicated(const Result& pipeline, int copies) {
 Result Pipeline(int num_ranks, int num_microbatches) {
   Result result = PipelineTimeline(num_ranks, num_microbatches);
   result.set_makespan_seconds(PipelineEventsOf("x", result)->makespan_seconds);
+  result.set_weight_versions(1);
   return result;
+}
+
+TEST(ReportTest, WeightsOfARecordedRunAreUnknown) {
+  Result result = Pipeline(4, 6);
+  const auto has_weights = [&] {
+    const Data data = DataOf({result});
+    const json& rows = data.Section("figures")["rows"];
+    return std::any_of(rows.begin(), rows.end(), [](const json& row) {
+      return row["json"] == "weight_versions" ||
+             row["json"] == "staleness_updates";
+    });
+  };
+  EXPECT_TRUE(has_weights());
+  result.clear_weight_versions();
+  EXPECT_FALSE(has_weights());
 }
 
 TEST(ReportTest, FiguresAreThoseOfTheJsonOutput) {
