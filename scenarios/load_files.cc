@@ -103,11 +103,13 @@ class Loader {
     TakeRecipe();
     FillFrom(resolved_.default_set, resolved_.model, &scenario_,
              &resolved_.used_defaults);
-    if (fields_are_sound_)
+    if (fields_are_sound_) {
       FillUnevenSplit(problems_, resolved_.model,
                       scenario_.mutable_parallelism());
-    if (fields_are_sound_)
+    }
+    if (fields_are_sound_) {
       CheckAgainstModel(problems_, scenario_, resolved_.model, stages_);
+    }
   }
 
   void TakeRecipe() {

@@ -106,7 +106,7 @@ absl::Status CheckGenerated(const ScheduleKind& kind,
         " flush, expected ", spec.num_ranks, ", ", num_stages, " and ",
         spec.num_microbatches, kind.flush ? " with" : " without", " flush"));
   }
-  const absl::Status valid = ValidateSchedule(schedule);
+  absl::Status valid = ValidateSchedule(schedule);
   if (valid.ok()) return valid;
   return absl::Status(valid.code(),
                       absl::StrCat(kind.name, ": ", valid.message()));

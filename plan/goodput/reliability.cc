@@ -114,8 +114,10 @@ double NumUnits(const FailureClass& each, const Reliability& reliability,
       return job.num_gpus;
     case FailureClass::NODE:
       return job.num_nodes;
-    case FailureClass::SWITCH:
-      return (job.num_nodes + per_switch - 1) / per_switch;
+    case FailureClass::SWITCH: {
+      const int num_switches = (job.num_nodes + per_switch - 1) / per_switch;
+      return num_switches;
+    }
     default:
       return 1;
   }

@@ -261,7 +261,7 @@ absl::Status NothingFits(const PlanRequest& request, const Space& space,
   SearchOptions half = options;
   half.deadline = HalfOfTime(options);
   BestFirst smallest(space, shapes, seeds, half, goal, workers);
-  const absl::Status run = smallest.Run();
+  absl::Status run = smallest.Run();
   // That nothing fits is known even if the time is over.
   if (!run.ok() && (!absl::IsCancelled(run) || Interrupted())) return run;
   const std::vector<RankedPlan> best = smallest.Best();

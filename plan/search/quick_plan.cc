@@ -110,7 +110,7 @@ absl::Status Climb(const Space& space, const SearchOptions& options, Goal goal,
     start.set_num_gpus(best->num_gpus);
     const std::vector<Seed> seeds = SeedsOn(part, shapes, {start});
     BestFirst search(part, shapes, seeds, options, goal, &workers);
-    const absl::Status run = search.Run();
+    absl::Status run = search.Run();
     const std::vector<RankedPlan> found = search.Best();
     const double before = best->seconds;
     if (!found.empty() && found[0].seconds < before) *best = found[0];

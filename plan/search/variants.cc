@@ -69,7 +69,7 @@ class VariantList {
   // Adds a step of a memory-saving option to `parent`. Returns its index.
   int Add(Variant variant, int parent) {
     variant.parent = parent;
-    all_.push_back(std::move(variant));
+    all_.push_back(variant);
     return static_cast<int>(all_.size()) - 1;
   }
 
@@ -99,7 +99,7 @@ class VariantList {
       for (const double part : kOptimizerParts) {
         Variant variant = all_[other];
         variant.optimizer_offload = part;
-        parent = Add(std::move(variant), parent);
+        parent = Add(variant, parent);
       }
     }
   }
@@ -149,7 +149,7 @@ class VariantList {
           variant.expert_overlap = expert_overlap;
           variant.tensor_overlap = tensor_overlap;
           if (variant.parent >= 0) variant.parent += first;
-          all_.push_back(std::move(variant));
+          all_.push_back(variant);
         }
       }
     }

@@ -65,9 +65,9 @@ class Builder {
         begin_(busy_.size(), -1),
         end_(busy_.size(), 0) {}
 
-  Result Build(std::vector<double> step_seconds) {
+  Result Build(const std::vector<double>& step_seconds) {
     FillShape();
-    FillSteps(std::move(step_seconds));
+    FillSteps(step_seconds);
     FillTimeline();
     FillRanks();
     return std::move(result_);
@@ -103,7 +103,7 @@ class Builder {
     for (const std::string& note : run_.notes) result_.add_warnings(note);
   }
 
-  void FillSteps(std::vector<double> step_seconds) {
+  void FillSteps(const std::vector<double>& step_seconds) {
     Replay* replay = result_.mutable_replay();
     replay->set_device("GPUs of the trace");
     replay->set_num_steps(step_seconds.size());
@@ -242,7 +242,7 @@ Result ResultOfStep(const RecordedRun& run, int index) {
   const std::vector<RecordedStep> steps = StepsOf(run);
   std::vector<double> seconds;
   for (const RecordedStep& step : steps) seconds.push_back(step.seconds());
-  return Builder(run, steps[index]).Build(std::move(seconds));
+  return Builder(run, steps[index]).Build(seconds);
 }
 
 }  // namespace weir::results

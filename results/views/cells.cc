@@ -81,8 +81,7 @@ std::string NumberFormatCell(const Result& result) {
   const size_t field = scenario.find(before);
   if (field == std::string::npos) return "";
   const size_t begin = field + before.size();
-  const std::string name =
-      scenario.substr(begin, scenario.find('"', begin) - begin);
+  std::string name = scenario.substr(begin, scenario.find('"', begin) - begin);
   const bool is_fp16 = absl::StrContains(scenario, " precision: MIXED_FP16");
   if (name == "bf16" || name == "fp16") return name;
   return absl::StrCat(Ascii(name), is_fp16 ? " (fp16" : " (bf16",

@@ -52,9 +52,10 @@ void SetReductions(const Transformer& transformer, double block, int tensor,
     ++calls->small_reductions;
     elements += size;
   };
-  if (transformer.attention_bias())
+  if (transformer.attention_bias()) {
     add_bias((transformer.num_heads() + 2.0 * transformer.num_kv_heads()) *
              transformer.head_size() / tensor);
+  }
   if (transformer.attention_output_bias()) add_bias(hidden);
   if (transformer.feed_forward_bias()) {
     add_bias(1.0 * transformer.feed_forward_size() / tensor);
