@@ -79,7 +79,7 @@ uint32_t CountOf(const Place& place, py::handle value) {
       py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
   if (!number) throw py::error_already_set();
   int overflow = 0;
-  const long long count = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  const int64_t count = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0 || count < 0 || count > INT32_MAX) {
     Refuse(place, value, kExpected);
   }
