@@ -25,6 +25,7 @@
 #include "base/text.h"
 #include "base/textproto.h"
 #include "base/version.h"
+#include "cli/options/add_option.h"
 #include "cli/options/messages.h"
 #include "cli/schema/schemas.h"
 #include "cli/schema/tools.h"
