@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "base/units.h"
+#include "models/context_parallel.h"
 #include "models/model.h"
 #include "models/parameters.h"
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/block_spec.h"
+#include "models/kernels.h"
 #include "models/transformer_layers.h"
 
 namespace weir::models {
