@@ -52,7 +52,7 @@ struct ParetoPaints {
   Paint other = {kGray, kWhite, 0.3}, misfit = {"", kGray, 0.7};
 };
 
-// Draws the number of a point at the first place beside it that covers no other
+// Draws the number of a point next to it, if possible where it covers no other
 // point.
 void DrawNumber(absl::string_view number, Point here,
                 std::span<const Point> points, Drawing* drawing) {

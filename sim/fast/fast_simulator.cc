@@ -145,7 +145,7 @@ class FastSimulator::Impl {
     int num_in_flight =
         static_cast<int>(scenario.scenario.parallelism().pipeline());
     int multiple = 1;
-    for (int num_try = 0;; ++num_try) {
+    for (int num_try = 0;;) {
       const int kept =
           MicrobatchesKept(scenario.num_microbatches, num_in_flight, num_try);
       if (kept == 0) return none;
@@ -160,9 +160,9 @@ class FastSimulator::Impl {
       const int warmup = MostWarmupForwards(*short_schedule);
       if (warmup > num_in_flight) {
         num_in_flight = warmup;
-        --num_try;
         continue;
       }
+      ++num_try;
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                        inputs_.ShortBatchesOf(*short_schedule, left_out));
       if (program == nullptr) continue;  // more microbatches may repeat
