@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weir live": the page of weir report with controls, on this machine.
+#include <malloc.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -34,6 +37,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kEstimateSeconds = 20;
 constexpr double kReportSeconds = 120;
+
+// Keeps freed memory for the next request, of which the graph is about as
+// large. Page faults would take a tenth of the time of an estimate.
+void KeepFreedMemory() {
+#ifdef M_TRIM_THRESHOLD
+  constexpr int kLargestMmapThreshold = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargestMmapThreshold);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
 
 // Runs jobs one after the other in a child process that keeps its state. Jobs
 // come from any thread.
@@ -255,6 +268,7 @@ absl::Status Serve(const Flags& flags) {
 }  // namespace
 
 int RunLive(const Flags& flags) {
+  KeepFreedMemory();
   const absl::Status served = Serve(flags);
   if (!served.ok()) return PrintError(served, flags.output);
   return Interrupted() ? InterruptExitCode() : kExitOk;

@@ -21,7 +21,7 @@ constexpr int kMostBatchTries = 2;
 
 // Largest fraction of the microbatches that a short run may keep. The time of
 // the short run is wasted if its times do not repeat.
-constexpr double kMostPart = 0.6;
+constexpr double kMostPart = 0.75;
 
 // The order of one rank.
 class BatchesOfRank {
