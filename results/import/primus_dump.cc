@@ -335,6 +335,12 @@ absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
         "in the order in which they are given");
   }
   ASSIGN_OR_RETURN(const Layout layout, FindLayout(label));
+  if (!has_config_) {
+    run.notes.push_back(absl::StrCat(
+        "without config.json, the pipeline is taken to have ", layout.num_ranks,
+        layout.num_ranks == 1 ? " rank" : " ranks",
+        ", the largest number of a file plus 1"));
+  }
   run.num_replicas = 1;
   run.num_ranks = layout.num_ranks;
   run.num_stages = layout.num_ranks * layout.num_chunks;

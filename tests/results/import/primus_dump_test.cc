@@ -22,6 +22,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Pass {
   double start, end;
@@ -152,6 +153,9 @@ TEST(PrimusDumpTest, ChunkThatStartsOnTheLastRankIsFolded) {
   EXPECT_EQ(Find(*run, RecordedKind::kForward, 3, 0)->rank, 0);
   EXPECT_EQ(Find(*run, RecordedKind::kForward, 2, 0)->rank, 1);
   EXPECT_THAT(run->notes, Contains(HasSubstr("V-shaped")));
+  EXPECT_THAT(run->notes,
+              Contains(HasSubstr("without config.json, the pipeline is taken "
+                                 "to have 2 ranks")));
 }
 
 // Interleaved: rank 0 has stages 0 and 2. Without numbers, the order is that
@@ -182,6 +186,7 @@ TEST(PrimusDumpTest, PassesWithoutNumbersAreCountedAsInterleaved) {
     EXPECT_EQ(a.start_seconds, b.start_seconds);
   }
   EXPECT_EQ(Find(*counted, RecordedKind::kForward, 2, 1)->rank, 0);
+  EXPECT_THAT(counted->notes, Not(Contains(HasSubstr("without config.json"))));
 }
 
 TEST(PrimusDumpTest, PassesWithoutNumbersNeedTheConfiguration) {
