@@ -163,6 +163,9 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   work.role = LayerRole::kBlock;
   AttentionCore core;
   if (block.mixer) {
+    GraphPart graph(spec.InGraph(transformer.has_mamba2() ? CUDA_GRAPH_MAMBA
+                                                          : CUDA_GRAPH_ATTN),
+                    &work);
     AddResidualMixture(transformer, spec, shape, &work);
     AddNorm(spec, shape, /*after_residual=*/false, &work);
     core = AddMixer(transformer, spec, shape, &work);
@@ -170,12 +173,18 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
       AddResidual(spec, shape, transformer.attention_output_bias(),
                   /*before_norm=*/block.feed_forward, &work);
     }
+    graph.End();
   }
   const double mixer_stash = work.stash_bytes;
   double width = 0;
   if (block.feed_forward) {
+    GraphPart graph(
+        spec.InGraph(block.experts ? CUDA_GRAPH_MOE : CUDA_GRAPH_MLP), &work);
+    GraphPart before_router(
+        block.experts && spec.InGraph(CUDA_GRAPH_MOE_ROUTER), &work);
     AddResidualMixture(transformer, spec, shape, &work);
     if (!parallel) AddNorm(spec, shape, block.mixer, &work);
+    before_router.End();
     if (block.experts) {
       AddExperts(transformer, spec, shape, &work);
     } else {
@@ -186,6 +195,7 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
     }
     AddResidual(spec, shape, transformer.feed_forward_bias(),
                 /*before_norm=*/false, &work);
+    graph.End();
     width = block.experts ? transformer.expert_feed_forward_size() *
                                 transformer.experts_per_token() *
                                 spec.expert_load / shape.tensor_parallel

@@ -25,6 +25,12 @@ void AddRouter(const Transformer& transformer, const WorkSpec& spec,
   AddLinear(spec, linear, work);
   AddPasses(KernelPart::kRouter, 2 * scores, 1, 3 * scores, 1, work);
   AddPasses(KernelPart::kRouter, 2 * scores, 3, 2 * scores, 2, work);
+  // The others compute with indices and probabilities of few bytes, and most
+  // have no gradient.
+  const int others = spec.router_kernels - kLeastRouterKernels;
+  if (others > 0) {
+    work->forward.push_back(MemoryKernel(0, KernelPart::kRouter, others));
+  }
   work->stash_bytes += scores;
   work->weight_gradient_stash_bytes += scores;
 }
@@ -102,6 +108,16 @@ void AddDispatchCast(const WorkSpec& spec, const Exchange& exchange,
   if (exchange.format == OPERAND_16_BIT || !IsDivided(spec)) return;
   kernels->push_back(
       MemoryKernel((1 + exchange.ratio) * exchange.local, KernelPart::kCast));
+}
+
+// Adds the kernels that prepare an all-to-all.
+void AddPreparation(const WorkSpec& spec, const Exchange& exchange,
+                    LayerWork* work) {
+  const int count = spec.exchange_preparation_kernels;
+  if (count == 0 || !IsDivided(spec) || exchange.one_copy()) return;
+  Kernel kernel = MemoryKernel(0, KernelPart::kPermute, count);
+  kernel.in_graph = spec.InGraph(CUDA_GRAPH_MOE_PREPROCESS);
+  work->forward.push_back(kernel);
 }
 
 // Adds the dispatch of tokens to the experts.
@@ -306,7 +322,10 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
   const double local = e * shape.local_tokens * shape.hidden;
   const double hidden = ExpertHidden(transformer);
   const Exchange exchange = ExchangeOf(transformer, spec, shape);
+  GraphPart router(spec.InGraph(CUDA_GRAPH_MOE_ROUTER), work);
   AddRouter(transformer, spec, shape, work);
+  router.End();
+  AddPreparation(spec, exchange, work);
   work->stash_bytes += local;  // input of the router and of the shared experts
   work->weight_gradient_stash_bytes += local;
   if (transformer.expert_hidden_size() > 0) {
@@ -321,7 +340,9 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
     AddLatentProjection(transformer, spec, shape, hidden, shape.hidden, work);
   }
   if (SharedExpertWidth(transformer) > 0) {
+    GraphPart shared(spec.InGraph(CUDA_GRAPH_MOE_ROUTER), work);
     AddSharedExperts(transformer, spec, shape, work);
+    shared.End();
   }
 }
 

@@ -79,8 +79,23 @@ Cast CastOf(const WorkSpec& spec, double rows, double local_rows, double width,
   return cast;
 }
 
-void AddCast(double bytes, std::vector<Kernel>* kernels) {
-  if (bytes > 0) kernels->push_back(MemoryKernel(bytes, KernelPart::kCast));
+void AddCast(double bytes, int launches, std::vector<Kernel>* kernels) {
+  if (bytes <= 0) return;
+  kernels->push_back(MemoryKernel(bytes, KernelPart::kCast, launches));
+}
+
+// Returns the kernels of a cast of the layer's input or output, which it reads
+// `reads` times. Transformer Engine casts the tokens of each expert by
+// themselves, in one kernel only if scales are known beforehand
+// (csrc/extensions/cast.cpp). Current scales take three kernels: maximum, scale
+// and cast.
+int CastLaunches(const WorkSpec& spec, const Linear& linear,
+                 OperandFormat format, int reads) {
+  const bool current = format == OPERAND_FP8 && reads > 1;
+  const bool delayed = format == OPERAND_FP8 && reads <= 1;
+  const int kernels = current ? 3 : 1;
+  if (!linear.experts || !spec.launches_each_expert || delayed) return kernels;
+  return kernels * std::max(1, static_cast<int>(std::lround(linear.batch)));
 }
 
 // Makes the norm before the layer write `saved_bytes` less.
@@ -113,13 +128,17 @@ void AddForwardCasts(const WorkSpec& spec, const Linear& linear,
     } else {
       read = std::max(read, OperandBytes(linear.input_format));
     }
-    AddCast((read + cast.copy_bytes) * cast.elements, &work->forward);
+    AddCast((read + cast.copy_bytes) * cast.elements,
+            CastLaunches(spec, linear, formats.forward, formats.input_reads),
+            &work->forward);
   }
-  AddCast(cast.transposed_bytes, &work->backward_weight);
+  AddCast(cast.transposed_bytes, 1, &work->backward_weight);
   const double weights = linear.batch * linear.in * linear.out;
   const double weight_bytes = WeightCastBytes(formats);
   if (formats.casts_weights_each_pass)
-    AddCast(weight_bytes * weights, &work->forward);
+    AddCast(weight_bytes * weights,
+            CastLaunches(spec, linear, formats.forward, formats.weight_reads),
+            &work->forward);
   if (weight_bytes > 0) work->quantized_parameters += weights;
 }
 
@@ -131,8 +150,11 @@ void AddBackwardCasts(const WorkSpec& spec, const Linear& linear,
                            formats.input_gradient);
   if (cast.copy_bytes == 0) return;
   const double read = formats.gradient_reads * spec.bytes_per_element;
-  AddCast((read + cast.copy_bytes) * cast.elements, &work->backward_input);
-  AddCast(cast.transposed_bytes, &work->backward_weight);
+  AddCast((read + cast.copy_bytes) * cast.elements,
+          CastLaunches(spec, linear, formats.input_gradient,
+                       formats.gradient_reads),
+          &work->backward_input);
+  AddCast(cast.transposed_bytes, 1, &work->backward_weight);
 }
 
 // Replaces 16-bit tensors, or adds to them, what the weight gradient reads.
@@ -268,6 +290,31 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   }
   AddLinearOf(Frozen(spec), linear, work);
   if (spec.lora.Adapts(linear.module)) AddAdapter(spec, linear, work);
+}
+
+namespace {
+
+std::array<std::vector<Kernel>*, 3> PassesOf(LayerWork* work) {
+  return {&work->forward, &work->backward_input, &work->backward_weight};
+}
+
+}  // namespace
+
+GraphPart::GraphPart(bool in_graph, LayerWork* work)
+    : work_(in_graph ? work : nullptr) {
+  for (size_t i = 0; i < num_kernels_.size(); ++i) {
+    num_kernels_[i] = PassesOf(work)[i]->size();
+  }
+}
+
+void GraphPart::End() {
+  if (work_ == nullptr) return;
+  for (size_t i = 0; i < num_kernels_.size(); ++i) {
+    std::vector<Kernel>& kernels = *PassesOf(work_)[i];
+    for (size_t k = num_kernels_[i]; k < kernels.size(); ++k) {
+      kernels[k].in_graph = true;
+    }
+  }
 }
 
 void AddPasses(KernelPart part, double forward_bytes, int forward_launches,

@@ -4,6 +4,7 @@
 #define WEIR_MODELS_KERNELS_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "models/layer_work.h"
@@ -87,6 +88,18 @@ void SetRowPieces(const WorkSpec& spec, Linear* linear);
 // is quantized, also adds the casts of its operands and their effect on the
 // saved bytes: the caller adds the 16-bit input to them.
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work);
+
+// Marks the kernels that are added to `work` between its construction and End
+// as launched by a CUDA graph, if `in_graph`.
+class GraphPart {
+ public:
+  GraphPart(bool in_graph, LayerWork* work);
+  void End();
+
+ private:
+  LayerWork* work_;  // null: not in a graph
+  std::array<size_t, 3> num_kernels_;
+};
 
 // Adds a memory-bound kernel to the forward and one to the backward, each
 // unless its bytes are 0.

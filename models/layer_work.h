@@ -60,6 +60,9 @@ struct PackedDocuments {
   bool operator==(const PackedDocuments&) const = default;
 };
 
+// GEMM, softmax in one kernel, selection in three.
+inline constexpr int kLeastRouterKernels = 5;
+
 // How a layer is executed. Fusions are properties of the framework; each saves
 // the passes over memory that its name implies (Narayanan et al. 2021, section
 // 5.9: from 113 to 135 and from 133 to 148 TFLOP/s on A100).
@@ -110,8 +113,14 @@ struct WorkSpec {
   // The bias of an expert's second layer is added in the epilogue of its GEMM.
   // False: by kernels for each expert (Runtime.unfused_expert_bias).
   bool fused_expert_bias = true;
-  bool launches_each_expert = false;  // a GEMM for each expert, not one kernel
-  bool fused_clamp = true;            // false: Runtime.unfused_clamp
+  // A GEMM and a cast for each expert, not one kernel for all.
+  bool launches_each_expert = false;
+  // Kernels of the router in a forward, its GEMM included, and those that
+  // prepare an all-to-all of tokens (Runtime.router_kernels).
+  int router_kernels = kLeastRouterKernels;
+  int exchange_preparation_kernels = 0;
+  uint32_t graph_scopes = 0;  // a bit for each CudaGraphScope
+  bool fused_clamp = true;    // false: Runtime.unfused_clamp
   // The activation of an expert multiplies by the token's weight. False: the
   // sum of the experts' outputs does.
   bool weights_in_experts = false;
@@ -147,6 +156,10 @@ struct WorkSpec {
   // lifetimes of eager execution.
   bool early_release = false;
 
+  // Returns true if a CUDA graph launches this part of a block.
+  bool InGraph(CudaGraphScope scope) const {
+    return (graph_scopes >> scope & 1) != 0;
+  }
   int gpus_per_expert() const {
     return expert_tensor_parallel > 0 ? expert_tensor_parallel
                                       : tensor_parallel;
@@ -199,6 +212,7 @@ struct Kernel {
   KernelPart part = KernelPart::kElementwise;
   // Number of GPU kernels that an eager framework launches for it.
   int launches = 1;
+  bool in_graph = false;  // the host launches it with others
   double batch = 0, m = 0, n = 0, k = 0;
   int num_gemms = 1;  // GEMMs in fused attention
   // Format of the operands of a GEMM or of fused attention. The result has 16

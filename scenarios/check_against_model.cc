@@ -14,6 +14,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/check_stages.h"
 #include "scenarios/check_training.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/recomputation.h"
 #include "scenarios/vocabulary_parallel.h"
 
@@ -191,6 +192,7 @@ void CheckAgainstTransformer(Problems& problems, const Scenario& scenario,
   }
   CheckContext(problems, scenario, transformer);
   CheckRecomputation(problems, scenario.training(), transformer);
+  CheckCudaGraphs(problems, scenario.training(), transformer);
   const uint32_t sequence_length = scenario.batch().sequence_length();
   if (transformer.num_positions() > 0 &&
       sequence_length > transformer.num_positions()) {

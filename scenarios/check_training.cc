@@ -10,6 +10,7 @@
 #include "models/layer_work.h"
 #include "models/quantization.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/recomputation.h"
 
 namespace weir::scenarios {
@@ -68,6 +69,7 @@ void CheckTraining(Problems& problems, const Training& training,
   CheckEnum(problems, "training.optimizer", training.optimizer(),
             Optimizer_IsValid(training.optimizer()));
   CheckRecomputation(problems, training);
+  CheckCudaGraphs(problems, training);
   CheckOffload(problems, training);
   CheckMuon(problems, training, parallelism);
   CheckEnum(problems, "training.attention_format", training.attention_format(),

@@ -88,6 +88,8 @@ void SetFusions(const Runtime& runtime, const Transformer& transformer,
   spec->fused_bias_dropout_add = !runtime.unfused_bias_dropout_add();
   spec->fused_expert_bias = !runtime.unfused_expert_bias();
   spec->launches_each_expert = runtime.launches_each_expert();
+  spec->exchange_preparation_kernels =
+      static_cast<int>(runtime.exchange_preparation_kernels());
   spec->fused_clamp = !runtime.unfused_clamp();
   spec->weights_in_experts = runtime.weights_in_experts();
   spec->fused_gradient_accumulation = !runtime.unfused_gradient_accumulation();

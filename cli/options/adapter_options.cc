@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/values.h"
 #include "cli/options/add_option.h"
+#include "models/cuda_graphs.h"
 #include "models/recipe.pb.h"
 #include "scenarios/check_training.h"
 
@@ -27,6 +28,14 @@ absl::StatusOr<std::vector<int>> ParseLoraModules(const std::string& text) {
                            {"linear_proj", LINEAR_PROJ},
                            {"linear_fc1", LINEAR_FC1},
                            {"linear_fc2", LINEAR_FC2}};
+  return ParseChoices(text, choices);
+}
+
+absl::StatusOr<std::vector<int>> ParseScopes(const std::string& text) {
+  Choices choices;
+  for (const CudaGraphScope scope : models::CudaGraphScopes()) {
+    choices.emplace_back(models::Name(scope), scope);
+  }
   return ParseChoices(text, choices);
 }
 
@@ -96,6 +105,22 @@ void AddMuon(CLI::App* app, Scenario* scenario) {
               scenario->mutable_training()->set_muon_num_ns_steps(steps);
             })
       ->default_str("5, with Muon");
+}
+
+void AddCudaGraphs(CLI::App* app, Scenario* scenario) {
+  AddOption(app, "--cuda-graph-scope", "PART,...",
+            "what CUDA graphs launch: attn, mlp, moe, moe_router, "
+            "moe_preprocess, mamba; or full_iteration",
+            ParseScopes,
+            [=](const std::vector<int>& scopes) {
+              scenario->mutable_training()->mutable_cuda_graph_scope()->Assign(
+                  scopes.begin(), scopes.end());
+            })
+      ->default_str("none");
+  AddSwitch(
+      app, "--moe-router-fusion", "fuse the kernels of the router",
+      [=](bool on) { scenario->mutable_training()->set_moe_router_fusion(on); })
+      ->default_str("as --runtime does");
 }
 
 void AddRouting(CLI::App* app, Scenario* scenario) {

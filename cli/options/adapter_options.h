@@ -14,6 +14,7 @@ namespace weir::cli {
 
 void AddAdapters(CLI::App* app, Scenario* scenario);
 void AddMuon(CLI::App* app, Scenario* scenario);
+void AddCudaGraphs(CLI::App* app, Scenario* scenario);
 void AddRouting(CLI::App* app, Scenario* scenario);
 void AddTokenDispatcher(CLI::App* app, ScenarioFlags* flags);
 // Adds the exchanges and collectives that may overlap with kernels.

@@ -53,6 +53,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kOtherFlags[] = {
     {"communication.overlap_expert_exchange",
      "--overlap-moe-expert-parallel-comm"},
     {"communication.tp_comm_overlap", "--tp-comm-overlap"},
+    {"training.cuda_graph_scope", "--cuda-graph-scope"},
+    {"training.moe_router_fusion", "--moe-router-fusion"},
     {"training.moe_router_num_groups", "--moe-router-num-groups"},
     {"training.moe_router_group_topk", "--moe-router-group-topk"},
     {"training.moe_expert_capacity_factor", "--moe-expert-capacity-factor"},

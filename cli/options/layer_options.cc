@@ -134,6 +134,7 @@ void AddLayerSettings(CLI::App* app, ScenarioFlags* flags) {
             })
       ->default_str("1");
   AddRouting(app, scenario);
+  AddCudaGraphs(app, scenario);
   AddSwitch(app, "--dropout",
             "the model has dropout, whose masks are saved for the backward",
             &flags->dropout);

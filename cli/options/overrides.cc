@@ -117,6 +117,9 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
   if (training.recompute_modules_size() > 0) {
     scenario.mutable_training()->clear_recompute_modules();
   }
+  if (training.cuda_graph_scope_size() > 0) {
+    scenario.mutable_training()->clear_cuda_graph_scope();
+  }
   if (overrides.parallelism().blocks_per_stage_size() > 0 ||
       !overrides.parallelism().layout().empty()) {
     parallelism->clear_blocks_per_stage();

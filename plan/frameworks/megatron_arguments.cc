@@ -12,10 +12,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "models/context_parallel.h"
+#include "models/cuda_graphs.h"
 #include "models/layout.h"
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "plan/frameworks/megatron_names.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/recomputation.h"
 
 namespace weir::plan {
@@ -40,6 +42,7 @@ class Arguments {
     AddPrecision();
     AddTraining();
     AddFusions();
+    AddCudaGraphs();
     AddTrial();
     return std::move(settings_);
   }
@@ -194,6 +197,7 @@ class Arguments {
       Add(deepep ? "moe-deepep-num-sms" : "moe-hybridep-num-sms",
           communication.dispatch_multiprocessors());
     }
+    Switch(scenario_.training().moe_router_fusion(), "moe-router-fusion");
     Switch(communication.overlap_expert_exchange(),
            "overlap-moe-expert-parallel-comm");
     // Megatron-LM's grouped GEMM supports only bf16.
@@ -301,6 +305,19 @@ class Arguments {
       Add("recompute-method", models::Name(recompute.method()));
       Add("recompute-num-layers", std::max(recompute.num_layers(), 1));
     }
+  }
+
+  void AddCudaGraphs() {
+    const Training& training = scenario_.training();
+    if (training.cuda_graph_scope().empty()) return;
+    Add("cuda-graph-impl", scenarios::LaunchesWholeSteps(training)
+                               ? "local"
+                               : "transformer_engine");
+    std::vector<std::string> parts;
+    for (const int scope : training.cuda_graph_scope()) {
+      parts.emplace_back(models::Name(static_cast<CudaGraphScope>(scope)));
+    }
+    Add("cuda-graph-scope", absl::StrJoin(parts, " "));
   }
 
   void AddReduction() {

@@ -88,6 +88,19 @@ void FinishTraining(MegatronSettings* settings) {
   scenarios::SetRecompute(scenarios::RecomputeOf(training), &training);
 }
 
+void FinishCudaGraphs(MegatronSettings* settings, Problems* problems) {
+  Training& training = settings->training();
+  // Megatron-LM ignores the scope without the program that makes graphs.
+  if (!settings->cuda_graphs) {
+    training.clear_cuda_graph_scope();
+  } else if (training.cuda_graph_scope().empty()) {
+    problems->Add(
+        settings->NameOf("cuda-graph-impl"),
+        absl::StrCat("requires ", settings->NameOf("cuda-graph-scope"),
+                     ": graphs of whole layers are not simulated"));
+  }
+}
+
 void FinishDispatcher(MegatronSettings* settings, Problems* problems) {
   if (!settings->flex_dispatcher) return;
   if (settings->deepep == settings->hybridep) {
@@ -225,6 +238,7 @@ void FinishRun(MegatronSettings* settings, Problems* problems) {
   FinishParallelism(settings);
   FinishStages(settings, problems);
   FinishCommunication(settings);
+  FinishCudaGraphs(settings, problems);
   FinishDispatcher(settings, problems);
 }
 

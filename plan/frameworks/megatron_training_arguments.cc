@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "models/cuda_graphs.h"
 #include "models/recompute.h"
 #include "plan/frameworks/argument_values.h"
 #include "plan/frameworks/megatron_argument_groups.h"
@@ -27,6 +33,25 @@ std::string TakeRecomputeModules(const std::string& text,
            "shared_experts";
   }
   *training.mutable_recompute_modules() = all.modules();
+  return "";
+}
+
+// Sets what CUDA graphs launch; returns what is expected, or "".
+std::string TakeGraphScope(const std::string& text,
+                           MegatronSettings* settings) {
+  Training& training = settings->training();
+  training.clear_cuda_graph_scope();
+  std::vector<std::string> known;
+  for (const CudaGraphScope scope : models::CudaGraphScopes()) {
+    known.emplace_back(models::Name(scope));
+  }
+  for (const absl::string_view name :
+       absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) return absl::StrJoin(known, ", ");
+    training.add_cuda_graph_scope(
+        models::CudaGraphScopes()[found - known.begin()]);
+  }
   return "";
 }
 
@@ -153,7 +178,16 @@ std::map<std::string, MegatronArgument> TrainingArguments() {
        NumberArgument([](MegatronSettings* p, double n) {
          p->optimizer_offload_fraction = n;
        })},
-      {"cuda-graph-impl", WordArgument({{"none", [](MegatronSettings*) {}}})},
+      {"cuda-graph-impl",
+       WordArgument(
+           {{"none", [](MegatronSettings* p) { p->cuda_graphs = false; }},
+            {"local", [](MegatronSettings* p) { p->cuda_graphs = true; }},
+            {"transformer_engine",
+             [](MegatronSettings* p) { p->cuda_graphs = true; }}})},
+      {"cuda-graph-scope", {true, TakeGraphScope, true}},
+      {"moe-router-fusion", SwitchArgument([](MegatronSettings* p) {
+         p->training().set_moe_router_fusion(true);
+       })},
       {"attention-dropout", NumberArgument([](MegatronSettings* p, double n) {
          p->attention_dropout = n;
        })},

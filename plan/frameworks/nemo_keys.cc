@@ -83,6 +83,8 @@ const std::vector<NemoKey>& NemoKeys() {
       {"model.recompute_num_layers", "recompute-num-layers"},
       {"model.recompute_modules", "recompute-modules", K::kValue, false},
       {"model.cuda_graph_impl", "cuda-graph-impl", K::kValue, false},
+      {"model.cuda_graph_scope", "cuda-graph-scope", K::kValue, false},
+      {"model.moe_router_fusion", "moe-router-fusion", K::kSwitch, false},
       {"model.masked_softmax_fusion", "no-masked-softmax-fusion", K::kInverted},
       {"model.bias_activation_fusion", "no-bias-gelu-fusion", K::kInverted},
       {"model.bias_dropout_fusion", "no-bias-dropout-fusion", K::kInverted},

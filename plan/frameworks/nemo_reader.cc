@@ -154,7 +154,8 @@ class NemoReader {
           setting.value,
           {{"[", ""}, {"]", ""}, {"(", ""}, {")", ""}, {" ", ""}});
     }
-    if (known.argument == "recompute-modules") {
+    if (known.argument == "recompute-modules" ||
+        known.argument == "cuda-graph-scope") {
       return absl::StrReplaceAll(
           setting.value,
           {{"[", ""}, {"]", ""}, {"\"", ""}, {", ", " "}, {",", " "}});

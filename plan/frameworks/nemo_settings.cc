@@ -40,7 +40,8 @@ class NemoSettings {
     AddContext();
     AddInstances();
     AddDispatcher();
-    AddRecomputedModules();
+    AddWords("recompute-modules", "model.recompute_modules");
+    AddWords("cuda-graph-scope", "model.cuda_graph_scope");
     AddPrecision();
     AddFormats();
     Add("train.train_iters", arguments_["train-iters"].value);
@@ -79,13 +80,13 @@ class NemoSettings {
     }
   }
 
-  void AddRecomputedModules() {
-    const auto modules = arguments_.find("recompute-modules");
-    if (modules == arguments_.end()) return;
-    Add("model.recompute_modules",
-        absl::StrCat("[",
-                     absl::StrReplaceAll(modules->second.value, {{" ", ", "}}),
-                     "]"));
+  // Adds a list of words.
+  void AddWords(const std::string& argument, absl::string_view key) {
+    const auto words = arguments_.find(argument);
+    if (words == arguments_.end()) return;
+    Add(key,
+        absl::StrCat(
+            "[", absl::StrReplaceAll(words->second.value, {{" ", ", "}}), "]"));
   }
 
   void AddInstances() {
@@ -112,7 +113,8 @@ class NemoSettings {
            argument == "moe-deepep-num-sms" ||
            argument == "moe-flex-dispatcher-backend" ||
            argument == "moe-hybridep-num-sms" ||
-           argument == "muon-num-ns-steps" ||
+           argument == "muon-num-ns-steps" || argument == "cuda-graph-impl" ||
+           argument == "moe-router-fusion" ||
            argument == "moe-router-num-groups" ||
            argument == "moe-router-group-topk" ||
            key.key == "comm_overlap.overlap_moe_expert_parallel_comm") &&

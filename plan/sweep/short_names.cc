@@ -51,6 +51,8 @@ constexpr ShortName kShortNames[] = {
     {"recompute_modules", "training.recompute_modules"},
     {"cpu_offloading_num_layers", "training.cpu_offloading_num_layers"},
     {"optimizer_offload_fraction", "training.optimizer_offload_fraction"},
+    {"cuda_graph_scope", "training.cuda_graph_scope"},
+    {"moe_router_fusion", "training.moe_router_fusion"},
     {"moe_router_num_groups", "training.moe_router_num_groups"},
     {"moe_router_group_topk", "training.moe_router_group_topk"},
     {"moe_expert_capacity_factor", "training.moe_expert_capacity_factor"},

@@ -20,6 +20,7 @@ Activation = Literal["gelu", "silu", "relu", "squared_relu", "clamped_silu"]
 AttentionGate = Literal["none", "per_element", "per_head"]
 AttentionKernel = Literal["flash_attention_1", "flash_attention_triton", "flash_attention_2", "flash_attention_3", "cudnn"]
 ContextMethod = Literal["p2p", "all_gather", "a2a", "a2a_p2p"]
+CudaGraphScope = Literal["attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba", "full_iteration"]
 FeedForwardKind = Literal["by_position", "dense", "experts", "none"]
 LoraModule = Literal["qkv", "proj", "fc1", "fc2"]
 OperandFormat = Literal["16_bit", "fp8", "fp8_block", "mxfp8", "nvfp4", "mxfp4"]
@@ -284,6 +285,11 @@ class Training:
     # Pads the tokens of each expert to its capacity, which the model or the field above
     # sets. Absent: not padded if the field above is set, else as in the model.
     moe_pad_expert_input_to_capacity: Optional[bool] = None
+    # Parts of passes that the host launches as CUDA graphs; empty: none
+    # (docs/cuda-graphs.md).
+    cuda_graph_scope: Sequence[CudaGraphScope] = ()
+    # Kernels of the router of experts are fused. Absent: as in the runtime.
+    moe_router_fusion: Optional[bool] = None
 
 
 @dataclasses.dataclass
@@ -838,6 +844,7 @@ __all__ = [
     "Communication",
     "CompressedAttention",
     "ContextMethod",
+    "CudaGraphScope",
     "DeltaNet",
     "Encoder",
     "FailedLink",

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -52,6 +54,7 @@ class FeatureList {
     AddMemory();
     AddDispatch();
     AddRouting();
+    AddCudaGraphs();
     AddChanges();
     return std::move(features_);
   }
@@ -236,8 +239,22 @@ class FeatureList {
     }
   }
 
+  void AddCudaGraphs() {
+    const Training& training = scenario_.training();
+    if (training.cuda_graph_scope().empty()) return;
+    std::vector<std::string> parts;
+    for (const int scope : training.cuda_graph_scope()) {
+      parts.push_back(
+          Lower(CudaGraphScope_Name(scope).substr(sizeof("CUDA_GRAPH_") - 1)));
+    }
+    Add("CUDA graphs of ", absl::StrJoin(parts, ", "));
+  }
+
   void AddRouting() {
     const Training& training = scenario_.training();
+    if (training.has_moe_router_fusion()) {
+      Add(training.moe_router_fusion() ? "fused router" : "router not fused");
+    }
     if (training.has_moe_router_num_groups()) {
       Add(Plural(training.moe_router_num_groups(), "group"), " of experts");
     }

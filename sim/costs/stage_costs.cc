@@ -16,6 +16,7 @@
 #include "models/quantization.h"
 #include "models/recompute_work.h"
 #include "models/vocabulary_shards.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/stage_cut.h"
 #include "sim/costs/device_costs.h"
 #include "sim/costs/given_costs.h"
@@ -153,6 +154,7 @@ absl::StatusOr<DeviceCosts> CostsOn(
     if (shared.shards > 1 && runtime.copies_gathered_weights()) {
       AddShardCopies(device, costs.prices, shared.shard_calls, &stage);
     }
+    if (scenarios::LaunchesWholeSteps(training)) stage.launches = {};
     SetHostSeconds(runtime, &stage);
     if (shared.shards > 1) AddListSeconds(shared.shard_calls, &stage);
     if (const auto& parts = stage.seconds.backward_parts; parts.has_value()) {

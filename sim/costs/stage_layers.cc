@@ -37,9 +37,19 @@ void AddCollectives(const std::vector<models::LayerCollective>& from,
     models::AddCollective(collective, to);
 }
 
+// Returns the launches of the host: one for each CUDA graph, which replaces
+// those of its kernels.
 double Launches(const std::vector<models::Kernel>& kernels) {
   double launches = 0;
-  for (const models::Kernel& kernel : kernels) launches += kernel.launches;
+  bool in_graph = false;
+  for (const models::Kernel& kernel : kernels) {
+    if (!kernel.in_graph) {
+      launches += kernel.launches;
+    } else if (!in_graph) {
+      ++launches;
+    }
+    in_graph = kernel.in_graph;
+  }
   return launches;
 }
 

@@ -40,6 +40,23 @@ models::Quantization QuantizationIn(
   return formats;
 }
 
+// Sets the kernels of the router, and what CUDA graphs launch.
+void SetHostLaunches(const scenarios::ResolvedScenario& resolved,
+                     models::WorkSpec* spec) {
+  const Runtime& runtime = resolved.runtime;
+  const Training& training = resolved.scenario.training();
+  const bool fused = training.has_moe_router_fusion()
+                         ? training.moe_router_fusion()
+                         : runtime.fuses_router();
+  spec->router_kernels =
+      std::max(static_cast<int>(fused ? runtime.fused_router_kernels()
+                                      : runtime.router_kernels()),
+               models::kLeastRouterKernels);
+  for (const int scope : training.cuda_graph_scope()) {
+    spec->graph_scopes |= uint32_t{1} << scope;
+  }
+}
+
 }  // namespace
 
 models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
@@ -89,6 +106,7 @@ models::WorkSpec MakeWorkSpec(const scenarios::ResolvedScenario& resolved) {
   if (scenario.batch().has_packed_sequences()) {
     spec.documents = DocumentsOfScenario(scenario);
   }
+  SetHostLaunches(resolved, &spec);
   calibrate::SetFusions(resolved.runtime, resolved.model.transformer(), &spec);
   if (communication.has_tp_comm_overlap()) {
     spec.tensor_pieces = communication.tp_comm_overlap();

@@ -176,7 +176,8 @@ def recipe_of(row, recipes):
             pairs = [setting.partition("=")
                      for setting in recipe["settings"].split(";")]
             settings = {name: value.replace("|", ",")
-                        if name == "recompute_modules" else value
+                        if name in ("recompute_modules", "cuda_graph_scope")
+                        else value
                         for name, _, value in pairs}
             return settings, settings.pop("not", "")
     return {}, ""

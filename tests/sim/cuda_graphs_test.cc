@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks what the host launches with CUDA graphs, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/textproto.h"
+#include "scenarios/scenario.h"
+#include "sim/bounds/bound.h"
+#include "sim/costs/stage_costs.h"
+#include "sim/fast/fast_simulator.h"
+#include "sim/simulate.h"
+#include "tests/sim/methods_agree.h"
+
+namespace weir::sim::cuda_graphs_test {
+
+using testing::HasSubstr;
+
+absl::StatusOr<scenarios::ResolvedScenario> Resolve(
+    const std::string& training, const std::string& model = "qwen3-30b-a3b") {
+  Scenario scenario;
+  const absl::Status parsed = ParseTextProto(
+      "test",
+      absl::StrCat("model: \"", model, R"(" cluster: "dgx-h100" num_nodes: 1
+                   runtime: "megatron-lm" schedule: "1f1b"
+                   parallelism { expert: 4 data: 4 pipeline: 2 }
+                   batch { global_batch_size: 32 sequence_length: 1024 }
+                   training { )",
+                   training, " }"),
+      &scenario);
+  EXPECT_TRUE(parsed.ok()) << parsed;
+  return scenarios::ResolveScenario("test", scenario);
+}
+
+std::string Error(const std::string& training,
+                  const std::string& model = "qwen3-30b-a3b") {
+  return std::string(Resolve(training, model).status().message());
+}
+
+StageLaunches LaunchesWith(const std::string& training) {
+  const auto resolved = Resolve(training);
+  EXPECT_TRUE(resolved.ok()) << resolved.status();
+  const auto costs = ComputeCosts(*resolved, 2, {1, 1});
+  EXPECT_TRUE(costs.ok()) << costs.status();
+  return costs->stages[1].launches;
+}
+
+// 24 blocks of a stage, each with one graph for attention and router.
+TEST(CudaGraphsTest, OneLaunchReplacesThoseOfAGraph) {
+  const double fused =
+      LaunchesWith("moe_router_fusion: true").forward.forward_launches;
+  EXPECT_EQ(LaunchesWith("").forward.forward_launches - fused, 24 * (58 - 17));
+  const double graph =
+      LaunchesWith(
+          "moe_router_fusion: true "
+          "cuda_graph_scope: [CUDA_GRAPH_ATTN, CUDA_GRAPH_MOE_ROUTER]")
+          .forward.forward_launches;
+  const double router = LaunchesWith("cuda_graph_scope: CUDA_GRAPH_MOE_ROUTER")
+                            .forward.forward_launches;
+  EXPECT_LT(graph, router);
+  EXPECT_LT(router, fused);
+  // The preparation of the exchange belongs to the same graph.
+  EXPECT_EQ(
+      LaunchesWith("cuda_graph_scope: [CUDA_GRAPH_ATTN, CUDA_GRAPH_MOE_ROUTER, "
+                   "CUDA_GRAPH_MOE_PREPROCESS]")
+          .forward.forward_launches,
+      graph - 24 * 14);
+  const StageLaunches whole =
+      LaunchesWith("cuda_graph_scope: CUDA_GRAPH_FULL_ITERATION");
+  EXPECT_EQ(whole.forward_seconds, 0);
+  EXPECT_EQ(whole.backward_input_seconds, 0);
+  EXPECT_EQ(whole.backward_weight_seconds, 0);
+}
+
+TEST(CudaGraphsTest, FastEqualsFullAndBoundsHold) {
+  double eager = 0;
+  for (const char* training :
+       {"", "cuda_graph_scope: [CUDA_GRAPH_ATTN, CUDA_GRAPH_MOE_ROUTER]",
+        "cuda_graph_scope: CUDA_GRAPH_FULL_ITERATION"}) {
+    const auto resolved = Resolve(training);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    const auto full = Simulate(*resolved);
+    const auto fast = FastSimulator().Estimate(*resolved);
+    const auto bound = BoundOf(*resolved);
+    ASSERT_TRUE(full.ok() && fast.ok() && bound.ok())
+        << full.status() << fast.status() << bound.status();
+    ExpectMethodsAgree(*full, *fast, bound->batch_seconds);
+    // The launches of short sequences take longer than their kernels.
+    if (eager == 0) {
+      eager = full->batch_seconds();
+    } else {
+      EXPECT_LT(full->batch_seconds(), eager) << training;
+    }
+  }
+}
+
+TEST(CudaGraphsTest, RefusesScopesThatNoProgramHas) {
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_SCOPE_UNSPECIFIED"),
+              HasSubstr("training.cuda_graph_scope[0] is 0, expected one of "
+                        "CUDA_GRAPH_ATTN, CUDA_GRAPH_MLP"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MOE_PREPROCESS"),
+              HasSubstr("training.cuda_graph_scope has moe_preprocess, which "
+                        "requires moe_router"));
+  EXPECT_THAT(Error("cuda_graph_scope: [CUDA_GRAPH_FULL_ITERATION, "
+                    "CUDA_GRAPH_ATTN]"),
+              HasSubstr("has full_iteration and other parts"));
+  EXPECT_THAT(Error("cuda_graph_scope: [CUDA_GRAPH_MOE, "
+                    "CUDA_GRAPH_MOE_ROUTER]"),
+              HasSubstr("has moe and moe_router, expected one of them"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MAMBA"),
+              HasSubstr("has mamba, expected others: the model has no Mamba-2 "
+                        "layers"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MLP"),
+              HasSubstr("the model has no dense feed-forward layers"));
+}
+
+TEST(CudaGraphsTest, ADenseModelHasNoRouter) {
+  Scenario dense;
+  ASSERT_TRUE(ParseTextProto("test",
+                             R"(model: "llama-3.1-8b" cluster: "dgx-h100"
+                                num_nodes: 1
+                                batch { global_batch_size: 8 }
+                                training { moe_router_fusion: true })",
+                             &dense)
+                  .ok());
+  EXPECT_THAT(
+      std::string(scenarios::ResolveScenario("test", dense).status().message()),
+      HasSubstr("training.moe_router_fusion is true, expected a model with "
+                "experts"));
+}
+
+}  // namespace weir::sim::cuda_graphs_test
