@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "models/cuda_graphs.h"
 #include "models/kernels.h"
 #include "models/mixers.h"
 #include "models/recompute_work.h"
@@ -163,9 +164,7 @@ LayerWork BlockWork(const BlockSpec& block, const WorkSpec& spec) {
   work.role = LayerRole::kBlock;
   AttentionCore core;
   if (block.mixer) {
-    GraphPart graph(spec.InGraph(transformer.has_mamba2() ? CUDA_GRAPH_MAMBA
-                                                          : CUDA_GRAPH_ATTN),
-                    &work);
+    GraphPart graph(spec.InGraph(MixerGraphScope(transformer)), &work);
     AddResidualMixture(transformer, spec, shape, &work);
     AddNorm(spec, shape, /*after_residual=*/false, &work);
     core = AddMixer(transformer, spec, shape, &work);

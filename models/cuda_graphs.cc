@@ -4,10 +4,13 @@
 namespace weir::models {
 namespace {
 
-constexpr CudaGraphScope kScopes[] = {
-    CUDA_GRAPH_ATTN,          CUDA_GRAPH_MLP,   CUDA_GRAPH_MOE,
-    CUDA_GRAPH_MOE_ROUTER,    CUDA_GRAPH_MAMBA, CUDA_GRAPH_MOE_PREPROCESS,
-    CUDA_GRAPH_FULL_ITERATION};
+constexpr CudaGraphScope kScopes[] = {CUDA_GRAPH_ATTN,
+                                      CUDA_GRAPH_MLP,
+                                      CUDA_GRAPH_MOE,
+                                      CUDA_GRAPH_MOE_ROUTER,
+                                      CUDA_GRAPH_MOE_PREPROCESS,
+                                      CUDA_GRAPH_MAMBA,
+                                      CUDA_GRAPH_FULL_ITERATION};
 
 }  // namespace
 
@@ -30,6 +33,10 @@ const char* Name(CudaGraphScope scope) {
     default:
       return "unknown";
   }
+}
+
+CudaGraphScope MixerGraphScope(const Transformer& transformer) {
+  return transformer.has_mamba2() ? CUDA_GRAPH_MAMBA : CUDA_GRAPH_ATTN;
 }
 
 std::span<const CudaGraphScope> CudaGraphScopes() { return kScopes; }

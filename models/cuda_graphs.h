@@ -5,12 +5,16 @@
 
 #include <span>
 
+#include "models/model.pb.h"
 #include "models/training.pb.h"
 
 namespace weir::models {
 
 // Returns the name of a scope in Megatron Core: "moe_router".
 const char* Name(CudaGraphScope scope);
+
+// Returns the scope with the attention of a block, or what replaces it.
+CudaGraphScope MixerGraphScope(const Transformer& transformer);
 
 // Returns all scopes.
 std::span<const CudaGraphScope> CudaGraphScopes();

@@ -137,7 +137,8 @@ void AddEncoder(const Transformer& transformer, const WorkSpec& spec,
                 LayerWork* embedding) {
   if (!transformer.has_encoder()) return;
   const Encoder& encoder = transformer.encoder();
-  const WorkSpec images = EncoderSpecOf(encoder, spec);
+  WorkSpec images = EncoderSpecOf(encoder, spec);
+  images.graph_scopes = 0;  // graphs launch the text model
   AppendLayer(Patches(encoder, images), 1, embedding);
   const BlockList list = BlocksOf(encoder.blocks());
   for (const int kind : list.kind_of) {

@@ -115,9 +115,7 @@ void AddPreparation(const WorkSpec& spec, const Exchange& exchange,
                     LayerWork* work) {
   const int count = spec.exchange_preparation_kernels;
   if (count == 0 || !IsDivided(spec) || exchange.one_copy()) return;
-  Kernel kernel = MemoryKernel(0, KernelPart::kPermute, count);
-  kernel.in_graph = spec.InGraph(CUDA_GRAPH_MOE_PREPROCESS);
-  work->forward.push_back(kernel);
+  work->forward.push_back(MemoryKernel(0, KernelPart::kPermute, count));
 }
 
 // Adds the dispatch of tokens to the experts.
@@ -325,12 +323,14 @@ void AddExperts(const Transformer& transformer, const WorkSpec& spec,
   GraphPart router(spec.InGraph(CUDA_GRAPH_MOE_ROUTER), work);
   AddRouter(transformer, spec, shape, work);
   router.End();
+  GraphPart preprocess(spec.InGraph(CUDA_GRAPH_MOE_PREPROCESS), work);
   AddPreparation(spec, exchange, work);
   work->stash_bytes += local;  // input of the router and of the shared experts
   work->weight_gradient_stash_bytes += local;
   if (transformer.expert_hidden_size() > 0) {
     AddLatentProjection(transformer, spec, shape, shape.hidden, hidden, work);
   }
+  preprocess.End();
   AddDispatch(spec, exchange, work);
   AddRoutedExperts(transformer, spec, shape, work);
   work->stash_bytes += exchange.gathered;  // the experts' input

@@ -84,8 +84,8 @@ void AddCast(double bytes, int launches, std::vector<Kernel>* kernels) {
   kernels->push_back(MemoryKernel(bytes, KernelPart::kCast, launches));
 }
 
-// Returns the kernels of a cast of the layer's input or output, which it reads
-// `reads` times. Transformer Engine casts the tokens of each expert by
+// Returns the number of kernels of a cast of the layer's input or output, which
+// it reads `reads` times. Transformer Engine casts the tokens of each expert by
 // themselves, in one kernel only if scales are known beforehand
 // (csrc/extensions/cast.cpp). Current scales take three kernels: maximum, scale
 // and cast.
@@ -294,8 +294,9 @@ void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
 
 namespace {
 
-std::array<std::vector<Kernel>*, 3> PassesOf(LayerWork* work) {
-  return {&work->forward, &work->backward_input, &work->backward_weight};
+std::array<std::vector<Kernel>*, 4> PassesOf(LayerWork* work) {
+  return {&work->forward, &work->backward_input, &work->backward_weight,
+          &work->recompute};
 }
 
 }  // namespace

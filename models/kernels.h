@@ -89,8 +89,8 @@ void SetRowPieces(const WorkSpec& spec, Linear* linear);
 // saved bytes: the caller adds the 16-bit input to them.
 void AddLinear(const WorkSpec& spec, const Linear& linear, LayerWork* work);
 
-// Marks the kernels that are added to `work` between its construction and End
-// as launched by a CUDA graph, if `in_graph`.
+// Marks the kernels that are added to `work`, also those of recomputation,
+// between construction and End as launched by a CUDA graph, if `in_graph`.
 class GraphPart {
  public:
   GraphPart(bool in_graph, LayerWork* work);
@@ -98,7 +98,7 @@ class GraphPart {
 
  private:
   LayerWork* work_;  // null: not in a graph
-  std::array<size_t, 3> num_kernels_;
+  std::array<size_t, 4> num_kernels_;
 };
 
 // Adds a memory-bound kernel to the forward and one to the backward, each

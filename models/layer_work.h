@@ -212,7 +212,7 @@ struct Kernel {
   KernelPart part = KernelPart::kElementwise;
   // Number of GPU kernels that an eager framework launches for it.
   int launches = 1;
-  bool in_graph = false;  // the host launches it with others
+  bool in_graph = false;  // launched by a CUDA graph
   double batch = 0, m = 0, n = 0, k = 0;
   int num_gemms = 1;  // GEMMs in fused attention
   // Format of the operands of a GEMM or of fused attention. The result has 16

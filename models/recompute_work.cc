@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/collectives.h"
+#include "models/cuda_graphs.h"
 #include "models/kernels.h"
 #include "models/mixers.h"
 #include "models/sublayers.h"
@@ -88,7 +89,8 @@ void AddActivation(const Transformer& transformer, const WorkSpec& spec,
 }
 
 void AddExpertModules(const Transformer& transformer, const WorkSpec& spec,
-                      const Shape& shape, RecomputedHalf* half) {
+                      const Shape& shape, RecomputedHalf* half,
+                      LayerWork* work) {
   if (spec.recompute.Has(MOE)) {
     LayerWork experts;
     AddExperts(transformer, spec, shape, &experts);
@@ -103,7 +105,9 @@ void AddExpertModules(const Transformer& transformer, const WorkSpec& spec,
     LayerWork shared;
     AddSharedExperts(transformer, spec, shape, &shared);
     shared.forward.pop_back();  // the sum is outside of the module
+    GraphPart graph(spec.InGraph(CUDA_GRAPH_MOE_ROUTER), work);
     half->Add(shared, 0);
+    graph.End();
   }
 }
 
@@ -245,6 +249,7 @@ void RecomputeModules(const BlockSpec& block, const WorkSpec& spec,
   const bool parallel =
       transformer.parallel_block() && block.mixer && block.feed_forward;
   RecomputedHalf mixer(work);
+  GraphPart mixer_graph(spec.InGraph(MixerGraphScope(transformer)), work);
   // Fused attention saves no scores that could be recomputed.
   if (recompute.Has(CORE_ATTN) && !spec.flash_attention) {
     mixer.Add(core.forward, core.stash_bytes);
@@ -254,17 +259,23 @@ void RecomputeModules(const BlockSpec& block, const WorkSpec& spec,
     mixer.Add(LatentExpansion(transformer, spec, shape), 0);
   }
   if (latent && recompute.Has(LAYERNORM)) AddNormOutput(spec, shape, &mixer);
+  mixer_graph.End();
   RecomputedHalf feed_forward(work);
+  GraphPart feed_forward_graph(
+      spec.InGraph(block.experts ? CUDA_GRAPH_MOE : CUDA_GRAPH_MLP), work);
   if (block.feed_forward && block.experts) {
-    AddExpertModules(transformer, spec, shape, &feed_forward);
+    AddExpertModules(transformer, spec, shape, &feed_forward, work);
     if (recompute.Has(LAYERNORM) && !parallel) {
+      GraphPart norm(spec.InGraph(CUDA_GRAPH_MOE_ROUTER), work);
       AddNormOutput(spec, shape, &feed_forward);
+      norm.End();
     }
   } else if (block.feed_forward && recompute.Has(MLP)) {
     LayerWork dense;
     AddDenseFeedForward(transformer, spec, shape, !parallel, &dense);
     feed_forward.Add(dense, LocalBytes(shape));
   }
+  feed_forward_graph.End();
   work->recompute_scratch_bytes = std::max(mixer.bytes(), feed_forward.bytes());
 }
 

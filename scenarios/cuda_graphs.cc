@@ -2,6 +2,7 @@
 #include "scenarios/cuda_graphs.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ bool LaunchesWholeSteps(const Training& training) {
   return HasScope(training, CUDA_GRAPH_FULL_ITERATION);
 }
 
+bool FusesRouter(const Training& training, const Runtime& runtime) {
+  return training.has_moe_router_fusion() ? training.moe_router_fusion()
+                                          : runtime.fuses_router();
+}
+
 void CheckCudaGraphs(Problems& problems, const Training& training) {
   for (int i = 0; i < training.cuda_graph_scope_size(); ++i) {
     const int scope = training.cuda_graph_scope(i);
@@ -77,6 +83,30 @@ void CheckCudaGraphs(Problems& problems, const Training& training) {
     problems.Add("training.cuda_graph_scope",
                  "has moe and moe_router, expected one of them");
   }
+  const std::set<int> scopes(training.cuda_graph_scope().begin(),
+                             training.cuda_graph_scope().end());
+  if (static_cast<int>(scopes.size()) < training.cuda_graph_scope_size()) {
+    problems.Add("training.cuda_graph_scope",
+                 "has a part twice, expected each at most once");
+  }
+  if (scopes.empty() || LaunchesWholeSteps(training)) return;
+  if (training.recompute() == RECOMPUTE_FULL) {
+    problems.Add("training.cuda_graph_scope",
+                 "has parts of blocks with full recomputation, expected none "
+                 "or full_iteration, as in Megatron-LM");
+  }
+  if (training.cpu_offloading_num_layers() > 0) {
+    problems.Add("training.cuda_graph_scope",
+                 "is given with training.cpu_offloading_num_layers, expected "
+                 "one of them, as in Megatron-LM");
+  }
+  const auto& modules = training.recompute_modules();
+  if (HasScope(training, CUDA_GRAPH_MOE_ROUTER) &&
+      std::ranges::find(modules, MOE) != modules.end()) {
+    problems.Add("training.cuda_graph_scope",
+                 "has moe_router, whose module moe is recomputed, expected "
+                 "others");
+  }
 }
 
 void CheckCudaGraphs(Problems& problems, const Training& training,
@@ -88,6 +118,12 @@ void CheckCudaGraphs(Problems& problems, const Training& training,
     problems.Add("training.cuda_graph_scope",
                  absl::StrCat("has ", models::Name(known),
                               ", expected others: the model has no ", lacking));
+  }
+  if (HasScope(training, CUDA_GRAPH_MOE) &&
+      transformer.capacity_factor() == 0) {
+    problems.Add("training.cuda_graph_scope",
+                 "has moe, which requires experts with a capacity "
+                 "(training.moe_expert_capacity_factor)");
   }
   if (training.moe_router_fusion() &&
       !LackingFor(CUDA_GRAPH_MOE_ROUTER, transformer).empty()) {

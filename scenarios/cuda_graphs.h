@@ -4,6 +4,7 @@
 #define WEIR_SCENARIOS_CUDA_GRAPHS_H_
 
 #include "base/problems.h"
+#include "calibrate/profile/runtime.pb.h"
 #include "models/model.pb.h"
 #include "scenarios/scenario.pb.h"
 
@@ -11,6 +12,9 @@ namespace weir::scenarios {
 
 // Returns true if one graph launches all forwards and backwards of a step.
 bool LaunchesWholeSteps(const Training& training);
+
+// Returns true if the kernels of the router of experts are fused.
+bool FusesRouter(const Training& training, const Runtime& runtime);
 
 // Reports scopes that are unknown or that cannot be combined.
 void CheckCudaGraphs(Problems& problems, const Training& training);

@@ -197,7 +197,8 @@ class Arguments {
       Add(deepep ? "moe-deepep-num-sms" : "moe-hybridep-num-sms",
           communication.dispatch_multiprocessors());
     }
-    Switch(scenario_.training().moe_router_fusion(), "moe-router-fusion");
+    Switch(scenarios::FusesRouter(scenario_.training(), runtime_),
+           "moe-router-fusion");
     Switch(communication.overlap_expert_exchange(),
            "overlap-moe-expert-parallel-comm");
     // Megatron-LM's grouped GEMM supports only bf16.

@@ -10,6 +10,7 @@
 #include "calibrate/profile/runtime.h"
 #include "models/recipe.h"
 #include "plan/frameworks/megatron_combinations.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/recomputation.h"
 
 namespace weir::plan {
@@ -90,6 +91,10 @@ void FinishTraining(MegatronSettings* settings) {
 
 void FinishCudaGraphs(MegatronSettings* settings, Problems* problems) {
   Training& training = settings->training();
+  // Off unless given, also if the runtime fuses it.
+  if (settings->model().num_experts() > 0) {
+    training.set_moe_router_fusion(training.moe_router_fusion());
+  }
   // Megatron-LM ignores the scope without the program that makes graphs.
   if (!settings->cuda_graphs) {
     training.clear_cuda_graph_scope();
@@ -97,7 +102,12 @@ void FinishCudaGraphs(MegatronSettings* settings, Problems* problems) {
     problems->Add(
         settings->NameOf("cuda-graph-impl"),
         absl::StrCat("requires ", settings->NameOf("cuda-graph-scope"),
-                     ": graphs of whole layers are not simulated"));
+                     ", without which its meaning depends on the version"));
+  } else if (scenarios::LaunchesWholeSteps(training) &&
+             !settings->local_graphs) {
+    problems->Add(settings->NameOf("cuda-graph-scope"),
+                  absl::StrCat("is full_iteration, which requires ",
+                               settings->NameOf("cuda-graph-impl"), " local"));
   }
 }
 

@@ -51,7 +51,7 @@ struct MegatronSettings {
   std::optional<bool> fused_attention;
   bool overlap_p2p = true, overlap_param_gather = false;
   bool optimizer_cpu_offload = false;
-  bool cuda_graphs = false;
+  bool cuda_graphs = false, local_graphs = false;  // --cuda-graph-impl
   double optimizer_offload_fraction = 1;
   bool tp_comm_overlap = false, fused_cross_entropy = false;
   bool scatters_transfers = true, fused_softmax = true, fused_bias_act = true;

@@ -181,7 +181,10 @@ std::map<std::string, MegatronArgument> TrainingArguments() {
       {"cuda-graph-impl",
        WordArgument(
            {{"none", [](MegatronSettings* p) { p->cuda_graphs = false; }},
-            {"local", [](MegatronSettings* p) { p->cuda_graphs = true; }},
+            {"local",
+             [](MegatronSettings* p) {
+               p->cuda_graphs = p->local_graphs = true;
+             }},
             {"transformer_engine",
              [](MegatronSettings* p) { p->cuda_graphs = true; }}})},
       {"cuda-graph-scope", {true, TakeGraphScope, true}},

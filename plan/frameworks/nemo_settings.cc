@@ -40,6 +40,10 @@ class NemoSettings {
     AddContext();
     AddInstances();
     AddDispatcher();
+    if (run_.model.transformer().num_experts() > 0) {
+      Add("model.moe_router_fusion",
+          arguments_.contains("moe-router-fusion") ? "true" : "false");
+    }
     AddWords("recompute-modules", "model.recompute_modules");
     AddWords("cuda-graph-scope", "model.cuda_graph_scope");
     AddPrecision();
@@ -114,7 +118,6 @@ class NemoSettings {
            argument == "moe-flex-dispatcher-backend" ||
            argument == "moe-hybridep-num-sms" ||
            argument == "muon-num-ns-steps" || argument == "cuda-graph-impl" ||
-           argument == "moe-router-fusion" ||
            argument == "moe-router-num-groups" ||
            argument == "moe-router-group-topk" ||
            key.key == "comm_overlap.overlap_moe_expert_parallel_comm") &&

@@ -244,6 +244,8 @@ class FeatureList {
     if (training.cuda_graph_scope().empty()) return;
     std::vector<std::string> parts;
     for (const int scope : training.cuda_graph_scope()) {
+      // A file of a newer version may have others.
+      if (!CudaGraphScope_IsValid(scope) || scope == 0) continue;
       parts.push_back(
           Lower(CudaGraphScope_Name(scope).substr(sizeof("CUDA_GRAPH_") - 1)));
     }

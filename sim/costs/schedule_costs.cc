@@ -11,6 +11,7 @@
 #include "models/layer_work.h"
 #include "models/recompute.h"
 #include "scenarios/costs.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/recomputation.h"
 #include "schedules/action.h"
 #include "sim/costs/host_offload.h"
@@ -81,7 +82,10 @@ void ScatterTransfers(const scenarios::ResolvedScenario& scenario,
     return;
   }
   costs->sent_part = 1.0 / tensor;
-  const double launch = scenario.runtime.collective_launch_seconds().value();
+  const double launch =
+      scenarios::LaunchesWholeSteps(scenario.scenario.training())
+          ? 0
+          : scenario.runtime.collective_launch_seconds().value();
   for (int s = 0; s + 1 < schedule.num_stages; ++s) {
     if (schedule.rank_of(s, 0) == schedule.rank_of(s + 1, 0)) continue;
     models::LayerCollective gather;

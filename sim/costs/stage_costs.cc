@@ -228,6 +228,10 @@ absl::StatusOr<Costs> CostsOfCut(const scenarios::ResolvedScenario& resolved,
         resolved.model.transformer(), resolved.runtime,
         scenario.training().recompute() == RECOMPUTE_FULL,
         static_cast<int>(scenario.parallelism().tensor()), costs.shards);
+    // A graph launches the copies of a step too.
+    if (scenarios::LaunchesWholeSteps(scenario.training())) {
+      costs.shard_calls.list_seconds = 0;
+    }
   }
   costs.overlaps_step_gather = resolved.runtime.overlaps_step_gather();
   if ((resolved.runtime.broadcasts_updated_weights() ||

@@ -11,6 +11,7 @@
 #include "models/quantization.h"
 #include "models/recipe.h"
 #include "scenarios/check_scenario.h"
+#include "scenarios/cuda_graphs.h"
 #include "scenarios/recomputation.h"
 #include "sim/costs/device_costs.h"
 #include "sim/costs/documents.h"
@@ -45,12 +46,10 @@ void SetHostLaunches(const scenarios::ResolvedScenario& resolved,
                      models::WorkSpec* spec) {
   const Runtime& runtime = resolved.runtime;
   const Training& training = resolved.scenario.training();
-  const bool fused = training.has_moe_router_fusion()
-                         ? training.moe_router_fusion()
-                         : runtime.fuses_router();
   spec->router_kernels =
-      std::max(static_cast<int>(fused ? runtime.fused_router_kernels()
-                                      : runtime.router_kernels()),
+      std::max(static_cast<int>(scenarios::FusesRouter(training, runtime)
+                                    ? runtime.fused_router_kernels()
+                                    : runtime.router_kernels()),
                models::kLeastRouterKernels);
   for (const int scope : training.cuda_graph_scope()) {
     spec->graph_scopes |= uint32_t{1} << scope;

@@ -74,6 +74,46 @@ TEST(CudaGraphsTest, OneLaunchReplacesThoseOfAGraph) {
   EXPECT_EQ(whole.backward_weight_seconds, 0);
 }
 
+// The graph of a backward recomputes what the graph of the forward computed.
+TEST(CudaGraphsTest, RecomputationIsInGraphs) {
+  const std::string recompute =
+      "recompute: RECOMPUTE_SELECTIVE recompute_modules: [LAYERNORM, MOE_ACT] ";
+  const auto recomputed = [&](const std::string& scopes) {
+    return LaunchesWith(recompute + scopes).backward_input.forward_launches;
+  };
+  const double eager = recomputed("");
+  EXPECT_GT(eager, 0);
+  // One graph of the norm, and the activation of the experts as before.
+  const double graphs = recomputed("cuda_graph_scope: CUDA_GRAPH_MOE_ROUTER");
+  EXPECT_LE(graphs, eager);
+  EXPECT_GT(graphs, 0);
+}
+
+// Each stage gathers what the ranks of the group before have sent.
+TEST(CudaGraphsTest, AGraphOfTheWholeStepLaunchesItsCollectives) {
+  const auto seconds = [](const std::string& training) {
+    Scenario scenario;
+    EXPECT_TRUE(
+        ParseTextProto("test",
+                       absl::StrCat(R"(model: "llama-3.1-8b" cluster: "dgx-h100"
+                        num_nodes: 1 runtime: "megatron-lm" schedule: "1f1b"
+                        parallelism { tensor: 4 pipeline: 2 }
+                        batch { global_batch_size: 8 sequence_length: 512 }
+                        set_figures: "runtime.collective_launch_seconds.value=1"
+                        training { )",
+                                    training, " }"),
+                       &scenario)
+            .ok());
+    const auto resolved = scenarios::ResolveScenario("test", scenario);
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    const auto result = Simulate(*resolved);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->batch_seconds() : 0;
+  };
+  EXPECT_GT(seconds(""), 10);
+  EXPECT_LT(seconds("cuda_graph_scope: CUDA_GRAPH_FULL_ITERATION"), 5);
+}
+
 TEST(CudaGraphsTest, FastEqualsFullAndBoundsHold) {
   double eager = 0;
   for (const char* training :
@@ -112,6 +152,22 @@ TEST(CudaGraphsTest, RefusesScopesThatNoProgramHas) {
   EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MAMBA"),
               HasSubstr("has mamba, expected others: the model has no Mamba-2 "
                         "layers"));
+  EXPECT_THAT(Error("cuda_graph_scope: [CUDA_GRAPH_ATTN, CUDA_GRAPH_ATTN]"),
+              HasSubstr("has a part twice"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_ATTN "
+                    "recompute: RECOMPUTE_FULL"),
+              HasSubstr("has parts of blocks with full recomputation"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_ATTN "
+                    "cpu_offloading_num_layers: 1"),
+              HasSubstr("is given with training.cpu_offloading_num_layers"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MOE_ROUTER "
+                    "recompute: RECOMPUTE_SELECTIVE recompute_modules: MOE"),
+              HasSubstr("has moe_router, whose module moe is recomputed"));
+  EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MOE"),
+              HasSubstr("has moe, which requires experts with a capacity"));
+  EXPECT_EQ(Error("cuda_graph_scope: CUDA_GRAPH_MOE "
+                  "moe_expert_capacity_factor: 1"),
+            "");
   EXPECT_THAT(Error("cuda_graph_scope: CUDA_GRAPH_MLP"),
               HasSubstr("the model has no dense feed-forward layers"));
 }

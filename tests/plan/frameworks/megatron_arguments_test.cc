@@ -570,6 +570,56 @@ TEST(MegatronReaderTest, ReadsWhatToRecompute) {
   EXPECT_EQ(read("--recompute-modules mlp"), "none");
 }
 
+TEST(MegatronReaderTest, ReadsCudaGraphs) {
+  const std::string rest =
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --bf16 "
+      "--tokenizer-type NullTokenizer --vocab-size 99 --seq-length 64 "
+      "--max-position-embeddings 64 --micro-batch-size 1 --num-experts 8 "
+      "--moe-router-topk 2 --moe-grouped-gemm ";
+  const auto read = [&](const std::string& args) {
+    return ReadMegatronArguments("x.args", rest + args,
+                                 {.num_gpus = 8, .left_out = {}});
+  };
+  const auto scopes = [&](const std::string& args) {
+    const auto run = read(args);
+    EXPECT_TRUE(run.ok()) << run.status();
+    std::vector<int> all;
+    if (!run.ok()) return all;
+    for (const int scope : run->scenario.training().cuda_graph_scope()) {
+      all.push_back(scope);
+    }
+    return all;
+  };
+  EXPECT_EQ(scopes("--cuda-graph-impl transformer_engine --cuda-graph-scope "
+                   "attn moe_router moe_preprocess"),
+            (std::vector<int>{CUDA_GRAPH_ATTN, CUDA_GRAPH_MOE_ROUTER,
+                              CUDA_GRAPH_MOE_PREPROCESS}));
+  EXPECT_EQ(scopes("--cuda-graph-impl local --cuda-graph-scope full_iteration"),
+            std::vector<int>{CUDA_GRAPH_FULL_ITERATION});
+  // The scope counts only with the program that makes graphs.
+  EXPECT_TRUE(scopes("--cuda-graph-scope attn").empty());
+  EXPECT_TRUE(scopes("--cuda-graph-impl none --cuda-graph-scope attn").empty());
+
+  const auto message = [&](const std::string& args) {
+    return std::string(read(args).status().message());
+  };
+  EXPECT_THAT(message("--cuda-graph-impl local"),
+              HasSubstr("--cuda-graph-impl requires --cuda-graph-scope"));
+  EXPECT_THAT(message("--cuda-graph-impl local --cuda-graph-scope first"),
+              HasSubstr("--cuda-graph-scope is first, expected attn, mlp, "));
+  EXPECT_THAT(message("--cuda-graph-impl transformer_engine "
+                      "--cuda-graph-scope full_iteration"),
+              HasSubstr("requires --cuda-graph-impl local"));
+
+  const auto fused = read("--moe-router-fusion");
+  ASSERT_TRUE(fused.ok()) << fused.status();
+  EXPECT_TRUE(fused->scenario.training().moe_router_fusion());
+  const auto plain = read("");
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_TRUE(plain->scenario.training().has_moe_router_fusion());
+  EXPECT_FALSE(plain->scenario.training().moe_router_fusion());
+}
+
 // What no argument says is Megatron-LM's default, not weir's.
 TEST(MegatronReaderTest, SetsEveryFieldToMegatronsDefaults) {
   const auto run = ReadMegatronArguments(

@@ -275,6 +275,36 @@ TEST(NemoReaderTest, ReadsDispatchers) {
   EXPECT_TRUE(run->scenario.training().distributed_optimizer());
 }
 
+TEST(NemoReaderTest, ReadsCudaGraphs) {
+  const auto read = [](const std::string& settings) {
+    const auto run = ReadNemoSettings(
+        "x.txt",
+        "model.num_layers=4\nmodel.hidden_size=64\nmodel.vocab_size=1000\n"
+        "model.num_attention_heads=4\nmodel.num_moe_experts=8\n"
+        "model.moe_router_topk=2\ntrain.global_batch_size=8\n"
+        "model.seq_length=128\n" +
+            settings,
+        {});
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? run->scenario.training() : Training();
+  };
+  const Training graphs = read(
+      "model.cuda_graph_impl=transformer_engine\n"
+      "model.cuda_graph_scope=[\"attn\", \"moe_router\"]\n"
+      "model.moe_router_fusion=true\n");
+  ASSERT_EQ(graphs.cuda_graph_scope_size(), 2);
+  EXPECT_EQ(graphs.cuda_graph_scope(0), CUDA_GRAPH_ATTN);
+  EXPECT_EQ(graphs.cuda_graph_scope(1), CUDA_GRAPH_MOE_ROUTER);
+  EXPECT_TRUE(graphs.moe_router_fusion());
+  // Off unless given, although the runtime "nemo" fuses routers.
+  for (const char* off : {"", "model.moe_router_fusion=false\n"}) {
+    const Training training = read(off);
+    EXPECT_TRUE(training.has_moe_router_fusion());
+    EXPECT_FALSE(training.moe_router_fusion());
+    EXPECT_EQ(training.cuda_graph_scope_size(), 0);
+  }
+}
+
 TEST(NemoReaderTest, ReadsBackendsOfTheFlexDispatcher) {
   const auto read = [](const std::string& settings) {
     return ReadNemoSettings(

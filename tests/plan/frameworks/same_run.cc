@@ -18,6 +18,7 @@
 #include "plan/frameworks/imported_run.h"
 #include "plan/frameworks/option_table.h"
 #include "plan/frameworks/torchtitan_stages.h"
+#include "scenarios/cuda_graphs.h"
 #include "schedules/interop/schedule_text.h"
 #include "schedules/registry.h"
 #include "schedules/source.h"
@@ -138,6 +139,15 @@ Scenario RandomRun(uint32_t seed) {
   } else if (training.recompute() == RECOMPUTE_SELECTIVE && one_in(2)) {
     training.add_recompute_modules(CORE_ATTN);
     training.add_recompute_modules(LAYERNORM);
+  }
+  if (scenario.transformer().num_experts() > 0) {
+    if (one_in(3)) training.set_moe_router_fusion(one_in(2));
+    if (training.recompute() != RECOMPUTE_FULL && one_in(3)) {
+      training.add_cuda_graph_scope(CUDA_GRAPH_ATTN);
+      training.add_cuda_graph_scope(CUDA_GRAPH_MOE_ROUTER);
+    }
+  } else if (one_in(4)) {
+    training.add_cuda_graph_scope(CUDA_GRAPH_FULL_ITERATION);
   }
   training.set_distributed_optimizer(one_in(3));
   training.set_fully_sharded(one_in(3));
@@ -317,6 +327,7 @@ Scenario Canonical(const scenarios::ResolvedScenario& run) {
   training.set_post_validation(training.post_validation());
   training.set_flash_attention(training.flash_attention());
   training.set_distributed_optimizer(training.distributed_optimizer());
+  training.set_moe_router_fusion(scenarios::FusesRouter(training, run.runtime));
   Communication& communication = *scenario.mutable_communication();
   if (parallelism.pipeline() == 1) communication.set_transfers(OVERLAPPED);
   if (parallelism.data() == 1) {  // nothing to reduce or to shard

@@ -60,6 +60,11 @@ TEST(ResultFeaturesTest, NameWhatChangesTheResult) {
        "sharded vocabulary with two barriers"},
       {"parallelism { context: 4 context_method: CONTEXT_A2A }",
        "context by a2a"},
+      {"training { moe_router_fusion: true }", "fused router"},
+      {"training { moe_router_fusion: false }", "router not fused"},
+      {"training { cuda_graph_scope: [CUDA_GRAPH_ATTN, "
+       "CUDA_GRAPH_MOE_ROUTER] }",
+       "CUDA graphs of attn, moe_router"},
       {"communication { token_dispatcher: TOKENS_DEEPEP }", "DeepEP"},
       {"communication { token_dispatcher: TOKENS_HYBRID_EP }", "HybridEP"},
       {"cluster_changes { topology: FAT_TREE }", "topology fat-tree"},
