@@ -66,7 +66,8 @@ FastEstimate EstimateOf(const scenarios::ResolvedScenario& scenario,
   ranked.batch_seconds = run.window.batch_seconds();
   ranked.makespan_seconds =
       MakespanOf(run.recording) +
-      (extrapolated ? run.steadiness->seconds_left_out : 0);
+      (extrapolated ? run.steadiness->seconds_left_out : 0) +
+      run.num_batches_left_out * run.window.batch_seconds();
   ranked.peak_bytes.resize(inputs.placement().pipeline);
   for (int gpu = 0; gpu < run.graph.num_gpus(); ++gpu) {
     const MemoryTimeline memory =
@@ -93,7 +94,8 @@ FastEstimate EstimateOf(const scenarios::ResolvedScenario& scenario,
       run.program->schedule().total_microbatches();
   ranked.num_microbatches =
       extrapolated
-          ? scenario.num_microbatches * run.program->schedule().num_batches
+          ? scenario.num_microbatches *
+                (run.program->schedule().num_batches + run.num_batches_left_out)
           : ranked.num_simulated_microbatches;
   if (!ranked.reduced) ranked.not_reduced = run.answer->why_not;
   ranked.not_extrapolated = run.not_extrapolated;

@@ -33,6 +33,8 @@ struct FastRun {
   absl::string_view not_extrapolated;    // reason, for a whole run
   Window window;                         // of the whole run
   Window simulated_window;               // if shortened: of the short run
+  // At the end of the whole run, not in the short one (short_batches.h).
+  int num_batches_left_out = 0;
   bool shared_links = false;
 
   PipelineInputs InputsOf(const scenarios::ResolvedScenario& scenario) const {

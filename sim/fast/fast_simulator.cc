@@ -142,6 +142,11 @@ class FastSimulator::Impl {
     ASSIGN_OR_RETURN(const bool repeats, schedules::RepeatsMicrobatches(name));
     if (!repeats) return none;
     ASSIGN_OR_RETURN(const int num_batches, FirstBatches(scenario));
+    // One batch has the policies of all.
+    ASSIGN_OR_RETURN(const schedules::Schedule shape,
+                     weir::sim::ScheduleOf(scenario, *network, 1));
+    if (!MayJoinBatches(shape)) return none;
+    int batches_left_out = BatchesLeftOut(shape, num_batches);
     int num_in_flight =
         static_cast<int>(scenario.scenario.parallelism().pipeline());
     int multiple = 1;
@@ -155,17 +160,18 @@ class FastSimulator::Impl {
       fewer.num_microbatches -= left_out;
       ASSIGN_OR_RETURN(
           const std::shared_ptr<const schedules::Schedule> short_schedule,
-          inputs_.ScheduleOf(fewer, *network, num_batches));
-      if (!MayJoinBatches(*short_schedule)) return none;
+          inputs_.ScheduleOf(fewer, *network, num_batches - batches_left_out));
       const int warmup = MostWarmupForwards(*short_schedule);
       if (warmup > num_in_flight) {
         num_in_flight = warmup;
         continue;
       }
-      ++num_try;
       ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                        inputs_.ShortBatchesOf(*short_schedule, left_out));
-      if (program == nullptr) continue;  // more microbatches may repeat
+      if (program == nullptr) {
+        ++num_try;  // more microbatches may repeat
+        continue;
+      }
       ASSIGN_OR_RETURN(FastRun run,
                        RunProgram(scenario, network, program, true));
       if (!run.recording.complete()) return none;
@@ -174,13 +180,18 @@ class FastSimulator::Impl {
                                       run.recording, &times_multiple);
       run.window = FindWindow(program->schedule(), run.graph, run.recording,
                               MakespanOf(run.recording));
-      if (run.steadiness.has_value() && run.window.steady) {
+      if (run.steadiness.has_value() && run.window.steady &&
+          batches_left_out % run.window.num_batches == 0) {
         run.simulated_window = run.window;
         run.window =
             WindowOfShortBatches(run.window, *run.steadiness, left_out);
+        run.num_batches_left_out = batches_left_out;
         return std::optional<FastRun>(std::move(run));
       }
       multiple = std::max(times_multiple, 1);
+      // Only more batches help if microbatches repeat.
+      if (batches_left_out == 0 || !run.steadiness.has_value()) ++num_try;
+      batches_left_out = 0;
     }
   }
 

@@ -23,6 +23,10 @@ constexpr int kMostBatchTries = 2;
 // the short run is wasted if its times do not repeat.
 constexpr double kMostPart = 0.75;
 
+// Runs of fewer batches are rarely steady.
+constexpr int kLeastBatches = 5;
+constexpr int kMostBatchesLeftOut = 2;
+
 // The order of one rank.
 class BatchesOfRank {
  public:
@@ -95,6 +99,18 @@ int MostWarmupForwards(const schedules::Schedule& schedule) {
     most = std::max(most, static_cast<int>(end - actions.begin()));
   }
   return most;
+}
+
+int BatchesLeftOut(const schedules::Schedule& schedule, int num_batches) {
+  // A pass that waits for an update of a batch before the last one delays more
+  // batches, which takes longer to settle: the try would be in vain.
+  if (schedule.weights.forward ==
+      schedules::WeightPolicy::ForwardRead::kDelayed) {
+    return 0;
+  }
+  return num_batches - kMostBatchesLeftOut >= kLeastBatches
+             ? kMostBatchesLeftOut
+             : 0;
 }
 
 int MicrobatchesKept(int num_microbatches, int num_in_flight, int num_try) {

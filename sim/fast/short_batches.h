@@ -19,6 +19,11 @@ namespace weir::sim {
 // Returns the largest number of forwards with which a rank begins.
 int MostWarmupForwards(const schedules::Schedule& schedule);
 
+// Returns how many of `num_batches` the first try leaves out at the end of the
+// run. A run that is steady before its last batches stays so: further batches
+// repeat the times and the memory of earlier ones.
+int BatchesLeftOut(const schedules::Schedule& schedule, int num_batches);
+
 // Returns how many of `num_microbatches` per batch to keep in a try, of which
 // the first has number 0. Returns 0 if a short run would save little.
 // `num_in_flight`: see MostWarmupForwards.

@@ -170,24 +170,26 @@ class StretchTimes {
   bool IsSteadyAt(double time_seconds) const {
     const double before = time_seconds - period_;
     const double margin = 8 * ToleranceSeconds();
+    const auto is_near = [&](double seconds) {
+      return (std::fabs(seconds - before) <= margin) |
+             (std::fabs(seconds - time_seconds) <= margin);
+    };
+    // No branches: the compiler vectorizes these two loops.
     double first = before;  // T0
+    int64_t num_near = 0;
     for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      for (double at : {before, time_seconds}) {
-        if (std::fabs(start_[task] - at) <= margin ||
-            std::fabs(end_[task] - at) <= margin) {
-          return false;
-        }
-      }
-      if (start_[task] < before && end_[task] > before) {
-        first = std::min(first, start_[task]);
-      }
+      const double start = start_[task], end = end_[task];
+      num_near += is_near(start) | is_near(end);
+      const bool spans = (start < first) & (end > before);
+      first = spans ? start : first;
     }
+    if (num_near > 0) return false;
     int64_t num_here = 0, num_there = 0;
     for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      if (start_[task] < time_seconds &&
-          end_[task] > first + period_ + margin) {
-        ++num_there;
-      }
+      num_there += (start_[task] < time_seconds) &
+                   (end_[task] > first + period_ + margin);
+    }
+    for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
       if (!(start_[task] < before && end_[task] > first + margin)) continue;
       ++num_here;
       const int32_t copy = copy_of_[task];
