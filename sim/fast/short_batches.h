@@ -49,8 +49,9 @@ int MicrobatchesKept(int num_microbatches, int num_in_flight, int num_try);
 // still grow.
 //
 // The whole run has the same number of batches, apart from BatchesLeftOut: it
-// follows from the number of microbatches of the whole run, and a stretch of three periods implies that
-// fewer microbatches are in flight than the short batches have.
+// follows from the number of microbatches of the whole run, and a stretch of
+// three periods implies that fewer microbatches are in flight than the short
+// batches have.
 //
 // Predictions of weights belong to their passes. One per update is that of the
 // first forward of a batch, which precedes the periods inserted; whether a rank
