@@ -39,10 +39,11 @@ function best(row: FiguresSection['rows'][0]): number | null {
   return row.better === 'lower' ? low : high;
 }
 
-function comparison(section: FiguresSection, names: string[]): HTMLElement {
+// `ranked`: marks the best of each row.
+function comparison(section: FiguresSection, names: string[], ranked: boolean): HTMLElement {
   const columns = [{label: 'Figure', left: true}, ...names.map(label => ({label}))];
   const rows: TableCell[][] = section.rows.map(row => {
-    const winner = best(row);
+    const winner = ranked ? best(row) : null;
     return [row.label, ...row.cells.map((cell, run) => {
       const element = h('span', {}, h('span', dataAttributes(row.json, run, cell), cell.text));
       if (winner !== null && cell.value === winner) element.append(h('span', {class: 'mark'}, ' best'));
@@ -67,9 +68,11 @@ export function figuresView(section: FiguresSection, report: Report): HTMLElemen
   const several = names.length > 1;
   const csv = csvButton('the key figures', () => csvRows(section, names));
   const root = h('section', {id: 'figures'}, h('h2', {}, several ? 'Comparison' : 'Key figures'));
-  if (several) root.append(verdict(section, names));
+  // A prediction and its execution are no alternatives.
+  const ranked = !report.header.sections.some(other => other.type === 'execution');
+  if (several && ranked) root.append(verdict(section, names));
   root.append(chart(several ? 'All figures' : 'Figures', '', csv,
-                    several ? comparison(section, names) : cards(section)));
+                    several ? comparison(section, names, ranked) : cards(section)));
   section.texts.forEach((texts, run) => {
     const list = h('dl', {class: 'texts'}, ...texts.flatMap(({label, text}) =>
       [h('dt', {}, label), h('dd', {}, name(text))]));

@@ -316,6 +316,14 @@ async function figuresEqual(file, results) {
 await test('figures of one run equal --format json', () => figuresEqual('one.html', [oneJson.result]));
 await test('figures of several runs equal --format json', () => figuresEqual('several.html', severalJson.results));
 
+await test('a prediction and its execution are not ranked', async () => {
+  for (const [file, count] of [['several.html', 1], ['execution.html', 0]]) {
+    const {page, context} = await open(browser, join(folder, file));
+    assert.equal(await page.locator('#figures .verdict').count(), count, file);
+    await context.close();
+  }
+});
+
 await test('figures are shown as in the table', async () => {
   const {page, context} = await open(browser, join(folder, 'one.html'));
   const table = runAnyway('simulate', preset, '--schedule', '1f1b', '--wide');
