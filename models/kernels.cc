@@ -135,10 +135,11 @@ void AddForwardCasts(const WorkSpec& spec, const Linear& linear,
   AddCast(cast.transposed_bytes, 1, &work->backward_weight);
   const double weights = linear.batch * linear.in * linear.out;
   const double weight_bytes = WeightCastBytes(formats);
-  if (formats.casts_weights_each_pass)
+  if (formats.casts_weights_each_pass) {
     AddCast(weight_bytes * weights,
             CastLaunches(spec, linear, formats.forward, formats.weight_reads),
             &work->forward);
+  }
   if (weight_bytes > 0) work->quantized_parameters += weights;
 }
 

@@ -141,7 +141,8 @@ TEST(ExpertLayersTest, DroppedTokensAreNotProcessed) {
     WorkSpec spec = Spec();
     spec.accepted_tokens = accepted;
     double flops = 0, performed = 0;
-    for (const Kernel& kernel : LayersOf(model, spec)[1].forward) {
+    const LayerWork block = LayersOf(model, spec)[1];
+    for (const Kernel& kernel : block.forward) {
       if (kernel.part != KernelPart::kFeedForwardGemm) continue;
       flops += kernel.flops;
       performed +=

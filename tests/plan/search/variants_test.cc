@@ -56,7 +56,7 @@ PlanRequest Open(uint32_t seed) {
 // Returns a file of Megatron-LM with the optimizer on the host among the
 // options of plans; weir does not write the arguments that it needs.
 std::string WithOptimizerOffload() {
-  const std::string file = testing::TempDir() + "offloading.textproto";
+  std::string file = testing::TempDir() + "offloading.textproto";
   std::ofstream(file) << "name: 'offloading' base: 'megatron-lm' "
                          "planned_options: 'optimizer-cpu-offload'";
   return file;

@@ -361,7 +361,7 @@ TEST(JitterTest, FactorsOfLinksAreThoseOfTheirTransfers) {
 }
 
 std::string FileWith(const std::string& text) {
-  const std::string path = testing::TempDir() + "/jitter_times.csv";
+  std::string path = testing::TempDir() + "/jitter_times.csv";
   std::ofstream(path) << text;
   return path;
 }

@@ -131,7 +131,7 @@ TEST(SvgTest, NamesAreText) {
       ExpectPlain(document);
       if (shown.empty()) continue;
       // The name, or its beginning where it is too long for the figure.
-      const std::string begin = shown.substr(0, shown.find_first_of(" ", 1));
+      const std::string begin = shown.substr(0, shown.find_first_of(' ', 1));
       EXPECT_THAT(document.texts, Contains(HasSubstr(begin.substr(0, 2))));
     }
   }

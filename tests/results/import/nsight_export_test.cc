@@ -26,7 +26,7 @@ std::string DatabaseOf(const std::string& sql) {
       << sqlite3_errmsg(db);
   sqlite3_int64 size = 0;
   unsigned char* bytes = sqlite3_serialize(db, "main", &size, 0);
-  const std::string copy(reinterpret_cast<char*>(bytes), size);
+  std::string copy(reinterpret_cast<char*>(bytes), size);
   sqlite3_free(bytes);
   sqlite3_close(db);
   return copy;
