@@ -142,13 +142,18 @@ class FastSimulator::Impl {
     ASSIGN_OR_RETURN(const bool repeats, schedules::RepeatsMicrobatches(name));
     if (!repeats) return none;
     ASSIGN_OR_RETURN(const int num_batches, FirstBatches(scenario));
-    // One batch has the policies of all.
-    ASSIGN_OR_RETURN(const schedules::Schedule shape,
-                     weir::sim::ScheduleOf(scenario, *network, 1));
-    if (!MayJoinBatches(shape)) return none;
-    int batches_left_out = BatchesLeftOut(shape, num_batches);
     int num_in_flight =
         static_cast<int>(scenario.scenario.parallelism().pipeline());
+    if (MicrobatchesKept(scenario.num_microbatches, num_in_flight, 0) == 0) {
+      return none;
+    }
+    // One batch of a few microbatches has the policies of all.
+    scenarios::ResolvedScenario shortest = scenario;
+    shortest.num_microbatches = num_in_flight;
+    ASSIGN_OR_RETURN(const schedules::Schedule shape,
+                     weir::sim::ScheduleOf(shortest, *network, 1));
+    if (!MayJoinBatches(shape)) return none;
+    int batches_left_out = BatchesLeftOut(shape, num_batches);
     int multiple = 1;
     for (int num_try = 0;;) {
       const int kept =

@@ -19,16 +19,16 @@ namespace weir::sim::cuda_graphs_test {
 using testing::HasSubstr;
 
 absl::StatusOr<scenarios::ResolvedScenario> Resolve(
-    const std::string& training, const std::string& model = "qwen3-30b-a3b") {
+    const std::string& training, const std::string& model = "qwen3-30b-a3b",
+    const std::string& parallelism = "expert: 4 data: 4 pipeline: 2") {
   Scenario scenario;
   const absl::Status parsed = ParseTextProto(
       "test",
       absl::StrCat("model: \"", model, R"(" cluster: "dgx-h100" num_nodes: 1
                    runtime: "megatron-lm" schedule: "1f1b"
-                   parallelism { expert: 4 data: 4 pipeline: 2 }
                    batch { global_batch_size: 32 sequence_length: 1024 }
-                   training { )",
-                   training, " }"),
+                   parallelism { )",
+                   parallelism, " } training { ", training, " }"),
       &scenario);
   EXPECT_TRUE(parsed.ok()) << parsed;
   return scenarios::ResolveScenario("test", scenario);
@@ -77,16 +77,24 @@ TEST(CudaGraphsTest, OneLaunchReplacesThoseOfAGraph) {
 // The graph of a backward recomputes what the graph of the forward computed.
 TEST(CudaGraphsTest, RecomputationIsInGraphs) {
   const std::string recompute =
-      "recompute: RECOMPUTE_SELECTIVE recompute_modules: [LAYERNORM, MOE_ACT] ";
+      "recompute: RECOMPUTE_SELECTIVE "
+      "recompute_modules: [LAYERNORM, MLA_UP_PROJ] ";
   const auto recomputed = [&](const std::string& scopes) {
-    return LaunchesWith(recompute + scopes).backward_input.forward_launches;
+    const auto resolved =
+        Resolve(recompute + scopes, "deepseek-v3", "expert: 8 data: 8");
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    const auto costs = ComputeCosts(*resolved, 1, {1});
+    EXPECT_TRUE(costs.ok()) << costs.status();
+    return costs->stages[0].launches.backward_input.forward_launches;
   };
   const double eager = recomputed("");
-  EXPECT_GT(eager, 0);
-  // One graph of the norm, and the activation of the experts as before.
-  const double graphs = recomputed("cuda_graph_scope: CUDA_GRAPH_MOE_ROUTER");
-  EXPECT_LE(graphs, eager);
-  EXPECT_GT(graphs, 0);
+  const double router = recomputed("cuda_graph_scope: CUDA_GRAPH_MOE_ROUTER");
+  const double both =
+      recomputed("cuda_graph_scope: [CUDA_GRAPH_ATTN, CUDA_GRAPH_MOE_ROUTER]");
+  // Up-projections and norm of the attention, and the norm of the experts.
+  EXPECT_GT(both, 0);
+  EXPECT_LT(both, router);
+  EXPECT_LE(router, eager);
 }
 
 // Each stage gathers what the ranks of the group before have sent.
