@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 // clang-format off
@@ -109,27 +110,37 @@ void* MapShared(size_t bytes) {
 
 }  // namespace
 
-Recording::Recording(size_t num_tasks, bool shares_cards)
+Recording::Recording(size_t num_tasks, bool shares_cards, Writer writer)
     : num_tasks_(num_tasks),
       shares_gpus_(shares_cards),
-      data_(static_cast<double*>(MapShared(bytes()))) {}
+      writer_(writer),
+      data_(static_cast<double*>(writer == Writer::kChildProcess
+                                     ? MapShared(bytes())
+                                     : std::calloc(bytes(), 1))) {}
 
 Recording::Recording(Recording&& other) noexcept
     : num_tasks_(other.num_tasks_),
       shares_gpus_(other.shares_gpus_),
+      writer_(other.writer_),
       num_ended_(other.num_ended_),
       data_(std::exchange(other.data_, nullptr)) {}
 
 Recording& Recording::operator=(Recording&& other) noexcept {
   std::swap(num_tasks_, other.num_tasks_);
   std::swap(shares_gpus_, other.shares_gpus_);
+  std::swap(writer_, other.writer_);
   std::swap(num_ended_, other.num_ended_);
   std::swap(data_, other.data_);
   return *this;
 }
 
 Recording::~Recording() {
-  if (data_ != nullptr) munmap(data_, bytes());
+  if (data_ == nullptr) return;
+  if (writer_ == Writer::kChildProcess) {
+    munmap(data_, bytes());
+  } else {
+    std::free(data_);
+  }
 }
 
 size_t Recording::bytes() const {
@@ -140,7 +151,8 @@ size_t Recording::bytes() const {
 absl::StatusOr<Recording> RunTaskGraph(const TaskGraph& graph,
                                        std::span<const scenarios::Link> links,
                                        const EngineOptions& options) {
-  Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty());
+  Recording recording(graph.num_tasks(), !graph.slowdowns.curves.empty(),
+                      Recording::Writer::kChildProcess);
   void* memory = MapShared(sizeof(Shared));
   int fds[2];
   if (!recording.valid() || memory == nullptr || pipe2(fds, O_CLOEXEC) != 0) {

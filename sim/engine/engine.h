@@ -21,11 +21,15 @@ namespace weir::sim {
 
 // Start and end of every task, in seconds from the start of the run. For graphs
 // with GPU partitions, also the seconds that other partitions added to each
-// task. Stored in memory shared with the child process that writes it; movable,
-// not copyable.
+// task. Movable, not copyable.
 class Recording {
  public:
-  explicit Recording(size_t num_tasks, bool shares_cards = false);
+  // The memory for a child process is shared with it. That for this process is
+  // from the heap, which can reuse it for the next run.
+  enum class Writer { kThisProcess, kChildProcess };
+
+  explicit Recording(size_t num_tasks, bool shares_cards = false,
+                     Writer writer = Writer::kThisProcess);
   Recording(Recording&& other) noexcept;
   Recording& operator=(Recording&& other) noexcept;
   ~Recording();
@@ -57,6 +61,7 @@ class Recording {
 
   size_t num_tasks_ = 0;
   bool shares_gpus_ = false;
+  Writer writer_ = Writer::kThisProcess;
   size_t num_ended_ = 0;
   double* data_ = nullptr;
 };

@@ -341,18 +341,20 @@ class FastSimulator::Impl {
   absl::Status SetTimes(const std::vector<scenarios::Link>& links,
                         FastRun* run) {
     const TaskGraph& tasks = run->graph.tasks;
-    ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
-    if (!run->recording.complete()) return absl::OkStatus();
-    // Sorting all flows takes longer than looking for slow timers.
-    const bool slows = SlowsTimers(tasks, run->recording);
-    const double shared_from =
-        slows ? 0 : FirstSharedTime(tasks, links, run->recording);
-    if (!slows && std::isinf(shared_from)) return absl::OkStatus();
-    run->shared_links = true;
     if (!tasks.slowdowns.timers.empty()) {
+      // Flows nearly always slow down some timer.
       ASSIGN_OR_RETURN(run->recording, runner_.Run(tasks, links));
+      run->shared_links =
+          run->recording.complete() &&
+          (SlowsTimers(tasks, run->recording) ||
+           !std::isinf(FirstSharedTime(tasks, links, run->recording)));
       return absl::OkStatus();
     }
+    ASSIGN_OR_RETURN(run->recording, LongestPath(tasks, links));
+    if (!run->recording.complete()) return absl::OkStatus();
+    const double shared_from = FirstSharedTime(tasks, links, run->recording);
+    if (std::isinf(shared_from)) return absl::OkStatus();
+    run->shared_links = true;
     return RunRest(tasks, links, shared_from, &run->recording);
   }
 

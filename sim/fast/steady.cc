@@ -24,25 +24,113 @@ constexpr int kMostMultiples = 64;
 // event coincides with one of them, the next one is tried.
 constexpr double kTimes[] = {0.0137, 0.0731, 0.1931, 0.3119, 0.4583, 0.6391};
 
+// The times of all tasks, in blocks of consecutive tasks. Those of a block are
+// mostly of one GPU and of nearby times, so few blocks are in an interval.
+class TaskTimes {
+ public:
+  explicit TaskTimes(const Recording& recording)
+      : start_(recording.start_seconds()), end_(recording.end_seconds()) {
+    for (int32_t begin = 0; begin < num_tasks(); begin += kBlockTasks) {
+      const int32_t end = std::min(begin + kBlockTasks, num_tasks());
+      double first = start_[begin], last = end_[begin];
+      for (int32_t task = begin; task < end; ++task) {
+        first = std::min(first, start_[task]);
+        last = std::max(last, end_[task]);
+      }
+      blocks_.push_back({begin, end, first, last});
+    }
+  }
+
+  double start(int32_t task) const { return start_[task]; }
+  double end(int32_t task) const { return end_[task]; }
+
+  // Calls visit(task) for all tasks that start until `until_seconds` and end
+  // at `from_seconds` or later, and for some others.
+  template <typename Visit>
+  void VisitTasks(double from_seconds, double until_seconds,
+                  const Visit& visit) const {
+    for (const Block& block : blocks_) {
+      if (block.first_start_seconds > until_seconds ||
+          block.last_end_seconds < from_seconds) {
+        continue;
+      }
+      for (int32_t task = block.begin; task < block.end; ++task) visit(task);
+    }
+  }
+
+ private:
+  static constexpr int32_t kBlockTasks = 64;
+
+  struct Block {
+    int32_t begin, end;
+    double first_start_seconds, last_end_seconds;
+  };
+
+  int32_t num_tasks() const { return static_cast<int32_t>(start_.size()); }
+
+  const std::span<const double> start_, end_;
+  std::vector<Block> blocks_;
+};
+
+// Copies of tasks a period later.
+class Copies {
+ public:
+  explicit Copies(int32_t num_tasks)
+      : copy_of_(num_tasks, kNone), is_copy_(num_tasks) {}
+
+  static constexpr int32_t kNone = -1;
+
+  // Returns kNone if it is unknown.
+  int32_t Of(int32_t task) const { return copy_of_[task]; }
+
+  // Returns false if one of them already has another copy.
+  bool Pair(int32_t task, int32_t copy) {
+    if (copy_of_[task] == copy && is_copy_[copy]) return true;
+    if (copy_of_[task] >= 0 || is_copy_[copy]) return false;
+    copy_of_[task] = copy;
+    is_copy_[copy] = true;
+    paired_.push_back(task);
+    return true;
+  }
+
+  // Tasks with a copy, in the order of the calls of Pair().
+  const std::vector<int32_t>& paired() const { return paired_; }
+
+  void Clear() {
+    for (const int32_t task : paired_) {
+      is_copy_[copy_of_[task]] = false;
+      copy_of_[task] = kNone;
+    }
+    paired_.clear();
+  }
+
+ private:
+  std::vector<int32_t> copy_of_;
+  std::vector<bool> is_copy_;
+  std::vector<int32_t> paired_;
+};
+
 // One stretch, and the search for a period of its times.
 class StretchTimes {
  public:
+  // `copies`: used by one stretch after another.
   StretchTimes(const ShortenedSchedule& shortened, int stretch,
-               const PipelineGraph& graph, const Recording& recording)
+               const PipelineGraph& graph, const TaskTimes& times,
+               Copies* copies)
       : stretches_(shortened.stretches),
         stretch_(stretch),
         graph_(graph),
         tasks_(graph.tasks),
-        start_(recording.start_seconds()),
-        end_(recording.end_seconds()) {
+        times_(times),
+        copies_(*copies) {
     for (int gpu = 0; gpu < graph.num_gpus(); ++gpu) {
       const Stretch& of = Of(gpu);
       for (int32_t i = 0; i < of.period_actions; ++i) {
-        begin_seconds_ =
-            std::max(begin_seconds_, end_[graph.ActionEnd(gpu, of.first + i)]);
-        end_seconds_ = std::min(
-            end_seconds_,
-            start_[graph.ActionTask(gpu, of.end - of.period_actions + i)]);
+        begin_seconds_ = std::max(
+            begin_seconds_, times_.end(graph.ActionEnd(gpu, of.first + i)));
+        end_seconds_ =
+            std::min(end_seconds_, times_.start(graph.ActionTask(
+                                       gpu, of.end - of.period_actions + i)));
       }
     }
   }
@@ -76,15 +164,16 @@ class StretchTimes {
   int32_t Latest(int gpu) const {
     const Stretch& of = Of(gpu);
     int32_t i = of.end - of.period_actions - 1;
-    while (i >= of.first && start_[graph_.ActionTask(gpu, i)] >= end_seconds_) {
+    while (i >= of.first &&
+           times_.start(graph_.ActionTask(gpu, i)) >= end_seconds_) {
       --i;
     }
     return i - multiple_ * of.period_actions >= of.first ? i : -1;
   }
   double Distance(int gpu, int32_t i) const {
     const int32_t before = i - multiple_ * Of(gpu).period_actions;
-    return start_[graph_.ActionTask(gpu, i)] -
-           start_[graph_.ActionTask(gpu, before)];
+    return times_.start(graph_.ActionTask(gpu, i)) -
+           times_.start(graph_.ActionTask(gpu, before));
   }
   double ToleranceSeconds() const {
     return std::min(kTolerance * period_,
@@ -115,40 +204,28 @@ class StretchTimes {
            tasks_.amount(task) == tasks_.amount(copy);
   }
 
-  // Returns false if one of them already has another copy.
-  bool Pair(int32_t task, int32_t copy) {
-    if (copy_of_[task] == copy && copied_[copy]) return true;
-    if (copy_of_[task] >= 0 || copied_[copy]) return false;
-    copy_of_[task] = copy;
-    copied_[copy] = true;
-    paired_.push_back(task);
-    return true;
-  }
-
   // Maps actions to their copies by position, and dependent tasks along the
   // edges.
   bool MapTasks() {
-    copy_of_.assign(tasks_.num_tasks(), -1);
-    copied_.assign(tasks_.num_tasks(), false);
-    paired_.clear();
+    copies_.Clear();
     for (int gpu = 0; gpu < graph_.num_gpus(); ++gpu) {
       const Stretch& of = Of(gpu);
       const int32_t shift = multiple_ * of.period_actions;
       for (int32_t i = of.first; i + shift < of.end; ++i) {
         const int32_t task = graph_.ActionTask(gpu, i);
         if (!IsAlike(task, task + shift)) return false;
-        Pair(task, task + shift);
+        copies_.Pair(task, task + shift);
       }
     }
-    for (size_t next = 0; next < paired_.size(); ++next) {
-      if (!MapSuccessors(paired_[next])) return false;
+    for (size_t next = 0; next < copies_.paired().size(); ++next) {
+      if (!MapSuccessors(copies_.paired()[next])) return false;
     }
     return true;
   }
 
   bool MapSuccessors(int32_t task) {
     const auto here = tasks_.successors(task);
-    const auto there = tasks_.successors(copy_of_[task]);
+    const auto there = tasks_.successors(copies_.Of(task));
     // At the end of a stretch other tasks may wait for the copy.
     if (here.size() != there.size()) return true;
     for (size_t i = 0; i < here.size(); ++i) {
@@ -158,8 +235,9 @@ class StretchTimes {
     }
     for (size_t i = 0; i < here.size(); ++i) {
       if (here[i] >= graph_.ranges.end_of_actions) {
-        if (!Pair(here[i], there[i])) return false;
-      } else if (copy_of_[here[i]] >= 0 && copy_of_[here[i]] != there[i]) {
+        if (!copies_.Pair(here[i], there[i])) return false;
+      } else if (const int32_t copy = copies_.Of(here[i]);
+                 copy >= 0 && copy != there[i]) {
         return false;
       }
     }
@@ -171,48 +249,43 @@ class StretchTimes {
     const double before = time_seconds - period_;
     const double margin = 8 * ToleranceSeconds();
     const auto is_near = [&](double seconds) {
-      return (std::fabs(seconds - before) <= margin) |
-             (std::fabs(seconds - time_seconds) <= margin);
+      return std::fabs(seconds - before) <= margin ||
+             std::fabs(seconds - time_seconds) <= margin;
     };
-    // No branches: the compiler vectorizes these two loops.
     double first = before;  // T0
-    int64_t num_near = 0;
-    for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      const double start = start_[task], end = end_[task];
-      num_near += is_near(start) | is_near(end);
-      const bool spans = (start < first) & (end > before);
-      first = spans ? start : first;
-    }
-    if (num_near > 0) return false;
+    bool has_near = false;
+    times_.VisitTasks(before - margin, time_seconds + margin, [&](int32_t i) {
+      const double start = times_.start(i), end = times_.end(i);
+      if (is_near(start) || is_near(end)) has_near = true;
+      if (start < first && end > before) first = start;
+    });
+    if (has_near) return false;
     int64_t num_here = 0, num_there = 0;
-    for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      num_there += (start_[task] < time_seconds) &
-                   (end_[task] > first + period_ + margin);
-    }
-    for (int32_t task = 0; task < tasks_.num_tasks(); ++task) {
-      if (!(start_[task] < before && end_[task] > first + margin)) continue;
+    bool repeats = true;
+    times_.VisitTasks(first + margin, time_seconds, [&](int32_t i) {
+      const double start = times_.start(i), end = times_.end(i);
+      if (start < time_seconds && end > first + period_ + margin) ++num_there;
+      if (!(start < before && end > first + margin)) return;
       ++num_here;
-      const int32_t copy = copy_of_[task];
-      if (copy < 0 || !IsPeriod(start_[copy] - start_[task]) ||
-          !IsPeriod(end_[copy] - end_[task])) {
-        return false;
+      const int32_t copy = copies_.Of(i);
+      if (copy == Copies::kNone || !IsPeriod(times_.start(copy) - start) ||
+          !IsPeriod(times_.end(copy) - end)) {
+        repeats = false;
       }
-    }
-    return num_here == num_there;
+    });
+    return repeats && num_here == num_there;
   }
 
   const std::vector<std::vector<Stretch>>& stretches_;
   const int stretch_;
   const PipelineGraph& graph_;
   const TaskGraph& tasks_;
-  const std::span<const double> start_, end_;
+  const TaskTimes& times_;
+  Copies& copies_;
   double begin_seconds_ = 0;  // all have ended their first period
   double end_seconds_ = std::numeric_limits<double>::infinity();
   int multiple_ = 1;
-  double period_ = 0;             // sum of `multiple_` periods
-  std::vector<int32_t> copy_of_;  // [task]: copy a period later; -1: unknown
-  std::vector<bool> copied_;      // [task]: is a copy
-  std::vector<int32_t> paired_;
+  double period_ = 0;  // sum of `multiple_` periods
 };
 
 }  // namespace
@@ -223,12 +296,14 @@ std::optional<Steadiness> FindSteadiness(const ShortenedSchedule& shortened,
                                          int* period_multiple) {
   if (period_multiple != nullptr) *period_multiple = 0;
   if (!recording.complete()) return std::nullopt;
+  const TaskTimes times(recording);
+  Copies copies(graph.tasks.num_tasks());
   Steadiness steadiness;
   int multiple = 1;
   const auto num_stretches = static_cast<int>(shortened.stretches[0].size());
   for (int k = 0; k < num_stretches; ++k) {
     const std::optional<Steadiness::Cut> cut =
-        StretchTimes(shortened, k, graph, recording).Find();
+        StretchTimes(shortened, k, graph, times, &copies).Find();
     if (!cut.has_value()) return std::nullopt;
     multiple = std::lcm(multiple, cut->period_multiple);
     steadiness.cuts.push_back(*cut);

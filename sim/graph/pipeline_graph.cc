@@ -73,8 +73,9 @@ void GraphBuilder::ReserveTasks() {
   for (int gpu = 0; gpu < place_.num_gpus(); ++gpu) {
     num_actions += std::ssize(Actions(gpu));
   }
-  if (num_actions < 100000) return;  // the estimate takes time too
-  const double num_tasks = 1.05 * EstimateTasks(in_);
+  // The estimate takes time, and the memory of small graphs does not matter.
+  const double num_tasks =
+      num_actions < 200000 ? 2.5 * num_actions : 1.05 * EstimateTasks(in_);
   graph_.tasks.Reserve(static_cast<size_t>(num_tasks),
                        static_cast<size_t>(2.5 * num_tasks));
 }

@@ -31,12 +31,7 @@ class Tracer {
   MemoryTimeline Trace(bool keep_samples) {
     AddStatic();
     AddActions();
-    // Stable: simultaneous events of one GPU keep their order.
-    std::stable_sort(buffers_.begin(), buffers_.end(), Earlier);
-    std::vector<MemoryEvent> events(actions_.size() + buffers_.size());
-    std::merge(actions_.begin(), actions_.end(), buffers_.begin(),
-               buffers_.end(), events.begin(), Earlier);
-    return SweepMemory(static_, events,
+    return SweepMemory(static_, SortedEvents(),
                        {.separate_bytes = separate_bytes_,
                         .by_stream = in_.costs.allocates_by_stream,
                         .keep_samples = keep_samples});
@@ -152,10 +147,24 @@ class Tracer {
     }
     if (in_.costs.frees_gradients) AddFreedGradients();
     if (in_.costs.shards > 1) AddUnsharded();
-    // Channels and overlapped pairs end out of order.
-    if (!std::is_sorted(actions_.begin(), actions_.end(), Earlier)) {
-      std::stable_sort(actions_.begin(), actions_.end(), Earlier);
+  }
+
+  // Returns all events by time. Simultaneous events of a list keep their order.
+  std::vector<MemoryEvent> SortedEvents() {
+    std::vector<MemoryEvent> sorted, merged;
+    for (std::vector<MemoryEvent>* events :
+         {&buffers_.received[0], &buffers_.received[1], &buffers_.sent[0],
+          &buffers_.sent[1], &buffers_.at_passes, &actions_}) {
+      // Channels and overlapped pairs end out of order.
+      if (!std::is_sorted(events->begin(), events->end(), Earlier)) {
+        std::stable_sort(events->begin(), events->end(), Earlier);
+      }
+      merged.resize(sorted.size() + events->size());
+      std::merge(sorted.begin(), sorted.end(), events->begin(), events->end(),
+                 merged.begin(), Earlier);
+      sorted.swap(merged);
     }
+    return sorted;
   }
 
   // `n` microbatches; below 0: freed.
@@ -346,21 +355,33 @@ class Tracer {
     const int32_t in = graph_.InboundTransfer(gpu_, action);
     if (in != PipelineGraph::kNone) {
       const int from = forward ? action.stage - 1 : action.stage;
-      AddBuffer(start_[in], forward ? start : end,
-                in_.costs.sent_bytes(from) * n);
+      const double bytes = in_.costs.sent_bytes(from) * n;
+      AddBuffer(start_[in], bytes, &buffers_.received[forward]);
+      AddBuffer(forward ? start : end, -bytes, &buffers_.at_passes);
     }
     const int32_t out = graph_.OutboundTransfer(gpu_, action);
     if (out != PipelineGraph::kNone) {
       const int of = forward ? action.stage : action.stage - 1;
-      AddBuffer(end, end_[out], in_.costs.sent_bytes(of) * n);
+      const double bytes = in_.costs.sent_bytes(of) * n;
+      AddBuffer(end, bytes, &buffers_.at_passes);
+      AddBuffer(end_[out], -bytes, &buffers_.sent[forward]);
     }
   }
 
-  void AddBuffer(double from, double to, double bytes) {
+  // `bytes` below 0: frees.
+  static void AddBuffer(double seconds, double bytes,
+                        std::vector<MemoryEvent>* events) {
     if (bytes == 0) return;
-    buffers_.push_back({from, MemoryClass::COMMUNICATION_BUFFERS, bytes, 1});
-    buffers_.push_back({to, MemoryClass::COMMUNICATION_BUFFERS, -bytes, -1});
+    events->push_back({seconds, MemoryClass::COMMUNICATION_BUFFERS, bytes,
+                       bytes < 0 ? -1 : 1});
   }
+
+  // Separate lists, each of which is nearly always in the order of time.
+  struct BufferEvents {
+    std::vector<MemoryEvent> received[2];  // [forward]: begin of a transfer
+    std::vector<MemoryEvent> sent[2];      // [forward]: end of a transfer
+    std::vector<MemoryEvent> at_passes;    // begin or end of a pass
+  };
 
   const PipelineInputs& in_;
   const PipelineGraph& graph_;
@@ -369,7 +390,8 @@ class Tracer {
   MemoryByKind static_{};
   double last_end_ = 0;        // end of the rank's last pass or step
   double separate_bytes_ = 0;  // of the buffers of its steps
-  std::vector<MemoryEvent> actions_, buffers_;
+  std::vector<MemoryEvent> actions_;
+  BufferEvents buffers_;
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ export interface ScatterPoint {
 
 export interface ScatterAxis {
   label: string;
-  format: (value: number) => string;
+  // `step`: the distance of ticks, if the value is one.
+  format: (value: number, step?: number) => string;
   log?: boolean;
   zero?: boolean;  // begins at 0
   names?: string[];  // of the values 0, 1, ...
@@ -109,6 +110,12 @@ function byteSplits(low: number, high: number, most: number): number[] {
   return splits;
 }
 
+// Returns the width of a vertical axis with these texts.
+function widthOf(texts: string[]): number {
+  const longest = texts.reduce((most, text) => Math.max(most, text.length), 6);
+  return fontPixels(20 + 7 * longest);
+}
+
 export class Scatter {
   readonly element: HTMLElement;
   private readonly plotBox: HTMLElement;
@@ -170,15 +177,17 @@ export class Scatter {
         stroke: text, label: axis.label, labelSize: fontPixels(18), font: fontOf(12), labelFont: fontOf(12), labelGap: 2,
         space: vertical ? 36 : width < 500 ? 64 : 90,
         grid: {stroke: grid, width: 1, show: !named}, ticks: {stroke: grid, width: 1},
-        size: fontPixels(vertical ? (width < 500 ? 72 : 80) : named ? height : 34),
+        size: vertical ? (_plot, texts) => widthOf(texts ?? []) : fontPixels(named ? height : 34),
         ...(turned ? {rotate: 40} : {}),
         ...(named ? {splits: () => axis.names!.map((_, i) => i)} : {}),
         ...(axis.log ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => logSplits(low, high, room)} : {}),
         ...(axis.bytes ? {splits: (_plot: uPlot, _i: number, low: number, high: number) => byteSplits(low, high, room)} : {}),
         filter: (_plot, splits) => splits,
-        values: (_plot, splits) => splits.map(value => {
+        values: (_plot, splits) => splits.map((value, i) => {
           if (value === null) return '';
-          return named ? names[value] ?? '' : axis.format(value);
+          if (named) return names[value] ?? '';
+          if (axis.log || splits.length < 2) return axis.format(value);
+          return axis.format(value, Math.abs(splits[i > 0 ? i - 1 : 1] - value));
         }),
       };
     };
