@@ -198,8 +198,7 @@ const std::vector<LinkLoads::Copies>& LinkLoads::CopiesOf(
 
 double LinkLoads::AddGroup(const Group& group,
                            std::span<const Collectives> calls, int num_pieces) {
-  const CommunicationLowering::Load load =
-      uncontended_.lowering().LoadOf(group, calls);
+  const CollectiveLoad load = uncontended_.lowering().LoadOf(group, calls);
   const double intra = std::round(load.intra_bytes);
   const double inter = std::round(load.inter_bytes);
   if (intra == 0 && inter == 0) return 0;

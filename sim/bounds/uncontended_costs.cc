@@ -90,7 +90,7 @@ UncontendedCosts::TimedGroup UncontendedCosts::Timed(Group group) const {
 
 double UncontendedCosts::OfCollectives(const TimedGroup& timed,
                                        const std::vector<Collectives>& calls) {
-  const CommunicationLowering::Load load = lowering_.LoadOf(timed.group, calls);
+  const CollectiveLoad load = lowering_.LoadOf(timed.group, calls);
   const auto seconds = [](const TimedGroup::Hops& hops, double bytes) {
     // Flows carry whole bytes.
     bytes = std::max(bytes - 0.5, 0.0);

@@ -168,7 +168,7 @@ int32_t CommunicationLowering::CommunicatorOf(std::vector<int> gpus,
 
 void CommunicationLowering::AddLoad(const Group& group,
                                     const Collectives& collectives,
-                                    Load* load) const {
+                                    CollectiveLoad* load) const {
   const auto& [kind, bytes, count, routing] = collectives;
   if (model_ == nullptr) {
     const int n = group.links.num_ranks;
@@ -203,11 +203,13 @@ void CommunicationLowering::AddLoad(const Group& group,
   }
 }
 
-void CommunicationLowering::CountCall(const Collectives& collectives,
-                                      const calibrate::CollectiveGroup& group,
-                                      LinkClass::Distance distance) {
+std::optional<size_t> CommunicationLowering::CountCall(
+    const Collectives& collectives, const calibrate::CollectiveGroup& group,
+    LinkClass::Distance distance) {
   const bool measured = distance != LinkClass::DISTANCE_UNSPECIFIED;
-  if ((model_ == nullptr && !measured) || group.num_ranks < 2) return;
+  if ((model_ == nullptr && !measured) || group.num_ranks < 2) {
+    return std::nullopt;
+  }
   const auto& [kind, bytes, count, routing] = collectives;
   const auto [at, added] = call_index_.try_emplace(
       {purpose_, kind, bytes, group.num_ranks, group.ranks_per_node,
@@ -218,11 +220,12 @@ void CommunicationLowering::CountCall(const Collectives& collectives,
     calls_.push_back({purpose_, kind, bytes, group, 0, routing, distance});
   }
   calls_[at->second].count += count;
+  return at->second;
 }
 
-CommunicationLowering::Load CommunicationLowering::LoadOf(
+CollectiveLoad CommunicationLowering::LoadOf(
     const Group& group, std::span<const Collectives> collectives) const {
-  Load load;
+  CollectiveLoad load;
   for (const Collectives& one : collectives) AddLoad(group, one, &load);
   // The flows themselves already take one hop's latency.
   if (model_ == nullptr && load.latency_seconds > 0) {
@@ -231,9 +234,8 @@ CommunicationLowering::Load CommunicationLowering::LoadOf(
   return load;
 }
 
-double CommunicationLowering::SecondsAlone(
-    const Group& group, std::span<const Collectives> collectives) const {
-  const Load load = LoadOf(group, collectives);
+double CommunicationLowering::SecondsOf(const Group& group,
+                                        const CollectiveLoad& load) const {
   // Flows carry whole bytes; without bytes there is no latency either.
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
@@ -244,21 +246,44 @@ double CommunicationLowering::SecondsAlone(
                   inter_bytes * group.inter_seconds_per_byte);
 }
 
-void CommunicationLowering::CountCollectives(
-    const Group& group, std::span<const Collectives> collectives) {
-  for (const Collectives& one : collectives) {
-    CountCall(one, group.links);
-    Communicator& communicator = communicators_[group.communicator];
-    (one.kind == models::CollectiveKind::kAllToAll ? communicator.pairs
-                                                   : communicator.collectives) =
-        true;
+double CommunicationLowering::SecondsAlone(
+    const Group& group, std::span<const Collectives> collectives) const {
+  return SecondsOf(group, LoadOf(group, collectives));
+}
+
+PricedCollectives CommunicationLowering::Price(
+    const Group& group, std::span<const Collectives> calls) const {
+  PricedCollectives priced;
+  priced.calls.assign(calls.begin(), calls.end());
+  priced.load = LoadOf(group, calls);
+  priced.seconds_alone = SecondsOf(group, priced.load);
+  return priced;
+}
+
+void CommunicationLowering::CountCollectives(const Group& group,
+                                             PricedCollectives* collectives) {
+  if (collectives->counted.empty()) {
+    for (const Collectives& one : collectives->calls) {
+      const std::optional<size_t> call = CountCall(one, group.links);
+      if (call.has_value()) collectives->counted.push_back(*call);
+      Communicator& communicator = communicators_[group.communicator];
+      (one.kind == models::CollectiveKind::kAllToAll
+           ? communicator.pairs
+           : communicator.collectives) = true;
+    }
+    return;
+  }
+  // The same condition holds for all calls of a group: either all are counted
+  // or none is.
+  for (size_t i = 0; i < collectives->calls.size(); ++i) {
+    calls_[collectives->counted[i]].count += collectives->calls[i].count;
   }
 }
 
 std::optional<CommunicationLowering::UncontendedSeconds>
 CommunicationLowering::UncontendedSecondsOf(
-    const Group& group, std::span<const Collectives> collectives) const {
-  const Load load = LoadOf(group, collectives);
+    const Group& group, const PricedCollectives& collectives) const {
+  const CollectiveLoad& load = collectives.load;
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
   if (intra_bytes == 0 && inter_bytes == 0) return UncontendedSeconds();
@@ -279,10 +304,10 @@ CommunicationLowering::UncontendedSecondsOf(
   return uncontended;
 }
 
-void CommunicationLowering::AddCollectives(
-    const Group& group, std::span<const Collectives> collectives,
-    int32_t before, int32_t after) {
-  const Load load = LoadOf(group, collectives);
+void CommunicationLowering::AddCollectives(const Group& group,
+                                           PricedCollectives* collectives,
+                                           int32_t before, int32_t after) {
+  const CollectiveLoad& load = collectives->load;
   const double intra_bytes = std::round(load.intra_bytes);
   const double inter_bytes = std::round(load.inter_bytes);
   if (intra_bytes == 0 && inter_bytes == 0) {  // a stage without parameters

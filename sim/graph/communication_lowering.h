@@ -58,6 +58,25 @@ struct CollectiveCall {
   LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED;
 };
 
+// The total load of several collectives on the links, and their latencies
+// beyond those of the hops.
+struct CollectiveLoad {
+  double intra_bytes = 0, inter_bytes = 0;  // per hop, not rounded
+  double latency_seconds = 0;
+};
+
+// Collectives with their load on the links of a group, for passes that repeat
+// them: looking up prices takes longer than adding tasks.
+struct PricedCollectives {
+  std::vector<Collectives> calls;
+  CollectiveLoad load;
+  double seconds_alone = 0;
+  // Indices of the calls that are counted; empty until they are first added.
+  std::vector<size_t> counted = {};
+
+  bool empty() const { return calls.empty(); }
+};
+
 // An uncontended transfer.
 struct SendCost {
   int32_t pair = 0;
@@ -111,13 +130,23 @@ class CommunicationLowering {
   }
   Group GroupOf(const std::vector<int>& gpus, const InstanceRole& role = {});
 
+  // Returns the collectives with their load and their uncontended time.
+  PricedCollectives Price(const Group& group,
+                          std::span<const Collectives> calls) const;
+
   // Adds collectives from the end of `before` to the timer `after`, which
   // becomes longer by the latencies. Every hop carries the bytes of all steps
   // at once (measured to be equal to single steps, which need n times as many
-  // flows).
+  // flows). Requires: `collectives` are priced for this group, and all of its
+  // calls have the same purpose.
+  void AddCollectives(const Group& group, PricedCollectives* collectives,
+                      int32_t before, int32_t after);
   void AddCollectives(const Group& group,
                       std::span<const Collectives> collectives, int32_t before,
-                      int32_t after);
+                      int32_t after) {
+    PricedCollectives priced = Price(group, collectives);
+    AddCollectives(group, &priced, before, after);
+  }
   void AddCollectives(const Group& group, const Collectives& collectives,
                       int32_t before, int32_t after) {
     AddCollectives(group, {&collectives, 1}, before, after);
@@ -136,10 +165,9 @@ class CommunicationLowering {
     double flow = 0, latency = 0;
   };
   std::optional<UncontendedSeconds> UncontendedSecondsOf(
-      const Group& group, std::span<const Collectives> collectives) const;
+      const Group& group, const PricedCollectives& collectives) const;
   // Counts the collectives for CountCommunicators without adding them.
-  void CountCollectives(const Group& group,
-                        std::span<const Collectives> collectives);
+  void CountCollectives(const Group& group, PricedCollectives* collectives);
 
   // Keeps a single flow for all hops of a group in a node if nothing else uses
   // their links, since all of them then carry the same bytes at the same time.
@@ -157,19 +185,16 @@ class CommunicationLowering {
   double SecondsAlone(const Group& group,
                       std::span<const Collectives> collectives) const;
 
-  // The total load of several collectives on the links, and their latencies
-  // beyond those of the hops.
-  struct Load {
-    double intra_bytes = 0, inter_bytes = 0;  // per hop
-    double latency_seconds = 0;
-  };
-  Load LoadOf(const Group& group,
-              std::span<const Collectives> collectives) const;
+  CollectiveLoad LoadOf(const Group& group,
+                        std::span<const Collectives> collectives) const;
 
  private:
   void AddLoad(const Group& group, const Collectives& collectives,
-               Load* load) const;
-  void CountCall(
+               CollectiveLoad* load) const;
+  // Returns the uncontended time of this load.
+  double SecondsOf(const Group& group, const CollectiveLoad& load) const;
+  // Returns the index of the call; std::nullopt: it is not counted.
+  std::optional<size_t> CountCall(
       const Collectives& collectives, const calibrate::CollectiveGroup& group,
       LinkClass::Distance distance = LinkClass::DISTANCE_UNSPECIFIED);
   LinkClass::Distance DistanceBetween(int from, int to) const;

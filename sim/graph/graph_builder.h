@@ -4,8 +4,10 @@
 #ifndef WEIR_SIM_GRAPH_GRAPH_BUILDER_H_
 #define WEIR_SIM_GRAPH_GRAPH_BUILDER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -67,40 +69,52 @@ class GraphBuilder {
     std::vector<Group> context;  // empty without context-parallel neighbors
     std::vector<RingHop> ring;   // empty without a context-parallel ring
   };
+  // The collectives of a pass or of an overlapped pair, by group.
+  struct PassCalls {
+    std::vector<PricedCollectives> in_line, overlapped;  // of tensor groups
+    std::vector<PricedCollectives> experts, expert_tensor, context;
+    std::vector<Collectives> ring;
+  };
+  // Calls of passes that differ only in their microbatches. The key has
+  // operation, stage and number of microbatches of one or two actions.
+  using PassKey = std::array<int, 6>;
+  using KnownCalls = absl::flat_hash_map<PassKey, std::unique_ptr<PassCalls>>;
+  PassKey KeyOf(const PassGroup& group, size_t position) const;
+  // Returns the calls of the pass, which are priced the first time.
+  PassCalls& CallsOf(const PassGroup& group, size_t position,
+                     KnownCalls* known) const;
   // Turns passes of a reduced graph into timers that include their collectives
   // if no other flow is on the tensor groups' links. Returns false if it is
   // impossible.
   bool MergePassesWithCollectives();
   std::optional<double> MergedSeconds(const PassGroup& group, size_t position,
-                                      PassCollectives* collectives);
+                                      const PassCalls& calls);
   PassGroup PassGroupOf(int rank, int replica);
   // Adds the groups of `size` consecutive replicas of a rank that begin in
   // [replica, replica + ReplicasOfPass()), for each tensor rank.
   void AddReplicaGroups(InstanceRole::Kind kind, int size, int rank,
                         int replica, std::vector<Group>* groups);
-  void AddEndOf(const PassGroup& group, size_t position);
+  void AddEndOf(const PassGroup& group, size_t position, PassCalls* calls);
   void AddTensorEnd(const PassGroup& group, size_t replica, int position,
-                    const PassCollectives& collectives, int32_t end);
-  void AddExchange(const PassGroup& group, int position,
-                   const PassCollectives& collectives);
+                    PassCalls* calls, int32_t end);
+  void AddExchange(const PassGroup& group, int position, PassCalls* calls);
   // Returns true if the exchanges of experts of this action and the next
   // overlap with the kernels of both.
   bool HidesExchange(const schedules::Action& action) const;
   // Adds to the kernels of a pair what they lose to the multiprocessors of its
   // exchanges: a part s of them for E seconds, s x E seconds.
   void TakeMultiprocessors(const PassGroup& group, int position,
-                           const PassCollectives& collectives);
+                           const PassCalls& calls);
   // Adds the groups of experts that run passes with these replicas.
   void AddExpertGroups(int rank, int replica, PassGroup* group);
   // Adds the exchanges of keys and values: those that nothing overlaps follow
   // the kernels, and messages of a ring run during the attention.
-  void AddContext(const PassGroup& group, int position,
-                  const PassCollectives& collectives);
+  void AddContext(const PassGroup& group, int position, PassCalls* calls);
   int32_t AddRing(const PassGroup& group, int position,
                   const std::vector<Collectives>& messages);
   std::vector<int> GpusOf(const PassGroup& group) const;
   void WaitForHost(const PassGroup& group, size_t position,
-                   const PassCollectives& collectives);
+                   const PassCalls& calls);
 
   // Adds a timer that starts with the last of the passes at `position` of these
   // GPUs.

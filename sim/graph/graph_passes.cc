@@ -13,28 +13,65 @@
 
 namespace weir::sim {
 
-std::optional<double> GraphBuilder::MergedSeconds(
-    const PassGroup& group, size_t position, PassCollectives* collectives) {
+GraphBuilder::PassKey GraphBuilder::KeyOf(const PassGroup& group,
+                                          size_t position) const {
   const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
-  AddCollectivesOf(actions[position], in_.costs, full_placement_.tensor,
-                   collectives);
-  if (actions[position].overlaps_next) {
-    AddCollectivesOf(actions[position + 1], in_.costs, full_placement_.tensor,
-                     collectives);
+  PassKey key = {};
+  for (size_t i = 0; i < (actions[position].overlaps_next ? 2 : 1); ++i) {
+    const schedules::Action& action = actions[position + i];
+    key[3 * i] = static_cast<int>(action.op) + 1;
+    key[3 * i + 1] = action.stage;
+    key[3 * i + 2] = action.num_microbatches;
   }
-  WaitForHost(group, position, *collectives);
+  return key;
+}
+
+GraphBuilder::PassCalls& GraphBuilder::CallsOf(const PassGroup& group,
+                                               size_t position,
+                                               KnownCalls* known) const {
+  std::unique_ptr<PassCalls>& made = (*known)[KeyOf(group, position)];
+  if (made != nullptr) return *made;
+  made = std::make_unique<PassCalls>();
+  const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
+  PassCollectives collectives;
+  for (size_t i = 0; i < (actions[position].overlaps_next ? 2 : 1); ++i) {
+    AddCollectivesOf(actions[position + i], in_.costs, full_placement_.tensor,
+                     &collectives);
+  }
+  const auto price = [&](const std::vector<Group>& groups,
+                         const std::vector<Collectives>& calls) {
+    std::vector<PricedCollectives> priced;
+    if (calls.empty()) return priced;
+    for (const Group& members : groups) {
+      priced.push_back(lowering_.Price(members, calls));
+    }
+    return priced;
+  };
+  made->in_line = price(group.tensors, collectives.in_line);
+  made->overlapped = price(group.tensors, collectives.overlapped);
+  made->experts = price(group.experts, collectives.experts);
+  made->expert_tensor = price(group.expert_tensors, collectives.expert_tensor);
+  made->context = price(group.context, collectives.context);
+  made->ring = std::move(collectives.ring);
+  return *made;
+}
+
+std::optional<double> GraphBuilder::MergedSeconds(const PassGroup& group,
+                                                  size_t position,
+                                                  const PassCalls& calls) {
+  WaitForHost(group, position, calls);
   const double kernels = graph_.tasks.amount(
       graph_.ActionTask(group.firsts[0], static_cast<int>(position)));
   CommunicationLowering::UncontendedSeconds in_line, overlapped;
-  if (!collectives->in_line.empty()) {
+  if (!calls.in_line.empty()) {
     const auto uncontended =
-        lowering_.UncontendedSecondsOf(group.tensors[0], collectives->in_line);
+        lowering_.UncontendedSecondsOf(group.tensors[0], calls.in_line[0]);
     if (!uncontended.has_value()) return std::nullopt;
     in_line = *uncontended;
   }
-  if (!collectives->overlapped.empty()) {
-    const auto uncontended = lowering_.UncontendedSecondsOf(
-        group.tensors[0], collectives->overlapped);
+  if (!calls.overlapped.empty()) {
+    const auto uncontended =
+        lowering_.UncontendedSecondsOf(group.tensors[0], calls.overlapped[0]);
     if (!uncontended.has_value()) return std::nullopt;
     overlapped = *uncontended;
   }
@@ -67,25 +104,24 @@ bool GraphBuilder::MergePassesWithCollectives() {
         PassGroupOf(graph_.rank_of(gpu), graph_.replica_of(gpu));
     const std::vector<schedules::Action>& actions = Actions(gpu);
     // Evaluates passes of the same kind and kernel seconds only once.
-    std::map<std::array<double, 7>, double> merged;
+    std::map<std::pair<double, PassKey>, double> merged;
+    KnownCalls known;
     for (size_t i = 0; i < actions.size(); ++i) {
       if (!schedules::IsCompute(actions[i].op)) continue;
       const int32_t task = graph_.ActionTask(gpu, static_cast<int>(i));
-      std::array<double, 7> key = {graph_.tasks.amount(task)};
       const bool pair = actions[i].overlaps_next;
-      for (size_t k = 0; k < (pair ? 2 : 1); ++k) {
-        key[3 * k + 1] = static_cast<double>(actions[i + k].op) + 1;
-        key[3 * k + 2] = actions[i + k].stage;
-        key[3 * k + 3] = actions[i + k].num_microbatches;
-      }
-      const auto [at, added] = merged.try_emplace(key);
+      const auto [at, added] =
+          merged.try_emplace({graph_.tasks.amount(task), KeyOf(group, i)});
       if (added) {
-        PassCollectives collectives;
-        const auto taken = MergedSeconds(group, i, &collectives);
+        PassCalls& calls = CallsOf(group, i, &known);
+        const auto taken = MergedSeconds(group, i, calls);
         if (!taken.has_value()) return false;
         at->second = *taken;
-        lowering_.CountCollectives(group.tensors[0], collectives.in_line);
-        lowering_.CountCollectives(group.tensors[0], collectives.overlapped);
+        for (auto* of : {&calls.in_line, &calls.overlapped}) {
+          if (!of->empty()) {
+            lowering_.CountCollectives(group.tensors[0], &of->front());
+          }
+        }
       }
       seconds.push_back({task, at->second});
       if (!pair) continue;
@@ -127,62 +163,57 @@ void GraphBuilder::AddPassEnds() {
     for (int rank = 0; rank < place_.pipeline; ++rank) {
       const PassGroup group = PassGroupOf(rank, replica);
       const auto& actions = schedule_.rank_actions[rank];
+      KnownCalls known;
       for (size_t i = 0; i < actions.size(); ++i) {
-        AddEndOf(group, i);
+        AddEndOf(group, i, &CallsOf(group, i, &known));
         if (actions[i].overlaps_next) ++i;
       }
     }
   }
 }
 
-void GraphBuilder::AddEndOf(const PassGroup& group, size_t position) {
+void GraphBuilder::AddEndOf(const PassGroup& group, size_t position,
+                            PassCalls* calls) {
   const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
   const bool pair = actions[position].overlaps_next;
-  PassCollectives collectives;
-  AddCollectivesOf(actions[position], in_.costs, full_placement_.tensor,
-                   &collectives);
-  if (pair) {
-    AddCollectivesOf(actions[position + 1], in_.costs, full_placement_.tensor,
-                     &collectives);
-  }
   if (HidesExchange(actions[position])) {
-    TakeMultiprocessors(group, static_cast<int>(position), collectives);
+    TakeMultiprocessors(group, static_cast<int>(position), *calls);
   }
-  WaitForHost(group, position, collectives);
+  WaitForHost(group, position, *calls);
   if (!graph_.passes.first_end.has_value()) return;
   const auto at = static_cast<int>(position);
   if (graph_.passes.first_context_end.has_value()) {
-    AddContext(group, at, collectives);
+    AddContext(group, at, calls);
   }
   for (size_t r = 0; r < group.firsts.size(); ++r) {
     const int first = group.firsts[r];
     const int32_t end = graph_.ActionEnd(first, at);
     if (!graph_.passes.first_tensor_end.has_value()) {
-      AddTensorEnd(group, r, at, collectives, end);
+      AddTensorEnd(group, r, at, calls, end);
     } else {
       const int32_t tensor_end = graph_.TensorEnd(first, at);
-      AddTensorEnd(group, r, at, collectives, tensor_end);
+      AddTensorEnd(group, r, at, calls, tensor_end);
       graph_.tasks.AddEdge(tensor_end, end);
       if (pair) graph_.tasks.AddEdge(tensor_end, tensor_end + 1);
     }
     if (pair) graph_.tasks.AddEdge(end, end + 1);
   }
-  if (collectives.has_experts()) AddExchange(group, at, collectives);
+  if (!calls->experts.empty() || !calls->expert_tensor.empty()) {
+    AddExchange(group, at, calls);
+  }
 }
 
 void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
-                                int position,
-                                const PassCollectives& collectives,
-                                int32_t end) {
+                                int position, PassCalls* calls, int32_t end) {
   std::vector<int> members;
   for (int t = 0; t < place_.tensor; ++t) {
     members.push_back(group.firsts[replica] + t);
   }
   int32_t join = end;
-  if (!collectives.in_line.empty()) {
+  if (!calls->in_line.empty()) {
     join = graph_.tasks.AddTimer(0);
-    lowering_.AddCollectives(group.tensors[replica], collectives.in_line, join,
-                             end);
+    lowering_.AddCollectives(group.tensors[replica], &calls->in_line[replica],
+                             join, end);
   }
   for (int gpu : members) {
     graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), join);
@@ -190,9 +221,9 @@ void GraphBuilder::AddTensorEnd(const PassGroup& group, size_t replica,
   if (graph_.passes.first_context_end.has_value()) {
     graph_.tasks.AddEdge(graph_.ContextEnd(members[0], position), join);
   }
-  if (collectives.overlapped.empty()) return;
+  if (calls->overlapped.empty()) return;
   const int32_t done = graph_.tasks.AddTimer(0);
-  lowering_.AddCollectives(group.tensors[replica], collectives.overlapped,
+  lowering_.AddCollectives(group.tensors[replica], &calls->overlapped[replica],
                            AddOverlapped(members, position, 0), done);
   graph_.tasks.AddEdge(done, end);
 }
@@ -220,23 +251,24 @@ int32_t GraphBuilder::AddRing(const PassGroup& group, int position,
 }
 
 void GraphBuilder::AddContext(const PassGroup& group, int position,
-                              const PassCollectives& collectives) {
+                              PassCalls* calls) {
   const bool pair = Actions(group.firsts[0])[position].overlaps_next;
   lowering_.set_purpose(CallPurpose::kContext);
   int32_t done = PipelineGraph::kNone;
-  if (collectives.has_context()) {
+  if (!calls->context.empty() || !calls->ring.empty()) {
     done = graph_.tasks.AddTimer(0);
     for (int gpu : GpusOf(group)) {
       graph_.tasks.AddEdge(graph_.ActionTask(gpu, position), done);
     }
-    if (!collectives.ring.empty()) {
-      graph_.tasks.AddEdge(AddRing(group, position, collectives.ring), done);
+    if (!calls->ring.empty()) {
+      graph_.tasks.AddEdge(AddRing(group, position, calls->ring), done);
     }
-    if (!collectives.context.empty()) {
+    if (!calls->context.empty()) {
       const int32_t start = std::exchange(done, graph_.tasks.AddTimer(0));
-      for (const Group& members : group.context) {
+      for (size_t i = 0; i < group.context.size(); ++i) {
         const int32_t end = graph_.tasks.AddTimer(0);
-        lowering_.AddCollectives(members, collectives.context, start, end);
+        lowering_.AddCollectives(group.context[i], &calls->context[i], start,
+                                 end);
         graph_.tasks.AddEdge(end, done);
       }
     }
@@ -254,7 +286,7 @@ void GraphBuilder::AddContext(const PassGroup& group, int position,
 
 // All GPUs send at the same time, once the last of them can.
 void GraphBuilder::AddExchange(const PassGroup& group, int position,
-                               const PassCollectives& collectives) {
+                               PassCalls* calls) {
   int32_t join = graph_.tasks.AddTimer(0);
   for (int first : group.firsts) {
     graph_.tasks.AddEdge(graph_.TensorEnd(first, position), join);
@@ -270,17 +302,17 @@ void GraphBuilder::AddExchange(const PassGroup& group, int position,
   if (hidden) join = AddOverlapped(GpusOf(group), position, 0);
   int32_t done = join;
   const auto add = [&](const std::vector<Group>& groups,
-                       const std::vector<Collectives>& calls) {
-    if (calls.empty()) return;
+                       std::vector<PricedCollectives>* priced) {
+    if (priced->empty()) return;
     join = std::exchange(done, graph_.tasks.AddTimer(0));
-    for (const Group& members : groups) {
+    for (size_t i = 0; i < groups.size(); ++i) {
       const int32_t end = graph_.tasks.AddTimer(0);
-      lowering_.AddCollectives(members, calls, join, end);
+      lowering_.AddCollectives(groups[i], &(*priced)[i], join, end);
       graph_.tasks.AddEdge(end, done);
     }
   };
-  add(group.expert_tensors, collectives.expert_tensor);
-  add(group.experts, collectives.experts);
+  add(group.expert_tensors, &calls->expert_tensor);
+  add(group.experts, &calls->experts);
   for (int first : group.firsts) {
     const int32_t end = graph_.ActionEnd(first, position);
     graph_.tasks.AddEdge(done, end);
@@ -295,11 +327,10 @@ bool GraphBuilder::HidesExchange(const schedules::Action& action) const {
 }
 
 void GraphBuilder::TakeMultiprocessors(const PassGroup& group, int position,
-                                       const PassCollectives& collectives) {
-  if (collectives.experts.empty() || in_.costs.exchange_share == 0) return;
+                                       const PassCalls& calls) {
+  if (calls.experts.empty() || in_.costs.exchange_share == 0) return;
   const double seconds =
-      in_.costs.exchange_share *
-      lowering_.SecondsAlone(group.experts[0], collectives.experts);
+      in_.costs.exchange_share * calls.experts[0].seconds_alone;
   for (const int gpu : GpusOf(group)) {
     for (int i = 0; i < 2; ++i) {
       const int32_t task = graph_.ActionTask(gpu, position + i);
@@ -309,7 +340,7 @@ void GraphBuilder::TakeMultiprocessors(const PassGroup& group, int position,
 }
 
 void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
-                               const PassCollectives& collectives) {
+                               const PassCalls& calls) {
   const std::vector<schedules::Action>& actions = Actions(group.firsts[0]);
   const bool hidden = HidesExchange(actions[position]);
   const int num_passes = actions[position].overlaps_next ? 2 : 1;
@@ -321,19 +352,13 @@ void GraphBuilder::WaitForHost(const PassGroup& group, size_t position,
   }
   if (host_seconds == 0) return;
   double alone = 0;
-  if (!collectives.in_line.empty()) {
-    alone += lowering_.SecondsAlone(group.tensors[0], collectives.in_line);
-  }
-  if (!collectives.experts.empty() && !hidden) {
-    alone += lowering_.SecondsAlone(group.experts[0], collectives.experts);
-  }
-  if (!collectives.expert_tensor.empty() && !hidden) {
-    alone += lowering_.SecondsAlone(group.expert_tensors[0],
-                                    collectives.expert_tensor);
-  }
-  if (!collectives.context.empty()) {
-    alone += lowering_.SecondsAlone(group.context[0], collectives.context);
-  }
+  const auto wait = [&](const std::vector<PricedCollectives>& of) {
+    if (!of.empty()) alone += of[0].seconds_alone;
+  };
+  wait(calls.in_line);
+  if (!hidden) wait(calls.experts);
+  if (!hidden) wait(calls.expert_tensor);
+  wait(calls.context);
   for (int first : group.firsts) {
     for (int gpu = first; gpu < first + place_.tensor; ++gpu) {
       for (int i = 0; i < num_passes; ++i) {
