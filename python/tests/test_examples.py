@@ -5,6 +5,9 @@ import subprocess
 import sys
 import typing
 
+import pytest
+import weir
+
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "python" / "examples"
 
@@ -53,11 +56,14 @@ def test_first_block_of_the_manual_runs(tmp_path: typing.Any) -> None:
     assert float(out[0]) > 1 and out[2] == "True"
 
 
-def test_speed() -> None:
-    """The benchmark runs; Python adds little to C++ even on a busy machine."""
+def test_benchmark() -> None:
+    """The benchmark of fast estimates separates the time of C++ from Python's."""
     sys.path.insert(0, str(ROOT / "python" / "benchmarks"))
     import fast_estimates  # type: ignore[import]
 
-    values = fast_estimates.measure(fast_estimates.given_costs(300), 3)
-    assert values["python_microseconds"] < 60
-    assert values["estimates_per_second"] > 1000
+    work = fast_estimates.given_costs(20)
+    for estimate in (fast_estimates.one_by_one, weir.estimates):
+        values = fast_estimates.measure(work, 2, estimate)
+        total = values["cpp_microseconds"] + values["python_microseconds"]
+        assert 0 < values["cpp_microseconds"] < total
+        assert total * values["estimates_per_second"] == pytest.approx(1e6)
