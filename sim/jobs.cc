@@ -13,6 +13,7 @@
 #include "sim/engine/engine.h"
 #include "sim/fill_result.h"
 #include "sim/prepare.h"
+#include "sim/report/batch_ends.h"
 #include "sim/run_size.h"
 
 namespace weir::sim {
@@ -102,33 +103,6 @@ void FinishSlowdowns(int num_gpus, TaskGraph* tasks) {
   slow.touches.resize(tasks->pairs.size());
 }
 
-// Returns the indices of jobs that share links, directly or through others.
-std::vector<std::vector<int>> GroupByLinks(
-    const std::vector<SimulatedRun>& runs) {
-  std::vector<int> group(runs.size());
-  std::iota(group.begin(), group.end(), 0);
-  std::map<int32_t, int> first_user;  // by link
-  for (size_t job = 0; job < runs.size(); ++job) {
-    for (const GpuPair& pair : runs[job].graph.tasks.pairs) {
-      for (const int32_t link : pair.route.links) {
-        const auto [at, is_new] =
-            first_user.emplace(link, static_cast<int>(job));
-        const int one = group[at->second], other = group[job];
-        if (is_new || one == other) continue;
-        std::replace(group.begin(), group.end(), std::max(one, other),
-                     std::min(one, other));
-      }
-    }
-  }
-  std::map<int, std::vector<int>> members;
-  for (size_t job = 0; job < runs.size(); ++job) {
-    members[group[job]].push_back(static_cast<int>(job));
-  }
-  std::vector<std::vector<int>> groups;
-  for (auto& [number, jobs] : members) groups.push_back(std::move(jobs));
-  return groups;
-}
-
 absl::Status CheckJobs(std::span<const scenarios::ResolvedScenario> jobs) {
   std::map<int, size_t> user;  // by GPU
   for (size_t job = 0; job < jobs.size(); ++job) {
@@ -156,76 +130,152 @@ absl::Status CheckJobs(std::span<const scenarios::ResolvedScenario> jobs) {
   return absl::OkStatus();
 }
 
+// A job and its latest run.
+struct SimulatedJob {
+  const scenarios::ResolvedScenario* scenario = nullptr;
+  SimulatedRun run;
+  // A run without flush, or of batches that overlap, continues with further
+  // batches. Others are repeated.
+  bool continues = false;
+  int num_batches = 1;
+  // Steps that end in the run alone: one, or the batches before the drain.
+  size_t num_first_steps = 1;
+};
+
+// Returns the indices of jobs that share links, directly or through others.
+std::vector<std::vector<int>> GroupByLinks(
+    const std::vector<SimulatedJob>& jobs) {
+  std::vector<int> group(jobs.size());
+  std::iota(group.begin(), group.end(), 0);
+  std::map<int32_t, int> first_user;  // by link
+  for (size_t job = 0; job < jobs.size(); ++job) {
+    for (const GpuPair& pair : jobs[job].run.graph.tasks.pairs) {
+      for (const int32_t link : pair.route.links) {
+        const auto [at, is_new] =
+            first_user.emplace(link, static_cast<int>(job));
+        const int one = group[at->second], other = group[job];
+        if (is_new || one == other) continue;
+        std::replace(group.begin(), group.end(), std::max(one, other),
+                     std::min(one, other));
+      }
+    }
+  }
+  std::map<int, std::vector<int>> members;
+  for (size_t job = 0; job < jobs.size(); ++job) {
+    members[group[job]].push_back(static_cast<int>(job));
+  }
+  std::vector<std::vector<int>> groups;
+  for (auto& [number, own] : members) groups.push_back(std::move(own));
+  return groups;
+}
+
+// Returns when each batch of a run ended, of those before the drain.
+std::vector<double> EndsOfBatches(const SimulatedRun& run) {
+  std::vector<double> ends;
+  for (const auto& tasks : BatchEndTasks(run.schedule, run.graph)) {
+    double end = 0;
+    for (const int32_t task : tasks) {
+      end = std::max(end, run.recording.end_seconds()[task]);
+    }
+    if (end <= run.window.end_seconds * (1 + 1e-12)) ends.push_back(end);
+  }
+  return ends;
+}
+
 class Jobs {
  public:
   Jobs(std::span<const scenarios::ResolvedScenario> jobs,
        const scenarios::Network& network, const SimulateOptions& options)
-      : jobs_(jobs),
-        network_(network),
-        options_(options),
-        outcomes_(jobs.size()) {}
+      : network_(network), options_(options), outcomes_(jobs.size()) {
+    for (const scenarios::ResolvedScenario& job : jobs) {
+      jobs_.emplace_back().scenario = &job;
+    }
+  }
 
   absl::StatusOr<std::vector<JobOutcome>> Run() {
-    for (const scenarios::ResolvedScenario& job : jobs_) {
-      ASSIGN_OR_RETURN(SimulatedRun run, PrepareJob(job));
-      runs_.push_back(std::move(run));
+    for (SimulatedJob& job : jobs_) RETURN_IF_ERROR(RunAlone(&job));
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      outcomes_[i].alone_seconds = outcomes_[i].step_seconds =
+          jobs_[i].run.window.batch_seconds();
     }
-    for (size_t job = 0; job < jobs_.size(); ++job) {
-      ASSIGN_OR_RETURN(runs_[job].recording,
-                       RunTaskGraph(runs_[job].graph.tasks, network_.links(),
-                                    {options_.progress}));
-      RETURN_IF_ERROR(FinishRun(jobs_[job], &runs_[job]));
-      outcomes_[job].alone_seconds = outcomes_[job].step_seconds =
-          runs_[job].window.batch_seconds();
-    }
-    for (const std::vector<int>& group : GroupByLinks(runs_)) {
+    for (const std::vector<int>& group : GroupByLinks(jobs_)) {
       if (group.size() > 1) RETURN_IF_ERROR(RunGroup(group));
     }
-    for (size_t job = 0; job < jobs_.size(); ++job) {
-      outcomes_[job].result =
-          MakeResult(jobs_[job], network_, runs_[job], options_);
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      outcomes_[i].result =
+          MakeResult(*jobs_[i].scenario, network_, jobs_[i].run, options_);
     }
     return std::move(outcomes_);
   }
 
  private:
-  absl::StatusOr<SimulatedRun> PrepareJob(
-      const scenarios::ResolvedScenario& job) {
-    ASSIGN_OR_RETURN(schedules::Schedule schedule,
-                     ScheduleOf(job, network_, 1));
-    if (!schedule.flush || schedule.num_batches > 1) {
+  absl::Status RunAlone(SimulatedJob* job) {
+    const scenarios::ResolvedScenario& scenario = *job->scenario;
+    ASSIGN_OR_RETURN(const int given, GivenBatches(scenario));
+    if (given > 1) {
       return absl::InvalidArgumentError(absl::StrCat(
-          job.label, ": schedule ", schedule.name,
-          schedule.flush ? " has batches that overlap" : " has no flush",
-          ", expected one with a flush for several jobs"));
+          scenario.label, ": has ", given,
+          " batches, expected several jobs to run as many as they need: no "
+          "num_batches, and no file of a schedule without flush"));
     }
-    return PrepareRun(job, network_, std::move(schedule));
+    job->continues = given == 0;
+    const auto run_batches = [&](int num_batches) {
+      job->num_batches = num_batches;
+      return RunBatches(scenario, num_batches);
+    };
+    ASSIGN_OR_RETURN(job->run, RunToSteadyState(scenario, run_batches));
+    if (job->continues) {
+      job->num_first_steps =
+          std::max<size_t>(EndsOfBatches(job->run).size(), 1);
+    }
+    return absl::OkStatus();
   }
 
-  // Runs a group together, again with more copies of jobs that end too early.
+  absl::StatusOr<SimulatedRun> RunBatches(
+      const scenarios::ResolvedScenario& scenario, int num_batches) {
+    ASSIGN_OR_RETURN(SimulatedRun run, Prepare(scenario, num_batches));
+    ASSIGN_OR_RETURN(
+        run.recording,
+        RunTaskGraph(run.graph.tasks, network_.links(), {options_.progress}));
+    RETURN_IF_ERROR(FinishRun(scenario, &run));
+    return run;
+  }
+
+  absl::StatusOr<SimulatedRun> Prepare(
+      const scenarios::ResolvedScenario& scenario, int num_batches) {
+    RETURN_IF_ERROR(CheckFullRun(scenario, num_batches));
+    ASSIGN_OR_RETURN(schedules::Schedule schedule,
+                     ScheduleOf(scenario, network_, num_batches));
+    return PrepareRun(scenario, network_, std::move(schedule));
+  }
+
+  // Runs a group together, again with more steps of jobs that end too early.
   absl::Status RunGroup(const std::vector<int>& group) {
     std::vector<int> copies(group.size(), 1);
     double longest = 0;
     for (const int job : group) {
-      longest = std::max(longest, outcomes_[job].alone_seconds);
+      longest = std::max(longest, FirstStepsSeconds(job));
     }
     for (size_t i = 0; i < group.size(); ++i) {
-      const double alone = outcomes_[group[i]].alone_seconds;
-      copies[i] = std::max(1, static_cast<int>(longest / alone + 1e-9));
+      if (jobs_[group[i]].continues) continue;
+      copies[i] = std::max(
+          1, static_cast<int>(longest / FirstStepsSeconds(group[i]) + 1e-9));
     }
     while (true) {
       double num_tasks = 0, num_gpus = 0;
       JointGraph joint;
       for (size_t i = 0; i < group.size(); ++i) {
-        const SimulatedRun& run = runs_[group[i]];
-        num_tasks += run.num_tasks() * copies[i];
-        num_gpus += jobs_[group[i]].placement.num_gpus();
+        const SimulatedJob& job = jobs_[group[i]];
+        num_tasks += job.run.num_tasks() * copies[i];
+        num_gpus += job.scenario->placement.num_gpus();
       }
-      RETURN_IF_ERROR(CheckTasks(jobs_[group[0]], num_tasks, num_gpus));
+      RETURN_IF_ERROR(
+          CheckTasks(*jobs_[group[0]].scenario, num_tasks, num_gpus));
       for (size_t i = 0; i < group.size(); ++i) {
-        AppendSlowdowns(runs_[group[i]], jobs_[group[i]].placement.gpus,
+        const SimulatedJob& job = jobs_[group[i]];
+        AppendSlowdowns(job.run, job.scenario->placement.gpus,
                         network_.num_gpus(), &joint.tasks.slowdowns);
-        AppendJob(runs_[group[i]], copies[i], &joint);
+        AppendJob(job.run, copies[i], &joint);
       }
       FinishSlowdowns(network_.num_gpus(), &joint.tasks);
       joint.tasks.Finish();
@@ -235,74 +285,118 @@ class Jobs {
       if (!recording.complete()) {
         return absl::InternalError("several jobs wait for each other");
       }
-      const std::vector<std::vector<double>> ends = EndsOf(joint, recording);
+      std::vector<std::vector<double>> ends;
       double last_first = 0;
-      for (const auto& own : ends) last_first = std::max(last_first, own[0]);
+      for (size_t i = 0; i < group.size(); ++i) {
+        SimulatedJob& job = jobs_[group[i]];
+        RETURN_IF_ERROR(TakeTimes(joint, i, recording, &job));
+        ends.push_back(job.continues ? EndsOfBatches(job.run)
+                                     : EndsOfCopies(joint, i, recording));
+        const size_t first = std::min(job.num_first_steps, ends[i].size());
+        last_first = std::max(last_first, ends[i][first - 1]);
+      }
       bool is_long_enough = true;
       for (size_t i = 0; i < group.size(); ++i) {
         if (ends[i].back() >= last_first * (1 - 1e-9)) continue;
         is_long_enough = false;
-        copies[i] = static_cast<int>(
-            std::ceil(copies[i] * last_first / ends[i].back()));
+        const double factor = last_first / ends[i].back();
+        SimulatedJob& job = jobs_[group[i]];
+        if (!job.continues) {
+          copies[i] = static_cast<int>(std::ceil(copies[i] * factor));
+          continue;
+        }
+        job.num_batches =
+            static_cast<int>(std::ceil(job.num_batches * factor)) + 1;
+        ASSIGN_OR_RETURN(job.run, Prepare(*job.scenario, job.num_batches));
       }
-      if (is_long_enough) return TakeGroup(group, joint, recording, ends);
+      if (is_long_enough) {
+        TakeGroup(group, ends);
+        return absl::OkStatus();
+      }
     }
   }
 
-  // Returns the end of each copy of each job.
-  static std::vector<std::vector<double>> EndsOf(const JointGraph& joint,
-                                                 const Recording& recording) {
-    std::vector<std::vector<double>> ends;
-    for (size_t i = 0; i < joint.first.size(); ++i) {
-      ends.emplace_back();
-      for (const int32_t first : joint.first[i]) {
-        const auto all = recording.end_seconds().subspan(
-            first, static_cast<size_t>(joint.size[i]));
-        ends.back().push_back(*std::max_element(all.begin(), all.end()));
-      }
+  // Returns how long the first steps of a job take alone.
+  double FirstStepsSeconds(int job) const {
+    return jobs_[job].continues ? jobs_[job].run.window.end_seconds
+                                : outcomes_[job].alone_seconds;
+  }
+
+  // Gives the first copy of the i-th job of a group its times.
+  static absl::Status TakeTimes(const JointGraph& joint, size_t i,
+                                const Recording& recording, SimulatedJob* job) {
+    const auto first = static_cast<size_t>(joint.first[i][0]);
+    const auto size = static_cast<size_t>(joint.size[i]);
+    SimulatedRun& run = job->run;
+    Recording own(size, !run.graph.tasks.slowdowns.curves.empty());
+    if (!own.valid()) {
+      return absl::ResourceExhaustedError("the simulation ran out of memory");
+    }
+    const auto copy = [&](auto from, auto to) {
+      if (to.empty()) return;
+      const auto part = from.subspan(first, size);
+      std::copy(part.begin(), part.end(), to.begin());
+    };
+    copy(recording.start_seconds(), own.start_seconds());
+    copy(recording.end_seconds(), own.end_seconds());
+    copy(recording.sharing_seconds(), own.sharing_seconds());
+    own.set_num_ended(size);
+    run.recording = std::move(own);
+    return FinishRun(*job->scenario, &run);
+  }
+
+  // Returns the end of each copy of the i-th job of a group.
+  static std::vector<double> EndsOfCopies(const JointGraph& joint, size_t i,
+                                          const Recording& recording) {
+    std::vector<double> ends;
+    for (const int32_t first : joint.first[i]) {
+      const auto all = recording.end_seconds().subspan(
+          first, static_cast<size_t>(joint.size[i]));
+      ends.push_back(*std::max_element(all.begin(), all.end()));
     }
     return ends;
   }
 
-  absl::Status TakeGroup(const std::vector<int>& group, const JointGraph& joint,
-                         const Recording& recording,
-                         const std::vector<std::vector<double>>& ends) {
+  // Sets the outcomes of a group from the ends of its steps.
+  void TakeGroup(const std::vector<int>& group,
+                 const std::vector<std::vector<double>>& ends) {
     double all_run_until = ends[0].back();
     for (const auto& own : ends) {
       all_run_until = std::min(all_run_until, own.back());
     }
     for (size_t i = 0; i < group.size(); ++i) {
       JobOutcome& outcome = outcomes_[group[i]];
-      outcome.num_steps = 1;
-      while (outcome.num_steps < std::ssize(ends[i]) &&
-             ends[i][outcome.num_steps] <= all_run_until * (1 + 1e-9)) {
-        ++outcome.num_steps;
+      const SimulatedJob& job = jobs_[group[i]];
+      int num_ended = 1;
+      while (num_ended < std::ssize(ends[i]) &&
+             ends[i][num_ended] <= all_run_until * (1 + 1e-9)) {
+        ++num_ended;
       }
-      outcome.step_seconds = ends[i][outcome.num_steps - 1] / outcome.num_steps;
+      const Window& window = job.run.window;
+      if (!job.continues) {
+        outcome.num_steps = num_ended;
+        outcome.step_seconds = ends[i][num_ended - 1] / num_ended;
+      } else if (num_ended == std::ssize(ends[i]) && window.steady) {
+        outcome.num_steps = window.num_batches;
+        outcome.step_seconds = window.batch_seconds();
+      } else {
+        // Without the warm-up.
+        const int half = num_ended / 2;
+        const double begin = half == 0 ? 0 : ends[i][half - 1];
+        outcome.num_steps = num_ended - half;
+        outcome.step_seconds =
+            (ends[i][num_ended - 1] - begin) / outcome.num_steps +
+            window.rollback_seconds;
+      }
       for (const int other : group) {
         if (other != group[i]) outcome.shares_with.push_back(other);
       }
-      // The result is that of the first copy.
-      SimulatedRun& run = runs_[group[i]];
-      const auto first = static_cast<size_t>(joint.first[i][0]);
-      const auto size = static_cast<size_t>(joint.size[i]);
-      const auto copy = [&](auto from, auto to) {
-        if (to.empty()) return;
-        const auto part = from.subspan(first, size);
-        std::copy(part.begin(), part.end(), to.begin());
-      };
-      copy(recording.start_seconds(), run.recording.start_seconds());
-      copy(recording.end_seconds(), run.recording.end_seconds());
-      copy(recording.sharing_seconds(), run.recording.sharing_seconds());
-      RETURN_IF_ERROR(FinishRun(jobs_[group[i]], &run));
     }
-    return absl::OkStatus();
   }
 
-  std::span<const scenarios::ResolvedScenario> jobs_;
   const scenarios::Network& network_;
   const SimulateOptions& options_;
-  std::vector<SimulatedRun> runs_;
+  std::vector<SimulatedJob> jobs_;
   std::vector<JobOutcome> outcomes_;
 };
 

@@ -15,12 +15,14 @@
 namespace weir::sim {
 
 struct JobOutcome {
-  Result result;             // of its first step, with the other jobs
+  // Of its first step, or of its run without flush, with the other jobs.
+  Result result;
   double alone_seconds = 0;  // a step without other jobs
   // Mean of the steps that ended while all jobs that share links with it were
-  // running.
+  // running. Of a run without flush or of overlapping batches: of its steady
+  // state, or, if it has none, of the second half of these steps.
   double step_seconds = 0;
-  int num_steps = 1;
+  int num_steps = 1;  // of which this is the mean
   // Indices of the jobs with which it is simulated, because their transfers
   // share links, directly or through other jobs.
   std::vector<int> shares_with;
@@ -28,15 +30,16 @@ struct JobOutcome {
   double slowdown() const { return step_seconds / alone_seconds; }
 };
 
-// Simulates jobs that start at once and repeat their steps: one step waits for
-// the end of the one before. Jobs are repeated as often as needed for all to
-// run until the longest first step has ended. Jobs that share no link with
-// others are simulated alone, so their results are those of Simulate to the
-// last bit.
+// Simulates jobs that start at once and repeat their steps. With a flush, one
+// step waits for the end of the one before; other jobs run as many batches as
+// show their steady state. Jobs get further steps until all run until the
+// longest first step, or the last of these batches before the drain, has ended.
+// Jobs that share no link with others are simulated alone, so their results are
+// those of Simulate to the last bit.
 //
 // Requires: all scenarios have the same cluster. Returns InvalidArgument if
-// two jobs have the same GPU, or a job has no cluster, or a schedule without
-// flush or with overlapping batches; and the errors of Simulate.
+// two jobs have the same GPU, or a job has no cluster, or a given number of
+// batches; and the errors of Simulate.
 absl::StatusOr<std::vector<JobOutcome>> SimulateJobs(
     std::span<const scenarios::ResolvedScenario> jobs,
     const SimulateOptions& options = {});

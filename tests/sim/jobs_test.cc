@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/textproto.h"
@@ -78,6 +79,65 @@ TEST(JobsTest, IdenticalJobsShareALink) {
   EXPECT_THAT((*outcomes)[0].shares_with, ElementsAre(1));
 }
 
+// The same without flush, and of batches that overlap. Their passes hide
+// transfers over faster links.
+TEST(JobsTest, IdenticalJobsThatContinueShareALink) {
+  const std::string slow =
+      "slow { leaf: 0 speed: 0.02 } slow { leaf: 1 speed: 0.02 }";
+  const std::string half =
+      "slow { leaf: 0 speed: 0.01 } slow { leaf: 1 speed: 0.01 }";
+  const std::string overlap = "training { post_validation: true } ";
+  for (const auto& [schedule, training] :
+       {std::pair<std::string, std::string>("pipedream-2bw", ""),
+        {"pipedream", ""},
+        {"zb-h1", overlap}}) {
+    const auto job = [&](const std::vector<uint32_t>& gpus,
+                         const std::string& rest) {
+      return Job(gpus, training + rest, 4, schedule);
+    };
+    const double alone = SecondsAlone(job(kFirst, slow));
+    const double halved = SecondsAlone(job(kFirst, half));
+    ASSERT_GT(halved, alone * 1.1) << schedule;
+    const std::vector<ResolvedScenario> jobs = {job(kFirst, slow),
+                                                job(kSecond, slow)};
+    const auto outcomes = SimulateJobs(jobs);
+    ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+    for (const JobOutcome& outcome : *outcomes) {
+      EXPECT_EQ(outcome.alone_seconds, alone) << schedule;
+      EXPECT_NEAR(outcome.step_seconds, halved, 1e-9 * halved) << schedule;
+      EXPECT_NEAR(outcome.result.batch_seconds(), halved, 1e-9 * halved)
+          << schedule;
+    }
+  }
+}
+
+// A job without flush runs further batches while a longer one runs, and a job
+// with a flush repeats its steps while one without flush does.
+TEST(JobsTest, JobsWithAndWithoutFlushRunUntilTheLongestEnds) {
+  for (const int num_microbatches : {2, 64}) {
+    const std::vector<ResolvedScenario> jobs = {
+        Job(kFirst, "", num_microbatches),
+        Job(kSecond, "", 3, "pipedream-2bw")};
+    const auto outcomes = SimulateJobs(jobs);
+    ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+    const JobOutcome& flushed = (*outcomes)[0];
+    const JobOutcome& continued = (*outcomes)[1];
+    EXPECT_EQ(continued.alone_seconds, SecondsAlone(jobs[1]));
+    for (const JobOutcome* outcome : {&flushed, &continued}) {
+      EXPECT_GE(outcome->step_seconds, outcome->alone_seconds * (1 - 1e-9));
+      // Two jobs cannot slow each other down by more than sharing all links.
+      EXPECT_LT(outcome->slowdown(), 2);
+    }
+    if (num_microbatches == 64) {
+      EXPECT_EQ(flushed.num_steps, 1);
+      EXPECT_GT(continued.num_steps * continued.step_seconds,
+                flushed.step_seconds / 3);
+    } else {
+      EXPECT_GT(flushed.num_steps, 1);
+    }
+  }
+}
+
 // Without its latency, each transfer takes twice what it takes on the uplink
 // alone. (Alone, PCIe is slower than the uplink.)
 TEST(JobsTest, EachTransferTakesTwiceAsLongOnTheLink) {
@@ -107,7 +167,8 @@ TEST(JobsTest, EachTransferTakesTwiceAsLongOnTheLink) {
 }
 
 TEST(JobsTest, JobsWithoutCommonLinksAreThoseAlone) {
-  const std::vector<ResolvedScenario> jobs = {Job({0, 1}), Job({8, 9}, "", 7)};
+  const std::vector<ResolvedScenario> jobs = {
+      Job({0, 1}), Job({8, 9}, "", 7), Job({16, 17}, "", 4, "pipedream-2bw")};
   const auto outcomes = SimulateJobs(jobs);
   ASSERT_TRUE(outcomes.ok()) << outcomes.status();
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -140,8 +201,10 @@ TEST(JobsTest, ErrorsNameTheJob) {
   };
   EXPECT_THAT(message({Job(kFirst), Job({16, 24})}),
               HasSubstr("uses GPU 16, which job 1 (test) also uses"));
-  EXPECT_THAT(message({Job(kFirst), Job(kSecond, "", 4, "pipedream-2bw")}),
-              HasSubstr("has no flush"));
+  EXPECT_THAT(message({Job(kFirst),
+                       Job(kSecond, "num_batches: 5", 4, "pipedream-2bw")}),
+              HasSubstr("test: has 5 batches, expected several jobs to run as "
+                        "many as they need"));
   EXPECT_THAT(
       message({Job(kFirst), Job(kSecond, "slow { leaf: 0 speed: 0.5 }")}),
       HasSubstr("has another cluster"));
