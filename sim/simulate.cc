@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -172,31 +171,6 @@ absl::StatusOr<schedules::Schedule> CheckSimulation(
                    LongestPath(run.graph.tasks, network.links()));
   RETURN_IF_ERROR(CheckComplete(scenario, run));
   return std::move(run.schedule);
-}
-
-absl::StatusOr<uint64_t> FingerprintOf(
-    const scenarios::ResolvedScenario& scenario) {
-  const scenarios::Network network = NetworkOf(scenario);
-  ASSIGN_OR_RETURN(const SimulatedRun run, PrepareFirst(scenario, network));
-  const TaskGraph& tasks = run.graph.tasks;
-  std::vector<double> numbers;
-  for (int32_t i = 0; i < tasks.num_tasks(); ++i) {
-    numbers.push_back(tasks.amount(i));
-    for (int32_t next : tasks.successors(i)) numbers.push_back(next);
-  }
-  for (const GpuPair& pair : tasks.pairs) {
-    numbers.push_back(pair.route.latency_seconds);
-  }
-  for (const auto& factors : tasks.slowdowns.factors) {
-    numbers.insert(numbers.end(), factors.begin(), factors.end());
-  }
-  for (const std::vector<double>& curve : tasks.slowdowns.curves) {
-    numbers.insert(numbers.end(), curve.begin(), curve.end());
-  }
-  for (const scenarios::Link& link : network.links()) {
-    numbers.push_back(link.bytes_per_second);
-  }
-  return absl::HashOf(numbers);
 }
 
 std::string MarginWarning(double part) {

@@ -4,7 +4,6 @@
 #ifndef WEIR_SIM_SIMULATE_H_
 #define WEIR_SIM_SIMULATE_H_
 
-#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -55,12 +54,6 @@ absl::StatusOr<ReplayTasks> ReplayTasksOfScenario(
 // task graph and follows its edges. Without flush it checks the first length
 // that Simulate would try. Returns the schedule that it checked.
 absl::StatusOr<schedules::Schedule> CheckSimulation(
-    const scenarios::ResolvedScenario& scenario);
-
-// Returns a hash of everything that the engine would run; for a run without
-// flush, of its first length. Equal hashes mean equal times. Comparable within
-// one process and its children. Returns Simulate's errors except deadlocks.
-absl::StatusOr<uint64_t> FingerprintOf(
     const scenarios::ResolvedScenario& scenario);
 
 // Returns the schedule that Simulate would run; for a schedule without flush,

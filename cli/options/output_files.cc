@@ -173,14 +173,19 @@ absl::Status CheckReportPath(absl::string_view option,
   return problems.ToStatus();
 }
 
+results::ReportOptions ReportOptionsOf(std::span<const Result> results) {
+  results::ReportOptions options;
+  for (const Result& result : results) {
+    options.resources.push_back(plan::ResourcesOf(result));
+  }
+  return options;
+}
+
 absl::Status WriteReport(const OutputFlags& output, const Results& results) {
   const std::vector<Result> all(results.results().begin(),
                                 results.results().end());
-  results::ReportOptions options;
-  for (const Result& result : all) {
-    options.resources.push_back(plan::ResourcesOf(result));
-  }
-  ASSIGN_OR_RETURN(const std::string page, results::ReportHtml(all, options));
+  ASSIGN_OR_RETURN(const std::string page,
+                   results::ReportHtml(all, ReportOptionsOf(all)));
   return WriteReportPage(output, page);
 }
 

@@ -4,12 +4,14 @@
 #define WEIR_CLI_OPTIONS_OUTPUT_FILES_H_
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/output_file.h"
 #include "cli/options/flags.h"
+#include "results/report/report.h"
 #include "results/result.pb.h"
 #include "results/trace/trace.h"
 
@@ -49,6 +51,9 @@ absl::Status WriteTwoRows(const std::string& path, const results::TwoRows& rows,
 // Checks, before hours of work, that the name of a report ends in .html.
 // Returns InvalidArgument if not.
 absl::Status CheckReportPath(absl::string_view option, const std::string& path);
+
+// Returns options with the kernels and links of these results.
+results::ReportOptions ReportOptionsOf(std::span<const Result> results);
 
 // Writes --report. Prints a note about the file. Returns the errors of
 // results::ReportHtml and WriteOutput.

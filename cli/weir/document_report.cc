@@ -19,7 +19,8 @@ absl::Status WriteDocumentReport(const OutputFlags& output,
                                  std::span<const Result> runs) {
   if (output.report.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string page,
-                   results::DocumentHtml("--report", document(), runs));
+                   results::DocumentHtml("--report", document(), runs,
+                                         ReportOptionsOf(runs)));
   return WriteReportPage(output, page);
 }
 

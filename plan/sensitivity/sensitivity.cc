@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +17,6 @@
 #include "plan/sensitivity/solve_factor.h"
 #include "sim/costs/scenario_figures.h"
 #include "sim/fast/fast_simulator.h"
-#include "sim/simulate.h"
 
 namespace weir::plan {
 namespace {
@@ -26,21 +24,31 @@ namespace {
 // Small enough for a derivative, large enough that whole bytes do not matter.
 constexpr double kFactor = 1.01;
 
-// Runs in a worker process; returns a FigureElasticity.
-absl::StatusOr<std::string> ElasticityOf(
-    const scenarios::ResolvedScenario& scenario, int figure,
-    uint64_t fingerprint, double batch_seconds) {
-  const scenarios::ResolvedScenario changed =
-      sim::WithFigure(scenario, figure, kFactor);
-  FigureElasticity elasticity;
-  ASSIGN_OR_RETURN(const uint64_t other, sim::FingerprintOf(changed));
-  if (other != fingerprint) {
-    ASSIGN_OR_RETURN(const Result result, sim::Simulate(changed));
-    elasticity.set_elasticity(std::log(result.batch_seconds() / batch_seconds) /
-                              std::log(kFactor));
+// Elasticities of one scenario, in a worker process.
+class Elasticities {
+ public:
+  explicit Elasticities(const scenarios::ResolvedScenario& scenario)
+      : scenario_(scenario), before_(simulator_.Estimate(scenario)) {}
+
+  // Returns a FigureElasticity. Compares estimates with each other, since a
+  // parameter without influence then has an elasticity of exactly 0.
+  absl::StatusOr<std::string> Of(int figure) {
+    RETURN_IF_ERROR(before_.status());
+    ASSIGN_OR_RETURN(
+        const sim::FastEstimate after,
+        simulator_.Estimate(sim::WithFigure(scenario_, figure, kFactor)));
+    FigureElasticity elasticity;
+    elasticity.set_elasticity(
+        std::log(after.batch_seconds / before_->batch_seconds) /
+        std::log(kFactor));
+    return elasticity.SerializeAsString();
   }
-  return elasticity.SerializeAsString();
-}
+
+ private:
+  const scenarios::ResolvedScenario& scenario_;
+  sim::FastSimulator simulator_;
+  const absl::StatusOr<sim::FastEstimate> before_;
+};
 
 // Runs jobs in worker processes until they are done or one fails, and reports
 // progress. `read` gets the output of each job.
@@ -144,22 +152,23 @@ absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario) {
 }
 
 absl::StatusOr<std::vector<double>> ElasticitiesOf(
-    const scenarios::ResolvedScenario& scenario, double batch_seconds,
+    const scenarios::ResolvedScenario& scenario,
     const SensitivityOptions& options) {
-  ASSIGN_OR_RETURN(const uint64_t fingerprint, sim::FingerprintOf(scenario));
-  std::vector<double> elasticities(sim::FiguresOf(scenario).size(), 0);
+  std::vector<double> values(sim::FiguresOf(scenario).size(), 0);
+  std::optional<Elasticities> elasticities;  // of a worker process
   RETURN_IF_ERROR(RunParameterJobs(
-      static_cast<int>(elasticities.size()), options,
+      static_cast<int>(values.size()), options,
       [&](int job) {
-        return ElasticityOf(scenario, job, fingerprint, batch_seconds);
+        if (!elasticities.has_value()) elasticities.emplace(scenario);
+        return elasticities->Of(job);
       },
       [&](int job, const std::string& output) {
         FigureElasticity elasticity;
         if (!elasticity.ParseFromString(output)) return false;
-        elasticities[job] = elasticity.elasticity();
+        values[job] = elasticity.elasticity();
         return true;
       }));
-  return elasticities;
+  return values;
 }
 
 absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
@@ -217,7 +226,7 @@ absl::StatusOr<results::Explanation> ExplainResult(
     const SensitivityOptions& options) {
   const std::vector<sim::ScenarioFigure> figures = sim::FiguresOf(scenario);
   ASSIGN_OR_RETURN(const std::vector<double> elasticities,
-                   ElasticitiesOf(scenario, result.batch_seconds(), options));
+                   ElasticitiesOf(scenario, options));
   results::Explanation explanation;
   if (options.measured_seconds > 0) {
     ASSIGN_OR_RETURN(

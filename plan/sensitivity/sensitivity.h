@@ -29,19 +29,18 @@ struct SensitivityOptions {
 absl::Status CheckHasFigures(const scenarios::ResolvedScenario& scenario);
 
 // Returns d ln(batch_seconds) / d ln(value) for each parameter of
-// sim::FiguresOf(scenario), from a simulation with the value increased by 1 %.
-// Worker processes run these simulations, only for parameters that change the
-// costs of the scenario. Returns Cancelled if interrupted. Requires:
-// `batch_seconds` is the time that sim::Simulate predicts for the scenario.
+// sim::FiguresOf(scenario), from an estimate with the value increased by 1 %.
+// Worker processes make these estimates. Returns Cancelled if interrupted, and
+// the errors of sim::Simulate.
 absl::StatusOr<std::vector<double>> ElasticitiesOf(
-    const scenarios::ResolvedScenario& scenario, double batch_seconds,
+    const scenarios::ResolvedScenario& scenario,
     const SensitivityOptions& options = {});
 
 // Returns, for each parameter with an elasticity, the value with which the
 // scenario takes `measured_seconds`, if a valid one within a factor of 100
 // exists. Searches one parameter per job, in worker processes. Returns
 // Cancelled if interrupted. Requires: `elasticities` are those of
-// ElasticitiesOf(scenario, batch_seconds); measured_seconds > 0.
+// ElasticitiesOf(scenario); measured_seconds > 0.
 absl::StatusOr<results::MeasuredExplanation> ExplainMeasured(
     const scenarios::ResolvedScenario& scenario,
     const std::vector<double>& elasticities, double batch_seconds,

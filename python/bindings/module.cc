@@ -228,6 +228,7 @@ PYBIND11_MODULE(_core, module) {
   static const py::handle status_error =
       PyErr_NewException("weir._core.StatusError", nullptr, nullptr);
   module.attr("StatusError") = status_error;
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): pybind11 takes it so
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);

@@ -130,9 +130,9 @@ TEST(ApiTest, ErrorsNameFields) {
 }
 
 TEST(ApiTest, ImpossibleCostsAreRefused) {
-  const double kBad[] = {-1, std::numeric_limits<double>::quiet_NaN(),
+  const double bad_costs[] = {-1, std::numeric_limits<double>::quiet_NaN(),
                          std::numeric_limits<double>::infinity()};
-  for (const double seconds : kBad) {
+  for (const double seconds : bad_costs) {
     ProblemsOf([&] {
       Scenario::FromCosts({}, [&](const StageOfPipeline&) {
         return StageCosts{.forward_seconds = seconds};

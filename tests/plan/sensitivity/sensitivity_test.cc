@@ -45,7 +45,7 @@ double BatchSeconds(const scenarios::ResolvedScenario& scenario) {
 TEST(SensitivityTest, ElasticitiesCompareWithLargerValues) {
   const scenarios::ResolvedScenario scenario = TwoStages();
   const double seconds = BatchSeconds(scenario);
-  const auto elasticities = ElasticitiesOf(scenario, seconds);
+  const auto elasticities = ElasticitiesOf(scenario);
   ASSERT_TRUE(elasticities.ok()) << elasticities.status();
   const auto figures = sim::FiguresOf(scenario);
   ASSERT_EQ(elasticities->size(), figures.size());
@@ -54,7 +54,7 @@ TEST(SensitivityTest, ElasticitiesCompareWithLargerValues) {
     const double larger =
         BatchSeconds(sim::WithFigure(scenario, static_cast<int>(i), 1.01));
     EXPECT_NEAR((*elasticities)[i], std::log(larger / seconds) / std::log(1.01),
-                1e-12)
+                1e-9)
         << figures[i].path;
     num_faster += (*elasticities)[i] < 0;
     num_slower += (*elasticities)[i] > 0;
@@ -158,10 +158,9 @@ TEST(SensitivityTest, AnEfficiencyCannotExceedOne) {
 
 TEST(SensitivityTest, ProcessesAndProgressChangeNothing) {
   const scenarios::ResolvedScenario scenario = TwoStages();
-  const double seconds = BatchSeconds(scenario);
   SensitivityOptions options;
   options.num_processes = 1;
-  const auto one = ElasticitiesOf(scenario, seconds, options);
+  const auto one = ElasticitiesOf(scenario, options);
   options.num_processes = 3;
   int last = 0;
   options.progress = [&](int num_done, int num_figures) {
@@ -169,7 +168,7 @@ TEST(SensitivityTest, ProcessesAndProgressChangeNothing) {
     EXPECT_LE(num_done, num_figures);
     last = num_done;
   };
-  const auto three = ElasticitiesOf(scenario, seconds, options);
+  const auto three = ElasticitiesOf(scenario, options);
   ASSERT_TRUE(one.ok() && three.ok());
   EXPECT_EQ(*one, *three);
   EXPECT_EQ(last, one->size());
@@ -193,7 +192,7 @@ TEST(SensitivityTest, AnInterruptCancels) {
     if (!Interrupted()) raise(SIGINT);
   };
   NoteInterrupt();
-  const auto elasticities = ElasticitiesOf(scenario, 1, options);
+  const auto elasticities = ElasticitiesOf(scenario, options);
   ForgetInterrupt();
   ExitOnInterrupt();
   EXPECT_TRUE(absl::IsCancelled(elasticities.status()))

@@ -218,8 +218,6 @@ TEST(SlowdownTest, TheFigureHasItsShareOfTheTime) {
     // speed.
     EXPECT_NEAR(after->batch_seconds() - before->batch_seconds(),
                 0.6 / 1.2 - 0.6 / 1.212, 1e-9);
-    EXPECT_NE(*FingerprintOf(scenario),
-              *FingerprintOf(WithFigure(scenario, static_cast<int>(i), 1.01)));
     return;
   }
   FAIL() << "no figure collective_slowdown";

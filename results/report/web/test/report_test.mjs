@@ -146,6 +146,14 @@ for (const file of files) {
   });
 }
 
+await test('the page of a scenario has all sections of a run, and sensitivities', async () => {
+  const {page, context} = await open(browser, join(folder, 'scenario.html'));
+  for (const id of ['explanation', 'figures', 'timeline', 'idle', 'links', 'shared-links', 'roofline', 'memory']) {
+    assert.equal(await page.locator(`#${id}`).count(), 1, id);
+  }
+  await context.close();
+});
+
 for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'plan'], ['sweep-stored.html', 'sweep']]) {
   await test(`${file} opens without errors, and every chart copies its data`, async () => {
     const {page, problems, context} = await open(browser, join(folder, file));
