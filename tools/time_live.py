@@ -26,9 +26,11 @@ MODEL = ["--model", "qwen3-32b", "--cluster", "dgx-h100", "--nodes", "8",
 # Schedules and their chunks per rank.
 SCHEDULES = [("1f1b", 1), ("gpipe", 1), ("zb-h1", 1), ("zb-v", 2),
              ("pipedream-2bw", 1), ("pipedream", 1), ("pipemare", 1),
-             ("spectrain", 1), ("xpipe", 1)]
-RUNS = [(name, chunks, SPLIT if name.startswith("zb") else FUSED)
-        for name, chunks in SCHEDULES]
+             ("spectrain", 1), ("xpipe", 1), ("timeprest", 1)]
+# Not shortened: inference, and a search for an order in every estimate.
+WHOLE = [("edgepipe", 1), ("optpipe", 1)]
+RUNS = [(name, chunks, SPLIT if name.startswith(("zb", "opt")) else FUSED)
+        for name, chunks in SCHEDULES + WHOLE]
 # The model has one layer per rank, which has no second chunk.
 RUNS += [(name, chunks, MODEL) for name, chunks in SCHEDULES if chunks == 1]
 
