@@ -405,6 +405,29 @@ TEST(HeatmapFigureTest, CellsAreTheValues) {
               HasSubstr("has no value of tp and pp"));
 }
 
+// One of many cells has a shorter text than the others.
+TEST(HeatmapFigureTest, AllCellsHaveNumbersOrNone) {
+  HeatmapData data = {"sweep", "tp", "pp", {"1"}, {}, {{}}, FormatSeconds};
+  for (int i = 0; i < 14; ++i) {
+    data.columns.push_back(absl::StrCat(i));
+    data.cells[0].push_back(i == 3 ? 79 : 80.12 + i);
+  }
+  const auto num_numbers = [&](double width) {
+    const auto drawing = HeatmapFigure(data, {width, true});
+    EXPECT_TRUE(drawing.ok()) << drawing.status();
+    size_t count = 0, num_best = 0;
+    for (const Shape& shape : drawing->shapes()) {
+      const bool is_text = shape.kind == Shape::Kind::kText;
+      count += is_text && shape.style.size < kFontSize;
+      num_best += shape.paint.stroke == kVermilion;
+    }
+    EXPECT_EQ(num_best, 1u + 1u);  // and one in the legend
+    return count;
+  };
+  EXPECT_EQ(num_numbers(kOneColumnWidth), 0u);
+  EXPECT_EQ(num_numbers(kTwoColumnsWidth), 14u);
+}
+
 // A dot at intensity i and rate r lies where the axes say: on the slope of the
 // memory if r = i * bandwidth.
 TEST(RooflineFigureTest, DotsAreRatesOfKernels) {
