@@ -200,6 +200,23 @@ TEST(TimelineFigureTest, CopiesToTheHostHaveALane) {
   ExpectInside(drawing);
 }
 
+// Microbatches 4 and 5 take the same ways as 10 and 11 from the other end.
+TEST(TimelineFigureTest, BoxesOfOneWidthHaveNumbersOrNone) {
+  const TimelineRows rows = RowsOf("dualpipe", 12);
+  for (double width = 100; width < 500; width += 20) {
+    const auto drawing = TimelineFigure({&rows, 1}, {width, true});
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    std::map<std::string, int> count;
+    for (const Shape& shape : drawing->shapes()) {
+      if (shape.kind == Shape::Kind::kText && shape.style.size < kFontSize) {
+        ++count[shape.text];
+      }
+    }
+    EXPECT_EQ(count["4"], count["10"]) << width;
+    EXPECT_EQ(count["5"], count["11"]) << width;
+  }
+}
+
 TEST(TimelineFigureTest, VersionsAreThoseOfTheSemantics) {
   const TimelineRows rows = RowsOf("pipedream", 2);
   ASSERT_TRUE(rows.has_versions);
