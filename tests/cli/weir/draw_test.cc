@@ -107,9 +107,12 @@ TEST(DrawTest, SweepsAndPlans) {
   EXPECT_THAT(svg, HasSubstr(">27 s<"));
   EXPECT_EQ(svg, Draw("grid --kind heatmap --fields pp,schedule --metric "
                       "step_seconds"));
-  EXPECT_THAT(Draw("grid --kind pareto"), HasSubstr("pp 2, schedule "));
-  EXPECT_EQ(Draw("grid --kind pareto"),
-            Draw("grid --kind pareto --against memory"));
+  EXPECT_THAT(Draw("grid --kind pareto --against cost"),
+              HasSubstr("pp 2, schedule "));
+  const ProgramRun memory = RunWeir("draw grid --kind pareto -o x.svg");
+  EXPECT_EQ(memory.exit_code, 2);
+  EXPECT_THAT(memory.err, HasSubstr("has no peak memory to draw, because given "
+                                    "costs have none"));
   const ProgramRun wrong = RunWeir("draw grid --fields pp,tp -o x.svg");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--fields has tp, expected fields"));
@@ -119,6 +122,7 @@ TEST(DrawTest, SweepsAndPlans) {
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
   WriteInput("plan.json", plan.out);
   EXPECT_THAT(Draw("plan.json"), HasSubstr(">plans: step time and peak"));
+  EXPECT_EQ(Draw("plan.json"), Draw("plan.json --against memory"));
   WriteInput("bad.json", "{\"tool\": \"weir\", \"result\": {\"plans\": [3]}}");
   const ProgramRun bad = RunWeir("draw bad.json -o x.svg");
   EXPECT_EQ(bad.exit_code, 2);
