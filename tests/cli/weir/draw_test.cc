@@ -129,6 +129,25 @@ TEST(DrawTest, SweepsAndPlans) {
   EXPECT_THAT(bad.err, HasSubstr("bad.json: result.plans[0] is no object"));
 }
 
+TEST(DrawTest, PlansOfEqualSizesAreToldApart) {
+  const auto plan = [](double seconds, const std::string& sharding,
+                       int pipeline) {
+    return absl::StrCat(
+        R"({"tensor": 2, "data": 8, "microbatch_size": 1, "num_gpus": 16, )",
+        R"("schedule": "1f1b", "order": "tp-dp-pp", "pipeline": )", pipeline,
+        R"(, "sharding": ")", sharding, R"(", "batch_seconds": )", seconds,
+        R"(, "peak_memory_bytes": )", 1e11 / seconds, "}");
+  };
+  WriteInput("plans.json",
+             absl::StrCat(R"({"tool": "weir", "result": {"plans": [)",
+                          plan(1, "full", 1), ", ", plan(2, "optimizer", 1),
+                          ", ", plan(3, "none", 2), "]}}"));
+  EXPECT_THAT(Draw("plans.json"),
+              AllOf(HasSubstr(">tp 2, pp 1, dp 8, mbs 1, 1f1b, sharding full<"),
+                    HasSubstr("1f1b, sharding optimizer<"),
+                    HasSubstr(">tp 2, pp 2, dp 8, mbs 1, 1f1b<")));
+}
+
 TEST(DrawTest, OutputsWithoutAFigureAreNamed) {
   const ProgramRun made = RunWeir(
       "simulate --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 2 "

@@ -25,6 +25,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 
 std::vector<std::string> TextsOf(const Drawing& drawing) {
   std::vector<std::string> texts;
@@ -390,6 +391,102 @@ TEST(ParetoFigureTest, FrontByDefinition) {
   data.points.clear();
   EXPECT_THAT(std::string(ParetoFigure(data, {}).status().message()),
               HasSubstr("has no point"));
+}
+
+// Returns the numbers in the plot, or those of the list below it.
+std::vector<Shape> NumbersOf(const Drawing& drawing, bool listed) {
+  std::vector<Shape> numbers;
+  for (const Shape& shape : drawing.shapes()) {
+    const bool is_title =
+        shape.text.find_first_not_of("0123456789") != std::string::npos;
+    if (shape.kind != Shape::Kind::kText || !shape.style.bold || is_title) {
+      continue;
+    }
+    if ((shape.style.size == kFontSize) == listed) numbers.push_back(shape);
+  }
+  return numbers;
+}
+
+// Returns the distance of two numbers along the axis in which it is larger,
+// negative if they overlap.
+double DistanceOf(const Shape& one, const Shape& other) {
+  const auto left = [](const Shape& shape) {
+    const double width = TextWidth(shape.text, shape.style.size);
+    const double x = shape.points[0].x;
+    return shape.style.anchor == Anchor::kStart    ? x
+           : shape.style.anchor == Anchor::kMiddle ? x - width / 2
+                                                   : x - width;
+  };
+  const auto apart = [](double a, double a_size, double b, double b_size) {
+    return std::max(b - a - a_size, a - b - b_size);
+  };
+  constexpr double kHeight = 4;
+  return std::max(apart(left(one), TextWidth(one.text, one.style.size),
+                        left(other), TextWidth(other.text, other.style.size)),
+                  apart(one.points[0].y, kHeight, other.points[0].y, kHeight));
+}
+
+TEST(ParetoFigureTest, NumbersDoNotTouch) {
+  std::vector<ParetoPoint> points = {{"far", 100, 1}};
+  for (int i = 0; i < 30; ++i) {
+    points.push_back({absl::StrCat("plan ", i), 10 + 0.2 * i, 50 - 0.2 * i});
+  }
+  const ParetoData data = {"plans", "peak memory", {1, "bytes"}, points};
+  const auto drawing = ParetoFigure(data, {kOneColumnWidth, true});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  const std::vector<Shape> numbers = NumbersOf(*drawing, /*listed=*/false);
+  EXPECT_GT(numbers.size(), 2u);
+  EXPECT_LT(numbers.size(), points.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_GT(DistanceOf(numbers[i], numbers[j]), 0)
+          << numbers[i].text << " " << numbers[j].text;
+    }
+  }
+  // The best is drawn, and the list has the numbers that are drawn.
+  const std::vector<Shape> listed = NumbersOf(*drawing, /*listed=*/true);
+  ASSERT_EQ(listed.size(), numbers.size());
+  for (size_t i = 0; i < listed.size(); ++i) {
+    EXPECT_EQ(listed[i].text, numbers[i].text);
+  }
+  EXPECT_THAT(TextsOf(*drawing), IsSupersetOf({"plan 0", "far"}));
+  EXPECT_THAT(
+      TextsOf(*drawing),
+      Contains(absl::StrCat("and ", points.size() - numbers.size(), " more")));
+}
+
+TEST(ParetoFigureTest, ListsPointsThatExceedTheMemory) {
+  ParetoData data = {
+      "schedules",
+      "peak memory",
+      {1, "bytes"},
+      {{"gpipe", 5, 90, false}, {"1f1b", 5, 40}, {"slow", 9, 70}}};
+  const auto drawing = ParetoFigure(data, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsOf(*drawing), IsSupersetOf({"1f1b", "gpipe", "slow"}));
+  EXPECT_EQ(NumbersOf(*drawing, /*listed=*/false).size(), 3u);
+  EXPECT_THAT(TextsOf(*drawing), Contains("dominated"));
+  data.points.pop_back();
+  const auto fewer = ParetoFigure(data, {});
+  ASSERT_TRUE(fewer.ok()) << fewer.status();
+  EXPECT_THAT(TextsOf(*fewer), Contains("exceeds the memory"));
+  EXPECT_THAT(TextsOf(*fewer), Not(Contains("dominated")));
+}
+
+TEST(ParetoFigureTest, LongLabelsHaveSeveralLines) {
+  const ParetoData data = {
+      "plans",
+      "peak memory",
+      {1, "bytes"},
+      {{"tp 4, pp 8, dp 1, v 3, mbs 1, interleaved-1f1b, recompute full, "
+        "layers 0,1*12,2*10,0",
+        5, 40},
+       {"next", 6, 30}}};
+  const auto drawing = ParetoFigure(data, {kOneColumnWidth, true});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsOf(*drawing), Not(Contains(HasSubstr("..."))));
+  EXPECT_THAT(TextsOf(*drawing), Contains(HasSubstr("0,1*12,2*10,0")));
+  ExpectInside(*drawing);
 }
 
 TEST(HeatmapFigureTest, CellsAreTheValues) {
