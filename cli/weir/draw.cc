@@ -127,9 +127,11 @@ absl::StatusOr<Drawing> DrawResults(const Flags& flags, Kind kind,
       return DrawMemory(flags, all);
     case Kind::kIdle:
       return results::IdleFigure(all, flags.draw.ranks, options);
-    case Kind::kPareto:
-      return results::ParetoFigure(
-          ParetoOfResults(all, flags.draw.against_cost), options);
+    case Kind::kPareto: {
+      ASSIGN_OR_RETURN(const results::ParetoData data,
+                       ParetoOfResults(all, flags.draw.against_cost));
+      return results::ParetoFigure(data, options);
+    }
     default:
       return DrawTimelines(flags, all);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/weir/draw_inputs.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <utility>
@@ -39,6 +40,18 @@ results::ParetoData EmptyPareto(absl::string_view what, bool cost,
   return data;
 }
 
+// Returns InvalidArgument if no point has a value. Costs are never 0.
+absl::Status CheckValues(const results::ParetoData& data) {
+  const bool known = std::any_of(
+      data.points.begin(), data.points.end(),
+      [](const results::ParetoPoint& point) { return point.value > 0; });
+  if (known || data.points.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      data.title, ": has no ", data.value_label,
+      " to draw, because given costs have none, expected a model or "
+      "--against cost"));
+}
+
 // Returns the last part of a path, for titles.
 std::string FileTitle(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
@@ -65,7 +78,8 @@ absl::Status CheckNoScenarioFlags(const Flags& flags) {
       " holds results, expected no options of a scenario with it"));
 }
 
-results::ParetoData ParetoOfResults(std::span<const Result> all, bool cost) {
+absl::StatusOr<results::ParetoData> ParetoOfResults(std::span<const Result> all,
+                                                    bool cost) {
   double largest = 0;
   for (const Result& result : all) {
     largest = std::max(largest, result.peak_memory_bytes());
@@ -79,6 +93,7 @@ results::ParetoData ParetoOfResults(std::span<const Result> all, bool cost) {
               : result.peak_memory_bytes(),
          results::FitsMemory(result)});
   }
+  RETURN_IF_ERROR(CheckValues(data));
   return data;
 }
 
@@ -99,6 +114,7 @@ absl::StatusOr<results::ParetoData> ParetoOfSweep(const std::string& folder,
                                 : outcome.peak_memory_bytes(),
                            outcome.fits_memory()});
   }
+  RETURN_IF_ERROR(CheckValues(data));
   return data;
 }
 

@@ -23,8 +23,9 @@ absl::Status CheckNoScenarioFlags(const Flags& flags);
 
 // Return the points of a Pareto front. `cost`: of time and cost, instead of
 // time and memory: the price per sample if plans have one, else the GPU seconds
-// of a step.
-results::ParetoData ParetoOfResults(std::span<const Result> all, bool cost);
+// of a step. Return InvalidArgument if the memory is needed and not known.
+absl::StatusOr<results::ParetoData> ParetoOfResults(std::span<const Result> all,
+                                                    bool cost);
 absl::StatusOr<results::ParetoData> ParetoOfSweep(const std::string& folder,
                                                   bool cost);
 absl::StatusOr<results::ParetoData> ParetoOfPlans(const std::string& label,

@@ -2,7 +2,9 @@
 #include "plan/search/plan_points.h"
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -74,6 +76,49 @@ class PointReader {
   Problems* const problems_;
 };
 
+// Fields that labels name only where plans would have the same label, and their
+// names there.
+constexpr std::pair<const char*, const char*> kDetails[] = {
+    {"sharding", "sharding"},
+    {"layers", "layers"},
+    {"order", "order"},
+    {"sequence_parallel", "sequence parallel"},
+    {"gradient_reduction", "reduction"},
+    {"expert_tensor", "etp"},
+    {"data_replicate", "replicate"},
+    {"cpu_offloading_num_layers", "offloaded blocks"},
+    {"optimizer_offload_fraction", "optimizer on host"},
+    {"vocabulary_parallel", "vocabulary"},
+    {"overlap_moe_expert_parallel_comm", "ep overlap"},
+    {"tp_comm_overlap", "tp overlap"}};
+
+std::string DetailText(const ReadJson& plan, const char* field) {
+  const auto at = plan.find(field);
+  if (at == plan.end() || at->is_structured()) return "";
+  if (at->is_boolean()) return at->get<bool>() ? "yes" : "no";
+  return at->is_string() ? at->get<std::string>() : at->dump();
+}
+
+// Adds to equal labels what the plans differ in. Requires: plan i is points[i].
+void TellApart(const ReadJson& plans, std::vector<PlanPoint>* points) {
+  std::map<std::string, std::vector<size_t>> with_label;
+  for (size_t i = 0; i < points->size(); ++i) {
+    with_label[(*points)[i].label].push_back(i);
+  }
+  for (const auto& [label, members] : with_label) {
+    for (const auto& [field, name] : kDetails) {
+      std::set<std::string> texts;
+      for (const size_t i : members) texts.insert(DetailText(plans[i], field));
+      if (texts.size() < 2) continue;
+      for (const size_t i : members) {
+        const std::string text = DetailText(plans[i], field);
+        if (text.empty()) continue;
+        absl::StrAppend(&(*points)[i].label, ", ", name, " ", text);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool IsPlanJson(absl::string_view text) {
@@ -106,6 +151,7 @@ absl::StatusOr<std::vector<PlanPoint>> PlanPointsOfJson(
     points.push_back(PointReader(plans[i], i, &problems).Read());
   }
   RETURN_IF_ERROR(problems.ToStatus());
+  TellApart(plans, &points);
   return points;
 }
 

@@ -23,8 +23,9 @@ struct PlanPoint {
 // Returns true if the text looks like the output of "weir plan --format json".
 bool IsPlanJson(absl::string_view text);
 
-// Returns the plans of such an output. Returns InvalidArgument, which names
-// `label`, if it is none.
+// Returns the plans of such an output. Labels have the sizes and the schedule,
+// and further choices where plans of equal labels differ in them. Returns
+// InvalidArgument, which names `label`, if it is none.
 absl::StatusOr<std::vector<PlanPoint>> PlanPointsOfJson(absl::string_view label,
                                                         absl::string_view text);
 

@@ -44,6 +44,23 @@ double WidestOf(const std::vector<std::string>& texts) {
   return widest;
 }
 
+// Returns the size in which all numbers fit into their cells; 0: none, since
+// numbers of some cells only would be confusing.
+double NumberSize(const HeatmapData& data, double width, double height) {
+  if (height < 8) return 0;
+  double widest = 0;  // in text of size 1
+  for (const auto& row : data.cells) {
+    for (const std::optional<double>& cell : row) {
+      if (!cell.has_value()) continue;
+      widest = std::max(widest, TextWidth(data.text(*cell), 1));
+    }
+  }
+  for (const double size : {6.5, 6.0, 5.5, 5.0}) {
+    if (size * widest <= width - 1) return size;
+  }
+  return 0;
+}
+
 }  // namespace
 
 absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
@@ -88,6 +105,7 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
                  FitText(data.columns[column], kFontSize, width),
                  {.anchor = Anchor::kMiddle});
   }
+  const double number_size = NumberSize(data, width, height);
   std::vector<Point> best_cells;
   for (size_t row = 0; row < data.rows.size(); ++row) {
     const double y = top + height * static_cast<double>(row);
@@ -110,10 +128,10 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
           x, y, width, height,
           {MixColors(kWorstColor, kBestColor, part), kWhite, 0.5});
       if (*cell == range.best()) best_cells.push_back({x, y});
-      const std::string text = FitText(data.text(*cell), 6.5, width - 1);
-      if (height < 8 || text.ends_with("...")) continue;
-      drawing.Text(x + width / 2, y + height / 2 + 2.4, text,
-                   {.size = 6.5,
+      if (number_size == 0) continue;
+      drawing.Text(x + width / 2, y + height / 2 + 0.37 * number_size,
+                   data.text(*cell),
+                   {.size = number_size,
                     .anchor = Anchor::kMiddle,
                     .color = part > 0.55 ? kWhite : kBlack});
     }

@@ -10,7 +10,7 @@
 namespace weir::results {
 namespace {
 
-constexpr size_t kMaxKey = 24;  // front points that are listed below the plot
+constexpr size_t kMaxKey = 24;  // points that are listed below the plot
 
 // Extends a range of values so that no dot is on the frame.
 std::pair<double, double> PaddedRange(double from, double to) {
@@ -52,71 +52,171 @@ struct ParetoPaints {
   Paint other = {kGray, kWhite, 0.3}, misfit = {"", kGray, 0.7};
 };
 
-// Draws the number of a point next to it, if possible where it covers no other
-// point.
-void DrawNumber(absl::string_view number, Point here,
-                std::span<const Point> points, Drawing* drawing) {
-  constexpr double kSize = 6, kHeight = 4.5, kAside = 3.5, kDot = 1.9;
-  constexpr Point kPlaces[] = {{1, -3}, {-1, 7.5}, {-1, -3}, {1, 7.5}};
-  const double width = kBoldWidth * TextWidth(number, kSize);
-  const auto is_free = [&](Point place) {
-    const double near = here.x + place.x * kAside;
-    const double left = place.x > 0 ? near : near - width;
-    const double right = left + width;
-    const double bottom = here.y + place.y;
-    return std::none_of(points.begin(), points.end(), [&](Point point) {
-      return point.x > left - kDot && point.x < right + kDot &&
-             point.y > bottom - kHeight - kDot && point.y < bottom + kDot;
-    });
-  };
-  const Point* place =
-      std::find_if(std::begin(kPlaces), std::end(kPlaces), is_free);
-  if (place == std::end(kPlaces)) place = kPlaces;
-  drawing->Text(here.x + place->x * kAside, here.y + place->y, number,
-                {.size = kSize,
-                 .anchor = place->x > 0 ? Anchor::kStart : Anchor::kEnd,
-                 .bold = true});
+// A number next to its point.
+struct Label {
+  size_t point = 0;
+  Point at = {};
+  Anchor anchor = Anchor::kStart;
+  bool in_front = false;
+};
+
+double DistanceOf(const Point& point, const Frame& box) {
+  const double x = std::max({box.left - point.x, point.x - box.right, 0.0});
+  const double y = std::max({box.top - point.y, point.y - box.bottom, 0.0});
+  return std::hypot(x, y);
 }
 
-// Draws all points, then the line along the front and its numbered points.
-void DrawPoints(const ParetoData& data, const std::vector<size_t>& front,
-                const ParetoPaints& paints, const Plot& plot,
-                Drawing* drawing) {
-  const auto at = [&](const ParetoPoint& point) {
-    return plot.At(point.seconds, point.value);
+bool Touch(const Frame& one, const Frame& other) {
+  constexpr double kGap = 0.8;
+  return one.left < other.right + kGap && other.left < one.right + kGap &&
+         one.top < other.bottom + kGap && other.top < one.bottom + kGap;
+}
+
+// Finds room for numbers next to their points.
+class LabelPlacer {
+ public:
+  static constexpr double kSize = 6;
+
+  LabelPlacer(std::vector<Point> dots, const Frame& frame)
+      : dots_(std::move(dots)), frame_(frame) {}
+
+  // Sets where the number is and returns true if it has room.
+  bool Place(absl::string_view number, Label* label) {
+    const Point& dot = dots_[label->point];
+    const double width = kBoldWidth * TextWidth(number, kSize);
+    for (const auto& [anchor, x, y] : kPlaces) {
+      label->at = {dot.x + x, dot.y + y};
+      label->anchor = anchor;
+      const double left = anchor == Anchor::kStart ? label->at.x
+                          : anchor == Anchor::kEnd ? label->at.x - width
+                                                   : label->at.x - width / 2;
+      const Frame box = {left, label->at.y - kHeight, left + width,
+                         label->at.y};
+      if (!IsFree(box) || !IsNearest(dot, box)) continue;
+      numbers_.push_back(box);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr double kHeight = 4.5;
+  struct Offset {
+    Anchor anchor;
+    double x, y;  // of the number's base line, from the point
   };
+  static constexpr Offset kPlaces[] = {
+      {Anchor::kStart, 2.8, -2.2}, {Anchor::kEnd, -2.8, 6.7},
+      {Anchor::kEnd, -2.8, -2.2},  {Anchor::kStart, 2.8, 6.7},
+      {Anchor::kMiddle, 0, 7.9},   {Anchor::kEnd, -3.4, 2.2},
+      {Anchor::kMiddle, 0, -3.4},  {Anchor::kStart, 3.4, 2.2}};
+
+  bool IsFree(const Frame& box) const {
+    return box.left >= frame_.left && box.right <= frame_.right &&
+           box.top >= frame_.top && box.bottom <= frame_.bottom &&
+           std::none_of(numbers_.begin(), numbers_.end(),
+                        [&](const Frame& other) { return Touch(box, other); });
+  }
+
+  // A number that is nearer to another point would seem to be that point's.
+  bool IsNearest(const Point& dot, const Frame& box) const {
+    const double distance = DistanceOf(dot, box);
+    return std::all_of(dots_.begin(), dots_.end(), [&](const Point& other) {
+      return std::hypot(other.x - dot.x, other.y - dot.y) < 0.5 ||
+             DistanceOf(other, box) > distance;
+    });
+  }
+
+  const std::vector<Point> dots_;
+  const Frame frame_;
+  std::vector<Frame> numbers_;
+};
+
+// Returns the points to number: the front, then all others if they are few.
+std::vector<size_t> PointsToNumber(const ParetoData& data,
+                                   const std::vector<size_t>& front) {
+  std::vector<size_t> order = front;
+  if (data.points.size() > kMaxKey) return order;
+  for (size_t i = 0; i < data.points.size(); ++i) {
+    if (std::find(front.begin(), front.end(), i) == front.end()) {
+      order.push_back(i);
+    }
+  }
+  std::stable_sort(order.begin() + static_cast<ptrdiff_t>(front.size()),
+                   order.end(), [&](size_t a, size_t b) {
+                     return data.points[a].seconds < data.points[b].seconds;
+                   });
+  return order;
+}
+
+// Returns the labels of points that have room for one, label i has number
+// i + 1.
+std::vector<Label> PlaceLabels(const std::vector<size_t>& order,
+                               size_t front_size, std::vector<Point> dots,
+                               const Frame& frame) {
+  LabelPlacer placer(std::move(dots), frame);
+  std::vector<Label> labels;
+  for (size_t k = 0; k < order.size() && labels.size() < kMaxKey; ++k) {
+    Label label = {.point = order[k], .in_front = k < front_size};
+    if (placer.Place(absl::StrCat(labels.size() + 1), &label)) {
+      labels.push_back(label);
+    }
+  }
+  return labels;
+}
+
+TextStyle NumberStyle(const Label& label, double size, Anchor anchor) {
+  return {.size = size,
+          .anchor = anchor,
+          .color = label.in_front ? kBlack : kDarkGray,
+          .bold = true};
+}
+
+std::vector<Point> PlacesOf(const ParetoData& data, const Plot& plot) {
   std::vector<Point> places;
   for (const ParetoPoint& point : data.points) {
-    places.push_back(at(point));
-    drawing->Circle(places.back().x, places.back().y, 1.9,
-                    point.fits ? paints.other : paints.misfit);
+    places.push_back(plot.At(point.seconds, point.value));
+  }
+  return places;
+}
+
+// Draws all points, then the line along the front and its points.
+void DrawPoints(const ParetoData& data, const std::vector<size_t>& front,
+                const ParetoPaints& paints, const std::vector<Point>& places,
+                Drawing* drawing) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    drawing->Circle(places[i].x, places[i].y, 1.9,
+                    data.points[i].fits ? paints.other : paints.misfit);
   }
   std::vector<Point> steps;
   for (const size_t i : front) {
-    const Point here = at(data.points[i]);
-    if (!steps.empty()) steps.push_back({here.x, steps.back().y});
-    steps.push_back(here);
+    if (!steps.empty()) steps.push_back({places[i].x, steps.back().y});
+    steps.push_back(places[i]);
   }
   if (steps.size() > 1) drawing->Line(steps, paints.line);
-  for (size_t k = 0; k < front.size(); ++k) {
-    const Point here = at(data.points[front[k]]);
-    drawing->Circle(here.x, here.y, 2.4, paints.best);
-    if (k >= kMaxKey) continue;
-    DrawNumber(absl::StrCat(k + 1), here, places, drawing);
+  for (const size_t i : front) {
+    drawing->Circle(places[i].x, places[i].y, 2.4, paints.best);
+  }
+}
+
+void DrawNumbers(const std::vector<Label>& labels, Drawing* drawing) {
+  for (size_t k = 0; k < labels.size(); ++k) {
+    drawing->Text(labels[k].at.x, labels[k].at.y, absl::StrCat(k + 1),
+                  NumberStyle(labels[k], LabelPlacer::kSize, labels[k].anchor));
   }
 }
 
 std::vector<LegendEntry> ParetoLegend(const ParetoData& data, size_t front_size,
                                       const ParetoPaints& paints) {
-  const bool has_misfit =
-      std::any_of(data.points.begin(), data.points.end(),
-                  [](const ParetoPoint& point) { return !point.fits; });
+  const auto num_fit = static_cast<size_t>(
+      std::count_if(data.points.begin(), data.points.end(),
+                    [](const ParetoPoint& point) { return point.fits; }));
   std::vector<LegendEntry> entries = {
       {"Pareto front", paints.best, LegendEntry::Mark::kDot}};
-  if (front_size + (has_misfit ? 1 : 0) < data.points.size()) {
+  if (front_size < num_fit) {
     entries.push_back({"dominated", paints.other, LegendEntry::Mark::kDot});
   }
-  if (has_misfit) {
+  if (num_fit < data.points.size()) {
     entries.push_back(
         {"exceeds the memory", paints.misfit, LegendEntry::Mark::kDot});
   }
@@ -125,30 +225,26 @@ std::vector<LegendEntry> ParetoLegend(const ParetoData& data, size_t front_size,
 
 // Draws what the numbers of points mean, from (left, y) on, in as many columns
 // as fit. Returns the y below the last line.
-double DrawKey(const ParetoData& data, const std::vector<size_t>& front,
-               double left, double y, double right, Drawing* drawing) {
-  const size_t num_listed = std::min(front.size(), kMaxKey);
-  const double room = right - left;
-  const double columns = room >= 400 ? 2 : 1;
-  const auto per_column =
-      static_cast<size_t>(std::ceil(static_cast<double>(num_listed) / columns));
-  for (size_t k = 0; k < num_listed; ++k) {
-    const size_t column = k / per_column;
-    const double x = left + static_cast<double>(column) * (room / columns);
-    const double base = y + static_cast<double>(k % per_column) * kLineStep + 7;
-    drawing->Text(x + 8, base, absl::StrCat(k + 1),
-                  {.anchor = Anchor::kEnd, .bold = true});
-    drawing->Text(
-        x + 11, base,
-        FitText(data.points[front[k]].label, kFontSize, room / columns - 14));
+double DrawKey(const ParetoData& data, const std::vector<Label>& labels,
+               size_t num_others, double left, double y, double right,
+               Drawing* drawing) {
+  const size_t columns = right - left >= 400 ? 2 : 1;
+  const double width = (right - left) / static_cast<double>(columns);
+  const size_t per_column = (labels.size() + columns - 1) / columns;
+  double line = y, bottom = y;
+  for (size_t k = 0; k < labels.size(); ++k) {
+    if (k % per_column == 0) line = y;
+    const double x = left + static_cast<double>(k / per_column) * width;
+    drawing->Text(x + 8, line + 7, absl::StrCat(k + 1),
+                  NumberStyle(labels[k], kFontSize, Anchor::kEnd));
+    const double end = DrawParagraph(data.points[labels[k].point].label, x + 11,
+                                     line, x + width - 3, {}, drawing);
+    line = std::max(end, line + kLineStep);
+    bottom = std::max(bottom, line);
   }
-  y += static_cast<double>(per_column) * kLineStep;
-  if (front.size() > kMaxKey) {
-    drawing->Text(left, y + 7,
-                  absl::StrCat("and ", front.size() - kMaxKey, " more"));
-    y += kLineStep;
-  }
-  return y;
+  if (num_others == 0) return bottom;
+  drawing->Text(left, bottom + 7, absl::StrCat("and ", num_others, " more"));
+  return bottom + kLineStep;
 }
 
 }  // namespace
@@ -184,12 +280,18 @@ absl::StatusOr<Drawing> ParetoFigure(const ParetoData& data,
   const Plot plot = ParetoPlot(data, options);
   DrawAxes(data.title, plot, options, &drawing);
   const ParetoPaints paints;
-  DrawPoints(data, front, paints, plot, &drawing);
+  const std::vector<Point> places = PlacesOf(data, plot);
+  DrawPoints(data, front, paints, places, &drawing);
+  const std::vector<size_t> order = PointsToNumber(data, front);
+  const std::vector<Label> labels =
+      PlaceLabels(order, front.size(), places, plot.frame);
+  DrawNumbers(labels, &drawing);
   const double right = options.width - kOuterMargin;
   double y =
       DrawLegend(ParetoLegend(data, front.size(), paints), plot.frame.left,
                  plot.frame.bottom + kBottomAxisHeight + 3, right, &drawing);
-  y = DrawKey(data, front, plot.frame.left, y, right, &drawing);
+  y = DrawKey(data, labels, order.size() - labels.size(), plot.frame.left, y,
+              right, &drawing);
   drawing.set_height(y + kOuterMargin);
   return drawing;
 }

@@ -147,6 +147,7 @@ class TerminalPrinter {
     const PassOp lower = pair ? row.boxes[cell.lower].op : op;
     if (pair) used_[lower] = overlaps_ = true;
     std::string digit(cell.text == 0 ? 0 : 1, cell.text);
+    has_numbers_ |= !digit.empty();
     if (style_.color) {
       // Black on the pass's color; the halves of a pair have one each.
       const bool halves = pair && cell.text == 0 && style_.unicode;
@@ -197,7 +198,7 @@ class TerminalPrinter {
                            "overlapped passes");
     }
     entries.emplace_back(Idle(), "idle");
-    entries.emplace_back("0", "microbatch");
+    if (has_numbers_) entries.emplace_back("0", "microbatch");
     int used = 0;
     for (const auto& [mark, name] : entries) {
       const int width = 2 + static_cast<int>(name.size());
@@ -214,7 +215,7 @@ class TerminalPrinter {
   const TimelineRows& rows_;
   const TerminalStyle style_;
   int label_ = 0, num_columns_ = 0;
-  bool has_host_ = false, overlaps_ = false;
+  bool has_host_ = false, overlaps_ = false, has_numbers_ = false;
   std::map<PassOp, bool> used_;
   std::string text_;
 };

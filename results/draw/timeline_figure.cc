@@ -22,9 +22,10 @@ constexpr double kMaxRowsHeight = 600;
 constexpr double kUsualRow = 12, kRowWithVersions = 17;
 constexpr double kHostLane = 3.5;
 constexpr double kHeading = 11;
-constexpr double kVersionSize = 5;
+constexpr double kVersionSizes[] = {5, 4.5};
 constexpr double kMaxLabel = 90;
 constexpr double kNumberSizes[] = {6.5, 6, 5.5, 5, 4.5};
+constexpr double kHalfNumberSizes[] = {5.5, 5, 4.5};
 
 std::string NumberText(const TimelineBox& box) {
   std::string number = absl::StrCat(box.microbatch);
@@ -38,11 +39,70 @@ bool HasNumber(const TimelineBox& box) {
   return box.op < Timeline::Actions::OPTIMIZER_STEP;
 }
 
+std::string VersionText(const TimelineBox& box) {
+  return absl::StrCat("v", box.weight_version);
+}
+
+bool IsHalf(const TimelineBox& box) { return box.lane != Lane::kFull; }
+
 // Digits have the same width in all common fonts, so less room is enough than
 // for other text.
-double NumberWidth(absl::string_view number, double size) {
-  return 0.6 * size * static_cast<double>(number.size()) + 0.6;
+double NumberWidth(size_t num_characters, double size) {
+  return 0.6 * size * static_cast<double>(num_characters) + 0.6;
 }
+
+// Boxes of one kind have numbers of one size.
+struct BoxKind {
+  size_t run = 0;
+  Timeline::Actions::Op op = Timeline::Actions::FORWARD;
+  uint32_t num_microbatches = 1;
+  bool half = false;
+
+  auto operator<=>(const BoxKind&) const = default;
+};
+
+BoxKind KindOf(size_t run, const TimelineBox& box) {
+  return {run, box.op, box.num_microbatches, IsHalf(box)};
+}
+
+// The numbers of one kind of box. The longest decides which boxes show theirs,
+// so that boxes of the same width do not differ.
+class BoxNumbers {
+ public:
+  void Add(double width, absl::string_view number) {
+    widths_.push_back(width);
+    longest_ = std::max(longest_, number.size());
+  }
+
+  // Chooses the first of the descending sizes that almost all boxes have room
+  // for, none if few have room for the last.
+  void ChooseSize(std::span<const double> sizes) {
+    for (const double size : sizes) {
+      size_ = size;
+      if (PartWithRoom() >= 0.95) return;
+    }
+    // Numbers of some passes only would be confusing.
+    if (PartWithRoom() < 0.6) size_ = 0;
+  }
+
+  // 0: no box shows a number.
+  double size() const { return size_; }
+  bool HasRoom(double width) const {
+    return size_ > 0 && width >= NumberWidth(longest_, size_);
+  }
+
+ private:
+  double PartWithRoom() const {
+    const auto num_fit =
+        std::count_if(widths_.begin(), widths_.end(),
+                      [&](double width) { return HasRoom(width); });
+    return static_cast<double>(num_fit) / static_cast<double>(widths_.size());
+  }
+
+  std::vector<double> widths_;
+  size_t longest_ = 0;
+  double size_ = 0;
+};
 
 class TimelinePainter {
  public:
@@ -65,20 +125,20 @@ class TimelinePainter {
     }
     left_ = kOuterMargin + std::min(label, kMaxLabel) + 4;
     scale_ = {0, end_, left_, options.width - kOuterMargin - 5};
-    shows_versions_ = HasRoomForVersions();
+    ChooseVersionSizes();
     ChooseRowHeight(static_cast<double>(num_rows));
-    ChooseNumberSize();
+    if (row_ >= 6) ChooseNumberSizes();
   }
 
   Drawing Draw() {
     double y = kOuterMargin;
     const double top = y;
-    for (const TimelineRows& run : runs_) {
+    for (size_t run = 0; run < runs_.size(); ++run) {
       if (options_.show_title || runs_.size() > 1) {
-        y = Heading(run, y);
+        y = Heading(runs_[run], y);
       }
-      for (const TimelineRow& row : run.rows) {
-        Row(row, y);
+      for (const TimelineRow& row : runs_[run].rows) {
+        Row(run, row, y);
         y += step_;
       }
       y += runs_.size() > 1 ? 4 : 0;
@@ -111,21 +171,27 @@ class TimelinePainter {
            "the microbatch.";
   }
 
-  // Returns true if most forwards are wide enough for a version.
-  bool HasRoomForVersions() const {
-    size_t num_fit = 0, num_boxes = 0;
+  bool HasVersion(const TimelineBox& box) const {
+    return box.weight_version >= 0 && !IsHalf(box);
+  }
+
+  // Versions are shown if all kinds of passes that read one have room.
+  void ChooseVersionSizes() {
     bool any = false;
-    for (const TimelineRows& run : runs_) {
-      any |= run.has_versions;
-      for (const TimelineRow& row : run.rows) {
+    for (size_t run = 0; run < runs_.size(); ++run) {
+      any |= runs_[run].has_versions;
+      for (const TimelineRow& row : runs_[run].rows) {
         for (const TimelineBox& box : row.boxes) {
-          if (box.weight_version < 0) continue;
-          ++num_boxes;
-          num_fit += WidthOf(box) >= NumberWidth("v0", kVersionSize);
+          if (!HasVersion(box)) continue;
+          versions_of_[KindOf(run, box)].Add(WidthOf(box), VersionText(box));
         }
       }
     }
-    return any && num_fit >= 0.8 * static_cast<double>(num_boxes);
+    shows_versions_ = any && !versions_of_.empty();
+    for (auto& [kind, versions] : versions_of_) {
+      versions.ChooseSize(kVersionSizes);
+      shows_versions_ = shows_versions_ && versions.size() > 0;
+    }
   }
 
   void ChooseRowHeight(double num_rows) {
@@ -137,27 +203,22 @@ class TimelinePainter {
     step_ = row_ + host + std::min(2.0, row_ / 6);
   }
 
-  void ChooseNumberSize() {
-    if (row_ < 6) return;
-    double num_fitting = 0, num_numbers = 0;
-    for (const double size : kNumberSizes) {
-      size_t num_fit = 0, num_boxes = 0;
-      for (const TimelineRows& run : runs_) {
-        for (const TimelineRow& row : run.rows) {
-          for (const TimelineBox& box : row.boxes) {
-            if (!HasNumber(box)) continue;
-            ++num_boxes;
-            num_fit += WidthOf(box) >= NumberWidth(NumberText(box), size);
-          }
+  void ChooseNumberSizes() {
+    for (size_t run = 0; run < runs_.size(); ++run) {
+      for (const TimelineRow& row : runs_[run].rows) {
+        for (const TimelineBox& box : row.boxes) {
+          if (!HasNumber(box)) continue;
+          numbers_of_[KindOf(run, box)].Add(WidthOf(box), NumberText(box));
         }
       }
-      number_size_ = size;
-      num_fitting = static_cast<double>(num_fit);
-      num_numbers = static_cast<double>(num_boxes);
-      if (num_fitting >= 0.95 * num_numbers) return;
     }
-    // Numbers of some passes only would be confusing.
-    if (num_fitting < 0.6 * num_numbers) number_size_ = 0;
+    for (auto& [kind, numbers] : numbers_of_) {
+      if (kind.half) {
+        numbers.ChooseSize(kHalfNumberSizes);
+      } else {
+        numbers.ChooseSize(kNumberSizes);
+      }
+    }
   }
 
   double WidthOf(const TimelineBox& box) const {
@@ -181,7 +242,7 @@ class TimelinePainter {
     return y + kHeading;
   }
 
-  void Row(const TimelineRow& row, double y) {
+  void Row(size_t run, const TimelineRow& row, double y) {
     if (row_ >= 5) {
       drawing_.Text(left_ - 4, y + row_ / 2 + 2.5,
                     FitText(row.label, kFontSize, kMaxLabel),
@@ -206,26 +267,26 @@ class TimelinePainter {
       const double width = WidthOf(box);
       boxes_[{box.op, color, width > 2.5}].push_back(
           {scale_.At(box.start), top, width, height});
-      Number(box, top, height);
+      Number(run, box, top, height);
     }
   }
 
-  void Number(const TimelineBox& box, double top, double height) {
-    if (!HasNumber(box) || number_size_ == 0) return;
+  void Number(size_t run, const TimelineBox& box, double top, double height) {
+    if (!HasNumber(box) || numbers_of_.empty()) return;
     const double middle = (scale_.At(box.start) + scale_.At(box.end)) / 2;
-    const std::string number = NumberText(box);
-    const bool half = box.lane != Lane::kFull;
-    const double size = half ? std::min(number_size_, 5.5) : number_size_;
-    const bool has_version =
-        shows_versions_ && box.weight_version >= 0 && !half;
-    if (WidthOf(box) >= NumberWidth(number, size)) {
+    const bool has_version = shows_versions_ && HasVersion(box);
+    const BoxNumbers& numbers = numbers_of_[KindOf(run, box)];
+    if (numbers.HasRoom(WidthOf(box))) {
+      shows_numbers_ = true;
       const double base =
-          has_version ? top + 7 : top + height / 2 + 0.36 * size;
-      numbers_.push_back({{middle, base}, size, number});
+          has_version ? top + 7 : top + height / 2 + 0.36 * numbers.size();
+      numbers_.push_back({{middle, base}, numbers.size(), NumberText(box)});
     }
-    const std::string version = absl::StrCat("v", box.weight_version);
-    if (has_version && WidthOf(box) >= NumberWidth(version, kVersionSize)) {
-      numbers_.push_back({{middle, top + 14.5}, kVersionSize, version});
+    if (!has_version) return;
+    const BoxNumbers& versions = versions_of_[KindOf(run, box)];
+    if (versions.HasRoom(WidthOf(box))) {
+      numbers_.push_back(
+          {{middle, top + 14.5}, versions.size(), VersionText(box)});
     }
   }
 
@@ -262,7 +323,7 @@ class TimelinePainter {
     const auto note = [&](bool shown, absl::string_view text) {
       if (shown) absl::StrAppend(&notes, notes.empty() ? "" : "; ", text);
     };
-    note(!numbers_.empty(), "number: microbatch");
+    note(shows_numbers_, "number: microbatch");
     note(shows_versions_, "v: weight version");
     note(overlaps_, "two halves: overlapped passes");
     note(several_stages_, "lighter: later stage of the rank");
@@ -287,8 +348,8 @@ class TimelinePainter {
   Scale scale_;
   double end_ = 0, left_ = 0;
   double row_ = 0, step_ = 0;  // height of a row, distance of rows
-  double number_size_ = 0;     // 0: no numbers
-  bool shows_versions_ = false, has_host_ = false;
+  std::map<BoxKind, BoxNumbers> numbers_of_, versions_of_;
+  bool shows_numbers_ = false, shows_versions_ = false, has_host_ = false;
   bool several_stages_ = false, overlaps_ = false;
   std::map<Timeline::Actions::Op, bool> used_;
   std::vector<Point> backgrounds_;

@@ -107,9 +107,12 @@ TEST(DrawTest, SweepsAndPlans) {
   EXPECT_THAT(svg, HasSubstr(">27 s<"));
   EXPECT_EQ(svg, Draw("grid --kind heatmap --fields pp,schedule --metric "
                       "step_seconds"));
-  EXPECT_THAT(Draw("grid --kind pareto"), HasSubstr("pp 2, schedule "));
-  EXPECT_EQ(Draw("grid --kind pareto"),
-            Draw("grid --kind pareto --against memory"));
+  EXPECT_THAT(Draw("grid --kind pareto --against cost"),
+              HasSubstr("pp 2, schedule "));
+  const ProgramRun memory = RunWeir("draw grid --kind pareto -o x.svg");
+  EXPECT_EQ(memory.exit_code, 2);
+  EXPECT_THAT(memory.err, HasSubstr("has no peak memory to draw, because given "
+                                    "costs have none"));
   const ProgramRun wrong = RunWeir("draw grid --fields pp,tp -o x.svg");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--fields has tp, expected fields"));
@@ -119,10 +122,30 @@ TEST(DrawTest, SweepsAndPlans) {
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
   WriteInput("plan.json", plan.out);
   EXPECT_THAT(Draw("plan.json"), HasSubstr(">plans: step time and peak"));
+  EXPECT_EQ(Draw("plan.json"), Draw("plan.json --against memory"));
   WriteInput("bad.json", "{\"tool\": \"weir\", \"result\": {\"plans\": [3]}}");
   const ProgramRun bad = RunWeir("draw bad.json -o x.svg");
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_THAT(bad.err, HasSubstr("bad.json: result.plans[0] is no object"));
+}
+
+TEST(DrawTest, PlansOfEqualSizesAreToldApart) {
+  const auto plan = [](double seconds, const std::string& sharding,
+                       int pipeline) {
+    return absl::StrCat(
+        R"({"tensor": 2, "data": 8, "microbatch_size": 1, "num_gpus": 16, )",
+        R"("schedule": "1f1b", "order": "tp-dp-pp", "pipeline": )", pipeline,
+        R"(, "sharding": ")", sharding, R"(", "batch_seconds": )", seconds,
+        R"(, "peak_memory_bytes": )", 1e11 / seconds, "}");
+  };
+  WriteInput("plans.json",
+             absl::StrCat(R"({"tool": "weir", "result": {"plans": [)",
+                          plan(1, "full", 1), ", ", plan(2, "optimizer", 1),
+                          ", ", plan(3, "none", 2), "]}}"));
+  EXPECT_THAT(Draw("plans.json"),
+              AllOf(HasSubstr(">tp 2, pp 1, dp 8, mbs 1, 1f1b, sharding full<"),
+                    HasSubstr("1f1b, sharding optimizer<"),
+                    HasSubstr(">tp 2, pp 2, dp 8, mbs 1, 1f1b<")));
 }
 
 TEST(DrawTest, OutputsWithoutAFigureAreNamed) {

@@ -25,6 +25,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 
 std::vector<std::string> TextsOf(const Drawing& drawing) {
   std::vector<std::string> texts;
@@ -198,6 +199,23 @@ TEST(TimelineFigureTest, CopiesToTheHostHaveALane) {
       num_copies);
   EXPECT_THAT(TextsOf(drawing), Contains("offload to the host"));
   ExpectInside(drawing);
+}
+
+// Microbatches 4 and 5 take the same ways as 10 and 11 from the other end.
+TEST(TimelineFigureTest, BoxesOfOneWidthHaveNumbersOrNone) {
+  const TimelineRows rows = RowsOf("dualpipe", 12);
+  for (double width = 100; width < 500; width += 20) {
+    const auto drawing = TimelineFigure({&rows, 1}, {width, true});
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    std::map<std::string, int> count;
+    for (const Shape& shape : drawing->shapes()) {
+      if (shape.kind == Shape::Kind::kText && shape.style.size < kFontSize) {
+        ++count[shape.text];
+      }
+    }
+    EXPECT_EQ(count["4"], count["10"]) << width;
+    EXPECT_EQ(count["5"], count["11"]) << width;
+  }
 }
 
 TEST(TimelineFigureTest, VersionsAreThoseOfTheSemantics) {
@@ -375,6 +393,102 @@ TEST(ParetoFigureTest, FrontByDefinition) {
               HasSubstr("has no point"));
 }
 
+// Returns the numbers in the plot, or those of the list below it.
+std::vector<Shape> NumbersOf(const Drawing& drawing, bool listed) {
+  std::vector<Shape> numbers;
+  for (const Shape& shape : drawing.shapes()) {
+    const bool is_title =
+        shape.text.find_first_not_of("0123456789") != std::string::npos;
+    if (shape.kind != Shape::Kind::kText || !shape.style.bold || is_title) {
+      continue;
+    }
+    if ((shape.style.size == kFontSize) == listed) numbers.push_back(shape);
+  }
+  return numbers;
+}
+
+// Returns the distance of two numbers along the axis in which it is larger,
+// negative if they overlap.
+double DistanceOf(const Shape& one, const Shape& other) {
+  const auto left = [](const Shape& shape) {
+    const double width = TextWidth(shape.text, shape.style.size);
+    const double x = shape.points[0].x;
+    return shape.style.anchor == Anchor::kStart    ? x
+           : shape.style.anchor == Anchor::kMiddle ? x - width / 2
+                                                   : x - width;
+  };
+  const auto apart = [](double a, double a_size, double b, double b_size) {
+    return std::max(b - a - a_size, a - b - b_size);
+  };
+  constexpr double kHeight = 4;
+  return std::max(apart(left(one), TextWidth(one.text, one.style.size),
+                        left(other), TextWidth(other.text, other.style.size)),
+                  apart(one.points[0].y, kHeight, other.points[0].y, kHeight));
+}
+
+TEST(ParetoFigureTest, NumbersDoNotTouch) {
+  std::vector<ParetoPoint> points = {{"far", 100, 1}};
+  for (int i = 0; i < 30; ++i) {
+    points.push_back({absl::StrCat("plan ", i), 10 + 0.2 * i, 50 - 0.2 * i});
+  }
+  const ParetoData data = {"plans", "peak memory", {1, "bytes"}, points};
+  const auto drawing = ParetoFigure(data, {kOneColumnWidth, true});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  const std::vector<Shape> numbers = NumbersOf(*drawing, /*listed=*/false);
+  EXPECT_GT(numbers.size(), 2u);
+  EXPECT_LT(numbers.size(), points.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_GT(DistanceOf(numbers[i], numbers[j]), 0)
+          << numbers[i].text << " " << numbers[j].text;
+    }
+  }
+  // The best is drawn, and the list has the numbers that are drawn.
+  const std::vector<Shape> listed = NumbersOf(*drawing, /*listed=*/true);
+  ASSERT_EQ(listed.size(), numbers.size());
+  for (size_t i = 0; i < listed.size(); ++i) {
+    EXPECT_EQ(listed[i].text, numbers[i].text);
+  }
+  EXPECT_THAT(TextsOf(*drawing), IsSupersetOf({"plan 0", "far"}));
+  EXPECT_THAT(
+      TextsOf(*drawing),
+      Contains(absl::StrCat("and ", points.size() - numbers.size(), " more")));
+}
+
+TEST(ParetoFigureTest, ListsPointsThatExceedTheMemory) {
+  ParetoData data = {
+      "schedules",
+      "peak memory",
+      {1, "bytes"},
+      {{"gpipe", 5, 90, false}, {"1f1b", 5, 40}, {"slow", 9, 70}}};
+  const auto drawing = ParetoFigure(data, {});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsOf(*drawing), IsSupersetOf({"1f1b", "gpipe", "slow"}));
+  EXPECT_EQ(NumbersOf(*drawing, /*listed=*/false).size(), 3u);
+  EXPECT_THAT(TextsOf(*drawing), Contains("dominated"));
+  data.points.pop_back();
+  const auto fewer = ParetoFigure(data, {});
+  ASSERT_TRUE(fewer.ok()) << fewer.status();
+  EXPECT_THAT(TextsOf(*fewer), Contains("exceeds the memory"));
+  EXPECT_THAT(TextsOf(*fewer), Not(Contains("dominated")));
+}
+
+TEST(ParetoFigureTest, LongLabelsHaveSeveralLines) {
+  const ParetoData data = {
+      "plans",
+      "peak memory",
+      {1, "bytes"},
+      {{"tp 4, pp 8, dp 1, v 3, mbs 1, interleaved-1f1b, recompute full, "
+        "layers 0,1*12,2*10,0",
+        5, 40},
+       {"next", 6, 30}}};
+  const auto drawing = ParetoFigure(data, {kOneColumnWidth, true});
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsOf(*drawing), Not(Contains(HasSubstr("..."))));
+  EXPECT_THAT(TextsOf(*drawing), Contains(HasSubstr("0,1*12,2*10,0")));
+  ExpectInside(*drawing);
+}
+
 TEST(HeatmapFigureTest, CellsAreTheValues) {
   HeatmapData data = {"sweep",
                       "tp",
@@ -403,6 +517,29 @@ TEST(HeatmapFigureTest, CellsAreTheValues) {
                 {std::nullopt, std::nullopt, std::nullopt}};
   EXPECT_THAT(std::string(HeatmapFigure(data, {}).status().message()),
               HasSubstr("has no value of tp and pp"));
+}
+
+// One of many cells has a shorter text than the others.
+TEST(HeatmapFigureTest, AllCellsHaveNumbersOrNone) {
+  HeatmapData data = {"sweep", "tp", "pp", {"1"}, {}, {{}}, FormatSeconds};
+  for (int i = 0; i < 14; ++i) {
+    data.columns.push_back(absl::StrCat(i));
+    data.cells[0].push_back(i == 3 ? 79 : 80.12 + i);
+  }
+  const auto num_numbers = [&](double width) {
+    const auto drawing = HeatmapFigure(data, {width, true});
+    EXPECT_TRUE(drawing.ok()) << drawing.status();
+    size_t count = 0, num_best = 0;
+    for (const Shape& shape : drawing->shapes()) {
+      const bool is_text = shape.kind == Shape::Kind::kText;
+      count += is_text && shape.style.size < kFontSize;
+      num_best += shape.paint.stroke == kVermilion;
+    }
+    EXPECT_EQ(num_best, 1u + 1u);  // and one in the legend
+    return count;
+  };
+  EXPECT_EQ(num_numbers(kOneColumnWidth), 0u);
+  EXPECT_EQ(num_numbers(kTwoColumnsWidth), 14u);
 }
 
 // A dot at intensity i and rate r lies where the axes say: on the slope of the

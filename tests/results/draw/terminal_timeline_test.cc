@@ -73,6 +73,14 @@ TEST(TerminalTimelineTest, NarrowWindowsHaveSomeColumns) {
   EXPECT_THAT(text, HasSubstr("rank 0 |"));
 }
 
+TEST(TerminalTimelineTest, TheLegendExplainsWhatIsDrawn) {
+  const TimelineRows rows = GPipe(2, 30);
+  EXPECT_THAT(TerminalTimeline(rows, {.width = 40}),
+              Not(HasSubstr("microbatch")));
+  EXPECT_THAT(TerminalTimeline(rows, {.width = 400}),
+              HasSubstr("0 microbatch"));
+}
+
 TEST(TerminalTimelineTest, RandomTimelines) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     const auto rows = RowsOfResult(RandomTimeline(seed, 60));
