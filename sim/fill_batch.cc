@@ -24,9 +24,8 @@ namespace weir::sim {
 namespace {
 
 std::string DescribeUnsteady(const Window& window, const SimulatedRun& run) {
-  std::string text =
-      absl::StrCat(run.schedule.name, ": no steady state within ",
-                   run.schedule.num_batches, " batches");
+  std::string text = absl::StrCat("no steady state within ",
+                                  run.schedule.num_batches, " batches");
   if (window.num_batches < 2 ||
       window.num_batches == run.schedule.num_batches) {
     return absl::StrCat(text, ", which are too few to detect one");

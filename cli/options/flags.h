@@ -256,7 +256,9 @@ struct StepEnergyFlags {
   // the clock of all passes in MHz (0: the highest).
   double blocking_watts = 0, clock = 0;
 
-  bool is_measured() const { return absl::EndsWith(power, ".csv"); }
+  bool is_measured() const {
+    return absl::EndsWith(power, ".csv") || absl::EndsWith(power, ".csv.gz");
+  }
 };
 
 // "sweep" and "collect".

@@ -21,6 +21,7 @@
 #include "plan/energy/frequency_plan.h"
 #include "plan/energy/frequency_views.h"
 #include "plan/energy/measured_power.h"
+#include "results/import/trace_source.h"
 #include "schedules/source.h"
 
 namespace weir::cli {
@@ -82,7 +83,7 @@ absl::StatusOr<plan::FrequencyRequest> FrequencyRequestOf(const Flags& flags) {
   problems.CheckRange("--gpus-per-stage", energy.gpus_per_stage, 1, 1e5);
   RETURN_IF_ERROR(problems.ToStatus());
   plan::FrequencyRequest request;
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.name));
+  ASSIGN_OR_RETURN(const std::string text, results::ReadTextOrGzip(flags.name));
   ASSIGN_OR_RETURN(request.profile,
                    plan::ReadClockProfile(flags.name, text, energy.time_scale,
                                           energy.gpus_per_stage));

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
 #include "base/status_macros.h"
 #include "cli/options/messages.h"
 #include "plan/energy/measured_power.h"
 #include "plan/energy/power_model.h"
 #include "plan/energy/step_energy.h"
+#include "results/import/trace_source.h"
 
 namespace weir::cli {
 namespace {
@@ -20,7 +20,8 @@ namespace {
 absl::StatusOr<plan::MeasuredPower> MeasuredPowerOf(
     const StepEnergyFlags& energy) {
   plan::MeasuredPower power;
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(energy.power));
+  ASSIGN_OR_RETURN(const std::string text,
+                   results::ReadTextOrGzip(energy.power));
   ASSIGN_OR_RETURN(power.profile, plan::ReadClockProfile(energy.power, text));
   power.blocking_watts = energy.blocking_watts;
   power.megahertz = energy.clock;
@@ -65,7 +66,7 @@ absl::Status CheckEnergy(const Flags& flags, bool with_timeline) {
       return absl::InvalidArgumentError(absl::StrCat(
           "command line: --blocking-power and --clock are of measured passes, "
           "but --energy is ",
-          energy.power, ", expected a .csv"));
+          energy.power, ", expected a .csv or .csv.gz"));
     }
     return plan::LoadPowerModel(energy.power).status();
   }

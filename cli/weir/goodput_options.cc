@@ -51,7 +51,7 @@ void AddJob(CLI::App* app, GoodputFlags* flags) {
            &flags->gpus_per_node)
       ->default_str("8");
   AddOption(app, "--tokens-per-step", "N",
-            "tokens of a step, without a scenario", ParsePositive,
+            "tokens of a step, as in 16M, without a scenario", ParseTokens,
             &request->tokens_per_step);
   AddOption(app, "--tokens", "N",
             "tokens to train with, as in 15.6T; otherwise 30 days of training",

@@ -181,11 +181,23 @@ std::string JobsTable(const JobsFlags& flags,
   return absl::StrCat(PrintTable(table), MemoryLines(flags, outcomes));
 }
 
+// Returns the warnings of all jobs, which name the job.
+std::vector<std::string> WarningsOf(
+    const Flags& flags, const std::vector<sim::JobOutcome>& outcomes) {
+  std::vector<std::string> warnings;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    for (const std::string& warning : outcomes[i].result.warnings()) {
+      warnings.push_back(absl::StrCat("job ", i + 1, " (",
+                                      flags.jobs.scenarios[i], "): ", warning));
+    }
+  }
+  return warnings;
+}
+
 std::string JobsJson(const Flags& flags,
                      const std::vector<ResolvedScenario>& jobs,
                      const std::vector<sim::JobOutcome>& outcomes) {
   auto rows = nlohmann::ordered_json::array();
-  std::vector<std::string> warnings;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const sim::JobOutcome& outcome = outcomes[i];
     const Result& result = outcome.result;
@@ -199,16 +211,13 @@ std::string JobsJson(const Flags& flags,
                     {"shares_with", NumbersOf(outcome.shares_with)},
                     {"peak_memory_bytes", result.peak_memory_bytes()},
                     {"fits_memory", results::FitsMemory(result)}});
-    for (const std::string& warning : result.warnings()) {
-      warnings.push_back(absl::StrCat(flags.jobs.scenarios[i], ": ", warning));
-    }
   }
   return Envelope(flags.command,
                   DumpJson(nlohmann::ordered_json{
                       {"scenarios", flags.jobs.scenarios},
                       {"num_nodes", scenarios::NumNodes(jobs[0].cluster)}}),
                   DumpJson(nlohmann::ordered_json{{"jobs", std::move(rows)}}),
-                  warnings);
+                  WarningsOf(flags, outcomes));
 }
 
 // Returns true if all jobs fit in memory.
@@ -232,7 +241,9 @@ absl::StatusOr<bool> SimulateAll(const Flags& flags) {
   const bool is_json = flags.output.format == OutputFlags::Format::kJson;
   RETURN_IF_ERROR(PrintResult(is_json ? JobsJson(flags, jobs, outcomes)
                                       : JobsTable(flags.jobs, jobs, outcomes)));
-  PrintWarnings(all, flags.output);
+  for (const std::string& warning : WarningsOf(flags, outcomes)) {
+    PrintWarning(warning, flags.output);
+  }
   RETURN_IF_ERROR(WriteOutputs(flags.output, all, nullptr));
   return std::all_of(all.results().begin(), all.results().end(),
                      results::FitsMemory);

@@ -38,6 +38,10 @@ class IntervalSearch {
 
   double Best() {
     Scan(start_, 0.25, 8);
+    // The best may be outside of what was tried.
+    for (int i = 0; i < kMostMoves && IsAtEnd(BestSoFar()); ++i) {
+      Scan(BestSoFar(), 0.25, 8);
+    }
     Scan(BestSoFar(), 1.0 / 16, 4);
     return BestSoFar();
   }
@@ -62,6 +66,13 @@ class IntervalSearch {
   }
 
  private:
+  static constexpr int kMostMoves = 8;
+
+  bool IsAtEnd(double steps) const {
+    return (steps == tried_.begin()->first && steps > least_) ||
+           steps == tried_.rbegin()->first;
+  }
+
   int SearchRuns() const {
     const double failures =
         WorkSecondsOf(request_) /
@@ -124,18 +135,28 @@ void CheckSteps(const GoodputRequest& request, Problems* problems) {
   }
 }
 
-// `slowdown`: expected wall time over work.
-absl::Status CheckProgress(const GoodputRequest& request, double slowdown) {
+// Checks that the job makes progress with this number of steps between
+// checkpoints, and that its failures can be simulated.
+absl::Status CheckProgress(const GoodputRequest& request,
+                           double interval_steps) {
   const double mean =
       MeanSecondsBetween(FailuresOfJob(request.reliability, request.job));
+  const double interval_seconds = interval_steps * request.step.seconds;
+  const double stall_seconds =
+      TimesOfCheckpoint(request.checkpoint, request.job).stall_seconds;
+  const double restart_seconds = RecoverySeconds(request);
+  // Expected wall time over work.
+  const double slowdown = ExpectedSeconds(1, interval_seconds, stall_seconds,
+                                          restart_seconds, mean);
   if (!(slowdown < kNoProgress)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "command line: the job makes no progress: a failure every ",
-        FormatSeconds(mean), ", expected much more than a restart (",
-        FormatSeconds(RecoverySeconds(request)), ") and a checkpoint (",
-        FormatSeconds(
-            TimesOfCheckpoint(request.checkpoint, request.job).stall_seconds),
-        ")"));
+        FormatSeconds(mean),
+        ", expected much more than the time between "
+        "checkpoints (",
+        FormatSeconds(interval_seconds), "), a restart (",
+        FormatSeconds(restart_seconds), ") and a checkpoint (",
+        FormatSeconds(stall_seconds), ")"));
   }
   const double failures = slowdown * WorkSecondsOf(request) / mean;
   if (failures > kMostExpectedFailures ||
@@ -196,14 +217,12 @@ absl::StatusOr<GoodputReport> PredictGoodput(const GoodputRequest& request) {
   report.exact_seconds = ExactInterval(stall, mean);
 
   const double restart = RecoverySeconds(request);
-  const double start =
-      request.interval_steps > 0
-          ? request.interval_steps
-          : std::max(report.exact_seconds / request.step.seconds,
-                     LeastIntervalSteps(request));
-  RETURN_IF_ERROR(CheckProgress(
-      request,
-      ExpectedSeconds(1, start * request.step.seconds, stall, restart, mean)));
+  const double start = std::max(report.exact_seconds / request.step.seconds,
+                                LeastIntervalSteps(request));
+  RETURN_IF_ERROR(CheckProgress(request, start));
+  if (request.interval_steps > 0) {
+    RETURN_IF_ERROR(CheckProgress(request, request.interval_steps));
+  }
   IntervalSearch search(request, start);
   const double best = search.Best();
   report.flat_from_steps = search.FlatEnd(/*largest=*/false);

@@ -187,4 +187,31 @@ TraceSource::int_type TraceSource::underflow() {
   return traits_type::to_int_type(*gptr());
 }
 
+absl::StatusOr<std::string> ReadTextOrGzip(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TraceSource> source,
+                   TraceSource::Open(path));
+  std::string text;
+  std::vector<char> part(size_t{64} << 10);
+  for (;;) {
+    const std::streamsize count =
+        source->sgetn(part.data(), static_cast<std::streamsize>(part.size()));
+    RETURN_IF_ERROR(source->status());
+    if (count == 0) break;
+    text.append(part.data(), static_cast<size_t>(count));
+    source->EndItem();
+    if (text.size() > kMaxTextFileBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": holds more than ", kMaxTextFileBytes >> 20,
+                       " MiB, expected a smaller file"));
+    }
+  }
+  if (source->cut_off()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": the compressed data is cut off, expected a "
+                     "complete file"));
+  }
+  return text;
+}
+
 }  // namespace weir::results

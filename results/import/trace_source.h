@@ -61,6 +61,11 @@ class TraceSource : public std::streambuf {
   std::unique_ptr<Impl> impl_;
 };
 
+// Returns the whole text of a file, decompressed if it is gzip. Returns the
+// errors of TraceSource, and InvalidArgument if the text is cut off or larger
+// than kMaxTextFileBytes.
+absl::StatusOr<std::string> ReadTextOrGzip(const std::string& path);
+
 }  // namespace weir::results
 
 #endif  // WEIR_RESULTS_IMPORT_TRACE_SOURCE_H_

@@ -96,6 +96,26 @@ TEST(GoodputTest, SimulationAndClosedFormsAgree) {
   EXPECT_NEAR(1 / *report.expected_goodput, at_exact, 2e-3);
 }
 
+// A given interval does not move the search for the best one.
+TEST(GoodputTest, TheBestIntervalsDoNotDependOnTheGivenOne) {
+  GoodputRequest request = LlamaRequest();
+  const GoodputReport best = Report(request);
+  for (const double factor : {0.02, 30.0}) {
+    request.interval_steps = std::round(factor * best.estimate.interval_steps);
+    const GoodputReport report = Report(request);
+    EXPECT_EQ(report.estimate.interval_steps, request.interval_steps);
+    EXPECT_EQ(report.flat_from_steps, best.flat_from_steps);
+    EXPECT_EQ(report.flat_to_steps, best.flat_to_steps);
+  }
+}
+
+TEST(GoodputTest, NoProgressNamesTheTimeBetweenCheckpoints) {
+  GoodputRequest request = LlamaRequest();
+  request.interval_steps = 1e8;
+  EXPECT_THAT(std::string(PredictGoodput(request).status().message()),
+              testing::HasSubstr("the time between checkpoints ("));
+}
+
 TEST(GoodputTest, TriedIntervalsContainTheBest) {
   const GoodputReport report = Report(LlamaRequest());
   ASSERT_GT(report.tried_intervals.size(), 10);
