@@ -67,6 +67,37 @@ async function checkAccess(page) {
   assert.deepEqual(await violations(page, WIDTH_RULES), [], '360 px');
 }
 
+// Records what a page draws as text on canvases; texts(page) returns it since the last call.
+const recordTexts = page => page.addInitScript(() => {
+  window.drawnTexts = [];
+  const {fillText} = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function(text, ...rest) {
+    window.drawnTexts.push(text);
+    return fillText.call(this, text, ...rest);
+  };
+});
+const texts = page => page.evaluate(() => window.drawnTexts.splice(0));
+
+// Drags with the mouse from one part of the width of an element to another.
+async function drag(page, element, from, to) {
+  await element.scrollIntoViewIfNeeded();
+  const {x, y, width, height} = await element.boundingBox();
+  await page.mouse.move(x + from * width, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + to * width, y + height / 2, {steps: 5});
+  await page.mouse.up();
+  await page.waitForTimeout(100);
+}
+
+// Opens the report of a document that is changed.
+async function openDocument(document, prepare) {
+  writeFileSync(join(folder, 'changed.json'), JSON.stringify(document));
+  run('report', 'changed.json', '-o', 'changed.html', '--force');
+  const opened = await open(browser, join(folder, 'changed.html'), {}, prepare);
+  await opened.page.waitForTimeout(200);
+  return opened;
+}
+
 const view = page => page.evaluate(() => window.weirTimeline.currentView());
 
 // ---- files
@@ -146,6 +177,18 @@ for (const file of files) {
   });
 }
 
+// Splits a line of CSV.
+const fieldsOf = line =>
+  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+
+// Checks that the copied CSV has rows, and columns with different names.
+async function checkCsv(page, label) {
+  const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
+  assert.ok(lines.length > 1, label);
+  const names = fieldsOf(lines[0]);
+  assert.equal(new Set(names).size, names.length, `${label}: ${names}`);
+}
+
 for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'plan'], ['sweep-stored.html', 'sweep']]) {
   await test(`${file} opens without errors, and every chart copies its data`, async () => {
     const {page, problems, context} = await open(browser, join(folder, file));
@@ -158,7 +201,7 @@ for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'pl
     for (let i = 0; i < await buttons.count(); i++) {
       await page.evaluate(() => (window.weirLastCsv = ''));
       await buttons.nth(i).click();
-      assert.ok((await page.evaluate(() => window.weirLastCsv)).trim().split('\n').length > 1, await buttons.nth(i).getAttribute('aria-label'));
+      await checkCsv(page, await buttons.nth(i).getAttribute('aria-label'));
     }
     await context.close();
   });
@@ -168,9 +211,8 @@ for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'pl
 async function csvOf(page, label) {
   await page.getByLabel(`Copy CSV: ${label}`, {exact: true}).click();
   const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
-  const split = line => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
-  const head = split(lines[0]);
-  return lines.slice(1).map(line => Object.fromEntries(split(line).map((value, i) => [head[i], value])));
+  const head = fieldsOf(lines[0]);
+  return lines.slice(1).map(line => Object.fromEntries(fieldsOf(line).map((value, i) => [head[i], value])));
 }
 const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-12 * Math.abs(b), `${a}, expected ${b}`);
 
@@ -215,6 +257,15 @@ await test('the heat map is the pivot of any two fields and any metric', async (
   rows = await heat();
   const gpipe = rows.find(row => row['schedule \\ pp'] === 'gpipe');
   near(Number(gpipe['4']), best('pp', '4', 'schedule', 'gpipe', 'bubble_ratio'));
+  await context.close();
+});
+
+await test('reasons of several lines are separated', async () => {
+  const sweep = structuredClone(sweepJson);
+  sweep.result.points.find(point => point.outcome === 'refused').error = 'model.heads is 25\n  parallelism.tensor is 2\n';
+  const {page, context} = await openDocument(sweep);
+  const reasons = (await csvOf(page, 'points that were not simulated')).map(row => row.Reason);
+  assert.ok(reasons.includes('model.heads is 25; parallelism.tensor is 2'), reasons.join('\n'));
   await context.close();
 });
 
@@ -409,6 +460,11 @@ await test('pointing at slices shows what they are and why ranks wait', async ()
   await context.close();
 });
 
+const bytesOf = text => {
+  const [, number, unit] = /^([\d.]+) (B|KiB|MiB|GiB)$/.exec(text);
+  return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit);
+};
+
 await test('idle time by cause adds up to the run', async () => {
   const {page, context} = await open(browser, join(folder, 'costs.html'));
   await page.getByLabel('Copy CSV: idle time by cause').click();
@@ -454,8 +510,7 @@ await test('every chart copies its data as CSV', async () => {
   for (let i = 0; i < await buttons.count(); i++) {
     await page.evaluate(() => (window.weirLastCsv = ''));
     await buttons.nth(i).click();
-    const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
-    assert.ok(lines.length > 1, await buttons.nth(i).getAttribute('aria-label'));
+    await checkCsv(page, await buttons.nth(i).getAttribute('aria-label'));
   }
   await context.close();
 });
