@@ -465,6 +465,54 @@ const bytesOf = text => {
   return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit);
 };
 
+await test('memory over time is read at the pointer, not at the nearest sample', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'));
+  const plot = page.locator('#memory .u-over');
+  await plot.scrollIntoViewIfNeeded();
+  const rank = await page.locator('#memory label', {hasText: 'Rank'}).locator('select').evaluate(element => element.selectedOptions[0].text);
+  const rows = (await csvOf(page, 'memory over time')).filter(row => `rank ${row.rank}` === rank);
+  // The longest step; the last row repeats the one before it.
+  const gaps = rows.slice(1, -1).map((row, i) => Number(row.seconds) - Number(rows[i].seconds));
+  const longest = gaps.indexOf(Math.max(...gaps)), step = rows[longest];
+  const begin = Number(rows[0].seconds), whole = Number(rows.at(-1).seconds) - begin;
+  const part = along => (Number(step.seconds) - begin + along * gaps[longest]) / whole;
+  const check = async () => {
+    const shown = await page.evaluate(() => [...document.querySelectorAll('#memory .u-legend .u-series')].map(row =>
+      [row.querySelector('.u-label').textContent, row.querySelector('.u-value').textContent]));
+    assert.equal(shown[0][0], 'since');
+    assert.ok(Math.abs(Number.parseFloat(shown[0][1]) * (shown[0][1].endsWith(' ms') ? 1e-3 : 1) - Number(step.seconds)) < 0.01, shown[0][1]);
+    for (const [label, text] of shown.slice(1)) {
+      const expected = Number(step[label.replaceAll(' ', '_')] || 0);
+      assert.ok(Math.abs(bytesOf(text) - expected) <= 0.01 * expected + 1024, `${label}: ${text}, expected ${expected}`);
+    }
+  };
+  const {x, y, width, height} = await plot.boundingBox();
+  await page.mouse.move(x + part(0.8) * width, y + height / 2);
+  await check();
+  // Inside the step.
+  await drag(page, plot, part(0.4), part(0.9));
+  await page.mouse.move(x + 0.7 * width, y + height / 2);
+  await check();
+  await context.close();
+});
+
+await test('times of an axis are as far apart as their texts', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'), {}, recordTexts);
+  const plot = page.locator('#memory .u-over');
+  for (const to of [0.9, 0.6, 0.5, 0.7]) {
+    await plot.scrollIntoViewIfNeeded();
+    await texts(page);
+    await drag(page, plot, 0, to);
+    const drawn = (await texts(page)).filter(text => /^[\d.]+ m?s$/.test(text));
+    // Those of the last drawing, which begins at 0.
+    const all = drawn.map(text => Number.parseFloat(text) * (text.endsWith('ms') ? 1e-3 : 1));
+    const times = all.slice(all.lastIndexOf(0));
+    assert.ok(times.length > 3, drawn.join());
+    times.slice(2).forEach((time, i) => assert.ok(Math.abs(time - 2 * times[i + 1] + times[i]) < 1e-9, drawn.join()));
+  }
+  await context.close();
+});
+
 await test('idle time by cause adds up to the run', async () => {
   const {page, context} = await open(browser, join(folder, 'costs.html'));
   await page.getByLabel('Copy CSV: idle time by cause').click();
