@@ -269,6 +269,25 @@ await test('reasons of several lines are separated', async () => {
   await context.close();
 });
 
+await test('labels of many values do not overlap', async () => {
+  const plan = structuredClone(planJson);
+  plan.result.plans = Array.from({length: 23}, (_, i) => ({...planJson.result.plans[0], layers: `${i + 1},${24 - i}`}));
+  const {page, context} = await openDocument(plan);
+  const boxes = await page.evaluate(() => [...document.querySelectorAll('.parallel-tick')].map(tick => {
+    const {left, top, bottom} = tick.getBoundingClientRect();
+    return {left, top, bottom, text: tick.textContent};
+  }));
+  assert.ok(boxes.some(({text}) => text === '1,24'));
+  for (const one of boxes) {
+    for (const other of boxes) {
+      if (one === other || one.left !== other.left || one.top > other.top) continue;
+      assert.ok(one.bottom <= other.top + 2, `${one.text} and ${other.text}`);
+    }
+  }
+  assert.match(await page.locator('.parallel-line title').nth(5).textContent(), /layers \d+,\d+/);
+  await context.close();
+});
+
 await test('validation shows the numbers of --format json', async () => {
   const {page, context} = await open(browser, join(folder, 'validate.html'));
   const rows = await csvOf(page, 'predicted and measured');
