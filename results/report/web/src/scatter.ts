@@ -46,6 +46,7 @@ export interface ScatterData {
   square?: boolean;  // both axes have the same range
 }
 
+const HINT = 'Point at a point to read it. Drag to zoom across, double-click to see all of them.';
 const MOST_TURNED = 26;  // characters
 const TURNED_WIDTH = 5;  // pixels of a turned character
 
@@ -149,7 +150,7 @@ export class Scatter {
     const data = this.data;
     if (!data || !this.plotBox.isConnected) return;
     this.plot?.destroy();
-    this.near.textContent = '';
+    this.near.textContent = data.x.names ? '' : HINT;
     const sorted = [...data.points].sort((a, b) => a.x - b.x);
     const inLines = (data.lines ?? []).flatMap(line => line.points);
     let xRange = rangeOf([...sorted.flatMap(one => [one.x, one.lowX ?? one.x, one.highX ?? one.x]),
@@ -259,7 +260,7 @@ export class Scatter {
         best = point;
       }
     }
-    this.near.textContent = best?.text ?? '';
+    this.near.textContent = best?.text ?? (data.x.names ? '' : HINT);
   }
 }
 

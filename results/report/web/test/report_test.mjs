@@ -288,6 +288,43 @@ await test('labels of many values do not overlap', async () => {
   await context.close();
 });
 
+await test('intervals that would hide the differences of plans are not shown at first', async () => {
+  const withIntervals = factor => {
+    const plan = structuredClone(planJson);
+    const range = key => Math.max(...plan.result.plans.map(one => one[key])) - Math.min(...plan.result.plans.map(one => one[key]));
+    for (const key of ['batch_seconds', 'peak_memory_bytes']) {
+      const width = factor * range(key);
+      assert.ok(width > 0);
+      plan.result.plans.forEach(one => Object.assign(one, {[`${key}_low`]: one[key] - width, [`${key}_high`]: one[key] + width}));
+    }
+    return plan;
+  };
+  const narrow = await openDocument(withIntervals(0.5));
+  assert.ok(await narrow.page.getByLabel('intervals').isChecked());
+  await narrow.context.close();
+  const {page, context} = await openDocument(withIntervals(10), recordTexts);
+  const box = page.getByLabel('intervals');
+  assert.ok(!(await box.isChecked()));
+  const ticks = async () => {
+    await page.waitForTimeout(200);
+    return [...new Set(await texts(page))];
+  };
+  const near = await ticks();
+  await box.check();
+  const wide = await ticks();
+  assert.notDeepEqual(wide, near);
+  await box.uncheck();
+  assert.deepEqual(await ticks(), near);
+  // Dragging zooms.
+  assert.match(await page.locator('.plot-near').innerText(), /Drag to zoom/);
+  const plot = page.locator('#plan .u-over');
+  await drag(page, plot, 0.2, 0.6);
+  assert.notDeepEqual(await ticks(), near);
+  await plot.dblclick();
+  assert.deepEqual(await ticks(), near);
+  await context.close();
+});
+
 await test('validation shows the numbers of --format json', async () => {
   const {page, context} = await open(browser, join(folder, 'validate.html'));
   const rows = await csvOf(page, 'predicted and measured');
