@@ -778,6 +778,12 @@ if (live.address === null) {
     await page.getByLabel('Chunks per rank').focus();
     await page.keyboard.press('ArrowRight');
     await page.waitForFunction(() => document.querySelector('.live-status').textContent.includes('Cannot run'));
+    // The report is that of earlier settings until there is a new one.
+    const settings = '1f1b, 8 ranks, 8 microbatches', outdated = page.locator('#live > .warnings');
+    assert.equal(await page.locator('.verdict', {hasText: 'Report of'}).innerText(), `Report of ${settings}`);
+    assert.equal(await outdated.innerText(), `The report below is that of the last settings that could run: ${settings}.`);
+    await page.keyboard.press('ArrowLeft');
+    await outdated.waitFor({state: 'hidden'});
     await context.close();
   });
   await test('axe finds nothing: weir live, 1280 and 360 px', async () => {
