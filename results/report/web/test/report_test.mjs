@@ -516,6 +516,14 @@ await test('pointing at slices shows what they are and why ranks wait', async ()
   await context.close();
 });
 
+await test('headings of timelines fit into a narrow window', async () => {
+  const {page, context} = await open(browser, join(folder, 'several.html'), {viewport: {width: 360, height: 800}}, recordTexts);
+  await page.waitForTimeout(200);
+  const headings = (await texts(page)).filter(text => text.includes('one of'));
+  assert.ok(headings.some(text => /^pipedream-2bw .*pipelines$/.test(text)), headings.join('\n'));
+  await context.close();
+});
+
 const bytesOf = text => {
   const [, number, unit] = /^([\d.]+) (B|KiB|MiB|GiB)$/.exec(text);
   return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit);
