@@ -9,7 +9,7 @@ import {CLASS_COLORS, classText} from './kinds.ts';
 import type {Report} from './load.ts';
 import type {MemorySection, MemorySeries} from './model.ts';
 import {canvasColor} from './palette.ts';
-import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight, plotWidth} from './theme.ts';
 
 const GIB = 2 ** 30;
 
@@ -159,7 +159,7 @@ class MemoryPlot {
   }
 
   private size() {
-    const width = Math.max(this.element.clientWidth, 200);
+    const width = plotWidth(this.element);
     return {width, height: plotHeight(260, width)};
   }
 

@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import {h} from './dom.ts';
 import {niceStep} from './format.ts';
 import {drawShape, seriesColor, seriesShape} from './palette.ts';
-import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight, plotWidth} from './theme.ts';
 
 export interface ScatterPoint {
   x: number;
@@ -132,7 +132,7 @@ export class Scatter {
   }
 
   private size() {
-    const available = Math.max(this.plotBox.clientWidth, 200);
+    const available = plotWidth(this.plotBox);
     const square = this.data?.square ?? false;
     const height = plotHeight(this.data?.height ?? 320, square ? 1.5 * available : available);
     // Equal steps of both axes of a square plot have similar lengths.

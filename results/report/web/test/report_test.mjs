@@ -685,6 +685,54 @@ await test('paper shows the whole timeline', async () => {
   await context.close();
 });
 
+await test('paper shows all columns, and plots keep their shape', async () => {
+  const width = 718;  // A4 with margins of 10 mm
+  // Browsers do not tell observers about sizes on paper.
+  const blindObservers = page => page.addInitScript(() => {
+    let printing = false;
+    addEventListener('beforeprint', () => (printing = true));
+    const Observer = ResizeObserver;
+    window.ResizeObserver = class extends Observer {
+      constructor(callback) {
+        super((...entries) => {
+          if (!printing) callback(...entries);
+        });
+      }
+    };
+  });
+  const sweep = structuredClone(sweepJson);
+  for (const [field, value] of [['tp', 2], ['mbs', 1], ['gbs', 1024], ['seq', 4096], ['recompute', 'selective']]) {
+    sweep.result.fields.push(field);
+    sweep.result.points.forEach(point => (point[field] = value));
+  }
+  writeFileSync(join(folder, 'fields.json'), JSON.stringify(sweep));
+  run('report', 'fields.json', '-o', 'fields.html', '--force');
+  for (const file of ['one.html', 'plan.html', 'sweep.html', 'fields.html', 'explain.html']) {
+    const {page, context} = await open(browser, join(folder, file), {}, blindObservers);
+    await page.waitForTimeout(200);
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    await page.emulateMedia({media: 'print'});
+    await page.setViewportSize({width, height: 900});
+    await page.waitForTimeout(200);
+    const {overflow, narrow, squeezed} = await page.evaluate(() => {
+      const visible = [...document.querySelectorAll('table, th, td')].filter(element => element.checkVisibility());
+      const label = element => `${element.closest('table').caption?.textContent}: ${element.textContent.slice(0, 60)}`;
+      return {
+        overflow: visible.filter(element => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right >
+                                              element.closest('.scroll, .u-legend').getBoundingClientRect().right + 1).map(label),
+        narrow: visible.filter(element => element.matches('td.text') && element.clientWidth < 90).map(label),
+        squeezed: [...document.querySelectorAll('.plot canvas')].map(canvas => {
+          const {width, height} = canvas.getBoundingClientRect();
+          return canvas.width / canvas.height / (width / height);
+        }).filter(ratio => Math.abs(ratio - 1) > 0.02)};
+    });
+    assert.deepEqual(overflow, [], file);
+    assert.deepEqual(narrow, [], file);
+    assert.deepEqual(squeezed, [], file);
+    await context.close();
+  }
+});
+
 await test('the button changes the theme', async () => {
   const {page, context} = await open(browser, join(folder, 'one.html'), {colorScheme: 'light'});
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
