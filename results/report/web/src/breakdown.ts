@@ -20,7 +20,7 @@ function stepChart(section: BreakdownSection, names: string[]): HTMLElement | nu
       text: `${section.runs[run].texts![i]}, ${section.runs[run].ratios![i]}`})),
   }));
   const columns = [{label: 'Part', left: true}, {label: 'What it is', left: true},
-                   ...known.flatMap(run => [{label: names[run]}, {label: 'of the step'}])];
+                   ...known.flatMap(run => [{label: names[run]}, {label: known.length > 1 ? `of the step of ${names[run]}` : 'of the step'}])];
   const cells: TableCell[][] = section.parts.map((part, i) => [
     part.name, PART_TEXTS[part.json] ?? '',
     ...known.flatMap(run => {

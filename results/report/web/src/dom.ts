@@ -95,6 +95,8 @@ export type TableCell = string | {text: string; value: number | null; mark?: str
 export const cellText = (cell: TableCell) => (typeof cell === 'string' ? cell : cell.text);
 const cellValue = (cell: TableCell) => (typeof cell === 'string' ? null : cell.value);
 
+const WIDE_COLUMNS = 10;  // of tables that are printed with turned heads
+
 // A table whose rows can be sorted by clicking on the headers of columns.
 export function table(caption: string, columns: TableColumn[], rows: TableCell[][], sortable = true): HTMLElement {
   const body = h('tbody');
@@ -106,6 +108,7 @@ export function table(caption: string, columns: TableColumn[], rows: TableCell[]
       if (typeof cell !== 'string' && cell.element) element.append(cell.element);
       else element.append(i === 0 ? name(cellText(cell)) : cellText(cell));
       if (cellText(cell).length > 40) element.classList.add('text');
+      if (cellValue(cell) !== null) element.classList.add('number');
       if (typeof cell !== 'string' && cell.mark) element.append(' ', h('span', {class: 'mark'}, cell.mark));
       tr.append(element);
     });
@@ -133,7 +136,8 @@ export function table(caption: string, columns: TableColumn[], rows: TableCell[]
     return th;
   });
   show(rows);
-  return scrollable(h('table', {}, h('caption', {}, caption), h('thead', {}, h('tr', {}, ...heads)), body), caption);
+  const heading = h('thead', {}, h('tr', {}, ...heads));
+  return scrollable(h('table', {class: columns.length >= WIDE_COLUMNS ? 'wide' : '', style: `--columns: ${columns.length}`}, h('caption', {}, caption), heading, body), caption);
 }
 
 // Wide content scrolls inside its own box, also with the keyboard.

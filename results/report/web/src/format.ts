@@ -65,13 +65,11 @@ export function signedSeconds(seconds: number): string {
   return (seconds > 0 ? '+' : seconds < 0 ? '\u2212' : '') + formatSeconds(Math.abs(seconds));
 }
 
-// With digits enough to tell times apart that differ by `step`, in the unit of
-// `largest`.
+// With all digits of times that are multiples of `step`, in the unit of `largest`.
 export function formatTime(seconds: number, step: number, largest: number): string {
   const units: Unit[] = [[1, 's'], [1e-3, 'ms'], [1e-6, 'us'], [1e-9, 'ns']];
   const unit = units.find(([size]) => largest >= size) ?? units[units.length - 1];
-  const digits = Math.min(Math.max(Math.ceil(-Math.log10(step / unit[0]) - 1e-9), 0), 12);
-  return `${(seconds / unit[0]).toFixed(digits)} ${unit[1]}`;
+  return `${(seconds / unit[0]).toFixed(decimalsOf(step / unit[0]))} ${unit[1]}`;
 }
 
 // The smallest of 1, 2 and 5 times a power of ten that is at least `least`.

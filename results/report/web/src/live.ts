@@ -53,6 +53,13 @@ async function post(path: string, settings: LiveSettings): Promise<Response> {
   throw new Error(message);
 }
 
+function settingsText({schedule, pipeline, microbatches, chunks}: LiveSettings): string {
+  const count = (number: number, one: string, several: string) => `${number} ${number === 1 ? one : several}`;
+  const parts = [schedule, count(pipeline, 'rank', 'ranks'), count(microbatches, 'microbatch', 'microbatches')];
+  if (chunks > 1) parts.push(`${chunks} chunks per rank`);
+  return parts.join(', ');
+}
+
 export class Live {
   readonly element: HTMLElement;
   private settings: LiveSettings;
@@ -62,13 +69,15 @@ export class Live {
   private waiting = false;
   private timer = 0;
   private version = 0;
+  private shown: LiveSettings | null = null;  // those of the report
   private readonly cards = h('dl', {class: 'cards'});
   private readonly status = h('p', {class: 'live-status', role: 'status'});
   private readonly table = h('div');
+  private readonly outdated = h('p', {class: 'warnings', role: 'status', hidden: true});
   private cells: TableCell[][] = [];
   private heads: {label: string; left?: boolean}[] = [];
 
-  constructor(private section: LiveSection, private show: (report: Report) => void) {
+  constructor(private section: LiveSection, private show: (report: Report, settings: string) => void) {
     this.settings = {...section.settings};
     const schedule = h('select', {id: 'live-schedule'}, ...section.schedules.map(text =>
       h('option', {value: text, selected: text === this.settings.schedule}, text)));
@@ -81,7 +90,8 @@ export class Live {
       ...slidersOf(section).map(slider => this.slider(slider)));
     this.element = h('section', {id: 'live'}, h('h2', {}, 'Controls'), controls, this.status, this.cards,
       chart('Estimates', 'Every setting tried on this page, the last one first.',
-            csvButton('the estimates', () => csvOfTable(this.heads, this.cells)), this.table));
+            csvButton('the estimates', () => csvOfTable(this.heads, this.cells)), this.table),
+      this.outdated);
   }
 
   private slider({key, label, values, text}: Slider): HTMLElement {
@@ -135,11 +145,15 @@ export class Live {
   }
 
   private async simulate(): Promise<void> {
-    const version = this.version;
+    const version = this.version, settings = {...this.settings};
     this.element.dataset.simulating = '1';
     try {
       const report = parseReport(await (await post('/report', this.settings)).arrayBuffer());
-      if (version === this.version) this.show(report);
+      if (version === this.version) {
+        this.shown = settings;
+        this.outdated.hidden = true;
+        this.show(report, settingsText(settings));
+      }
     } catch (error) {
       if (version === this.version) this.say(error);
     }
@@ -149,6 +163,9 @@ export class Live {
   private say(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     this.status.replaceChildren(h('span', {class: 'mark'}, 'Cannot run: '), name(message));
+    if (this.shown === null) return;
+    this.outdated.textContent = `The report below is that of the last settings that could run: ${settingsText(this.shown)}.`;
+    this.outdated.hidden = false;
   }
 
   private showEstimate(estimate: LiveEstimate, milliseconds: number): void {

@@ -79,9 +79,9 @@ function startLive(section: LiveSection, report: Report): void {
   const theme = themeButton();
   const title = section.name || 'weir live';
   document.title = title;
-  const live = new Live(section, simulated => {
+  const live = new Live(section, (simulated, settings) => {
     keepThemeListeners(kept);
-    results.replaceChildren();
+    results.replaceChildren(h('p', {class: 'verdict'}, 'Report of ', name(settings)));
     if (simulated.header.notes.length > 0) {
       results.append(h('ul', {class: 'notes'}, ...simulated.header.notes.map(text => h('li', {}, name(text)))));
     }

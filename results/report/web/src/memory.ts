@@ -9,7 +9,7 @@ import {CLASS_COLORS, classText} from './kinds.ts';
 import type {Report} from './load.ts';
 import type {MemorySection, MemorySeries} from './model.ts';
 import {canvasColor} from './palette.ts';
-import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight, plotWidth} from './theme.ts';
 
 const GIB = 2 ** 30;
 
@@ -137,6 +137,17 @@ function stepsTable(section: MemorySection, steps: Steps): HTMLElement {
   return table(`Memory from that time on${what}`, columns, cells);
 }
 
+// Returns the last of the ascending `xs` that is not after x; null if all are.
+function stepAt(xs: number[], x: number): number | null {
+  let low = 0, high = xs.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 ? low - 1 : null;
+}
+
 class MemoryPlot {
   readonly element = h('div', {class: 'plot', role: 'img'});
   private plot: uPlot | null = null;
@@ -148,7 +159,7 @@ class MemoryPlot {
   }
 
   private size() {
-    const width = Math.max(this.element.clientWidth, 200);
+    const width = plotWidth(this.element);
     return {width, height: plotHeight(260, width)};
   }
 
@@ -164,6 +175,7 @@ class MemoryPlot {
       stacked.push([...below]);
     }
     const data = [kept.map(step => steps.seconds[step]), ...stacked.reverse()] as uPlot.AlignedData;
+    const seconds = data[0] as number[];
     const top = [...steps.classes].reverse();
     const text = cssColor('--text'), grid = cssColor('--line');
     const axis = {stroke: text, font: fontOf(12), grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1}};
@@ -177,16 +189,24 @@ class MemoryPlot {
       scales: {x: {time: false}, y: {range: (_plot, _low, high) => [0, (high || 1) * 1.08]}},
       axes: [{...axis, space: fontPixels(64), values: (_plot, ticks) => ticks.map(tick => formatTime(tick, Math.max(ticks[1] - ticks[0] || tick, 1e-12), ticks[ticks.length - 1]))},
              {...axis, size: fontPixels(72), values: (_plot, ticks) => ticks.map(tick => formatBytes(tick * GIB))}],
-      cursor: {points: {show: false}},
+      // Uses the step that contains the pointer, not the nearest sample.
+      cursor: {points: {show: false}, dataIdx: (_plot, _series, _nearest, x) => stepAt(seconds, x)},
       legend: {live: true},
-      series: [{label: 'time', value: (_plot, value) => (value === null ? '' : formatSeconds(value))},
+      series: [{label: 'since', value: (_plot, value) => (value === null ? '' : formatSeconds(value))},
                ...top.map((one, place) => ({
                  label: classText(this.section.classes[one]), width: 0, fill: colorOf(this.section.classes[one]),
                  stroke: colorOf(this.section.classes[one]), points: {show: false},
                  paths: uPlot.paths.stepped!({align: 1}),
                  value: (_plot: uPlot, _value: number, _series: number, i: number | null) => (i === null ? '' : raw(place, i)),
                }))],
-      hooks: {draw: [plot => this.markPeak(plot, series)]},
+      hooks: {
+        draw: [plot => this.markPeak(plot, series)],
+        // uPlot shows no values if the whole view is inside one step.
+        setCursor: [plot => {
+          const {left = -1, idx} = plot.cursor;
+          if (left >= 0 && idx === null) plot.setLegend({idx: stepAt(seconds, plot.posToVal(left, 'x')) ?? undefined}, false);
+        }],
+      },
     };
     this.element.setAttribute('aria-label',
       `Memory of rank ${series.rank} over time; its peak is ${formatBytes(series.peak_bytes)} at ${formatSeconds(series.peak_at_seconds)}`);
@@ -244,7 +264,7 @@ function timeChart(section: MemorySection, report: Report, names: string[]): HTM
   };
   // After the element has a width.
   requestAnimationFrame(() => show(worst));
-  return chart('Memory over time', 'Drag to zoom, double-click to see the whole run. The values below are those at the pointer.',
+  return chart('Memory over time', 'Drag to zoom, double-click to see the whole run. The values below are those at the pointer; they hold since the time beside them.',
                csvButton('memory over time', () => csvRows(section, report, names)),
                select('Rank', section.series.map(label), worst, show), note, plot.element, box);
 }

@@ -12,7 +12,7 @@ export interface Dimension {
 }
 
 const SVG = 'http://www.w3.org/2000/svg';
-const LEAST_DISTANCE = 110, MOST_DISTANCE = 320, MARGIN = 40, TOP = 44, BOTTOM = 20, SIDE = 55, HEIGHT = 300;
+const LEAST_DISTANCE = 110, MOST_DISTANCE = 320, MARGIN = 40, TOP = 44, BOTTOM = 20, SIDE = 55, HEIGHT = 300, LABEL = 15;
 
 function s(tag: string, attributes: Record<string, string | number>, text = ''): SVGElement {
   const element = document.createElementNS(SVG, tag);
@@ -28,6 +28,8 @@ interface Scale {
   ticks: {y: number; text: string}[];
 }
 
+const textOf = ({format = String}: Dimension, value: number | string) => (typeof value === 'number' ? format(value) : value);
+
 function scaleOf(dimension: Dimension): Scale {
   const {values} = dimension;
   const known = values.filter(value => value !== null);
@@ -38,14 +40,16 @@ function scaleOf(dimension: Dimension): Scale {
   if (!numeric || distinct.length <= 8) {
     const place = new Map(distinct.map((value, i) =>
       [value, HEIGHT - BOTTOM - (distinct.length === 1 ? 0.5 : i / (distinct.length - 1)) * inner]));
+    // Leaves out labels that would overlap.
+    const every = Math.ceil(LABEL * (distinct.length - 1) / inner) || 1;
     return {y: row => (values[row] === null ? null : place.get(values[row]!)!),
-            ticks: distinct.map(value => ({y: place.get(value)!,
-                                           text: typeof value === 'number' ? (dimension.format ?? String)(value) : value}))};
+            ticks: distinct.filter((_, i) => i % every === 0).map(value => ({y: place.get(value)!,
+                                           text: textOf(dimension, value)}))};
   }
   const low = distinct[0] as number, high = distinct[distinct.length - 1] as number;
   const at = (value: number) => HEIGHT - BOTTOM - (value - low) / (high - low) * inner;
   return {y: row => (values[row] === null ? null : at(values[row] as number)),
-          ticks: [low, (low + high) / 2, high].map(value => ({y: at(value), text: (dimension.format ?? String)(value)}))};
+          ticks: [low, (low + high) / 2, high].map(value => ({y: at(value), text: textOf(dimension, value)}))};
 }
 
 // Returns the distance of the axes with which they fill the window.
@@ -56,7 +60,8 @@ function distanceOf(axes: number): number {
   return Math.round(Math.min(Math.max(available / Math.max(axes - 1, 1), LEAST_DISTANCE), MOST_DISTANCE));
 }
 
-// `series` is the color of each row; `large` rows have thick lines.
+// `series` is the color of each row; `large` rows have thick lines. A line shows
+// its text and all values when it is pointed at.
 export function parallelCoordinates(label: string, dimensions: Dimension[], series: number[], texts: string[],
                                     large: boolean[]): HTMLElement {
   const distance = distanceOf(dimensions.length);
@@ -76,7 +81,11 @@ export function parallelCoordinates(label: string, dimensions: Dimension[], seri
       const line = s('polyline', {points: points.join(' '), stroke: seriesColor(series[row]),
                                   'stroke-width': large[row] ? 4 : 1.6, 'stroke-opacity': large[row] ? 1 : 0.75,
                                   'stroke-linejoin': 'round', class: 'parallel-line'});
-      line.append(s('title', {}, texts[row]));
+      const fields = dimensions.flatMap(dimension => {
+        const value = dimension.values[row];
+        return value === null ? [] : [`${dimension.label} ${textOf(dimension, value)}`];
+      });
+      line.append(s('title', {}, `${texts[row]}\n${fields.join(', ')}`));
       return line;
     }));
   };

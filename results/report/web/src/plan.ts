@@ -12,15 +12,18 @@ interface Goal {
   label: string;
   axis: ScatterAxis;
   of: (plan: Plan) => number | null;
+  interval?: (plan: Plan) => [low: number | null, high: number | null];
 }
 
 const formatPrice = (price: number) => price.toPrecision(3);
 
 const GOALS: Goal[] = [
-  {label: 'step time', axis: {label: 'step time', format: formatSeconds}, of: plan => plan.batch_seconds},
+  {label: 'step time', axis: {label: 'step time', format: formatSeconds}, of: plan => plan.batch_seconds,
+   interval: plan => [plan.batch_seconds_low, plan.batch_seconds_high]},
   {label: 'time per sample', axis: {label: 'time per sample', format: formatSeconds},
    of: plan => (plan.samples_per_second > 0 ? 1 / plan.samples_per_second : null)},
-  {label: 'peak memory', axis: {label: 'peak memory', format: formatBytes, bytes: true}, of: plan => plan.peak_memory_bytes},
+  {label: 'peak memory', axis: {label: 'peak memory', format: formatBytes, bytes: true}, of: plan => plan.peak_memory_bytes,
+   interval: plan => [plan.peak_memory_bytes_low ?? null, plan.peak_memory_bytes_high ?? null]},
   // One sample may cost a few millionths.
   {label: 'price per million samples', axis: {label: 'price per million samples', format: formatPrice},
    of: plan => (plan.price_per_sample === null ? null : 1e6 * plan.price_per_sample)},
@@ -49,9 +52,25 @@ export function front(points: {x: number; y: number}[]): number[] {
     .sort((a, b) => points[a].x - points[b].x || points[a].y - points[b].y);
 }
 
+function intervalOf(goal: Goal, plan: Plan): [low: number, high: number] | null {
+  const [low, high] = goal.interval?.(plan) ?? [null, null];
+  return low === null || high === null ? null : [low, high];
+}
+
+// Whether plans are close together compared with their intervals.
+function intervalsHidePoints(goal: Goal, plans: Plan[]): boolean {
+  const range = (values: number[]) => Math.max(...values) - Math.min(...values);
+  const points = plans.map(goal.of).filter(value => value !== null);
+  const ends = plans.flatMap(plan => intervalOf(goal, plan) ?? []);
+  return points.length > 1 && range([...points, ...ends]) > 4 * range(points);
+}
+
 function frontChart(plans: Plan[], schedules: string[]): HTMLElement {
   const goals = GOALS.filter(goal => plans.some(plan => goal.of(plan) !== null));
   let x = 0, y = goals.findIndex(goal => goal.label === 'peak memory');
+  const hasIntervals = plans.some(plan => goals.some(goal => intervalOf(goal, plan) !== null));
+  const hidden = hasIntervals && [x, y].some(goal => intervalsHidePoints(goals[goal], plans));
+  const withIntervals = h('input', {type: 'checkbox', checked: !hidden});
   const scatter = new Scatter();
   const note = h('p', {class: 'note'});
   let cells: TableCell[][] = [];
@@ -68,30 +87,30 @@ function frontChart(plans: Plan[], schedules: string[]): HTMLElement {
     while (box.children.length > 1) box.lastChild!.remove();
     box.append(table('Goals of each plan', columns(), cells));
     note.textContent = `Plans on the line are not beaten by another one in both; ${best.length} of ${known.length}.`;
-    const interval = (plan: Plan) => {
-      if (goals[x].label === 'step time' && plan.batch_seconds_low !== null && plan.batch_seconds_high !== null) {
-        return {lowX: plan.batch_seconds_low, highX: plan.batch_seconds_high};
-      }
-      return {};
-    };
-    const intervalY = (plan: Plan) => {
-      const low = plan.peak_memory_bytes_low ?? null, high = plan.peak_memory_bytes_high ?? null;
-      return goals[y].label === 'peak memory' && low !== null && high !== null ? {low, high} : {};
+    const intervals = (plan: Plan) => {
+      if (!withIntervals.checked) return {};
+      const across = intervalOf(goals[x], plan), up = intervalOf(goals[y], plan);
+      return {lowX: across?.[0], highX: across?.[1], low: up?.[0], high: up?.[1]};
     };
     scatter.show({
       label: `${goals[y].label} over ${goals[x].label} of each plan`, series: schedules, x: goals[x].axis, y: goals[y].axis,
-      points: known.map(one => ({...one, ...interval(plans[one.i]), ...intervalY(plans[one.i]),
+      points: known.map(one => ({...one, ...intervals(plans[one.i]),
                                  series: schedules.indexOf(plans[one.i].schedule), large: one.i === 0,
                                  text: `Plan ${one.i + 1}: ${layoutText(plans[one.i])}; ${goals[x].axis.format(one.x)}, ${goals[y].axis.format(one.y)}`})),
       lines: [{points: best.map(i => [known[i].x, known[i].y])}],
     });
   };
   show();
+  withIntervals.addEventListener('change', show);
   const names = goals.map(goal => goal.label);
-  return chart('Pareto front', 'The first plan is large. Thin lines are intervals that hold in 9 of 10 cases.',
+  const about = ['The first plan is large.'];
+  if (hasIntervals) about.push('Thin lines are intervals that hold in 9 of 10 cases.');
+  if (hidden) about.push('They are not shown at first, as they are much wider than the differences between the plans.');
+  return chart('Pareto front', about.join(' '),
                csvButton('the goals of each plan', () => csvOfTable(columns(), cells)),
                h('div', {class: 'controls'}, select('Across', names, x, i => { x = i; show(); }),
-                 select('Up', names, y, i => { y = i; show(); })),
+                 select('Up', names, y, i => { y = i; show(); }),
+                 hasIntervals ? h('label', {class: 'choice'}, withIntervals, ' intervals') : null),
                note, scatter.element, seriesLegend(schedules), box);
 }
 

@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import {h} from './dom.ts';
 import {niceStep} from './format.ts';
 import {drawShape, seriesColor, seriesShape} from './palette.ts';
-import {cssColor, fontOf, fontPixels, onTheme, plotHeight} from './theme.ts';
+import {cssColor, fontOf, fontPixels, onTheme, plotHeight, plotWidth} from './theme.ts';
 
 export interface ScatterPoint {
   x: number;
@@ -46,6 +46,7 @@ export interface ScatterData {
   square?: boolean;  // both axes have the same range
 }
 
+const HINT = 'Point at a point to read it. Drag to zoom across, double-click to see all of them.';
 const MOST_TURNED = 26;  // characters
 const TURNED_WIDTH = 5;  // pixels of a turned character
 
@@ -131,7 +132,7 @@ export class Scatter {
   }
 
   private size() {
-    const available = Math.max(this.plotBox.clientWidth, 200);
+    const available = plotWidth(this.plotBox);
     const square = this.data?.square ?? false;
     const height = plotHeight(this.data?.height ?? 320, square ? 1.5 * available : available);
     // Equal steps of both axes of a square plot have similar lengths.
@@ -149,7 +150,7 @@ export class Scatter {
     const data = this.data;
     if (!data || !this.plotBox.isConnected) return;
     this.plot?.destroy();
-    this.near.textContent = '';
+    this.near.textContent = data.x.names ? '' : HINT;
     const sorted = [...data.points].sort((a, b) => a.x - b.x);
     const inLines = (data.lines ?? []).flatMap(line => line.points);
     let xRange = rangeOf([...sorted.flatMap(one => [one.x, one.lowX ?? one.x, one.highX ?? one.x]),
@@ -259,7 +260,7 @@ export class Scatter {
         best = point;
       }
     }
-    this.near.textContent = best?.text ?? '';
+    this.near.textContent = best?.text ?? (data.x.names ? '' : HINT);
   }
 }
 

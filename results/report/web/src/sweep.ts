@@ -46,6 +46,9 @@ function metricOf(point: SweepPoint, key: string): number | null {
 
 const textOf = (value: SweepPoint[string] | undefined) => (value === undefined ? '' : String(value));
 
+// Why a point was not simulated, in one line.
+const errorOf = (point: SweepPoint) => textOf(point['error']).split('\n').map(line => line.trim()).filter(line => line !== '').join('; ');
+
 // Distinct values in the order of the sweep; numbers by value.
 function valuesOf(points: SweepPoint[], field: string): string[] {
   const values = [...new Set(points.map(point => textOf(point[field])))];
@@ -92,7 +95,7 @@ class HeatMap {
     const cell: Cell = {value: null, point: null, done: 0, misfits: 0, others: []};
     for (const point of points) {
       if (point.outcome !== 'done') {
-        cell.others.push(textOf(point['error']) || point.outcome);
+        cell.others.push(errorOf(point) || point.outcome);
         continue;
       }
       cell.done++;
@@ -171,7 +174,7 @@ function pointsChart(points: SweepPoint[], fields: string[], metrics: Metric[]):
     ...shown.map(metric => {
       const value = metricOf(point, metric.key);
       return {text: value === null ? '-' : metric.format(value), value};
-    }), point['fits_memory'] === undefined ? '-' : point['fits_memory'] ? 'yes' : 'no', textOf(point['error'])];
+    }), point['fits_memory'] === undefined ? '-' : point['fits_memory'] ? 'yes' : 'no', errorOf(point)];
   const fits = (point: SweepPoint) => Number(point['fits_memory'] === true);
   const first = (point: SweepPoint) => metricOf(point, metrics[0].key) ?? Infinity;
   const sorted = [...points].sort((a, b) => fits(b) - fits(a) || first(a) - first(b));
@@ -217,7 +220,7 @@ function reasonsChart(points: SweepPoint[]): HTMLElement | null {
   const counts = new Map<string, number>();
   for (const point of points) {
     if (point.outcome === 'done') continue;
-    const reason = textOf(point['error']) || point.outcome;
+    const reason = errorOf(point) || point.outcome;
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   if (counts.size === 0) return null;

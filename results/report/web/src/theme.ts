@@ -37,6 +37,15 @@ export function fontPixels(pixels: number): number {
   return wide.matches ? pixels * 1.25 : pixels;
 }
 
+// Pixels of a page of paper. The style scales pictures to the page, of which the
+// program does not know the width.
+export const PAGE_WIDTH = 720;
+
+// Returns the width of a plot in this element.
+export function plotWidth(element: HTMLElement): number {
+  return printing ? PAGE_WIDTH : Math.max(element.clientWidth, 200);
+}
+
 // Returns the height of a plot: taller if it is wide, so that it does not become a strip.
 export function plotHeight(height: number, width: number): number {
   return Math.round(Math.min(Math.max(height, width / 6), 1.75 * height));

@@ -67,6 +67,37 @@ async function checkAccess(page) {
   assert.deepEqual(await violations(page, WIDTH_RULES), [], '360 px');
 }
 
+// Records what a page draws as text on canvases; texts(page) returns it since the last call.
+const recordTexts = page => page.addInitScript(() => {
+  window.drawnTexts = [];
+  const {fillText} = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function(text, ...rest) {
+    window.drawnTexts.push(text);
+    return fillText.call(this, text, ...rest);
+  };
+});
+const texts = page => page.evaluate(() => window.drawnTexts.splice(0));
+
+// Drags with the mouse from one part of the width of an element to another.
+async function drag(page, element, from, to) {
+  await element.scrollIntoViewIfNeeded();
+  const {x, y, width, height} = await element.boundingBox();
+  await page.mouse.move(x + from * width, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + to * width, y + height / 2, {steps: 5});
+  await page.mouse.up();
+  await page.waitForTimeout(100);
+}
+
+// Opens the report of a document that is changed.
+async function openDocument(document, prepare) {
+  writeFileSync(join(folder, 'changed.json'), JSON.stringify(document));
+  run('report', 'changed.json', '-o', 'changed.html', '--force');
+  const opened = await open(browser, join(folder, 'changed.html'), {}, prepare);
+  await opened.page.waitForTimeout(200);
+  return opened;
+}
+
 const view = page => page.evaluate(() => window.weirTimeline.currentView());
 
 // ---- files
@@ -154,6 +185,18 @@ await test('the page of a scenario has all sections of a run, and sensitivities'
   await context.close();
 });
 
+// Splits a line of CSV.
+const fieldsOf = line =>
+  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+
+// Checks that the copied CSV has rows, and columns with different names.
+async function checkCsv(page, label) {
+  const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
+  assert.ok(lines.length > 1, label);
+  const names = fieldsOf(lines[0]);
+  assert.equal(new Set(names).size, names.length, `${label}: ${names}`);
+}
+
 for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'plan'], ['sweep-stored.html', 'sweep']]) {
   await test(`${file} opens without errors, and every chart copies its data`, async () => {
     const {page, problems, context} = await open(browser, join(folder, file));
@@ -166,7 +209,7 @@ for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'pl
     for (let i = 0; i < await buttons.count(); i++) {
       await page.evaluate(() => (window.weirLastCsv = ''));
       await buttons.nth(i).click();
-      assert.ok((await page.evaluate(() => window.weirLastCsv)).trim().split('\n').length > 1, await buttons.nth(i).getAttribute('aria-label'));
+      await checkCsv(page, await buttons.nth(i).getAttribute('aria-label'));
     }
     await context.close();
   });
@@ -176,9 +219,8 @@ for (const [file, id] of [...Object.entries(documents), ['plan-stored.html', 'pl
 async function csvOf(page, label) {
   await page.getByLabel(`Copy CSV: ${label}`, {exact: true}).click();
   const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
-  const split = line => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
-  const head = split(lines[0]);
-  return lines.slice(1).map(line => Object.fromEntries(split(line).map((value, i) => [head[i], value])));
+  const head = fieldsOf(lines[0]);
+  return lines.slice(1).map(line => Object.fromEntries(fieldsOf(line).map((value, i) => [head[i], value])));
 }
 const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-12 * Math.abs(b), `${a}, expected ${b}`);
 
@@ -223,6 +265,71 @@ await test('the heat map is the pivot of any two fields and any metric', async (
   rows = await heat();
   const gpipe = rows.find(row => row['schedule \\ pp'] === 'gpipe');
   near(Number(gpipe['4']), best('pp', '4', 'schedule', 'gpipe', 'bubble_ratio'));
+  await context.close();
+});
+
+await test('reasons of several lines are separated', async () => {
+  const sweep = structuredClone(sweepJson);
+  sweep.result.points.find(point => point.outcome === 'refused').error = 'model.heads is 25\n  parallelism.tensor is 2\n';
+  const {page, context} = await openDocument(sweep);
+  const reasons = (await csvOf(page, 'points that were not simulated')).map(row => row.Reason);
+  assert.ok(reasons.includes('model.heads is 25; parallelism.tensor is 2'), reasons.join('\n'));
+  await context.close();
+});
+
+await test('labels of many values do not overlap', async () => {
+  const plan = structuredClone(planJson);
+  plan.result.plans = Array.from({length: 23}, (_, i) => ({...planJson.result.plans[0], layers: `${i + 1},${24 - i}`}));
+  const {page, context} = await openDocument(plan);
+  const boxes = await page.evaluate(() => [...document.querySelectorAll('.parallel-tick')].map(tick => {
+    const {left, top, bottom} = tick.getBoundingClientRect();
+    return {left, top, bottom, text: tick.textContent};
+  }));
+  assert.ok(boxes.some(({text}) => text === '1,24'));
+  for (const one of boxes) {
+    for (const other of boxes) {
+      if (one === other || one.left !== other.left || one.top > other.top) continue;
+      assert.ok(one.bottom <= other.top + 2, `${one.text} and ${other.text}`);
+    }
+  }
+  assert.match(await page.locator('.parallel-line title').nth(5).textContent(), /layers \d+,\d+/);
+  await context.close();
+});
+
+await test('intervals that would hide the differences of plans are not shown at first', async () => {
+  const withIntervals = factor => {
+    const plan = structuredClone(planJson);
+    const range = key => Math.max(...plan.result.plans.map(one => one[key])) - Math.min(...plan.result.plans.map(one => one[key]));
+    for (const key of ['batch_seconds', 'peak_memory_bytes']) {
+      const width = factor * range(key);
+      assert.ok(width > 0);
+      plan.result.plans.forEach(one => Object.assign(one, {[`${key}_low`]: one[key] - width, [`${key}_high`]: one[key] + width}));
+    }
+    return plan;
+  };
+  const narrow = await openDocument(withIntervals(0.5));
+  assert.ok(await narrow.page.getByLabel('intervals').isChecked());
+  await narrow.context.close();
+  const {page, context} = await openDocument(withIntervals(10), recordTexts);
+  const box = page.getByLabel('intervals');
+  assert.ok(!(await box.isChecked()));
+  const ticks = async () => {
+    await page.waitForTimeout(200);
+    return [...new Set(await texts(page))];
+  };
+  const near = await ticks();
+  await box.check();
+  const wide = await ticks();
+  assert.notDeepEqual(wide, near);
+  await box.uncheck();
+  assert.deepEqual(await ticks(), near);
+  // Dragging zooms.
+  assert.match(await page.locator('.plot-near').innerText(), /Drag to zoom/);
+  const plot = page.locator('#plan .u-over');
+  await drag(page, plot, 0.2, 0.6);
+  assert.notDeepEqual(await ticks(), near);
+  await plot.dblclick();
+  assert.deepEqual(await ticks(), near);
   await context.close();
 });
 
@@ -417,6 +524,67 @@ await test('pointing at slices shows what they are and why ranks wait', async ()
   await context.close();
 });
 
+await test('headings of timelines fit into a narrow window', async () => {
+  const {page, context} = await open(browser, join(folder, 'several.html'), {viewport: {width: 360, height: 800}}, recordTexts);
+  await page.waitForTimeout(200);
+  const headings = (await texts(page)).filter(text => text.includes('one of'));
+  assert.ok(headings.some(text => /^pipedream-2bw .*pipelines$/.test(text)), headings.join('\n'));
+  await context.close();
+});
+
+const bytesOf = text => {
+  const [, number, unit] = /^([\d.]+) (B|KiB|MiB|GiB)$/.exec(text);
+  return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit);
+};
+
+await test('memory over time is read at the pointer, not at the nearest sample', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'));
+  const plot = page.locator('#memory .u-over');
+  await plot.scrollIntoViewIfNeeded();
+  const rank = await page.locator('#memory label', {hasText: 'Rank'}).locator('select').evaluate(element => element.selectedOptions[0].text);
+  const rows = (await csvOf(page, 'memory over time')).filter(row => `rank ${row.rank}` === rank);
+  // The longest step; the last row repeats the one before it.
+  const gaps = rows.slice(1, -1).map((row, i) => Number(row.seconds) - Number(rows[i].seconds));
+  const longest = gaps.indexOf(Math.max(...gaps)), step = rows[longest];
+  const begin = Number(rows[0].seconds), whole = Number(rows.at(-1).seconds) - begin;
+  const part = along => (Number(step.seconds) - begin + along * gaps[longest]) / whole;
+  const check = async () => {
+    const shown = await page.evaluate(() => [...document.querySelectorAll('#memory .u-legend .u-series')].map(row =>
+      [row.querySelector('.u-label').textContent, row.querySelector('.u-value').textContent]));
+    assert.equal(shown[0][0], 'since');
+    assert.ok(Math.abs(Number.parseFloat(shown[0][1]) * (shown[0][1].endsWith(' ms') ? 1e-3 : 1) - Number(step.seconds)) < 0.01, shown[0][1]);
+    for (const [label, text] of shown.slice(1)) {
+      const expected = Number(step[label.replaceAll(' ', '_')] || 0);
+      assert.ok(Math.abs(bytesOf(text) - expected) <= 0.01 * expected + 1024, `${label}: ${text}, expected ${expected}`);
+    }
+  };
+  const {x, y, width, height} = await plot.boundingBox();
+  await page.mouse.move(x + part(0.8) * width, y + height / 2);
+  await check();
+  // Inside the step.
+  await drag(page, plot, part(0.4), part(0.9));
+  await page.mouse.move(x + 0.7 * width, y + height / 2);
+  await check();
+  await context.close();
+});
+
+await test('times of an axis are as far apart as their texts', async () => {
+  const {page, context} = await open(browser, join(folder, 'one.html'), {}, recordTexts);
+  const plot = page.locator('#memory .u-over');
+  for (const to of [0.9, 0.6, 0.5, 0.7]) {
+    await plot.scrollIntoViewIfNeeded();
+    await texts(page);
+    await drag(page, plot, 0, to);
+    const drawn = (await texts(page)).filter(text => /^[\d.]+ m?s$/.test(text));
+    // Those of the last drawing, which begins at 0.
+    const all = drawn.map(text => Number.parseFloat(text) * (text.endsWith('ms') ? 1e-3 : 1));
+    const times = all.slice(all.lastIndexOf(0));
+    assert.ok(times.length > 3, drawn.join());
+    times.slice(2).forEach((time, i) => assert.ok(Math.abs(time - 2 * times[i + 1] + times[i]) < 1e-9, drawn.join()));
+  }
+  await context.close();
+});
+
 await test('idle time by cause adds up to the run', async () => {
   const {page, context} = await open(browser, join(folder, 'costs.html'));
   await page.getByLabel('Copy CSV: idle time by cause').click();
@@ -462,8 +630,7 @@ await test('every chart copies its data as CSV', async () => {
   for (let i = 0; i < await buttons.count(); i++) {
     await page.evaluate(() => (window.weirLastCsv = ''));
     await buttons.nth(i).click();
-    const lines = (await page.evaluate(() => window.weirLastCsv)).trim().split('\n');
-    assert.ok(lines.length > 1, await buttons.nth(i).getAttribute('aria-label'));
+    await checkCsv(page, await buttons.nth(i).getAttribute('aria-label'));
   }
   await context.close();
 });
@@ -524,6 +691,54 @@ await test('paper shows the whole timeline', async () => {
   await page.evaluate(() => dispatchEvent(new Event('afterprint')));
   assert.deepEqual(await edges(), before);
   await context.close();
+});
+
+await test('paper shows all columns, and plots keep their shape', async () => {
+  const width = 718;  // A4 with margins of 10 mm
+  // Browsers do not tell observers about sizes on paper.
+  const blindObservers = page => page.addInitScript(() => {
+    let printing = false;
+    addEventListener('beforeprint', () => (printing = true));
+    const Observer = ResizeObserver;
+    window.ResizeObserver = class extends Observer {
+      constructor(callback) {
+        super((...entries) => {
+          if (!printing) callback(...entries);
+        });
+      }
+    };
+  });
+  const sweep = structuredClone(sweepJson);
+  for (const [field, value] of [['tp', 2], ['mbs', 1], ['gbs', 1024], ['seq', 4096], ['recompute', 'selective']]) {
+    sweep.result.fields.push(field);
+    sweep.result.points.forEach(point => (point[field] = value));
+  }
+  writeFileSync(join(folder, 'fields.json'), JSON.stringify(sweep));
+  run('report', 'fields.json', '-o', 'fields.html', '--force');
+  for (const file of ['one.html', 'plan.html', 'sweep.html', 'fields.html', 'explain.html']) {
+    const {page, context} = await open(browser, join(folder, file), {}, blindObservers);
+    await page.waitForTimeout(200);
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    await page.emulateMedia({media: 'print'});
+    await page.setViewportSize({width, height: 900});
+    await page.waitForTimeout(200);
+    const {overflow, narrow, squeezed} = await page.evaluate(() => {
+      const visible = [...document.querySelectorAll('table, th, td')].filter(element => element.checkVisibility());
+      const label = element => `${element.closest('table').caption?.textContent}: ${element.textContent.slice(0, 60)}`;
+      return {
+        overflow: visible.filter(element => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right >
+                                              element.closest('.scroll, .u-legend').getBoundingClientRect().right + 1).map(label),
+        narrow: visible.filter(element => element.matches('td.text') && element.clientWidth < 90).map(label),
+        squeezed: [...document.querySelectorAll('.plot canvas')].map(canvas => {
+          const {width, height} = canvas.getBoundingClientRect();
+          return canvas.width / canvas.height / (width / height);
+        }).filter(ratio => Math.abs(ratio - 1) > 0.02)};
+    });
+    assert.deepEqual(overflow, [], file);
+    assert.deepEqual(narrow, [], file);
+    assert.deepEqual(squeezed, [], file);
+    await context.close();
+  }
 });
 
 await test('the button changes the theme', async () => {
@@ -627,6 +842,12 @@ if (live.address === null) {
     await page.getByLabel('Chunks per rank').focus();
     await page.keyboard.press('ArrowRight');
     await page.waitForFunction(() => document.querySelector('.live-status').textContent.includes('Cannot run'));
+    // The report is that of earlier settings until there is a new one.
+    const settings = '1f1b, 8 ranks, 8 microbatches', outdated = page.locator('#live > .warnings');
+    assert.equal(await page.locator('.verdict', {hasText: 'Report of'}).innerText(), `Report of ${settings}`);
+    assert.equal(await outdated.innerText(), `The report below is that of the last settings that could run: ${settings}.`);
+    await page.keyboard.press('ArrowLeft');
+    await outdated.waitFor({state: 'hidden'});
     await context.close();
   });
   await test('axe finds nothing: weir live, 1280 and 360 px', async () => {

@@ -109,10 +109,13 @@ export class Overlay {
     }
     context.font = `600 ${fontPixels(12)}px ${FONT}`;
     for (const {panel, top} of scene.layout.headings) {
-      const text = scene.names[panel.run] +
-        (panel.pipelines > 1 ? ` \u2014 one of ${panel.pipelines} pipelines that do the same` : '') +
+      const room = scene.gutter + scene.width - 8;
+      const text = (same: string) => scene.names[panel.run] +
+        (panel.pipelines > 1 ? ` \u2014 one of ${panel.pipelines} pipelines${same}` : '') +
         (panel.replica > 0 || panel.tensor_rank > 0 ? ` \u2014 replica ${panel.replica}, tensor rank ${panel.tensor_rank}` : '');
-      context.fillText(fitted(context, text, scene.gutter + scene.width - 8), 4, top + fontPixels(12));
+      const long = text(' that do the same');
+      const shown = context.measureText(long).width <= room ? long : fitted(context, text(''), room);
+      context.fillText(shown, 4, top + fontPixels(12));
     }
   }
 

@@ -3,7 +3,7 @@
 import {h} from '../dom.ts';
 import type {Report} from '../load.ts';
 import type {TimelineSection} from '../model.ts';
-import {cssColor, isDark, isPrinting, onTheme} from '../theme.ts';
+import {cssColor, isDark, isPrinting, onTheme, PAGE_WIDTH} from '../theme.ts';
 import {type Layout, layOut} from './layout.ts';
 import {RunMap} from './map.ts';
 import {AXIS, Overlay} from './overlay.ts';
@@ -15,9 +15,7 @@ import {alignRows} from './twins.ts';
 
 const LEAST_TICKS = 20;  // in view
 
-// Pixels of a page of paper. The style makes the picture as wide as the page, of
-// which the program does not know the width.
-const PAGE_WIDTH = 720, PAGE_HEIGHT = 900;
+const PAGE_HEIGHT = 900;  // pixels of a page of paper
 
 const KEYS = 'Click the timeline, then: wheel, + and \u2212 zoom; arrows and dragging move; 0 shows the whole run; ' +
   ', and . select the slice before and after; N and P go to the next and previous match. Ctrl with the wheel always zooms.';
