@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "results/import/import_trace.h"
+#include "tests/results/import/sample_trace.h"
 
 namespace weir::results::nsight_export_test {
 namespace {
@@ -108,6 +109,17 @@ TEST(NsightExportTest, OtherDatabasesAreRefused) {
   const auto empty = ImportTraceText("a", DatabaseOf(kTables));
   EXPECT_THAT(std::string(empty.status().message()),
               HasSubstr("none of 0 events names a pass"));
+}
+
+TEST(NsightExportTest, CompressedExportsAreRefused) {
+  const std::string text = Gzip(Export(true));
+  const std::string path = absl::StrCat(testing::TempDir(), "/e.sqlite.gz");
+  std::ofstream(path, std::ios::binary) << text;
+  for (const auto& run : {ImportTraceText("e", text), ImportTrace({path})}) {
+    EXPECT_THAT(std::string(run.status().message()),
+                HasSubstr("is a compressed SQLite database, expected it "
+                          "decompressed"));
+  }
 }
 
 // Damaged files are errors or runs, and never end the program.
