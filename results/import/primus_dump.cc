@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -86,29 +85,6 @@ absl::Status CheckSeparate(absl::string_view label, int32_t number,
         backward.end_milliseconds[i]));
   }
   return absl::OkStatus();
-}
-
-// Returns the largest time by which a pass starts before the same microbatch
-// has left the stage that it follows.
-double LongestEarlyStart(const RecordedRun& run) {
-  // (step, microbatch, stage, is backward): start and end
-  std::map<std::tuple<int32_t, int32_t, int32_t, bool>,
-           std::pair<double, double>>
-      passes;
-  for (const RecordedOperation& o : run.operations) {
-    if (o.kind == RecordedKind::kBackwardWeight) continue;
-    passes[{o.step, o.microbatch, o.stage, o.kind != RecordedKind::kForward}] =
-        {o.start_seconds, o.end_seconds};
-  }
-  double longest = 0;
-  for (const auto& [key, times] : passes) {
-    const auto& [step, microbatch, stage, is_backward] = key;
-    const auto before = passes.find(
-        {step, microbatch, is_backward ? stage + 1 : stage - 1, is_backward});
-    if (before == passes.end()) continue;
-    longest = std::max(longest, before->second.second - times.first);
-  }
-  return longest;
 }
 
 }  // namespace
@@ -309,13 +285,6 @@ void PrimusDump::AddNotes(const Layout& layout, RecordedRun* run) {
   run->notes.push_back(
       "each rank counts from its own start of a step; all are taken to start "
       "at once");
-  const double early = LongestEarlyStart(*run);
-  if (early > 0) {
-    run->notes.push_back(absl::StrFormat(
-        "passes start up to %.3g ms before the stage before them ends the "
-        "microbatch: ranks did not start at once",
-        early / kSecondsPerMillisecond));
-  }
 }
 
 absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {

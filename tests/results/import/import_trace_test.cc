@@ -320,6 +320,8 @@ std::string RangeEvents(int rank, bool on_gpu) {
   double time = 1.7e15 + 100 * rank;
   for (int step = 0; step < 2; ++step) {
     for (const char* op : {"F0", "F1", "B0", "B1"}) {
+      // The gradients come from rank 1.
+      if (rank == 0 && op == std::string("B0")) time += 200;
       absl::StrAppendFormat(
           &text,
           R"({"ph":"X","cat":"%s","name":"PP:%d%s","pid":9,"tid":7,)"
@@ -327,6 +329,7 @@ std::string RangeEvents(int rank, bool on_gpu) {
           category, rank, op, time);
       time += 200;
     }
+    if (rank == 1) time += 200;
   }
   return text + R"({"ph":"M","name":"process_name","pid":9}]})";
 }
@@ -351,8 +354,8 @@ TEST(ImportTraceTest, RangesOfTorchtitanNameStageAndMicrobatch) {
   EXPECT_EQ(run->num_replicas, 1);
   EXPECT_THAT(run->notes, IsEmpty());
   ASSERT_EQ(StepsOf(*run).size(), 2);
-  // 100 us after rank 0, then three starts of 200 us each.
-  EXPECT_NEAR(StepsOf(*run)[0].seconds(), (100 + 3 * 200 + 50) * 1e-6, 1e-12);
+  // Four starts of 200 us each before the last pass of rank 0.
+  EXPECT_NEAR(StepsOf(*run)[0].seconds(), (4 * 200 + 50) * 1e-6, 1e-12);
   const auto twice = ImportTrace({paths[0], folder + "/./rank1.json.gz"});
   EXPECT_THAT(std::string(twice.status().message()),
               HasSubstr("is the same file as"));

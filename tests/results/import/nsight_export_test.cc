@@ -51,7 +51,7 @@ std::string Export(bool with_kernels) {
   int correlation = 0;
   for (int process = 0; process < 2; ++process) {
     const int64_t pid = (int64_t{process} + 5) << 24;
-    int64_t host = 1000, gpu = 100'000 * (process + 1);
+    int64_t host = 1000 + 100 * process, gpu = 100'000 * (process + 1);
     for (const char* op : {"F0", "B0"}) {
       const bool by_id = process == 1 && op[0] == 'F';
       absl::StrAppend(&sql, "INSERT INTO NVTX_EVENTS VALUES (", host, ",",
@@ -67,8 +67,9 @@ std::string Export(bool with_kernels) {
             gpu + 30'000 * kernel, ",", gpu + 30'000 * kernel + 20'000, ",",
             correlation, ",", pid, ");");
       }
-      host += 200;
-      gpu += 60'000;
+      // The gradient comes from process 1.
+      host += process == 0 ? 300 : 100;
+      gpu += process == 0 ? 260'000 : 60'000;
     }
   }
   return DatabaseOf(sql);
