@@ -274,6 +274,21 @@ absl::Status PrimusDump::AddPasses(const Layout& layout,
   return absl::OkStatus();
 }
 
+void PrimusDump::NoteCopies(RecordedRun* run) const {
+  const auto less = [](const Rank* a, const Rank* b) {
+    return a->steps < b->steps;
+  };
+  std::set<const Rank*, decltype(less)> seen(less);
+  for (const auto& [rank, file] : ranks_) {
+    const auto [first, is_new] = seen.insert(&file);
+    if (is_new) continue;
+    run->notes.push_back(
+        absl::StrCat(file.label, ": has the same times as ", (*first)->label,
+                     ", expected those of another rank; pipeline rank ", rank,
+                     " is taken to run at these times"));
+  }
+}
+
 void PrimusDump::AddNotes(const Layout& layout, RecordedRun* run) {
   if (layout.is_folded) {
     run->notes.push_back(
@@ -318,6 +333,7 @@ absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
       RETURN_IF_ERROR(AddPasses(layout, file.label, rank, number, step, &run));
     }
   }
+  NoteCopies(&run);
   AddNotes(layout, &run);
   return run;
 }
