@@ -178,14 +178,22 @@ absl::Status AssignMessages(RecordedRun* run) {
     RETURN_IF_ERROR(
         AssignOfWorker(*run, all.data() + first, all.data() + last));
   }
-  const auto end = std::remove_if(all.begin(), all.end(), [](const auto& o) {
-    return o.microbatch == kNoMessage;
+  int64_t num_removed = 0;
+  bool leave_last_stage = true;
+  const auto end = std::remove_if(all.begin(), all.end(), [&](const auto& o) {
+    if (o.microbatch != kNoMessage) return false;
+    ++num_removed;
+    leave_last_stage &= o.rank + 1 == run->num_ranks && !IsToPrevious(o.kind);
+    return true;
   });
   if (end == all.end()) return absl::OkStatus();
   run->notes.push_back(absl::StrCat(
-      all.end() - end,
+      num_removed,
       " sends and receives transfer nothing (at the ends of the model, or "
-      "outside of the passes); they are left out"));
+      "outside of the passes); they are left out",
+      leave_last_stage
+          ? ". All are with a stage after the last one, which may be missing"
+          : ""));
   all.erase(end, all.end());
   return absl::OkStatus();
 }

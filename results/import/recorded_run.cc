@@ -318,6 +318,15 @@ int MedianStep(const std::vector<RecordedStep>& steps) {
   return order[(order.size() - 1) / 2];
 }
 
+std::string MissingNumbers(const std::set<int64_t>& found, int64_t end) {
+  std::vector<std::string> missing;
+  for (int64_t i = 0; i < end && missing.size() <= kMaxNamed; ++i) {
+    if (!found.contains(i)) missing.push_back(absl::StrCat(i));
+  }
+  if (missing.size() > kMaxNamed) missing.back() = "...";
+  return absl::StrJoin(missing, ", ");
+}
+
 absl::Status CleanRun(RecordedRun* run) {
   auto& all = run->operations;
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {

@@ -250,6 +250,47 @@ TEST(ImportTraceTest, MissingRanksAreNamed) {
                         "expected all workers of 2 replicas x 2"));
 }
 
+TEST(ImportTraceTest, NumbersThatATableLacksAreNoted) {
+  // Sets the number of each worker.
+  const auto notes = [](int first, int second, int third, int fourth) {
+    const std::string csv = absl::StrReplaceAll(
+        SampleCsv(SampleOperations({})),
+        {{"0,0,0,0,", absl::StrCat("0,", first, ",0,0,")},
+         {"0,0,1,0,", absl::StrCat("0,", second, ",1,0,")},
+         {"0,0,0,1,", absl::StrCat("0,", third, ",0,1,")},
+         {"0,0,1,1,", absl::StrCat("0,", fourth, ",1,1,")}});
+    const auto run = ImportTraceText("a", csv);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? run->notes : std::vector<std::string>();
+  };
+  EXPECT_THAT(notes(0, 1, 2, 3), IsEmpty());
+  EXPECT_THAT(notes(0, 4, 8, 12),
+              ElementsAre(HasSubstr("taken to have 4 tensor-parallel ranks")));
+  EXPECT_THAT(notes(0, 1, 4, 5),
+              ElementsAre(HasSubstr("column rank lacks 2, 3 of 0 to 5: workers "
+                                    "are missing")));
+  // Without the first worker.
+  EXPECT_THAT(notes(1, 2, 3, 4),
+              ElementsAre(HasSubstr("column rank lacks 0 of 0 to 4")));
+}
+
+TEST(ImportTraceTest, MessagesOfTheLastStageToAnotherAreNoted) {
+  auto operations = SampleOperations({});
+  for (const RecordedOperation& o : SampleOperations({})) {
+    if (o.kind != RecordedKind::kForward || o.rank != 1) continue;
+    RecordedOperation extra = o;
+    extra.microbatch = -1;
+    extra.kind = RecordedKind::kSendForward;
+    extra.start_seconds = o.end_seconds;
+    extra.end_seconds = o.end_seconds + 0.25;
+    operations.push_back(extra);
+  }
+  const auto run = ImportTraceText("a", SampleCsv(operations));
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(run->notes, ElementsAre(HasSubstr("All are with a stage after "
+                                                "the last one")));
+}
+
 TEST(ImportTraceTest, ClocksThatDifferAreNoted) {
   auto operations = SampleOperations({});
   for (RecordedOperation& o : operations) {
