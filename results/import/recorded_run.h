@@ -117,9 +117,8 @@ std::string MissingNumbers(const std::set<int64_t>& found, int64_t end);
 // - messages without microbatch get those of the passes that they serve, in
 //   order; messages that serve none are left out;
 // - each step starts at 0.
-// Returns InvalidArgument if no complete step is left, a worker is missing, a
-// worker has two passes of one kind, stage and microbatch at different times
-// (unless in_parts), or its messages do not match its passes.
+// Returns InvalidArgument if no complete step is left, a worker is missing, or
+// its messages do not match its passes.
 absl::Status CleanRun(RecordedRun* run);
 
 }  // namespace weir::results

@@ -235,8 +235,9 @@ TEST(ImportTraceTest, DuplicatesAreDroppedOrRefused) {
   }
   const auto refused = ImportTraceText("a", SampleCsv(operations));
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("a: step 10, replica 0, pipeline rank 0: has two "
-                        "forward passes of microbatch 0 in stage 0"));
+              HasSubstr("a: no step is complete; step 10 has two forward "
+                        "passes of microbatch 0 with different times in stage "
+                        "0 of replica 0"));
 }
 
 TEST(ImportTraceTest, MissingRanksAreNamed) {
