@@ -131,7 +131,7 @@ TEST(ApiTest, ErrorsNameFields) {
 
 TEST(ApiTest, ImpossibleCostsAreRefused) {
   const double bad_costs[] = {-1, std::numeric_limits<double>::quiet_NaN(),
-                         std::numeric_limits<double>::infinity()};
+                              std::numeric_limits<double>::infinity()};
   for (const double seconds : bad_costs) {
     ProblemsOf([&] {
       Scenario::FromCosts({}, [&](const StageOfPipeline&) {
