@@ -15,18 +15,20 @@
 namespace weir::cli {
 namespace {
 
-void AddTraces(CLI::App* command, TraceFlags* trace) {
+// `others` are formats that only this command reads.
+void AddTraces(CLI::App* command, const char* others, TraceFlags* trace) {
   command
       ->add_option_function<std::vector<std::string>>(
           "TRACE",
           [trace](const std::vector<std::string>& files) {
             trace->files = files;
           },
-          "files of one run: ByteDance timelines (JSON or CSV); traces of "
-          "PyTorch's profiler, exports of Nsight Systems (SQLite) or execution "
-          "traces of Chakra (.et) with named passes, one per rank; other "
-          "Chrome JSON; a dump of Primus (pp_rank_N.json and config.json). "
-          "JSON and CSV may be gzipped")
+          absl::StrCat("files of one run: ByteDance timelines (JSON or CSV); "
+                       "traces of PyTorch's profiler, exports of Nsight "
+                       "Systems (SQLite) or execution traces of Chakra (.et) "
+                       "with named passes, one per rank; other Chrome JSON; a "
+                       "dump of Primus (pp_rank_N.json and config.json)",
+                       others, ". All but SQLite may be gzipped"))
       ->required()
       ->type_name("");
 }
@@ -56,7 +58,7 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
        "import out/rank0.json.gz out/rank1.json.gz --step 2 -o "
        "out/measured.pb"},
       RunImport, line);
-  AddTraces(import, &flags->trace);
+  AddTraces(import, "; for --costs, a table of Perseus (CSV)", &flags->trace);
   import->option_defaults()->group("Trace");
   AddOption(
       import, "--step", "N", "number of the step in the trace", ParseStep,
@@ -81,7 +83,7 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
       {"stragglers out/timeline.json.gz",
        "stragglers out/trace.csv.gz --format json"},
       RunStragglers, line);
-  AddTraces(stragglers, &flags->trace);
+  AddTraces(stragglers, "", &flags->trace);
   AddCount(stragglers, "--tp",
            "tensor-parallel size of the run, for the numbers of slow GPUs",
            &flags->trace.tensor)

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,11 +63,12 @@ class Reader {
     kDuration,
     kChunk,
     kMicrobatch,
+    kWorker,  // of all, also of tensor-parallel ranks
     kNumColumns
   };
   static constexpr const char* kNames[kNumColumns] = {
-      "step",     "dp_rank",  "stage", "optype",
-      "start_ts", "duration", "mc",    "mb_id"};
+      "step",     "dp_rank", "stage", "optype", "start_ts",
+      "duration", "mc",      "mb_id", "rank"};
 
   static void TakeField(void* field, size_t size, void* self) {
     auto* reader = static_cast<Reader*>(self);
@@ -161,9 +164,47 @@ class Reader {
       o.stage = std::max(chunk, 0);
       if (microbatch < 0) Note("mb_id is -1 or missing, expected at least 0");
     }
+    int worker = 0;
+    if (columns_[kWorker] >= 0 &&
+        absl::SimpleAtoi(fields_[columns_[kWorker]], &worker) && worker >= 0 &&
+        worker < kMaxRecordedWorkers) {
+      workers_.insert(worker);
+    }
     run_.num_replicas = std::max(run_.num_replicas, o.replica + 1);
     run_.num_ranks = std::max(run_.num_ranks, o.rank + 1);
     run_.operations.push_back(o);
+  }
+
+  // Returns the distance of the workers' numbers from 0, or 0 if it varies.
+  int64_t WorkerStride() const {
+    const int64_t stride = *std::next(workers_.begin());
+    int64_t expected = 0;
+    for (const int64_t worker : workers_) {
+      if (worker != expected) return 0;
+      expected += stride;
+    }
+    return stride;
+  }
+
+  void NoteMissingWorkers() {
+    if (workers_.size() < 2) return;
+    const int64_t stride = WorkerStride();
+    if (stride == 1) return;
+    if (stride > 1) {
+      run_.notes.push_back(
+          absl::StrCat("numbers in column rank are ", stride,
+                       " apart: workers are taken to "
+                       "have ",
+                       stride,
+                       " tensor-parallel ranks, of which one is recorded. "
+                       "Otherwise workers are missing"));
+      return;
+    }
+    const int64_t last = *workers_.rbegin();
+    run_.notes.push_back(absl::StrCat(
+        "column rank lacks ", MissingNumbers(workers_, last), " of 0 to ", last,
+        ": workers are missing, unless these are tensor-parallel ranks. The "
+        "result is of the others"));
   }
 
   absl::StatusOr<RecordedRun> Finish() {
@@ -183,6 +224,7 @@ class Reader {
       o.stage = o.stage * run_.num_ranks + o.rank;
     }
     run_.num_stages = num_chunks * run_.num_ranks;
+    NoteMissingWorkers();
     // The last number of an incomplete row may lack digits.
     if (source_->cut_off() || !ends_with_line_) {
       run_.notes.push_back(
@@ -197,6 +239,7 @@ class Reader {
   size_t num_fields_ = 0;
   bool has_columns_ = false, ends_with_line_ = true;
   int columns_[kNumColumns] = {};
+  std::set<int64_t> workers_;
   std::vector<std::string> fields_;
   std::vector<std::string> errors_;
   RecordedRun run_;

@@ -60,7 +60,10 @@ class Handler : public nlohmann::json_sax<json> {
   bool end_object() override {
     const bool is_event = InEvents() && depth() == events_depth_ + 1;
     keys_.pop_back();
-    return !is_event || TakeEvent();
+    if (!is_event) return true;
+    if (!TakeEvent()) return false;
+    ++trace_.num_events;
+    return true;
   }
   bool start_array(size_t) override {
     if (!Open()) return false;
@@ -112,7 +115,7 @@ class Handler : public nlohmann::json_sax<json> {
 
   bool Fail(absl::string_view what) {
     status_ = absl::InvalidArgumentError(absl::StrCat(
-        source_->label(), ": event ", trace_.num_events, ": ", what));
+        source_->label(), ": event ", trace_.num_events + 1, ": ", what));
     return false;
   }
 
@@ -189,7 +192,6 @@ class Handler : public nlohmann::json_sax<json> {
 
   bool TakeEvent() {
     source_->EndItem();
-    ++trace_.num_events;
     if (!has_start_ && absl::StrContains("XBE", event_.phase)) {
       return Fail("has no ts, expected microseconds");
     }

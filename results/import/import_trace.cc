@@ -29,6 +29,12 @@ class Importer {
     if (label_.empty()) label_ = source->label();
     ++num_files_;
     if (IsChakra(source->Peek())) return ReadChakra(source);
+    if (IsSqlite(source->Peek())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source->label(),
+                       ": is a compressed SQLite database, expected it "
+                       "decompressed, as by gunzip"));
+    }
     if (IsPrimusDump(source->Peek())) {
       ++num_primus_files_;
       return primus_.Read(source);
@@ -211,7 +217,7 @@ absl::StatusOr<RecordedRun> ImportTrace(const std::vector<std::string>& paths,
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<TraceSource> source,
                      TraceSource::Open(paths[i], std::move(of_file)));
-    if (IsSqlite(source->Peek())) {
+    if (IsSqlite(source->Peek()) && !source->is_compressed()) {
       RETURN_IF_ERROR(importer.ReadNsight(paths[i], [&](const auto& take) {
         return ReadNsightExport(paths[i], take);
       }));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -86,29 +85,6 @@ absl::Status CheckSeparate(absl::string_view label, int32_t number,
         backward.end_milliseconds[i]));
   }
   return absl::OkStatus();
-}
-
-// Returns the largest time by which a pass starts before the same microbatch
-// has left the stage that it follows.
-double LongestEarlyStart(const RecordedRun& run) {
-  // (step, microbatch, stage, is backward): start and end
-  std::map<std::tuple<int32_t, int32_t, int32_t, bool>,
-           std::pair<double, double>>
-      passes;
-  for (const RecordedOperation& o : run.operations) {
-    if (o.kind == RecordedKind::kBackwardWeight) continue;
-    passes[{o.step, o.microbatch, o.stage, o.kind != RecordedKind::kForward}] =
-        {o.start_seconds, o.end_seconds};
-  }
-  double longest = 0;
-  for (const auto& [key, times] : passes) {
-    const auto& [step, microbatch, stage, is_backward] = key;
-    const auto before = passes.find(
-        {step, microbatch, is_backward ? stage + 1 : stage - 1, is_backward});
-    if (before == passes.end()) continue;
-    longest = std::max(longest, before->second.second - times.first);
-  }
-  return longest;
 }
 
 }  // namespace
@@ -298,6 +274,21 @@ absl::Status PrimusDump::AddPasses(const Layout& layout,
   return absl::OkStatus();
 }
 
+void PrimusDump::NoteCopies(RecordedRun* run) const {
+  const auto less = [](const Rank* a, const Rank* b) {
+    return a->steps < b->steps;
+  };
+  std::set<const Rank*, decltype(less)> seen(less);
+  for (const auto& [rank, file] : ranks_) {
+    const auto [first, is_new] = seen.insert(&file);
+    if (is_new) continue;
+    run->notes.push_back(
+        absl::StrCat(file.label, ": has the same times as ", (*first)->label,
+                     ", expected those of another rank; pipeline rank ", rank,
+                     " is taken to run at these times"));
+  }
+}
+
 void PrimusDump::AddNotes(const Layout& layout, RecordedRun* run) {
   if (layout.is_folded) {
     run->notes.push_back(
@@ -309,13 +300,6 @@ void PrimusDump::AddNotes(const Layout& layout, RecordedRun* run) {
   run->notes.push_back(
       "each rank counts from its own start of a step; all are taken to start "
       "at once");
-  const double early = LongestEarlyStart(*run);
-  if (early > 0) {
-    run->notes.push_back(absl::StrFormat(
-        "passes start up to %.3g ms before the stage before them ends the "
-        "microbatch: ranks did not start at once",
-        early / kSecondsPerMillisecond));
-  }
 }
 
 absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
@@ -349,6 +333,7 @@ absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
       RETURN_IF_ERROR(AddPasses(layout, file.label, rank, number, step, &run));
     }
   }
+  NoteCopies(&run);
   AddNotes(layout, &run);
   return run;
 }

@@ -50,6 +50,8 @@ class PrimusDump {
   static absl::Status AddPasses(const Layout& layout, const std::string& label,
                                 int32_t rank, int32_t number,
                                 const PrimusStep& step, RecordedRun* run);
+  // Notes files with the same times.
+  void NoteCopies(RecordedRun* run) const;
   // Notes what was assumed about stages and clocks.
   static void AddNotes(const Layout& layout, RecordedRun* run);
 

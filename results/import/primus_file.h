@@ -5,6 +5,7 @@
 #define WEIR_RESULTS_IMPORT_PRIMUS_FILE_H_
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -21,6 +22,8 @@ namespace weir::results {
 struct PrimusPasses {
   std::vector<double> start_milliseconds, end_milliseconds, microbatches,
       chunks;
+
+  auto operator<=>(const PrimusPasses&) const = default;
 };
 // Forward, backward and weight gradient.
 inline constexpr int kNumPrimusKinds = 3;

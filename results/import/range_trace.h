@@ -15,57 +15,55 @@
 #include "results/import/chrome_events.h"
 #include "results/import/operation_names.h"
 #include "results/import/recorded_run.h"
+#include "results/import/worker_ranges.h"
 
 namespace weir::results {
 
 // Collects ranges with names of ParseOperationName. If the profiler recorded
 // them on the GPU ("gpu_user_annotation"), those are used, else those of the
-// host, with a note.
+// host, with a note. Also takes "ProfilerStep#N" of PyTorch's profiler.
 class RangeTrace {
  public:
   // Requires: BeginFile() was called.
   void Take(const ChromeEvent& event);
   void BeginFile();
-  // Takes the rank (distributedInfo.rank) and the clock of the file. Returns
-  // InvalidArgument if a rank has two files.
+  // Takes the rank and the number of ranks (distributedInfo), and the clock of
+  // the file. Returns InvalidArgument if a rank has two files.
   absl::Status EndFile(absl::string_view label, const ChromeTrace& trace);
   bool empty() const { return num_ranges_ == 0; }
 
   // Returns the run, not yet cleaned. Ranks with the same stages are replicas;
-  // the n-th time that a rank runs a pass belongs to step n. Returns
-  // InvalidArgument if two files have the same ranges.
+  // the n-th time that a rank runs a pass belongs to step n, unless it lacks or
+  // repeats one (FindSteps). Returns InvalidArgument if two files have the
+  // same ranges, or replicas run different microbatches.
   absl::StatusOr<RecordedRun> Finish(absl::string_view label);
 
  private:
-  struct Range {
-    NamedOperation operation;
-    double start_microseconds = 0, microseconds = 0;
-  };
-  // What one process ran, and the index of its file.
-  struct Ranges {
-    std::vector<Range> ranges;
-    size_t file = 0;
-  };
-  absl::Status CheckDistinct(const std::vector<Ranges>& workers) const;
-  // A range on several streams of a GPU is recorded once for each: merges those
-  // of one operation that overlap. Requires: they are sorted by start.
-  static void MergeStreams(std::vector<Range>* ranges);
+  absl::Status CheckDistinct(const std::vector<WorkerRanges>& workers) const;
   struct Workers;  // what all processes ran
   // Sorts the files and takes their ranges, with times of one clock. Ranges of
   // the GPU belong to the process of the host, which has another number.
   Workers TakeWorkers();
   struct Pipeline;  // ranks and replicas
   // Groups the workers by the stages of their passes.
-  static Pipeline FindPipeline(const std::vector<Ranges>& workers);
+  static Pipeline FindPipeline(const std::vector<WorkerRanges>& workers);
+  // Returns InvalidArgument if workers with the same stages run different
+  // microbatches: they are no replicas, but run a pipeline in two directions.
+  absl::Status CheckReplicas(const Workers& workers,
+                             const Pipeline& pipeline) const;
+  // Notes what was repaired, assumed or is missing.
+  void AddNotes(const Workers& workers, const Pipeline& pipeline,
+                RecordedRun* run) const;
   // Adds what a worker ran, with times since `first_microseconds`, and the
   // stages of its passes. Requires: the number of ranks is set.
-  static void AddOperations(const Ranges& worker, int replica, int rank,
+  static void AddOperations(const WorkerRanges& worker, int replica, int rank,
                             double first_microseconds, bool has_weight,
                             RecordedRun* run);
 
   // The ranges of a process of a file.
   struct Worker {
-    std::vector<Range> on_gpu, on_host;
+    std::vector<NamedRange> on_gpu, on_host;
+    std::map<std::string, double> gpu_steps, host_steps;  // name: first start
   };
   struct File {
     std::map<std::string, Worker> processes;
@@ -77,6 +75,7 @@ class RangeTrace {
   std::vector<File> files_;
   int64_t num_ranges_ = 0;
   std::set<int64_t> ranks_;
+  int64_t world_size_ = 0;  // 0: not recorded
 };
 
 }  // namespace weir::results

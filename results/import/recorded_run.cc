@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -116,6 +117,22 @@ absl::Status CheckWorkers(const RecordedRun& run) {
       run.num_ranks == 1 ? " pipeline rank" : " pipeline ranks"));
 }
 
+// Returns which pass a step has twice, or "".
+std::string RepeatedIn(const RecordedStep& step) {
+  std::set<std::tuple<int, int, int, int, RecordedKind>> seen;
+  for (const auto* o = step.begin; o != step.end; ++o) {
+    if (!IsPass(o->kind) || o->microbatch < 0) continue;
+    if (seen.emplace(o->replica, o->rank, o->stage, o->microbatch, o->kind)
+            .second) {
+      continue;
+    }
+    return absl::StrCat("has two ", NameOf(o->kind), " passes of microbatch ",
+                        o->microbatch, " with different times in stage ",
+                        o->stage, " of replica ", o->replica);
+  }
+  return "";
+}
+
 // Returns what is missing in a step: every stage of a replica runs as many
 // forwards as its first, and as many backwards, and the replicas of a pipeline
 // rank do the same after them. Returns "" for a complete step.
@@ -190,12 +207,13 @@ absl::Status DropIncompleteSteps(RecordedRun* run) {
   std::string why;
   const std::vector<RecordedStep> steps = StepsOf(*run);
   for (const RecordedStep& step : steps) {
-    const std::string missing = MissingIn(*run, step, has_backward);
-    if (missing.empty()) {
+    std::string wrong = RepeatedIn(step);
+    if (wrong.empty()) wrong = MissingIn(*run, step, has_backward);
+    if (wrong.empty()) {
       kept.insert(kept.end(), step.begin, step.end);
       continue;
     }
-    if (why.empty()) why = absl::StrCat("step ", step.step, " ", missing);
+    if (why.empty()) why = absl::StrCat("step ", step.step, " ", wrong);
     dropped.push_back(step.step);
   }
   if (kept.empty()) {
@@ -207,26 +225,6 @@ absl::Status DropIncompleteSteps(RecordedRun* run) {
   run->notes.push_back(absl::StrCat(
       dropped.size() == 1 ? "step " : "steps ", Numbers(dropped), " (",
       dropped.size(), " of ", steps.size(), ") left out as incomplete: ", why));
-  return absl::OkStatus();
-}
-
-// Two passes of a microbatch in a stage would be one too many.
-absl::Status CheckPasses(const RecordedRun& run) {
-  std::set<std::tuple<int, int, int, int, RecordedKind>> seen;
-  int step = -1;
-  for (const auto& o : run.operations) {
-    if (o.step != step) seen.clear();
-    step = o.step;
-    if (!IsPass(o.kind) || o.microbatch < 0) continue;
-    if (seen.emplace(o.replica, o.rank, o.stage, o.microbatch, o.kind).second) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat(run.label, ": step ", o.step, ", replica ", o.replica,
-                     ", pipeline rank ", o.rank, ": has two ", NameOf(o.kind),
-                     " passes of microbatch ", o.microbatch, " in stage ",
-                     o.stage, " with different times, expected one"));
-  }
   return absl::OkStatus();
 }
 
@@ -318,6 +316,15 @@ int MedianStep(const std::vector<RecordedStep>& steps) {
   return order[(order.size() - 1) / 2];
 }
 
+std::string MissingNumbers(const std::set<int64_t>& found, int64_t end) {
+  std::vector<std::string> missing;
+  for (int64_t i = 0; i < end && missing.size() <= kMaxNamed; ++i) {
+    if (!found.contains(i)) missing.push_back(absl::StrCat(i));
+  }
+  if (missing.size() > kMaxNamed) missing.back() = "...";
+  return absl::StrJoin(missing, ", ");
+}
+
 absl::Status CleanRun(RecordedRun* run) {
   auto& all = run->operations;
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
@@ -331,10 +338,7 @@ absl::Status CleanRun(RecordedRun* run) {
                      "backward passes (docs/traces.md)"));
   }
   RETURN_IF_ERROR(CheckWorkers(*run));
-  if (!run->in_parts) {
-    RETURN_IF_ERROR(CheckPasses(*run));
-    RETURN_IF_ERROR(DropIncompleteSteps(run));
-  }
+  if (!run->in_parts) RETURN_IF_ERROR(DropIncompleteSteps(run));
   DropPartialSteps(run);
   RETURN_IF_ERROR(AssignMessages(run));
   StartStepsAtZero(run);

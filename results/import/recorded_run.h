@@ -4,6 +4,7 @@
 #define WEIR_RESULTS_IMPORT_RECORDED_RUN_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -103,16 +104,21 @@ std::vector<RecordedStep> StepsOf(const RecordedRun& run);
 // Returns the index of the step with the median time (the shorter of two).
 int MedianStep(const std::vector<RecordedStep>& steps);
 
+// Returns the numbers from 0 to below `end` that are not in `found`, up to 5 of
+// them: "1, 3".
+std::string MissingNumbers(const std::set<int64_t>& found, int64_t end);
+
 // Sorts the operations, and checks and repairs them; notes what was done:
 // - of operations that are recorded twice (all fields the same), one is kept;
-// - steps in which passes or collectives of a worker are missing, or whose
-//   number of operations differs from most others', are left out;
+// - steps in which passes or collectives of a worker are missing, in which a
+//   worker has two passes of one kind, stage and microbatch at different times
+//   (unless in_parts), or whose number of operations differs from most others',
+//   are left out;
 // - messages without microbatch get those of the passes that they serve, in
 //   order; messages that serve none are left out;
 // - each step starts at 0.
-// Returns InvalidArgument if no complete step is left, a worker is missing, a
-// worker has two passes of one kind, stage and microbatch at different times
-// (unless in_parts), or its messages do not match its passes.
+// Returns InvalidArgument if no complete step is left, a worker is missing, or
+// its messages do not match its passes.
 absl::Status CleanRun(RecordedRun* run);
 
 }  // namespace weir::results

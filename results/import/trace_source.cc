@@ -55,6 +55,7 @@ class TraceSource::Impl {
   }
 
   const std::string& label() const { return label_; }
+  bool is_compressed() const { return inflating_; }
   bool ended() const { return ended_; }
   bool cut_off() const { return cut_off_; }
   const absl::Status& status() const { return status_; }
@@ -173,6 +174,7 @@ absl::string_view TraceSource::Peek() {
   sgetc();
   return absl::string_view(gptr(), static_cast<size_t>(egptr() - gptr()));
 }
+bool TraceSource::is_compressed() const { return impl_->is_compressed(); }
 void TraceSource::EndItem() { impl_->EndItem(); }
 bool TraceSource::at_end() const { return impl_->ended() && gptr() == egptr(); }
 const absl::Status& TraceSource::status() const { return impl_->status(); }

@@ -41,6 +41,9 @@ class TraceSource : public std::streambuf {
   const std::string& label() const;
   // Returns the next bytes without taking them; empty at the end.
   absl::string_view Peek();
+  // Returns true if the bytes are those of a compressed file. Requires: Peek()
+  // was called.
+  bool is_compressed() const;
   // Tells that an item ended, for kMaxItemBytes.
   void EndItem();
   // Returns true after the last byte was taken, whatever the status.

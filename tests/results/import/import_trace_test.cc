@@ -235,8 +235,9 @@ TEST(ImportTraceTest, DuplicatesAreDroppedOrRefused) {
   }
   const auto refused = ImportTraceText("a", SampleCsv(operations));
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("a: step 10, replica 0, pipeline rank 0: has two "
-                        "forward passes of microbatch 0 in stage 0"));
+              HasSubstr("a: no step is complete; step 10 has two forward "
+                        "passes of microbatch 0 with different times in stage "
+                        "0 of replica 0"));
 }
 
 TEST(ImportTraceTest, MissingRanksAreNamed) {
@@ -248,6 +249,47 @@ TEST(ImportTraceTest, MissingRanksAreNamed) {
   EXPECT_THAT(std::string(run.status().message()),
               HasSubstr("has no operations of pipeline rank 0 of replica 1, "
                         "expected all workers of 2 replicas x 2"));
+}
+
+TEST(ImportTraceTest, NumbersThatATableLacksAreNoted) {
+  // Sets the number of each worker.
+  const auto notes = [](int first, int second, int third, int fourth) {
+    const std::string csv = absl::StrReplaceAll(
+        SampleCsv(SampleOperations({})),
+        {{"0,0,0,0,", absl::StrCat("0,", first, ",0,0,")},
+         {"0,0,1,0,", absl::StrCat("0,", second, ",1,0,")},
+         {"0,0,0,1,", absl::StrCat("0,", third, ",0,1,")},
+         {"0,0,1,1,", absl::StrCat("0,", fourth, ",1,1,")}});
+    const auto run = ImportTraceText("a", csv);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? run->notes : std::vector<std::string>();
+  };
+  EXPECT_THAT(notes(0, 1, 2, 3), IsEmpty());
+  EXPECT_THAT(notes(0, 4, 8, 12),
+              ElementsAre(HasSubstr("taken to have 4 tensor-parallel ranks")));
+  EXPECT_THAT(notes(0, 1, 4, 5),
+              ElementsAre(HasSubstr("column rank lacks 2, 3 of 0 to 5: workers "
+                                    "are missing")));
+  // Without the first worker.
+  EXPECT_THAT(notes(1, 2, 3, 4),
+              ElementsAre(HasSubstr("column rank lacks 0 of 0 to 4")));
+}
+
+TEST(ImportTraceTest, MessagesOfTheLastStageToAnotherAreNoted) {
+  auto operations = SampleOperations({});
+  for (const RecordedOperation& o : SampleOperations({})) {
+    if (o.kind != RecordedKind::kForward || o.rank != 1) continue;
+    RecordedOperation extra = o;
+    extra.microbatch = -1;
+    extra.kind = RecordedKind::kSendForward;
+    extra.start_seconds = o.end_seconds;
+    extra.end_seconds = o.end_seconds + 0.25;
+    operations.push_back(extra);
+  }
+  const auto run = ImportTraceText("a", SampleCsv(operations));
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(run->notes, ElementsAre(HasSubstr("All are with a stage after "
+                                                "the last one")));
 }
 
 TEST(ImportTraceTest, ClocksThatDifferAreNoted) {
@@ -280,9 +322,9 @@ TEST(ImportTraceTest, BadFieldsAreNamed) {
       {csv + "10,0,0,0,optimizer,0,-1,-1,-1,0,-1\n",
        "duration is \"-1\", expected seconds"},
       {csv + "10,0,0,0\n", "has 4 fields, expected 11"},
-      {"[{\"ph\":\"X\",\"ts\":\"now\"}]", "ts is \"now\", expected"},
+      {"[{\"ph\":\"X\",\"ts\":\"now\"}]", "event 1: ts is \"now\", expected"},
       {"[{\"ph\":\"X\",\"name\":\"a\"}]", "has no ts"},
-      {"[{\"ph\":\"X\",\"ts\":1,\"dur\":-1}]", "dur is -1, expected"},
+      {"[{\"ph\":\"X\",\"ts\":1,\"dur\":-1}]", "event 1: dur is -1, expected"},
       {"[{\"a\":1,}, 7]", "is not JSON"},
       {"{\"a\":1}", "has no events"},
       {"[]", "none of 0 events names a pass"},
@@ -320,6 +362,8 @@ std::string RangeEvents(int rank, bool on_gpu) {
   double time = 1.7e15 + 100 * rank;
   for (int step = 0; step < 2; ++step) {
     for (const char* op : {"F0", "F1", "B0", "B1"}) {
+      // The gradients come from rank 1.
+      if (rank == 0 && op == std::string("B0")) time += 200;
       absl::StrAppendFormat(
           &text,
           R"({"ph":"X","cat":"%s","name":"PP:%d%s","pid":9,"tid":7,)"
@@ -327,6 +371,7 @@ std::string RangeEvents(int rank, bool on_gpu) {
           category, rank, op, time);
       time += 200;
     }
+    if (rank == 1) time += 200;
   }
   return text + R"({"ph":"M","name":"process_name","pid":9}]})";
 }
@@ -351,8 +396,8 @@ TEST(ImportTraceTest, RangesOfTorchtitanNameStageAndMicrobatch) {
   EXPECT_EQ(run->num_replicas, 1);
   EXPECT_THAT(run->notes, IsEmpty());
   ASSERT_EQ(StepsOf(*run).size(), 2);
-  // 100 us after rank 0, then three starts of 200 us each.
-  EXPECT_NEAR(StepsOf(*run)[0].seconds(), (100 + 3 * 200 + 50) * 1e-6, 1e-12);
+  // Four starts of 200 us each before the last pass of rank 0.
+  EXPECT_NEAR(StepsOf(*run)[0].seconds(), (4 * 200 + 50) * 1e-6, 1e-12);
   const auto twice = ImportTrace({paths[0], folder + "/./rank1.json.gz"});
   EXPECT_THAT(std::string(twice.status().message()),
               HasSubstr("is the same file as"));

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "results/import/import_trace.h"
+#include "tests/results/import/sample_trace.h"
 
 namespace weir::results::nsight_export_test {
 namespace {
@@ -50,7 +51,7 @@ std::string Export(bool with_kernels) {
   int correlation = 0;
   for (int process = 0; process < 2; ++process) {
     const int64_t pid = (int64_t{process} + 5) << 24;
-    int64_t host = 1000, gpu = 100'000 * (process + 1);
+    int64_t host = 1000 + 100 * process, gpu = 100'000 * (process + 1);
     for (const char* op : {"F0", "B0"}) {
       const bool by_id = process == 1 && op[0] == 'F';
       absl::StrAppend(&sql, "INSERT INTO NVTX_EVENTS VALUES (", host, ",",
@@ -66,8 +67,9 @@ std::string Export(bool with_kernels) {
             gpu + 30'000 * kernel, ",", gpu + 30'000 * kernel + 20'000, ",",
             correlation, ",", pid, ");");
       }
-      host += 200;
-      gpu += 60'000;
+      // The gradient comes from process 1.
+      host += process == 0 ? 300 : 100;
+      gpu += process == 0 ? 260'000 : 60'000;
     }
   }
   return DatabaseOf(sql);
@@ -108,6 +110,17 @@ TEST(NsightExportTest, OtherDatabasesAreRefused) {
   const auto empty = ImportTraceText("a", DatabaseOf(kTables));
   EXPECT_THAT(std::string(empty.status().message()),
               HasSubstr("none of 0 events names a pass"));
+}
+
+TEST(NsightExportTest, CompressedExportsAreRefused) {
+  const std::string text = Gzip(Export(true));
+  const std::string path = absl::StrCat(testing::TempDir(), "/e.sqlite.gz");
+  std::ofstream(path, std::ios::binary) << text;
+  for (const auto& run : {ImportTraceText("e", text), ImportTrace({path})}) {
+    EXPECT_THAT(std::string(run.status().message()),
+                HasSubstr("is a compressed SQLite database, expected it "
+                          "decompressed"));
+  }
 }
 
 // Damaged files are errors or runs, and never end the program.

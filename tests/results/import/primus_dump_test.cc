@@ -206,6 +206,16 @@ TEST(PrimusDumpTest, RanksThatDidNotStartAtOnceAreNoted) {
   EXPECT_THAT(run->notes, Contains(HasSubstr("start up to 0.5 ms before")));
 }
 
+TEST(PrimusDumpTest, FilesWithTheSameTimesAreNoted) {
+  const auto run = Read({{"pp_rank_0.json", RankText(kFirst)},
+                         {"pp_rank_1.json", RankText(kSecond)},
+                         {"pp_rank_2.json", RankText(kFirst)}});
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(run->notes,
+              Contains(HasSubstr("pp_rank_2.json: has the same times as "
+                                 "pp_rank_0.json")));
+}
+
 TEST(PrimusDumpTest, CutFileKeepsCompleteSteps) {
   const std::string one = RankText(kFirst);
   const std::string two = absl::StrCat(one.substr(0, one.size() - 1),
