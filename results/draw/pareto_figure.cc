@@ -234,7 +234,8 @@ double DrawKey(const ParetoData& data, const std::vector<Label>& labels,
   double line = y, bottom = y;
   for (size_t k = 0; k < labels.size(); ++k) {
     if (k % per_column == 0) line = y;
-    const double x = left + static_cast<double>(k / per_column) * width;
+    const size_t column = k / per_column;
+    const double x = left + static_cast<double>(column) * width;
     drawing->Text(x + 8, line + 7, absl::StrCat(k + 1),
                   NumberStyle(labels[k], kFontSize, Anchor::kEnd));
     const double end = DrawParagraph(data.points[labels[k].point].label, x + 11,
