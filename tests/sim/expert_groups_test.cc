@@ -93,8 +93,8 @@ TEST(ExpertGroupsTest, CopiesHaveTheSameExperts) {
     const scenarios::Placement place = Grid(tensor, data);
     const ReplicaGroups groups(expert, each, replicate, place);
     const int width = each > 0 ? each : tensor;
-    const auto part = [&](int gpu) {
-      return std::pair(gpu / width % expert, gpu % width);
+    const auto part = [width, num_blocks = expert](int gpu) {
+      return std::pair(gpu / width % num_blocks, gpu % width);
     };
     for (const GpuRun& run : groups.Exchanges(0, tensor * data)) {
       std::set<int> experts;

@@ -91,9 +91,10 @@ TEST(JobsTest, IdenticalJobsThatContinueShareALink) {
        {std::pair<std::string, std::string>("pipedream-2bw", ""),
         {"pipedream", ""},
         {"zb-h1", overlap}}) {
-    const auto job = [&](const std::vector<uint32_t>& gpus,
+    const auto job = [&, &name = schedule, &options = training](
+                         const std::vector<uint32_t>& gpus,
                          const std::string& rest) {
-      return Job(gpus, training + rest, 4, schedule);
+      return Job(gpus, options + rest, 4, name);
     };
     const double alone = SecondsAlone(job(kFirst, slow));
     const double halved = SecondsAlone(job(kFirst, half));

@@ -92,7 +92,8 @@ TEST(RecomputeTest, UniformGroupsTradeInputsForTemporaryMemory) {
   for (const int n : {2, 4, 8}) {
     const Costs groups = CostsOf(Method("RECOMPUTE_UNIFORM", n));
     const StageCosts& stage = groups.stages[1];
-    EXPECT_NEAR(stage.activations.saved_bytes, kBlocks / n * input, 1);
+    const int num_groups = kBlocks / n;
+    EXPECT_NEAR(stage.activations.saved_bytes, num_groups * input, 1);
     EXPECT_NEAR(stage.activations.recompute_scratch_bytes, n * block - input,
                 1);
     EXPECT_NEAR(stage.seconds.backward / full.stages[1].seconds.backward, 1,
