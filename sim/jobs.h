@@ -15,7 +15,8 @@
 namespace weir::sim {
 
 struct JobOutcome {
-  // Of its first step, or of its run without flush, with the other jobs.
+  // Result of the first step next to the other jobs; without flush, of the
+  // whole run.
   Result result;
   double alone_seconds = 0;  // a step without other jobs
   // Mean of the steps that ended while all jobs that share links with it were

@@ -65,7 +65,7 @@ void RangeTrace::Take(const ChromeEvent& event) {
   if (absl::StartsWith(event.name, "ProfilerStep#")) {
     Worker& worker = files_.back().processes[event.process];
     auto& steps = on_gpu ? worker.gpu_steps : worker.host_steps;
-    // Of several streams, the first to start.
+    // Keeps the earliest start if several streams record the step.
     const auto [step, is_new] =
         steps.try_emplace(event.name, event.start_microseconds);
     step->second = std::min(step->second, event.start_microseconds);

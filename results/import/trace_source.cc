@@ -190,8 +190,10 @@ TraceSource::int_type TraceSource::underflow() {
 }
 
 absl::StatusOr<std::string> ReadTextOrGzip(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<TraceSource> source,
-                   TraceSource::Open(path));
+  // Unlike TraceSource::Open, also reads pipes.
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  const std::unique_ptr<TraceSource> source =
+      TraceSource::FromText(path, bytes);
   std::string text;
   std::vector<char> part(size_t{64} << 10);
   for (;;) {

@@ -65,8 +65,8 @@ class TraceSource : public std::streambuf {
 };
 
 // Returns the whole text of a file, decompressed if it is gzip. Returns the
-// errors of TraceSource, and InvalidArgument if the text is cut off or larger
-// than kMaxTextFileBytes.
+// errors of ReadFile and TraceSource, and InvalidArgument if the text is cut
+// off or larger than kMaxTextFileBytes.
 absl::StatusOr<std::string> ReadTextOrGzip(const std::string& path);
 
 }  // namespace weir::results

@@ -131,6 +131,7 @@ TEST(JobsTest, JobsWithAndWithoutFlushRunUntilTheLongestEnds) {
     }
     if (num_microbatches == 64) {
       EXPECT_EQ(flushed.num_steps, 1);
+      // The second half of the batches that end before the long step does.
       EXPECT_GT(continued.num_steps * continued.step_seconds,
                 flushed.step_seconds / 3);
     } else {

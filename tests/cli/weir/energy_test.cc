@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "tests/cli/weir/program.h"
+#include "tests/results/import/sample_trace.h"
 
 namespace weir::cli::energy_test {
 
@@ -184,6 +185,21 @@ TEST(StepEnergyTest, Gpt3OnFiveHundredAndTwelveGpusTakesThePublishedEnergy) {
               0.1 * 4.72e6);
   EXPECT_NEAR(result["energy"]["watts_per_gpu"].get<double>(), 6849 / 8.0,
               0.1 * 6849 / 8);
+}
+
+TEST(MeasuredEnergyTest, GzippedTablesAreTheSame) {
+  const std::string profile = ProfileFile();
+  const auto text = ReadFile(absl::StrCat(TestFolder(), "/", profile));
+  ASSERT_TRUE(text.ok()) << text.status();
+  const std::string bytes = results::Gzip(*text);
+  const std::string gzipped = WriteInput("profile.csv.gz", bytes);
+  const std::string options = " --blocking-power 50 --microbatches 4";
+  EXPECT_EQ(
+      JsonOf(absl::StrCat("energy ", gzipped, options))["result"]["baseline"],
+      JsonOf(absl::StrCat("energy ", profile, options))["result"]["baseline"]);
+  const std::string cut = WriteInput("cut.csv.gz", bytes.substr(0, 40));
+  EXPECT_THAT(RunWeir(absl::StrCat("energy ", cut, options)).err,
+              HasSubstr("the compressed data is cut off"));
 }
 
 // Measured passes: a simulation with their times takes the energy that weir

@@ -54,7 +54,7 @@ TEST(SensitivityTest, ElasticitiesCompareWithLargerValues) {
     const double larger =
         BatchSeconds(sim::WithFigure(scenario, static_cast<int>(i), 1.01));
     EXPECT_NEAR((*elasticities)[i], std::log(larger / seconds) / std::log(1.01),
-                1e-9)
+                1e-12)
         << figures[i].path;
     num_faster += (*elasticities)[i] < 0;
     num_slower += (*elasticities)[i] > 0;

@@ -264,7 +264,7 @@ function timeChart(section: MemorySection, report: Report, names: string[]): HTM
   };
   // After the element has a width.
   requestAnimationFrame(() => show(worst));
-  return chart('Memory over time', 'Drag to zoom, double-click to see the whole run. The values below are those at the pointer; they hold since the time beside them.',
+  return chart('Memory over time', 'Drag to zoom, double-click to see the whole run. The values at the pointer are shown below the plot, with the time since when they apply.',
                csvButton('memory over time', () => csvRows(section, report, names)),
                select('Rank', section.series.map(label), worst, show), note, plot.element, box);
 }
