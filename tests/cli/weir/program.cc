@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,19 +14,39 @@
 
 namespace weir::cli {
 
-std::string TestFolder() {
+namespace {
+
+// The folder of all tests of this process.
+std::string RootFolder() {
   static const std::string* folder = [] {
     std::string pattern = absl::StrCat(testing::TempDir(), "weir-cli-XXXXXX");
     if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    // Removed when the test process ends.
+    // Removed when the test process ends, not when a fork of it does.
+    static const pid_t owner = getpid();
     static const auto remove = [] {
+      if (getpid() != owner) return;
       std::error_code error;
-      std::filesystem::remove_all(TestFolder(), error);
+      std::filesystem::remove_all(RootFolder(), error);
     };
     std::atexit(+[] { remove(); });
     return new std::string(pattern);
   }();
   return *folder;
+}
+
+}  // namespace
+
+std::string TestFolder() {
+  static const testing::TestInfo* owner = nullptr;
+  static int num_tests = 0;
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  if (num_tests == 0 || test != owner) {
+    owner = test;
+    ++num_tests;
+  }
+  std::string folder = absl::StrCat(RootFolder(), "/", num_tests);
+  std::filesystem::create_directories(folder);
+  return folder;
 }
 
 std::string WriteInput(const std::string& name, absl::string_view contents) {
@@ -48,10 +69,6 @@ ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments) {
   run.out = ReadFile(out).value_or("");
   run.err = ReadFile(err).value_or("");
   return run;
-}
-
-ProgramRun RunWeir(absl::string_view arguments) {
-  return RunWeirAfter("", arguments);
 }
 
 }  // namespace weir::cli

@@ -15,14 +15,16 @@ struct ProgramRun {
   std::string err;
 };
 
-// Runs "weir <arguments>" in a shell, in a temporary folder of this test.
+// Runs "weir <arguments>" as a shell does, in a temporary folder of this test.
+// run_by_shell.cc starts the program, run_by_fork.cc forks the test if the
+// arguments are plain words.
 ProgramRun RunWeir(absl::string_view arguments);
 
 // Runs the same with text before the program, such as "NO_COLOR=1" or "cd x
 // &&".
 ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments);
 
-// Returns the path of that folder.
+// Returns the path of that folder, which starts empty.
 std::string TestFolder();
 
 // Writes a file into that folder and returns its name.
