@@ -158,8 +158,12 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   refuse(parallelism.context() > 1, "parallelism.context");
   refuse(!parallelism.gpus().empty(), "parallelism.gpus");
   refuse(parallelism.sequence_parallel(), "parallelism.sequence_parallel");
-  refuse(!parallelism.blocks_per_stage().empty(),
-         "parallelism.blocks_per_stage");
+  const bool has_blocks = !scenario.costs().blocks_per_stage().empty();
+  if (!parallelism.blocks_per_stage().empty() && !has_blocks) {
+    problems.Add("parallelism.blocks_per_stage",
+                 "is given, but costs.blocks_per_stage is not, expected both "
+                 "(weir import --blocks-per-stage) or none");
+  }
   refuse(!parallelism.layout().empty(), "parallelism.layout");
   refuse(SplitsUnevenly(parallelism), "an uneven split of the layers");
   if (parallelism.pipeline() == 0) {
@@ -173,10 +177,12 @@ void CheckGivenCosts(Problems& problems, const Scenario& scenario) {
   const double num_stages =
       Degree(parallelism.pipeline()) * Degree(parallelism.chunks());
   const int entries = scenario.costs().stages_size();
-  if (entries > 1 && entries != num_stages && !HasOptions(scenario)) {
+  if (entries > 1 && entries != num_stages && !has_blocks &&
+      !HasOptions(scenario)) {
     problems.Add("costs.stages",
                  absl::StrFormat("has %d entries, expected 1 or pipeline %.0f "
-                                 "x chunks %.0f = %.0f",
+                                 "x chunks %.0f = %.0f, or "
+                                 "costs.blocks_per_stage (weir import)",
                                  entries, Degree(parallelism.pipeline()),
                                  Degree(parallelism.chunks()), num_stages));
   }

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/textproto.h"
+#include "scenarios/cut_costs.h"
 #include "scenarios/scenario.h"
 
 namespace weir::scenarios {
@@ -144,6 +145,7 @@ void CheckCosts(Problems& problems, absl::string_view prefix,
       }
     }
   }
+  CheckCostBlocks(problems, prefix, costs);
   problems.CheckRange(absl::StrCat(prefix, "hop_seconds"), costs.hop_seconds(),
                       0, kMaxSeconds);
 }
@@ -268,6 +270,29 @@ absl::StatusOr<GivenCosts> LoadCosts(const std::string& path) {
   CheckCosts(problems, "", costs);
   RETURN_IF_ERROR(problems.ToStatus());
   return costs;
+}
+
+absl::Status SetHop(absl::string_view flag, absl::string_view text,
+                    GivenCosts* costs) {
+  absl::string_view factor_text = text;
+  const bool is_factor = absl::ConsumeSuffix(&factor_text, "x");
+  std::optional<double> seconds =
+      is_factor ? ParseNumber(factor_text) : ParseSeconds(text);
+  if (is_factor && seconds.has_value()) *seconds *= costs->hop_seconds();
+  if (!seconds.has_value() || !(*seconds >= 0 && *seconds <= kMaxSeconds)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, " is \"", EscapeLine(text),
+        "\", expected seconds from 0 to 1e9, as in 0.5s, 20ms or 30us, or a "
+        "factor of at least 0, as in 0.5x"));
+  }
+  if (is_factor && costs->hop_seconds() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is \"", EscapeLine(text),
+                     "\", but hop_seconds of the costs is 0, expected seconds "
+                     "instead of a factor"));
+  }
+  costs->set_hop_seconds(*seconds);
+  return absl::OkStatus();
 }
 
 schedules::PassCosts PassCostsOf(const GivenCosts& costs) {

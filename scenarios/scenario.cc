@@ -12,6 +12,7 @@
 #include "scenarios/check_scenario.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/cluster.h"
+#include "scenarios/cut_costs.h"
 #include "scenarios/default_set.h"
 #include "scenarios/explicit_none.h"
 #include "scenarios/failures.h"
@@ -75,6 +76,9 @@ absl::StatusOr<ResolvedScenario> ResolveScenario(absl::string_view label,
                    "expected a model and a cluster");
     }
     RETURN_IF_ERROR(MergeFailures(problems, failures));
+    const std::string cut = CutGivenCosts(problems, &resolved.scenario);
+    RETURN_IF_ERROR(problems.ToStatus());
+    if (!cut.empty()) resolved.warnings.push_back(cut);
     const Parallelism& parallelism = resolved.scenario.parallelism();
     ASSIGN_OR_RETURN(resolved.placement,
                      MakePlacement(resolved.label, parallelism,

@@ -61,6 +61,7 @@ struct ScenarioFlags {
   // --moe-deepep-num-sms and --moe-hybridep-num-sms are given.
   bool deepep_multiprocessors = false, hybridep_multiprocessors = false;
   std::string costs;  // "f=1,b=2", or the path of a table
+  std::string hop;    // of given costs: "0.2ms", or "0.5x"; empty: theirs
   ImportFlags imports;
   std::vector<std::string> schedules;  // "compare" takes several
 };
@@ -181,6 +182,7 @@ struct TraceFlags {
   std::vector<std::string> files;  // of one run
   std::string step;                // its number; empty: the median step
   std::string costs;               // "import": file of costs per stage
+  std::vector<uint32_t> blocks;    // in each stage of `costs`; empty: unknown
   uint32_t tensor = 1;  // "stragglers": tensor-parallel size of the run
 };
 

@@ -11,12 +11,14 @@
 #include "base/files.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
+#include "base/text.h"
 #include "cli/options/adapter_options.h"
 #include "cli/options/flag_terms.h"
 #include "cli/options/imports.h"
 #include "cli/options/precision_options.h"
 #include "scenarios/chunks.h"
 #include "scenarios/cluster/plausibility.h"
+#include "scenarios/costs.h"
 #include "scenarios/recomputation.h"
 #include "scenarios/scenario.h"
 #include "scenarios/sizes.h"
@@ -35,8 +37,19 @@ absl::StatusOr<GivenCosts> ReadCosts(const std::string& costs) {
 
 namespace {
 
+absl::Status SetHopOf(const ScenarioFlags& flags, Scenario* scenario) {
+  if (flags.hop.empty()) return absl::OkStatus();
+  if (!scenario->has_costs()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--hop is ", EscapeLine(flags.hop),
+        " without given costs, expected --costs, or --slow or --set for the "
+        "links of a cluster"));
+  }
+  return scenarios::SetHop("--hop", flags.hop, scenario->mutable_costs());
+}
+
 absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
-  if (flags.costs.empty()) return absl::OkStatus();
+  if (flags.costs.empty()) return SetHopOf(flags, scenario);
   ASSIGN_OR_RETURN(*scenario->mutable_costs(), ReadCosts(flags.costs));
   // Given costs replace the inputs from which the file computes costs, but
   // not those of the same command line: the user must resolve that
@@ -60,7 +73,7 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   } else {
     scenario->clear_cluster_changes();
   }
-  return absl::OkStatus();
+  return SetHopOf(flags, scenario);
 }
 
 // The microbatches of a model follow from its batch: --microbatches sets the

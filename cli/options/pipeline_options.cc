@@ -61,6 +61,10 @@ void AddSchedule(CLI::App* app, bool several, ScenarioFlags* flags) {
       "per stage, of which a rank has several with --chunks; if weir chooses "
       "the chunks, they are per rank and divided among its stages",
       &flags->costs);
+  AddText(app, "--hop", "SECONDS|FACTORx",
+          "time of one hop between ranks, instead of that of --costs: 0.2ms, "
+          "or 0.5x for a link that is twice as fast",
+          &flags->hop);
   AddMicrobatches(app, "", "until steady", flags);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weir import": a step of a recorded run as a result.
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_text.h"
 #include "base/output_file.h"
+#include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "cli/options/messages.h"
@@ -24,6 +26,7 @@
 #include "results/import/run_result.h"
 #include "results/import/trace_source.h"
 #include "results/views/views.h"
+#include "scenarios/cut_costs.h"
 
 namespace weir::cli {
 namespace {
@@ -42,6 +45,17 @@ absl::StatusOr<int> StepOf(const Flags& flags,
   return absl::InvalidArgumentError(absl::StrCat(
       flags.trace.files[0], ": --step is ", flags.trace.step, ", expected ",
       absl::StrJoin(names, ", "), steps.size() > kMaxNamed ? ", ..." : ""));
+}
+
+// Adds the numbers of --blocks-per-stage to the costs.
+absl::Status SetBlocks(const Flags& flags, GivenCosts* costs) {
+  std::vector<uint32_t> blocks = flags.trace.blocks;
+  if (blocks.empty()) return absl::OkStatus();
+  if (blocks.size() == 1) blocks.assign(costs->stages_size(), blocks[0]);
+  costs->mutable_blocks_per_stage()->Assign(blocks.begin(), blocks.end());
+  Problems problems(flags.trace.files[0]);
+  scenarios::CheckCostBlocks(problems, "", *costs);
+  return problems.ToStatus();
 }
 
 absl::Status WriteCosts(const Flags& flags, const plan::RunCosts& costs) {
@@ -106,7 +120,8 @@ absl::Status ImportClockProfile(const Flags& flags, absl::string_view text) {
   }
   ASSIGN_OR_RETURN(const plan::ClockProfile profile,
                    plan::ReadClockProfile(path, text));
-  ASSIGN_OR_RETURN(const GivenCosts costs, plan::CostsAtClock(profile, 0));
+  ASSIGN_OR_RETURN(GivenCosts costs, plan::CostsAtClock(profile, 0));
+  RETURN_IF_ERROR(SetBlocks(flags, &costs));
   const bool is_json = flags.output.format == OutputFlags::Format::kJson;
   RETURN_IF_ERROR(PrintResult(
       is_json ? Envelope(flags.command,
@@ -137,6 +152,11 @@ absl::Status Import(const Flags& flags) {
       {{"--costs", flags.trace.costs, ReplaceOf(flags.output)},
        {"--output", flags.output.out, ReplaceOf(flags.output)},
        {"--report", flags.output.report, ReplaceOf(flags.output)}}));
+  if (!flags.trace.blocks.empty() && flags.trace.costs.empty()) {
+    return absl::InvalidArgumentError(
+        "--blocks-per-stage is given without --costs FILE, expected both: the "
+        "numbers of blocks are written with the costs");
+  }
   if (flags.trace.files.size() == 1) {
     ASSIGN_OR_RETURN(const std::optional<std::string> clocks,
                      ReadClockText(flags.trace.files[0]));
@@ -148,6 +168,7 @@ absl::Status Import(const Flags& flags) {
   if (!flags.trace.costs.empty()) {
     costs = plan::CostsOfRun(run);
     RETURN_IF_ERROR(costs.status());
+    RETURN_IF_ERROR(SetBlocks(flags, &costs->costs));
   }
   Results all;
   Result* result = all.add_results();

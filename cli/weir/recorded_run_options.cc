@@ -73,6 +73,11 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
           "write the median times of each stage, for simulate --costs FILE",
           &flags->trace.costs)
       ->group("Output");
+  AddOption(import, "--blocks-per-stage", "N,N,...",
+            "number of blocks of the model in each recorded stage, or one "
+            "number for all: with them, --costs can be simulated with another "
+            "--pp, --chunks or --blocks-per-stage",
+            ParseNumbers, &flags->trace.blocks);
   AddFormat(import, /*csv=*/false, &flags->output);
   AddReport(import, "--report", "the step", &flags->output.report);
   AddForce(import, &flags->output.force);

@@ -56,7 +56,8 @@ TEST(ScenarioProblemsTest, StagesOfGivenCostsAreOneOrAll) {
   for (int i = 1; i < 8; ++i) *scenario.mutable_costs()->add_stages() = stage;
   EXPECT_THAT(ProblemsOf(scenario),
               ElementsAre("s: costs.stages has 8 entries, expected 1 or "
-                          "pipeline 4 x chunks 1 = 4"));
+                          "pipeline 4 x chunks 1 = 4, or "
+                          "costs.blocks_per_stage (weir import)"));
   scenario.mutable_parallelism()->set_chunks(2);
   scenario.set_schedule("interleaved-1f1b");
   EXPECT_TRUE(ResolveScenario("s", scenario).ok());

@@ -78,6 +78,50 @@ TEST(ImportCommandTest, ADumpOfPrimusIsARun) {
 }
 
 // Stage 0 of replica 1 takes twice as long, in every other microbatch.
+TEST(ImportCommandTest, CostsAreDividedIntoOtherStages) {
+  // Four stages of 2 blocks that take 1 s and 2 s each; the head takes 3 s and
+  // 4 s.
+  std::string profile = "stage,instruction,frequency,time,energy\n";
+  for (int stage = 0; stage < 4; ++stage) {
+    const int forward = stage == 3 ? 5 : 2, backward = stage == 3 ? 8 : 4;
+    for (const int clock : {1400, 700}) {
+      const int slow = 1400 / clock;
+      absl::StrAppend(&profile, stage, ",forward,", clock, ",", slow * forward,
+                      ",300\n", stage, ",backward,", clock, ",",
+                      slow * backward, ",600\n");
+    }
+  }
+  WriteInput("blocks.csv", profile);
+  const ProgramRun run = RunWeir(
+      "import blocks.csv --costs block_costs.textproto --blocks-per-stage 2");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto seconds = [](const std::string& flags) {
+    const ProgramRun simulated = RunWeir(absl::StrCat(
+        "simulate --microbatches 4 --schedule gpipe --format json ", flags));
+    EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+    return nlohmann::json::parse(simulated.out)["result"]["batch_seconds"]
+        .get<double>();
+  };
+  const std::string costs = "--costs block_costs.textproto ";
+  EXPECT_NEAR(seconds(costs + "--pp 4"),
+              seconds("--costs f=2/2/2/5,b=4/4/4/8 --pp 4"), 1e-9);
+  EXPECT_NEAR(seconds(costs + "--pp 2"), seconds("--costs f=4/7,b=8/12 --pp 2"),
+              1e-9);
+  EXPECT_NEAR(seconds(costs + "--pp 2 --blocks-per-stage 5,3"),
+              seconds("--costs f=5/6,b=10/10 --pp 2"), 1e-9);
+  EXPECT_NEAR(
+      seconds(costs + "--pp 8 --hop 0.5"),
+      seconds("--costs f=1/1/1/1/1/1/1/4,b=2/2/2/2/2/2/2/6,c=0.5 --pp 8"),
+      1e-9);
+  const ProgramRun alone = RunWeir("import blocks.csv --blocks-per-stage 2");
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("without --costs"));
+  const ProgramRun wrong =
+      RunWeir("import blocks.csv --costs x.textproto --blocks-per-stage 2,2");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("expected 4"));
+}
+
 TEST(ImportCommandTest, CostsKeepReplicasAndDistributions) {
   std::string table = "step,dp_rank,stage,optype,start_ts,duration,mc,mb_id\n";
   for (int replica = 0; replica < 2; ++replica) {
