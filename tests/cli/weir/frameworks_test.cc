@@ -202,7 +202,7 @@ TEST(EmitTest, FilesSimulateToTheSame) {
     ASSERT_NE(at, std::string::npos) << file;
     std::string command = text.substr(at + 21, text.find('\n', at) - at - 21);
     const ProgramRun run =
-        RunWeirAfter("cd out &&", absl::StrCat(command, " --format json"));
+        RunWeirIn("out", absl::StrCat(command, " --format json"));
     ASSERT_EQ(run.exit_code, 0) << command << "\n" << run.err;
     EXPECT_EQ(json::parse(run.out)["result"]["batch_seconds"],
               first["batch_seconds"])
@@ -275,13 +275,12 @@ TEST(EmitTest, NamesFilesByAbsolutePaths) {
   ASSERT_NE(at, std::string::npos);
   const std::string command =
       text.substr(at + 21, text.find('\n', at) - at - 21);
-  const ProgramRun read = RunWeirAfter("cd there &&", command);
+  const ProgramRun read = RunWeirIn("there", command);
   EXPECT_EQ(read.exit_code, 0) << command << read.err;
   const ProgramRun init = RunWeir(
       "init --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 64 --out ini");
   EXPECT_EQ(init.exit_code, 0) << init.err;
-  const ProgramRun inside =
-      RunWeirAfter("cd ini &&", "simulate scenario.textproto");
+  const ProgramRun inside = RunWeirIn("ini", "simulate scenario.textproto");
   EXPECT_EQ(inside.exit_code, 0) << inside.err;
 }
 

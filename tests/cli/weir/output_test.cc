@@ -156,7 +156,7 @@ class OutputTest : public testing::TestWithParam<Writer> {
                                                       {"FOLDER", Folder()}});
   }
   static ProgramRun Run(const std::string& more = "") {
-    return RunWeirAfter("cd w &&", absl::StrCat(Arguments(), " ", more));
+    return RunWeirIn("w", absl::StrCat(Arguments(), " ", more));
   }
   static int NumFiles(const std::string& folder) {
     return static_cast<int>(std::distance(fs::directory_iterator(folder),

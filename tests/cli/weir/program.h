@@ -20,6 +20,9 @@ struct ProgramRun {
 // arguments are plain words.
 ProgramRun RunWeir(absl::string_view arguments);
 
+// Runs the same in a folder below it, or an absolute one. In run_by_fork.cc.
+ProgramRun RunWeirIn(const std::string& folder, absl::string_view arguments);
+
 // Runs the same with text before the program, such as "NO_COLOR=1" or "cd x
 // &&".
 ProgramRun RunWeirAfter(absl::string_view before, absl::string_view arguments);

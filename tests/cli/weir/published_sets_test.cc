@@ -55,8 +55,7 @@ RowErrors Predict(const PublishedSet& set, const std::string& where = "") {
   if (!where.empty()) absl::StrAppend(&arguments, " --where ", where);
   std::string& output = (*outputs)[arguments];
   if (output.empty()) {
-    const ProgramRun run =
-        RunWeirAfter(absl::StrCat("cd ", WEIR_SOURCE_DIR, " &&"), arguments);
+    const ProgramRun run = RunWeirIn(WEIR_SOURCE_DIR, arguments);
     EXPECT_EQ(run.exit_code, 0) << run.err;
     output = run.out;
   }

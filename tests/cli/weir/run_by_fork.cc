@@ -57,10 +57,10 @@ int ShellCodeOf(int status) {
 
 }  // namespace
 
-ProgramRun RunWeir(absl::string_view arguments) {
+ProgramRun RunWeirIn(const std::string& folder, absl::string_view arguments) {
   // Patterns such as *.pb refer to the folder.
   const std::string before = std::filesystem::current_path();
-  std::filesystem::current_path(TestFolder());
+  std::filesystem::current_path(std::filesystem::path(TestFolder()) / folder);
   wordexp_t words;
   const std::string line = absl::StrCat("weir ", arguments);
   const int parsed = wordexp(line.c_str(), &words, WRDE_NOCMD);
@@ -81,7 +81,15 @@ ProgramRun RunWeir(absl::string_view arguments) {
   }
   std::filesystem::current_path(before);
   // Only a shell knows redirections, pipes and commands in backquotes.
-  return parsed == 0 ? run : RunWeirAfter("", arguments);
+  return parsed == 0
+             ? run
+             : RunWeirAfter(
+                   absl::StrCat("cd '", folder.empty() ? "." : folder, "' &&"),
+                   arguments);
+}
+
+ProgramRun RunWeir(absl::string_view arguments) {
+  return RunWeirIn("", arguments);
 }
 
 }  // namespace weir::cli
