@@ -127,8 +127,7 @@ class Result(Values):
     def _file(self) -> bytes:
         if self._stored is None:
             raise ValueError(
-                "this result has no timeline, expected one of simulate() with "
-                "timeline=True"
+                "this result has no timeline, expected one of simulate(timeline=True)"
             )
         return self._stored
 
