@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import threading
+import time
 import typing
 
 import pytest
@@ -48,6 +50,21 @@ def test_stop_before_the_first_plan() -> None:
     search = weir.plan(model="llama-3.1-405b", cluster="dgx-h100", gpus=512, gbs=512)
     with pytest.raises(weir.NegativeResultError, match="stopped before it found a plan"):
         search.stop()
+
+
+def test_a_search_outlives_the_thread_that_started_it() -> None:
+    searches: typing.List[weir.Planning] = []
+
+    def start() -> None:
+        searches.append(weir.plan(model="llama-3.1-8b", cluster="dgx-h100", gpus=64, gbs=256,
+                                  patience=0))
+        next(searches[0])
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    time.sleep(0.5)
+    assert searches[0].stop().plans
 
 
 def test_plans_name_no_temporary_files() -> None:
