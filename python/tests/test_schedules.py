@@ -57,6 +57,14 @@ def test_draw() -> None:
     assert "2 ranks" in schedule.timeline()
 
 
+def test_figures_are_svg(tmp_path: typing.Any) -> None:
+    figure = weir.schedule("1f1b", 2, 3).draw()
+    figure.save(tmp_path / "a.svg")
+    with pytest.raises(weir.InputError, match=r"a.pdf', expected a name ending in .svg"):
+        figure.save(tmp_path / "a.pdf")
+    assert not (tmp_path / "a.pdf").exists()
+
+
 def test_outputs_have_the_name_of_the_schedule() -> None:
     """And not the path of the file that commands read."""
     schedule = weir.schedule("1f1b", 2, 3)

@@ -105,6 +105,14 @@ def test_sweep_errors(given: weir.Scenario) -> None:
     assert "is not a field of Scenario" in str(caught.value)
     with pytest.raises(weir.InputError, match="grid is 'tp=1,2', expected names"):
         weir.sweep(given, "tp=1,2")  # type: ignore[arg-type]
+    with pytest.raises(weir.InputError, match="grid has <weir.Schedule 1f1b: 4 ranks>"):
+        weir.sweep(given, {"schedule": [weir.schedule("1f1b", 4, 8)]})
+
+
+def test_values_of_a_grid_may_be_arrays(given: weir.Scenario) -> None:
+    numpy = pytest.importorskip("numpy")
+    points = weir.sweep(given, {"num_microbatches": numpy.array([4, 8])})
+    assert [point["num_microbatches"] for point in points] == [4, 8]
 
 
 def test_validate(tmp_path: typing.Any) -> None:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from weir import _figures
 from weir._command import arguments_of, run_worker, temporary_folder
 from weir._values import counted
 from weir.errors import InputError
+from weir._schedules import Schedule
 from weir.results import frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -23,10 +24,17 @@ Axis = Union[str, int, float, Sequence[Any]]
 
 
 def _grid(axes: Mapping[str, Axis]) -> str:
-    def text(values: Any) -> str:
-        if isinstance(values, (list, tuple, range)):
-            return ",".join(str(value) for value in values)
-        return str(values)
+    def text(value: Any) -> str:
+        if isinstance(value, Schedule):
+            raise InputError(
+                f"sweep: grid has {value!r}, expected names or files of schedules; "
+                "Schedule.save() writes a file",
+                2,
+            )
+        # Arrays of NumPy and columns of pandas, too.
+        if isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
+            return ",".join(text(one) for one in value)
+        return str(value)
 
     if not isinstance(axes, Mapping):
         raise InputError(
